@@ -1,0 +1,16 @@
+//! The vocabulary of Dwell: ids, states, kinds of waits and objects, and the types of the metric and finding tables.
+//!
+//! What is here is plain data that every stage shares. It reads no file, knows no kernel and formats nothing for people
+//! beyond the one title of each kind.
+
+mod finding;
+mod id;
+mod metric;
+mod object_type;
+mod state;
+
+pub use finding::FindingDef;
+pub use id::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+pub use metric::{Better, Collector, MetricDef, Unit};
+pub use object_type::ObjectType;
+pub use state::{Outcome, Reason, StackEnd, WakerKind};

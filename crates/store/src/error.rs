@@ -1,0 +1,68 @@
+//! The one error of this crate: what was being read or written, and what went wrong.
+
+use std::path::{Path, PathBuf};
+
+/// Result of reading or writing a trace.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a trace could not be read or written; every kind names the file or folder.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The folder is no result.
+    #[error("{} is not a Dwell result: {reason}", path.display())]
+    NotAResult {
+        /// The folder.
+        path: PathBuf,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// Written by a newer Dwell.
+    #[error("{} has trace format {found}, this Dwell reads up to {supported}", path.display())]
+    NewerVersion {
+        /// The folder.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// Ours.
+        supported: u32,
+    },
+    /// Collected, but not finalized yet.
+    #[error("{} is collected but not finalized", path.display())]
+    NotFinalized {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A table's file cannot be read.
+    #[error("{}: damaged table: {reason}", path.display())]
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The result's folder is already there.
+    #[error("{} already exists", path.display())]
+    Exists {
+        /// The folder.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// An operating-system error at `path`.
+    pub fn io(path: &Path, source: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn table(path: &Path, reason: impl std::fmt::Display) -> Self {
+        Self::Table { path: path.to_owned(), reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,17 @@
+//! The trace: the raw spool that a collection appends to, and the result that finalization makes of it.
+//!
+//! A result is a folder: `manifest.json`, `tables/*.parquet`, `modules/`, `log.txt`, and `spool/` until it is finalized.
+//! The tables and their columns are declared once, in [`tables`]; writer, reader, version check and
+//! `docs/trace-format.md` come from that declaration.
+
+pub mod error;
+mod manifest;
+pub mod raw;
+mod result;
+mod table;
+pub mod tables;
+
+pub use error::{Error, Result};
+pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
+pub use result::{ResultFolder, Trace};
+pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef};

@@ -1,0 +1,78 @@
+//! `manifest.json`: what was run, when, where and how, and in which state the result is.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the trace format that this crate writes. A reader takes every version up to its own.
+pub const TRACE_FORMAT: u32 = 1;
+
+/// How far a result has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// The collection runs, or died.
+    Collecting,
+    /// Collected; the spool waits for finalization.
+    Collected,
+    /// Tables are written; the result does not change any more.
+    Finalized,
+}
+
+/// The machine's CPUs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuInfo {
+    /// Logical CPUs online.
+    pub online: u32,
+    /// CPUs that the program may use: affinity and cgroup quota, rounded up. T of the metrics.
+    pub usable: u32,
+    /// The processor's name.
+    pub model: String,
+}
+
+/// The manifest. Times of day are seconds since 1970, durations nanoseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`TRACE_FORMAT`] of the writer.
+    pub trace_format: u32,
+    /// Version of Dwell.
+    pub dwell_version: String,
+    /// How far it has come.
+    pub state: State,
+    /// `threading`.
+    pub analysis: String,
+    /// The command launched, or empty when attached.
+    pub command: Vec<String>,
+    /// Processes attached to.
+    pub target_pids: Vec<u32>,
+    /// The collector's options as given.
+    pub options: Vec<String>,
+    /// Host name.
+    pub host: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Boot id: kernel addresses are only good for the same one.
+    pub boot_id: String,
+    /// The machine's CPUs.
+    pub cpus: CpuInfo,
+    /// `--target-concurrency`, when given.
+    pub target_concurrency: Option<u32>,
+    /// Sampling interval, ns.
+    pub sampling_interval_ns: u64,
+    /// Start as time of day, seconds since 1970.
+    pub started_at: f64,
+    /// Start on CLOCK_MONOTONIC: zero of all times in the tables.
+    pub start_ns: u64,
+    /// End on CLOCK_MONOTONIC; 0 when the collector died before it could say.
+    pub end_ns: u64,
+    /// Exit status of the launched program as a shell reports it.
+    pub exit_status: Option<i32>,
+    /// CPU time of the collector itself, user + system, ns.
+    pub collector_cpu_ns: u64,
+    /// Largest resident set of the collector, bytes.
+    pub collector_peak_bytes: u64,
+    /// Events recorded.
+    pub events: u64,
+    /// Counters of what the collector could not record: name and count, zeros left out.
+    pub losses: Vec<(String, u64)>,
+    /// Remarks for the reader.
+    pub notices: Vec<String>,
+}

@@ -1,0 +1,167 @@
+//! Reading and building records. Every length is checked: a chunk from disk is hostile input.
+
+use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
+
+use super::wire::{
+    ExecRecord, MapHeader, ObjectRecord, RecordHeader, SampleRecord, StackHeader, SwitchRecord, TextHeader,
+    ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
+};
+
+/// One record, borrowed from a chunk.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "wire.h documents the kinds")]
+pub enum Record<'a> {
+    Switch(SwitchRecord),
+    Sample(SampleRecord),
+    /// Frames leaf first.
+    Stack(StackHeader, Vec<u64>),
+    Object(Box<ObjectRecord>),
+    ThreadNew(ThreadNewRecord),
+    ThreadName(ThreadNameRecord),
+    ThreadExit(ThreadExitRecord),
+    Exec(Box<ExecRecord>),
+    /// The mapping and the file's path.
+    Map(MapHeader, &'a [u8]),
+    /// A process's arguments, zero-separated.
+    Command(TextHeader, &'a [u8]),
+    /// An epoll set's members, a line each.
+    Members(TextHeader, &'a [u8]),
+    Round(RecordHeader),
+    Pause(RecordHeader),
+    Resume(RecordHeader),
+    /// A kind that this version does not know.
+    Unknown(RecordHeader),
+}
+
+/// Iterates over the records of a chunk's bytes. A record whose size does not fit ends the iteration;
+/// [`Records::rest`] then says how many bytes were not read.
+pub struct Records<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Records<'a> {
+    /// Records in `bytes`, a decompressed chunk.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Bytes that are not read yet, or cannot be.
+    pub fn rest(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        let header: RecordHeader = prefix(self.bytes)?;
+        let size = usize::from(header.size);
+        if size < size_of::<RecordHeader>() || size > self.bytes.len() {
+            return None;
+        }
+        let (body, rest) = self.bytes.split_at(size);
+        let record = parse(header, body)?;
+        self.bytes = rest;
+        Some(record)
+    }
+}
+
+fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
+    Some(match header.kind {
+        kind::SWITCH => Record::Switch(prefix(body)?),
+        kind::SAMPLE => Record::Sample(prefix(body)?),
+        kind::STACK => {
+            let stack: StackHeader = prefix(body)?;
+            let frames = body.get(size_of::<StackHeader>()..)?;
+            let frames = frames.chunks_exact(8).take(usize::from(stack.count));
+            Record::Stack(stack, frames.map(pod_read_unaligned).collect())
+        }
+        kind::OBJECT => Record::Object(Box::new(prefix(body)?)),
+        kind::THREAD_NEW => Record::ThreadNew(prefix(body)?),
+        kind::THREAD_NAME => Record::ThreadName(prefix(body)?),
+        kind::THREAD_EXIT => Record::ThreadExit(prefix(body)?),
+        kind::EXEC => Record::Exec(Box::new(prefix(body)?)),
+        kind::MAP => {
+            let map: MapHeader = prefix(body)?;
+            Record::Map(map, tail(body, size_of::<MapHeader>(), map.path_bytes)?)
+        }
+        kind::COMMAND => text(body).map(|(header, text)| Record::Command(header, text))?,
+        kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
+        kind::ROUND => Record::Round(header),
+        kind::PAUSE => Record::Pause(header),
+        kind::RESUME => Record::Resume(header),
+        _ => Record::Unknown(header),
+    })
+}
+
+fn text(body: &[u8]) -> Option<(TextHeader, &[u8])> {
+    let header: TextHeader = prefix(body)?;
+    Some((header, tail(body, size_of::<TextHeader>(), header.text_bytes)?))
+}
+
+fn tail(body: &[u8], fixed: usize, length: u32) -> Option<&[u8]> {
+    body.get(fixed..)?.get(..length as usize)
+}
+
+fn prefix<T: Pod>(bytes: &[u8]) -> Option<T> {
+    bytes.get(..size_of::<T>()).map(pod_read_unaligned)
+}
+
+/// The text before the first zero byte; what is not UTF-8 is replaced.
+pub fn c_string(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
+}
+
+/// Builds the records that are written in user space.
+#[derive(Default)]
+pub struct RecordBuffer {
+    /// The records so far.
+    pub bytes: Vec<u8>,
+}
+
+impl RecordBuffer {
+    /// A record that is a header only: ROUND, PAUSE, RESUME.
+    pub fn mark(&mut self, kind: u16, time_ns: u64) {
+        let size = size_of::<RecordHeader>() as u16;
+        self.bytes.extend_from_slice(bytes_of(&RecordHeader { kind, size, tid: 0, time_ns }));
+    }
+
+    /// Any fixed-layout record; its header's size is set here.
+    pub fn fixed<T: Pod>(&mut self, record: &T) {
+        self.push(bytes_of(record), &[]);
+    }
+
+    /// A stack, frames leaf first.
+    pub fn stack(&mut self, mut stack: StackHeader, frames: &[u64]) {
+        stack.h.kind = kind::STACK;
+        stack.count = frames.len() as u16;
+        self.push(bytes_of(&stack), bytemuck::cast_slice(frames));
+    }
+
+    /// A mapping of the file `path`; longer paths than 64 KiB are cut.
+    pub fn map(&mut self, mut map: MapHeader, path: &[u8]) {
+        let path = &path[..path.len().min(60_000)];
+        map.h.kind = kind::MAP;
+        map.path_bytes = path.len() as u32;
+        self.push(bytes_of(&map), path);
+    }
+
+    /// A COMMAND or MEMBERS record.
+    pub fn text(&mut self, kind: u16, tid: u32, time_ns: u64, key: u64, text: &[u8]) {
+        let text = &text[..text.len().min(60_000)];
+        let h = RecordHeader { kind, size: 0, tid, time_ns };
+        let header = TextHeader { h, key, text_bytes: text.len() as u32, ..Zeroable::zeroed() };
+        self.push(bytes_of(&header), text);
+    }
+
+    fn push(&mut self, fixed: &[u8], rest: &[u8]) {
+        let at = self.bytes.len();
+        self.bytes.extend_from_slice(fixed);
+        self.bytes.extend_from_slice(rest);
+        self.bytes.resize(self.bytes.len().next_multiple_of(8), 0);
+        let size = (self.bytes.len() - at) as u16;
+        self.bytes[at + 2..at + 4].copy_from_slice(&size.to_ne_bytes());
+    }
+}

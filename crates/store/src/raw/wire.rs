@@ -1,0 +1,117 @@
+//! The fixed-layout records of the raw trace; `wire.h` is the same in C, and says what each field means.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Most frames that one stack record holds.
+pub const MAX_FRAMES: usize = 127;
+/// Bytes of the text of an object or of a path.
+pub const TEXT_BYTES: usize = 256;
+/// Most members of a poll set that an object record names.
+pub const MAX_MEMBERS: usize = 8;
+
+/// Numbers of [`RecordHeader::kind`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod kind {
+    pub const SWITCH: u16 = 1;
+    pub const SAMPLE: u16 = 2;
+    pub const STACK: u16 = 3;
+    pub const OBJECT: u16 = 4;
+    pub const THREAD_NEW: u16 = 5;
+    pub const THREAD_NAME: u16 = 6;
+    pub const THREAD_EXIT: u16 = 7;
+    pub const EXEC: u16 = 8;
+    pub const MAP: u16 = 32;
+    pub const COMMAND: u16 = 33;
+    pub const MEMBERS: u16 = 34;
+    pub const ROUND: u16 = 35;
+    pub const PAUSE: u16 = 36;
+    pub const RESUME: u16 = 37;
+}
+
+/// Bits of [`SwitchRecord::flags`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod switch_flag {
+    pub const PREEMPTED: u8 = 1;
+    pub const IOWAIT: u8 = 2;
+    pub const SIGNAL_PENDING: u8 = 4;
+    pub const SEEDED: u8 = 8;
+    pub const TIMER_FIRED: u8 = 16;
+}
+
+/// Numbers of [`SwitchRecord::waker_context`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod waker_context {
+    pub const NONE: u8 = 0;
+    pub const TASK: u8 = 1;
+    pub const SOFTIRQ: u8 = 2;
+    pub const HARDIRQ: u8 = 3;
+    pub const IDLE: u8 = 4;
+}
+
+/// Numbers of [`ObjectRecord::kind`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod object_kind {
+    pub const FILE: u8 = 1;
+    pub const PIPE: u8 = 2;
+    pub const SOCKET: u8 = 3;
+    pub const CHARACTER_DEVICE: u8 = 4;
+    pub const ANONYMOUS: u8 = 5;
+    pub const POLL_SET: u8 = 6;
+}
+
+/// Bit of [`StackHeader::flags`]: the frames are kernel addresses.
+pub const STACK_KERNEL: u8 = 1;
+/// Bit of [`ThreadNewRecord::flags`]: the thread was there before.
+pub const THREAD_SEEDED: u32 = 1;
+
+macro_rules! records {
+    ($($name:ident = $bytes:expr, $doc:literal { $($field:ident: $ty:ty,)* })*) => {$(
+        #[doc = $doc]
+        #[allow(missing_docs, reason = "wire.h documents the fields")]
+        #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+        #[repr(C)]
+        pub struct $name { $(pub $field: $ty,)* }
+        const _: () = assert!(size_of::<$name>() == $bytes);
+    )*};
+}
+
+records! {
+    RecordHeader = 16, "What every record begins with." {
+        kind: u16, size: u16, tid: u32, time_ns: u64,
+    }
+    SwitchRecord = 88, "A context switch." {
+        h: RecordHeader, next_tid: u32, cpu: u16, flags: u8, waker_context: u8,
+        state: u32, syscall: i32, object: u64, detail: u64, user_stack: u64, kernel_stack: u64,
+        wake_time_ns: u64, waker_stack: u64, waker_tid: u32, waker_syscall: i32,
+    }
+    SampleRecord = 40, "A running thread, by the clock." {
+        h: RecordHeader, cpu: u16, in_kernel: u16, period_ns: u32, user_stack: u64, kernel_stack: u64,
+    }
+    StackHeader = 32, "The fixed part of a stack record; `count` addresses follow, leaf first." {
+        h: RecordHeader, key: u64, tgid: u32, count: u16, flags: u8, end: u8,
+    }
+    ObjectRecord = 416, "What an object key stands for." {
+        h: RecordHeader, key: u64, inode: u64, tgid: u32, fd: i32, kind: u8, socket_state: u8, family: u16,
+        protocol: u16, local_port: u16, remote_port: u16, text_bytes: u16, local_address: [u8; 16],
+        remote_address: [u8; 16], member_count: u32, device: u32, reserved: u32, members: [u64; MAX_MEMBERS], text: [u8; TEXT_BYTES],
+    }
+    ThreadNewRecord = 56, "A thread came into being, or was there." {
+        h: RecordHeader, tgid: u32, parent_tid: u32, parent_tgid: u32, flags: u32, cpu_ns: u64, comm: [u8; 16],
+    }
+    ThreadNameRecord = 32, "A thread's new name." {
+        h: RecordHeader, comm: [u8; 16],
+    }
+    ThreadExitRecord = 32, "A thread left the CPU for the last time." {
+        h: RecordHeader, tgid: u32, exit_code: i32, cpu_ns: u64,
+    }
+    ExecRecord = 296, "A process runs another program." {
+        h: RecordHeader, tgid: u32, old_tid: u32, comm: [u8; 16], path: [u8; TEXT_BYTES],
+    }
+    MapHeader = 88, "The fixed part of a file mapping's record; `path_bytes` of path follow, padded to 8." {
+        h: RecordHeader, start: u64, length: u64, file_offset: u64, inode: u64, device: u32, protection: u32,
+        build_id: [u8; 20], build_id_bytes: u32, path_bytes: u32, reserved: u32,
+    }
+    TextHeader = 32, "The fixed part of a COMMAND (key 0) or MEMBERS record; `text_bytes` of text follow, padded to 8." {
+        h: RecordHeader, key: u64, text_bytes: u32, reserved: u32,
+    }
+}

@@ -1,0 +1,255 @@
+//! A result's folder, and its tables in memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+
+use crate::error::{Error, Result};
+use crate::manifest::{Manifest, State, TRACE_FORMAT};
+use crate::table::{self, Table};
+use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
+
+/// Where a result lies on disk.
+#[derive(Clone, Debug)]
+pub struct ResultFolder {
+    path: PathBuf,
+}
+
+impl ResultFolder {
+    /// Makes the folder `path`, which must not be there yet.
+    pub fn create(path: &Path) -> Result<Self> {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(Error::Exists { path: path.to_owned() });
+        }
+        let folder = Self { path: path.to_owned() };
+        for sub in [path.to_owned(), folder.spool(), folder.modules()] {
+            fs::create_dir(&sub).map_err(|error| Error::io(&sub, error))?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes the next free `rNNN` + `suffix` in `parent`: r000th, r001th, …
+    pub fn create_next(parent: &Path, suffix: &str) -> Result<Self> {
+        for number in 0..1_000_000u32 {
+            match Self::create(&parent.join(format!("r{number:03}{suffix}"))) {
+                Err(Error::Exists { .. }) => {}
+                other => return other,
+            }
+        }
+        Err(Error::Exists { path: parent.join(format!("r999999{suffix}")) })
+    }
+
+    /// The folder of an existing result. Fails when it is none.
+    pub fn open(path: &Path) -> Result<Self> {
+        let folder = Self { path: path.to_owned() };
+        folder.manifest()?;
+        Ok(folder)
+    }
+
+    /// The newest result in `parent`: the highest number of `rNNNxx`.
+    pub fn latest(parent: &Path) -> Option<PathBuf> {
+        let number = |path: &Path| {
+            let name = path.file_name()?.to_str()?;
+            let digits = name.strip_prefix('r')?.trim_end_matches(|c: char| c.is_ascii_lowercase());
+            digits.parse::<u32>().ok().filter(|_| path.join("manifest.json").is_file())
+        };
+        let entries = fs::read_dir(parent).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+        entries.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
+    }
+
+    /// The folder's path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Where the raw spool lies until finalization.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join("spool")
+    }
+
+    /// Where copies of code that is in no file lie: the vDSO.
+    pub fn modules(&self) -> PathBuf {
+        self.path.join("modules")
+    }
+
+    /// The collection's and finalization's log.
+    pub fn log(&self) -> PathBuf {
+        self.path.join("log.txt")
+    }
+
+    /// Reads the manifest. Fails when there is none, or a newer version's.
+    pub fn manifest(&self) -> Result<Manifest> {
+        let not_a_result = |reason: String| Error::NotAResult { path: self.path.clone(), reason };
+        let path = self.path.join("manifest.json");
+        if !self.path.is_dir() {
+            return Err(not_a_result("no such folder".into()));
+        }
+        let text = fs::read_to_string(&path).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
+        let value: serde_json::Value =
+            serde_json::from_str(&text).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
+        let found = value.get("trace_format").and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if found > u64::from(TRACE_FORMAT) {
+            let found = u32::try_from(found).unwrap_or(u32::MAX);
+            return Err(Error::NewerVersion { path: self.path.clone(), found, supported: TRACE_FORMAT });
+        }
+        serde_json::from_value(value).map_err(|error| not_a_result(format!("manifest.json: {error}")))
+    }
+
+    /// Writes the manifest: whole or not at all.
+    pub fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
+        let path = self.path.join("manifest.json");
+        let partial = self.path.join("manifest.json.partial");
+        let text = serde_json::to_string_pretty(manifest).map_err(|error| Error::table(&path, error))?;
+        fs::write(&partial, text + "\n").map_err(|error| Error::io(&partial, error))?;
+        fs::rename(&partial, &path).map_err(|error| Error::io(&path, error))
+    }
+}
+
+/// A finalized result in memory: the manifest and every table.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the tables are documented where they are declared")]
+pub struct Trace {
+    pub manifest: Manifest,
+    pub processes: Processes,
+    pub threads: Threads,
+    pub off_cpu: OffCpu,
+    pub samples: Samples,
+    pub stacks: Stacks,
+    pub frames: Frames,
+    pub modules: Modules,
+    pub objects: Objects,
+    pub pauses: Pauses,
+    pub losses: Losses,
+    pub notices: Notices,
+}
+
+impl Trace {
+    /// An empty trace under `manifest`.
+    pub fn new(manifest: Manifest) -> Self {
+        Self {
+            manifest,
+            processes: Processes::default(),
+            threads: Threads::default(),
+            off_cpu: OffCpu::default(),
+            samples: Samples::default(),
+            stacks: Stacks::default(),
+            frames: Frames::default(),
+            modules: Modules::default(),
+            objects: Objects::default(),
+            pauses: Pauses::default(),
+            losses: Losses::default(),
+            notices: Notices::default(),
+        }
+    }
+
+    /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
+    /// are not there.
+    pub fn read(folder: &ResultFolder) -> Result<Self> {
+        let manifest = folder.manifest()?;
+        if manifest.state != State::Finalized {
+            return Err(Error::NotFinalized { path: folder.path().to_owned() });
+        }
+        let tables = folder.path().join("tables");
+        let mut trace = Self::new(manifest);
+        trace.processes = table::read(&tables)?;
+        trace.threads = table::read(&tables)?;
+        trace.off_cpu = table::read(&tables)?;
+        trace.samples = table::read(&tables)?;
+        trace.stacks = table::read(&tables)?;
+        trace.frames = table::read(&tables)?;
+        trace.modules = table::read(&tables)?;
+        trace.objects = table::read(&tables)?;
+        trace.pauses = table::read(&tables)?;
+        trace.losses = table::read(&tables)?;
+        trace.notices = table::read(&tables)?;
+        trace.check().map_err(|reason| Error::table(&tables, reason))?;
+        Ok(trace)
+    }
+
+    /// Writes the tables, then the manifest as finalized: until then the result counts as not finalized.
+    pub fn write(&mut self, folder: &ResultFolder) -> Result<()> {
+        let partial = folder.path().join("tables.partial");
+        let tables = folder.path().join("tables");
+        for stale in [&partial, &tables] {
+            if stale.exists() {
+                fs::remove_dir_all(stale).map_err(|error| Error::io(stale, error))?;
+            }
+        }
+        fs::create_dir(&partial).map_err(|error| Error::io(&partial, error))?;
+        table::write(&partial, &self.processes)?;
+        table::write(&partial, &self.threads)?;
+        table::write(&partial, &self.off_cpu)?;
+        table::write(&partial, &self.samples)?;
+        table::write(&partial, &self.stacks)?;
+        table::write(&partial, &self.frames)?;
+        table::write(&partial, &self.modules)?;
+        table::write(&partial, &self.objects)?;
+        table::write(&partial, &self.pauses)?;
+        table::write(&partial, &self.losses)?;
+        table::write(&partial, &self.notices)?;
+        fs::rename(&partial, &tables).map_err(|error| Error::io(&tables, error))?;
+        self.manifest.state = State::Finalized;
+        folder.write_manifest(&self.manifest)
+    }
+
+    /// Length of the collection, ns, paused time included.
+    pub fn elapsed_ns(&self) -> u64 {
+        self.manifest.end_ns.saturating_sub(self.manifest.start_ns)
+    }
+
+    /// Whether every id names a row that is there and every order that readers rely on holds.
+    fn check(&self) -> std::result::Result<(), String> {
+        let rows = Rows {
+            processes: self.processes.len(),
+            threads: self.threads.len(),
+            stacks: self.stacks.len(),
+            frames: self.frames.len(),
+            modules: self.modules.len(),
+            objects: self.objects.len(),
+        };
+        rows.processes("processes.parent", &self.processes.parent)?;
+        rows.processes("threads.process", &self.threads.process)?;
+        rows.processes("objects.process", &self.objects.process)?;
+        rows.threads("threads.parent", &self.threads.parent)?;
+        rows.threads("off_cpu.waker", &self.off_cpu.waker)?;
+        rows.stacks("off_cpu.stack", &self.off_cpu.stack)?;
+        rows.stacks("off_cpu.waker_stack", &self.off_cpu.waker_stack)?;
+        rows.stacks("samples.stack", &self.samples.stack)?;
+        rows.stacks("objects.first_stack", &self.objects.first_stack)?;
+        rows.modules("frames.module", &self.frames.module)?;
+        rows.objects("off_cpu.object", &self.off_cpu.object)?;
+        let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
+        let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
+        all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
+        all("samples.thread", self.samples.thread.iter().all(thread))?;
+        all("threads.process", self.threads.process.iter().all(|id| id.is_some()))?;
+        all("stacks.frame", self.stacks.frame.iter().all(|id| id.get().is_some_and(|row| row < rows.frames)))?;
+        let below = |(row, parent): (usize, &StackId)| parent.get().is_none_or(|parent| parent < row);
+        all("stacks.parent", self.stacks.parent.iter().enumerate().all(below))?;
+        all("off_cpu.start_ns", self.off_cpu.start_ns.is_sorted())?;
+        all("samples.time_ns", self.samples.time_ns.is_sorted())
+    }
+}
+
+struct Rows {
+    processes: usize,
+    threads: usize,
+    stacks: usize,
+    frames: usize,
+    modules: usize,
+    objects: usize,
+}
+
+macro_rules! bounds {
+    ($($rows:ident: $id:ty),*) => {
+        impl Rows {$(
+            fn $rows(&self, column: &str, ids: &[$id]) -> std::result::Result<(), String> {
+                let good = ids.iter().all(|id| id.get().is_none_or(|row| row < self.$rows));
+                good.then_some(()).ok_or_else(|| format!("column {column} names rows that are not there"))
+            }
+        )*}
+    };
+}
+
+bounds!(processes: ProcessId, threads: ThreadId, stacks: StackId, modules: ModuleId, objects: ObjectId);

@@ -1,0 +1,366 @@
+//! Tables as columns: one declaration gives the struct of vectors, its row, the Parquet writer and reader, and the docs.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_schema::{DataType, Field, Schema};
+use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::ColumnPath;
+
+use crate::error::{Error, Result};
+
+/// Rows per row group: the unit that is read in parallel.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// What a column's cells are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum ColumnType {
+    U8,
+    U16,
+    U32,
+    U64,
+    I16,
+    I32,
+    Bool,
+    Text,
+    /// A row number of another table, null for none.
+    Id,
+}
+
+impl ColumnType {
+    fn arrow(self) -> DataType {
+        match self {
+            Self::U8 => DataType::UInt8,
+            Self::U16 => DataType::UInt16,
+            Self::U32 | Self::Id => DataType::UInt32,
+            Self::U64 => DataType::UInt64,
+            Self::I16 => DataType::Int16,
+            Self::I32 => DataType::Int32,
+            Self::Bool => DataType::Boolean,
+            Self::Text => DataType::Utf8,
+        }
+    }
+}
+
+/// One column: what the trace-format document says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct ColumnDef {
+    /// Name, with its unit.
+    pub name: &'static str,
+    /// Type of the cells.
+    pub ty: ColumnType,
+    /// Trace format in which it first appeared.
+    pub since: u32,
+    /// What it holds.
+    pub doc: &'static str,
+}
+
+/// One table: what the trace-format document says of it.
+#[derive(Clone, Copy, Debug)]
+pub struct TableDef {
+    /// Name, and the file's without `.parquet`.
+    pub name: &'static str,
+    /// What a row is.
+    pub doc: &'static str,
+    /// Its columns.
+    pub columns: &'static [ColumnDef],
+}
+
+/// A value that a column can hold.
+pub trait Cell: Sized {
+    /// The column's type.
+    const TYPE: ColumnType;
+    /// The cells as an Arrow array.
+    fn array(cells: &[Self]) -> ArrayRef;
+    /// Appends the array's cells; `None` when the array is of another type.
+    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()>;
+}
+
+macro_rules! primitive_cells {
+    ($($cell:ty, $arrow:ty, $ty:ident;)*) => {$(
+        impl Cell for $cell {
+            const TYPE: ColumnType = ColumnType::$ty;
+            fn array(cells: &[Self]) -> ArrayRef {
+                Arc::new(PrimitiveArray::<$arrow>::from_iter_values(cells.iter().copied()))
+            }
+            fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
+                let array = array.as_primitive_opt::<$arrow>()?;
+                (array.null_count() == 0).then(|| cells.extend_from_slice(array.values()))
+            }
+        }
+    )*};
+}
+
+primitive_cells! {
+    u8, UInt8Type, U8;
+    u16, UInt16Type, U16;
+    u32, UInt32Type, U32;
+    u64, UInt64Type, U64;
+    i16, Int16Type, I16;
+    i32, Int32Type, I32;
+}
+
+macro_rules! id_cells {
+    ($($id:ty),*) => {$(
+        impl Cell for $id {
+            const TYPE: ColumnType = ColumnType::Id;
+            fn array(cells: &[Self]) -> ArrayRef {
+                let cells = cells.iter().map(|id| id.is_some().then(|| id.raw()));
+                Arc::new(cells.collect::<PrimitiveArray<UInt32Type>>())
+            }
+            fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
+                let array = array.as_primitive_opt::<UInt32Type>()?;
+                if array.null_count() == 0 {
+                    cells.extend(array.values().iter().map(|&raw| <$id>::from_raw(raw)));
+                } else {
+                    cells.extend(array.iter().map(|raw| raw.map_or(<$id>::NONE, <$id>::from_raw)));
+                }
+                Some(())
+            }
+        }
+    )*};
+}
+
+id_cells!(ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId);
+
+impl Cell for bool {
+    const TYPE: ColumnType = ColumnType::Bool;
+    fn array(cells: &[Self]) -> ArrayRef {
+        Arc::new(BooleanArray::from(cells.to_vec()))
+    }
+    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
+        cells.extend(array.as_boolean_opt()?.iter().map(|cell| cell.unwrap_or(false)));
+        Some(())
+    }
+}
+
+impl Cell for String {
+    const TYPE: ColumnType = ColumnType::Text;
+    fn array(cells: &[Self]) -> ArrayRef {
+        Arc::new(StringArray::from_iter_values(cells))
+    }
+    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
+        cells.extend(array.as_string_opt::<i32>()?.iter().map(|cell| cell.unwrap_or_default().to_owned()));
+        Some(())
+    }
+}
+
+/// A table of the result.
+pub trait Table: Default + Send {
+    /// Its declaration.
+    const DEF: TableDef;
+    /// Number of rows.
+    fn len(&self) -> usize;
+    /// Whether it has no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Rows `from .. to` as Arrow arrays, in the declaration's order.
+    fn arrays(&self, from: usize, to: usize) -> Vec<ArrayRef>;
+    /// Appends one column's cells; `None` when the type is another.
+    fn extend_column(&mut self, column: usize, array: &dyn Array) -> Option<()>;
+    /// Fills column `column`, absent in an older trace, with `rows` defaults.
+    fn default_column(&mut self, column: usize, rows: usize);
+    /// Moves the rows of `other` behind ours.
+    fn append(&mut self, other: Self);
+}
+
+/// Declares the tables: `/// doc` `Struct Row "file" { column: type, since, "doc"; … }`.
+macro_rules! tables {
+    ($($(#[doc = $doc:literal])* $name:ident $row:ident $file:literal {
+        $($column:ident: $ty:ty, $since:literal, $cdoc:literal;)*
+    })*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, Default, PartialEq)]
+        pub struct $name { $(#[doc = $cdoc] pub $column: Vec<$ty>,)* }
+
+        #[doc = concat!("A row of [`", stringify!($name), "`].")]
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $row { $(#[doc = $cdoc] pub $column: $ty,)* }
+
+        impl $name {
+            /// Appends a row; returns its number.
+            pub fn push(&mut self, row: $row) -> usize {
+                $(self.$column.push(row.$column);)*
+                $crate::table::Table::len(self) - 1
+            }
+            /// A copy of row `index`, `None` past the end.
+            pub fn row(&self, index: usize) -> Option<$row> {
+                Some($row { $($column: self.$column.get(index)?.clone(),)* })
+            }
+            /// The rows in the order of `permutation`, a permutation of the row numbers.
+            #[must_use]
+            pub fn permuted(&self, permutation: &[usize]) -> Self {
+                Self { $($column: permutation.iter().map(|&row| self.$column[row].clone()).collect(),)* }
+            }
+        }
+
+        impl $crate::table::Table for $name {
+            const DEF: $crate::table::TableDef = $crate::table::TableDef {
+                name: $file,
+                doc: concat!($($doc,)*),
+                columns: &[$($crate::table::ColumnDef {
+                    name: stringify!($column),
+                    ty: <$ty as $crate::table::Cell>::TYPE,
+                    since: $since,
+                    doc: $cdoc,
+                },)*],
+            };
+            fn len(&self) -> usize {
+                [$(self.$column.len(),)*][0]
+            }
+            fn arrays(&self, from: usize, to: usize) -> Vec<arrow_array::ArrayRef> {
+                vec![$($crate::table::Cell::array(&self.$column[from..to]),)*]
+            }
+            fn extend_column(&mut self, column: usize, array: &dyn arrow_array::Array) -> Option<()> {
+                let mut index = 0;
+                $(
+                    if index == column {
+                        return $crate::table::Cell::extend(&mut self.$column, array);
+                    }
+                    index += 1;
+                )*
+                let _ = index;
+                None
+            }
+            fn default_column(&mut self, column: usize, rows: usize) {
+                let mut index = 0;
+                $(
+                    if index == column {
+                        let rows = self.$column.len() + rows;
+                        self.$column.resize(rows, $crate::table::Absent::absent());
+                    }
+                    index += 1;
+                )*
+                let _ = index;
+            }
+            fn append(&mut self, mut other: Self) {
+                $(self.$column.append(&mut other.$column);)*
+            }
+        }
+    )*
+
+        /// Every table, in the order of the trace-format document.
+        pub const TABLES: &[$crate::table::TableDef] = &[$(<$name as $crate::table::Table>::DEF,)*];
+    };
+}
+pub(crate) use tables;
+
+/// The value of a column that an older trace does not have.
+pub(crate) trait Absent {
+    /// Zero, empty or none.
+    fn absent() -> Self;
+}
+
+macro_rules! absent {
+    ($($ty:ty = $value:expr;)*) => {$(impl Absent for $ty { fn absent() -> Self { $value } })*};
+}
+
+absent! {
+    u8 = 0; u16 = 0; u32 = 0; u64 = 0; i16 = 0; i32 = 0; bool = false; String = String::new();
+    ProcessId = Self::NONE; ThreadId = Self::NONE; ModuleId = Self::NONE;
+    FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
+}
+
+fn schema<T: Table>() -> Arc<Schema> {
+    let fields = T::DEF.columns.iter().map(|column| {
+        let nullable = column.ty == ColumnType::Id;
+        Field::new(column.name, column.ty.arrow(), nullable)
+    });
+    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+fn properties<T: Table>() -> WriterProperties {
+    let mut builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::default()))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
+    for column in T::DEF.columns.iter().filter(|column| column.ty == ColumnType::U64) {
+        let path = ColumnPath::from(column.name);
+        builder = builder
+            .set_column_dictionary_enabled(path.clone(), false)
+            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
+    }
+    builder.build()
+}
+
+/// Writes the whole table to `folder/NAME.parquet`.
+pub(crate) fn write<T: Table>(folder: &Path, table: &T) -> Result<()> {
+    let path = folder.join(format!("{}.parquet", T::DEF.name));
+    let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+    let fail = |error: &dyn std::fmt::Display| Error::table(&path, error);
+    let mut writer =
+        ArrowWriter::try_new(file, schema::<T>(), Some(properties::<T>())).map_err(|error| fail(&error))?;
+    let mut from = 0;
+    while from < table.len() {
+        let to = table.len().min(from + ROW_GROUP_ROWS);
+        let batch = RecordBatch::try_new(schema::<T>(), table.arrays(from, to)).map_err(|error| fail(&error))?;
+        writer.write(&batch).map_err(|error| fail(&error))?;
+        from = to;
+    }
+    writer.close().map_err(|error| fail(&error))?;
+    Ok(())
+}
+
+/// Reads `folder/NAME.parquet`, row groups side by side on all CPUs. Columns newer than the file are filled with
+/// defaults; columns older than this version are passed over.
+pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
+    let path = folder.join(format!("{}.parquet", T::DEF.name));
+    let groups = builder(&path)?.metadata().num_row_groups();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1));
+    let per_worker = groups.div_ceil(workers);
+    let parts: Vec<Result<T>> = std::thread::scope(|scope| {
+        let path = &path;
+        let handles: Vec<_> = (0..workers)
+            .map(|worker| {
+                let groups = (worker * per_worker)..groups.min((worker + 1) * per_worker);
+                scope.spawn(move || read_groups::<T>(path, groups.collect()))
+            })
+            .collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T>>| {
+            handle.join().unwrap_or_else(|_| Err(Error::table(path, "the Parquet reader gave up on this file")))
+        };
+        handles.into_iter().map(join).collect()
+    });
+    let mut whole = T::default();
+    for part in parts {
+        whole.append(part?);
+    }
+    Ok(whole)
+}
+
+fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
+    let file = File::open(path).map_err(|error| Error::io(path, error))?;
+    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| Error::table(path, error))
+}
+
+fn read_groups<T: Table>(path: &Path, groups: Vec<usize>) -> Result<T> {
+    let builder = builder(path)?;
+    let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
+    let known = T::DEF.columns.iter().map(|column| names.iter().position(|name| name == column.name));
+    let known: Vec<Option<usize>> = known.collect();
+    let mask = ProjectionMask::roots(builder.parquet_schema(), known.iter().flatten().copied());
+    let reader = builder.with_row_groups(groups).with_projection(mask).with_batch_size(1 << 16).build();
+    let mut table = T::default();
+    for batch in reader.map_err(|error| Error::table(path, error))? {
+        let batch = batch.map_err(|error| Error::table(path, error))?;
+        for (index, column) in T::DEF.columns.iter().enumerate() {
+            match batch.column_by_name(column.name) {
+                Some(array) => table
+                    .extend_column(index, array.as_ref())
+                    .ok_or_else(|| Error::table(path, format!("column {} has another type", column.name)))?,
+                None => table.default_column(index, batch.num_rows()),
+            }
+        }
+    }
+    Ok(table)
+}

@@ -1,0 +1,102 @@
+//! The tables of a result. Times are nanoseconds since the start of the collection unless a column says otherwise;
+//! an id column holds a row number of the table that its name says, null for none.
+
+use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+
+use crate::table::tables;
+
+tables! {
+    /// One row per process of the profiled program, in order of appearance.
+    Processes ProcessRow "processes" {
+        pid: u32, 1, "Process id in the initial pid namespace.";
+        parent: ProcessId, 1, "Process that forked it, null for the launched or attached ones.";
+        name: String, 1, "Base name of the program that it ran last.";
+        executable: String, 1, "Path of that program.";
+        command_line: String, 1, "Its arguments, separated by blanks.";
+        start_ns: u64, 1, "First seen: its exec for the launched process, its fork for children, 0 for attached ones.";
+        end_ns: u64, 1, "Last seen.";
+        exit_code: i32, 1, "As wait(2) reports it; -1 while it still ran.";
+    }
+    /// One row per life of a thread. running + runnable + waiting = end_ns - start_ns, where paused time is left out.
+    Threads ThreadRow "threads" {
+        tid: u32, 1, "Thread id in the initial pid namespace. Ids are used again: the row number is the thread.";
+        process: ProcessId, 1, "Process that it belongs to.";
+        parent: ThreadId, 1, "Thread that created it, null when unknown.";
+        name: String, 1, "Last name that it had.";
+        start_ns: u64, 1, "Its creation, or the start of the collection.";
+        end_ns: u64, 1, "When it left the CPU for the last time, or the end of the collection.";
+        kernel_cpu_ns: u64, 1, "The kernel's own account of its running time in the collection; 0 when unknown.";
+        exited: bool, 1, "Whether it ended during the collection.";
+    }
+    /// One row per interval that a thread spent off the CPU, ordered by start_ns. A thread runs between its rows. The
+    /// interval is waiting for wait_ns, then runnable for runnable_ns.
+    OffCpu OffCpuRow "off_cpu" {
+        thread: ThreadId, 1, "Thread that was off the CPU.";
+        start_ns: u64, 1, "When it left the CPU.";
+        wait_ns: u64, 1, "Time until it was woken; 0 for a preempted thread, which stays runnable.";
+        runnable_ns: u64, 1, "Time in the run queue after that, until it ran again.";
+        cpu: u16, 1, "CPU that it then ran on; 65535 when it did not run again.";
+        reason: u8, 1, "Why it left the CPU: 0 unknown, 1 waiting, 2 preempted, 3 yielded, 4 starting.";
+        outcome: u8, 1, "How the wait ended: 0 unknown, 1 woken, 2 timed out, 3 interrupted, 4 unfinished.";
+        syscall: i16, 1, "System call that it was in (x86-64 number), -1 for none.";
+        object: ObjectId, 1, "What it waited on, null when it did not wait.";
+        stack: StackId, 1, "Where it left the CPU, kernel frames included where they were taken.";
+        waker: ThreadId, 1, "Thread that woke it, null when no profiled thread did.";
+        waker_kind: u8, 1, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt.";
+        waker_stack: StackId, 1, "Where the waker was.";
+    }
+    /// One row per sample of a running thread, ordered by time_ns.
+    Samples SampleRow "samples" {
+        thread: ThreadId, 1, "Thread that ran.";
+        time_ns: u64, 1, "When.";
+        weight_ns: u64, 1, "Running time that it stands for: since the thread's sample before. Sums to the thread's running time exactly.";
+        cpu: u16, 1, "CPU that it ran on.";
+        stack: StackId, 1, "Where it was.";
+        estimated: bool, 1, "No clock sample: stands for running time of a thread at the place where it last left the CPU.";
+    }
+    /// One row per distinct stack: a frame and the stack of its caller. A parent's row number is below its child's.
+    Stacks StackRow "stacks" {
+        parent: StackId, 1, "The caller's stack, null at the root.";
+        frame: FrameId, 1, "The frame at this end.";
+        end: u8, 1, "How the walk ended, for the whole stack: 0 unknown, 1 complete, 2 no table, 3 unreadable memory, 4 too deep, 5 unsupported rule.";
+    }
+    /// One row per distinct frame: a code address, or a function inlined at it.
+    Frames FrameRow "frames" {
+        module: ModuleId, 1, "File that the code is in, null when unknown.";
+        offset: u64, 1, "Address inside the module (as in its ELF file), or the address itself without a module.";
+        function: String, 1, "Demangled name; `[module]+0x…` when there is no symbol.";
+        file: String, 1, "Source file, empty when unknown.";
+        line: u32, 1, "Source line, 0 when unknown.";
+        inlined: bool, 1, "Whether this function is inlined into its caller's frame at the same address.";
+        kernel: bool, 1, "Whether it is kernel code.";
+    }
+    /// One row per file that was mapped executable.
+    Modules ModuleRow "modules" {
+        path: String, 1, "Path, or a name in brackets for [kernel] and [vdso].";
+        build_id: String, 1, "Build id in hexadecimal, empty when unknown.";
+    }
+    /// One row per synchronization object.
+    Objects ObjectRow "objects" {
+        kind: u8, 1, "Its type: 0 unknown, 1 mutex, 2 condition variable, 3 read/write lock, 4 semaphore, 5 barrier, 6 spin lock, 7 once, 8 thread join, 9 futex, 10 socket, 11 stream, 12 event, 13 timer, 14 sleep, 15 child process, 16 signal, 17 io_uring, 18 page fault, 19 block I/O, 20 kernel lock, 21 GIL, 22 JVM monitor, 23 Go runtime, 24 TBB scheduler, 25 OpenMP barrier, 26 user.";
+        name: String, 1, "Name that is the same from run to run.";
+        detail: String, 1, "What else is known: a set's members, a socket's state; empty for nothing.";
+        process: ProcessId, 1, "Process whose memory it lies in, null for kernel objects.";
+        address: u64, 1, "Its address, 0 when it has none.";
+        first_stack: StackId, 1, "Where it was first waited on.";
+    }
+    /// One row per interval in which the collection was paused.
+    Pauses PauseRow "pauses" {
+        start_ns: u64, 1, "Start.";
+        end_ns: u64, 1, "End.";
+    }
+    /// One row per kind of loss that occurred: everything that could not be seen.
+    Losses LossRow "losses" {
+        name: String, 1, "Name of the counter.";
+        count: u64, 1, "How many.";
+        doc: String, 1, "What is missing because of it.";
+    }
+    /// One row per remark of collection or finalization that a reader of the result should know.
+    Notices NoticeRow "notices" {
+        text: String, 1, "The remark, one sentence.";
+    }
+}

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs what building, testing and benchmarking need: Debian packages, by name. Idempotent; needs root and a Debian mirror only for what is missing.
+#   scripts/install-deps.sh build | test | bench      each includes the one before it
+set -euo pipefail
+
+build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
+samples=(g++ libtbb-dev libomp-dev)
+test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux)
+bench=(linux-perf strace valgrind postgresql sudo)
+
+case "${1:-build}" in
+  build) wanted=("${build[@]}" "${samples[@]}") ;;
+  test) wanted=("${build[@]}" "${samples[@]}" "${test[@]}") ;;
+  bench) wanted=("${build[@]}" "${samples[@]}" "${test[@]}" "${bench[@]}") ;;
+  *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
+esac
+
+missing=()
+for package in "${wanted[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -eq 0 ] && exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+  echo "error: these Debian packages are missing: ${missing[*]}" >&2
+  echo "hint: sudo apt-get install -y ${missing[*]}" >&2
+  exit 1
+fi
+echo "installing: ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+# No service of these packages may start on the machine: the tests start their own, on loopback.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  printf '#!/bin/sh\nexit 101\n' > "$policy"; chmod +x "$policy"
+  trap 'rm -f "$policy"' EXIT
+fi
+apt-get install -y -qq --no-install-recommends "${missing[@]}" > /dev/null
