@@ -1,0 +1,330 @@
+//! What a report is asked for: range, filters, grouping, metrics. Words from the command line become values here; one
+//! that does not exist is an error that carries the nearest name.
+
+use dwell_model::MetricDef;
+
+use crate::metrics::METRICS;
+
+/// A question that cannot be answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QueryError {
+    /// A name that is in no table.
+    #[error("there is no {what} `{name}`")]
+    Unknown {
+        /// What it should name: `grouping level`, `object`, …
+        what: &'static str,
+        /// The name given.
+        name: String,
+        /// The most similar name that there is.
+        nearest: Option<String>,
+    },
+    /// A filter without `=`.
+    #[error("`{text}` is no filter: it has the form KEY=VALUE, such as thread=worker*")]
+    FilterForm {
+        /// The filter as given.
+        text: String,
+    },
+    /// The report needs an object or a function.
+    #[error("this report needs the name of {what}")]
+    SubjectMissing {
+        /// `an object` or `a function`.
+        what: &'static str,
+    },
+    /// A range without time in it.
+    #[error("the time range is empty: it must end after it starts, within the collection's {elapsed_ns} ns")]
+    EmptyRange {
+        /// Length of the collection.
+        elapsed_ns: u64,
+    },
+}
+
+impl QueryError {
+    /// An unknown `name` with the most similar of `known`.
+    pub fn unknown<'a>(what: &'static str, name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Unknown { what, name: name.to_owned(), nearest: nearest(name, known) }
+    }
+
+    /// What to do about it, one sentence; `None` when the error says it all.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unknown { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
+            Self::Unknown { what: "grouping level", .. } => {
+                Some(format!("levels: {}", Level::ALL.iter().map(|level| level.id()).collect::<Vec<_>>().join(", ")))
+            }
+            Self::Unknown { what: "filter key", .. } | Self::FilterForm { .. } => {
+                Some(format!("keys: {}", FilterKey::ALL.iter().map(|key| key.id()).collect::<Vec<_>>().join(", ")))
+            }
+            Self::Unknown { what: "metric", .. } => {
+                Some(format!("metrics: {}", METRICS.iter().map(|metric| metric.id).collect::<Vec<_>>().join(", ")))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The name of `known` that is most similar to `name`, when one is similar at all.
+fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let lower = name.to_lowercase();
+    let score = |candidate: &str| strsim::jaro_winkler(&lower, &candidate.to_lowercase());
+    let scored = known.into_iter().map(|candidate| (score(candidate), candidate));
+    let best = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 > 0.7).then(|| best.1.to_owned())
+}
+
+/// Declares an enum of words: variant, id, title, help.
+macro_rules! words {
+    ($what:literal; $(#[$doc:meta])* $name:ident { $($variant:ident = $id:literal, $title:literal, $help:literal;)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name { $(#[doc = $help] $variant,)* }
+
+        impl $name {
+            /// Every one, in the order of the help.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The word on the command line and in JSON.
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$variant => $id,)* }
+            }
+
+            /// The words on the screen.
+            pub fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)* }
+            }
+
+            /// One line of help.
+            pub fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+
+            /// The one of this id; the error carries the nearest id.
+            pub fn parse(id: &str) -> Result<Self, QueryError> {
+                let found = Self::ALL.iter().find(|word| word.id() == id).copied();
+                found.ok_or_else(|| QueryError::unknown($what, id, Self::ALL.iter().map(|word| word.id())))
+            }
+        }
+    };
+}
+pub(crate) use words;
+
+words! { "grouping level";
+    /// What rows are grouped by.
+    Level {
+        Function = "function", "Function", "Function that the time is attributed to, by the call-stack mode.";
+        CallStack = "call-stack", "Call Stack", "Whole stack, by the call-stack mode.";
+        SourceFunction = "source-function", "Source Function", "Function with the functions inlined into it.";
+        Module = "module", "Module", "File that the function is in.";
+        SourceFile = "source-file", "Source File", "Source file of the function.";
+        SourceLine = "source-line", "Source Line", "Source file and line.";
+        Thread = "thread", "Thread", "Thread, by name and id.";
+        ThreadName = "thread-name", "Thread Name", "All threads of one name.";
+        Process = "process", "Process", "Process, by name and id.";
+        Object = "object", "Sync Object", "What was waited on.";
+        ObjectType = "object-type", "Object Type", "Type of what was waited on.";
+        WaitKind = "wait-kind", "Wait Kind", "Why the thread was off the CPU, and how the wait ended.";
+        Waker = "waker", "Waker", "Who ended the wait: a thread, a timer, the network.";
+        Cpu = "cpu", "CPU", "CPU that the thread ran on, after the wait for waits.";
+    }
+}
+
+words! { "filter key";
+    /// What a filter looks at.
+    FilterKey {
+        Thread = "thread", "Thread", "Name of the thread.";
+        Tid = "tid", "Thread Id", "Id of the thread.";
+        Process = "process", "Process", "Name of the process.";
+        Pid = "pid", "Process Id", "Id of the process.";
+        Function = "function", "Function", "A function anywhere on the stack.";
+        Module = "module", "Module", "File, by path or base name, of the function that the time is attributed to.";
+        SourceFile = "source-file", "Source File", "Source file, by path or base name, of that function.";
+        Object = "object", "Sync Object", "Name of what was waited on.";
+        ObjectType = "object-type", "Object Type", "Type of what was waited on: mutex, socket, …";
+        Utilization = "utilization", "CPU Utilization", "Class of the utilization meanwhile: idle, poor, ok, ideal, over.";
+        Reason = "reason", "Reason", "Why it left the CPU: waiting, preempted, yielded, starting, unknown.";
+        Outcome = "outcome", "Outcome", "How the wait ended: woken, timed-out, interrupted, unfinished, unknown.";
+        Waker = "waker", "Waker", "Name of the thread that ended the wait, or timer, network, interrupt, other-thread.";
+        Cpu = "cpu", "CPU", "Number of the CPU.";
+        Idle = "idle", "Idle Waits", "yes: only waits of idle workers; no: all but those.";
+    }
+}
+
+/// One filter. Filters of one key are alternatives; those of different keys must all hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// What it looks at.
+    pub key: FilterKey,
+    /// The value: exact, or with `*` for any characters.
+    pub value: String,
+}
+
+impl Filter {
+    /// The filter written `key=value`.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let (key, value) = text.split_once('=').ok_or_else(|| QueryError::FilterForm { text: text.to_owned() })?;
+        let filter = Self { key: FilterKey::parse(key.trim())?, value: value.to_owned() };
+        filter.check()?;
+        Ok(filter)
+    }
+
+    /// Values of keys with few words must be one of these, or a glob.
+    fn check(&self) -> Result<(), QueryError> {
+        let known: Vec<&str> = match self.key {
+            FilterKey::Utilization => crate::sweep::CLASSES.to_vec(),
+            FilterKey::Idle => vec!["yes", "no"],
+            FilterKey::Outcome => dwell_model::Outcome::ALL.iter().map(|outcome| outcome.id()).collect(),
+            FilterKey::Reason => dwell_model::Reason::ALL.iter().map(|reason| reason.id()).collect(),
+            FilterKey::ObjectType => dwell_model::ObjectType::ALL.iter().map(|kind| kind.id()).collect(),
+            _ => return Ok(()),
+        };
+        let holds = known.iter().any(|word| self.matches(word));
+        holds.then_some(()).ok_or_else(|| QueryError::unknown(self.key.id(), &self.value, known))
+    }
+
+    /// Whether `text` is what the filter asks for.
+    pub fn matches(&self, text: &str) -> bool {
+        glob(&self.value, text)
+    }
+}
+
+/// Whether `text` matches `pattern`, in which `*` stands for any characters, none included.
+pub(crate) fn glob(pattern: &str, text: &str) -> bool {
+    let Some((head, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut text) = text.strip_prefix(head) else { return false };
+    let mut parts: Vec<&str> = rest.split('*').collect();
+    let tail = parts.pop().unwrap_or_default();
+    for part in parts {
+        // The first place is as good as any later one: what follows is free to begin anywhere behind it.
+        let Some(at) = text.find(part) else { return false };
+        text = &text[at + part.len()..];
+    }
+    text.ends_with(tail)
+}
+
+words! { "call-stack mode";
+    /// How much of a stack is shown.
+    CallStackMode {
+        All = "all", "All functions", "Every frame.";
+        User = "user", "Only user functions", "Time in system functions counts for the user function that called them.";
+        UserPlusOne = "user+1", "User functions + 1", "User functions and the one system function that they called.";
+    }
+}
+
+/// Limits of the utilization classes as fractions of the target concurrency T: idle is no running thread; up to `poor`
+/// of T is poor, and so on; above `ideal` is over.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Thresholds {
+    /// Upper limit of Poor.
+    pub poor: f64,
+    /// Upper limit of Ok.
+    pub ok: f64,
+    /// Upper limit of Ideal.
+    pub ideal: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { poor: 0.5, ok: 0.85, ideal: 1.15 }
+    }
+}
+
+/// What is asked. The default is the whole collection, in each report's own grouping and columns.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Only this part of the collection: `from .. to`, ns since its start.
+    pub range: Option<(u64, u64)>,
+    /// Only what these let through. n(t) and c(t) count all threads in any case.
+    pub filters: Vec<Filter>,
+    /// Grouping, outermost first; empty: the report's own.
+    pub group_by: Vec<Level>,
+    /// Columns; empty: the report's own.
+    pub metrics: Vec<&'static MetricDef>,
+    /// Order of the rows, largest first; none: the report's own.
+    pub sort: Option<&'static MetricDef>,
+    /// At most so many rows on each level.
+    pub limit: Option<usize>,
+    /// T of the utilization classes; none: as collected, or the CPUs that the program may use.
+    pub target_concurrency: Option<u32>,
+    /// Limits of the utilization classes.
+    pub thresholds: Thresholds,
+    /// Whether waits of idle workers rank like any other; else they come last.
+    pub include_idle: bool,
+    /// How much of a stack is shown.
+    pub call_stack_mode: CallStackMode,
+    /// Whether inlined functions are shown as functions.
+    pub inlines: bool,
+    /// The object of `blame`, the function of `caller-callee`; exact, or with `*`.
+    pub subject: Option<String>,
+    /// Bins of the time line.
+    pub bins: usize,
+}
+
+impl Default for Query {
+    fn default() -> Self {
+        Self {
+            range: None,
+            filters: Vec::new(),
+            group_by: Vec::new(),
+            metrics: Vec::new(),
+            sort: None,
+            limit: None,
+            target_concurrency: None,
+            thresholds: Thresholds::default(),
+            include_idle: false,
+            call_stack_mode: CallStackMode::UserPlusOne,
+            inlines: true,
+            subject: None,
+            bins: 60,
+        }
+    }
+}
+
+/// The levels of `a,b,c`.
+pub fn parse_levels(text: &str) -> Result<Vec<Level>, QueryError> {
+    text.split(',').map(|level| Level::parse(level.trim())).collect()
+}
+
+/// The metric of this id.
+pub fn parse_metric(id: &str) -> Result<&'static MetricDef, QueryError> {
+    let found = METRICS.iter().find(|metric| metric.id == id);
+    found.ok_or_else(|| QueryError::unknown("metric", id, METRICS.iter().map(|metric| metric.id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_word_carries_the_nearest_one() {
+        let error = Level::parse("functoin").unwrap_err();
+        assert_eq!(error.to_string(), "there is no grouping level `functoin`");
+        assert_eq!(error.hint().unwrap(), "did you mean `function`?");
+        assert!(Level::parse("zzz").unwrap_err().hint().unwrap().starts_with("levels: function"));
+        assert!(parse_metric("wait_n").unwrap_err().hint().unwrap().contains("wait_ns"));
+        assert_eq!(parse_levels("object, thread"), Ok(vec![Level::Object, Level::Thread]));
+    }
+
+    #[test]
+    fn filters_are_key_and_value() {
+        assert_eq!(Filter::parse("thread=a=b"), Ok(Filter { key: FilterKey::Thread, value: "a=b".into() }));
+        assert!(matches!(Filter::parse("thread"), Err(QueryError::FilterForm { .. })));
+        assert!(Filter::parse("tread=a").unwrap_err().hint().unwrap().contains("thread"));
+        assert!(Filter::parse("utilization=pour").unwrap_err().hint().unwrap().contains("poor"));
+    }
+
+    #[test]
+    fn stars_stand_for_anything() {
+        for (pattern, text, expected) in [
+            ("worker", "worker", true),
+            ("worker", "worker-1", false),
+            ("worker*", "worker", true),
+            ("*er-*", "worker-1", true),
+            ("a*a", "a", false),
+            ("*", "", true),
+            ("a*b*c", "axxbyyc", true),
+            ("a*b*c", "axxcyyb", false),
+            ("*Pool*worker*", "ns::ThreadPool::worker()", true),
+        ] {
+            assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}
