@@ -1,1 +1,23 @@
-//! unwind
+//! Unwind tables: what a `.eh_frame` section says, in a form that a BPF program can walk a stack with.
+//!
+//! Distribution binaries have no frame pointers, so that a walk by frame pointers loses the caller of every lock. This
+//! crate reads the call frame information of x86-64 ELF files into compact sorted rows ([`UnwindTable`]), lays out the
+//! tables of many files in one space of 64-bit words that all processes share, and keeps for each process the list of its
+//! executable mappings ([`Registry`]). It makes bytes only: loading them into BPF maps is the capture crate's part, walking
+//! is `unwind.h`'s.
+
+mod cfi;
+mod elf;
+mod error;
+mod maps;
+mod registry;
+mod row;
+mod table;
+mod vdso;
+
+pub use elf::Segment;
+pub use error::{Error, Result};
+pub use maps::{Mapping, parse_maps};
+pub use registry::{Losses, Notice, Registry, Update};
+pub use row::{Row, Rule, Step};
+pub use table::{BLOCK_SHIFT, Layout, UnwindTable};

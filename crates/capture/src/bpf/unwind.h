@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Walks a user stack by unwind tables, so that code without frame pointers gives whole stacks.
+ *
+ * The tables are made by the crate dwell-unwind from each file's .eh_frame; `row.rs`, `table.rs` and `registry.rs` there
+ * describe the same layout. All tables lie in one space of 64-bit words, `unwind_words`, cut into shards that user space
+ * creates when they are needed. `unwind_processes` says for each process which file is mapped where and where the file's
+ * table begins. Where no table covers an address (JIT code, a file mapped a moment ago), that step follows the frame
+ * pointer.
+ *
+ * A step is a global function, which the verifier checks once instead of once per frame. Needs Linux 5.15 (global
+ * functions with pointers to memory, bpf_task_pt_regs). Memory is read without faults: a page that is not resident ends
+ * the walk. Include after vmlinux.h, bpf_helpers.h and wire.h.
+ */
+#ifndef DWELL_UNWIND_H
+#define DWELL_UNWIND_H
+
+#define UNWIND_MAPPINGS 336             /* with its header an entry of the hash map fits two pages */
+#define UNWIND_PROCESSES 4096           /* user space may change it before loading */
+#define UNWIND_SHARD_SHIFT 17           /* a shard is 1 MiB */
+#define UNWIND_SHARDS 1024              /* user space may change it before loading */
+#define UNWIND_BLOCK_SHIFT 8            /* BLOCK_SHIFT of dwell-unwind */
+#define UNWIND_WINDOW_WORDS 64          /* stack memory is read in pieces of this size */
+
+/* How a walk ends: StackEnd of dwell-model. 0 = it goes on. */
+enum unwind_end {
+	UNWIND_GOES_ON = 0,
+	UNWIND_COMPLETE = 1,
+	UNWIND_NO_TABLE = 2,
+	UNWIND_UNREADABLE = 3,
+	UNWIND_TOO_DEEP = 4,
+	UNWIND_BAD_RULE = 5,
+};
+
+/* Rule of dwell-unwind. */
+enum unwind_rule {
+	UNWIND_RULE_NO_TABLE = 0,
+	UNWIND_RULE_RSP = 1,
+	UNWIND_RULE_RBP = 2,
+	UNWIND_RULE_PLT = 3,
+	UNWIND_RULE_SIGNAL = 4,
+	UNWIND_RULE_END = 5,
+	UNWIND_RULE_UNSUPPORTED = 6,
+	UNWIND_RULE_RBP_DEREF = 7,
+};
+
+#define UNWIND_RBP_LOST (-128)
+/* Offsets in ucontext_t of the interrupted registers. */
+#define UNWIND_UCONTEXT_RBP 120
+#define UNWIND_UCONTEXT_RSP 160
+#define UNWIND_UCONTEXT_RIP 168
+/* mov $15,%rax; syscall (its first 8 bytes): a signal trampoline that has no table. */
+#define UNWIND_TRAMPOLINE 0x0f0000000fc0c748ULL
+
+struct unwind_mapping {
+	u64 start;
+	u32 pages;
+	u32 offset;                     /* the table's address for `start` */
+	u32 table;                      /* the table's first word */
+	u32 blocks;                     /* index words of the table; 0 = no table */
+};
+
+struct unwind_process {
+	u32 count;
+	u32 reserved;
+	struct unwind_mapping mappings[UNWIND_MAPPINGS]; /* ascending by start */
+};
+
+/* What a walk works on and gives: too large for a BPF stack, so it lies in a map of the caller's. Programs that can
+ * interrupt one another on a CPU need one each. The result is `stack.count`, `.end` and `.frames`; `hash` is of the frames. */
+struct unwind_scratch {
+	struct record_stack stack;
+	u64 hash;
+	u64 ip;
+	u64 sp;
+	u64 bp;
+	u64 window_start;
+	u32 mapping;                    /* the last one that was hit */
+	u32 exact;                      /* ip is where the thread stands, not the address after a call */
+	u64 window[UNWIND_WINDOW_WORDS];
+};
+
+_Static_assert(sizeof(struct unwind_mapping) == 24, "registry.rs");
+_Static_assert(sizeof(struct unwind_process) == 8 + 24 * UNWIND_MAPPINGS, "registry.rs");
+
+/* Key: tgid. Where perf_event programs may not use maps without preallocation (before Linux 6.1), user space clears the flag. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, UNWIND_PROCESSES);
+	__type(key, u32);
+	__type(value, struct unwind_process);
+} unwind_processes SEC(".maps");
+
+/* Stands in for a process without an entry, whose every step is by the frame pointer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct unwind_process);
+} unwind_no_process SEC(".maps");
+
+struct unwind_shard {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1 << UNWIND_SHARD_SHIFT);
+	__type(key, u32);
+	__type(value, u64);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, UNWIND_SHARDS);
+	__type(key, u32);
+	__array(values, struct unwind_shard);
+} unwind_words SEC(".maps");
+
+/* Keeps the compiler from checking one copy of an index and using another, which the verifier does not follow. */
+#define UNWIND_AS_CHECKED(index) asm volatile("" : "+r"(index))
+
+static __always_inline bool unwind_word(u32 number, u64 *word)
+{
+	u32 shard = number >> UNWIND_SHARD_SHIFT;
+	u32 within = number & ((1 << UNWIND_SHARD_SHIFT) - 1);
+	void *words = bpf_map_lookup_elem(&unwind_words, &shard);
+	u64 *found;
+
+	if (!words)
+		return false;
+	found = bpf_map_lookup_elem(words, &within);
+	if (!found)
+		return false;
+	*word = *found;
+	return true;
+}
+
+static __always_inline bool unwind_covers(const struct unwind_mapping *mapping, u64 pc)
+{
+	return pc - mapping->start < (u64)mapping->pages << 12;
+}
+
+/* The mapping at `pc`: the one of the step before, else by binary search. */
+static __always_inline struct unwind_mapping *
+unwind_find_mapping(struct unwind_process *process, struct unwind_scratch *scratch, u64 pc)
+{
+	u64 low = scratch->mapping, high = process->count;
+
+	UNWIND_AS_CHECKED(low);
+	if (low < UNWIND_MAPPINGS && low < high && unwind_covers(&process->mappings[low], pc))
+		return &process->mappings[low];
+	low = 0;
+	for (int i = 0; i < 9 && low < high; i++) {     /* 2^9 > UNWIND_MAPPINGS */
+		u64 middle = (low + high) / 2;
+
+		UNWIND_AS_CHECKED(middle);
+		if (middle >= UNWIND_MAPPINGS)
+			return NULL;
+		if (process->mappings[middle].start <= pc)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0)
+		return NULL;
+	low--;
+	UNWIND_AS_CHECKED(low);
+	if (low >= UNWIND_MAPPINGS)
+		return NULL;
+	scratch->mapping = low;
+	return unwind_covers(&process->mappings[low], pc) ? &process->mappings[low] : NULL;
+}
+
+/* The row that holds at `pc`; 0 (no table) when there is none. */
+static __always_inline u64 unwind_find_row(const struct unwind_mapping *mapping, u64 pc)
+{
+	u32 address = pc - mapping->start + mapping->offset;
+	u32 block = address >> UNWIND_BLOCK_SHIFT;
+	u64 entry, word, row = 0;
+	u32 low, high;
+
+	if (block >= mapping->blocks || !unwind_word(mapping->table + block, &entry))
+		return 0;
+	low = mapping->table + (u32)entry;
+	high = low + (entry >> 32);
+	for (int i = 0; i < 9 && low < high; i++) {     /* at most 257 rows in a block */
+		u32 middle = low + (high - low) / 2;
+
+		if (!unwind_word(middle, &word))
+			return 0;
+		if ((u32)word <= address) {
+			row = word;
+			low = middle + 1;
+		} else {
+			high = middle;
+		}
+	}
+	return row;
+}
+
+/* Reads a word of the stack, by way of a window of it that one copy brings in. */
+static __always_inline bool unwind_read(struct unwind_scratch *scratch, u64 address, u64 *value)
+{
+	u64 offset = address - scratch->window_start;
+
+	UNWIND_AS_CHECKED(offset);
+	if (offset > sizeof(scratch->window) - 8) {
+		if (bpf_probe_read_user(scratch->window, sizeof(scratch->window), (void *)address)) {
+			scratch->window_start = ~0ULL;  /* the end of the stack, or beyond: word by word */
+			return !bpf_probe_read_user(value, 8, (void *)address);
+		}
+		scratch->window_start = address;
+		offset = 0;
+	}
+	*value = *(u64 *)((char *)scratch->window + offset);
+	return true;
+}
+
+static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
+{
+	u64 context = scratch->sp;
+
+	if (!unwind_read(scratch, context + UNWIND_UCONTEXT_RBP, &scratch->bp) ||
+	    !unwind_read(scratch, context + UNWIND_UCONTEXT_RSP, &scratch->sp) ||
+	    !unwind_read(scratch, context + UNWIND_UCONTEXT_RIP, &scratch->ip))
+		return UNWIND_UNREADABLE;
+	scratch->exact = 1;
+	return UNWIND_GOES_ON;
+}
+
+/* By the frame pointer, where there is no table. A zero in rbp marks the outermost frame. */
+static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scratch)
+{
+	u64 frame = scratch->bp, code = 0, caller_bp, caller_ip;
+
+	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
+		return unwind_signal_step(scratch);
+	if (frame == 0)
+		return scratch->stack.count > 1 ? UNWIND_COMPLETE : UNWIND_NO_TABLE;
+	if (frame < scratch->sp || frame & 7)
+		return UNWIND_NO_TABLE;
+	if (!unwind_read(scratch, frame, &caller_bp) || !unwind_read(scratch, frame + 8, &caller_ip))
+		return UNWIND_NO_TABLE;
+	if (caller_ip == 0)
+		return UNWIND_COMPLETE;
+	if (caller_ip < 4096)
+		return UNWIND_NO_TABLE;
+	scratch->ip = caller_ip;
+	scratch->sp = frame + 16;
+	scratch->bp = caller_bp;
+	return UNWIND_GOES_ON;
+}
+
+static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row)
+{
+	s64 cfa_offset = (s64)(short)(row >> 32) * 8;
+	s64 rbp = (signed char)(row >> 48);
+	u64 sp = scratch->sp, cfa, caller_bp = scratch->bp, caller_ip;
+
+	switch (row >> 56) {
+	case UNWIND_RULE_RSP:
+		cfa = sp + cfa_offset;
+		break;
+	case UNWIND_RULE_RBP:
+		cfa = scratch->bp + cfa_offset;
+		break;
+	case UNWIND_RULE_PLT:
+		cfa = sp + 8 + ((scratch->ip & 15) >= 11 ? 8 : 0);
+		break;
+	case UNWIND_RULE_RBP_DEREF:
+		if (!unwind_read(scratch, scratch->bp + cfa_offset, &cfa) ||
+		    !unwind_read(scratch, scratch->bp, &caller_bp))
+			return UNWIND_UNREADABLE;
+		break;
+	case UNWIND_RULE_SIGNAL:
+		return unwind_signal_step(scratch);
+	case UNWIND_RULE_END:
+		return UNWIND_COMPLETE;
+	case UNWIND_RULE_NO_TABLE:
+		return unwind_frame_pointer_step(scratch);
+	default:
+		return UNWIND_BAD_RULE;
+	}
+	if (cfa <= sp)
+		return UNWIND_UNREADABLE;       /* a register that the walk needs was lost */
+	if (rbp == UNWIND_RBP_LOST)
+		caller_bp = 0;
+	else if (rbp && !unwind_read(scratch, cfa + rbp * 8, &caller_bp))
+		return UNWIND_UNREADABLE;
+	if (!unwind_read(scratch, cfa - 8, &caller_ip))
+		return UNWIND_UNREADABLE;
+	if (caller_ip == 0)
+		return UNWIND_COMPLETE;
+	scratch->ip = caller_ip;
+	scratch->sp = cfa;
+	scratch->bp = caller_bp;
+	return UNWIND_GOES_ON;
+}
+
+/* Notes the frame and goes to its caller. */
+__noinline int unwind_step(struct unwind_process *process, struct unwind_scratch *scratch)
+{
+	struct unwind_mapping *mapping;
+	u64 count, pc;
+
+	if (!process || !scratch)
+		return UNWIND_NO_TABLE;
+	count = scratch->stack.count;
+	UNWIND_AS_CHECKED(count);
+	if (count >= DWELL_MAX_FRAMES)
+		return UNWIND_TOO_DEEP;
+	scratch->stack.frames[count] = scratch->ip;
+	scratch->stack.count = count + 1;
+	scratch->hash = (scratch->hash ^ scratch->ip) * 0x9e3779b97f4a7c15ULL;
+	scratch->hash ^= scratch->hash >> 29;
+	pc = scratch->ip - !scratch->exact;     /* a call that does not return may be a function's last instruction */
+	scratch->exact = 0;
+	mapping = unwind_find_mapping(process, scratch, pc);
+	return unwind_row_step(scratch, mapping ? unwind_find_row(mapping, pc) : 0);
+}
+
+/* Walks the stack of the current process (`tgid`) from these user registers; gives the number of frames. */
+__noinline int unwind_user(u32 tgid, u64 ip, u64 sp, u64 bp, struct unwind_scratch *scratch)
+{
+	struct unwind_process *process;
+	int end = UNWIND_GOES_ON;
+
+	if (!scratch)
+		return 0;
+	scratch->ip = ip;
+	scratch->sp = sp;
+	scratch->bp = bp;
+	scratch->hash = 0;
+	scratch->mapping = 0;
+	scratch->exact = 1;
+	scratch->window_start = ~0ULL;
+	scratch->stack.count = 0;
+	process = bpf_map_lookup_elem(&unwind_processes, &tgid);
+	if (!process) {
+		u32 none = 0;
+
+		process = bpf_map_lookup_elem(&unwind_no_process, &none);
+		if (!process)
+			return 0;
+	}
+	for (int i = 0; i <= DWELL_MAX_FRAMES && end == UNWIND_GOES_ON; i++)
+		end = unwind_step(process, scratch);
+	scratch->stack.end = end;
+	return scratch->stack.count;
+}
+
+/* A child has its parent's mappings from its first instruction on. */
+static __always_inline void unwind_fork(u32 parent_tgid, u32 child_tgid)
+{
+	struct unwind_process *parent = bpf_map_lookup_elem(&unwind_processes, &parent_tgid);
+
+	if (parent)
+		bpf_map_update_elem(&unwind_processes, &child_tgid, parent, BPF_NOEXIST);
+}
+
+/* After exec the old program's mappings are wrong; those of the new one come from user space. */
+static __always_inline void unwind_forget(u32 tgid)
+{
+	bpf_map_delete_elem(&unwind_processes, &tgid);
+}
+
+#endif

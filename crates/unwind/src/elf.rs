@@ -1,0 +1,133 @@
+//! What an ELF file says about itself that unwinding needs: its segments, its build-id, its call frame information and
+//! the libraries it asks for. Reads only the parts of the file that it needs.
+
+use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
+use object::{LittleEndian, Object as _, ObjectSection as _, ReadRef};
+
+use crate::error::{Error, Result};
+
+/// Page size of the processor; mappings and segments are rounded to it.
+pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// A loadable segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// Where it begins in the file.
+    pub file_offset: u64,
+    /// The address that the file was linked for.
+    pub vaddr: u64,
+    /// Its bytes in the file.
+    pub file_size: u64,
+    /// Whether it holds code.
+    pub executable: bool,
+}
+
+impl Segment {
+    /// The page-aligned file offset at which the loader maps it.
+    fn mapped_offset(&self) -> u64 {
+        self.file_offset & !(PAGE_BYTES - 1)
+    }
+
+    /// The link-time address of the byte at `file_offset`, when a mapping from there on shows this segment.
+    pub(crate) fn vaddr_of(&self, file_offset: u64) -> Option<u64> {
+        let within =
+            file_offset >= self.mapped_offset() && file_offset < self.file_offset.checked_add(self.file_size)?;
+        within.then(|| self.vaddr.wrapping_sub(self.file_offset).wrapping_add(file_offset))
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.vaddr.saturating_add(self.file_size)
+    }
+}
+
+/// A section of call frame information.
+pub(crate) struct FrameSection<'data> {
+    pub bytes: std::borrow::Cow<'data, [u8]>,
+    /// Its link-time address, from which its pointers are counted.
+    pub vaddr: u64,
+    /// `.debug_frame` rather than `.eh_frame`.
+    pub debug: bool,
+    /// Link-time addresses of `.text` and `.got`, for pointers relative to them.
+    pub text: u64,
+    pub got: u64,
+}
+
+/// An x86-64 ELF file, its headers parsed.
+pub(crate) struct Elf<'data, R: ReadRef<'data>> {
+    file: ElfFile64<'data, LittleEndian, R>,
+    pub segments: Vec<Segment>,
+}
+
+impl<'data, R: ReadRef<'data>> Elf<'data, R> {
+    pub fn parse(data: R) -> Result<Self> {
+        let header = FileHeader64::<LittleEndian>::parse(data)?;
+        if !header.is_little_endian() || header.e_machine(LittleEndian) != object::elf::EM_X86_64 {
+            return Err(Error::Machine);
+        }
+        let file = ElfFile64::parse(data)?;
+        let segments = file
+            .elf_program_headers()
+            .iter()
+            .filter(|header| header.p_type(LittleEndian) == PT_LOAD)
+            .map(|header| Segment {
+                file_offset: header.p_offset(LittleEndian),
+                vaddr: header.p_vaddr(LittleEndian),
+                file_size: header.p_filesz(LittleEndian),
+                executable: header.p_flags(LittleEndian).contains(PF_X),
+            })
+            .collect();
+        Ok(Self { file, segments })
+    }
+
+    /// The GNU build-id; empty when the file has none.
+    pub fn build_id(&self) -> Vec<u8> {
+        self.file.build_id().ok().flatten().unwrap_or_default().to_vec()
+    }
+
+    /// The call frame information: `.eh_frame` by its section or, in a file without sections, by its program header;
+    /// else `.debug_frame`.
+    pub fn frame_section(&self) -> Result<FrameSection<'data>> {
+        self.section(".eh_frame", false)
+            .or_else(|| self.eh_frame_by_header())
+            .or_else(|| self.section(".debug_frame", true))
+            .ok_or(Error::NoFrameInformation)
+    }
+
+    fn section(&self, name: &str, debug: bool) -> Option<FrameSection<'data>> {
+        let section = self.file.section_by_name(name)?;
+        let bytes = section.uncompressed_data().ok()?;
+        if bytes.is_empty() {
+            return None;
+        }
+        Some(FrameSection {
+            bytes,
+            vaddr: section.address(),
+            debug,
+            text: self.address(".text"),
+            got: self.address(".got"),
+        })
+    }
+
+    fn address(&self, name: &str) -> u64 {
+        self.file.section_by_name(name).map_or(0, |section| section.address())
+    }
+
+    /// The section's extent is not known here: it is read to the end of its segment, and its own terminator ends it.
+    fn eh_frame_by_header(&self) -> Option<FrameSection<'data>> {
+        let header =
+            self.file.elf_program_headers().iter().find(|header| header.p_type(LittleEndian) == PT_GNU_EH_FRAME)?;
+        let index = self.bytes_at(header.p_vaddr(LittleEndian))?;
+        let bases = gimli::BaseAddresses::default().set_eh_frame_hdr(header.p_vaddr(LittleEndian));
+        let parsed = gimli::EhFrameHdr::new(index, gimli::LittleEndian).parse(&bases, 8).ok()?;
+        let vaddr = parsed.eh_frame_ptr().direct().ok()?;
+        Some(FrameSection { bytes: self.bytes_at(vaddr)?.into(), vaddr, debug: false, text: 0, got: 0 })
+    }
+
+    /// The file's bytes from link-time address `vaddr` to the end of its segment.
+    fn bytes_at(&self, vaddr: u64) -> Option<&'data [u8]> {
+        let segment = self.segments.iter().find(|segment| (segment.vaddr..segment.end()).contains(&vaddr))?;
+        let skip = vaddr - segment.vaddr;
+        self.file.data().read_bytes_at(segment.file_offset.checked_add(skip)?, segment.file_size - skip).ok()
+    }
+}

@@ -1,0 +1,350 @@
+//! Which tables exist, where they lie in the space of words, and what is mapped in which process.
+//!
+//! The registry is fed with what happens to processes and answers with what to write into the BPF maps of `unwind.h`, in
+//! that order. A file's table is made once and shared by all processes that map the file, told by build-id or by device,
+//! inode, size and time. Tables stay until the registry goes. It opens files, but knows nothing of BPF.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use crate::elf::PAGE_BYTES;
+use crate::error::{Error, Result};
+use crate::maps::{Mapping, parse_maps};
+use crate::table::{Layout, UnwindTable};
+use crate::vdso;
+
+/// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind.h`.
+const MAX_MAPPINGS: usize = 336;
+/// Bytes of `struct unwind_process`.
+const PROCESS_BYTES: usize = 8 + 24 * MAX_MAPPINGS;
+
+/// What to write into a BPF map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Into the shards of `unwind_words`, from word number `first` on. It may cross shards.
+    Words {
+        /// Number of the first word.
+        first: u32,
+        /// The words.
+        words: Vec<u64>,
+    },
+    /// Into `unwind_processes`: the value of key `tgid`.
+    Process {
+        /// The process.
+        tgid: u32,
+        /// A `struct unwind_process`.
+        value: Vec<u8>,
+    },
+    /// Out of `unwind_processes`: delete key `tgid`, which may not be there.
+    Forget {
+        /// The process.
+        tgid: u32,
+    },
+}
+
+/// What could not be covered by tables; stacks through it are walked by frame pointers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Files that could not be opened or read.
+    pub unreadable_files: u64,
+    /// Files without (usable) call frame information.
+    pub files_without_table: u64,
+    /// Files replaced on disk since they were mapped.
+    pub replaced_files: u64,
+    /// Tables that had no room left in the space of words.
+    pub table_space: u64,
+    /// Mappings beyond the most that a process can have.
+    pub mappings: u64,
+    /// Entries of call frame information that could not be used.
+    pub entries: u64,
+}
+
+/// A file that has no table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The file, as the process sees it.
+    pub path: PathBuf,
+    /// Why, for people.
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum FileKey {
+    BuildId(Vec<u8>),
+    Inode { device: u64, inode: u64, size: u64, modified: (i64, i64) },
+    Vdso,
+}
+
+impl FileKey {
+    fn of_file(file: &File) -> std::io::Result<Self> {
+        let data = file.metadata()?;
+        Ok(Self::Inode {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+        })
+    }
+}
+
+/// A table that was given its place.
+#[derive(Clone, Debug)]
+struct Placed {
+    first_word: u32,
+    blocks: u32,
+    layout: Layout,
+    build_id: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    end: u64,
+    offset: u32,
+    table: u32,
+    blocks: u32,
+}
+
+/// Tables and processes; see the module.
+#[derive(Debug)]
+pub struct Registry {
+    tables: HashMap<FileKey, Option<Placed>>,
+    processes: HashMap<u32, BTreeMap<u64, Range>>,
+    next_word: u32,
+    capacity_words: u32,
+    losses: Losses,
+    notices: Vec<Notice>,
+}
+
+impl Registry {
+    /// An empty registry for a space of `capacity_words` words: the number of shards (`max_entries` of `unwind_words`)
+    /// times the words in a shard (2^17).
+    pub fn new(capacity_words: u32) -> Self {
+        Self {
+            tables: HashMap::new(),
+            processes: HashMap::new(),
+            next_word: 0,
+            capacity_words,
+            losses: Losses::default(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// What could not be covered so far.
+    pub fn losses(&self) -> Losses {
+        self.losses
+    }
+
+    /// The files without a table since the last call.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Makes the tables of files ahead of their mapping: a program's executable, its interpreter and libraries, say.
+    pub fn prepare<'p>(&mut self, paths: impl IntoIterator<Item = &'p Path>) -> Vec<Update> {
+        let mut updates = Vec::new();
+        for path in paths {
+            match File::open(path) {
+                Ok(file) => {
+                    self.table_of_file(file, path, &mut updates);
+                }
+                Err(error) => self.note(path, &Error::io(path, error)),
+            }
+        }
+        updates
+    }
+
+    /// Something was mapped executable. Parsing a file that is not known yet takes 1 ms for libc and up to 100 ms for
+    /// the largest libraries.
+    pub fn map(&mut self, mapping: &Mapping) -> Vec<Update> {
+        self.map_all(mapping.tgid, std::slice::from_ref(mapping))
+    }
+
+    /// All executable mappings of process `tgid` as `/proc/PID/maps` has them now; those known before are forgotten.
+    pub fn seed(&mut self, tgid: u32) -> std::io::Result<Vec<Update>> {
+        let text = std::fs::read(format!("/proc/{tgid}/maps"))?;
+        self.processes.remove(&tgid);
+        Ok(self.map_all(tgid, &parse_maps(tgid, &text)))
+    }
+
+    /// Several mappings of process `tgid` at once.
+    pub fn map_all(&mut self, tgid: u32, mappings: &[Mapping]) -> Vec<Update> {
+        let mut updates = Vec::new();
+        for mapping in mappings.iter().filter(|mapping| mapping.tgid == tgid && mapping.length > 0) {
+            let table = self.table_of_mapping(mapping, &mut updates);
+            let range = table.and_then(|table| {
+                let offset = table.layout.address_of_mapping(mapping.file_offset)?;
+                Some(Range { end: mapping.end(), offset, table: table.first_word, blocks: table.blocks })
+            });
+            insert(self.processes.entry(tgid).or_default(), mapping, range);
+        }
+        updates.push(self.process_update(tgid));
+        updates
+    }
+
+    /// Process `child` was forked and has its parent's mappings.
+    pub fn fork(&mut self, parent: u32, child: u32) -> Vec<Update> {
+        let Some(ranges) = self.processes.get(&parent).cloned() else { return Vec::new() };
+        self.processes.insert(child, ranges);
+        vec![self.process_update(child)]
+    }
+
+    /// Process `tgid` executes another program and has no mappings until they are reported.
+    pub fn exec(&mut self, tgid: u32) -> Vec<Update> {
+        self.exit(tgid)
+    }
+
+    /// Process `tgid` is gone.
+    pub fn exit(&mut self, tgid: u32) -> Vec<Update> {
+        self.processes.remove(&tgid);
+        vec![Update::Forget { tgid }]
+    }
+
+    fn process_update(&mut self, tgid: u32) -> Update {
+        let empty = BTreeMap::new();
+        let ranges = self.processes.get(&tgid).unwrap_or(&empty);
+        self.losses.mappings += ranges.len().saturating_sub(MAX_MAPPINGS) as u64;
+        Update::Process { tgid, value: process_value(ranges) }
+    }
+
+    fn table_of_mapping(&mut self, mapping: &Mapping, updates: &mut Vec<Update>) -> Option<Placed> {
+        if mapping.path == Path::new("[vdso]") {
+            return self.place_once(FileKey::Vdso, &mapping.path, updates, vdso::table);
+        }
+        if !mapping.path.is_absolute() || mapping.path.starts_with("//anon") {
+            return None;
+        }
+        if let Some(known) = self.tables.get(&FileKey::BuildId(mapping.build_id.clone())) {
+            return known.clone();
+        }
+        match open(mapping) {
+            Ok(file) => {
+                let table = self.table_of_file(file, &mapping.path, updates)?;
+                let same = mapping.build_id.is_empty() || table.build_id == mapping.build_id;
+                if !same {
+                    self.note(&mapping.path, &Error::Replaced { path: mapping.path.clone() });
+                }
+                same.then_some(table)
+            }
+            Err(error) => {
+                self.note(&mapping.path, &Error::io(&mapping.path, error));
+                None
+            }
+        }
+    }
+
+    fn table_of_file(&mut self, file: File, path: &Path, updates: &mut Vec<Update>) -> Option<Placed> {
+        match FileKey::of_file(&file) {
+            Ok(key) => self.place_once(key, path, updates, || UnwindTable::of_open_file(file)),
+            Err(error) => {
+                self.note(path, &Error::io(path, error));
+                None
+            }
+        }
+    }
+
+    /// The table of `key`, made by `make` and given its place when it is the first time.
+    fn place_once(
+        &mut self,
+        key: FileKey,
+        path: &Path,
+        updates: &mut Vec<Update>,
+        make: impl FnOnce() -> Result<UnwindTable>,
+    ) -> Option<Placed> {
+        if let Some(known) = self.tables.get(&key) {
+            return known.clone();
+        }
+        let placed = match make() {
+            Ok(table) => self.place(table, updates),
+            Err(error) => {
+                self.note(path, &error);
+                None
+            }
+        };
+        if let Some(table) = placed.as_ref().filter(|table| !table.build_id.is_empty()) {
+            self.tables.insert(FileKey::BuildId(table.build_id.clone()), placed.clone());
+        }
+        self.tables.insert(key, placed.clone());
+        placed
+    }
+
+    fn place(&mut self, table: UnwindTable, updates: &mut Vec<Update>) -> Option<Placed> {
+        self.losses.entries += table.skipped();
+        let first_word = self.next_word;
+        let end = u32::try_from(table.words().len()).ok().and_then(|count| first_word.checked_add(count));
+        let Some(end) = end.filter(|end| *end <= self.capacity_words) else {
+            self.losses.table_space += 1;
+            return None;
+        };
+        self.next_word = end;
+        let placed = Placed {
+            first_word,
+            blocks: u32::try_from(table.index().len()).ok()?,
+            layout: table.layout().clone(),
+            build_id: table.build_id().to_vec(),
+        };
+        updates.push(Update::Words { first: first_word, words: table.into_words() });
+        Some(placed)
+    }
+
+    fn note(&mut self, path: &Path, error: &Error) {
+        let count = match error {
+            Error::Io { .. } => &mut self.losses.unreadable_files,
+            Error::Replaced { .. } => &mut self.losses.replaced_files,
+            _ => &mut self.losses.files_without_table,
+        };
+        *count += 1;
+        self.notices.push(Notice { path: path.to_owned(), reason: error.to_string() });
+    }
+}
+
+/// The mapped file itself when the process still has it, even if its name is gone; else by its path as the process sees it.
+fn open(mapping: &Mapping) -> std::io::Result<File> {
+    let Mapping { tgid, start, path, .. } = mapping;
+    let inside = path.strip_prefix("/").unwrap_or(path);
+    File::open(format!("/proc/{tgid}/map_files/{start:x}-{:x}", mapping.end()))
+        .or_else(|_| File::open(Path::new(&format!("/proc/{tgid}/root")).join(inside)))
+        .or_else(|_| File::open(path))
+}
+
+/// Puts a mapping in, cutting away what it covers of those before.
+fn insert(ranges: &mut BTreeMap<u64, Range>, mapping: &Mapping, range: Option<Range>) {
+    let (start, end) = (mapping.start, mapping.end());
+    split(ranges, start);
+    split(ranges, end);
+    let covered: Vec<u64> = ranges.range(start..end).map(|(start, _)| *start).collect();
+    for key in covered {
+        ranges.remove(&key);
+    }
+    if let Some(range) = range {
+        ranges.insert(start, range);
+    }
+}
+
+/// Makes two of the range that `at` lies within.
+fn split(ranges: &mut BTreeMap<u64, Range>, at: u64) {
+    let Some((&start, range)) = ranges.range_mut(..at).next_back().filter(|(_, range)| range.end > at) else { return };
+    let tail = *range;
+    range.end = at;
+    if let Some(offset) = u32::try_from(at - start).ok().and_then(|cut| tail.offset.checked_add(cut)) {
+        ranges.insert(at, Range { offset, ..tail });
+    }
+}
+
+/// `struct unwind_process` of `unwind.h`.
+fn process_value(ranges: &BTreeMap<u64, Range>) -> Vec<u8> {
+    let mut value = Vec::with_capacity(PROCESS_BYTES);
+    let count = u32::try_from(ranges.len().min(MAX_MAPPINGS)).unwrap_or(0);
+    value.extend(count.to_le_bytes());
+    value.extend([0; 4]);
+    for (start, range) in ranges.iter().take(MAX_MAPPINGS) {
+        let pages = u32::try_from((range.end - start).div_ceil(PAGE_BYTES)).unwrap_or(u32::MAX);
+        value.extend(start.to_le_bytes());
+        for number in [pages, range.offset, range.table, range.blocks] {
+            value.extend(number.to_le_bytes());
+        }
+    }
+    value.resize(PROCESS_BYTES, 0);
+    value
+}

@@ -1,0 +1,32 @@
+//! The vDSO: code that the kernel maps into every process. It is the same image everywhere, so this process's own is read.
+
+use std::fs::File;
+use std::io::{Error as IoError, ErrorKind};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use crate::error::{Error, Result};
+use crate::maps::{Mapping, parse_maps};
+use crate::table::UnwindTable;
+
+/// It has two pages; this is far more than it may ever have.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The table of this process's vDSO.
+pub(crate) fn table() -> Result<UnwindTable> {
+    let path = Path::new("[vdso]");
+    let image = image().map_err(|error| Error::io(path, error))?;
+    UnwindTable::of_bytes(&image)
+}
+
+fn image() -> std::io::Result<Vec<u8>> {
+    let maps = std::fs::read("/proc/self/maps")?;
+    let Some(Mapping { start, length, .. }) =
+        parse_maps(0, &maps).into_iter().find(|mapping| mapping.path == Path::new("[vdso]"))
+    else {
+        return Err(IoError::from(ErrorKind::NotFound));
+    };
+    let mut bytes = vec![0; usize::try_from(length.min(MOST_BYTES)).unwrap_or(0)];
+    File::open("/proc/self/mem")?.read_exact_at(&mut bytes, start)?;
+    Ok(bytes)
+}
