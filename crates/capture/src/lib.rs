@@ -1,1 +1,24 @@
-//! capture
+//! Capture: loads the BPF programs, launches or attaches, drains the rings and writes the raw trace.
+//!
+//! The only crate that knows libbpf and perf events. It interprets nothing: a record goes to the spool as the kernel
+//! wrote it, beside what only user space can know in time (mappings, command lines, members of epoll sets).
+
+mod clock;
+mod collect;
+mod error;
+mod hooks;
+mod kernel_types;
+mod launch;
+mod machine;
+mod maps;
+mod options;
+mod perf;
+mod probe;
+mod proc;
+mod recorder;
+
+pub use collect::{Progress, collect};
+pub use error::{Error, Result};
+pub use options::{Launch, Options, Rule, Target};
+pub use probe::{Capability, probe};
+pub use proc::pids_named;

@@ -8,9 +8,11 @@ mod id;
 mod metric;
 mod object_type;
 mod state;
+mod syscall;
 
 pub use finding::FindingDef;
 pub use id::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
+pub use syscall::{SYSCALLS, Syscall, SyscallClass};

@@ -148,10 +148,9 @@ impl RecordBuffer {
         self.push(bytes_of(&map), path);
     }
 
-    /// A COMMAND or MEMBERS record.
-    pub fn text(&mut self, kind: u16, tid: u32, time_ns: u64, key: u64, text: &[u8]) {
+    /// A COMMAND or MEMBERS record; its header's size is set here.
+    pub fn text(&mut self, h: RecordHeader, key: u64, text: &[u8]) {
         let text = &text[..text.len().min(60_000)];
-        let h = RecordHeader { kind, size: 0, tid, time_ns };
         let header = TextHeader { h, key, text_bytes: text.len() as u32, ..Zeroable::zeroed() };
         self.push(bytes_of(&header), text);
     }

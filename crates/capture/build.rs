@@ -1,0 +1,40 @@
+//! Compiles the BPF programs with clang. `CLANG` names another compiler than the newest that is found.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use libbpf_cargo::SkeletonBuilder;
+
+const PROGRAMS: &[&str] = &["threads", "switch", "waking", "sample"];
+
+fn main() {
+    let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let wire = manifest.join("../store/src/raw");
+    println!("cargo:rerun-if-changed={}", manifest.join("src/bpf").display());
+    println!("cargo:rerun-if-changed={}", wire.join("wire.h").display());
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let clang = clang();
+    for program in PROGRAMS {
+        compile(&clang, &manifest.join(format!("src/bpf/{program}.bpf.c")), &wire, &out);
+    }
+}
+
+fn compile(clang: &str, source: &Path, wire: &Path, out: &Path) {
+    let object = out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
+    let include = |path: &Path| format!("-I{}", path.display());
+    let args = ["-O2".into(), "-g".into(), "-Wall".into(), "-Werror".into(), include(wire)];
+    let built = SkeletonBuilder::new().source(source).obj(&object).clang(clang).clang_args(args).build();
+    if let Err(error) = built {
+        println!("cargo:warning={}: {error:#}", source.display());
+        std::process::exit(1);
+    }
+}
+
+fn clang() -> String {
+    let runs = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let named = env::var("CLANG").ok().into_iter();
+    let versioned = (15..=22).rev().map(|version| format!("clang-{version}"));
+    named.chain(versioned).find(runs).unwrap_or_else(|| "clang".into())
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * What every hook family shares: the maps, writing records, and telling keys that user space has seen from new ones.
+ * Every record that cannot be written counts a loss.
+ */
+#ifndef DWELL_RECORD_BPF_H
+#define DWELL_RECORD_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+#include "wire.h"
+
+/* What user space sets; read by every program. Mirrored in maps.rs. */
+struct control {
+	u32 paused;
+	u32 follow_children;
+	u32 rule_count;
+	u32 kernel_stacks_for_all;
+	u32 user_stacks;
+	u32 waker_stacks;
+	u32 period_ns;
+	/* from this CPU's run queue to its preempt count; meaningless unless has_preempt_count */
+	s32 preempt_count_offset;
+	u32 has_preempt_count;
+	u32 reserved;
+};
+
+/* Mirrored in maps.rs, with a sentence each. */
+enum loss {
+	LOSS_SWITCH,
+	LOSS_SAMPLE,
+	LOSS_STACK,
+	LOSS_OBJECT,
+	LOSS_THREAD,
+	LOSS_THREAD_STATE,
+	LOSS_USER_STACK_EMPTY,
+	LOSS_COUNT,
+};
+
+enum thread_mode {
+	THREAD_RECORD = 1,      /* record this thread */
+	THREAD_FOLLOW = 2,      /* and the processes that it forks */
+	THREAD_LAUNCHING = 4,   /* Dwell's own child until its exec */
+};
+
+/* What is known of a profiled thread; that a thread has one is what makes it profiled. */
+struct thread {
+	u64 rename_time_ns;     /* 0 = not renamed yet */
+	u64 wake_time_ns;
+	u64 waker_stack;
+	u32 waker_tid;
+	s32 waker_syscall;
+	u8 waker_context;
+	u8 mode;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, LOSS_COUNT);
+	__type(key, u32);
+	__type(value, u64);
+} losses SEC(".maps");
+
+/* Keys of stacks and objects that user space has. Forgetting one only means that it is written again. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 131072);
+	__type(key, u64);
+	__type(value, u8);
+} seen SEC(".maps");
+
+/* A ring for each CPU: no two CPUs ever contend for one. User space makes them and sets the number of entries. */
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 20);
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+static __always_inline void count_loss(u32 loss)
+{
+	u64 *count = bpf_map_lookup_elem(&losses, &loss);
+
+	if (count)
+		*count += 1;
+}
+
+static __always_inline struct control *controls(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&control, &zero);
+}
+
+static __always_inline void *this_ring(void)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+static __always_inline void set_header(struct record_header *h, u16 kind, u16 size, u32 tid, u64 time_ns)
+{
+	h->kind = kind;
+	h->size = size;
+	h->tid = tid;
+	h->time_ns = time_ns;
+}
+
+/* Writes `size` bytes that begin with a header; counts `loss` when there is no room. */
+static __always_inline bool write_record(void *record, u32 size, u32 loss)
+{
+	void *ring = this_ring();
+
+	if (ring && !bpf_ringbuf_output(ring, record, size, BPF_RB_NO_WAKEUP))
+		return true;
+	count_loss(loss);
+	return false;
+}
+
+static __always_inline bool is_seen(u64 key)
+{
+	return bpf_map_lookup_elem(&seen, &key) != NULL;
+}
+
+static __always_inline void set_seen(u64 key)
+{
+	u8 one = 1;
+
+	bpf_map_update_elem(&seen, &key, &one, BPF_ANY);
+}
+
+/* A step of a 64-bit multiplicative hash (the constant of splitmix64). */
+static __always_inline u64 mix(u64 hash, u64 value)
+{
+	hash = (hash ^ value) * 0xbf58476d1ce4e5b9ull;
+	return hash ^ (hash >> 29);
+}
+
+#endif

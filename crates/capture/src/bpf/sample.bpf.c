@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* Where running threads are, by the CPU clock of perf. */
+#include "stack.bpf.h"
+#include "thread.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct control *control = controls();
+	struct record_sample record = {};
+
+	if (!control || control->paused || !recorded(task))
+		return 0;
+	set_header(&record.h, RECORD_SAMPLE, sizeof(record), task->pid, bpf_ktime_get_ns());
+	record.cpu = bpf_get_smp_processor_id();
+	record.period_ns = control->period_ns;
+	record.in_kernel = (ctx->regs.cs & 3) == 0;
+	record.kernel_stack = record.in_kernel ? take_kernel_stack(ctx, task) : 0;
+	record.user_stack = take_user_stack(ctx, task);
+	write_record(&record, sizeof(record), LOSS_SAMPLE);
+	return 0;
+}

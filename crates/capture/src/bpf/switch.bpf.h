@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Filling in the two halves of a switch record; used for real switches and for the state of threads at the start.
+ */
+#ifndef DWELL_SWITCH_BPF_H
+#define DWELL_SWITCH_BPF_H
+
+#include "object.bpf.h"
+#include "stack.bpf.h"
+#include "thread.bpf.h"
+
+#define STATE_INTERRUPTIBLE 1
+#define STATE_UNINTERRUPTIBLE 2
+#define STATE_DEAD 0x80
+
+/* The system call that `task` is in, -1 when an interrupt or a fault took it out of user code. */
+static __always_inline s32 current_syscall(struct task_struct *task)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	s64 number = BPF_CORE_READ(regs, orig_ax);
+
+	return number < 0 || number >= DWELL_SYSCALLS ? -1 : number;
+}
+
+static __always_inline void set_out(struct record_switch *record, struct task_struct *task, u32 state, bool current,
+				    struct wait_target *target)
+{
+	record->state = state;
+	record->syscall = current_syscall(task);
+	if (BPF_CORE_READ_BITFIELD(task, in_iowait))
+		record->flags |= SWITCH_IOWAIT;
+	if (state == 0)
+		return;
+	if (record->syscall >= 0)
+		find_wait_target(task, record->syscall, current, target);
+	record->object = target->object;
+	record->detail = target->detail;
+}
+
+/* The state of a thread that is not switching. A waiting thread's user stack cannot be read from here. */
+static __always_inline void write_state(struct task_struct *task)
+{
+	struct record_switch record = {};
+	struct wait_target target = {};
+
+	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
+	record.flags = SWITCH_SEEDED;
+	record.syscall = -1;
+	record.waker_syscall = -1;
+	record.cpu = 0xffff;
+	if (task->on_cpu) {
+		record.next_tid = task->pid;
+	} else {
+		record.h.tid = task->pid;
+		set_out(&record, task, task->__state, false, &target);
+	}
+	write_record(&record, sizeof(record), LOSS_SWITCH);
+}
+
+#endif

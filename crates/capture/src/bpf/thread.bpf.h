@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Which threads are profiled: those that carry a `struct thread` in the kernel's task storage. A look-up costs a few
+ * nanoseconds for the threads of other programs, and the kernel frees it with the thread.
+ */
+#ifndef DWELL_THREAD_BPF_H
+#define DWELL_THREAD_BPF_H
+
+#include "record.bpf.h"
+
+/* The thread's state if it is to be recorded. */
+static __always_inline struct thread *recorded(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	return thread && (thread->mode & THREAD_RECORD) ? thread : NULL;
+}
+
+static __always_inline void write_thread_new(struct task_struct *task, struct task_struct *parent, u64 now, u32 flags)
+{
+	struct record_thread_new record = {};
+
+	set_header(&record.h, RECORD_THREAD_NEW, sizeof(record), task->pid, now);
+	record.tgid = task->tgid;
+	if (parent) {
+		record.parent_tid = parent->pid;
+		record.parent_tgid = parent->tgid;
+	}
+	record.flags = flags;
+	record.cpu_ns = task->se.sum_exec_runtime;
+	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
+	write_record(&record, sizeof(record), LOSS_THREAD);
+}
+
+/* `task` leaves the CPU, or our sight, for good. */
+static __always_inline void write_thread_exit(struct task_struct *task, u64 now)
+{
+	struct record_thread_exit record = {};
+	int group_code = task->signal->group_exit_code;
+
+	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), task->pid, now);
+	record.tgid = task->tgid;
+	record.exit_code = group_code ? group_code : task->exit_code;
+	record.cpu_ns = task->se.sum_exec_runtime;
+	write_record(&record, sizeof(record), LOSS_THREAD);
+}
+
+#endif

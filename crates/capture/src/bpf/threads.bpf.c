@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* Births, renames and new programs of threads, and the state of those that are there when recording begins. */
+#include "switch.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* --strategy: the enum thread_mode of a process that runs a program of this name. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, char[DWELL_COMM_BYTES]);
+	__type(value, u8);
+} rules SEC(".maps");
+
+/* Processes to be seeded: tgid -> enum thread_mode. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u8);
+} targets SEC(".maps");
+
+static __always_inline u8 child_mode(struct task_struct *parent, struct task_struct *child, u8 mode)
+{
+	if (parent->tgid == child->tgid)
+		return mode;
+	return mode & THREAD_FOLLOW ? THREAD_RECORD | THREAD_FOLLOW : 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, parent, 0, 0), *created;
+	struct control *control = controls();
+	u8 mode;
+
+	if (!thread || !control || (thread->mode & THREAD_LAUNCHING))
+		return 0;
+	mode = child_mode(parent, child, thread->mode);
+	if (!mode && !control->rule_count)
+		return 0;
+	created = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!created) {
+		count_loss(LOSS_THREAD_STATE);
+		return 0;
+	}
+	created->mode = mode;
+	if (mode & THREAD_RECORD)
+		write_thread_new(child, parent, bpf_ktime_get_ns(), 0);
+	return 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct record_exec);
+} exec_buffer SEC(".maps");
+
+static __always_inline void write_exec(struct task_struct *task, u32 old_tid, struct linux_binprm *bprm, u64 now)
+{
+	u32 zero = 0;
+	struct record_exec *record = bpf_map_lookup_elem(&exec_buffer, &zero);
+
+	if (!record)
+		return;
+	__builtin_memset(record, 0, sizeof(*record));
+	set_header(&record->h, RECORD_EXEC, sizeof(*record), task->pid, now);
+	record->tgid = task->tgid;
+	record->old_tid = old_tid;
+	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
+	bpf_probe_read_kernel_str(record->path, sizeof(record->path), BPF_CORE_READ(bprm, filename));
+	write_record(record, sizeof(*record), LOSS_THREAD);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm *bprm)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct control *control = controls();
+	char comm[DWELL_COMM_BYTES] = {};
+	u8 before, *rule;
+	u64 now;
+
+	if (!thread || !control)
+		return 0;
+	before = thread->mode;
+	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
+	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
+	if (control->rule_count) {
+		bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
+		rule = bpf_map_lookup_elem(&rules, comm);
+		if (rule)
+			thread->mode = *rule;
+	}
+	if ((before & THREAD_RECORD) && !(thread->mode & THREAD_RECORD))
+		write_thread_exit(task, now);
+	if (!(thread->mode & THREAD_RECORD))
+		return 0;
+	if (!(before & THREAD_RECORD))
+		write_thread_new(task, NULL, now, 0);
+	write_exec(task, old_tid, bprm, now);
+	return 0;
+}
+
+/* exec renames the thread first of all (begin_new_exec in fs/exec.c): that is where a launched program begins. */
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+	struct control *control = controls();
+	struct record_thread_name record = {};
+	u64 now = bpf_ktime_get_ns();
+
+	if (!thread || !control)
+		return 0;
+	thread->rename_time_ns = now;
+	if (thread->mode & THREAD_LAUNCHING) {
+		thread->mode = THREAD_RECORD | (control->follow_children ? THREAD_FOLLOW : 0);
+		write_thread_new(task, NULL, now, 0);
+	}
+	if (!(thread->mode & THREAD_RECORD))
+		return 0;
+	set_header(&record.h, RECORD_THREAD_NAME, sizeof(record), task->pid, now);
+	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), comm);
+	write_record(&record, sizeof(record), LOSS_THREAD);
+	return 0;
+}
+
+/* Run once by user space when recording begins or is resumed: takes every thread of the target processes in. */
+SEC("iter/task")
+int seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct thread *thread;
+	u32 tgid;
+	u8 *mode;
+
+	if (!task)
+		return 0;
+	tgid = task->tgid;
+	mode = bpf_map_lookup_elem(&targets, &tgid);
+	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (!thread) {
+		if (mode)
+			count_loss(LOSS_THREAD_STATE);
+		return 0;
+	}
+	if (mode && !thread->mode) {
+		thread->mode = *mode;
+		if (thread->mode & THREAD_RECORD)
+			write_thread_new(task, NULL, bpf_ktime_get_ns(), THREAD_SEEDED);
+	}
+	if (thread->mode & THREAD_RECORD)
+		write_state(task);
+	return 0;
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * The few kernel types that Dwell's BPF programs read, and of these only the members that they read: CO-RE finds the
+ * members by name in the running kernel's BTF, so order and offsets here mean nothing. Names are those of Linux 5.15 and later.
+ */
+#ifndef DWELL_VMLINUX_H
+#define DWELL_VMLINUX_H
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __u8 u8;
+typedef __u16 u16;
+typedef __u32 u32;
+typedef __u64 u64;
+typedef __s32 s32;
+typedef __s64 s64;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+};
+
+enum {
+	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
+	BPF_EXIST = 2,
+	BPF_F_NO_PREALLOC = 1,
+	BPF_F_MMAPABLE = 1024,
+	BPF_F_INNER_MAP = 4096,
+	BPF_F_USER_STACK = 256,
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+typedef struct { unsigned long sig[1]; } sigset_t;
+
+struct sigpending { sigset_t signal; };
+
+struct signal_struct {
+	struct sigpending shared_pending;
+	int group_exit_code;
+};
+
+struct rq;
+struct cfs_rq { struct rq *rq; };
+
+struct sched_entity {
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+};
+
+struct qstr { const unsigned char *name; };
+
+struct super_block { u32 s_dev; };
+
+struct inode {
+	unsigned short i_mode;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct dentry {
+	struct qstr d_name;
+	struct dentry *d_parent;
+};
+
+struct vfsmount { struct dentry *mnt_root; };
+
+struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
+	struct vfsmount mnt;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	struct inode *f_inode;
+	struct path f_path;
+	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct { struct fdtable *fdt; };
+
+struct in6_addr { u8 in6_u[16]; };
+
+struct sock_common {
+	unsigned short skc_family;
+	volatile unsigned char skc_state;
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	u16 skc_num;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	u16 sk_protocol;
+	u16 sk_type;
+};
+
+struct socket { struct sock *sk; };
+
+struct sockaddr_un { char sun_path[108]; };
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct sock sk;
+	struct unix_address *addr;
+	struct sock *peer;
+};
+
+struct mm_struct { unsigned long start_stack; };
+
+struct task_struct {
+	unsigned int __state;
+	int on_cpu;
+	struct sched_entity se;
+	unsigned in_iowait : 1;
+	int exit_code;
+	int pid;
+	int tgid;
+	unsigned int flags;
+	struct task_struct *real_parent;
+	struct mm_struct *mm;
+	struct files_struct *files;
+	struct signal_struct *signal;
+	sigset_t blocked;
+	struct sigpending pending;
+	char comm[16];
+};
+
+struct linux_binprm { const char *filename; };
+
+struct seq_file;
+struct bpf_iter_meta { struct seq_file *seq; };
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* User ABI: fixed layouts. */
+struct bpf_user_pt_regs {
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+};
+
+struct bpf_perf_event_data {
+	struct bpf_user_pt_regs regs;
+	u64 sample_period;
+	u64 addr;
+};
+
+struct pollfd {
+	int fd;
+	short events;
+	short revents;
+};
+
+struct futex_waitv {
+	u64 val;
+	u64 uaddr;
+	u32 flags;
+	u32 reserved;
+};
+
+#endif

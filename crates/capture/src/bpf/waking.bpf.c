@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* Who ends a wait: noted with the woken thread, and written when it comes back to a CPU. */
+#include "switch.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* include/linux/preempt.h: bits of the preempt count. */
+#define SOFTIRQ_SERVING 0x00000100
+#define HARDIRQ_MASK 0x000f0000
+#define NMI_MASK 0x00f00000
+
+/*
+ * The preempt count is a per-CPU variable that the BPF helpers reach only on kernels whose symbol table has data. But the
+ * kernel's types tell how far it lies from the CPU's run queue, and the current task points to that.
+ */
+static __always_inline u8 waker_context(struct task_struct *current, struct control *control)
+{
+	struct rq *rq = BPF_CORE_READ(current, se.cfs_rq, rq);
+	int count = 0;
+
+	if (control->has_preempt_count && rq)
+		bpf_probe_read_kernel(&count, sizeof(count), (void *)rq + control->preempt_count_offset);
+	if (count & (HARDIRQ_MASK | NMI_MASK))
+		return WAKER_HARDIRQ;
+	if (count & SOFTIRQ_SERVING)
+		return WAKER_SOFTIRQ;
+	return current->pid ? WAKER_TASK : WAKER_IDLE;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct thread *thread = recorded(task);
+	struct control *control = controls();
+
+	if (!thread || !control || control->paused)
+		return 0;
+	thread->wake_time_ns = bpf_ktime_get_ns();
+	thread->waker_tid = current->pid;
+	thread->waker_context = waker_context(current, control);
+	thread->waker_syscall = -1;
+	thread->waker_stack = 0;
+	if (thread->waker_context != WAKER_TASK)
+		return 0;
+	thread->waker_syscall = current_syscall(current);
+	if (control->waker_stacks && recorded(current))
+		thread->waker_stack = take_user_stack(ctx, current);
+	return 0;
+}

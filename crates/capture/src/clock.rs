@@ -1,0 +1,29 @@
+//! CLOCK_MONOTONIC, the clock of every record.
+#![allow(unsafe_code, reason = "system calls")]
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds on CLOCK_MONOTONIC.
+pub fn monotonic_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid place for the result; this clock always exists.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Seconds since 1970.
+pub fn time_of_day() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+}
+
+/// This process's own CPU time so far (ns) and its largest resident set (bytes).
+pub fn own_usage() -> (u64, u64) {
+    // SAFETY: an all-zero rusage is valid, and getrusage fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &raw mut usage);
+        usage
+    };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    (ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
+}

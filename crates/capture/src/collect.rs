@@ -1,0 +1,386 @@
+//! One collection, from the first look at the options to the last drained record.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytemuck::pod_read_unaligned;
+use dwell_store::raw::c_string;
+use dwell_store::raw::wire::{ExecRecord, ObjectRecord, RecordHeader, ThreadNewRecord, kind, object_kind};
+use dwell_store::{Manifest, ResultFolder, State, TRACE_FORMAT};
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+
+use crate::clock::{monotonic_ns, own_usage, time_of_day};
+use crate::error::{Error, Result};
+use crate::hooks::Hooks;
+use crate::launch::{self, Child};
+use crate::machine;
+use crate::options::{Options, Target};
+use crate::perf::{MapEvents, Mapping};
+use crate::proc;
+use crate::recorder::Recorder;
+
+/// Pause between two drains; the rings hold about a second of the fastest switching.
+const ROUND: Duration = Duration::from_millis(20);
+/// How long a stopped collection waits for the program to end by the same Ctrl-C.
+const GRACE_NS: u64 = 300_000_000;
+
+/// How a collection goes, for whoever shows it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    /// Since the start, ns.
+    pub elapsed_ns: u64,
+    /// Threads seen.
+    pub threads: u64,
+    /// Switches and samples recorded.
+    pub events: u64,
+    /// Records lost, of all kinds.
+    pub losses: u64,
+    /// Bytes in the spool.
+    pub bytes: u64,
+    /// Whether recording is paused.
+    pub paused: bool,
+}
+
+/// Records into `folder` until the program ends, the duration is over or `stop` is set. Returns the manifest, which
+/// is also written. The profiled program is left alone in every case.
+pub fn collect(
+    folder: &ResultFolder,
+    options: &Options,
+    progress: &mut dyn FnMut(&Progress),
+    stop: &AtomicBool,
+) -> Result<Manifest> {
+    let mut collection = Collection::start(folder, options)?;
+    while !collection.is_over(stop)? {
+        collection.wait();
+        collection.round()?;
+        progress(&collection.progress());
+    }
+    collection.finish(folder)
+}
+
+/// What a drained record asks user space to look up while it still can.
+enum LookUp {
+    CommandLine(u32),
+    EpollMembers { pid: u32, fd: i32, key: u64 },
+}
+
+struct Drained {
+    recorder: Recorder,
+    processes: HashSet<u32>,
+    threads: u64,
+    look_ups: Vec<LookUp>,
+}
+
+struct Collection<'a> {
+    options: &'a Options,
+    hooks: Hooks,
+    rings: RingBuffer<'a>,
+    drained: Rc<RefCell<Drained>>,
+    map_events: Vec<MapEvents>,
+    mappings: Vec<Mapping>,
+    child: Option<Child>,
+    pidfds: Vec<OwnedFd>,
+    paused: bool,
+    stopping_since_ns: Option<u64>,
+    limit_reached: bool,
+    manifest: Manifest,
+}
+
+impl<'a> Collection<'a> {
+    fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
+        let mut child = match &options.target {
+            Target::Launch(launch) => Some(launch::spawn(launch)?),
+            Target::Attach(pids) => check_alive(pids).map(|()| None)?,
+        };
+        let mut hooks = Hooks::load(options)?;
+        let now = monotonic_ns();
+        let recorder = Recorder::create(&folder.spool(), now, options.ring_buffer_ns)?;
+        let drained =
+            Rc::new(RefCell::new(Drained { recorder, processes: HashSet::new(), threads: 0, look_ups: Vec::new() }));
+        let rings = open_rings(&hooks, &drained)?;
+        let map_events: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
+        let map_events = map_events.unwrap_or_else(|error| {
+            hooks.notices.push(format!("Code that was mapped during the collection is not named ({error})."));
+            Vec::new()
+        });
+        let manifest = new_manifest(options, child.as_ref().map(|child| child.pid), now);
+        folder.write_manifest(&manifest)?;
+        save_vdso(folder);
+        let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
+        for &pid in &targets {
+            hooks.add_target(pid, child.is_some())?;
+        }
+        if options.start_paused {
+            drained.borrow_mut().recorder.mark(kind::PAUSE, now);
+        }
+        if child.is_none() {
+            describe_running(&targets, now, &mut drained.borrow_mut());
+        }
+        hooks.seed()?;
+        if let Some(child) = &mut child {
+            child.release()?;
+        }
+        let pidfds = targets.iter().filter_map(|&pid| launch::pidfd(pid as i32)).collect();
+        Ok(Self {
+            options,
+            hooks,
+            rings,
+            drained,
+            map_events,
+            mappings: Vec::new(),
+            child,
+            pidfds,
+            paused: options.start_paused,
+            stopping_since_ns: None,
+            limit_reached: false,
+            manifest,
+        })
+    }
+
+    fn is_over(&mut self, stop: &AtomicBool) -> Result<bool> {
+        let now = monotonic_ns();
+        let ended = match &mut self.child {
+            Some(child) => child.exit_status().is_some(),
+            None => !attached(self.options).iter().any(|&pid| proc::is_alive(pid)),
+        };
+        let elapsed = now - self.manifest.start_ns;
+        if stop.load(Ordering::Relaxed) && self.stopping_since_ns.is_none() {
+            self.stopping_since_ns = Some(now);
+        }
+        let grace = if self.child.is_some() { GRACE_NS } else { 0 };
+        let stopped = self.stopping_since_ns.is_some_and(|since| now - since >= grace);
+        if self.paused && !self.limit_reached && self.options.resume_after_ns.is_some_and(|after| elapsed >= after) {
+            self.resume()?;
+        }
+        Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
+    }
+
+    /// Sleeps until the next round, or until a target ends.
+    fn wait(&self) {
+        wait_readable(&self.pidfds, ROUND);
+    }
+
+    fn round(&mut self) -> Result<()> {
+        // Mappings first: the record of the fork that made their process is then already in a ring.
+        for events in &mut self.map_events {
+            events.drain(&mut self.mappings);
+        }
+        let time_ns = monotonic_ns();
+        let consumed = self.rings.consume();
+        consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
+        for mapping in self.mappings.drain(..) {
+            if drained.processes.contains(&mapping.header.h.tid) {
+                drained.recorder.meta().map(mapping.header, &mapping.path);
+            }
+        }
+        look_up(drained, time_ns);
+        drained.recorder.end_round(time_ns)?;
+        let limit = self.options.data_limit_bytes;
+        if limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit {
+            self.hooks.set_paused(true)?;
+            drained.recorder.mark(kind::PAUSE, time_ns);
+            self.paused = true;
+            self.limit_reached = true;
+            let text = "Recording stopped at the data limit; the program ran on.";
+            self.manifest.notices.push(text.into());
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self) -> Result<()> {
+        self.paused = false;
+        self.drained.borrow_mut().recorder.mark(kind::RESUME, monotonic_ns());
+        self.hooks.set_paused(false)?;
+        self.hooks.seed()
+    }
+
+    fn progress(&self) -> Progress {
+        let drained = self.drained.borrow();
+        Progress {
+            elapsed_ns: monotonic_ns() - self.manifest.start_ns,
+            threads: drained.threads,
+            events: drained.recorder.event_count,
+            losses: self.hooks.losses().iter().map(|(_, count)| count).sum(),
+            bytes: drained.recorder.written_bytes(),
+            paused: self.paused,
+        }
+    }
+
+    fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
+        let end_ns = monotonic_ns();
+        self.round()?;
+        let mut drained = self.drained.borrow_mut();
+        drained.recorder.flush(monotonic_ns())?;
+        let manifest = &mut self.manifest;
+        manifest.state = State::Collected;
+        manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
+        manifest.end_ns = end_ns;
+        manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
+        (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = own_usage();
+        manifest.events = drained.recorder.event_count;
+        manifest.losses = self.hooks.losses();
+        let lost = self.map_events.iter().map(|events| events.lost).sum();
+        if lost > 0 {
+            manifest.losses.push(("mappings_lost".into(), lost));
+        }
+        manifest.notices.append(&mut self.hooks.notices);
+        folder.write_manifest(manifest)?;
+        Ok(manifest.clone())
+    }
+}
+
+fn attached(options: &Options) -> &[u32] {
+    match &options.target {
+        Target::Attach(pids) => pids,
+        Target::Launch(_) => &[],
+    }
+}
+
+fn check_alive(pids: &[u32]) -> Result<()> {
+    match pids.iter().find(|&&pid| !proc::is_alive(pid)) {
+        Some(pid) => Err(Error::NoSuchProcess { target: pid.to_string() }),
+        None => Ok(()),
+    }
+}
+
+fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingBuffer<'a>> {
+    let failed = |source| Error::Bpf { what: "opening the rings".into(), source };
+    let mut builder = RingBufferBuilder::new();
+    for ring in hooks.rings() {
+        let drained = Rc::clone(drained);
+        let take = move |bytes: &[u8]| {
+            take_record(&mut drained.borrow_mut(), bytes);
+            0
+        };
+        builder.add(ring, take).map_err(failed)?;
+    }
+    builder.build().map_err(failed)
+}
+
+fn take_record(drained: &mut Drained, bytes: &[u8]) {
+    let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
+    drained.recorder.record(&header, bytes);
+    match header.kind {
+        kind::THREAD_NEW => {
+            drained.threads += 1;
+            if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
+                drained.processes.insert(new.tgid);
+            }
+        }
+        kind::EXEC => {
+            if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
+                drained.look_ups.push(LookUp::CommandLine(exec.tgid));
+            }
+        }
+        kind::OBJECT => {
+            let object = bytes.get(..size_of::<ObjectRecord>()).map(pod_read_unaligned::<ObjectRecord>);
+            let epoll = object
+                .filter(|object| object.kind == object_kind::ANONYMOUS && c_string(&object.text) == "[eventpoll]");
+            drained.look_ups.extend(epoll.map(|object| LookUp::EpollMembers {
+                pid: object.tgid,
+                fd: object.fd,
+                key: object.key,
+            }));
+        }
+        _ => {}
+    }
+}
+
+fn look_up(drained: &mut Drained, time_ns: u64) {
+    for look_up in std::mem::take(&mut drained.look_ups) {
+        let (kind, tid, key, text) = match look_up {
+            LookUp::CommandLine(pid) => (kind::COMMAND, pid, 0, proc::command_line(pid)),
+            LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
+        };
+        drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns }, key, &text);
+    }
+}
+
+/// What a launched program tells by its exec and its mappings, of processes that run already.
+fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
+    for &pid in pids {
+        let mut exec = ExecRecord {
+            h: RecordHeader { kind: kind::EXEC, size: 0, tid: pid, time_ns: now_ns },
+            tgid: pid,
+            old_tid: pid,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        let path = proc::executable(pid);
+        let kept = path.len().min(exec.path.len() - 1);
+        exec.path[..kept].copy_from_slice(&path[..kept]);
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        let kept = name.len().min(exec.comm.len() - 1);
+        exec.comm[..kept].copy_from_slice(&name[..kept]);
+        drained.processes.insert(pid);
+        drained.recorder.meta().fixed(&exec);
+        drained.look_ups.push(LookUp::CommandLine(pid));
+        for mapping in proc::mappings(pid, now_ns) {
+            drained.recorder.meta().map(mapping.header, &mapping.path);
+        }
+    }
+}
+
+fn new_manifest(options: &Options, child: Option<u32>, start_ns: u64) -> Manifest {
+    let command = match &options.target {
+        Target::Launch(launch) => launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        Target::Attach(_) => Vec::new(),
+    };
+    let first = child.or_else(|| attached(options).first().copied());
+    Manifest {
+        trace_format: TRACE_FORMAT,
+        dwell_version: env!("CARGO_PKG_VERSION").into(),
+        state: State::Collecting,
+        analysis: "threading".into(),
+        command,
+        target_pids: attached(options).to_vec(),
+        options: options.command_line.clone(),
+        host: machine::host(),
+        kernel: machine::kernel(),
+        boot_id: machine::boot_id(),
+        cpus: machine::cpus(first.unwrap_or(0)),
+        target_concurrency: options.target_concurrency,
+        sampling_interval_ns: options.sampling_interval_ns,
+        started_at: time_of_day(),
+        start_ns,
+        end_ns: 0,
+        exit_status: None,
+        collector_cpu_ns: 0,
+        collector_peak_bytes: 0,
+        events: 0,
+        losses: Vec::new(),
+        notices: Vec::new(),
+    }
+}
+
+/// The vDSO is in no file, and the same in every process: a copy of ours lets the frames in it be named later.
+fn save_vdso(folder: &ResultFolder) {
+    let own = proc::mappings(std::process::id(), 0).into_iter().find(|mapping| mapping.path == b"[vdso]");
+    let Some(vdso) = own else { return };
+    let image = std::fs::File::open("/proc/self/mem").and_then(|memory| {
+        use std::os::unix::fs::FileExt;
+        let mut image = vec![0; vdso.header.length.min(1 << 20) as usize];
+        memory.read_exact_at(&mut image, vdso.header.start)?;
+        Ok(image)
+    });
+    // Without it, its few frames stay unnamed: not worth failing for.
+    let _ = image.and_then(|image| std::fs::write(folder.modules().join("vdso.so"), image));
+}
+
+#[allow(unsafe_code, reason = "poll")]
+fn wait_readable(fds: &[OwnedFd], timeout: Duration) {
+    let mut polled: Vec<libc::pollfd> =
+        fds.iter().take(64).map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
+    // One that is readable already (a target that has ended while others run) would make this a busy loop.
+    // SAFETY: the array is valid for its length during the call.
+    unsafe {
+        libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0);
+        polled.retain(|entry| entry.revents == 0);
+        libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout.as_millis() as i32);
+    }
+}

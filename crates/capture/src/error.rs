@@ -1,0 +1,75 @@
+//! Why a collection could not begin, or broke off.
+
+use std::ffi::OsString;
+use std::io;
+
+/// Result of a collection.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What went wrong. A hook family that is missing is no error but a notice in the result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The collector may not load BPF programs.
+    #[error("no permission to load BPF programs: {missing}")]
+    Permission {
+        /// Capability or setting that is missing.
+        missing: String,
+    },
+    /// The kernel cannot do what every collection needs.
+    #[error("this kernel cannot be recorded: {reason}")]
+    Unsupported {
+        /// What it lacks.
+        reason: String,
+    },
+    /// The program to be launched is not there.
+    #[error("program {:?} not found", program)]
+    ProgramNotFound {
+        /// As given.
+        program: OsString,
+    },
+    /// The program to be launched cannot be executed.
+    #[error("cannot run {:?}: {source}", program)]
+    ProgramNotExecutable {
+        /// As given.
+        program: OsString,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A process to be attached to is not there.
+    #[error("no process {target}")]
+    NoSuchProcess {
+        /// Process id or name, as given.
+        target: String,
+    },
+    /// The user to run the program as is not there.
+    #[error("no user {name:?}")]
+    NoSuchUser {
+        /// As given.
+        name: String,
+    },
+    /// An operating-system call failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What was being done.
+        what: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A BPF program was refused.
+    #[error("{what}: {source}")]
+    Bpf {
+        /// What was being done.
+        what: String,
+        /// libbpf's reason.
+        source: libbpf_rs::Error,
+    },
+    /// The trace could not be written.
+    #[error(transparent)]
+    Store(#[from] dwell_store::Error),
+}
+
+impl Error {
+    pub(crate) fn last_os(what: &'static str) -> Self {
+        Self::System { what, source: io::Error::last_os_error() }
+    }
+}

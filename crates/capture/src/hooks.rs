@@ -1,0 +1,280 @@
+//! The hook families: loads each BPF object, lets all share the maps of the first, attaches them.
+//!
+//! Threads and switches are what every collection needs. The other families may be missing on a kernel: then the result
+//! says so in a notice.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+
+use bytemuck::bytes_of;
+use dwell_model::SYSCALLS;
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+
+use crate::error::{Error, Result};
+use crate::kernel_types;
+use crate::machine;
+use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
+use crate::options::{Options, Rule};
+use crate::perf;
+
+/// Keeps the bytes of an object file aligned as an ELF header wants.
+#[repr(align(16))]
+struct Aligned<T: ?Sized>(T);
+
+macro_rules! object {
+    ($name:literal) => {{
+        static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
+        &FILE.0
+    }};
+}
+
+/// Most ring memory, over all CPUs.
+const RING_BYTES: usize = 128 << 20;
+
+/// The loaded hooks. Dropping them detaches everything.
+pub struct Hooks {
+    threads: Object,
+    optional: Vec<Object>,
+    links: Vec<Link>,
+    shared: HashMap<String, MapHandle>,
+    rings: Vec<MapHandle>,
+    control: Control,
+    /// What this kernel could not give.
+    pub notices: Vec<String>,
+}
+
+impl Hooks {
+    /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
+    pub fn load(options: &Options) -> Result<Self> {
+        silence_libbpf();
+        let rings = make_rings()?;
+        let mut open = open_object(object!("threads"), "threads")?;
+        prepare(&mut open, &HashMap::new())?;
+        let threads = load_object(open, "threads")?;
+        let shared = share_maps(&threads)?;
+        let preempt_count_offset = kernel_types::preempt_count_offset();
+        let control = Control {
+            paused: u32::from(options.start_paused),
+            follow_children: u32::from(options.follow_children),
+            rule_count: options.strategy.len() as u32,
+            kernel_stacks_for_all: u32::from(options.kernel_stacks_for_all),
+            user_stacks: 1,
+            waker_stacks: 1,
+            period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
+            preempt_count_offset: preempt_count_offset.unwrap_or(0),
+            has_preempt_count: u32::from(preempt_count_offset.is_some()),
+            reserved: 0,
+        };
+        let mut hooks =
+            Self { threads, optional: Vec::new(), links: Vec::new(), shared, rings, control, notices: Vec::new() };
+        if preempt_count_offset.is_none() {
+            let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
+            hooks.notices.push(text.into());
+        }
+        hooks.fill_maps(&options.strategy)?;
+        hooks.attach_required()?;
+        hooks.attach_waking();
+        hooks.attach_sampling(options.sampling_interval_ns);
+        Ok(hooks)
+    }
+
+    /// The rings, one per CPU.
+    pub fn rings(&self) -> &[MapHandle] {
+        &self.rings
+    }
+
+    /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
+    pub fn add_target(&self, pid: u32, launching: bool) -> Result<()> {
+        let follow = if self.control.follow_children != 0 { mode::FOLLOW } else { 0 };
+        let mode = if launching { mode::LAUNCHING } else { mode::RECORD | follow };
+        self.update("targets", &pid.to_ne_bytes(), &[mode])
+    }
+
+    /// Takes the threads of all targets in and records the state of every thread.
+    pub fn seed(&self) -> Result<()> {
+        let failed = |source| Error::Bpf { what: "walking the list of threads".into(), source };
+        let program = self.threads.progs_mut().find(|program| program.name() == "seed");
+        let Some(program) = program else { return Ok(()) };
+        let link = program.attach().map_err(failed)?;
+        let mut walk = Iter::new(&link).map_err(failed)?;
+        let mut nothing = Vec::new();
+        let read = walk.read_to_end(&mut nothing);
+        read.map(drop).map_err(|source| Error::System { what: "walking the list of threads", source })
+    }
+
+    /// Pauses or resumes recording.
+    pub fn set_paused(&mut self, paused: bool) -> Result<()> {
+        self.control.paused = u32::from(paused);
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    /// The loss counters that are not zero.
+    pub fn losses(&self) -> Vec<(String, u64)> {
+        let count = |index: usize| -> u64 {
+            let Some(map) = self.shared.get("losses") else { return 0 };
+            let values = map.lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY).ok().flatten();
+            let number = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
+            values.unwrap_or_default().into_iter().map(number).sum()
+        };
+        let all = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
+        all.filter(|(_, count)| *count > 0).collect()
+    }
+
+    fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
+        let failed = |source| Error::Bpf { what: format!("setting map {map}"), source };
+        match self.shared.get(map) {
+            Some(map) => map.update(key, value, MapFlags::ANY).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    fn fill_maps(&mut self, strategy: &[Rule]) -> Result<()> {
+        for (cpu, ring) in self.rings.iter().enumerate() {
+            let fd = ring.as_fd().as_raw_fd() as u32;
+            self.update("rings", &(cpu as u32).to_ne_bytes(), &fd.to_ne_bytes())?;
+        }
+        for call in SYSCALLS {
+            self.update("syscall_classes", &(call.number as u32).to_ne_bytes(), &[call.class as u8])?;
+        }
+        for rule in strategy {
+            let mut comm = [0; COMM_BYTES];
+            let name = rule.name.as_bytes();
+            let kept = name.len().min(COMM_BYTES - 1);
+            comm[..kept].copy_from_slice(&name[..kept]);
+            let record = if rule.process { mode::RECORD } else { 0 };
+            let follow = if rule.children { mode::FOLLOW } else { 0 };
+            self.update("rules", &comm, &[record | follow])?;
+        }
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    fn attach_required(&mut self) -> Result<()> {
+        let mut open = open_object(object!("switch"), "switch")?;
+        prepare(&mut open, &self.shared)?;
+        let switch = load_object(open, "switch")?;
+        for (object, name) in [(&switch, "switch"), (&self.threads, "threads")] {
+            for program in object.progs_mut().filter(|program| program.name() != "seed") {
+                let what = format!("attaching {name}");
+                self.links.push(program.attach().map_err(|source| Error::Bpf { what, source })?);
+            }
+        }
+        self.optional.push(switch);
+        Ok(())
+    }
+
+    fn attach_waking(&mut self) {
+        let attached = self.load_optional(object!("waking"), "waking").and_then(|object| {
+            let links = object.progs_mut().map(|program| program.attach());
+            let links: libbpf_rs::Result<Vec<Link>> = links.collect();
+            let links = links.map_err(|source| Error::Bpf { what: "attaching waking".into(), source })?;
+            Ok((object, links))
+        });
+        match attached {
+            Ok((object, links)) => {
+                self.links.extend(links);
+                self.optional.push(object);
+            }
+            Err(error) => self.notices.push(format!("Who ended a wait is not known on this kernel ({error}).")),
+        }
+    }
+
+    fn attach_sampling(&mut self, interval_ns: u64) {
+        let object = match self.load_optional(object!("sample"), "sample") {
+            Ok(object) => object,
+            Err(error) => {
+                self.notices.push(format!("Running time is not split over code on this kernel ({error})."));
+                return;
+            }
+        };
+        let mut missing = Vec::new();
+        for cpu in machine::online() {
+            let attached = perf::sampling_clock(cpu, interval_ns).map_err(|error| error.to_string()).and_then(|fd| {
+                let Some(program) = object.progs_mut().next() else { return Ok(()) };
+                let link = program.attach_perf_event(fd.into_raw_fd());
+                self.links.push(link.map_err(|error| error.to_string())?);
+                Ok(())
+            });
+            if let Err(error) = attached {
+                missing.push(format!("CPU {cpu}: {error}"));
+            }
+        }
+        if !missing.is_empty() {
+            self.notices.push(format!("Running code was not sampled on {}.", missing.join(", ")));
+        }
+        self.optional.push(object);
+    }
+
+    fn load_optional(&self, file: &[u8], name: &str) -> Result<Object> {
+        let mut open = open_object(file, name)?;
+        prepare(&mut open, &self.shared)?;
+        load_object(open, name)
+    }
+}
+
+fn silence_libbpf() {
+    libbpf_rs::set_print(
+        std::env::var_os("DBG").map(|_| (libbpf_rs::PrintLevel::Debug, (|_, m| eprint!("{m}")) as fn(_, String))),
+    );
+}
+
+fn make_rings() -> Result<Vec<MapHandle>> {
+    let cpus = machine::possible();
+    let share = (RING_BYTES / cpus.max(1)).clamp(1 << 20, 16 << 20);
+    let bytes = 1u32 << share.ilog2();
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as libbpf_rs::libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let ring = |_| MapHandle::create(MapType::RingBuf, Some("dwell_ring"), 0, 0, bytes, &options);
+    let rings: libbpf_rs::Result<Vec<MapHandle>> = (0..cpus).map(ring).collect();
+    rings.map_err(|source| match source.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => {
+            Error::Permission { missing: "root, or CAP_BPF and CAP_PERFMON".into() }
+        }
+        _ => Error::Bpf { what: "making the rings".into(), source },
+    })
+}
+
+fn open_object(file: &[u8], name: &str) -> Result<OpenObject> {
+    let failed = |source| Error::Bpf { what: format!("opening the {name} hooks"), source };
+    ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(file)).map_err(failed)
+}
+
+/// Lets `open` use the maps in `shared`, and gives the array of rings its size.
+fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>) -> Result<()> {
+    let failed = |source| Error::Bpf { what: "preparing maps".into(), source };
+    for mut map in open.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == "rings" {
+            map.set_max_entries(machine::possible() as u32).map_err(failed)?;
+        }
+        if let Some(handle) = shared.get(&name).filter(|_| is_shared(&name)) {
+            map.reuse_fd(handle.as_fd()).map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Buffers belong to one program each; everything else is shared.
+fn is_shared(map: &str) -> bool {
+    !map.ends_with("_buffer") && !map.contains('.')
+}
+
+fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
+    let failed = |source| Error::Bpf { what: "sharing maps".into(), source };
+    let named = object.maps().filter(|map| !map.name().to_string_lossy().contains('.'));
+    named
+        .map(|map| Ok((map.name().to_string_lossy().into_owned(), MapHandle::try_from(&map).map_err(failed)?)))
+        .collect()
+}
+
+fn load_object(open: OpenObject, name: &str) -> Result<Object> {
+    open.load().map_err(|source| match source.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => {
+            Error::Permission { missing: "root, or CAP_BPF and CAP_PERFMON".into() }
+        }
+        _ => Error::Bpf { what: format!("loading the {name} hooks"), source },
+    })
+}

@@ -1,0 +1,96 @@
+//! The machine: its name, kernel and CPUs, and how many of these the program may use.
+#![allow(unsafe_code, reason = "sched_getaffinity")]
+
+use std::fs;
+
+use dwell_store::CpuInfo;
+
+/// Host name.
+pub fn host() -> String {
+    read("/proc/sys/kernel/hostname")
+}
+
+/// Kernel release.
+pub fn kernel() -> String {
+    read("/proc/sys/kernel/osrelease")
+}
+
+/// Boot id.
+pub fn boot_id() -> String {
+    read("/proc/sys/kernel/random/boot_id")
+}
+
+/// The CPUs; `usable` = affinity of process `pid` (0 = this one), cut to the cgroup's quota, rounded up.
+pub fn cpus(pid: u32) -> CpuInfo {
+    let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let usable = affinity(pid).min(cgroup_quota(pid).unwrap_or(u32::MAX)).max(1);
+    CpuInfo { online: online().len() as u32, usable, model: model.map(|(_, name)| name.to_owned()).unwrap_or_default() }
+}
+
+/// Numbers of the CPUs that are online.
+pub fn online() -> Vec<usize> {
+    parse_list(&read("/sys/devices/system/cpu/online"))
+}
+
+/// How many CPUs there can ever be: the highest possible number + 1.
+pub fn possible() -> usize {
+    parse_list(&read("/sys/devices/system/cpu/possible")).last().map_or(1, |last| last + 1)
+}
+
+/// `0-3,8` as numbers; at most 65,536 of them.
+fn parse_list(text: &str) -> Vec<usize> {
+    let ranges = text.split(',').filter_map(|range| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        Some(first.trim().parse::<usize>().ok()?..=last.trim().parse::<usize>().ok()?)
+    });
+    ranges.flatten().take(1 << 16).collect()
+}
+
+fn affinity(pid: u32) -> u32 {
+    // SAFETY: an all-zero cpu_set_t is valid and the size is its own.
+    let count = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        let failed = libc::sched_getaffinity(pid as i32, size_of::<libc::cpu_set_t>(), &raw mut set) != 0;
+        if failed { 0 } else { libc::CPU_COUNT(&set) }
+    };
+    if count > 0 { count as u32 } else { online().len() as u32 }
+}
+
+/// cgroup v2 `cpu.max` of the process's group and all above it: quota / period, rounded up.
+fn cgroup_quota(pid: u32) -> Option<u32> {
+    let process = if pid == 0 { "self".to_owned() } else { pid.to_string() };
+    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let mut folder = std::path::PathBuf::from("/sys/fs/cgroup").join(group.trim_start_matches('/'));
+    let mut least = None;
+    while folder.starts_with("/sys/fs/cgroup") {
+        let quota = fs::read_to_string(folder.join("cpu.max")).ok().and_then(|text| parse_quota(&text));
+        least = least.into_iter().chain(quota).min();
+        folder.pop();
+    }
+    least
+}
+
+fn parse_quota(text: &str) -> Option<u32> {
+    let (quota, period) = text.trim().split_once(' ')?;
+    Some(quota.parse::<u32>().ok()?.div_ceil(period.parse::<u32>().ok().filter(|&period| period > 0)?))
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_and_quotas() {
+        assert_eq!(parse_list("0-2,5"), [0, 1, 2, 5]);
+        assert_eq!(parse_list(""), [0usize; 0]);
+        assert_eq!(parse_quota("150000 100000"), Some(2));
+        assert_eq!(parse_quota("max 100000"), None);
+        assert_eq!(parse_quota("1 0"), None);
+    }
+}

@@ -1,0 +1,40 @@
+//! The user side of the BPF maps: the layouts that `record.bpf.h` declares, and what each loss counter means.
+
+use bytemuck::{Pod, Zeroable};
+
+/// `struct control` of record.bpf.h.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Control {
+    pub paused: u32,
+    pub follow_children: u32,
+    pub rule_count: u32,
+    pub kernel_stacks_for_all: u32,
+    pub user_stacks: u32,
+    pub waker_stacks: u32,
+    pub period_ns: u32,
+    pub preempt_count_offset: i32,
+    pub has_preempt_count: u32,
+    pub reserved: u32,
+}
+
+/// `enum loss` of record.bpf.h, in its order: the counter's name in the result.
+pub const LOSSES: &[&str] = &[
+    "switches_lost",
+    "samples_lost",
+    "stacks_lost",
+    "objects_lost",
+    "thread_records_lost",
+    "threads_not_tracked",
+    "user_stacks_empty",
+];
+
+/// `enum thread_mode` of record.bpf.h.
+pub mod mode {
+    pub const RECORD: u8 = 1;
+    pub const FOLLOW: u8 = 2;
+    pub const LAUNCHING: u8 = 4;
+}
+
+/// Bytes of a thread's name in the kernel.
+pub const COMM_BYTES: usize = 16;

@@ -1,0 +1,84 @@
+//! What to record and how.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// What is profiled.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A program to be launched.
+    Launch(Launch),
+    /// Processes that run already.
+    Attach(Vec<u32>),
+}
+
+/// How to launch a program.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// Program and arguments.
+    pub command: Vec<OsString>,
+    /// Working directory, Dwell's own when not given.
+    pub working_dir: Option<PathBuf>,
+    /// User to run it as, Dwell's own when not given.
+    pub user: Option<String>,
+}
+
+/// What to do with processes that run a program of this name (VTune's `-strategy`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Base name of the program; the kernel keeps 15 bytes of it, and so does the comparison.
+    pub name: String,
+    /// Whether to record the process.
+    pub process: bool,
+    /// Whether to record the processes that it forks.
+    pub children: bool,
+}
+
+/// Options of a collection.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What is profiled.
+    pub target: Target,
+    /// Interval between samples of a running CPU, ns.
+    pub sampling_interval_ns: u64,
+    /// Whether processes forked by the target are recorded.
+    pub follow_children: bool,
+    /// Exceptions from that, by program name.
+    pub strategy: Vec<Rule>,
+    /// Begin paused.
+    pub start_paused: bool,
+    /// Resume after this time, ns.
+    pub resume_after_ns: Option<u64>,
+    /// End after this time, ns.
+    pub duration_ns: Option<u64>,
+    /// Stop recording when the spool has this many bytes; 0 = no limit.
+    pub data_limit_bytes: u64,
+    /// Keep only the last so many ns.
+    pub ring_buffer_ns: Option<u64>,
+    /// Take kernel stacks of every wait, not only of those that the system call does not explain.
+    pub kernel_stacks_for_all: bool,
+    /// T of the metrics, when not what the machine allows.
+    pub target_concurrency: Option<u32>,
+    /// The command line, for the manifest.
+    pub command_line: Vec<String>,
+}
+
+impl Options {
+    /// The defaults for `target`.
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            sampling_interval_ns: 1_000_000,
+            follow_children: true,
+            strategy: Vec::new(),
+            start_paused: false,
+            resume_after_ns: None,
+            duration_ns: None,
+            data_limit_bytes: 0,
+            ring_buffer_ns: None,
+            kernel_stacks_for_all: false,
+            target_concurrency: None,
+            command_line: Vec::new(),
+        }
+    }
+}

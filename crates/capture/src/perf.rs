@@ -1,0 +1,212 @@
+//! perf events: the CPU clock that drives sampling, and the kernel's own notes of files being mapped.
+#![allow(unsafe_code, reason = "perf_event_open and its mapped ring have no safe interface")]
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytemuck::Zeroable;
+use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
+
+use crate::error::{Error, Result};
+
+// include/uapi/linux/perf_event.h
+const TYPE_SOFTWARE: u32 = 1;
+const CONFIG_CPU_CLOCK: u64 = 0;
+const CONFIG_DUMMY: u64 = 9;
+const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
+const FLAG_MMAP: u64 = 1 << 8;
+const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+const FLAG_MMAP2: u64 = 1 << 23;
+const FLAG_USE_CLOCKID: u64 = 1 << 25;
+const FLAG_BUILD_ID: u64 = 1 << 34;
+const SAMPLE_TIME: u64 = 1 << 2;
+const RECORD_LOST: u32 = 2;
+const RECORD_MMAP2: u32 = 10;
+const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+const OPEN_CLOEXEC: libc::c_ulong = 8;
+const RING_PAGES: usize = 128;
+
+/// `struct perf_event_attr`, up to PERF_ATTR_SIZE_VER5.
+#[derive(Default)]
+#[repr(C)]
+struct Attributes {
+    ty: u32,
+    size: u32,
+    config: u64,
+    sample_period: u64,
+    sample_type: u64,
+    read_format: u64,
+    flags: u64,
+    wakeup: u32,
+    bp_type: u32,
+    config1: u64,
+    config2: u64,
+    branch_sample_type: u64,
+    sample_regs_user: u64,
+    sample_stack_user: u32,
+    clockid: i32,
+    sample_regs_intr: u64,
+    aux_watermark: u32,
+    sample_max_stack: u16,
+    reserved: u16,
+}
+
+fn open(attributes: &Attributes, cpu: usize) -> io::Result<OwnedFd> {
+    // SAFETY: `attributes` is a valid perf_event_attr of the size that it states; pid -1 with a CPU is a per-CPU event.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attributes), -1, cpu, -1, OPEN_CLOEXEC) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just returned this descriptor to us; nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
+/// A clock on `cpu` that fires every `interval_ns` while the CPU is not idle.
+pub fn sampling_clock(cpu: usize, interval_ns: u64) -> io::Result<OwnedFd> {
+    open(
+        &Attributes {
+            ty: TYPE_SOFTWARE,
+            size: size_of::<Attributes>() as u32,
+            config: CONFIG_CPU_CLOCK,
+            sample_period: interval_ns,
+            flags: FLAG_EXCLUDE_IDLE,
+            ..Attributes::default()
+        },
+        cpu,
+    )
+}
+
+/// A file that was mapped executable.
+#[derive(Debug)]
+pub struct Mapping {
+    /// Everything but the path, as the trace keeps it.
+    pub header: MapHeader,
+    /// The file's path.
+    pub path: Vec<u8>,
+}
+
+/// The kernel's notes of mapped files, of one CPU.
+pub struct MapEvents {
+    fd: OwnedFd,
+    base: *mut u8,
+    bytes: usize,
+    /// Notes that the kernel had no room for.
+    pub lost: u64,
+}
+
+impl MapEvents {
+    /// Begins to note the mappings that code on `cpu` makes.
+    pub fn open(cpu: usize) -> Result<Self> {
+        let mut attributes = Attributes {
+            ty: TYPE_SOFTWARE,
+            size: size_of::<Attributes>() as u32,
+            config: CONFIG_DUMMY,
+            sample_type: SAMPLE_TIME,
+            flags: FLAG_MMAP | FLAG_MMAP2 | FLAG_SAMPLE_ID_ALL | FLAG_USE_CLOCKID | FLAG_BUILD_ID,
+            clockid: libc::CLOCK_MONOTONIC,
+            ..Attributes::default()
+        };
+        let system = |source| Error::System { what: "perf_event_open for mappings", source };
+        let fd = open(&attributes, cpu).or_else(|_| {
+            attributes.flags &= !FLAG_BUILD_ID; // before 5.12
+            open(&attributes, cpu)
+        });
+        let fd = fd.map_err(system)?;
+        let bytes = (RING_PAGES + 1) * page_bytes();
+        // SAFETY: a new shared mapping of the event's ring; the length is 1 + 2^n pages as the interface wants.
+        let base = unsafe {
+            libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::last_os("mapping a perf ring"));
+        }
+        Ok(Self { fd, base: base.cast(), bytes, lost: 0 })
+    }
+
+    /// Moves what was noted since the last call into `mappings`.
+    pub fn drain(&mut self, mappings: &mut Vec<Mapping>) {
+        let data_bytes = RING_PAGES * page_bytes();
+        let head = self.position(1024).load(Ordering::Acquire);
+        let tail = self.position(1032).load(Ordering::Relaxed);
+        let available = head.wrapping_sub(tail) as usize;
+        let mut records = vec![0; available.min(data_bytes)];
+        for (offset, byte) in records.iter_mut().enumerate() {
+            let at = (tail as usize + offset) % data_bytes;
+            // SAFETY: the data area follows the first page and has `data_bytes` bytes; the kernel does not write
+            // between tail and head until tail is moved.
+            *byte = unsafe { ptr::read_volatile(self.base.add(page_bytes() + at)) };
+        }
+        self.position(1032).store(head, Ordering::Release);
+        let mut rest = records.as_slice();
+        while let Some((ty, misc, body, after)) = split_record(rest) {
+            match ty {
+                RECORD_MMAP2 => mappings.extend(parse_mapping(misc, body)),
+                RECORD_LOST => self.lost += read_u64(body, 8).unwrap_or(1),
+                _ => {}
+            }
+            rest = after;
+        }
+    }
+
+    /// data_head and data_tail lie at bytes 1024 and 1032 of `struct perf_event_mmap_page`.
+    fn position(&self, offset: usize) -> &AtomicU64 {
+        // SAFETY: the first page is mapped as long as `self` lives, and both positions are aligned 64-bit words
+        // that kernel and user space access atomically.
+        unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
+    }
+}
+
+impl Drop for MapEvents {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `open` mapped.
+        unsafe { libc::munmap(self.base.cast(), self.bytes) };
+        let _ = &self.fd;
+    }
+}
+
+fn page_bytes() -> usize {
+    // SAFETY: no preconditions.
+    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
+}
+
+fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
+    let ty = u32::from_ne_bytes(bytes.get(0..4)?.try_into().ok()?);
+    let misc = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
+    let size = usize::from(u16::from_ne_bytes(bytes.get(6..8)?.try_into().ok()?));
+    Some((ty, misc, bytes.get(8..size)?, bytes.get(size..)?))
+}
+
+/// PERF_RECORD_MMAP2: pid, tid, addr, len, pgoff, then build id or device and inode, prot, flags, path, time.
+fn parse_mapping(misc: u16, body: &[u8]) -> Option<Mapping> {
+    let mut header = MapHeader {
+        h: RecordHeader { kind: kind::MAP, size: 0, tid: read_u32(body, 0)?, time_ns: 0 },
+        start: read_u64(body, 8)?,
+        length: read_u64(body, 16)?,
+        file_offset: read_u64(body, 24)?,
+        ..MapHeader::zeroed()
+    };
+    if misc & MISC_MMAP_BUILD_ID != 0 {
+        let bytes = usize::from(*body.get(32)?).min(20);
+        header.build_id_bytes = bytes as u32;
+        header.build_id[..bytes].copy_from_slice(body.get(36..36 + bytes)?);
+    } else {
+        header.device = read_u32(body, 32)? << 20 | read_u32(body, 36)?;
+        header.inode = read_u64(body, 40)?;
+    }
+    header.protection = read_u32(body, 56)?;
+    let end = body.len().checked_sub(8)?;
+    header.h.time_ns = read_u64(body, end)?;
+    let text = body.get(64..end)?;
+    let length = text.iter().position(|&byte| byte == 0)?;
+    Some(Mapping { header, path: text[..length].to_vec() })
+}
+
+fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}

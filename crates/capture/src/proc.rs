@@ -1,0 +1,138 @@
+//! What /proc tells of processes: their mappings, arguments, threads, and the members of epoll sets.
+
+use std::fs;
+
+use bytemuck::Zeroable;
+use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
+
+use crate::perf::Mapping;
+
+/// Processes whose program has this base name, kernel threads left out.
+pub fn pids_named(name: &str) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let own = std::process::id();
+    let mut named: Vec<u32> = pids.filter(|&pid| pid != own && is_named(pid, name)).collect();
+    named.sort_unstable();
+    named
+}
+
+fn is_named(pid: u32, name: &str) -> bool {
+    let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let base = executable.as_deref().and_then(|path| path.file_name());
+    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    base.is_some_and(|base| base == name || comm.trim_end() == name)
+}
+
+/// Whether the process is there.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// The arguments, zero-separated.
+pub fn command_line(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
+/// The path of the program that the process runs.
+pub fn executable(pid: u32) -> Vec<u8> {
+    use std::os::unix::ffi::OsStringExt;
+    fs::read_link(format!("/proc/{pid}/exe")).map(|path| path.into_os_string().into_vec()).unwrap_or_default()
+}
+
+/// The executable mappings of a process that runs already.
+pub fn mappings(pid: u32, time_ns: u64) -> Vec<Mapping> {
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    maps.split(|&byte| byte == b'\n').filter_map(|line| parse_mapping(line, pid, time_ns)).collect()
+}
+
+/// `start-end perms offset major:minor inode   path`
+fn parse_mapping(line: &[u8], pid: u32, time_ns: u64) -> Option<Mapping> {
+    let text = String::from_utf8_lossy(line);
+    let mut fields = text.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let permissions = fields.next()?;
+    let offset = u64::from_str_radix(fields.next()?, 16).ok()?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let inode = fields.next()?.parse().ok()?;
+    let path = fields.next()?.trim_start();
+    if permissions.as_bytes().get(2) != Some(&b'x') {
+        return None;
+    }
+    let start = u64::from_str_radix(start, 16).ok()?;
+    let end = u64::from_str_radix(end, 16).ok()?;
+    let header = MapHeader {
+        h: RecordHeader { kind: kind::MAP, size: 0, tid: pid, time_ns },
+        start,
+        length: end.checked_sub(start)?,
+        file_offset: offset,
+        inode,
+        device: u32::from_str_radix(major, 16).ok()? << 20 | u32::from_str_radix(minor, 16).ok()?,
+        protection: 5,
+        ..MapHeader::zeroed()
+    };
+    Some(Mapping { header, path: path.as_bytes().to_vec() })
+}
+
+/// What the members of an epoll set are, a line each, best effort: the set may have changed or gone.
+pub fn epoll_members(pid: u32, fd: i32) -> Vec<u8> {
+    let info = fs::read_to_string(format!("/proc/{pid}/fdinfo/{fd}")).unwrap_or_default();
+    let members = info.lines().filter_map(|line| line.strip_prefix("tfd:")?.split_whitespace().next()?.parse().ok());
+    let lines: Vec<String> = members.map(|member| describe_fd(pid, member)).collect();
+    lines.join("\n").into_bytes()
+}
+
+fn describe_fd(pid: u32, fd: i32) -> String {
+    let link = fs::read_link(format!("/proc/{pid}/fd/{fd}"));
+    let target = link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_else(|_| format!("fd {fd}"));
+    let inode = target.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']'));
+    inode.and_then(|inode| socket_address(pid, inode)).unwrap_or(target)
+}
+
+/// The addresses of the TCP or Unix socket with this inode.
+fn socket_address(pid: u32, inode: &str) -> Option<String> {
+    let table = |name: &str| fs::read_to_string(format!("/proc/{pid}/net/{name}")).unwrap_or_default();
+    let tcp = table("tcp");
+    let line = tcp.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let found = line.filter(|fields| fields.get(9) == Some(&inode)).find_map(|fields| {
+        let (local, remote, state) = (ipv4(fields.get(1)?)?, ipv4(fields.get(2)?)?, *fields.get(3)?);
+        Some(if state == "0A" { format!("TCP listen {local}") } else { format!("TCP {local} -> {remote}") })
+    });
+    found.or_else(|| {
+        let unix = table("unix");
+        let line = unix.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        line.filter(|fields| fields.get(6) == Some(&inode))
+            .map(|fields| fields.get(7).map_or("Unix pair".into(), |path| format!("Unix {path}")))
+            .next()
+    })
+}
+
+fn ipv4(field: &str) -> Option<String> {
+    let (address, port) = field.split_once(':')?;
+    let address = u32::from_str_radix(address, 16).ok()?.to_ne_bytes();
+    let port = u16::from_str_radix(port, 16).ok()?;
+    Some(format!("{}.{}.{}.{}:{port}", address[0], address[1], address[2], address[3]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executable_mappings_of_this_process_are_read() {
+        let own = mappings(std::process::id(), 7);
+        assert!(own.iter().any(|mapping| mapping.path.ends_with(b"libc.so.6")));
+        assert!(own.iter().all(|mapping| mapping.header.length > 0 && mapping.header.h.time_ns == 7));
+    }
+
+    #[test]
+    fn only_executable_lines_count() {
+        assert!(parse_mapping(b"1000-2000 rw-p 00000000 08:01 5   /x", 1, 0).is_none());
+        assert!(parse_mapping(b"2000-1000 r-xp 00000000 08:01 5   /x", 1, 0).is_none());
+        assert!(parse_mapping(b"garbage", 1, 0).is_none());
+        let mapping = parse_mapping(b"1000-2000 r-xp 00000100 08:01 5   /a b", 1, 0).expect("good line");
+        assert_eq!((mapping.header.file_offset, mapping.path.as_slice()), (0x100, b"/a b".as_slice()));
+    }
+}

@@ -1,0 +1,114 @@
+//! Routes records into the spool's two streams, in chunks, and keeps a bounded recording bounded.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use dwell_store::raw::wire::{RecordHeader, kind};
+use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
+
+use crate::error::Result;
+
+/// A chunk is written when it has this many bytes …
+const CHUNK_BYTES: usize = 1 << 20;
+/// … or when its first record is this old: what a killed collector loses at most.
+const CHUNK_AGE_NS: u64 = 200_000_000;
+
+struct Segment {
+    number: u32,
+    last_ns: u64,
+}
+
+/// The writing end of a raw trace.
+pub struct Recorder {
+    meta: SpoolWriter,
+    events: SpoolWriter,
+    meta_buffer: RecordBuffer,
+    events_buffer: RecordBuffer,
+    events_since_ns: u64,
+    segment_since_ns: u64,
+    segments: VecDeque<Segment>,
+    keep_ns: Option<u64>,
+    /// Time of the earliest event that is still kept: of the oldest segment.
+    pub kept_since_ns: u64,
+    /// Switches and samples recorded.
+    pub event_count: u64,
+}
+
+impl Recorder {
+    /// Starts a spool in `folder`. With `keep_ns` only about the last so many ns of events stay.
+    pub fn create(folder: &Path, now_ns: u64, keep_ns: Option<u64>) -> Result<Self> {
+        Ok(Self {
+            meta: SpoolWriter::create(folder, Stream::Meta)?,
+            events: SpoolWriter::create(folder, Stream::Events)?,
+            meta_buffer: RecordBuffer::default(),
+            events_buffer: RecordBuffer::default(),
+            events_since_ns: now_ns,
+            segment_since_ns: now_ns,
+            segments: VecDeque::new(),
+            keep_ns,
+            kept_since_ns: now_ns,
+            event_count: 0,
+        })
+    }
+
+    /// Takes a record from a ring.
+    pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) {
+        match header.kind {
+            kind::SWITCH | kind::SAMPLE => {
+                self.event_count += 1;
+                self.events_buffer.bytes.extend_from_slice(bytes);
+            }
+            _ => self.meta_buffer.bytes.extend_from_slice(bytes),
+        }
+    }
+
+    /// Where user space's own records go.
+    pub fn meta(&mut self) -> &mut RecordBuffer {
+        &mut self.meta_buffer
+    }
+
+    /// Marks that everything earlier than `time_ns` has been drained, and writes what is due.
+    pub fn end_round(&mut self, time_ns: u64) -> Result<()> {
+        self.events_buffer.mark(kind::ROUND, time_ns);
+        let due = self.events_buffer.bytes.len() >= CHUNK_BYTES
+            || time_ns.saturating_sub(self.events_since_ns) >= CHUNK_AGE_NS;
+        if due { self.flush(time_ns) } else { Ok(()) }
+    }
+
+    /// Marks a pause or its end.
+    pub fn mark(&mut self, kind: u16, time_ns: u64) {
+        self.meta_buffer.mark(kind, time_ns);
+    }
+
+    /// Writes everything that is buffered: first what events refer to.
+    pub fn flush(&mut self, now_ns: u64) -> Result<()> {
+        self.meta.append(&self.meta_buffer.bytes, self.events_since_ns, now_ns)?;
+        self.meta_buffer.bytes.clear();
+        self.events.append(&self.events_buffer.bytes, self.events_since_ns, now_ns)?;
+        self.events_buffer.bytes.clear();
+        self.events_since_ns = now_ns;
+        self.forget_old(now_ns)
+    }
+
+    /// Bytes in the spool so far.
+    pub fn written_bytes(&self) -> u64 {
+        self.meta.written_bytes + self.events.written_bytes
+    }
+
+    /// Segments are a tenth of what is kept, so that between 100 % and 110 % of it is there.
+    fn forget_old(&mut self, now_ns: u64) -> Result<()> {
+        let Some(keep_ns) = self.keep_ns else { return Ok(()) };
+        if now_ns - self.segment_since_ns < keep_ns / 10 {
+            return Ok(());
+        }
+        let number = self.events.next_segment()?;
+        self.segments.push_back(Segment { number, last_ns: now_ns });
+        self.segment_since_ns = now_ns;
+        while let Some(oldest) = self.segments.front().filter(|oldest| oldest.last_ns + keep_ns < now_ns) {
+            self.events.delete_segment(oldest.number)?;
+            self.kept_since_ns = oldest.last_ns;
+            self.segments.pop_front();
+        }
+        Ok(())
+    }
+}
