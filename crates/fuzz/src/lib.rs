@@ -1,0 +1,91 @@
+//! What reads bytes that others wrote: the readers that a fuzzer drives, and the good inputs that it starts from.
+//!
+//! `fuzz/` gives each of these functions to libFuzzer (`cargo +nightly fuzz run spool`); `tests/mutations.rs` gives them
+//! a bounded, repeatable number of mutated inputs in every `make test`. A target takes any bytes and returns; the
+//! finding is a panic, a hang or memory without bound.
+
+mod seeds;
+
+use std::path::Path;
+
+use dwell_store::raw::{Record, Records, SpoolReader, Stream};
+use dwell_store::{ResultFolder, Trace};
+use dwell_unwind::UnwindTable;
+use tempfile::TempDir;
+
+/// A reader under test.
+pub struct Target {
+    /// Name, as in `fuzz/fuzz_targets/NAME.rs`.
+    pub name: &'static str,
+    /// Feeds it with `bytes`.
+    pub run: fn(&[u8]),
+    /// Good inputs. Empty when they could not be made.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// Every reader.
+pub const TARGETS: &[Target] = &[
+    Target { name: "records", run: records, seeds: seeds::records },
+    Target { name: "spool", run: spool, seeds: seeds::spool },
+    Target { name: "manifest", run: manifest, seeds: seeds::manifest },
+    Target { name: "table", run: table, seeds: seeds::table },
+    Target { name: "unwind", run: unwind, seeds: seeds::unwind },
+    Target { name: "maps", run: maps, seeds: seeds::maps },
+];
+
+/// Records of a decompressed chunk.
+pub fn records(bytes: &[u8]) {
+    let mut reader = Records::new(bytes);
+    let frames: usize =
+        reader.by_ref().map(|record| if let Record::Stack(_, frames) = record { frames.len() } else { 0 }).sum();
+    assert!(frames * 8 <= bytes.len() && reader.rest() <= bytes.len(), "more was read than is there");
+}
+
+/// A spool file: chunks, and the records in those that are whole.
+pub fn spool(bytes: &[u8]) {
+    let Some(folder) = folder_with("events-000000.dws", bytes) else { return };
+    let Ok(mut reader) = SpoolReader::open(folder.path(), Stream::Events) else { return };
+    let mut chunk = Vec::new();
+    while reader.next_chunk(&mut chunk).is_some() {
+        records(&chunk);
+    }
+}
+
+/// A result's manifest.
+pub fn manifest(bytes: &[u8]) {
+    let Some(folder) = folder_with("manifest.json", bytes) else { return };
+    if let Ok(result) = ResultFolder::open(folder.path()) {
+        let _ = result.manifest();
+    }
+}
+
+/// A result whose table of waits is `bytes`.
+pub fn table(bytes: &[u8]) {
+    let Some((folder, path)) = seeds::result() else { return };
+    if std::fs::write(path, bytes).is_ok() {
+        let _ = ResultFolder::open(&folder.path().join("result")).and_then(|result| Trace::read(&result));
+    }
+}
+
+/// An ELF file's unwind table, and look-ups in it.
+pub fn unwind(bytes: &[u8]) {
+    if let Ok(table) = UnwindTable::of_bytes(bytes) {
+        for pc in [0, 1, 255, 256, 4096, u32::MAX / 2, u32::MAX] {
+            let _ = table.lookup(pc);
+        }
+    }
+}
+
+/// The text of `/proc/PID/maps`, in which a program chooses the paths.
+pub fn maps(bytes: &[u8]) {
+    let _ = dwell_unwind::parse_maps(1, bytes);
+}
+
+fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {
+    let folder = TempDir::new().ok()?;
+    write(folder.path(), name, bytes).then_some(folder)
+}
+
+fn write(folder: &Path, name: &str, bytes: &[u8]) -> bool {
+    std::fs::write(folder.join(name), bytes).is_ok()
+}
