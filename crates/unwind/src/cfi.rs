@@ -248,7 +248,7 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
                 state.set(register, Saved::AtCfa(factored(factored_offset.cast_signed())));
             }
             I::OffsetExtendedSf { register, factored_offset } => {
-                state.set(register, Saved::AtCfa(factored(factored_offset)))
+                state.set(register, Saved::AtCfa(factored(factored_offset)));
             }
             I::Expression { register, expression } => state.set(register, self.saved_expression(expression)),
             I::ValOffset { register, .. }
