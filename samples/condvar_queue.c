@@ -31,11 +31,11 @@ static void *worker(void *argument)
 	return NULL;
 }
 
-static NOINLINE void produce(void)
+static NOINLINE void produce(int items)
 {
 	uint64_t next = now_ns();
 
-	for (int i = 0; i < ITEMS; i++) {
+	for (int i = 0; i < items; i++) {
 		sleep_until(next += 10 * MS);
 		pthread_mutex_lock(&queue_mutex);
 		queued++;
@@ -48,13 +48,13 @@ static NOINLINE void produce(void)
 	pthread_cond_broadcast(&queue_ready);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct meter waiting[WORKERS] = {0}, all = {0};
 	pthread_t threads[WORKERS];
 
 	start_all(threads, WORKERS, worker, waiting, sizeof(*waiting), "worker");
-	produce();
+	produce(argc > 1 ? atoi(argv[1]) : ITEMS);
 	join_all(threads, WORKERS);
 	for (int i = 0; i < WORKERS; i++)
 		meter_add(&all, &waiting[i]);

@@ -1,0 +1,64 @@
+# make demo   fresh machine: installs what is missing, builds, profiles a lock convoy and prints what is wrong with it
+# make test   everything that CI runs
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := all
+
+# Where cargo builds; a folder outside the checkout can be shared by several of them.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+DWELL := $(TARGET)/release/dwell
+# Recording needs root.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+# C sources that are ours; vmlinux.h is the kernel's.
+C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' ':!:*vmlinux*')
+
+.PHONY: all deps build samples demo test lint unit product bench clean
+
+all: build samples
+
+deps:
+	scripts/install-deps.sh build
+
+build:
+	cargo build --release
+
+samples:
+	$(MAKE) --no-print-directory -C samples
+
+demo: deps
+	$(MAKE) --no-print-directory build samples
+	@results=$$(mktemp -d); trap 'rm -rf "$$results"' EXIT; \
+	echo; echo '$$ dwell collect threading -- samples/bin/convoy'; \
+	$(AS_ROOT) $(DWELL) collect threading --result-dir "$$results/r000th" -- samples/bin/convoy; \
+	echo; echo '$$ dwell report waits'; \
+	$(AS_ROOT) $(DWELL) report waits "$$results/r000th"
+
+test:
+	scripts/install-deps.sh test
+	$(MAKE) --no-print-directory samples lint unit product
+	@echo 'make test: everything passed'
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	clang-format-19 --dry-run --Werror $(C_SOURCES)
+
+# What needs neither privileges nor other programs.
+unit:
+	cargo test --workspace --exclude dwell
+	cargo test -p dwell --bins
+
+# The binary against live programs, bad input and its own layering; says what it skipped, and why.
+product: samples
+	cargo test -p dwell --test product
+
+# Tables for docs/benchmarks.md; takes about twenty minutes on a quiet machine.
+bench:
+	scripts/install-deps.sh bench
+	$(MAKE) --no-print-directory build
+	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
+
+clean:
+	cargo clean
+	$(MAKE) --no-print-directory -C samples clean
+	rm -rf bench/bin

@@ -1,0 +1,85 @@
+//! Named cases, run in order, with the arguments that `cargo test` passes on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use anyhow::Result;
+
+/// One named check.
+pub struct Case {
+    name: String,
+    check: Box<dyn Fn() -> Result<()>>,
+}
+
+impl Case {
+    pub fn new(name: impl Into<String>, check: impl Fn() -> Result<()> + 'static) -> Self {
+        Self { name: name.into(), check: Box::new(check) }
+    }
+}
+
+/// Returned as the error of a case that cannot run here.
+#[derive(Debug)]
+pub struct Skip(pub String);
+
+impl std::fmt::Display for Skip {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Skip {}
+
+#[derive(Default)]
+struct Tally {
+    passed: usize,
+    failed: Vec<String>,
+    skipped: usize,
+}
+
+/// Runs the cases that the command line selects; fails when one of them does.
+pub fn run(cases: Vec<Case>) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = |case: &Case| filters.is_empty() || filters.iter().any(|filter| case.name.contains(filter.as_str()));
+    let selected: Vec<Case> = cases.into_iter().filter(wanted).collect();
+    if arguments.iter().any(|argument| argument == "--list") {
+        selected.iter().for_each(|case| println!("{}: test", case.name));
+        return ExitCode::SUCCESS;
+    }
+    let mut tally = Tally::default();
+    for case in &selected {
+        run_one(case, &mut tally);
+    }
+    for name in &tally.failed {
+        println!("failed: {name}");
+    }
+    println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed.len(), tally.skipped);
+    if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn run_one(case: &Case, tally: &mut Tally) {
+    let begun = Instant::now();
+    let outcome = catch_unwind(AssertUnwindSafe(|| (case.check)()));
+    let seconds = begun.elapsed().as_secs_f64();
+    match outcome {
+        Ok(Ok(())) => {
+            println!("ok   {} ({seconds:.1} s)", case.name);
+            tally.passed += 1;
+        }
+        Ok(Err(error)) => match error.downcast_ref::<Skip>() {
+            Some(skip) => {
+                println!("SKIP {}: {skip}", case.name);
+                tally.skipped += 1;
+            }
+            None => fail(case, &format!("{error:#}"), tally),
+        },
+        Err(_) => fail(case, "panicked", tally),
+    }
+}
+
+fn fail(case: &Case, why: &str, tally: &mut Tally) {
+    println!("FAIL {}", case.name);
+    why.lines().for_each(|line| println!("     {line}"));
+    tally.failed.push(case.name.clone());
+}

@@ -1,0 +1,133 @@
+//! The layers of ARCHITECTURE.md, without an exceptions list: who may depend on whom, and where `unsafe` may stand.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::harness::Case;
+use crate::recording::{Running, root, text};
+
+/// Each crate and which of ours it may depend on.
+const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
+    ("dwell-model", &[]),
+    ("dwell-unwind", &[]),
+    ("dwell-store", &["dwell-model"]),
+    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-unwind"]),
+    ("dwell-resolve", &["dwell-model", "dwell-store"]),
+    ("dwell-analyze", &["dwell-model", "dwell-store"]),
+    ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind"]),
+    ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze"]),
+];
+
+/// Knowledge that only some crates have: the library that stands for it, and who may depend on it.
+const OWNERS: &[(&str, &[&str])] = &[
+    ("libbpf-rs", &["dwell-capture"]),
+    ("libbpf-cargo", &["dwell-capture"]),
+    ("gimli", &["dwell-resolve", "dwell-unwind"]),
+    ("object", &["dwell-resolve", "dwell-unwind"]),
+    ("blazesym", &["dwell-resolve"]),
+    ("parquet", &["dwell-store"]),
+    ("arrow-array", &["dwell-store"]),
+    ("clap", &["dwell"]),
+];
+
+/// Folders whose code may say `unsafe`.
+const UNSAFE: &[&str] = &["crates/capture/src"];
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("layers::crates_know_only_what_they_may", crates_know_only_what_they_may),
+        Case::new("layers::libraries_have_owners", libraries_have_owners),
+        Case::new("layers::paths_follow_the_manifest", paths_follow_the_manifest),
+        Case::new("layers::unsafe_has_its_places", unsafe_has_its_places),
+    ]
+}
+
+/// Every package of the workspace with the names of what it depends on, for tests too.
+fn packages() -> Result<Vec<(String, BTreeSet<String>)>> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["metadata", "--format-version", "1", "--no-deps", "--offline"]).current_dir(root());
+    let output = Running::start(&mut command)?.finish()?;
+    ensure!(output.status.success(), "cargo metadata: {}", output.stderr);
+    let metadata: Value = serde_json::from_str(&output.stdout)?;
+    let packages = metadata["packages"].as_array().context("no packages")?;
+    let dependencies = |package: &Value| {
+        let all = package["dependencies"].as_array().into_iter().flatten();
+        all.map(|dependency| text(dependency, "name").to_owned()).collect()
+    };
+    Ok(packages.iter().map(|package| (text(package, "name").to_owned(), dependencies(package))).collect())
+}
+
+fn is_ours(name: &str) -> bool {
+    name == "dwell" || name.starts_with("dwell-")
+}
+
+fn crates_know_only_what_they_may() -> Result<()> {
+    for (name, dependencies) in packages()? {
+        let (_, allowed) =
+            MAY_DEPEND_ON.iter().find(|(it, _)| *it == name).with_context(|| format!("{name} has no layer"))?;
+        let foreign: Vec<&String> =
+            dependencies.iter().filter(|it| is_ours(it) && !allowed.contains(&it.as_str())).collect();
+        ensure!(foreign.is_empty(), "{name} may not depend on {foreign:?}");
+    }
+    Ok(())
+}
+
+fn libraries_have_owners() -> Result<()> {
+    for (name, dependencies) in packages()? {
+        for (library, owners) in OWNERS {
+            let may = owners.contains(&name.as_str()) || !dependencies.contains(*library);
+            ensure!(may, "{name} may not depend on {library}: only {owners:?}");
+        }
+    }
+    Ok(())
+}
+
+/// No source reaches into another crate past its manifest, by path or by a macro.
+fn paths_follow_the_manifest() -> Result<()> {
+    for file in rust_files(&root().join("crates"))? {
+        let source = fs::read_to_string(&file)?;
+        let reaches = source
+            .lines()
+            .any(|line| line.contains("#[path") || (line.contains("include!(\"") && line.contains("../..")));
+        ensure!(!reaches, "{} takes source from elsewhere", file.display());
+    }
+    Ok(())
+}
+
+fn unsafe_has_its_places() -> Result<()> {
+    let root = root().canonicalize()?;
+    let keyword = ["un", "safe"].concat();
+    for file in rust_files(&root.join("crates"))? {
+        let place = file.strip_prefix(&root)?.to_owned();
+        if UNSAFE.iter().any(|folder| place.starts_with(folder)) {
+            continue;
+        }
+        let source = fs::read_to_string(&file)?;
+        let mut code = source.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let found = code.any(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == keyword));
+        ensure!(!found, "{} says {keyword}", place.display());
+    }
+    Ok(())
+}
+
+fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|it| it == "rs") {
+                found.push(path);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,26 @@
+//! Tests of the whole product: the `dwell` binary against live programs, bad input and its own layering.
+//!
+//! Every case has a name, `truth::convoy`, and cases run one after the other, since they share the machine's CPUs.
+//! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
+//! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
+
+mod bad_input;
+mod conservation;
+mod expectation;
+mod harness;
+mod layers;
+mod real_programs;
+mod recording;
+mod survival;
+mod truth;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let mut cases = layers::cases();
+    cases.extend(bad_input::cases());
+    cases.extend(survival::cases());
+    cases.extend(truth::cases());
+    cases.extend(real_programs::cases());
+    harness::run(cases)
+}

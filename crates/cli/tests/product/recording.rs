@@ -1,0 +1,241 @@
+//! Runs `dwell` as a user does: records programs, asks for reports, ends what it started.
+
+use std::fs::{self, File};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::Skip;
+
+/// No command of these tests may run longer.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// The repository's root.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A sample program's path.
+pub fn sample(name: &str) -> Result<String> {
+    let path = root().join("samples/bin").join(name);
+    ensure!(path.is_file(), "{} is missing: `make samples` builds it", path.display());
+    Ok(path.display().to_string())
+}
+
+/// What a command left behind.
+pub struct Output {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Output {
+    /// The exit status as a shell reports it.
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
+    }
+
+    /// The value that a sample printed as `truth KEY VALUE`.
+    pub fn truth(&self, key: &str) -> Option<f64> {
+        let of_line = |line: &str| {
+            let mut words = line.split_whitespace();
+            (words.next() == Some("truth") && words.next() == Some(key)).then(|| words.next()?.parse().ok()).flatten()
+        };
+        self.stdout.lines().find_map(of_line)
+    }
+}
+
+/// A command that runs, with its output going to files: a program that outlives it cannot block us.
+pub struct Running {
+    child: Child,
+    output: TempDir,
+    what: String,
+}
+
+impl Running {
+    pub fn start(command: &mut Command) -> Result<Self> {
+        let output = TempDir::new()?;
+        let what = format!("{command:?}");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(File::create(output.path().join("stdout"))?)
+            .stderr(File::create(output.path().join("stderr"))?)
+            .spawn()
+            .with_context(|| format!("cannot start {what}"))?;
+        Ok(Self { child, output, what })
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn stdout(&self) -> String {
+        self.text("stdout")
+    }
+
+    pub fn signal(&self, signal: Signal) -> Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), signal)?)
+    }
+
+    /// Waits for the end; kills it and fails when that takes too long.
+    pub fn finish(mut self) -> Result<Output> {
+        let begun = Instant::now();
+        while begun.elapsed() < LIMIT {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Output { status, stdout: self.stdout(), stderr: self.text("stderr") });
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        bail!("{} did not end within {} s\n{}", self.what, LIMIT.as_secs(), self.text("stderr"))
+    }
+
+    fn text(&self, stream: &str) -> String {
+        let bytes = fs::read(self.output.path().join(stream)).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Waits until `condition` gives a value; fails after ten seconds, naming `what`.
+pub fn wait_for<T>(what: &str, condition: impl Fn() -> Option<T>) -> Result<T> {
+    let begun = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return Ok(value);
+        }
+        ensure!(begun.elapsed() < Duration::from_secs(10), "waited ten seconds in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// `dwell` with these arguments, not started yet.
+pub fn dwell(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dwell"));
+    command.args(arguments).env_remove("SUDO_USER").env_remove("SUDO_UID").env_remove("SUDO_GID");
+    command
+}
+
+/// Runs `dwell` to its end.
+pub fn run_dwell(arguments: &[&str]) -> Result<Output> {
+    Running::start(&mut dwell(arguments))?.finish()
+}
+
+/// Skips the case where nothing can be recorded: no root, no BPF.
+pub fn needs_recording() -> Result<()> {
+    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| {
+        if !geteuid().is_root() {
+            return Some("recording needs root".into());
+        }
+        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Some("this kernel has no BTF".into());
+        }
+        match run_dwell(&["doctor"]) {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => Some(format!("dwell doctor: {}", output.stdout.trim())),
+            Err(error) => Some(format!("dwell doctor: {error:#}")),
+        }
+    });
+    why_not.as_ref().map_or(Ok(()), |why| Err(Skip(why.clone()).into()))
+}
+
+/// Skips the case unless `program` is installed; returns its path.
+pub fn needs_program(program: &str) -> Result<String> {
+    let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin";
+    let found = path.split(':').map(|folder| Path::new(folder).join(program)).find(|path| path.is_file());
+    found.map(|path| path.display().to_string()).ok_or_else(|| Skip(format!("{program} is not installed")).into())
+}
+
+/// A finished recording.
+pub struct Recording {
+    folder: TempDir,
+    pub output: Output,
+}
+
+impl Recording {
+    /// Records `program` with `options`, in a result folder of its own.
+    pub fn of(options: &[&str], program: &[&str]) -> Result<Self> {
+        Self::with_environment(options, program, &[])
+    }
+
+    pub fn with_environment(options: &[&str], program: &[&str], environment: &[(&str, &str)]) -> Result<Self> {
+        needs_recording()?;
+        let folder = TempDir::new()?;
+        let mut command = collect(folder.path(), options, program);
+        command.envs(environment.iter().copied());
+        let output = Running::start(&mut command)?.finish()?;
+        Self { folder, output }.checked()
+    }
+
+    /// A recording that `dwell` made in `folder`, however it ended.
+    pub fn in_folder(folder: TempDir, output: Output) -> Result<Self> {
+        Self { folder, output }.checked()
+    }
+
+    fn checked(self) -> Result<Self> {
+        let Output { stderr, .. } = &self.output;
+        ensure!(!stderr.contains("panicked at"), "dwell panicked:\n{stderr}");
+        ensure!(self.path().join("manifest.json").is_file(), "dwell made no result:\n{stderr}");
+        Ok(self)
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("result")
+    }
+
+    /// `dwell report …` of this recording as JSON.
+    pub fn report(&self, arguments: &[&str]) -> Result<Value> {
+        let path = self.path().display().to_string();
+        let tail = ["--format", "json", path.as_str()];
+        let arguments: Vec<&str> = ["report"].iter().chain(arguments).chain(&tail).copied().collect();
+        let output = run_dwell(&arguments)?;
+        ensure!(output.status.success(), "dwell {}: {}", arguments.join(" "), output.stderr);
+        serde_json::from_str(&output.stdout).with_context(|| format!("dwell {} is not JSON", arguments.join(" ")))
+    }
+
+    /// The rows of a report.
+    pub fn rows(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+        match self.report(arguments)? {
+            Value::Object(mut view) => match view.remove("rows") {
+                Some(Value::Array(rows)) => Ok(rows),
+                _ => bail!("report {} has no rows", arguments.join(" ")),
+            },
+            _ => bail!("report {} is not an object", arguments.join(" ")),
+        }
+    }
+}
+
+/// `dwell collect threading` into `folder/result`, not started yet.
+pub fn collect(folder: &Path, options: &[&str], program: &[&str]) -> Command {
+    let mut command = dwell(&["collect", "threading", "--result-dir"]);
+    command.arg(folder.join("result")).args(options);
+    if !program.is_empty() {
+        command.arg("--").args(program);
+    }
+    command
+}
+
+/// A number of a JSON row.
+pub fn number(row: &Value, field: &str) -> Result<f64> {
+    row[field].as_f64().with_context(|| format!("no number {field} in {row}"))
+}
+
+/// A text of a JSON row, empty when it has none.
+pub fn text<'a>(row: &'a Value, field: &str) -> &'a str {
+    row[field].as_str().unwrap_or_default()
+}

@@ -1,0 +1,246 @@
+//! Every sample program, recorded live, against `samples/NAME.truth.toml`: objects named and typed right, wait times
+//! and counts as the sample itself measured them, threads all there, diagnoses made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, ensure};
+use dwell_model::ObjectType;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::conservation;
+use crate::expectation::Expected;
+use crate::harness::Case;
+use crate::recording::{Recording, number, root, sample, text};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Truth {
+    /// What the sample does, for the reader of the file.
+    #[serde(rename = "title")]
+    _title: String,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    #[serde(default)]
+    exit_status: i32,
+    /// Object type whose names have to be the same in a second recording.
+    stable_names: Option<String>,
+    #[serde(default)]
+    summary: BTreeMap<String, Expected>,
+    #[serde(default)]
+    object: Vec<Rows>,
+    #[serde(default)]
+    thread: Vec<Rows>,
+    #[serde(default)]
+    finding: Vec<Finding>,
+    #[serde(default)]
+    report: Vec<Report>,
+}
+
+/// Rows of `waits` or `threads`, chosen by name and type, and what their sum has to be.
+#[derive(Deserialize)]
+struct Rows {
+    name: Option<String>,
+    name_contains: Option<String>,
+    #[serde(default, rename = "type")]
+    types: OneOrMany,
+    #[serde(default)]
+    filter: Vec<String>,
+    /// Functions that the top stack has, leaf first, with others between them.
+    #[serde(default)]
+    stack: Vec<String>,
+    #[serde(default)]
+    waker_stack: Vec<String>,
+    /// Number of rows.
+    count: Option<usize>,
+    #[serde(flatten)]
+    fields: BTreeMap<String, Expected>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(untagged)]
+enum OneOrMany {
+    #[default]
+    Any,
+    One(String),
+    Many(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Finding {
+    id: String,
+    /// Words that its evidence has.
+    mentions: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Report {
+    args: Vec<String>,
+    contains: Vec<String>,
+}
+
+/// One case for each truth file.
+pub fn cases() -> Vec<Case> {
+    let entries = fs::read_dir(root().join("samples")).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".truth.toml")?.to_owned()));
+    let names: BTreeSet<String> = names.collect();
+    names.into_iter().map(|name| Case::new(format!("truth::{name}"), move || check(&name))).collect()
+}
+
+fn truth_file(name: &str) -> PathBuf {
+    root().join("samples").join(format!("{name}.truth.toml"))
+}
+
+fn read_truth(path: &Path) -> Result<Truth> {
+    toml::from_str(&fs::read_to_string(path)?).with_context(|| path.display().to_string())
+}
+
+fn check(name: &str) -> Result<()> {
+    let truth = read_truth(&truth_file(name))?;
+    let recording = record(name, &truth)?;
+    let code = recording.output.code();
+    ensure!(
+        code == truth.exit_status,
+        "exit status {code}, expected {}\n{}",
+        truth.exit_status,
+        recording.output.stderr
+    );
+    let mut wrong = of_summary(&recording, &truth)?;
+    for rows in &truth.object {
+        wrong.extend(of_rows(&recording, "waits", "object", rows)?);
+    }
+    for rows in &truth.thread {
+        wrong.extend(of_rows(&recording, "threads", "name", rows)?);
+    }
+    wrong.extend(of_findings(&recording, &truth)?);
+    wrong.extend(of_reports(&recording, &truth)?);
+    if let Some(of_type) = &truth.stable_names {
+        wrong.extend(of_names(&recording, &record(name, &truth)?, of_type)?);
+    }
+    if let Err(error) = conservation::check(&recording, recording.output.truth("rusage_ns")) {
+        wrong.push(format!("{error:#}"));
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn record(name: &str, truth: &Truth) -> Result<Recording> {
+    let environment: Vec<(&str, &str)> = truth.env.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    Recording::with_environment(&[], &[&sample(name)?], &environment)
+}
+
+fn of_summary(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
+    let summary = recording.report(&["summary"])?;
+    let mut wrong = Vec::new();
+    for (field, expected) in &truth.summary {
+        let actual = number(&summary, field)?;
+        wrong.extend(expected.mismatch(field, actual, &recording.output)?.map(|why| format!("summary: {why}")));
+    }
+    Ok(wrong)
+}
+
+fn of_rows(recording: &Recording, report: &str, name_field: &str, rows: &Rows) -> Result<Vec<String>> {
+    let mut arguments = vec![report, "--include-idle"];
+    rows.filter.iter().for_each(|filter| arguments.extend(["--filter", filter]));
+    let all = recording.rows(&arguments)?;
+    let chosen: Vec<&Value> = all.iter().filter(|row| rows.choose(row, name_field)).collect();
+    let what = rows.describe(report);
+    if chosen.is_empty() {
+        let there = all.iter().map(|row| format!("{} ({})", text(row, name_field), text(row, "type")));
+        return Ok(vec![format!("no row {what}; there are: {}", there.take(12).collect::<Vec<_>>().join(", "))]);
+    }
+    let mut wrong = Vec::new();
+    if rows.count.is_some_and(|count| count != chosen.len()) {
+        wrong.push(format!("{} rows, expected {:?}", chosen.len(), rows.count));
+    }
+    for (field, expected) in &rows.fields {
+        let sum = chosen.iter().map(|row| number(row, field)).sum::<Result<f64>>()?;
+        wrong.extend(expected.mismatch(field, sum, &recording.output)?);
+    }
+    for (field, functions) in [("top_stack", &rows.stack), ("top_waker_stack", &rows.waker_stack)] {
+        if !chosen.iter().any(|row| has_functions(&row[field], functions)) {
+            wrong.push(format!("{field} has no {functions:?}: {}", chosen[0][field]));
+        }
+    }
+    Ok(wrong.into_iter().map(|why| format!("{what}: {why}")).collect())
+}
+
+impl Rows {
+    fn choose(&self, row: &Value, name_field: &str) -> bool {
+        let name = text(row, name_field);
+        self.name.as_ref().is_none_or(|wanted| wanted == name)
+            && self.name_contains.as_ref().is_none_or(|part| name.contains(part.as_str()))
+            && match &self.types {
+                OneOrMany::Any => true,
+                OneOrMany::One(id) => is_type(row, id),
+                OneOrMany::Many(ids) => ids.iter().any(|id| is_type(row, id)),
+            }
+    }
+
+    fn describe(&self, report: &str) -> String {
+        let types = match &self.types {
+            OneOrMany::Any => String::new(),
+            OneOrMany::One(id) => id.clone(),
+            OneOrMany::Many(ids) => ids.join(" or "),
+        };
+        let name = self.name.as_ref().or(self.name_contains.as_ref()).map_or("", String::as_str);
+        [report, &types, name, &self.filter.join(" ")]
+            .into_iter()
+            .filter(|it| !it.is_empty())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Whether the row's object is of the type with this id; the report says its title.
+fn is_type(row: &Value, id: &str) -> bool {
+    let shown = text(row, "type");
+    shown == id || ObjectType::ALL.iter().any(|of_type| of_type.id() == id && of_type.title() == shown)
+}
+
+/// Whether the frames of a stack, leaf first, have these functions in this order.
+fn has_functions(stack: &Value, functions: &[String]) -> bool {
+    let mut frames = stack.as_array().into_iter().flatten().filter_map(Value::as_str);
+    functions.iter().all(|function| frames.any(|frame| frame.contains(function.as_str())))
+}
+
+fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
+    let made = recording.rows(&["findings", "--include-idle"])?;
+    let is_made = |finding: &Finding| {
+        made.iter().any(|row| {
+            let mentioned = finding.mentions.as_ref().is_none_or(|words| row.to_string().contains(words.as_str()));
+            [text(row, "id"), text(row, "finding")].contains(&finding.id.as_str()) && mentioned
+        })
+    };
+    let missing = truth.finding.iter().filter(|finding| !is_made(finding));
+    let made: Vec<String> = made.iter().map(|row| format!("{}{}", text(row, "id"), text(row, "finding"))).collect();
+    let say = |finding: &Finding| {
+        let about = finding.mentions.as_ref().map(|words| format!(" about {words}")).unwrap_or_default();
+        format!("no finding {}{about}; made were: {}", finding.id, made.join(", "))
+    };
+    Ok(missing.map(say).collect())
+}
+
+fn of_reports(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
+    let mut wrong = Vec::new();
+    for report in &truth.report {
+        let arguments: Vec<&str> = report.args.iter().map(String::as_str).collect();
+        let text = recording.report(&arguments)?.to_string();
+        let missing = report.contains.iter().filter(|words| !text.contains(words.as_str()));
+        wrong.extend(missing.map(|words| format!("report {} does not say {words}", arguments.join(" "))));
+    }
+    Ok(wrong)
+}
+
+fn of_names(first: &Recording, second: &Recording, of_type: &str) -> Result<Option<String>> {
+    let names = |recording: &Recording| -> Result<BTreeSet<String>> {
+        let rows = recording.rows(&["waits", "--include-idle"])?;
+        Ok(rows.iter().filter(|row| is_type(row, of_type)).map(|row| text(row, "object").to_owned()).collect())
+    };
+    let (first, second) = (names(first)?, names(second)?);
+    Ok((first != second).then(|| format!("names differ from run to run: {first:?} and {second:?}")))
+}
