@@ -10,7 +10,7 @@ DWELL := $(TARGET)/release/dwell
 # Recording needs root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
-C_SOURCES = $(shell git ls-files '*.c' '*.h' '*.cpp' ':!:*vmlinux*')
+C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
 .PHONY: all deps build samples demo test lint unit product bench clean
 

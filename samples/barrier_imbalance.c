@@ -2,7 +2,7 @@
 #include "sample.h"
 
 #define THREADS 3
-#define STEPS 12
+#define STEPS   12
 
 static pthread_barrier_t step_barrier;
 
@@ -31,8 +31,7 @@ static void *worker(void *argument)
 
 int main(void)
 {
-	struct part parts[THREADS] = {
-		{.work_ns = 20 * MS}, {.work_ns = 2 * MS}, {.work_ns = 2 * MS}};
+	struct part parts[THREADS] = {{.work_ns = 20 * MS}, {.work_ns = 2 * MS}, {.work_ns = 2 * MS}};
 	struct meter all = {0};
 	pthread_t threads[THREADS];
 

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #define BRANCHES 2
-#define THREADS 2
+#define THREADS  2
 
 static void *nap(void *argument)
 {

@@ -3,7 +3,7 @@
 #include "sample.h"
 
 #define WORKERS 3
-#define ITEMS 40
+#define ITEMS   40
 
 static pthread_mutex_t queue_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t queue_ready = PTHREAD_COND_INITIALIZER;

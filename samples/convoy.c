@@ -3,7 +3,7 @@
 #include "sample.h"
 
 #define WORKERS 4
-#define ROUNDS 6
+#define ROUNDS  6
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;

@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#define CLIENTS 3
+#define CLIENTS  3
 #define REQUESTS 12
 
 /* A listening socket on a free port of the loopback device; its address goes to `where`. */
@@ -21,8 +21,7 @@ static inline int listen_on_loopback(struct sockaddr_in *where)
 	memset(where, 0, sizeof(*where));
 	where->sin_family = AF_INET;
 	where->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (listener < 0 || bind(listener, (struct sockaddr *)where, length) != 0 ||
-	    listen(listener, CLIENTS) != 0 ||
+	if (listener < 0 || bind(listener, (struct sockaddr *)where, length) != 0 || listen(listener, CLIENTS) != 0 ||
 	    getsockname(listener, (struct sockaddr *)where, &length) != 0)
 		die("listen");
 	return listener;

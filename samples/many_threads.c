@@ -2,7 +2,7 @@
 #include "sample.h"
 
 #define THREADS 10000
-#define WAVE 50
+#define WAVE    50
 
 static void *moment(void *argument)
 {

@@ -4,7 +4,7 @@
 
 #include <omp.h>
 
-#define LOOPS 10
+#define LOOPS   10
 #define THREADS 2
 
 static NOINLINE void row(int i)

@@ -5,7 +5,7 @@
 #include "sample.h"
 
 #define WORKERS 6
-#define EVENTS 8
+#define EVENTS  8
 
 static pthread_mutex_t output_module_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;

@@ -49,8 +49,7 @@ int main()
 	tbb::global_control limit(tbb::global_control::max_allowed_parallelism, WORKERS);
 	tbb::task_arena arena(WORKERS);
 
-	arena.execute(
-		[] { tbb::parallel_for(0, EVENTS, process_event, tbb::simple_partitioner()); });
+	arena.execute([] { tbb::parallel_for(0, EVENTS, process_event, tbb::simple_partitioner()); });
 	truth("output_module_wait_ns", blocked_ns);
 	truth("output_module_waits", waits);
 	return finish();

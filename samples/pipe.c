@@ -2,7 +2,7 @@
 #include "sample.h"
 
 #define MESSAGES 20
-#define BLOCK 65536
+#define BLOCK    65536
 
 static int ends[2];
 static char block[BLOCK];

@@ -3,7 +3,7 @@
 #include "sample.h"
 
 #define READERS 3
-#define ROUNDS 5
+#define ROUNDS  5
 
 static pthread_rwlock_t table_lock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_barrier_t writer_holds, reader_holds, round_over;

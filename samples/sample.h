@@ -36,7 +36,7 @@ struct meter {
 	uint64_t blocked_ns;   /* blocked: neither on a CPU nor waiting for one */
 	uint64_t cpu_ns;       /* on a CPU */
 	uint64_t run_delay_ns; /* woken or preempted, waiting for a CPU */
-	uint64_t waits;	       /* voluntary context switches */
+	uint64_t waits;        /* voluntary context switches */
 	uint64_t wall_at, cpu_at, delay_at, waits_at;
 };
 
@@ -184,8 +184,8 @@ static inline pthread_t start(thread_main *body, void *argument, const char *nam
 
 /* Starts `count` threads NAME-0, NAME-1, ... with the consecutive `size`-byte elements of
  * `arguments`. */
-static inline void start_all(pthread_t *threads, int count, thread_main *body, void *arguments,
-			     size_t size, const char *name)
+static inline void start_all(pthread_t *threads, int count, thread_main *body, void *arguments, size_t size,
+			     const char *name)
 {
 	char text[24];
 

@@ -2,7 +2,7 @@
 #include "sample.h"
 
 #define LONG_SLEEPS 10
-#define POLLS 150
+#define POLLS       150
 
 static volatile int flag;
 

@@ -2,7 +2,7 @@
 #include "sample.h"
 
 #define WAITERS 8
-#define ITEMS 60
+#define ITEMS   60
 
 static pthread_mutex_t inbox_mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t inbox_ready = PTHREAD_COND_INITIALIZER;

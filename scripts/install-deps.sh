@@ -5,7 +5,7 @@ set -euo pipefail
 
 build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
 samples=(g++ libtbb-dev)
-test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux git)
+test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux)
 bench=(linux-perf strace valgrind)
 
 case "${1:-build}" in
