@@ -20,7 +20,8 @@
 #define UNWIND_SHARD_SHIFT 17           /* a shard is 1 MiB */
 #define UNWIND_SHARDS 1024              /* user space may change it before loading */
 #define UNWIND_BLOCK_SHIFT 8            /* BLOCK_SHIFT of dwell-unwind */
-#define UNWIND_WINDOW_WORDS 64          /* stack memory is read in pieces of this size */
+#define UNWIND_WINDOW_WORDS 128         /* stack memory is read in pieces of this size */
+#define UNWIND_SLOTS 48                 /* words of stack that the memory of a walk can hold */
 
 /* How a walk ends: StackEnd of dwell-model. 0 = it goes on. */
 enum unwind_end {
@@ -77,7 +78,27 @@ struct unwind_scratch {
 	u64 window_start;
 	u32 mapping;                    /* the last one that was hit */
 	u32 exact;                      /* ip is where the thread stands, not the address after a call */
+	u32 read_words;                 /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
+	u32 reserved;
+	u64 start_ip;
+	u64 start_sp;
+	u64 start_bp;
+	u8 read[UNWIND_SLOTS];          /* which words of the first window */
 	u64 window[UNWIND_WINDOW_WORDS];
+};
+
+/* The last walk of a thread, for its task storage. A thread mostly waits where it waited before: when the registers and
+ * every word that the walk read are the same, so is the stack, and `key` stands for it. */
+struct unwind_memory {
+	u64 space;
+	u64 ip;
+	u64 sp;
+	u64 bp;
+	u64 key;                        /* 0: nothing is remembered */
+	u32 count;
+	u32 reserved;
+	u8 slots[UNWIND_SLOTS];
+	u64 values[UNWIND_SLOTS];
 };
 
 _Static_assert(sizeof(struct unwind_mapping) == 24, "registry.rs");
@@ -197,20 +218,44 @@ static __always_inline u64 unwind_find_row(const struct unwind_mapping *mapping,
 	return row;
 }
 
-/* Reads a word of the stack, by way of a window of it that one copy brings in. */
+#define UNWIND_NOT_TO_BE_REMEMBERED (UNWIND_SLOTS + 1)
+
+static __always_inline void unwind_note_read(struct unwind_scratch *scratch, u64 offset)
+{
+	u64 count = scratch->read_words;
+
+	UNWIND_AS_CHECKED(count);
+	if (count < UNWIND_SLOTS && scratch->window_start == scratch->start_sp && !(offset & 7)) {
+		scratch->read[count] = offset / 8;
+		scratch->read_words = count + 1;
+	} else {
+		scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;
+	}
+}
+
+/* Brings the stack from `address` on into the window; false near the end of the stack. */
+static __always_inline bool unwind_read_window(struct unwind_scratch *scratch, u64 address)
+{
+	bool read = !bpf_probe_read_user(scratch->window, sizeof(scratch->window), (void *)address);
+
+	scratch->window_start = read ? address : ~0ULL;
+	return read;
+}
+
+/* Reads a word of the stack, by way of the window. */
 static __always_inline bool unwind_read(struct unwind_scratch *scratch, u64 address, u64 *value)
 {
 	u64 offset = address - scratch->window_start;
 
 	UNWIND_AS_CHECKED(offset);
 	if (offset > sizeof(scratch->window) - 8) {
-		if (bpf_probe_read_user(scratch->window, sizeof(scratch->window), (void *)address)) {
-			scratch->window_start = ~0ULL;  /* the end of the stack, or beyond: word by word */
+		if (!unwind_read_window(scratch, address)) {
+			scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;
 			return !bpf_probe_read_user(value, 8, (void *)address);
 		}
-		scratch->window_start = address;
 		offset = 0;
 	}
+	unwind_note_read(scratch, offset);
 	*value = *(u64 *)((char *)scratch->window + offset);
 	return true;
 }
@@ -232,6 +277,7 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 {
 	u64 frame = scratch->bp, code = 0, caller_bp, caller_ip;
 
+	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;      /* there may be a table next time */
 	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
 		return unwind_signal_step(scratch);
 	if (frame == 0)
@@ -318,23 +364,67 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	return unwind_row_step(scratch, mapping ? unwind_find_row(mapping, pc) : 0);
 }
 
-/* Walks the stack of the current process (`tgid`) from these user registers; gives the number of frames. */
-__noinline int unwind_user(u32 tgid, u64 ip, u64 sp, u64 bp, struct unwind_scratch *scratch)
+/* First: the user registers of the current process's thread, and the piece of stack that most walks need. */
+static __always_inline void unwind_begin(struct unwind_scratch *scratch, u64 ip, u64 sp, u64 bp)
 {
-	struct unwind_process *process;
+	scratch->start_ip = scratch->ip = ip;
+	scratch->start_sp = scratch->sp = sp;
+	scratch->start_bp = scratch->bp = bp;
+	scratch->hash = 0;
+	scratch->mapping = 0;
+	scratch->exact = 1;
+	scratch->read_words = 0;
+	scratch->stack.count = 0;
+	unwind_read_window(scratch, sp);
+}
+
+/* The key of the stack when it is the one that is remembered, else 0. After unwind_begin. `space` names the address
+ * space and must differ after exec. Code that was replaced under an unchanged stack (dlclose, dlopen) is not noticed. */
+__noinline u64 unwind_recall(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space)
+{
+	if (!scratch || !memory)
+		return 0;
+	if (scratch->start_ip != memory->ip || scratch->start_sp != memory->sp || scratch->start_bp != memory->bp ||
+	    memory->space != space || scratch->window_start != scratch->start_sp)
+		return 0;
+	for (u64 i = 0; i < UNWIND_SLOTS && i < memory->count; i++) {
+		if (scratch->window[memory->slots[i] % UNWIND_WINDOW_WORDS] != memory->values[i])
+			return 0;
+	}
+	return memory->key;
+}
+
+/* Keeps a complete walk under the caller's key for unwind_recall. */
+__noinline int unwind_remember(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space, u64 key)
+{
+	if (!scratch || !memory)
+		return 0;
+	memory->key = 0;
+	/* What was read must still be in the window. */
+	if (scratch->stack.end != UNWIND_COMPLETE || scratch->read_words > UNWIND_SLOTS ||
+	    scratch->window_start != scratch->start_sp)
+		return 0;
+	memory->ip = scratch->start_ip;
+	memory->sp = scratch->start_sp;
+	memory->bp = scratch->start_bp;
+	memory->space = space;
+	memory->count = scratch->read_words;
+	for (u64 i = 0; i < UNWIND_SLOTS && i < scratch->read_words; i++) {
+		memory->slots[i] = scratch->read[i];
+		memory->values[i] = scratch->window[scratch->read[i] % UNWIND_WINDOW_WORDS];
+	}
+	memory->key = key;
+	return 1;
+}
+
+/* Walks the stack that unwind_begin was told of, of a thread of process `tgid`; gives the number of frames. */
+__noinline int unwind_walk(u32 tgid, struct unwind_scratch *scratch)
+{
+	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &tgid);
 	int end = UNWIND_GOES_ON;
 
 	if (!scratch)
 		return 0;
-	scratch->ip = ip;
-	scratch->sp = sp;
-	scratch->bp = bp;
-	scratch->hash = 0;
-	scratch->mapping = 0;
-	scratch->exact = 1;
-	scratch->window_start = ~0ULL;
-	scratch->stack.count = 0;
-	process = bpf_map_lookup_elem(&unwind_processes, &tgid);
 	if (!process) {
 		u32 none = 0;
 
@@ -346,6 +436,13 @@ __noinline int unwind_user(u32 tgid, u64 ip, u64 sp, u64 bp, struct unwind_scrat
 		end = unwind_step(process, scratch);
 	scratch->stack.end = end;
 	return scratch->stack.count;
+}
+
+/* The whole stack of the current process's thread with these user registers; gives the number of frames. */
+static __always_inline int unwind_user(u32 tgid, u64 ip, u64 sp, u64 bp, struct unwind_scratch *scratch)
+{
+	unwind_begin(scratch, ip, sp, bp);
+	return unwind_walk(tgid, scratch);
 }
 
 /* A child has its parent's mappings from its first instruction on. */
