@@ -85,6 +85,21 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
         self.file.build_id().ok().flatten().unwrap_or_default().to_vec()
     }
 
+    /// The path of the program interpreter (the dynamic linker).
+    pub fn interpreter(&self) -> Option<Vec<u8>> {
+        let headers = self.file.elf_program_headers();
+        let found =
+            headers.iter().find_map(|header| header.interpreter(LittleEndian, self.file.data()).ok().flatten())?;
+        Some(found.to_vec())
+    }
+
+    /// The strings of the dynamic section's entries with this tag: `DT_NEEDED`, `DT_RUNPATH`, `DT_RPATH`.
+    pub fn dynamic_strings(&self, tag: object::elf::DynamicTag) -> Vec<Vec<u8>> {
+        let Ok(table) = self.file.elf_dynamic_table() else { return Vec::new() };
+        let entries = table.iter().filter(|entry| entry.tag == tag);
+        entries.filter_map(|entry| table.string(entry).ok()).map(<[u8]>::to_vec).collect()
+    }
+
     /// The call frame information: `.eh_frame` by its section or, in a file without sections, by its program header;
     /// else `.debug_frame`.
     pub fn frame_section(&self) -> Result<FrameSection<'data>> {
