@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytemuck::pod_read_unaligned;
 use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{ExecRecord, ObjectRecord, RecordHeader, ThreadNewRecord, kind, object_kind};
+use dwell_store::raw::wire::{
+    ExecRecord, ObjectRecord, RecordHeader, ThreadExitRecord, ThreadNewRecord, kind, object_kind,
+};
 use dwell_store::{Manifest, ResultFolder, State, TRACE_FORMAT};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
@@ -22,9 +24,12 @@ use crate::options::{Options, Target};
 use crate::perf::{MapEvents, Mapping};
 use crate::proc;
 use crate::recorder::Recorder;
+use crate::unwinding::Unwinding;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
+/// Targets whose end is noticed at once; that of others is noticed with the next round.
+const MAX_POLLED: usize = 64;
 /// How long a stopped collection waits for the program to end by the same Ctrl-C.
 const GRACE_NS: u64 = 300_000_000;
 
@@ -64,7 +69,9 @@ pub fn collect(
 
 /// What a drained record asks user space to look up while it still can.
 enum LookUp {
-    CommandLine(u32),
+    ThreadNew { tgid: u32, parent: u32 },
+    ThreadExit(u32),
+    Program(u32),
     EpollMembers { pid: u32, fd: i32, key: u64 },
 }
 
@@ -82,6 +89,7 @@ struct Collection<'a> {
     drained: Rc<RefCell<Drained>>,
     map_events: Vec<MapEvents>,
     mappings: Vec<Mapping>,
+    unwinding: Unwinding,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
     paused: bool,
@@ -120,11 +128,16 @@ impl<'a> Collection<'a> {
         if child.is_none() {
             describe_running(&targets, now, &mut drained.borrow_mut());
         }
+        let mut unwinding = hooks.unwinding()?;
+        if let Some(child) = &child {
+            unwinding.prepare(&child.path)?;
+        }
+        look_up(&mut drained.borrow_mut(), &mut unwinding, now)?;
         hooks.seed()?;
         if let Some(child) = &mut child {
             child.release()?;
         }
-        let pidfds = targets.iter().filter_map(|&pid| launch::pidfd(pid as i32)).collect();
+        let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         Ok(Self {
             options,
             hooks,
@@ -132,6 +145,7 @@ impl<'a> Collection<'a> {
             drained,
             map_events,
             mappings: Vec::new(),
+            unwinding,
             child,
             pidfds,
             paused: options.start_paused,
@@ -161,7 +175,8 @@ impl<'a> Collection<'a> {
 
     /// Sleeps until the next round, or until a target ends.
     fn wait(&self) {
-        wait_readable(&self.pidfds, ROUND);
+        let mappings = self.map_events.iter().map(MapEvents::fd);
+        wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), ROUND);
     }
 
     fn round(&mut self) -> Result<()> {
@@ -174,12 +189,13 @@ impl<'a> Collection<'a> {
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
         let mut drained = self.drained.borrow_mut();
         let drained = &mut *drained;
+        look_up(drained, &mut self.unwinding, time_ns)?;
         for mapping in self.mappings.drain(..) {
             if drained.processes.contains(&mapping.header.h.tid) {
+                self.unwinding.map(&mapping)?;
                 drained.recorder.meta().map(mapping.header, &mapping.path);
             }
         }
-        look_up(drained, time_ns);
         drained.recorder.end_round(time_ns)?;
         let limit = self.options.data_limit_bytes;
         if limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit {
@@ -229,7 +245,9 @@ impl<'a> Collection<'a> {
         if lost > 0 {
             manifest.losses.push(("mappings_lost".into(), lost));
         }
+        manifest.losses.extend(self.unwinding.losses());
         manifest.notices.append(&mut self.hooks.notices);
+        manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
@@ -271,11 +289,16 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
             drained.threads += 1;
             if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
                 drained.processes.insert(new.tgid);
+                drained.look_ups.push(LookUp::ThreadNew { tgid: new.tgid, parent: new.parent_tgid });
             }
+        }
+        kind::THREAD_EXIT => {
+            let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
+            drained.look_ups.extend(exit.map(|exit| LookUp::ThreadExit(exit.tgid)));
         }
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
-                drained.look_ups.push(LookUp::CommandLine(exec.tgid));
+                drained.look_ups.push(LookUp::Program(exec.tgid));
             }
         }
         kind::OBJECT => {
@@ -292,14 +315,26 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
     }
 }
 
-fn look_up(drained: &mut Drained, time_ns: u64) {
+fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, time_ns: u64) -> Result<()> {
     for look_up in std::mem::take(&mut drained.look_ups) {
         let (kind, tid, key, text) = match look_up {
-            LookUp::CommandLine(pid) => (kind::COMMAND, pid, 0, proc::command_line(pid)),
+            LookUp::ThreadNew { tgid, parent } => {
+                unwinding.thread_new(tgid, parent)?;
+                continue;
+            }
+            LookUp::ThreadExit(tgid) => {
+                unwinding.thread_exit(tgid)?;
+                continue;
+            }
+            LookUp::Program(pid) => {
+                unwinding.read_process(pid)?;
+                (kind::COMMAND, pid, 0, proc::command_line(pid))
+            }
             LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns }, key, &text);
     }
+    Ok(())
 }
 
 /// What a launched program tells by its exec and its mappings, of processes that run already.
@@ -319,7 +354,7 @@ fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
         exec.comm[..kept].copy_from_slice(&name[..kept]);
         drained.processes.insert(pid);
         drained.recorder.meta().fixed(&exec);
-        drained.look_ups.push(LookUp::CommandLine(pid));
+        drained.look_ups.push(LookUp::Program(pid));
         for mapping in proc::mappings(pid, now_ns) {
             drained.recorder.meta().map(mapping.header, &mapping.path);
         }
@@ -373,14 +408,14 @@ fn save_vdso(folder: &ResultFolder) {
 }
 
 #[allow(unsafe_code, reason = "poll")]
-fn wait_readable(fds: &[OwnedFd], timeout: Duration) {
-    let mut polled: Vec<libc::pollfd> =
-        fds.iter().take(64).map(|fd| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 }).collect();
-    // One that is readable already (a target that has ended while others run) would make this a busy loop.
-    // SAFETY: the array is valid for its length during the call.
+fn wait_readable<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, timeout: Duration) {
+    let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+    let mut polled: Vec<libc::pollfd> = fds.map(entry).collect();
+    // One that is readable for good (a target that has ended while others run) would make this a busy loop.
+    // SAFETY: the array is valid for its length during the calls.
     unsafe {
         libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0);
-        polled.retain(|entry| entry.revents == 0);
+        polled.retain(|entry| entry.revents & libc::POLLHUP == 0);
         libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout.as_millis() as i32);
     }
 }

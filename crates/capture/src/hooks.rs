@@ -18,6 +18,7 @@ use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
+use crate::unwinding::Unwinding;
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
 #[repr(align(16))]
@@ -78,6 +79,17 @@ impl Hooks {
         hooks.attach_waking();
         hooks.attach_sampling(options.sampling_interval_ns);
         Ok(hooks)
+    }
+
+    /// The writing end of the unwind tables.
+    pub fn unwinding(&self) -> Result<Unwinding> {
+        let clone = |name: &str| {
+            let failed = |source| Error::Bpf { what: format!("opening map {name}"), source };
+            let map = self.threads.maps().find(|map| map.name() == name);
+            let map = map.ok_or_else(|| Error::Unsupported { reason: format!("no map {name}") })?;
+            MapHandle::try_from(&map).map_err(failed)
+        };
+        Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?))
     }
 
     /// The rings, one per CPU.
@@ -271,10 +283,5 @@ fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
 }
 
 fn load_object(open: OpenObject, name: &str) -> Result<Object> {
-    open.load().map_err(|source| match source.kind() {
-        libbpf_rs::ErrorKind::PermissionDenied => {
-            Error::Permission { missing: "root, or CAP_BPF and CAP_PERFMON".into() }
-        }
-        _ => Error::Bpf { what: format!("loading the {name} hooks"), source },
-    })
+    open.load().map_err(|source| Error::Bpf { what: format!("loading the {name} hooks"), source })
 }

@@ -16,6 +16,8 @@ use crate::options::Launch;
 pub struct Child {
     /// Its process id.
     pub pid: u32,
+    /// The program that it will run.
+    pub path: PathBuf,
     gate: Option<OwnedFd>,
     failure: OwnedFd,
     program: OsString,
@@ -34,7 +36,7 @@ pub fn spawn(launch: &Launch) -> Result<Child> {
     let program = launch.command.first().cloned().unwrap_or_default();
     let path = find_program(&program, launch.working_dir.as_deref())?;
     let identity = launch.user.as_deref().map(find_user).transpose()?;
-    let path = c_string(path.as_os_str());
+    let c_path = c_string(path.as_os_str());
     let arguments: Vec<CString> = launch.command.iter().map(|argument| c_string(argument)).collect();
     let environment = environment(identity.as_ref());
     let directory = launch.working_dir.as_ref().map(|path| c_string(path.as_os_str()));
@@ -56,12 +58,12 @@ pub fn spawn(launch: &Launch) -> Result<Child> {
             if libc::read(gate_reader.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
                 libc::_exit(127); // the collector died before recording began
             }
-            let errno = become_program(&path, &arguments, &environment, directory.as_deref(), identity.as_ref());
+            let errno = become_program(&c_path, &arguments, &environment, directory.as_deref(), identity.as_ref());
             libc::write(failure_writer.as_raw_fd(), (&raw const errno).cast(), 4);
             libc::_exit(127);
         }
     }
-    Ok(Child { pid: pid as u32, gate: Some(gate), failure, program, status: None })
+    Ok(Child { pid: pid as u32, path, gate: Some(gate), failure, program, status: None })
 }
 
 impl Child {

@@ -16,6 +16,7 @@ mod perf;
 mod probe;
 mod proc;
 mod recorder;
+mod unwinding;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};

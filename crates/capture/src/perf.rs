@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "perf_event_open and its mapped ring have no safe interface")]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -17,6 +17,7 @@ const CONFIG_CPU_CLOCK: u64 = 0;
 const CONFIG_DUMMY: u64 = 9;
 const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
 const FLAG_MMAP: u64 = 1 << 8;
+const FLAG_WATERMARK: u64 = 1 << 14;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_MMAP2: u64 = 1 << 23;
 const FLAG_USE_CLOCKID: u64 = 1 << 25;
@@ -104,7 +105,9 @@ impl MapEvents {
             size: size_of::<Attributes>() as u32,
             config: CONFIG_DUMMY,
             sample_type: SAMPLE_TIME,
-            flags: FLAG_MMAP | FLAG_MMAP2 | FLAG_SAMPLE_ID_ALL | FLAG_USE_CLOCKID | FLAG_BUILD_ID,
+            // Wakes us at every note: tables should be there before the code has run far.
+            flags: FLAG_WATERMARK | FLAG_MMAP | FLAG_MMAP2 | FLAG_SAMPLE_ID_ALL | FLAG_USE_CLOCKID | FLAG_BUILD_ID,
+            wakeup: 1,
             clockid: libc::CLOCK_MONOTONIC,
             ..Attributes::default()
         };
@@ -123,6 +126,11 @@ impl MapEvents {
             return Err(Error::last_os("mapping a perf ring"));
         }
         Ok(Self { fd, base: base.cast(), bytes, lost: 0 })
+    }
+
+    /// Readable when something was noted.
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     /// Moves what was noted since the last call into `mappings`.
@@ -162,7 +170,6 @@ impl Drop for MapEvents {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `open` mapped.
         unsafe { libc::munmap(self.base.cast(), self.bytes) };
-        let _ = &self.fd;
     }
 }
 

@@ -276,15 +276,15 @@ static __always_inline u32 lowest_bit(u64 bits)
 /* The same for select: its descriptors below 64, in any of the three sets. */
 static __noinline u64 select_object(struct task_struct *task, struct pt_regs *regs)
 {
-	u64 fds = 0, writable = 0, exceptional = 0, limit = BPF_CORE_READ(regs, di);
+	u64 fds = 0, writable = 0, exceptional = 0, limit = regs->di;
 	struct record_object *set = new_set(task, limit);
 	u32 i;
 
 	if (!set)
 		return 0;
-	bpf_probe_read_user(&fds, sizeof(u64), (void *)BPF_CORE_READ(regs, si));
-	bpf_probe_read_user(&writable, sizeof(u64), (void *)BPF_CORE_READ(regs, dx));
-	bpf_probe_read_user(&exceptional, sizeof(u64), (void *)BPF_CORE_READ(regs, r10));
+	bpf_probe_read_user(&fds, sizeof(u64), (void *)regs->si);
+	bpf_probe_read_user(&writable, sizeof(u64), (void *)regs->dx);
+	bpf_probe_read_user(&exceptional, sizeof(u64), (void *)regs->r10);
 	fds |= writable | exceptional;
 	if (limit < 64)
 		fds &= (1ull << limit) - 1;
@@ -315,22 +315,22 @@ static __always_inline void find_wait_target(struct task_struct *task, s32 numbe
 	target->class = syscall_class(number);
 	switch (target->class) {
 	case CALL_FD:
-		fd = BPF_CORE_READ(regs, di);
+		fd = regs->di;
 		target->object = fd_object(task, fd);
 		break;
 	case CALL_FUTEX:
-		target->object = BPF_CORE_READ(regs, di);
-		target->detail = (u32)BPF_CORE_READ(regs, si) | BPF_CORE_READ(regs, dx) << 32;
+		target->object = regs->di;
+		target->detail = (u32)regs->si | regs->dx << 32;
 		break;
 	case CALL_FUTEX_VECTOR:
 		if (current)
-			bpf_probe_read_user(&first, sizeof(first), (void *)BPF_CORE_READ(regs, di));
+			bpf_probe_read_user(&first, sizeof(first), (void *)regs->di);
 		target->object = first.uaddr;
 		target->detail = first.val << 32;
 		break;
 	case CALL_POLL:
 		if (current)
-			target->object = poll_object(task, BPF_CORE_READ(regs, di), BPF_CORE_READ(regs, si));
+			target->object = poll_object(task, regs->di, regs->si);
 		break;
 	case CALL_SELECT:
 		if (current)
@@ -338,14 +338,14 @@ static __always_inline void find_wait_target(struct task_struct *task, s32 numbe
 		break;
 	case CALL_SLEEP:
 		if (current)
-			target->detail = read_duration(BPF_CORE_READ(regs, di));
+			target->detail = read_duration(regs->di);
 		break;
 	case CALL_CLOCK_SLEEP:
 		if (current)
-			target->detail = read_duration(BPF_CORE_READ(regs, dx));
+			target->detail = read_duration(regs->dx);
 		break;
 	case CALL_CHILD:
-		target->detail = BPF_CORE_READ(regs, di);
+		target->detail = regs->di;
 		break;
 	}
 }

@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "wire.h"
+#include "unwind.h"
 
 /* What user space sets; read by every program. Mirrored in maps.rs. */
 struct control {
@@ -54,6 +55,9 @@ struct thread {
 	s32 waker_syscall;
 	u8 waker_context;
 	u8 mode;
+	struct unwind_memory out;       /* its last stack when it left the CPU */
+	struct unwind_memory waking;    /* … when it woke another thread, or was preempted, often for that one */
+	struct unwind_memory sampled;   /* … when the clock fired */
 };
 
 struct {

@@ -9,17 +9,18 @@ SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	struct thread *thread = recorded(task);
 	struct control *control = controls();
 	struct record_sample record = {};
 
-	if (!control || control->paused || !recorded(task))
+	if (!control || control->paused || !thread)
 		return 0;
 	set_header(&record.h, RECORD_SAMPLE, sizeof(record), task->pid, bpf_ktime_get_ns());
 	record.cpu = bpf_get_smp_processor_id();
 	record.period_ns = control->period_ns;
 	record.in_kernel = (ctx->regs.cs & 3) == 0;
 	record.kernel_stack = record.in_kernel ? take_kernel_stack(ctx, task) : 0;
-	record.user_stack = take_user_stack(ctx, task);
+	record.user_stack = take_user_stack(task, &thread->sampled);
 	write_record(&record, sizeof(record), LOSS_SAMPLE);
 	return 0;
 }

@@ -9,15 +9,15 @@
 
 #include "record.bpf.h"
 
-/* One buffer for each kind of program that can interrupt another on the same CPU. */
+/* One buffer for each program: they can interrupt one another on a CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct record_stack);
+	__type(value, struct unwind_scratch);
 } stack_buffer SEC(".maps");
 
-static __always_inline struct record_stack *this_stack_buffer(void)
+static __always_inline struct unwind_scratch *this_stack_buffer(void)
 {
 	u32 zero = 0;
 
@@ -30,32 +30,25 @@ static __always_inline struct record_stack *this_stack_buffer(void)
  */
 __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space)
 {
-	struct record_stack *stack = this_stack_buffer();
-	u64 key = mix(space, tgid);
-	u32 count, size, i;
+	struct unwind_scratch *scratch = this_stack_buffer();
+	u32 count, size;
+	u64 key;
 
-	if (!stack)
+	if (!scratch)
 		return 0;
-	count = stack->count;
-	if (count == 0)
+	count = scratch->stack.count;
+	if (count == 0 || count > DWELL_MAX_FRAMES)
 		return 0;
-	for (i = 0; i < DWELL_MAX_FRAMES; i++) {
-		if (i >= count)
-			break;
-		key = mix(key, stack->frames[i]);
-	}
-	key = mix(key, stack->end);
+	key = mix(mix(mix(space, tgid), scratch->hash), count << 8 | scratch->stack.end);
 	if (key == 0)
 		key = 1;
 	if (is_seen(key))
 		return key;
-	if (count > DWELL_MAX_FRAMES)
-		return 0;
-	size = sizeof(*stack) - sizeof(stack->frames) + count * sizeof(u64);
-	set_header(&stack->h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
-	stack->key = key;
-	stack->tgid = tgid;
-	if (!write_record(stack, size, LOSS_STACK))
+	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(u64);
+	set_header(&scratch->stack.h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
+	scratch->stack.key = key;
+	scratch->stack.tgid = tgid;
+	if (!write_record(&scratch->stack, size, LOSS_STACK))
 		return 0;
 	set_seen(key);
 	return key;
@@ -63,36 +56,50 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space)
 
 static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task)
 {
-	struct record_stack *stack = this_stack_buffer();
+	struct unwind_scratch *scratch = this_stack_buffer();
 	long bytes;
+	u32 count, i;
 
-	if (!stack)
+	if (!scratch)
 		return 0;
-	bytes = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), 0);
+	bytes = bpf_get_stack(ctx, scratch->stack.frames, sizeof(scratch->stack.frames), 0);
 	if (bytes <= 0)
 		return 0;
-	stack->count = bytes / sizeof(u64);
-	stack->flags = STACK_KERNEL;
-	stack->end = 1;
+	count = bytes / sizeof(u64);
+	scratch->hash = 0;
+	for (i = 0; i < DWELL_MAX_FRAMES && i < count; i++)
+		scratch->hash = mix(scratch->hash, scratch->stack.frames[i]);
+	scratch->stack.count = count;
+	scratch->stack.flags = STACK_KERNEL;
+	scratch->stack.end = UNWIND_COMPLETE;
 	return publish_stack(task->pid, 0, 0);
 }
 
-static __always_inline u64 take_user_stack(void *ctx, struct task_struct *task)
+/*
+ * The stack of the current thread's user code, by unwind tables. `memory` is of the thread: where it stood the last time
+ * that this program asked, so that a thread which blocks again at the same place is not walked again.
+ */
+static __always_inline u64 take_user_stack(struct task_struct *task, struct unwind_memory *memory)
 {
-	struct record_stack *stack = this_stack_buffer();
-	long bytes;
+	struct unwind_scratch *scratch = this_stack_buffer();
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u64 space = task->mm->start_stack, key;
 
-	if (!stack)
+	if (!scratch)
 		return 0;
-	bytes = bpf_get_stack(ctx, stack->frames, sizeof(stack->frames), BPF_F_USER_STACK);
-	if (bytes <= 0) {
+	scratch->stack.flags = 0;
+	unwind_begin(scratch, regs->ip, regs->sp, regs->bp);
+	key = unwind_recall(scratch, memory, space);
+	if (key)
+		return key;
+	if (unwind_walk(task->tgid, scratch) <= 0) {
 		count_loss(LOSS_USER_STACK_EMPTY);
 		return 0;
 	}
-	stack->count = bytes / sizeof(u64);
-	stack->flags = 0;
-	stack->end = 0;
-	return publish_stack(task->pid, task->tgid, BPF_CORE_READ(task, mm, start_stack));
+	key = publish_stack(task->pid, task->tgid, space);
+	if (key)
+		unwind_remember(scratch, memory, space, key);
+	return key;
 }
 
 #endif

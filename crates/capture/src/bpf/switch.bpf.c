@@ -40,8 +40,13 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	/* Only the low byte is a state; the others are hints such as TASK_FREEZABLE. */
 	u32 state = prev_state & 0xff;
 
-	if ((!out && !in) || !control || control->paused)
+	if (!control || control->paused)
 		return 0;
+	if (!out) {
+		barrier_var(in);        /* or the compiler tests the two pointers as one, which the verifier refuses */
+		if (!in)
+			return 0;
+	}
 	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
 	record.cpu = bpf_get_smp_processor_id();
 	record.flags = preempt ? SWITCH_PREEMPTED : 0;
@@ -56,7 +61,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			write_thread_exit(prev, record.h.time_ns);
 		} else {
 			if (control->user_stacks)
-				record.user_stack = take_user_stack(ctx, prev);
+				record.user_stack = take_user_stack(prev, state ? &out->out : &out->waking);
 			if (state && needs_kernel_stack(state, target.class, control))
 				record.kernel_stack = take_kernel_stack(ctx, prev);
 		}

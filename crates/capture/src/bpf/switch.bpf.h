@@ -17,7 +17,7 @@
 static __always_inline s32 current_syscall(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	s64 number = BPF_CORE_READ(regs, orig_ax);
+	s64 number = regs->orig_ax;
 
 	return number < 0 || number >= DWELL_SYSCALLS ? -1 : number;
 }

@@ -46,6 +46,8 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	created->mode = mode;
+	if (parent->tgid != child->tgid)
+		unwind_fork(parent->tgid, child->tgid);
 	if (mode & THREAD_RECORD)
 		write_thread_new(child, parent, bpf_ktime_get_ns(), 0);
 	return 0;
@@ -100,6 +102,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 		return 0;
 	if (!(before & THREAD_RECORD))
 		write_thread_new(task, NULL, now, 0);
+	unwind_forget(task->tgid);
 	write_exec(task, old_tid, bprm, now);
 	return 0;
 }

@@ -31,7 +31,7 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
 	struct task_struct *current = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
+	struct thread *thread = recorded(task), *waker;
 	struct control *control = controls();
 
 	if (!thread || !control || control->paused)
@@ -44,7 +44,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (thread->waker_context != WAKER_TASK)
 		return 0;
 	thread->waker_syscall = current_syscall(current);
-	if (control->waker_stacks && recorded(current))
-		thread->waker_stack = take_user_stack(ctx, current);
+	waker = recorded(current);
+	if (control->waker_stacks && waker)
+		thread->waker_stack = take_user_stack(current, &waker->waking);
 	return 0;
 }

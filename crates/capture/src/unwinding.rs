@@ -1,0 +1,203 @@
+//! Gives the BPF programs the unwind tables of what is mapped, as soon as it is mapped.
+//!
+//! The registry of the unwind crate decides what lies where; this writes it into the maps.
+#![allow(unsafe_code, reason = "shards of tables are written through a mapping of the map's memory")]
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use dwell_unwind::{Mapping as UnwindMapping, Registry, Update, parse_maps};
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
+
+use crate::error::{Error, Result};
+use crate::perf::Mapping;
+
+/// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind.h.
+const SHARD_WORDS: usize = 1 << 17;
+const SHARDS: u32 = 1024;
+
+/// The tables and the maps that they are written to.
+pub struct Unwinding {
+    registry: Registry,
+    processes: MapHandle,
+    words: MapHandle,
+    shards: HashMap<u32, Shard>,
+    threads: HashMap<u32, u64>,
+}
+
+impl Unwinding {
+    /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
+    pub fn new(processes: MapHandle, words: MapHandle) -> Self {
+        let registry = Registry::new(SHARDS * SHARD_WORDS as u32);
+        Self { registry, processes, words, shards: HashMap::new(), threads: HashMap::new() }
+    }
+
+    /// Makes the tables of a program before it runs: its own, and of the libraries that nearly every program maps.
+    pub fn prepare(&mut self, program: &Path) -> Result<()> {
+        let own = std::fs::read("/proc/self/maps").unwrap_or_default();
+        let libraries = parse_maps(std::process::id(), &own).into_iter().map(|mapping| mapping.path);
+        let mut files: Vec<PathBuf> = libraries.filter(|path| path.is_absolute()).collect();
+        files.retain(|path| path.to_string_lossy().contains(".so"));
+        files.push(program.to_owned());
+        let updates = self.registry.prepare(files.iter().map(PathBuf::as_path));
+        self.apply(updates)
+    }
+
+    /// A file was mapped into a recorded process.
+    pub fn map(&mut self, mapping: &Mapping) -> Result<()> {
+        let header = &mapping.header;
+        let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
+        let updates = self.registry.map(&UnwindMapping {
+            tgid: header.h.tid,
+            start: header.start,
+            length: header.length,
+            file_offset: header.file_offset,
+            path: PathBuf::from(OsStr::from_bytes(&mapping.path)),
+            build_id: build_id.to_vec(),
+        });
+        self.apply(updates)
+    }
+
+    /// A thread of process `tgid` came; the process was forked by `parent` when that is another one.
+    pub fn thread_new(&mut self, tgid: u32, parent: u32) -> Result<()> {
+        let threads = self.threads.entry(tgid).or_default();
+        *threads += 1;
+        if *threads > 1 || parent == 0 || parent == tgid {
+            return Ok(());
+        }
+        let updates = self.registry.fork(parent, tgid);
+        self.apply(updates)
+    }
+
+    /// A thread of process `tgid` is gone.
+    pub fn thread_exit(&mut self, tgid: u32) -> Result<()> {
+        let Some(threads) = self.threads.get_mut(&tgid) else { return Ok(()) };
+        *threads = threads.saturating_sub(1);
+        if *threads > 0 {
+            return Ok(());
+        }
+        self.threads.remove(&tgid);
+        let updates = self.registry.exit(tgid);
+        self.apply(updates)
+    }
+
+    /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.
+    pub fn read_process(&mut self, tgid: u32) -> Result<()> {
+        let updates = self.registry.seed(tgid).unwrap_or_else(|_| self.registry.exit(tgid));
+        self.apply(updates)
+    }
+
+    /// What could not be covered: name and count, zeros left out.
+    pub fn losses(&self) -> Vec<(String, u64)> {
+        let losses = self.registry.losses();
+        let all = [
+            ("unwind_files_unreadable", losses.unreadable_files),
+            ("unwind_files_without_table", losses.files_without_table),
+            ("unwind_files_replaced", losses.replaced_files),
+            ("unwind_table_space", losses.table_space),
+            ("unwind_mappings", losses.mappings),
+            ("unwind_entries", losses.entries),
+        ];
+        all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    /// The files without a table, a sentence each.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        let notices = self.registry.take_notices().into_iter();
+        notices.map(|notice| format!("Stacks through {}: {}.", notice.path.display(), notice.reason)).collect()
+    }
+
+    fn apply(&mut self, updates: Vec<Update>) -> Result<()> {
+        let failed = |source| Error::Bpf { what: "writing unwind tables".into(), source };
+        for update in updates {
+            match update {
+                Update::Words { first, words } => self.write_words(first, &words)?,
+                Update::Process { tgid, value } => {
+                    // A full map means frame-pointer stacks for this process, no more.
+                    let _ = self.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
+                }
+                Update::Forget { tgid } => match self.processes.delete(&tgid.to_ne_bytes()) {
+                    Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => return Err(failed(error)),
+                    _ => {}
+                },
+            }
+        }
+        Ok(())
+    }
+
+    fn write_words(&mut self, first: u32, words: &[u64]) -> Result<()> {
+        let (mut at, mut rest) = (first as usize, words);
+        while !rest.is_empty() {
+            let (number, within) = ((at / SHARD_WORDS) as u32, at % SHARD_WORDS);
+            let (now, later) = rest.split_at(rest.len().min(SHARD_WORDS - within));
+            self.shard(number)?.write(within, now);
+            at += now.len();
+            rest = later;
+        }
+        Ok(())
+    }
+
+    fn shard(&mut self, number: u32) -> Result<&mut Shard> {
+        let entry = match self.shards.entry(number) {
+            std::collections::hash_map::Entry::Occupied(entry) => return Ok(entry.into_mut()),
+            std::collections::hash_map::Entry::Vacant(entry) => entry,
+        };
+        let failed = |source| Error::Bpf { what: "making room for unwind tables".into(), source };
+        let shard = Shard::create()?;
+        let fd = shard.map.as_fd().as_raw_fd() as u32;
+        self.words.update(&number.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        Ok(entry.insert(shard))
+    }
+}
+
+/// A BPF array of table words, mapped into our memory.
+struct Shard {
+    map: MapHandle,
+    base: *mut u64,
+}
+
+impl Shard {
+    fn create() -> Result<Self> {
+        let failed = |source| Error::Bpf { what: "making room for unwind tables".into(), source };
+        let options = bpf_map_create_opts {
+            sz: size_of::<bpf_map_create_opts>() as libbpf_rs::libbpf_sys::size_t,
+            map_flags: libbpf_rs::libbpf_sys::BPF_F_MMAPABLE,
+            ..Default::default()
+        };
+        let map = MapHandle::create(MapType::Array, Some("unwind_shard"), 4, 8, SHARD_WORDS as u32, &options);
+        let map = map.map_err(failed)?;
+        // SAFETY: a new shared mapping of the whole array, whose size is what was just created.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                SHARD_WORDS * 8,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                map.as_fd().as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::last_os("mapping unwind tables"));
+        }
+        Ok(Self { map, base: base.cast() })
+    }
+
+    /// Writes `words` from word `within` on; the caller keeps them inside the shard.
+    fn write(&mut self, within: usize, words: &[u64]) {
+        let count = words.len().min(SHARD_WORDS.saturating_sub(within));
+        // SAFETY: within + count <= SHARD_WORDS, the length of the mapping, which lives as long as `self`.
+        unsafe { std::ptr::copy_nonoverlapping(words.as_ptr(), self.base.add(within), count) };
+    }
+}
+
+impl Drop for Shard {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `create` mapped.
+        unsafe { libc::munmap(self.base.cast(), SHARD_WORDS * 8) };
+    }
+}
