@@ -135,23 +135,26 @@ pub fn run_dwell(arguments: &[&str]) -> Result<Output> {
     Running::start(&mut dwell(arguments))?.finish()
 }
 
-/// Skips the case where nothing can be recorded: no root, no BPF.
+/// Skips the case where nothing can be recorded: no root, no BTF, no capability. Where they are there, hooks that do
+/// not load are a failure.
 pub fn needs_recording() -> Result<()> {
-    static WHY_NOT: OnceLock<Option<String>> = OnceLock::new();
+    static WHY_NOT: OnceLock<Option<&str>> = OnceLock::new();
     let why_not = WHY_NOT.get_or_init(|| {
-        if !geteuid().is_root() {
-            return Some("recording needs root".into());
+        if !geteuid().is_root() || !can_load_bpf() {
+            return Some("recording needs root with CAP_BPF and CAP_PERFMON");
         }
-        if !Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Some("this kernel has no BTF".into());
-        }
-        match run_dwell(&["doctor"]) {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => Some(format!("dwell doctor: {}", output.stdout.trim())),
-            Err(error) => Some(format!("dwell doctor: {error:#}")),
-        }
+        (!Path::new("/sys/kernel/btf/vmlinux").exists()).then_some("this kernel has no BTF")
     });
-    why_not.as_ref().map_or(Ok(()), |why| Err(Skip(why.clone()).into()))
+    why_not.map_or(Ok(()), |why| Err(Skip(why.into()).into()))
+}
+
+fn can_load_bpf() -> bool {
+    const SYS_ADMIN: u64 = 1 << 21;
+    const PERFMON_AND_BPF: u64 = 1 << 38 | 1 << 39;
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let held = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    held & SYS_ADMIN != 0 || held & PERFMON_AND_BPF == PERFMON_AND_BPF
 }
 
 /// Skips the case unless `program` is installed; returns its path.
