@@ -27,8 +27,8 @@ const UCONTEXT_RIP: i64 = 168;
 enum Cfa {
     Register(Register, i64),
     Plt,
-    /// \*(register + offset).
-    Deref(Register, i64),
+    /// \*(register + offset) + the second number.
+    Deref(Register, i64, u64),
     Other,
 }
 
@@ -56,7 +56,7 @@ impl State {
     fn step(&self) -> Step {
         match self.ra {
             Saved::Undefined => Step::of(Rule::End),
-            Saved::At(X86_64::RSP, UCONTEXT_RIP) if self.cfa == Cfa::Deref(X86_64::RSP, UCONTEXT_RSP) => {
+            Saved::At(X86_64::RSP, UCONTEXT_RIP) if self.cfa == Cfa::Deref(X86_64::RSP, UCONTEXT_RSP, 0) => {
                 Step::of(Rule::Signal)
             }
             Saved::AtCfa(-8) => self.ordinary_step().unwrap_or(Step::of(Rule::Unsupported)),
@@ -73,8 +73,11 @@ impl State {
                 Some(Step { rule: Rule::Rbp, cfa: words(offset)?, rbp: self.saved_rbp() })
             }
             Cfa::Plt => Some(Step { rule: Rule::Plt, cfa: 0, rbp: self.saved_rbp() }),
-            Cfa::Deref(X86_64::RBP, offset) if self.rbp == Saved::At(X86_64::RBP, 0) => {
+            Cfa::Deref(X86_64::RBP, offset, 0) if self.rbp == Saved::At(X86_64::RBP, 0) => {
                 Some(Step { rule: Rule::RbpDeref, cfa: words(offset)?, rbp: 0 })
+            }
+            Cfa::Deref(X86_64::RSP, offset, 8) => {
+                Some(Step { rule: Rule::RspDeref, cfa: words(offset)?, rbp: self.saved_rbp() })
             }
             _ => None,
         }
@@ -92,9 +95,10 @@ impl State {
     }
 }
 
-/// Bytes in units of 8; none when they are not a multiple of 8 or too many.
-fn words(bytes: i64) -> Option<i16> {
-    if bytes % 8 == 0 { i16::try_from(bytes / 8).ok() } else { None }
+/// Bytes in units of 8; none when they are not a multiple of 8 or do not fit the 20 bits of a row.
+fn words(bytes: i64) -> Option<i32> {
+    let words = i32::try_from(bytes / 8).ok()?;
+    (bytes % 8 == 0 && (-0x8_0000..0x8_0000).contains(&words)).then_some(words)
 }
 
 /// The rows of one function: a run in [`Functions::rows`].
@@ -274,10 +278,10 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
             expression.operations(gimli::Encoding { address_size: 8, format: gimli::Format::Dwarf32, version: 4 });
         let mut found = Vec::new();
         while let Ok(Some(operation)) = operations.next() {
-            if found.len() == 3 {
+            found.push(operation);
+            if found.len() > 3 {
                 break; // longer than any that is recognised by its operations
             }
-            found.push(operation);
         }
         Some((expression.0, found))
     }
@@ -287,9 +291,15 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
         match operations[..] {
             _ if *bytes.slice() == PLT_EXPRESSION => Cfa::Plt,
             [Operation::RegisterOffset { register, offset, .. }] => Cfa::Register(register, offset),
-            [Operation::RegisterOffset { register, offset, .. }, Operation::Deref { size: 8, space: false, .. }] => {
-                Cfa::Deref(register, offset)
-            }
+            [
+                Operation::RegisterOffset { register, offset, .. },
+                Operation::Deref { size: 8, space: false, .. },
+                ref rest @ ..,
+            ] => match *rest {
+                [] => Cfa::Deref(register, offset, 0),
+                [Operation::PlusConstant { value }] => Cfa::Deref(register, offset, value),
+                _ => Cfa::Other,
+            },
             _ => Cfa::Other,
         }
     }

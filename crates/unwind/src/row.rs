@@ -22,6 +22,8 @@ pub enum Rule {
     Unsupported = 6,
     /// Realigned stack: CFA = \*(rbp + 8 * cfa), and the caller's rbp lies at \*rbp.
     RbpDeref = 7,
+    /// Stack pointer kept on the stack, as in OpenSSL's assembly: CFA = \*(rsp + 8 * cfa) + 8.
+    RspDeref = 8,
 }
 
 impl Rule {
@@ -33,6 +35,7 @@ impl Rule {
             4 => Self::Signal,
             5 => Self::End,
             7 => Self::RbpDeref,
+            8 => Self::RspDeref,
             0 => Self::NoTable,
             _ => Self::Unsupported,
         }
@@ -44,8 +47,8 @@ impl Rule {
 pub struct Step {
     /// How to find the CFA.
     pub rule: Rule,
-    /// Offset in the rule, in units of 8 bytes.
-    pub cfa: i16,
+    /// Offset in the rule, in units of 8 bytes; at most 20 bits with its sign: frames of up to 4 MB.
+    pub cfa: i32,
     /// Where the caller's rbp is: 0 = unchanged in the register, [`Step::RBP_LOST`] = not known, otherwise at CFA + 8 * rbp.
     pub rbp: i8,
 }
@@ -70,23 +73,39 @@ pub struct Row {
 }
 
 impl Row {
-    /// The packed row: bits 0..32 pc, 32..48 cfa, 48..56 rbp, 56..64 rule.
+    /// The packed row: bits 0..32 pc, 32..52 cfa, 52..60 rbp, 60..64 rule.
     pub fn to_word(self) -> u64 {
         let Step { rule, cfa, rbp } = self.step;
         u64::from(self.pc)
-            | u64::from(cfa.cast_unsigned()) << 32
-            | u64::from(rbp.cast_unsigned()) << 48
-            | u64::from(rule as u8) << 56
+            | u64::from(cfa.cast_unsigned() & 0xf_ffff) << 32
+            | u64::from(rbp.cast_unsigned()) << 52
+            | u64::from(rule as u8) << 60
     }
 
     /// Unpacks what [`Row::to_word`] packed.
     pub fn from_word(word: u64) -> Self {
-        let [a, b, c, d, cfa_low, cfa_high, rbp, rule] = word.to_le_bytes();
-        let step = Step {
-            rule: Rule::from_code(rule),
-            cfa: i16::from_le_bytes([cfa_low, cfa_high]),
-            rbp: i8::from_le_bytes([rbp]),
-        };
-        Self { pc: u32::from_le_bytes([a, b, c, d]), step }
+        let cfa = ((word << 12).cast_signed() >> 44) as i32;
+        let rbp = ((word << 4).cast_signed() >> 56) as i8;
+        Self { pc: word as u32, step: Step { rule: Rule::from_code((word >> 60) as u8), cfa, rbp } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_hold_rows() {
+        for (rule, cfa, rbp) in [
+            (Rule::Rsp, 1, 0),
+            (Rule::Rbp, 2, -2),
+            (Rule::RbpDeref, -1, 0),
+            (Rule::RspDeref, 0x7_ffff, i8::MAX),
+            (Rule::Unsupported, -0x8_0000, Step::RBP_LOST),
+        ] {
+            let row = Row { pc: u32::MAX, step: Step { rule, cfa, rbp } };
+            assert_eq!(Row::from_word(row.to_word()), row);
+        }
+        assert_eq!(Row::from_word(0).step.rule, Rule::NoTable);
     }
 }

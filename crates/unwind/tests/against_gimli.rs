@@ -35,6 +35,7 @@ fn by_table(step: Step, pc: u64) -> Caller {
         Rule::Rsp => RSP.wrapping_add_signed(offset),
         Rule::Rbp => RBP.wrapping_add_signed(offset),
         Rule::Plt => RSP + 8 + if pc & 15 >= 11 { 8 } else { 0 },
+        Rule::RspDeref => memory(RSP.wrapping_add_signed(offset)).wrapping_add(8),
         Rule::RbpDeref => memory(RBP.wrapping_add_signed(offset)),
         Rule::Signal => {
             return Caller::At { sp: memory(RSP + 160), ip: memory(RSP + 168), bp: Some(memory(RSP + 120)) };

@@ -43,6 +43,7 @@ enum unwind_rule {
 	UNWIND_RULE_END = 5,
 	UNWIND_RULE_UNSUPPORTED = 6,
 	UNWIND_RULE_RBP_DEREF = 7,
+	UNWIND_RULE_RSP_DEREF = 8,
 };
 
 #define UNWIND_RBP_LOST (-128)
@@ -298,11 +299,11 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 
 static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row)
 {
-	s64 cfa_offset = (s64)(short)(row >> 32) * 8;
-	s64 rbp = (signed char)(row >> 48);
+	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8;  /* bits 32..52 */
+	s64 rbp = (s64)(row << 4) >> 56;                /* bits 52..60 */
 	u64 sp = scratch->sp, cfa, caller_bp = scratch->bp, caller_ip;
 
-	switch (row >> 56) {
+	switch (row >> 60) {
 	case UNWIND_RULE_RSP:
 		cfa = sp + cfa_offset;
 		break;
@@ -316,6 +317,11 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 		if (!unwind_read(scratch, scratch->bp + cfa_offset, &cfa) ||
 		    !unwind_read(scratch, scratch->bp, &caller_bp))
 			return UNWIND_UNREADABLE;
+		break;
+	case UNWIND_RULE_RSP_DEREF:
+		if (!unwind_read(scratch, sp + cfa_offset, &cfa))
+			return UNWIND_UNREADABLE;
+		cfa += 8;
 		break;
 	case UNWIND_RULE_SIGNAL:
 		return unwind_signal_step(scratch);
