@@ -1,1 +1,75 @@
-//! resolve
+//! Finalization: makes a raw trace a result.
+//!
+//! The way of the data: [`input`] reads the spool, [`order`] sorts it by time, [`replay`] runs it through who lives
+//! ([`lives`]), who runs ([`intervals`]) and what samples stand for ([`samples`]); then [`mappings`], [`modules`],
+//! [`symbols`] and [`stacks`] give code its names, and [`objects`] says what each wait was on.
+//!
+//! No other crate knows ELF or DWARF. Damaged or missing input makes a loss or a notice, never an error; an error
+//! means that there is nothing to read or nowhere to write.
+
+mod error;
+mod finalize;
+mod hash;
+mod input;
+mod intervals;
+mod lives;
+mod losses;
+mod mappings;
+mod modules;
+mod naming;
+mod objects;
+mod order;
+mod replay;
+mod samples;
+mod stacks;
+mod symbols;
+mod syscalls;
+mod waits;
+
+use std::path::PathBuf;
+
+pub use error::Error;
+pub use finalize::finalize;
+
+/// How much of the files' debug information is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Everything: source lines, inlined functions, separate debug files.
+    #[default]
+    Full,
+    /// Symbol tables only.
+    Fast,
+}
+
+/// How to finalize.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where else to look for the profiled files and their debug files: `--search-dir`.
+    pub search_dirs: Vec<PathBuf>,
+    /// `--finalization-mode`.
+    pub mode: Mode,
+    /// Expand inlined functions; needs [`Mode::Full`].
+    pub inlines: bool,
+    /// Keep the raw data after success.
+    pub keep_spool: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { search_dirs: Vec::new(), mode: Mode::Full, inlines: true, keep_spool: false }
+    }
+}
+
+/// Who is told how far finalization is. `done` of `total` in a unit that only the ratio matters of; called from
+/// several threads.
+pub trait Progress: Sync {
+    /// Step `name` has done `done` of `total`.
+    fn step(&self, name: &'static str, done: u64, total: u64);
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: &'static str, _: u64, _: u64) {}
+}

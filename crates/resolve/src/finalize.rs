@@ -1,0 +1,150 @@
+//! The way from the spool to the written result.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::time::Instant;
+
+use dwell_store::raw::Stream;
+use dwell_store::tables::NoticeRow;
+use dwell_store::{Manifest, ResultFolder, State, Table, Trace};
+
+use crate::input::{Damage, Meta, read_stream};
+use crate::losses::{self, name};
+use crate::naming::{self, Raw};
+use crate::order::{Event, Order};
+use crate::replay::Replay;
+use crate::{Error, Options, Progress};
+
+/// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
+/// raw data is deleted unless the options say otherwise. Returns the trace as written.
+///
+/// Fails when there is no raw data, or the result cannot be written; nothing is lost then.
+pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progress) -> Result<Trace, Error> {
+    let began = Instant::now();
+    let manifest = folder.manifest()?;
+    if !folder.spool().is_dir() {
+        let path = folder.path().to_owned();
+        let finalized = manifest.state == State::Finalized;
+        return Err(if finalized { Error::AlreadyFinalized { path } } else { Error::NoSpool { path } });
+    }
+    let mut trace = resolve(folder, manifest, options, progress);
+    progress.step("writing", 0, 1);
+    trace.write(folder)?;
+    progress.step("writing", 1, 1);
+    if !options.keep_spool
+        && let Err(error) = std::fs::remove_dir_all(folder.spool())
+    {
+        log(folder, &format!("the raw data could not be deleted: {error}"));
+    }
+    log(folder, &summary(&trace, began));
+    Ok(trace)
+}
+
+/// Everything but writing.
+fn resolve(folder: &ResultFolder, manifest: Manifest, options: &Options, progress: &dyn Progress) -> Trace {
+    let mut loaded = load(folder, &manifest, progress);
+    loaded.replay.close_silent();
+    let end_ns = if manifest.end_ns == 0 { loaded.replay.last_ns } else { loaded.replay.relative(manifest.end_ns) };
+    let mut trace = Trace::new(manifest);
+    (trace.off_cpu, trace.pauses) = loaded.replay.intervals.finish(end_ns);
+    trace.samples = loaded.replay.intervals.weights.finish();
+    let named = {
+        let Loaded { meta, replay, .. } = &loaded;
+        let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu };
+        naming::name(&raw, options, progress)
+    };
+    naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
+    (trace.processes, trace.threads) = loaded.replay.lives.tables(end_ns);
+    let counted = [
+        (name::LATE_RECORDS, loaded.late),
+        (name::SPOOL_BYTES, loaded.damage.bytes),
+        (name::MADE_UP, loaded.replay.lives.made_up),
+        (name::UNSEEN_ENDS, loaded.replay.lives.unseen_ends),
+        (name::REPAIRED, loaded.replay.intervals.repaired),
+        (name::STACKS, named.missing_stacks),
+        (name::BUILD_ID, named.changed_files),
+    ];
+    trace.losses = losses::table(&trace.manifest, &counted);
+    let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
+    let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);
+    for text in notices {
+        trace.notices.push(NoticeRow { text });
+    }
+    trace.modules = named.woven.modules;
+    trace.frames = named.woven.frames;
+    trace.stacks = named.woven.stacks;
+    trace.objects = named.objects;
+    trace
+}
+
+/// The spool, read and replayed.
+struct Loaded {
+    meta: Meta,
+    replay: Replay,
+    late: u64,
+    damage: Damage,
+}
+
+fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> Loaded {
+    let (mut meta, mut damage) = (Meta::default(), Damage::default());
+    let mut known: Vec<Event> = Vec::new();
+    read_stream(&folder.spool(), Stream::Meta, &mut damage, &mut |records, _| {
+        known.extend(records.filter_map(|record| meta.take(record)));
+    });
+    meta.round_ns = 0; // marks count where they stand among the events
+    let end_ns = if manifest.end_ns == 0 { u64::MAX } else { manifest.end_ns };
+    let mut replay = Replay::new(manifest.start_ns, end_ns);
+    let mut order = Order::new(known);
+    let length = end_ns.saturating_sub(manifest.start_ns);
+    read_stream(&folder.spool(), Stream::Events, &mut damage, &mut |records, last_ns| {
+        for record in records {
+            if let Some(event) = meta.take(record) {
+                order.push(event);
+            }
+        }
+        let (round_ns, meta) = (meta.round_ns, &meta);
+        order.release(round_ns, &mut |event| replay.take(&event, meta));
+        progress.step("events", last_ns.saturating_sub(manifest.start_ns).min(length), length);
+    });
+    order.finish(&mut |event| replay.take(&event, &meta));
+    for (tgid, time_ns, text) in &meta.commands {
+        let time_ns = replay.relative(*time_ns);
+        replay.lives.command(*tgid, time_ns, text);
+    }
+    Loaded { late: order.late, meta, replay, damage }
+}
+
+/// Completes what a collector that died could not say. Returns a notice then.
+fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Option<String> {
+    if manifest.events == 0 {
+        manifest.events = replay.events;
+    }
+    if manifest.end_ns != 0 {
+        return None;
+    }
+    manifest.end_ns = manifest.start_ns.saturating_add(end_ns);
+    let seconds = end_ns as f64 / 1e9;
+    Some(format!(
+        "The collector ended without closing the result: recorded are the first {seconds:.3} s; what happened in the \
+         last moments before its end, its losses and the program's exit status are missing."
+    ))
+}
+
+fn summary(trace: &Trace, began: Instant) -> String {
+    format!(
+        "finalized in {:.1} s: {} threads, {} intervals off the CPU, {} samples, {} stacks, {} frames, {} objects",
+        began.elapsed().as_secs_f64(),
+        trace.threads.len(),
+        trace.off_cpu.len(),
+        trace.samples.len(),
+        trace.stacks.len(),
+        trace.frames.len(),
+        trace.objects.len()
+    )
+}
+
+/// The log is for people who look for what went wrong; that it cannot be written is no reason to fail.
+fn log(folder: &ResultFolder, line: &str) {
+    let file = OpenOptions::new().create(true).append(true).open(folder.log());
+    let _ = file.and_then(|mut file| writeln!(file, "finalize: {line}"));
+}

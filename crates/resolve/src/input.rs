@@ -1,0 +1,168 @@
+//! Reads the spool: what the meta stream tells once, and the events.
+//!
+//! Nothing here fails on damaged content: what cannot be read is counted in bytes.
+
+use std::path::Path;
+
+use dwell_store::raw::wire::{MapHeader, ObjectRecord, STACK_KERNEL, StackHeader};
+use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
+
+use crate::hash::FastMap;
+use crate::order::Event;
+
+/// A stack as recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct RawStack {
+    /// Process, 0 for kernel stacks.
+    pub tgid: u32,
+    /// When it was first seen, CLOCK_MONOTONIC ns.
+    pub time_ns: u64,
+    /// Whether its frames are kernel addresses.
+    pub kernel: bool,
+    /// Code of the model crate's `StackEnd`.
+    pub end: u8,
+    first: usize,
+    count: usize,
+}
+
+/// A mapping as recorded.
+#[derive(Clone, Debug)]
+pub struct RawMap {
+    /// The record.
+    pub header: MapHeader,
+    /// The file's path.
+    pub path: Box<[u8]>,
+}
+
+/// What the trace tells once: stacks, objects, mappings, command lines.
+#[derive(Default)]
+pub struct Meta {
+    stacks: FastMap<u64, RawStack>,
+    frames: Vec<u64>,
+    objects: FastMap<u64, Vec<ObjectRecord>>,
+    members: FastMap<u64, String>,
+    /// Mappings, in the order of the stream.
+    pub maps: Vec<RawMap>,
+    /// Process, time and arguments.
+    pub commands: Vec<(u32, u64, String)>,
+    /// Latest time of a ROUND mark.
+    pub round_ns: u64,
+}
+
+impl Meta {
+    /// The stack of `key`.
+    pub fn stack(&self, key: u64) -> Option<RawStack> {
+        self.stacks.get(&key).copied()
+    }
+
+    /// The stack's addresses, leaf first.
+    pub fn frames(&self, stack: RawStack) -> &[u64] {
+        &self.frames[stack.first..stack.first + stack.count]
+    }
+
+    /// What object key `key` stood for at `time_ns`: the latest description until then, or the first.
+    pub fn object(&self, key: u64, time_ns: u64) -> Option<&ObjectRecord> {
+        let versions = self.objects.get(&key)?;
+        versions.iter().rev().find(|version| version.h.time_ns <= time_ns).or_else(|| versions.first())
+    }
+
+    /// The members of an epoll set, a line each.
+    pub fn members(&self, key: u64) -> Option<&str> {
+        self.members.get(&key).map(String::as_str)
+    }
+
+    /// Keeps what is told once; returns what happens at a time.
+    pub fn take(&mut self, record: Record<'_>) -> Option<Event> {
+        match record {
+            Record::Switch(record) => return Some(Event::Switch(record)),
+            Record::Sample(record) => return Some(Event::Sample(record)),
+            Record::ThreadNew(record) => return Some(Event::New(record)),
+            Record::ThreadName(record) => return Some(Event::Name(record)),
+            Record::ThreadExit(record) => return Some(Event::Exit(record)),
+            Record::Exec(record) => return Some(Event::Exec(record)),
+            Record::Pause(header) => return Some(Event::Pause(header.time_ns)),
+            Record::Resume(header) => return Some(Event::Resume(header.time_ns)),
+            Record::Stack(header, frames) => self.take_stack(header, &frames),
+            Record::Object(record) => self.take_object(*record),
+            Record::Map(header, path) => self.maps.push(RawMap { header, path: path.into() }),
+            Record::Command(header, text) => {
+                let words: Vec<_> = text.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+                self.commands.push((header.h.tid, header.h.time_ns, words.join(" ").trim_end().to_owned()));
+            }
+            Record::Members(header, text) => {
+                self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
+            }
+            Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
+            Record::Unknown(_) => {}
+        }
+        None
+    }
+
+    fn take_stack(&mut self, header: StackHeader, frames: &[u64]) {
+        let stack = RawStack {
+            tgid: header.tgid,
+            time_ns: header.h.time_ns,
+            kernel: header.flags & STACK_KERNEL != 0,
+            end: header.end,
+            first: self.frames.len(),
+            count: frames.len(),
+        };
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.stacks.entry(header.key) {
+            entry.insert(stack);
+            self.frames.extend_from_slice(frames);
+        }
+    }
+
+    fn take_object(&mut self, record: ObjectRecord) {
+        let versions = self.objects.entry(record.key).or_default();
+        if versions.last().is_none_or(|last| !same_object(last, &record)) {
+            versions.push(record);
+            versions.sort_by_key(|version| version.h.time_ns);
+        }
+    }
+}
+
+fn same_object(a: &ObjectRecord, b: &ObjectRecord) -> bool {
+    let addresses = |object: &ObjectRecord| (object.local_address, object.remote_address);
+    let ports = |object: &ObjectRecord| (object.kind, object.socket_state, object.local_port, object.remote_port);
+    ports(a) == ports(b) && addresses(a) == addresses(b) && a.members == b.members && a.text == b.text
+}
+
+/// What of the spool could not be read.
+#[derive(Default)]
+pub struct Damage {
+    /// Bytes passed over.
+    pub bytes: u64,
+    /// A sentence for each place.
+    pub notices: Vec<String>,
+}
+
+impl Damage {
+    fn add(&mut self, faults: &[SpoolFault]) {
+        for fault in faults {
+            self.bytes += fault.bytes;
+            let name = fault.path.file_name().unwrap_or_default().to_string_lossy();
+            self.notices.push(format!("{} bytes of {name} could not be read: {}.", fault.bytes, fault.reason));
+        }
+    }
+}
+
+/// Reads every chunk of `stream` in `folder`, in order; the callback gets the records of one chunk at a time, with the
+/// latest time in it. A folder that is not there is an empty stream, with a notice.
+pub fn read_stream(folder: &Path, stream: Stream, damage: &mut Damage, chunk: &mut dyn FnMut(&mut Records<'_>, u64)) {
+    let mut reader = match SpoolReader::open(folder, stream) {
+        Ok(reader) => reader,
+        Err(error) => return damage.notices.push(format!("The spool could not be read: {error}.")),
+    };
+    let mut raw = Vec::new();
+    while let Some(info) = reader.next_chunk(&mut raw) {
+        let mut records = Records::new(&raw);
+        chunk(&mut records, info.last_ns);
+        let rest = records.rest() as u64;
+        if rest > 0 {
+            damage.bytes += rest;
+            damage.notices.push(format!("{rest} bytes of a chunk are no records."));
+        }
+    }
+    damage.add(&reader.faults);
+}

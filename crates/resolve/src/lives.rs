@@ -1,0 +1,340 @@
+//! Who is who: thread ids are used again, processes run one program after another, threads change their names.
+//!
+//! A *life* is one row of `threads`; an *image* is one program in one process, with its own mappings. Nothing here
+//! knows whether a thread runs.
+
+use dwell_model::{ProcessId, ThreadId};
+use dwell_store::raw::c_string;
+use dwell_store::raw::wire::{ExecRecord, ThreadExitRecord, ThreadNewRecord};
+use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
+
+use crate::hash::FastMap;
+
+/// Number of an image in [`Lives::images`].
+pub type ImageId = u32;
+
+/// One life of a thread id.
+#[derive(Debug)]
+pub struct Life {
+    /// The id; after an exec from another thread than the first, the process's.
+    pub tid: u32,
+    /// Its process.
+    pub process: ProcessId,
+    /// Who made it.
+    pub parent: ThreadId,
+    /// Its name, the last one that it had.
+    pub name: String,
+    /// Start, ns since the collection's start.
+    pub start_ns: u64,
+    /// End, when it is over.
+    pub end_ns: Option<u64>,
+    /// Whether its end was recorded.
+    pub exited: bool,
+    /// Made up: its creation was not recorded.
+    pub made_up: bool,
+    cpu_before_ns: u64,
+    /// The kernel's account of its running time, 0 = unknown.
+    pub kernel_cpu_ns: u64,
+}
+
+/// One program run by one process.
+#[derive(Debug)]
+pub struct Image {
+    /// The process.
+    pub process: ProcessId,
+    /// Its id.
+    pub tgid: u32,
+    /// When it began.
+    pub start_ns: u64,
+    /// The image that a fork copied.
+    pub forked_from: Option<ImageId>,
+    /// The image that an exec replaced.
+    pub replaced: Option<ImageId>,
+}
+
+#[derive(Debug)]
+struct Process {
+    tgid: u32,
+    parent: ProcessId,
+    path: String,
+    command_line: String,
+    comm: String,
+    start_ns: u64,
+    end_ns: u64,
+    exit_code: Option<i32>,
+    leader_exited: bool,
+    living: u32,
+    image: ImageId,
+}
+
+/// All lives, processes and images so far.
+#[derive(Default)]
+pub struct Lives {
+    current: FastMap<u32, ThreadId>,
+    /// The last life of each id that is over.
+    ended: FastMap<u32, ThreadId>,
+    current_process: FastMap<u32, ProcessId>,
+    /// Every life, by `ThreadId`.
+    pub threads: Vec<Life>,
+    processes: Vec<Process>,
+    /// Every image, by `ImageId`.
+    pub images: Vec<Image>,
+    /// Images of each process id, by their beginning.
+    images_of: FastMap<u32, Vec<ImageId>>,
+    /// Threads whose creation was not seen.
+    pub made_up: u64,
+    /// Threads whose end was not seen: their id was used again.
+    pub unseen_ends: u64,
+}
+
+impl Lives {
+    /// The living thread of `tid`.
+    pub fn find(&self, tid: u32) -> Option<ThreadId> {
+        self.current.get(&tid).copied()
+    }
+
+    /// The life's record.
+    pub fn life(&self, thread: ThreadId) -> Option<&Life> {
+        self.threads.get(thread.get()?)
+    }
+
+    /// The image that `thread`'s process runs now.
+    pub fn image(&self, thread: ThreadId) -> ImageId {
+        let process = self.life(thread).and_then(|life| self.processes.get(life.process.get()?));
+        process.map_or(ImageId::MAX, |process| process.image)
+    }
+
+    /// The living process of `tgid`.
+    pub fn process(&self, tgid: u32) -> Option<ProcessId> {
+        self.current_process.get(&tgid).copied()
+    }
+
+    /// The process's name: the base name of its program, or what its first thread was called.
+    pub fn process_name(&self, process: ProcessId) -> &str {
+        process.get().and_then(|row| self.processes.get(row)).map_or("", Process::name)
+    }
+
+    /// The image that process id `tgid` ran at `time_ns`.
+    pub fn image_at(&self, tgid: u32, time_ns: u64) -> Option<ImageId> {
+        let images = self.images_of.get(&tgid)?;
+        let begun = images.partition_point(|&image| self.images[image as usize].start_ns <= time_ns);
+        images.get(begun.saturating_sub(1)).copied()
+    }
+
+    /// A thread begins at `time_ns`. Returns it, and the life that its id had when that one's end was not seen.
+    pub fn begin(&mut self, record: &ThreadNewRecord, time_ns: u64) -> (ThreadId, Option<ThreadId>) {
+        let stale = self.find(record.h.tid);
+        if stale.is_some() {
+            self.unseen_ends += 1;
+        }
+        self.close(record.h.tid, time_ns);
+        let comm = c_string(&record.comm);
+        let parent_process = self.process(record.parent_tgid).unwrap_or(ProcessId::NONE);
+        let process = self.process_for(record.tgid, parent_process, &comm, time_ns);
+        let parent = self.find(record.parent_tid).unwrap_or(ThreadId::NONE);
+        let life = Life {
+            tid: record.h.tid,
+            process,
+            parent,
+            name: comm,
+            start_ns: time_ns,
+            end_ns: None,
+            exited: false,
+            made_up: false,
+            cpu_before_ns: record.cpu_ns,
+            kernel_cpu_ns: 0,
+        };
+        (self.add(life), stale)
+    }
+
+    /// A thread that is there although nothing told of its creation.
+    pub fn make_up(&mut self, tid: u32, tgid: u32, time_ns: u64) -> ThreadId {
+        self.made_up += 1;
+        let process = self.process_for(tgid, ProcessId::NONE, "", time_ns);
+        let name = self.process_name(process).to_owned();
+        let life = Life {
+            tid,
+            process,
+            parent: ThreadId::NONE,
+            name,
+            start_ns: time_ns,
+            end_ns: None,
+            exited: false,
+            made_up: true,
+            cpu_before_ns: u64::MAX,
+            kernel_cpu_ns: 0,
+        };
+        self.add(life)
+    }
+
+    fn add(&mut self, life: Life) -> ThreadId {
+        let thread = ThreadId::new(self.threads.len());
+        if let Some(process) = life.process.get().and_then(|row| self.processes.get_mut(row)) {
+            process.living += 1;
+        }
+        self.current.insert(life.tid, thread);
+        self.threads.push(life);
+        thread
+    }
+
+    fn process_for(&mut self, tgid: u32, parent: ProcessId, comm: &str, time_ns: u64) -> ProcessId {
+        let living = |process: &ProcessId| process.get().is_some_and(|row| self.processes[row].living > 0);
+        if let Some(process) = self.process(tgid).filter(living) {
+            return process;
+        }
+        let process = ProcessId::new(self.processes.len());
+        let forked_from = parent.get().and_then(|row| self.processes.get(row)).map(|parent| parent.image);
+        let inherited = parent.get().and_then(|row| self.processes.get(row));
+        let (path, command_line) =
+            inherited.map_or_else(Default::default, |parent| (parent.path.clone(), parent.command_line.clone()));
+        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from, replaced: None });
+        self.processes.push(Process {
+            tgid,
+            parent,
+            path,
+            command_line,
+            comm: comm.to_owned(),
+            start_ns: time_ns,
+            end_ns: time_ns,
+            exit_code: None,
+            leader_exited: false,
+            living: 0,
+            image,
+        });
+        self.current_process.insert(tgid, process);
+        process
+    }
+
+    fn add_image(&mut self, image: Image) -> ImageId {
+        let id = ImageId::try_from(self.images.len()).unwrap_or(ImageId::MAX);
+        self.images_of.entry(image.tgid).or_default().push(id);
+        self.images.push(image);
+        id
+    }
+
+    /// A process runs another program. Returns its thread, and the first thread's life when another one took its id.
+    pub fn exec(&mut self, record: &ExecRecord, time_ns: u64) -> (Option<ThreadId>, Option<ThreadId>) {
+        let replaced_leader = if record.old_tid != record.h.tid { self.take_over(record, time_ns) } else { None };
+        let thread = self.find(record.h.tid);
+        let process = thread.and_then(|thread| self.life(thread)).map(|life| life.process);
+        let Some(row) = process.and_then(ProcessId::get) else { return (None, replaced_leader) };
+        let name = c_string(&record.comm);
+        let (tgid, replaced) = (self.processes[row].tgid, Some(self.processes[row].image));
+        let process = ProcessId::new(row);
+        let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from: None, replaced });
+        let process = &mut self.processes[row];
+        process.path = c_string(&record.path);
+        process.command_line = String::new();
+        process.comm.clone_from(&name);
+        process.image = image;
+        if let Some(life) = thread.and_then(ThreadId::get).and_then(|row| self.threads.get_mut(row)) {
+            life.name = name;
+        }
+        (thread, replaced_leader)
+    }
+
+    /// The thread that called exec gets the process's id; the first thread is gone.
+    fn take_over(&mut self, record: &ExecRecord, time_ns: u64) -> Option<ThreadId> {
+        let caller = self.find(record.old_tid)?;
+        let leader = self.find(record.h.tid);
+        self.close(record.h.tid, time_ns);
+        self.current.remove(&record.old_tid);
+        self.current.insert(record.h.tid, caller);
+        if let Some(life) = caller.get().and_then(|row| self.threads.get_mut(row)) {
+            life.tid = record.h.tid;
+        }
+        leader
+    }
+
+    /// A thread has a new name.
+    pub fn rename(&mut self, tid: u32, comm: &[u8]) {
+        let thread = self.find(tid).and_then(ThreadId::get);
+        if let Some(life) = thread.and_then(|row| self.threads.get_mut(row)) {
+            life.name = c_string(comm);
+        }
+    }
+
+    /// The command line of process id `tgid`, told at `time_ns`.
+    pub fn command(&mut self, tgid: u32, time_ns: u64, text: &str) {
+        let process = self.image_at(tgid, time_ns).map(|image| self.images[image as usize].process);
+        if let Some(process) = process.and_then(ProcessId::get).and_then(|row| self.processes.get_mut(row)) {
+            text.clone_into(&mut process.command_line);
+        }
+    }
+
+    /// The kernel's account of a thread that ended at `time_ns`. `paused` says that it lived through a pause, so that
+    /// the account covers more than the trace.
+    pub fn account(&mut self, record: &ThreadExitRecord, time_ns: u64, paused: bool) -> Option<ThreadId> {
+        let closed = || self.ended.get(&record.h.tid).copied();
+        let thread = self.find(record.h.tid).or_else(closed)?;
+        let life = self.threads.get_mut(thread.get()?)?;
+        if life.end_ns.is_some_and(|end| end != time_ns) {
+            return None; // the account of a life that nothing else was seen of
+        }
+        life.exited = true;
+        if !paused && !life.made_up {
+            life.kernel_cpu_ns = record.cpu_ns.saturating_sub(life.cpu_before_ns);
+        }
+        let leader = life.tid == record.tgid;
+        let process = self.processes.get_mut(life.process.get()?)?;
+        if leader || !process.leader_exited {
+            process.exit_code = Some(record.exit_code);
+            process.leader_exited |= leader;
+        }
+        self.close(record.h.tid, time_ns);
+        Some(thread)
+    }
+
+    /// The life of `tid` ends at `time_ns`, if there is one.
+    pub fn close(&mut self, tid: u32, time_ns: u64) {
+        let Some(row) = self.current.remove(&tid).and_then(ThreadId::get) else { return };
+        let Some(life) = self.threads.get_mut(row) else { return };
+        life.end_ns = Some(time_ns);
+        self.ended.insert(tid, ThreadId::new(row));
+        if let Some(process) = life.process.get().and_then(|row| self.processes.get_mut(row)) {
+            process.living = process.living.saturating_sub(1);
+            process.end_ns = process.end_ns.max(time_ns);
+        }
+    }
+
+    /// The tables, with everything that lives still ending at `end_ns`.
+    pub fn tables(&self, end_ns: u64) -> (Processes, Threads) {
+        let (mut processes, mut threads) = (Processes::default(), Threads::default());
+        for process in &self.processes {
+            processes.push(process.row(end_ns));
+        }
+        for life in &self.threads {
+            threads.push(ThreadRow {
+                tid: life.tid,
+                process: life.process,
+                parent: life.parent,
+                name: life.name.clone(),
+                start_ns: life.start_ns,
+                end_ns: life.end_ns.unwrap_or(end_ns),
+                kernel_cpu_ns: life.kernel_cpu_ns,
+                exited: life.exited,
+            });
+        }
+        (processes, threads)
+    }
+}
+
+impl Process {
+    fn name(&self) -> &str {
+        let base = self.path.rsplit('/').next().unwrap_or_default();
+        if base.is_empty() { &self.comm } else { base }
+    }
+
+    fn row(&self, end_ns: u64) -> ProcessRow {
+        ProcessRow {
+            pid: self.tgid,
+            parent: self.parent,
+            name: self.name().to_owned(),
+            executable: self.path.clone(),
+            command_line: self.command_line.clone(),
+            start_ns: self.start_ns,
+            end_ns: if self.living > 0 { end_ns } else { self.end_ns },
+            exit_code: if self.living > 0 { -1 } else { self.exit_code.unwrap_or(-1) },
+        }
+    }
+}

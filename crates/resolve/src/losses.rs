@@ -1,0 +1,48 @@
+//! The names of what was lost, and what is missing because of it: one table for the collector's counters and ours.
+
+use dwell_store::Manifest;
+use dwell_store::tables::{LossRow, Losses};
+
+/// Counters of finalization.
+#[allow(missing_docs, reason = "DOCS says it")]
+pub mod name {
+    pub const LATE_RECORDS: &str = "late_records";
+    pub const SPOOL_BYTES: &str = "spool_bytes_lost";
+    pub const MADE_UP: &str = "threads_made_up";
+    pub const UNSEEN_ENDS: &str = "thread_ends_lost";
+    pub const REPAIRED: &str = "repaired_intervals";
+    pub const STACKS: &str = "stacks_missing";
+    pub const BUILD_ID: &str = "build_id_mismatch";
+}
+
+const DOCS: &[(&str, &str)] = &[
+    (name::LATE_RECORDS, "Records that came later than the order of time allows; their times were moved up."),
+    (name::SPOOL_BYTES, "Bytes of the raw trace that could not be read; what they told is missing."),
+    (name::MADE_UP, "Threads whose creation was not recorded; they begin at their first event, and may lack a name."),
+    (name::UNSEEN_ENDS, "Threads whose end was not recorded; they end where their id is used again."),
+    (name::REPAIRED, "Intervals off the CPU whose beginning or end was lost; they have no reason and inexact bounds."),
+    (name::STACKS, "Stacks that events name and no record explains; these events have no stack."),
+    (name::BUILD_ID, "Files that changed since the collection; their code and data have no names."),
+    (
+        "switches_lost",
+        "Context switches that found no room in the kernel's buffer; the intervals around them are inexact.",
+    ),
+    ("samples_lost", "Samples that found no room in the kernel's buffer; their time went to the next ones."),
+    ("stacks_lost", "Stacks that found no room in the kernel's buffer; their events have no stack."),
+    ("objects_lost", "Descriptions of objects that found no room in the kernel's buffer; the objects have no names."),
+    ("thread_records_lost", "Births, ends and names of threads that found no room in the kernel's buffer."),
+    ("threads_not_tracked", "Threads for which the kernel had no memory; nothing of them was recorded."),
+    ("user_stacks_empty", "User stacks that could not be read; their events have no user frames."),
+    ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
+];
+
+/// The table: the collector's counters, then ours; zeros are left out.
+pub fn table(manifest: &Manifest, ours: &[(&'static str, u64)]) -> Losses {
+    let mut losses = Losses::default();
+    let theirs = manifest.losses.iter().map(|(name, count)| (name.as_str(), *count));
+    for (name, count) in theirs.chain(ours.iter().copied()).filter(|&(_, count)| count > 0) {
+        let doc = DOCS.iter().find(|(known, _)| *known == name).map_or("Counted by the collector.", |(_, doc)| doc);
+        losses.push(LossRow { name: name.to_owned(), count, doc: doc.to_owned() });
+    }
+    losses
+}

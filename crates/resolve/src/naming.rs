@@ -1,0 +1,241 @@
+//! Gives names to everything that the replay left as numbers: modules, symbols, stacks, then objects.
+
+use std::time::{Duration, SystemTime};
+
+use dwell_model::{ObjectId, StackId, ThreadId};
+use dwell_store::tables::{Objects, OffCpu, Samples};
+use dwell_store::{Manifest, ResultFolder};
+use rayon::prelude::*;
+
+use crate::hash::FastMap;
+use crate::input::Meta;
+use crate::lives::ImageId;
+use crate::mappings::Mappings;
+use crate::modules::{KERNEL, Modules, Places, Problem};
+use crate::objects::{self, Code, Sources, data_addresses};
+use crate::replay::Replay;
+use crate::stacks::{Names, Sites, Woven, place_in, weave};
+use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
+use crate::waits::Hint;
+use crate::{Mode, Options, Progress};
+
+/// Most notices of one kind; the rest is counted in the last one.
+const MOST_NOTICES: usize = 20;
+
+/// The named tables.
+pub struct Named {
+    /// Code.
+    pub woven: Woven,
+    /// Objects.
+    pub objects: Objects,
+    /// The object of each wait.
+    pub object_ids: Vec<ObjectId>,
+    /// Files that changed since the collection.
+    pub changed_files: u64,
+    /// Stacks that no record explains.
+    pub missing_stacks: u64,
+    /// Remarks.
+    pub notices: Vec<String>,
+}
+
+/// What naming reads.
+pub struct Raw<'a> {
+    /// The result's folder.
+    pub folder: &'a ResultFolder,
+    /// Its manifest.
+    pub manifest: &'a Manifest,
+    /// Stacks, mappings and objects.
+    pub meta: &'a Meta,
+    /// The replayed trace.
+    pub replay: &'a Replay,
+    /// The intervals, still with raw numbers.
+    pub off_cpu: &'a OffCpu,
+}
+
+/// Names everything.
+pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named {
+    let relative = |time_ns| raw.replay.relative(time_ns);
+    let mut modules = Modules::default();
+    let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
+    let places =
+        Places { search_dirs: &options.search_dirs, modules: raw.folder.modules(), ended: ended_at(raw.manifest) };
+    let problems = modules.locate(&places);
+    let mut sites = Sites::default();
+    let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &relative);
+    sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
+    drop(place);
+
+    let plan = Plan::new(raw, &modules, &mappings, &sites);
+    let depth = Depth { debug_info: options.mode == Mode::Full, inlines: options.inlines };
+    let answers = symbolize(&plan.requests, depth, &options.search_dirs, progress);
+    let names = Names::new(&plan.sites, &answers);
+    let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
+    let symbols = plan.data_symbols(&answers);
+    let (objects, object_ids) = name_objects(raw, &woven, &modules, &symbols);
+    Named {
+        woven,
+        objects,
+        object_ids,
+        notices: notices(raw.manifest, &modules, &problems, &plan, &answers),
+        changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
+        missing_stacks: sites.missing,
+    }
+}
+
+fn ended_at(manifest: &Manifest) -> Option<SystemTime> {
+    if manifest.end_ns == 0 || !manifest.started_at.is_finite() || manifest.started_at <= 0.0 {
+        return None;
+    }
+    let lasted = Duration::from_nanos(manifest.end_ns.saturating_sub(manifest.start_ns));
+    let started = Duration::try_from_secs_f64(manifest.started_at).ok()?;
+    SystemTime::UNIX_EPOCH.checked_add(started)?.checked_add(lasted)
+}
+
+/// What is asked of each module, and for whom.
+struct Plan {
+    requests: Vec<Request>,
+    /// For each request, the sites of its code addresses.
+    sites: Vec<Vec<u32>>,
+    /// For each request, the images and addresses of its data addresses.
+    data: Vec<Vec<(ImageId, u64)>>,
+    /// Modules that some code or data lies in.
+    used: Vec<bool>,
+}
+
+impl Plan {
+    fn new(raw: &Raw<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites) -> Self {
+        let count = modules.all().len();
+        let requests = (0..count as u32).map(|number| Request {
+            place: place_of(raw.manifest, modules, number),
+            code: Vec::new(),
+            data: Vec::new(),
+        });
+        let mut plan = Self {
+            requests: requests.collect(),
+            sites: vec![Vec::new(); count],
+            data: vec![Vec::new(); count],
+            used: vec![false; count],
+        };
+        for (number, site) in sites.sites.keys().iter().enumerate() {
+            let Some(request) = plan.requests.get_mut(site.module as usize) else { continue };
+            request.code.push(site.lookup());
+            plan.sites[site.module as usize].push(number as u32);
+            plan.used[site.module as usize] = true;
+        }
+        for (image, address) in data_addresses(raw.replay.waits.keys()) {
+            let Some((module, inside)) = mappings.find_data(image, address, modules) else { continue };
+            plan.requests[module as usize].data.push(inside);
+            plan.data[module as usize].push((image, address));
+        }
+        plan
+    }
+
+    fn data_symbols(&self, answers: &[Answer]) -> FastMap<(ImageId, u64), DataSymbol> {
+        let pairs = self.data.iter().zip(answers);
+        let found = pairs.flat_map(|(waited, answer)| waited.iter().zip(&answer.data));
+        found.filter_map(|(&waited, symbol)| Some((waited, symbol.clone()?))).collect()
+    }
+}
+
+fn place_of(manifest: &Manifest, modules: &Modules, number: u32) -> Place {
+    if number == KERNEL {
+        return if is_this_boot(manifest) { Place::Kernel } else { Place::None };
+    }
+    let file = modules.get(number).and_then(|module| module.file.clone());
+    file.map_or(Place::None, Place::File)
+}
+
+/// Kernel addresses mean something only until the machine is started again.
+fn is_this_boot(manifest: &Manifest) -> bool {
+    let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    !manifest.boot_id.trim().is_empty() && now.trim() == manifest.boot_id.trim()
+}
+
+fn name_objects(
+    raw: &Raw<'_>,
+    woven: &Woven,
+    modules: &Modules,
+    symbols: &FastMap<(ImageId, u64), DataSymbol>,
+) -> (Objects, Vec<ObjectId>) {
+    let sources = Sources {
+        code: Code { stacks: &woven.stacks, frames: &woven.frames, modules },
+        stacks: &woven.ids,
+        meta: raw.meta,
+        lives: &raw.replay.lives,
+        symbols,
+        joined: &stacks_of_joined(raw),
+    };
+    objects::resolve(raw.replay.waits.keys(), &raw.replay.first_waits, &sources)
+}
+
+/// A stack of each thread whose end some thread waited for: it tells what the thread ran.
+fn stacks_of_joined(raw: &Raw<'_>) -> FastMap<ThreadId, StackId> {
+    let waits = raw.replay.waits.keys().iter();
+    let joined = waits.filter_map(|wait| if let Hint::Thread(thread) = wait.hint { Some(thread) } else { None });
+    let mut stacks: FastMap<ThreadId, StackId> = joined.map(|thread| (thread, StackId::NONE)).collect();
+    if stacks.is_empty() {
+        return stacks;
+    }
+    for (thread, &stack) in raw.off_cpu.thread.iter().zip(&raw.off_cpu.stack) {
+        let Some(known) = stacks.get_mut(thread).filter(|known| !known.is_some()) else { continue };
+        let user = stack.get().and_then(|number| raw.replay.stacks.keys().get(number)).is_some_and(|key| key.user != 0);
+        if user {
+            *known = stack;
+        }
+    }
+    stacks
+}
+
+fn notices(
+    manifest: &Manifest,
+    modules: &Modules,
+    problems: &[(u32, Problem)],
+    plan: &Plan,
+    answers: &[Answer],
+) -> Vec<String> {
+    let used = |number: u32| plan.used.get(number as usize).copied().unwrap_or(false);
+    let mut notices = Vec::new();
+    for (number, problem) in problems.iter().filter(|(number, _)| used(*number)) {
+        let Some(module) = modules.get(*number) else { continue };
+        let path = &module.path;
+        match problem {
+            Problem::Changed(file) => notices.push(format!(
+                "{} is not the file that was profiled as {path} (its build id or date differs): code in it has no names.",
+                file.display()
+            )),
+            Problem::Missing if path.starts_with('/') && !path.starts_with("//") => notices.push(format!(
+                "{path} could not be read: code in it has no names; give its folder with --search-dir."
+            )),
+            Problem::Missing => {}
+        }
+    }
+    if used(KERNEL) && !is_this_boot(manifest) {
+        notices.push("The machine was restarted since the collection: kernel code has no names.".into());
+    }
+    for (number, answer) in answers.iter().enumerate() {
+        let path = modules.all().get(number).map_or("", |module| &module.path);
+        if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
+            notices.push(format!("The symbols of {path} could not be read: {reason}."));
+        }
+    }
+    let more = notices.len().saturating_sub(MOST_NOTICES);
+    notices.truncate(MOST_NOTICES);
+    if more > 0 {
+        notices.push(format!("{more} more files have no symbols."));
+    }
+    notices
+}
+
+/// Replaces the raw numbers of the intervals by rows of the named tables.
+pub fn renumber(off_cpu: &mut OffCpu, samples: &mut Samples, named: &Named) {
+    let stack = |id: &mut StackId| {
+        *id = id.get().and_then(|number| named.woven.ids.get(number)).copied().unwrap_or(StackId::NONE);
+    };
+    let object = |id: &mut ObjectId| {
+        *id = id.get().and_then(|number| named.object_ids.get(number)).copied().unwrap_or(ObjectId::NONE);
+    };
+    off_cpu.stack.par_iter_mut().for_each(stack);
+    off_cpu.waker_stack.par_iter_mut().for_each(stack);
+    off_cpu.object.par_iter_mut().for_each(object);
+    samples.stack.par_iter_mut().for_each(stack);
+}

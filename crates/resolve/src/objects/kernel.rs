@@ -1,0 +1,118 @@
+//! What a kernel stack says of a wait that the system call does not explain.
+
+/// What a thread waits on inside the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelWait<'a> {
+    /// A page being brought in.
+    PageFault,
+    /// A block device.
+    BlockIo,
+    /// A lock that this function takes.
+    Lock(&'a str),
+    /// The child of vfork.
+    Child,
+}
+
+const FAULT: &[&str] = &[
+    "asm_exc_page_fault",
+    "exc_page_fault",
+    "do_user_addr_fault",
+    "handle_mm_fault",
+    "__handle_mm_fault",
+    "filemap_fault",
+    "do_swap_page",
+    "do_fault",
+    "handle_userfault",
+];
+const BLOCK: &[&str] = &[
+    "io_schedule",
+    "blk_",
+    "submit_bio_wait",
+    "bio_await",
+    "wait_on_buffer",
+    "__wait_on_buffer",
+    "bit_wait_io",
+    "folio_wait_writeback",
+    "wait_on_page_writeback",
+    "folio_wait_bit",
+    "__folio_lock",
+    "folio_lock",
+    "jbd2_",
+    "__jbd2_",
+    "ext4_sync",
+    "xfs_log_force",
+    "dio_",
+    "iomap_dio",
+    "rq_qos_wait",
+];
+const LOCK: &[&str] = &[
+    "rwsem_",
+    "down_",
+    "__down_",
+    "__mutex_lock",
+    "mutex_lock",
+    "__rt_mutex",
+    "rt_mutex",
+    "percpu_rwsem_wait",
+    "__percpu_down",
+    "percpu_down",
+    "__ww_mutex",
+    "lock_sock_nested",
+    "__lock_sock",
+    "lock_mm_and_find_vma",
+];
+/// Frames that every wait has.
+const SCHEDULER: &[&str] = &["schedule", "__schedule", "io_schedule", "preempt_schedule", "bpf_"];
+
+fn among(names: &[&str], function: &str) -> bool {
+    names.iter().any(|name| function.starts_with(name))
+}
+
+/// Reads the functions of a kernel stack, leaf first.
+pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<KernelWait<'a>> {
+    let mut lock = false;
+    for function in functions.clone() {
+        if lock {
+            if !among(LOCK, function) {
+                return Some(KernelWait::Lock(function));
+            }
+            continue;
+        }
+        if among(LOCK, function) {
+            lock = true;
+        } else if function.starts_with("wait_for_vfork_done") {
+            return Some(KernelWait::Child);
+        } else if among(FAULT, function) {
+            return Some(KernelWait::PageFault);
+        } else if among(BLOCK, function) && !among(SCHEDULER, function) {
+            break;
+        }
+    }
+    let mut rest = functions;
+    if rest.clone().any(|function| among(FAULT, function)) {
+        return Some(KernelWait::PageFault);
+    }
+    rest.any(|function| among(BLOCK, function)).then_some(KernelWait::BlockIo)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(stack: &str) -> Option<KernelWait<'_>> {
+        explain(stack.split_whitespace())
+    }
+
+    #[test]
+    fn kernel_stacks_tell_the_reason() {
+        let fault =
+            "__schedule schedule io_schedule folio_wait_bit_common filemap_fault __do_fault do_fault exc_page_fault";
+        assert_eq!(wait(fault), Some(KernelWait::PageFault));
+        let read = "__schedule schedule io_schedule folio_wait_bit_common filemap_get_pages vfs_read";
+        assert_eq!(wait(read), Some(KernelWait::BlockIo));
+        let map = "__schedule schedule rwsem_down_write_slowpath down_write_killable vm_mmap_pgoff do_syscall_64";
+        assert_eq!(wait(map), Some(KernelWait::Lock("vm_mmap_pgoff")));
+        assert_eq!(wait("__schedule schedule pipe_read vfs_read"), None);
+        assert_eq!(wait(""), None);
+    }
+}

@@ -1,0 +1,367 @@
+//! Which object each wait was on, and what it is called.
+//!
+//! Every distinct wait is classified by its system call, the object that its arguments name, its kernel frames and the
+//! library frames of its user stack; waits with the same identity share one object. Objects are numbered in the order
+//! of their first wait.
+
+mod code;
+mod kernel;
+mod names;
+mod patterns;
+
+use std::collections::HashMap;
+
+use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
+use dwell_store::raw::wire::object_kind;
+use dwell_store::tables::{ObjectRow, Objects};
+
+pub use code::Code;
+use kernel::KernelWait;
+use names::Described;
+use patterns::{Pattern, Refine, recognise};
+
+use crate::hash::FastMap;
+use crate::input::Meta;
+use crate::lives::{ImageId, Lives};
+use crate::mappings::Mappings;
+use crate::symbols::DataSymbol;
+use crate::syscalls::{CallKind, call_name};
+use crate::waits::{Hint, Sleep, Wait};
+
+const FUTEX_PRIVATE: u16 = 0x80;
+const FUTEX_COMMANDS: u16 = 0x7f;
+const FUTEX_WAIT: u16 = 0;
+const FUTEX_LOCK_PI: u16 = 6;
+const FUTEX_WAIT_BITSET: u16 = 9;
+const FUTEX_WAIT_REQUEUE_PI: u16 = 11;
+const FUTEX_LOCK_PI2: u16 = 13;
+/// The value of a glibc lock that others wait for.
+const LOCKED_WITH_WAITERS: u8 = 2;
+
+/// What decides whether two waits are on the same object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Identity {
+    /// Memory of a program: the object's address.
+    Memory(ImageId, u64, ObjectType),
+    /// What an object record describes.
+    Described(u64, ObjectType),
+    /// The end of a thread.
+    Thread(ThreadId),
+    /// All that is called so.
+    Named(ObjectType, String),
+}
+
+/// A wait's object before it has a row.
+struct Target {
+    identity: Identity,
+    /// The word of memory that was waited on, 0 for none.
+    address: u64,
+}
+
+impl Target {
+    fn named(kind: ObjectType, name: impl Into<String>) -> Self {
+        Self { identity: Identity::Named(kind, name.into()), address: 0 }
+    }
+}
+
+/// What the naming of objects reads.
+pub struct Sources<'a> {
+    /// Stacks with their functions.
+    pub code: Code<'a>,
+    /// The stack of each raw stack.
+    pub stacks: &'a [StackId],
+    /// Object records.
+    pub meta: &'a Meta,
+    /// Threads, processes and images.
+    pub lives: &'a Lives,
+    /// Data symbols over the addresses that were waited on.
+    pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
+    /// A raw stack of each thread that another one waited for.
+    pub joined: &'a FastMap<ThreadId, StackId>,
+}
+
+/// The table of objects, and the object of each wait.
+pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> (Objects, Vec<ObjectId>) {
+    let mut classifier = Classifier { sources, patterns: FastMap::default() };
+    let mut targets: Vec<Target> = waits.iter().map(|wait| classifier.target(wait)).collect();
+    adopt_untyped(&mut targets);
+    let mut namer = Namer { sources, objects: Objects::default(), numbers: HashMap::new(), taken: HashMap::new() };
+    let ids = targets.iter().zip(waits).zip(first_ns);
+    let ids = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
+    (namer.objects, ids)
+}
+
+/// A word of memory that some wait says is part of a known object is part of it in every wait.
+fn adopt_untyped(targets: &mut [Target]) {
+    let mut known: FastMap<(ImageId, u64), (u64, ObjectType)> = FastMap::default();
+    for target in targets.iter() {
+        if let Identity::Memory(image, base, kind) = target.identity
+            && kind != ObjectType::Futex
+        {
+            known.entry((image, target.address)).or_insert((base, kind));
+        }
+    }
+    for target in targets {
+        if let Identity::Memory(image, base, kind @ ObjectType::Futex) = &mut target.identity
+            && let Some(&(known_base, known_kind)) = known.get(&(*image, target.address))
+        {
+            (*base, *kind) = (known_base, known_kind);
+        }
+    }
+}
+
+/// The data addresses whose symbols are wanted: image and address.
+pub fn data_addresses(waits: &[Wait]) -> Vec<(ImageId, u64)> {
+    let futexes = waits.iter().filter(|wait| wait.kind() == CallKind::Futex && wait.object != 0);
+    let mut addresses: Vec<_> = futexes.map(|wait| (wait.image, wait.object)).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
+struct Classifier<'a> {
+    sources: &'a Sources<'a>,
+    patterns: FastMap<StackId, Option<&'static Pattern>>,
+}
+
+impl<'a> Classifier<'a> {
+    fn target(&mut self, wait: &Wait) -> Target {
+        match wait.sleep {
+            Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
+            Sleep::Device => self.device(wait),
+            Sleep::Uninterruptible => self.uninterruptible(wait),
+            Sleep::Interruptible => self.interruptible(wait),
+        }
+    }
+
+    fn interruptible(&mut self, wait: &Wait) -> Target {
+        if let Some(target) = self.by_call(wait) {
+            return target;
+        }
+        self.described(wait)
+            .or_else(|| self.in_kernel(wait))
+            .unwrap_or_else(|| Target::named(ObjectType::Unknown, call_name(wait.syscall)))
+    }
+
+    /// What the system call alone tells.
+    fn by_call(&mut self, wait: &Wait) -> Option<Target> {
+        let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.site(wait))));
+        match wait.kind() {
+            CallKind::Futex if wait.object != 0 => Some(self.futex(wait)),
+            CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
+            CallKind::Poll if wait.object == 0 => at_site(ObjectType::Sleep, "Sleep"),
+            CallKind::Signal => at_site(ObjectType::Signal, "Signal"),
+            CallKind::Child => Some(self.child(wait)),
+            CallKind::Spawn => Some(self.children(wait)),
+            CallKind::FileSync => Some(self.device(wait)),
+            CallKind::Semaphore => at_site(ObjectType::Semaphore, "System V semaphore"),
+            CallKind::IoUring if wait.object == 0 => at_site(ObjectType::IoUring, "io_uring"),
+            _ => None,
+        }
+    }
+
+    fn uninterruptible(&mut self, wait: &Wait) -> Target {
+        match wait.kind() {
+            CallKind::FileSync => return self.device(wait),
+            CallKind::Spawn if self.sources.code.kernel(self.stack(wait)).next().is_none() => {
+                return self.children(wait);
+            }
+            _ => {}
+        }
+        if let Some(target) = self.in_kernel(wait) {
+            return target;
+        }
+        if wait.syscall < 0 {
+            return Target::named(ObjectType::PageFault, "Page fault");
+        }
+        Target::named(ObjectType::KernelLock, format!("Kernel lock in {}", call_name(wait.syscall)))
+    }
+
+    fn in_kernel(&self, wait: &Wait) -> Option<Target> {
+        let functions: Vec<&str> = self.sources.code.kernel(self.stack(wait)).collect();
+        Some(match kernel::explain(functions.into_iter())? {
+            KernelWait::PageFault => Target::named(ObjectType::PageFault, "Page fault"),
+            KernelWait::BlockIo => self.device(wait),
+            KernelWait::Lock(function) => Target::named(ObjectType::KernelLock, format!("Kernel lock in {function}")),
+            KernelWait::Child => self.children(wait),
+        })
+    }
+
+    /// A wait for a device: for the file's pages where the call names a file.
+    fn device(&self, wait: &Wait) -> Target {
+        let fault = wait.syscall < 0 || {
+            let mut functions = self.sources.code.kernel(self.stack(wait));
+            functions.any(|function| function.contains("page_fault") || function == "handle_mm_fault")
+        };
+        if fault {
+            return Target::named(ObjectType::PageFault, "Page fault");
+        }
+        let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::FILE);
+        match file {
+            Some(_) if wait.kind() != CallKind::Futex => {
+                Target { identity: Identity::Described(wait.object, ObjectType::BlockIo), address: 0 }
+            }
+            _ => Target::named(ObjectType::BlockIo, "Block I/O"),
+        }
+    }
+
+    fn described(&self, wait: &Wait) -> Option<Target> {
+        let known = wait.kind() != CallKind::Futex && wait.object != 0;
+        let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
+        Some(Target { identity: Identity::Described(wait.object, described.kind), address: 0 })
+    }
+
+    fn child(&self, wait: &Wait) -> Target {
+        match wait.hint {
+            Hint::Process(process) => {
+                let name = self.sources.lives.process_name(process);
+                Target::named(ObjectType::ChildProcess, format!("Child process {name}"))
+            }
+            _ => self.children(wait),
+        }
+    }
+
+    fn children(&self, wait: &Wait) -> Target {
+        let image = self.sources.lives.images.get(wait.image as usize);
+        let name = image.map_or("?", |image| self.sources.lives.process_name(image.process));
+        Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
+    }
+
+    fn futex(&mut self, wait: &Wait) -> Target {
+        let command = wait.operation & FUTEX_COMMANDS;
+        let stack = self.stack(wait);
+        let code = self.sources.code;
+        let pattern = *self.patterns.entry(stack).or_insert_with(|| recognise(code.callers(stack)));
+        let (kind, refine) = match (command, pattern) {
+            (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, Refine::Same),
+            (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, Refine::Same),
+            (_, Some(pattern)) => (pattern.kind, pattern.refine),
+            (_, None) => (self.guess(wait), Refine::Same),
+        };
+        if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
+            return Target { identity: Identity::Thread(thread), address: wait.object };
+        }
+        let shared = wait.operation & FUTEX_PRIVATE == 0;
+        let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
+        let mut base = refine.base(wait.object);
+        if let Some(symbol) = self.sources.symbols.get(&(wait.image, wait.object)) {
+            base = base.max(wait.object.saturating_sub(symbol.offset));
+        }
+        Target { identity: Identity::Memory(image, base, kind), address: wait.object }
+    }
+
+    /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition
+    /// variable or a read/write lock would show the exported function that it waits in.
+    fn guess(&self, wait: &Wait) -> ObjectType {
+        if let Hint::Thread(_) = wait.hint {
+            return ObjectType::ThreadJoin;
+        }
+        let mut callers = self.sources.code.callers(self.stack(wait));
+        let nameless = callers.next().is_some_and(patterns::Caller::is_nameless_libc);
+        let private = wait.operation & FUTEX_PRIVATE != 0;
+        match (wait.operation & FUTEX_COMMANDS, wait.hint) {
+            (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if nameless => ObjectType::Mutex,
+            (FUTEX_WAIT_BITSET, Hint::Value(0)) if nameless && private => ObjectType::Semaphore,
+            _ => ObjectType::Futex,
+        }
+    }
+
+    fn stack(&self, wait: &Wait) -> StackId {
+        self.sources.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE)
+    }
+
+    fn site(&self, wait: &Wait) -> &'a str {
+        self.sources.code.site(self.stack(wait)).unwrap_or("unknown code")
+    }
+}
+
+struct Namer<'a> {
+    sources: &'a Sources<'a>,
+    objects: Objects,
+    numbers: HashMap<Identity, ObjectId>,
+    /// How many objects have each name; names by symbol are told apart within a process only.
+    taken: HashMap<(ProcessId, String), u32>,
+}
+
+impl Namer<'_> {
+    fn object(&mut self, target: &Target, wait: &Wait, time_ns: u64) -> ObjectId {
+        if let Some(&object) = self.numbers.get(&target.identity) {
+            return object;
+        }
+        let first_stack = self.sources.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE);
+        let row = match &target.identity {
+            Identity::Memory(image, base, kind) => {
+                let (name, process) = self.memory(target, (*image, *base, *kind), wait.image, first_stack);
+                let scope = if name.1 { process } else { ProcessId::NONE };
+                let row = self.row(*kind, name.0, scope, first_stack);
+                ObjectRow { process, address: *base, ..row }
+            }
+            Identity::Described(key, kind) => self.described(*key, *kind, time_ns, first_stack),
+            Identity::Thread(thread) => {
+                let name = self.thread_name(*thread);
+                self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
+            }
+            Identity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
+        };
+        let object = ObjectId::new(self.objects.push(row));
+        self.numbers.insert(target.identity.clone(), object);
+        object
+    }
+
+    fn row(&mut self, kind: ObjectType, name: String, scope: ProcessId, first_stack: StackId) -> ObjectRow {
+        let name = self.distinct(scope, name);
+        ObjectRow { kind: kind.code(), name, detail: String::new(), process: ProcessId::NONE, address: 0, first_stack }
+    }
+
+    /// The name, with a number from the second object of that name on.
+    fn distinct(&mut self, scope: ProcessId, name: String) -> String {
+        let count = self.taken.entry((scope, name.clone())).or_insert(0);
+        *count += 1;
+        if *count == 1 { name } else { format!("{name} #{count}") }
+    }
+
+    /// The name of an object in memory, whether a symbol gave it, and the process.
+    fn memory(
+        &self,
+        target: &Target,
+        object: (ImageId, u64, ObjectType),
+        waiting: ImageId,
+        first_stack: StackId,
+    ) -> ((String, bool), ProcessId) {
+        let (image, base, kind) = object;
+        let process = self.sources.lives.images.get(image as usize).map_or(ProcessId::NONE, |image| image.process);
+        let name = match self.sources.symbols.get(&(waiting, target.address)) {
+            Some(symbol) => (symbol_name(symbol, target.address, base), true),
+            None => (self.hashed(kind.title(), kind, first_stack), false),
+        };
+        (name, process)
+    }
+
+    fn hashed(&self, title: &str, kind: ObjectType, stack: StackId) -> String {
+        format!("{title} 0x{:08x}", self.sources.code.hash(kind.id(), stack))
+    }
+
+    fn described(&mut self, key: u64, kind: ObjectType, time_ns: u64, first_stack: StackId) -> ObjectRow {
+        let found = names::describe(self.sources.meta, key, time_ns);
+        let nothing = Described { kind, name: kind.title().into(), detail: String::new(), anonymous: true };
+        let described = found.unwrap_or(nothing);
+        let name = if described.anonymous { self.hashed(&described.name, kind, first_stack) } else { described.name };
+        ObjectRow { detail: described.detail, ..self.row(kind, name, ProcessId::NONE, first_stack) }
+    }
+
+    fn thread_name(&self, thread: ThreadId) -> String {
+        let name = self.sources.lives.life(thread).map_or("", |life| life.name.as_str());
+        let stack = self.sources.joined.get(&thread).and_then(|raw| self.sources.stacks.get(raw.get()?));
+        let function = stack.and_then(|&stack| self.sources.code.thread_function(stack));
+        function.map_or_else(|| format!("Thread {name}"), |function| format!("Thread {name} ({function})"))
+    }
+}
+
+/// `queue_lock`, or `Pool::mtx + 0x18` for a part of a larger object.
+fn symbol_name(symbol: &DataSymbol, address: u64, base: u64) -> String {
+    let start = address.saturating_sub(symbol.offset);
+    match base.saturating_sub(start) {
+        0 => symbol.name.clone(),
+        inside => format!("{} + {inside:#x}", symbol.name),
+    }
+}

@@ -1,0 +1,293 @@
+//! Names of what the kernel keeps: files, pipes, sockets, event files and sets of them.
+//!
+//! A name is the same from run to run: no inode, no descriptor number, no port that the kernel chose. Those are in the
+//! detail.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use dwell_model::ObjectType;
+use dwell_store::raw::c_string;
+use dwell_store::raw::wire::{ObjectRecord, object_kind};
+
+use crate::input::Meta;
+
+const AF_UNIX: u16 = 1;
+const AF_INET: u16 = 2;
+const AF_INET6: u16 = 10;
+const TCP: u16 = 6;
+const UDP: u16 = 17;
+const TCP_LISTEN: u8 = 10;
+/// Ports from here on are chosen by the kernel (ip_local_port_range).
+const EPHEMERAL: u16 = 32768;
+/// Members of a set that its name tells.
+const MOST_MEMBERS: usize = 4;
+
+/// What an object record stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// Its type.
+    pub kind: ObjectType,
+    /// Its name; one that does not tell objects apart when `anonymous`.
+    pub name: String,
+    /// What else is known.
+    pub detail: String,
+    /// Whether the name needs the place of the first wait to mean something.
+    pub anonymous: bool,
+}
+
+/// Describes the object of `key` as of `time_ns`.
+pub fn describe(meta: &Meta, key: u64, time_ns: u64) -> Option<Described> {
+    let record = meta.object(key, time_ns)?;
+    Some(match record.kind {
+        object_kind::POLL_SET => poll_set(meta, record, time_ns),
+        object_kind::ANONYMOUS => anonymous(meta, record, key),
+        _ => single(record),
+    })
+}
+
+/// The path of a file's record, empty when it has none.
+pub fn path(record: &ObjectRecord) -> String {
+    let text = record.text.get(..usize::from(record.text_bytes)).unwrap_or(&record.text);
+    let mut parts: Vec<String> = text
+        .split(|&byte| byte == 0)
+        .filter(|part| !part.is_empty())
+        .map(|part| String::from_utf8_lossy(part).into())
+        .collect();
+    parts.reverse();
+    if parts.is_empty() { String::new() } else { format!("/{}", parts.join("/")) }
+}
+
+fn named(kind: ObjectType, name: String, detail: String) -> Described {
+    Described { kind, name, detail, anonymous: false }
+}
+
+fn nameless(kind: ObjectType, name: &str, detail: String) -> Described {
+    Described { kind, name: name.into(), detail, anonymous: true }
+}
+
+fn single(record: &ObjectRecord) -> Described {
+    let path = path(record);
+    match record.kind {
+        object_kind::SOCKET => socket(record),
+        object_kind::PIPE if path.is_empty() => {
+            nameless(ObjectType::Stream, "Pipe", format!("pipe:[{}]", record.inode))
+        }
+        object_kind::PIPE => named(ObjectType::Stream, format!("Pipe {path}"), String::new()),
+        _ if path.is_empty() => nameless(ObjectType::Stream, "File", format!("inode {}", record.inode)),
+        _ => named(ObjectType::Stream, path, String::new()),
+    }
+}
+
+fn anonymous(meta: &Meta, record: &ObjectRecord, key: u64) -> Described {
+    let text = c_string(&record.text);
+    let what = text.trim_start_matches("anon_inode:").trim_matches(['[', ']']).to_owned();
+    let detail = format!("descriptor {}", record.fd);
+    match what.as_str() {
+        "eventpoll" => epoll(meta.members(key).unwrap_or_default()),
+        "eventfd" => nameless(ObjectType::Event, "eventfd", detail),
+        "timerfd" => nameless(ObjectType::Timer, "timerfd", detail),
+        "signalfd" => nameless(ObjectType::Signal, "signalfd", detail),
+        "io_uring" => nameless(ObjectType::IoUring, "io_uring", detail),
+        "pidfd" => nameless(ObjectType::ChildProcess, "pidfd", detail),
+        "inotify" | "fanotify" => nameless(ObjectType::Stream, &what, detail),
+        "" => nameless(ObjectType::Event, "anonymous file", detail),
+        _ => nameless(ObjectType::Event, &what, detail),
+    }
+}
+
+fn epoll(members: &str) -> Described {
+    let names: Vec<String> = members.lines().map(member_name).collect();
+    let name = if names.is_empty() { "epoll".into() } else { format!("epoll {}", set_of(names)) };
+    Described { kind: ObjectType::Event, name, detail: members.replace('\n', ", "), anonymous: members.is_empty() }
+}
+
+/// A member as /proc told it, without what changes from run to run.
+fn member_name(line: &str) -> String {
+    let what = line.trim_start_matches("anon_inode:").trim_matches(['[', ']']);
+    match line {
+        _ if line.starts_with("TCP ") && line.contains("->") => "connections".into(),
+        _ if line.starts_with("pipe:") => "pipe".into(),
+        _ if line.starts_with("socket:") => "socket".into(),
+        _ if line.starts_with("fd ") => "closed file".into(),
+        _ => what.into(),
+    }
+}
+
+fn set_of(mut names: Vec<String>) -> String {
+    names.sort();
+    names.dedup();
+    let more = names.len().saturating_sub(MOST_MEMBERS);
+    names.truncate(MOST_MEMBERS);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    format!("{{{}}}", names.join(", "))
+}
+
+fn poll_set(meta: &Meta, record: &ObjectRecord, time_ns: u64) -> Described {
+    let keys = record.members.iter().filter(|&&key| key != 0);
+    let members = keys.filter_map(|&key| meta.object(key, time_ns));
+    // A set within a set would be an epoll's record: it is named by what it is, not by its members.
+    let described: Vec<Described> = members
+        .filter(|member| member.kind != object_kind::POLL_SET)
+        .map(|member| match member.kind {
+            object_kind::ANONYMOUS => anonymous(meta, member, member.key),
+            _ => single(member),
+        })
+        .collect();
+    let details: Vec<&str> = described.iter().map(|member| member.detail.as_str()).filter(|d| !d.is_empty()).collect();
+    let known = record.members.iter().filter(|&&key| key != 0).count();
+    let mut detail = details.join(", ");
+    if record.member_count as usize > known && known > 0 {
+        detail = format!("{known} of {} members; {detail}", record.member_count);
+    }
+    let names: Vec<String> = described.iter().map(|member| member.name.clone()).collect();
+    let name = if names.is_empty() { "poll".into() } else { format!("poll {}", set_of(names)) };
+    Described { kind: ObjectType::Event, name, detail, anonymous: described.is_empty() }
+}
+
+fn socket(record: &ObjectRecord) -> Described {
+    let kind = ObjectType::Socket;
+    let protocol = match (record.family, record.protocol) {
+        (AF_UNIX, _) => return unix_socket(record),
+        (AF_INET | AF_INET6, TCP) => "TCP".to_owned(),
+        (AF_INET | AF_INET6, UDP) => "UDP".to_owned(),
+        (AF_INET | AF_INET6, other) => format!("IP protocol {other}"),
+        (16, _) => return nameless(kind, "Netlink", String::new()),
+        (17, _) => return nameless(kind, "Packet socket", String::new()),
+        (40, _) => return nameless(kind, "Vsock", String::new()),
+        (family, _) => return nameless(kind, &format!("Socket of family {family}"), String::new()),
+    };
+    let local = address(record.family, &record.local_address);
+    let remote = address(record.family, &record.remote_address);
+    let (near, far) = (end(&local, record.local_port), end(&remote, record.remote_port));
+    if record.socket_state == TCP_LISTEN && record.protocol == TCP {
+        return named(kind, format!("{protocol} listen {near}"), String::new());
+    }
+    if record.remote_port == 0 {
+        let near = stable_end(&local, record.local_port, true);
+        return named(kind, format!("{protocol} {near}"), String::new());
+    }
+    // Of two ports that the kernel may have chosen, it chose the connecting side's; which one that is, is not known.
+    let local_chosen = record.local_port >= EPHEMERAL;
+    let remote_chosen = record.remote_port >= EPHEMERAL && !local_chosen;
+    let name = format!(
+        "{protocol} {} -> {}",
+        stable_end(&local, record.local_port, local_chosen),
+        stable_end(&remote, record.remote_port, remote_chosen)
+    );
+    named(kind, name, format!("{protocol} {near} -> {far}"))
+}
+
+fn unix_socket(record: &ObjectRecord) -> Described {
+    let text = &record.text[..usize::from(record.text_bytes).min(record.text.len())];
+    let name = match text.first() {
+        Some(0) => format!("@{}", c_string(text.get(1..).unwrap_or_default())),
+        _ => c_string(text),
+    };
+    if name.is_empty() || name == "@" {
+        return nameless(ObjectType::Socket, "Unix pair", String::new());
+    }
+    named(ObjectType::Socket, format!("Unix {name}"), String::new())
+}
+
+fn address(family: u16, bytes: &[u8; 16]) -> String {
+    let v4 = Ipv4Addr::new(bytes[0], bytes[1], bytes[2], bytes[3]);
+    let address = if family == AF_INET6 { IpAddr::V6(Ipv6Addr::from(*bytes)).to_canonical() } else { IpAddr::V4(v4) };
+    if address.is_ipv6() { format!("[{address}]") } else { address.to_string() }
+}
+
+fn end(address: &str, port: u16) -> String {
+    format!("{address}:{port}")
+}
+
+fn stable_end(address: &str, port: u16, chosen: bool) -> String {
+    if chosen && (port >= EPHEMERAL || port == 0) { format!("{address}:*") } else { end(address, port) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dwell_store::raw::wire::{RecordHeader, TEXT_BYTES};
+
+    fn record(kind: u8, text: &[u8]) -> ObjectRecord {
+        let mut bytes = [0; TEXT_BYTES];
+        bytes[..text.len()].copy_from_slice(text);
+        ObjectRecord {
+            h: RecordHeader { kind: 4, size: 0, tid: 1, time_ns: 0 },
+            key: 1,
+            inode: 77,
+            tgid: 1,
+            fd: 3,
+            kind,
+            socket_state: 1,
+            family: 0,
+            protocol: 0,
+            local_port: 0,
+            remote_port: 0,
+            text_bytes: text.len() as u16,
+            local_address: [0; 16],
+            remote_address: [0; 16],
+            member_count: 0,
+            device: 0,
+            reserved: 0,
+            members: [0; 8],
+            text: bytes,
+        }
+    }
+
+    fn tcp(local_port: u16, remote_port: u16, state: u8) -> ObjectRecord {
+        let mut address = [0; 16];
+        address[..4].copy_from_slice(&[127, 0, 0, 1]);
+        ObjectRecord {
+            family: AF_INET,
+            protocol: TCP,
+            socket_state: state,
+            local_port,
+            remote_port,
+            local_address: address,
+            remote_address: address,
+            ..record(object_kind::SOCKET, b"")
+        }
+    }
+
+    #[test]
+    fn sockets_are_named_by_what_does_not_change() {
+        let client = single(&tcp(41234, 6379, 1));
+        assert_eq!(client.name, "TCP 127.0.0.1:* -> 127.0.0.1:6379");
+        assert_eq!(client.detail, "TCP 127.0.0.1:41234 -> 127.0.0.1:6379");
+        assert_eq!(single(&tcp(6379, 41234, 1)).name, "TCP 127.0.0.1:6379 -> 127.0.0.1:*");
+        assert_eq!(single(&tcp(6379, 0, TCP_LISTEN)).name, "TCP listen 127.0.0.1:6379");
+        let unix = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"/run/x.sock\0\0") };
+        assert_eq!(single(&unix).name, "Unix /run/x.sock");
+        let hidden = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"\0bus\0") };
+        assert_eq!(single(&hidden).name, "Unix @bus");
+        let pair = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"") };
+        assert_eq!(single(&pair).name, "Unix pair");
+    }
+
+    #[test]
+    fn paths_are_put_together_from_their_parts() {
+        assert_eq!(single(&record(object_kind::FILE, b"log\0var\0")).name, "/var/log");
+        let pipe = single(&record(object_kind::PIPE, b""));
+        assert_eq!((pipe.name.as_str(), pipe.detail.as_str(), pipe.anonymous), ("Pipe", "pipe:[77]", true));
+    }
+
+    #[test]
+    fn epoll_sets_tell_their_members() {
+        let set = epoll(
+            "TCP listen 0.0.0.0:80\nTCP 1.1.1.1:80 -> 2.2.2.2:5\nTCP 1.1.1.1:80 -> 2.2.2.2:6\nanon_inode:[eventfd]",
+        );
+        assert_eq!(set.name, "epoll {TCP listen 0.0.0.0:80, connections, eventfd}");
+    }
+
+    #[test]
+    fn damaged_lengths_are_no_panic() {
+        let mut bad = record(object_kind::SOCKET, b"x");
+        bad.text_bytes = u16::MAX;
+        bad.family = AF_UNIX;
+        single(&bad);
+        bad.kind = object_kind::FILE;
+        single(&bad);
+    }
+}

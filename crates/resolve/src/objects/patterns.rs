@@ -1,0 +1,270 @@
+//! Which function of which runtime library means which kind of object: one table.
+//!
+//! A futex is only an address; the library functions between it and the program's own code say what it belongs to. The
+//! frames are looked through from the leaf outwards, as far as they belong to a runtime. A more telling runtime wins
+//! over a plainer one (a pthread condition variable inside the JVM is the JVM's); among equals the innermost does (the
+//! mutex that `pthread_cond_wait` takes again is a mutex).
+
+use dwell_model::ObjectType;
+
+/// How the address of the futex leads to the object's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refine {
+    /// It is the object's.
+    Same,
+    /// glibc's condition variable sleeps on one of two words, 40 and 44 bytes inside.
+    CondVar,
+    /// glibc's read/write lock sleeps on words 8 and 12 bytes inside.
+    RwLock,
+    /// glibc's barrier sleeps on its second word.
+    Barrier,
+}
+
+impl Refine {
+    /// The object's address.
+    pub fn base(self, address: u64) -> u64 {
+        let down = match self {
+            Self::Same => 0,
+            Self::CondVar if address.is_multiple_of(8) => 40,
+            Self::CondVar => 44,
+            Self::RwLock => address % 8 + 8,
+            Self::Barrier if address % 8 == 4 => 4,
+            Self::Barrier => 0,
+        };
+        address.saturating_sub(down)
+    }
+}
+
+/// What a pattern says of a wait.
+#[derive(Clone, Copy, Debug)]
+pub struct Pattern {
+    /// How telling: 0 a C library, 1 a language's library, 2 a scheduler built on them, 3 a named function of one.
+    rank: u8,
+    /// Beginning of the module's base name; empty for any module.
+    module: &'static str,
+    /// Names of functions; `*` at the end stands for any rest.
+    functions: &'static [&'static str],
+    /// The type of the object.
+    pub kind: ObjectType,
+    /// How to find its address.
+    pub refine: Refine,
+}
+
+macro_rules! patterns {
+    ($($rank:literal $module:literal $kind:ident $refine:ident: $($function:literal)*;)*) => {
+        &[$(Pattern {
+            rank: $rank,
+            module: $module,
+            functions: &[$($function,)*],
+            kind: ObjectType::$kind,
+            refine: Refine::$refine,
+        },)*]
+    };
+}
+
+#[rustfmt::skip]
+const PATTERNS: &[Pattern] = patterns! {
+    // glibc and musl; in any module, since programs link them statically.
+    0 "" Mutex Same: "__lll_lock_wait*" "__GI___lll_lock_wait*" "__pthread_mutex_lock*" "___pthread_mutex_lock*"
+        "pthread_mutex_*" "__pthread_mutex_*" "__lll_mutex_lock*" "mtx_lock" "mtx_timedlock" "__lock" "__lockfile";
+    0 "" ConditionVariable CondVar: "__pthread_cond_wait*" "___pthread_cond_*" "pthread_cond_wait*"
+        "pthread_cond_timedwait*" "pthread_cond_clockwait*" "__pthread_cond_timedwait*" "__pthread_cond_clockwait*"
+        "cnd_wait" "cnd_timedwait";
+    0 "" RwLock RwLock: "__pthread_rwlock_*" "___pthread_rwlock_*" "pthread_rwlock_*";
+    0 "" Semaphore Same: "sem_wait*" "sem_timedwait*" "sem_clockwait*" "__new_sem_wait*" "___sem_*" "__sem_*"
+        "do_futex_wait*";
+    0 "" Barrier Barrier: "pthread_barrier_wait*" "__pthread_barrier_wait*" "___pthread_barrier_wait*";
+    0 "" Once Same: "pthread_once" "__pthread_once*" "___pthread_once*" "call_once";
+    0 "" ThreadJoin Same: "pthread_join*" "__pthread_join*" "___pthread_join*" "__pthread_clockjoin*"
+        "__pthread_timedjoin*" "pthread_timedjoin*" "pthread_clockjoin*" "thrd_join";
+    // C++.
+    1 "" Once Same: "__cxa_guard_acquire*" "std::call_once*";
+    1 "" Futex Same: "std::__atomic_wait*" "std::__atomic_futex_unsigned*" "std::__detail::__platform_wait*";
+    1 "" Semaphore Same: "std::counting_semaphore*" "std::__atomic_semaphore*" "std::__platform_semaphore*";
+    1 "" Barrier Same: "std::barrier*" "std::__tree_barrier*" "std::latch*";
+    // Rust.
+    1 "" Mutex Same: "std::sys::sync::mutex::*" "std::sys::*futex_mutex*" "parking_lot::raw_mutex::*";
+    1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*" "parking_lot::raw_rwlock::*";
+    1 "" ConditionVariable Same: "std::sys::sync::condvar::*" "std::sys::*futex_condvar*"
+        "parking_lot::condvar::*";
+    1 "" Once Same: "std::sys::sync::once::*" "std::sync::once*" "parking_lot::once::*";
+    // OpenMP. Debian strips libgomp: what waits in it waits at a barrier unless a name says otherwise.
+    3 "" Mutex Same: "GOMP_critical*" "gomp_mutex_lock*" "omp_set_lock" "omp_set_nest_lock" "GOMP_atomic_start"
+        "__kmp_acquire_*lock*" "__kmpc_critical*" "__kmpc_set_lock";
+    3 "" OpenMpBarrier Same: "GOMP_barrier*" "GOMP_parallel*" "gomp_barrier_wait*" "gomp_team_barrier_wait*"
+        "gomp_thread_start" "gomp_team_end" "GOMP_taskwait" "__kmp_barrier*" "__kmp_join_barrier*"
+        "__kmp_fork_barrier*" "__kmp_hyper_barrier*" "__kmp_suspend*" "__kmp_flag*" "kmp_flag*" "__kmp_wait*";
+    2 "libgomp.so" OpenMpBarrier Same: "*";
+    2 "libomp.so" OpenMpBarrier Same: "*";
+    2 "libiomp5.so" OpenMpBarrier Same: "*";
+    // oneTBB.
+    2 "" TbbScheduler Same: "tbb::detail::r1::*" "tbb::internal::*";
+    2 "libtbb.so" TbbScheduler Same: "*";
+    // Go.
+    2 "" GoRuntime Same: "runtime.futex*" "runtime.notesleep*" "runtime.notetsleep*" "runtime.semasleep*"
+        "runtime.lock*" "runtime.stopm*" "runtime.mPark*" "runtime.findRunnable*";
+    // The JVM.
+    2 "libjvm.so" JvmMonitor Same: "ObjectMonitor::*" "ObjectSynchronizer::*" "Parker::park*" "Unsafe_Park*"
+        "PlatformMonitor::*" "Monitor::*" "Mutex::*" "os::PlatformEvent::*" "PlatformEvent::*" "JVM_MonitorWait*"
+        "*";
+    // CPython.
+    2 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
+    1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
+        "_PyRawMutex_Lock*";
+};
+
+/// Libraries whose frames are none of the program's own code.
+const RUNTIMES: &[&str] = &[
+    "libc.so",
+    "libc-2",
+    "libpthread",
+    "librt.so",
+    "librt-2",
+    "ld-linux",
+    "ld-musl",
+    "libstdc++.so",
+    "libc++.so",
+    "libgcc_s.so",
+    "libgomp.so",
+    "libomp.so",
+    "libiomp5.so",
+    "libtbb.so",
+    "libjvm.so",
+    "libpython",
+    "[vdso]",
+];
+
+/// Functions of runtimes that programs contain themselves: static libraries, the Rust and Go runtimes.
+#[rustfmt::skip]
+const RUNTIME_FUNCTIONS: &[&str] = &[
+    "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "core::*", "alloc::*", "<std::*", "<core::*",
+    "std::__*", "std::this_thread::*", "std::condition_variable*", "std::mutex::*", "std::unique_lock*", "std::lock_guard*",
+    "std::scoped_lock*", "std::shared_lock*", "std::shared_mutex*", "std::timed_mutex*", "std::thread::*", "std::future*",
+    "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "runtime.*", "sync.*", "time.Sleep*",
+    "internal/*", "tbb::*", "__kmp*", "GOMP_*", "gomp_*", "nanosleep", "__nanosleep*", "__GI_*", "clock_nanosleep*", "__clock_nanosleep*",
+    "usleep", "sleep", "__sleep*", "thrd_sleep", "__futex_*", "futex_wait*", "__lll_*", "lll_*", "__timedwait*",
+    "__syscall*", "syscall", "__libc_*", "time_sleep", "pysleep",
+];
+
+/// A user frame, as the table sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Caller<'a> {
+    /// Base name of its module, empty when unknown.
+    pub module: &'a str,
+    /// Its function.
+    pub function: &'a str,
+}
+
+impl Caller<'_> {
+    /// Whether it is the runtime's own code.
+    pub fn is_runtime(self) -> bool {
+        RUNTIMES.iter().any(|runtime| self.module.starts_with(runtime)) || self.matches(RUNTIME_FUNCTIONS)
+    }
+
+    /// Whether its function is unknown although its module is the C library.
+    pub fn is_nameless_libc(self) -> bool {
+        let libc = ["libc.so", "libc-2", "libpthread"].iter().any(|name| self.module.starts_with(name));
+        libc && self.function.starts_with('[')
+    }
+
+    fn matches(self, names: &[&str]) -> bool {
+        names.iter().any(|name| name_matches(name, self.function))
+    }
+}
+
+impl Pattern {
+    fn fits(&self, caller: Caller<'_>) -> bool {
+        (self.module.is_empty() || caller.module.starts_with(self.module)) && caller.matches(self.functions)
+    }
+}
+
+/// `*` stands for any characters, at the end or between two parts.
+fn name_matches(name: &str, function: &str) -> bool {
+    match name.split_once('*') {
+        None => function == name || function.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '.', '@'])),
+        Some((prefix, "")) => function.starts_with(prefix),
+        Some((prefix, rest)) => {
+            let inner = rest.trim_end_matches('*');
+            function.strip_prefix(prefix).is_some_and(|after| after.contains(inner))
+        }
+    }
+}
+
+/// What the frames of a wait, leaf first, say of its object.
+pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<&'static Pattern> {
+    let mut best: Option<&Pattern> = None;
+    for caller in callers {
+        let found = PATTERNS.iter().filter(|pattern| pattern.fits(caller)).max_by_key(|pattern| pattern.rank);
+        if found.is_none() && !caller.is_runtime() {
+            break;
+        }
+        if let Some(pattern) = found.filter(|pattern| best.is_none_or(|best| pattern.rank > best.rank)) {
+            best = Some(pattern);
+        }
+    }
+    best
+}
+
+/// Whether a frame belongs to a runtime rather than to the program.
+pub fn is_library(caller: Caller<'_>) -> bool {
+    caller.is_runtime() || PATTERNS.iter().any(|pattern| pattern.fits(caller))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `module function` per line, leaf first.
+    fn kind(stack: &str) -> Option<ObjectType> {
+        let callers = stack.lines().map(|line| {
+            let (module, function) = line.trim().split_once(' ').expect("module function");
+            Caller { module, function }
+        });
+        recognise(callers).map(|pattern| pattern.kind)
+    }
+
+    #[test]
+    fn the_stacks_of_glibc_2_36() {
+        use ObjectType::*;
+        let stacks = [
+            ("libc.so.6 __lll_lock_wait\nlibc.so.6 ___pthread_mutex_lock\napp main", Mutex),
+            ("libc.so.6 [libc.so.6]+0x8912b\nlibc.so.6 pthread_mutex_lock\napp main", Mutex),
+            ("libc.so.6 [libc.so.6]+0x88f16\nlibc.so.6 pthread_cond_timedwait\napp main", ConditionVariable),
+            ("libc.so.6 __lll_lock_wait\nlibc.so.6 __pthread_mutex_cond_lock\nlibc.so.6 pthread_cond_wait", Mutex),
+            ("libc.so.6 __futex_abstimed_wait64\nlibc.so.6 ___pthread_rwlock_rdlock\napp main", RwLock),
+            ("libc.so.6 __futex_abstimed_wait_common\nlibc.so.6 do_futex_wait.constprop.0\napp main", Semaphore),
+            ("libc.so.6 pthread_barrier_wait\napp main", Barrier),
+            ("libc.so.6 futex_wait\nlibc.so.6 __pthread_once_slow\napp main", Once),
+            ("libc.so.6 __futex_abstimed_wait_common\nlibc.so.6 __pthread_clockjoin_ex\napp main", ThreadJoin),
+        ];
+        for (stack, expected) in stacks {
+            assert_eq!(kind(stack), Some(expected), "{stack}");
+        }
+    }
+
+    #[test]
+    fn the_more_telling_runtime_wins() {
+        use ObjectType::*;
+        assert_eq!(kind("libc.so.6 pthread_cond_wait\nlibjvm.so Parker::park(bool, long)\napp f"), Some(JvmMonitor));
+        assert_eq!(kind("libc.so.6 pthread_cond_timedwait\npython3.11 take_gil\npython3.11 _PyEval"), Some(Gil));
+        assert_eq!(kind("libc.so.6 syscall\nlibgomp.so.1 [libgomp.so.1]+0x1d4f2\napp f"), Some(OpenMpBarrier));
+        assert_eq!(kind("libgomp.so.1 gomp_mutex_lock_slow\nlibgomp.so.1 GOMP_critical_start"), Some(Mutex));
+        assert_eq!(kind("libc.so.6 syscall\nlibtbb.so.12 tbb::detail::r1::wait(x)\napp f"), Some(TbbScheduler));
+    }
+
+    #[test]
+    fn a_lock_far_outside_says_nothing() {
+        assert_eq!(kind("app my_wait\nlibc.so.6 pthread_once\napp main"), None);
+        assert_eq!(kind("libc.so.6 syscall\napp my_lock\nlibc.so.6 pthread_once"), None);
+    }
+
+    #[test]
+    fn addresses_lead_to_the_object() {
+        assert_eq!(Refine::CondVar.base(0x1c8), 0x1a0);
+        assert_eq!(Refine::CondVar.base(0x1cc), 0x1a0);
+        assert_eq!(Refine::RwLock.base(0x168), 0x160);
+        assert_eq!(Refine::RwLock.base(0x16c), 0x160);
+        assert_eq!(Refine::Barrier.base(0x124), 0x120);
+        assert_eq!(Refine::CondVar.base(8), 0);
+    }
+}

@@ -1,0 +1,284 @@
+//! Replays the ordered records: keeps track of who lives, and turns switches into intervals and samples into weights.
+//!
+//! What is resolved later (symbols, objects) is left here as numbers of raw stacks and waits.
+
+use dwell_model::{ObjectId, Outcome, Reason, StackId, ThreadId, WakerKind};
+use dwell_store::raw::wire::{
+    ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, object_kind, switch_flag,
+    waker_context,
+};
+
+use crate::input::Meta;
+use crate::intervals::{Arrival, Beginning, Departure, Intervals};
+use crate::lives::Lives;
+use crate::order::Event;
+use crate::syscalls::{CallKind, call_kind, has_time_limit};
+use crate::waits::{Hint, Interner, Sleep, StackKey, Wait};
+
+/// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
+const STATE_DEAD: u32 = 0x80;
+const FUTEX_PRIVATE: u32 = 0x80;
+const FUTEX_COMMANDS: u32 = 0x7f;
+const WAIT4: i16 = 61;
+const FUTEX: i16 = 202;
+
+/// The state of the replay.
+pub struct Replay {
+    start_ns: u64,
+    end_ns: u64,
+    /// Latest time seen, ns since the start.
+    pub last_ns: u64,
+    /// Who lives.
+    pub lives: Lives,
+    /// Who runs.
+    pub intervals: Intervals,
+    /// Distinct raw stacks.
+    pub stacks: Interner<StackKey>,
+    /// Distinct waits.
+    pub waits: Interner<Wait>,
+    /// When each of them was first seen, CLOCK_MONOTONIC ns.
+    pub first_waits: Vec<u64>,
+    /// Events replayed.
+    pub events: u64,
+}
+
+impl Replay {
+    /// A replay of a collection that lasted from `start_ns` to `end_ns`, CLOCK_MONOTONIC.
+    pub fn new(start_ns: u64, end_ns: u64) -> Self {
+        Self {
+            start_ns,
+            end_ns: end_ns.max(start_ns),
+            last_ns: 0,
+            lives: Lives::default(),
+            intervals: Intervals::default(),
+            stacks: Interner::default(),
+            waits: Interner::default(),
+            first_waits: Vec::new(),
+            events: 0,
+        }
+    }
+
+    /// The time as the tables tell it.
+    pub fn relative(&self, time_ns: u64) -> u64 {
+        time_ns.clamp(self.start_ns, self.end_ns) - self.start_ns
+    }
+
+    /// Takes the next event; times do not run back.
+    pub fn take(&mut self, event: &Event, meta: &Meta) {
+        let now = self.relative(event.time());
+        self.last_ns = self.last_ns.max(now);
+        self.events += 1;
+        match event {
+            Event::Switch(record) => self.switch(record, now, meta),
+            Event::Sample(record) => self.sample(record, now, meta),
+            Event::New(record) => self.begin(record, now),
+            Event::Name(record) => self.lives.rename(record.h.tid, &record.comm),
+            Event::Exit(record) => self.exit(record, now),
+            Event::Exec(record) => self.exec(record, now),
+            Event::Pause(_) => self.intervals.pause(now),
+            Event::Resume(_) => self.intervals.resume(now),
+        }
+    }
+
+    /// The threads that ended unseen in a pause are closed at its start.
+    pub fn close_silent(&mut self) {
+        for thread in self.intervals.silent_since_pause() {
+            let Some(life) = self.lives.life(thread) else { continue };
+            let (tid, start) = (life.tid, life.start_ns);
+            if start < self.intervals.resumed_ns() {
+                let end = self.intervals.end_in_pause(thread).unwrap_or(start);
+                self.lives.close(tid, end.max(start));
+            }
+        }
+    }
+
+    fn begin(&mut self, record: &ThreadNewRecord, now: u64) {
+        let seeded = record.flags & THREAD_SEEDED != 0;
+        if seeded && self.lives.find(record.h.tid).is_some() {
+            return; // told again when the collection was resumed
+        }
+        let was_there = seeded && !self.intervals.is_paused();
+        let start = if was_there { self.intervals.resumed_ns() } else { now };
+        let (thread, stale) = self.lives.begin(record, start);
+        if let Some(stale) = stale {
+            self.intervals.end(stale, now);
+        }
+        let beginning = if seeded { Beginning::Unknown } else { Beginning::Created };
+        self.intervals.begin(thread, start, beginning);
+    }
+
+    fn exit(&mut self, record: &ThreadExitRecord, now: u64) {
+        let paused = self.intervals.resumed_ns() > 0 || self.intervals.is_paused();
+        if let Some(thread) = self.lives.account(record, now, paused) {
+            self.intervals.end(thread, now);
+        }
+    }
+
+    fn exec(&mut self, record: &ExecRecord, now: u64) {
+        if self.lives.find(record.h.tid).is_none() && self.lives.find(record.old_tid).is_none() {
+            self.make_up(record.h.tid, record.tgid, now);
+        }
+        let (thread, replaced) = self.lives.exec(record, now);
+        if let Some(replaced) = replaced {
+            self.intervals.end(replaced, now);
+        }
+        if let Some(thread) = thread {
+            self.intervals.see_running(thread, now, u16::MAX);
+        }
+    }
+
+    fn make_up(&mut self, tid: u32, tgid: u32, now: u64) -> ThreadId {
+        let thread = self.lives.make_up(tid, tgid, now);
+        self.intervals.begin(thread, now, Beginning::Unknown);
+        thread
+    }
+
+    fn find(&mut self, tid: u32, user_stack: u64, now: u64, meta: &Meta) -> ThreadId {
+        self.lives.find(tid).unwrap_or_else(|| {
+            let tgid = meta.stack(user_stack).map_or(tid, |stack| stack.tgid);
+            self.make_up(tid, tgid, now)
+        })
+    }
+
+    fn switch(&mut self, record: &SwitchRecord, now: u64, meta: &Meta) {
+        let seeded = record.flags & switch_flag::SEEDED != 0;
+        if record.h.tid != 0 {
+            self.switch_out(record, now, seeded, meta);
+        }
+        if record.next_tid != 0 {
+            let thread = self.find(record.next_tid, 0, now, meta);
+            if seeded {
+                self.intervals.see_on(thread, now);
+            } else {
+                let how = self.arrival(thread, record, meta);
+                self.intervals.arrive(thread, now, how);
+            }
+        }
+    }
+
+    fn switch_out(&mut self, record: &SwitchRecord, now: u64, seeded: bool, meta: &Meta) {
+        if record.state & STATE_DEAD != 0 {
+            if let Some(thread) = self.lives.find(record.h.tid) {
+                self.intervals.end(thread, now);
+                self.lives.close(record.h.tid, now);
+            }
+            return;
+        }
+        let thread = self.find(record.h.tid, record.user_stack, now, meta);
+        let why = self.departure(thread, record);
+        if seeded {
+            self.intervals.see_off(thread, why);
+        } else {
+            self.intervals.leave(thread, now, why, record.cpu);
+        }
+    }
+
+    fn stack(&mut self, user: u64, kernel: u64) -> StackId {
+        if user == 0 && kernel == 0 {
+            return StackId::NONE;
+        }
+        StackId::new(self.stacks.intern(StackKey { user, kernel }))
+    }
+
+    fn departure(&mut self, thread: ThreadId, record: &SwitchRecord) -> Departure {
+        let syscall = i16::try_from(record.syscall).unwrap_or(-1);
+        let stack = self.stack(record.user_stack, record.kernel_stack);
+        let preempted = record.flags & switch_flag::PREEMPTED != 0;
+        if record.state != 0 && !preempted {
+            let wait = self.wait(thread, record, stack);
+            return Departure { reason: Reason::Waiting, syscall, wait, stack };
+        }
+        let yielded = call_kind(syscall) == CallKind::Yield;
+        let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
+        Departure { reason, syscall, wait: ObjectId::NONE, stack }
+    }
+
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> ObjectId {
+        let syscall = i16::try_from(record.syscall).unwrap_or(-1);
+        let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
+        let wait = Wait {
+            image: self.lives.image(thread),
+            stack: stack.raw(),
+            syscall,
+            operation,
+            sleep: Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0),
+            hint: self.hint(syscall, record.detail),
+            object: record.object,
+        };
+        let number = self.waits.intern(wait);
+        if number == self.first_waits.len() {
+            self.first_waits.push(record.h.time_ns);
+        }
+        ObjectId::new(number)
+    }
+
+    fn hint(&self, syscall: i16, detail: u64) -> Hint {
+        match syscall {
+            FUTEX => {
+                let (operation, value) = (detail as u32, (detail >> 32) as u32);
+                let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
+                let thread = self.lives.find(value).filter(|_| plain);
+                thread.map_or(Hint::Value(value.min(3) as u8), Hint::Thread)
+            }
+            WAIT4 => self.lives.process(detail as u32).map_or(Hint::None, Hint::Process),
+            _ => Hint::None,
+        }
+    }
+
+    fn arrival(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> Arrival {
+        let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, ObjectId::NONE));
+        let wait = wait.get().and_then(|number| self.waits.keys().get(number)).copied();
+        let outcome = outcome(record, call_kind(syscall), wait.map(|wait| wait.sleep));
+        let waker = match record.waker_context {
+            waker_context::TASK => self.lives.find(record.waker_tid).unwrap_or(ThreadId::NONE),
+            _ => ThreadId::NONE,
+        };
+        let waker_kind = match record.waker_context {
+            waker_context::TASK if waker.is_some() => WakerKind::Thread,
+            waker_context::TASK => WakerKind::OtherThread,
+            waker_context::NONE => WakerKind::Unknown,
+            _ if record.flags & switch_flag::TIMER_FIRED != 0 => WakerKind::Timer,
+            _ if outcome == Outcome::TimedOut || call_kind(syscall) == CallKind::Sleep => WakerKind::Timer,
+            waker_context::SOFTIRQ if wait.is_some_and(|wait| is_network(&wait, meta)) => WakerKind::Network,
+            _ => WakerKind::Interrupt,
+        };
+        Arrival {
+            cpu: record.cpu,
+            wake_ns: (record.wake_time_ns != 0).then(|| self.relative(record.wake_time_ns)),
+            outcome,
+            waker,
+            waker_kind,
+            waker_stack: self.stack(record.waker_stack, 0),
+        }
+    }
+
+    fn sample(&mut self, record: &SampleRecord, now: u64, meta: &Meta) {
+        let thread = self.find(record.h.tid, record.user_stack, now, meta);
+        let stack = self.stack(record.user_stack, record.kernel_stack);
+        if let Some(slice_ns) = self.intervals.sample(thread, now, record.cpu) {
+            self.intervals.weights.sample(thread, now, slice_ns, (record.cpu, stack));
+        }
+    }
+}
+
+/// How the wait that a switch-in ends came to its end.
+fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outcome {
+    let signal = record.flags & switch_flag::SIGNAL_PENDING != 0;
+    // A signal is what these calls wait for, or comes along with it.
+    let expected = matches!(call, CallKind::Signal | CallKind::Child);
+    if signal && !expected && sleep == Some(Sleep::Interruptible) {
+        return Outcome::Interrupted;
+    }
+    let interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
+    let timer = record.flags & switch_flag::TIMER_FIRED != 0 || interrupt;
+    if timer && has_time_limit(call) { Outcome::TimedOut } else { Outcome::Woken }
+}
+
+fn is_network(wait: &Wait, meta: &Meta) -> bool {
+    let socket = |object: u64| meta.object(object, u64::MAX).is_some_and(|object| object.kind == object_kind::SOCKET);
+    match wait.kind() {
+        CallKind::Network | CallKind::Poll => true,
+        CallKind::Futex => false,
+        _ => wait.object != 0 && socket(wait.object),
+    }
+}

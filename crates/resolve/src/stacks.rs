@@ -1,0 +1,179 @@
+//! Turns the raw stacks into frames and a trie of stacks.
+//!
+//! First every distinct address becomes a *site*: a place in a module. Then each site is named once. Then the stacks
+//! are woven root first, user frames before kernel frames, so that a parent's row comes before its child's.
+
+use std::collections::HashMap;
+
+use dwell_model::{FrameId, ModuleId, StackId};
+use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, StackRow, Stacks};
+
+use crate::hash::FastMap;
+use crate::input::{Meta, RawStack};
+use crate::lives::Lives;
+use crate::mappings::Mappings;
+use crate::modules::{KERNEL, Modules, UNKNOWN};
+use crate::symbols::{Answer, Function};
+use crate::waits::{Interner, StackKey};
+
+/// A code address in a module. `exact` tells an instruction pointer from a return address, which belongs to the call
+/// before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// Number of the module, `UNKNOWN` for none.
+    pub module: u32,
+    /// Address in the ELF file; the address itself for the kernel and without a module.
+    pub address: u64,
+    /// Whether it is an instruction pointer.
+    pub exact: bool,
+}
+
+impl Site {
+    /// The address whose function and line are meant.
+    pub fn lookup(self) -> u64 {
+        if self.exact { self.address } else { self.address.saturating_sub(1) }
+    }
+}
+
+/// The sites of every raw stack.
+#[derive(Default)]
+pub struct Sites {
+    /// Distinct sites.
+    pub sites: Interner<Site>,
+    by_key: FastMap<u64, Vec<u32>>,
+    /// Stack keys that no record explains.
+    pub missing: u64,
+}
+
+impl Sites {
+    /// Finds the sites of every stack in `keys`.
+    pub fn collect(&mut self, keys: &[StackKey], meta: &Meta, place: &mut dyn FnMut(RawStack, u64) -> (u32, u64)) {
+        let parts = keys.iter().flat_map(|key| [key.user, key.kernel]);
+        for key in parts.filter(|&key| key != 0) {
+            if self.by_key.contains_key(&key) {
+                continue;
+            }
+            let Some(stack) = meta.stack(key) else {
+                self.missing += 1;
+                self.by_key.insert(key, Vec::new());
+                continue;
+            };
+            let mut sites = Vec::with_capacity(meta.frames(stack).len());
+            for (depth, &address) in meta.frames(stack).iter().enumerate() {
+                let exact = depth == 0;
+                let (module, address) = place(stack, if exact { address } else { address.saturating_sub(1) });
+                let address = if exact { address } else { address.saturating_add(1) };
+                sites.push(self.sites.intern(Site { module, address, exact }) as u32);
+            }
+            self.by_key.insert(key, sites);
+        }
+    }
+
+    fn of(&self, key: u64) -> &[u32] {
+        self.by_key.get(&key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Says where a raw stack's address lies: module and address in it.
+pub fn place_in<'a>(
+    lives: &'a Lives,
+    mappings: &'a mut Mappings,
+    modules: &'a Modules,
+    relative: &'a dyn Fn(u64) -> u64,
+) -> impl FnMut(RawStack, u64) -> (u32, u64) + 'a {
+    move |stack, address| {
+        if stack.kernel {
+            return (KERNEL, address);
+        }
+        let time_ns = relative(stack.time_ns);
+        let image = lives.image_at(stack.tgid, time_ns);
+        let found = image.and_then(|image| mappings.find(image, address, time_ns));
+        let Some(map) = found else { return (UNKNOWN, address) };
+        let offset = map.offset(address);
+        (map.module, modules.get(map.module).map_or(offset, |module| module.address(offset)))
+    }
+}
+
+/// The tables of code.
+#[derive(Default)]
+pub struct Woven {
+    /// Files.
+    pub modules: ModuleTable,
+    /// Functions at addresses.
+    pub frames: Frames,
+    /// The trie.
+    pub stacks: Stacks,
+    /// The stack of each raw one, by its number.
+    pub ids: Vec<StackId>,
+}
+
+/// Weaves the raw stacks `keys`, whose sites are named by `names`, by module and in the order of the sites.
+pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> Woven {
+    let mut woven = Woven::default();
+    for module in modules.all() {
+        woven.modules.push(ModuleRow { path: module.path.clone(), build_id: module.build_id.clone() });
+    }
+    let chains: Vec<Vec<FrameId>> = sites
+        .sites
+        .keys()
+        .iter()
+        .enumerate()
+        .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
+        .collect();
+    let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
+    for key in keys {
+        let end = meta.stack(key.user).map_or(0, |stack| stack.end);
+        let (user, kernel) = (sites.of(key.user).iter().rev(), sites.of(key.kernel).iter().rev());
+        let mut at = StackId::NONE;
+        for &frame in user.chain(kernel).flat_map(|&site| &chains[site as usize]) {
+            let stacks = &mut woven.stacks;
+            at = *nodes
+                .entry((at, frame, end))
+                .or_insert_with(|| StackId::new(stacks.push(StackRow { parent: at, frame, end })));
+        }
+        woven.ids.push(at);
+    }
+    woven
+}
+
+/// The functions found for each site.
+pub struct Names<'a> {
+    by_site: HashMap<usize, &'a [Function]>,
+}
+
+impl<'a> Names<'a> {
+    /// `requests` holds, for each answer, the numbers of the sites that were asked for.
+    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer]) -> Self {
+        let pairs = requests.iter().zip(answers);
+        let by_site = pairs.flat_map(|(sites, answer)| {
+            sites.iter().zip(&answer.code).map(|(&site, functions)| (site as usize, functions.as_slice()))
+        });
+        Self { by_site: by_site.collect() }
+    }
+}
+
+/// The rows of one site: the function, then what is inlined into it.
+fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usize, site: Site) -> Vec<FrameId> {
+    let known = modules.get(site.module);
+    let module = known.map_or(ModuleId::NONE, |_| ModuleId::new(site.module as usize));
+    let kernel = site.module == KERNEL;
+    let row = |function: String, file: String, line: u32, inlined: bool| FrameRow {
+        module,
+        offset: site.address,
+        function,
+        file,
+        line,
+        inlined,
+        kernel,
+    };
+    let functions = names.by_site.get(&number).copied().unwrap_or_default();
+    if functions.is_empty() {
+        let unknown = || format!("[unknown]+{:#x}", site.address);
+        let name = known.map_or_else(unknown, |module| module.code_name(site.address));
+        return vec![FrameId::new(table.push(row(name, String::new(), 0, false)))];
+    }
+    let rows = functions.iter().enumerate().map(|(depth, function)| {
+        FrameId::new(table.push(row(function.name.clone(), function.file.clone(), function.line, depth > 0)))
+    });
+    rows.collect()
+}

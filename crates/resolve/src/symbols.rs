@@ -1,0 +1,165 @@
+//! Names for addresses: functions with what is inlined into them, source lines, and data symbols.
+//!
+//! Each module is one task; modules are done side by side. blazesym reads the files; what it cannot read, or gives up
+//! on, has no names.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use blazesym::MaybeDefault;
+use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+use rayon::prelude::*;
+
+use crate::Progress;
+
+/// Addresses per call of the symbolizer: the step of the progress display.
+const BATCH: usize = 2048;
+
+/// A function at an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Function {
+    /// Demangled name.
+    pub name: String,
+    /// Source file, empty when unknown.
+    pub file: String,
+    /// Line in it, 0 when unknown.
+    pub line: u32,
+}
+
+/// A data symbol over an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DataSymbol {
+    /// Demangled name.
+    pub name: String,
+    /// Distance of the address from the symbol's start.
+    pub offset: u64,
+}
+
+/// Where a module's symbols are.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// In this ELF file, and the debug file that it names.
+    File(PathBuf),
+    /// In the running kernel.
+    Kernel,
+    /// Nowhere.
+    None,
+}
+
+/// The addresses of one module to be named.
+pub struct Request {
+    /// Where the names are.
+    pub place: Place,
+    /// Code addresses.
+    pub code: Vec<u64>,
+    /// Data addresses.
+    pub data: Vec<u64>,
+}
+
+/// The names, in the order of the request.
+#[derive(Default)]
+pub struct Answer {
+    /// For each code address the function, then what is inlined into it, outermost first; empty when unknown.
+    pub code: Vec<Vec<Function>>,
+    /// For each data address its symbol.
+    pub data: Vec<Option<DataSymbol>>,
+    /// Why there are no names although there is a file.
+    pub failure: Option<String>,
+}
+
+/// What to look up.
+#[derive(Clone, Copy, Debug)]
+pub struct Depth {
+    /// Use debug information: source lines, and symbols of stripped files whose debug file is installed.
+    pub debug_info: bool,
+    /// Expand inlined functions.
+    pub inlines: bool,
+}
+
+/// Names the addresses of every request.
+pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], progress: &dyn Progress) -> Vec<Answer> {
+    let total = requests.iter().map(|request| (request.code.len() + request.data.len()) as u64).sum();
+    let done = AtomicU64::new(0);
+    let step = |count: usize| {
+        let before = done.fetch_add(count as u64, Ordering::Relaxed);
+        progress.step("symbols", before + count as u64, total);
+    };
+    let answer = |request: &Request| {
+        // A damaged file must cost its own names only.
+        let attempt = catch_unwind(AssertUnwindSafe(|| answer(request, depth, debug_dirs, &step)));
+        attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
+    };
+    let mut answers: Vec<Answer> = requests.par_iter().map(answer).collect();
+    for (answer, request) in answers.iter_mut().zip(requests) {
+        answer.code.resize(request.code.len(), Vec::new());
+        answer.data.resize(request.data.len(), None);
+    }
+    answers
+}
+
+fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn(usize)) -> Answer {
+    let mut answer = Answer::default();
+    let source = match &request.place {
+        Place::File(path) => elf_source(path, depth),
+        Place::Kernel => kernel_source(),
+        Place::None => return answer,
+    };
+    let symbolizer = symbolizer(depth, debug_dirs);
+    let absolute = matches!(request.place, Place::Kernel);
+    let mut look_up = |addresses: &[u64], take: &mut dyn FnMut(&mut Answer, Option<Sym<'_>>)| {
+        for batch in addresses.chunks(BATCH) {
+            let input = if absolute { Input::AbsAddr(batch) } else { Input::VirtOffset(batch) };
+            match symbolizer.symbolize(&source, input) {
+                Ok(found) => found.into_iter().map(Symbolized::into_sym).for_each(|sym| take(&mut answer, sym)),
+                Err(error) => {
+                    answer.failure = Some(error.to_string());
+                    batch.iter().for_each(|_| take(&mut answer, None));
+                }
+            }
+            step(batch.len());
+        }
+    };
+    look_up(&request.code, &mut |answer, sym| answer.code.push(sym.map(functions).unwrap_or_default()));
+    look_up(&request.data, &mut |answer, sym| answer.data.push(sym.and_then(data_symbol)));
+    answer
+}
+
+fn symbolizer(depth: Depth, debug_dirs: &[PathBuf]) -> Symbolizer {
+    let standard = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from);
+    Symbolizer::builder()
+        .enable_auto_reload(false)
+        .enable_code_info(depth.debug_info)
+        .enable_inlined_fns(depth.debug_info && depth.inlines)
+        .set_debug_dirs(Some(standard.iter().chain(debug_dirs)))
+        .build()
+}
+
+fn elf_source(path: &Path, depth: Depth) -> Source<'static> {
+    let mut elf = Elf::new(path);
+    elf.debug_syms = depth.debug_info;
+    Source::Elf(elf)
+}
+
+fn kernel_source() -> Source<'static> {
+    Source::Kernel(Kernel { vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() })
+}
+
+fn functions(sym: Sym<'_>) -> Vec<Function> {
+    let outer = function(sym.name.into_owned(), sym.code_info.as_deref());
+    let inlined = Vec::from(sym.inlined).into_iter();
+    let inlined = inlined.map(|inlined| function(inlined.name.into_owned(), inlined.code_info.as_ref()));
+    std::iter::once(outer).chain(inlined).collect()
+}
+
+fn function(name: String, info: Option<&CodeInfo<'_>>) -> Function {
+    let file = info.map(|info| info.to_path().to_string_lossy().into_owned()).unwrap_or_default();
+    Function { name, file, line: info.and_then(|info| info.line).unwrap_or(0) }
+}
+
+/// A symbol without a size, like the end of a section, covers nothing.
+fn data_symbol(sym: Sym<'_>) -> Option<DataSymbol> {
+    let covers = sym.size.is_some_and(|size| sym.offset < size);
+    covers.then(|| DataSymbol { name: sym.name.into_owned(), offset: sym.offset as u64 })
+}
