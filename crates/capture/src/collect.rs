@@ -77,6 +77,7 @@ enum LookUp {
 
 struct Drained {
     recorder: Recorder,
+    failure: Option<Error>,
     processes: HashSet<u32>,
     threads: u64,
     look_ups: Vec<LookUp>,
@@ -107,8 +108,13 @@ impl<'a> Collection<'a> {
         let mut hooks = Hooks::load(options)?;
         let now = monotonic_ns();
         let recorder = Recorder::create(&folder.spool(), now, options.ring_buffer_ns)?;
-        let drained =
-            Rc::new(RefCell::new(Drained { recorder, processes: HashSet::new(), threads: 0, look_ups: Vec::new() }));
+        let drained = Rc::new(RefCell::new(Drained {
+            recorder,
+            failure: None,
+            processes: HashSet::new(),
+            threads: 0,
+            look_ups: Vec::new(),
+        }));
         let rings = open_rings(&hooks, &drained)?;
         let map_events: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
         let map_events = map_events.unwrap_or_else(|error| {
@@ -189,6 +195,9 @@ impl<'a> Collection<'a> {
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
         let mut drained = self.drained.borrow_mut();
         let drained = &mut *drained;
+        if let Some(failure) = drained.failure.take() {
+            return Err(failure);
+        }
         look_up(drained, &mut self.unwinding, time_ns)?;
         for mapping in self.mappings.drain(..) {
             if drained.processes.contains(&mapping.header.h.tid) {
@@ -283,7 +292,9 @@ fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingB
 
 fn take_record(drained: &mut Drained, bytes: &[u8]) {
     let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
-    drained.recorder.record(&header, bytes);
+    if let Err(error) = drained.recorder.record(&header, bytes) {
+        drained.failure.get_or_insert(error);
+    }
     match header.kind {
         kind::THREAD_NEW => {
             drained.threads += 1;

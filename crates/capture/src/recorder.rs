@@ -10,6 +10,8 @@ use crate::error::Result;
 
 /// A chunk is written when it has this many bytes …
 const CHUNK_BYTES: usize = 1 << 20;
+/// … within a round, this many: what one drain of full rings may gather is not bounded …
+const LARGEST_CHUNK_BYTES: usize = 8 << 20;
 /// … or when its first record is this old: what a killed collector loses at most.
 const CHUNK_AGE_NS: u64 = 200_000_000;
 
@@ -51,8 +53,8 @@ impl Recorder {
         })
     }
 
-    /// Takes a record from a ring.
-    pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) {
+    /// Takes a record from a ring. Fails when a chunk is due and cannot be written.
+    pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) -> Result<()> {
         match header.kind {
             kind::SWITCH | kind::SAMPLE => {
                 self.event_count += 1;
@@ -60,6 +62,8 @@ impl Recorder {
             }
             _ => self.meta_buffer.bytes.extend_from_slice(bytes),
         }
+        let buffered = self.meta_buffer.bytes.len().max(self.events_buffer.bytes.len());
+        if buffered >= LARGEST_CHUNK_BYTES { self.flush(header.time_ns) } else { Ok(()) }
     }
 
     /// Where user space's own records go.
@@ -98,7 +102,7 @@ impl Recorder {
     /// Segments are a tenth of what is kept, so that between 100 % and 110 % of it is there.
     fn forget_old(&mut self, now_ns: u64) -> Result<()> {
         let Some(keep_ns) = self.keep_ns else { return Ok(()) };
-        if now_ns - self.segment_since_ns < keep_ns / 10 {
+        if now_ns.saturating_sub(self.segment_since_ns) < keep_ns / 10 {
             return Ok(());
         }
         let number = self.events.next_segment()?;

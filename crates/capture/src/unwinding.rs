@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dwell_unwind::{Mapping as UnwindMapping, Registry, Update, parse_maps};
+use dwell_unwind::{Mapping as UnwindMapping, Registry, Update, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
@@ -36,13 +36,9 @@ impl Unwinding {
         Self { registry, processes, words, shards: HashMap::new(), threads: HashMap::new() }
     }
 
-    /// Makes the tables of a program before it runs: its own, and of the libraries that nearly every program maps.
+    /// Makes the tables of a program, its interpreter and its libraries before it runs.
     pub fn prepare(&mut self, program: &Path) -> Result<()> {
-        let own = std::fs::read("/proc/self/maps").unwrap_or_default();
-        let libraries = parse_maps(std::process::id(), &own).into_iter().map(|mapping| mapping.path);
-        let mut files: Vec<PathBuf> = libraries.filter(|path| path.is_absolute()).collect();
-        files.retain(|path| path.to_string_lossy().contains(".so"));
-        files.push(program.to_owned());
+        let files = program_files(program);
         let updates = self.registry.prepare(files.iter().map(PathBuf::as_path));
         self.apply(updates)
     }

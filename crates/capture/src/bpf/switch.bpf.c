@@ -37,8 +37,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	struct control *control = controls();
 	struct record_switch record = {};
 	struct wait_target target = {};
-	/* Only the low byte is a state; the others are hints such as TASK_FREEZABLE. */
-	u32 state = prev_state & 0xff;
+	u32 state = prev_state & STATE_MASK;
 
 	if (!control || control->paused)
 		return 0;

@@ -12,6 +12,7 @@
 #define STATE_INTERRUPTIBLE 1
 #define STATE_UNINTERRUPTIBLE 2
 #define STATE_DEAD 0x80
+#define STATE_MASK 0xff /* the other bits are hints such as TASK_FREEZABLE */
 
 /* The system call that `task` is in, -1 when an interrupt or a fault took it out of user code. */
 static __always_inline s32 current_syscall(struct task_struct *task)
@@ -52,7 +53,7 @@ static __always_inline void write_state(struct task_struct *task)
 		record.next_tid = task->pid;
 	} else {
 		record.h.tid = task->pid;
-		set_out(&record, task, task->__state, false, &target);
+		set_out(&record, task, task->__state & STATE_MASK, false, &target);
 	}
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 }

@@ -140,7 +140,7 @@ int seed(struct bpf_iter__task *ctx)
 	u32 tgid;
 	u8 *mode;
 
-	if (!task)
+	if (!task || (task->__state & STATE_DEAD))
 		return 0;
 	tgid = task->tgid;
 	mode = bpf_map_lookup_elem(&targets, &tgid);
