@@ -1,0 +1,387 @@
+//! The command line: the one place from which parser, help, man page and shell completions come.
+//!
+//! Options are called as VTune's where it has one. What they do is in the command's own file.
+
+mod parse;
+mod reports;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use dwell_analyze::CallStackMode;
+use dwell_capture::Rule;
+
+use reports::ReportWords;
+pub use reports::{Asked, What};
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "dwell",
+    version,
+    about = "Where the threads of a Linux program spend their time, running or waiting, and why",
+    after_help = DWELL_EXAMPLES,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const DWELL_EXAMPLES: &str = "\
+Examples:
+  sudo dwell collect threading -- ./app --its args
+                    # profile a program, and see what is wrong with it
+  dwell report waits
+                    # what threads waited on, from the newest result here
+  dwell report waits r000th --group-by object,function --filter thread=worker*
+                    # the same of one result, by place, for some threads
+  dwell report blame queue_lock
+                    # what the others did while threads waited on queue_lock
+  dwell doctor      # what this machine offers, and how to get what is missing
+
+Exit status: 0 done, 1 failed, 2 wrong usage, 77 privileges or kernel features
+missing. `collect` passes on the status of the program that it ran, and 128 + N
+when signal N ended it.";
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run or attach to a program and record what its threads do; then print what is wrong with it.
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = COLLECT_EXAMPLES)]
+    Collect {
+        /// Which analysis.
+        #[command(subcommand)]
+        analysis: Analysis,
+    },
+    /// Show a report of a result: as text, CSV or JSON.
+    #[command(
+        arg_required_else_help = true,
+        override_usage = "dwell report [OPTIONS] NAME [OBJECT] [RESULT]",
+        after_help = reports::help()
+    )]
+    Report(Box<ReportArgs>),
+    /// Make a result of what a deferred or interrupted collection recorded.
+    #[command(arg_required_else_help = true, after_help = FINALIZE_EXAMPLES)]
+    Finalize(FinalizeArgs),
+    /// Say what this machine offers for profiling, and the exact command that gives what is missing.
+    #[command(after_help = DOCTOR_EXAMPLES)]
+    Doctor(DoctorArgs),
+    /// Print the completions of a shell.
+    #[command(after_help = COMPLETIONS_EXAMPLES)]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page, of all commands together.
+    #[command(after_help = MAN_EXAMPLES)]
+    Man,
+    /// Print a part of the documentation that is made from the program's tables.
+    #[command(hide = true)]
+    Docs {
+        /// Which part.
+        part: DocsPart,
+    },
+}
+
+const COLLECT_EXAMPLES: &str = "\
+Examples:
+  sudo dwell collect threading -- ./app --its args
+  sudo dwell collect threading --target-process nginx --duration 10s
+
+`dwell collect threading --help` has all options and more examples.";
+
+const FINALIZE_EXAMPLES: &str = "\
+Examples:
+  dwell finalize r000th
+                    # after --finalization-mode deferred, kill -9, a full disk
+  dwell finalize r000th --search-dir ./debug-symbols
+                    # symbols are in files that have moved since";
+
+const DOCTOR_EXAMPLES: &str = "\
+Examples:
+  dwell doctor                  one line for each thing that profiling uses
+  sudo dwell doctor             the same with the privileges that a collection has
+  dwell doctor --format json    for scripts";
+
+const COMPLETIONS_EXAMPLES: &str = "\
+Examples:
+  dwell completions bash > ~/.local/share/bash-completion/completions/dwell
+  dwell completions zsh > ~/.zfunc/_dwell
+  dwell completions fish > ~/.config/fish/completions/dwell.fish";
+
+const MAN_EXAMPLES: &str = "\
+Examples:
+  dwell man | man -l -
+  dwell man > ~/.local/share/man/man1/dwell.1";
+
+/// An analysis that can be collected.
+#[derive(Debug, Subcommand)]
+pub enum Analysis {
+    /// Threads: what they wait on, for whom, how long, and where they run.
+    #[command(arg_required_else_help = true, after_help = THREADING_EXAMPLES)]
+    Threading(Box<CollectArgs>),
+}
+
+const THREADING_EXAMPLES: &str = "\
+Examples:
+  sudo dwell collect threading -- ./app --its args
+  sudo dwell collect threading --target-pid 4242 --duration 10s
+  sudo dwell collect threading --target-process nginx --ring-buffer 30
+                    # keep the last 30 s; Ctrl-C ends the collection
+  sudo dwell collect threading --start-paused --resume-after 5s -- ./app
+                    # leave the start-up out
+  sudo dwell collect threading --strategy make:notrace:trace -- make -j8
+                    # the compilers, not make itself
+
+The result is a folder, r000th, r001th, … in the current one. Under sudo the
+program runs as the user who called sudo, and the result is that user's. Ctrl-C
+ends the collection; what was recorded is kept.";
+
+/// Options of `dwell collect threading`.
+#[derive(Args, Debug)]
+pub struct CollectArgs {
+    /// Program to run and its arguments.
+    #[arg(last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
+    pub command: Vec<OsString>,
+    /// Attach to a running process; can be given several times.
+    #[arg(
+        long,
+        value_name = "PID",
+        value_delimiter = ',',
+        help_heading = "What to profile",
+        conflicts_with = "command"
+    )]
+    pub target_pid: Vec<u32>,
+    /// Attach to every process that runs a program of this name.
+    #[arg(long, value_name = "NAME", help_heading = "What to profile", conflicts_with_all = ["command", "target_pid"])]
+    pub target_process: Option<String>,
+    /// Working directory of the program.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "What to profile")]
+    pub app_working_dir: Option<PathBuf>,
+    /// User to run the program as [default: the user who called sudo, else yourself].
+    #[arg(long, value_name = "USER", value_hint = ValueHint::Username, help_heading = "What to profile")]
+    pub user: Option<String>,
+    /// Leave out the processes that the program forks.
+    #[arg(long, help_heading = "What to profile")]
+    pub no_follow_child: bool,
+    /// Whether to record the processes that run a program of this name, and their children:
+    /// NAME:trace|notrace:trace|notrace, several with commas.
+    #[arg(long, value_name = "RULES", value_delimiter = ',', value_parser = parse::rule, help_heading = "What to profile")]
+    pub strategy: Vec<Rule>,
+
+    /// End the collection after this time, such as 10s; a launched program goes on.
+    #[arg(short, long, value_name = "TIME", value_parser = parse::positive_seconds, help_heading = "When to record")]
+    pub duration: Option<u64>,
+    /// Begin without recording.
+    #[arg(long, help_heading = "When to record")]
+    pub start_paused: bool,
+    /// Begin to record after this time; means --start-paused.
+    #[arg(long, value_name = "TIME", value_parser = parse::seconds, help_heading = "When to record")]
+    pub resume_after: Option<u64>,
+    /// Keep only what the last SECONDS recorded.
+    #[arg(long, value_name = "SECONDS", value_parser = parse::positive_seconds, help_heading = "When to record")]
+    pub ring_buffer: Option<u64>,
+
+    /// Time between samples of running threads, 100us to 1s.
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse::sampling_interval, help_heading = "How to record")]
+    pub sampling_interval: u64,
+    /// Take kernel stacks of every wait, not only where the system call does not tell the reason; costs more.
+    #[arg(long, help_heading = "How to record")]
+    pub kernel_stacks: bool,
+    /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to record")]
+    pub target_concurrency: Option<u32>,
+
+    /// Folder of the result [default: the next r000th, r001th, … here].
+    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
+    pub result_dir: Option<PathBuf>,
+    /// Stop recording at this size of the raw data in MB; 0 is no limit.
+    #[arg(long, value_name = "MB", default_value = "0", value_parser = parse::megabytes, help_heading = "The result")]
+    pub data_limit: u64,
+    /// What to do with the raw data at the end.
+    #[arg(long, value_enum, default_value_t, help_heading = "The result")]
+    pub finalization_mode: FinalizationMode,
+    /// Where else to look for binaries and debug information.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
+    pub search_dir: Vec<PathBuf>,
+    /// Which functions the printed stacks show.
+    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "The result")]
+    pub call_stack_mode: CallStackMode,
+    /// Print neither progress nor summary.
+    #[arg(short, long, help_heading = "The result")]
+    pub quiet: bool,
+}
+
+/// What happens to the raw data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FinalizationMode {
+    /// Functions, inlined functions and source lines.
+    #[default]
+    Full,
+    /// Functions only.
+    Fast,
+    /// Later, by `dwell finalize`.
+    Deferred,
+    /// As deferred, and without a word about it.
+    None,
+}
+
+/// Options of `dwell report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Name of the report; for `blame` an object, for `caller-callee` a function; and the result [default: the newest
+    /// r000th, r001th, … here].
+    #[arg(required = true, num_args = 1..=3, value_name = "NAME", value_parser = ReportWords, hide_possible_values = true)]
+    pub words: Vec<String>,
+    /// Group rows by up to three levels, such as object,function.
+    #[arg(short, long, value_name = "LEVELS", value_delimiter = ',', help_heading = "What to show")]
+    pub group_by: Vec<String>,
+    /// Show only what matches, such as thread=worker; can be given several times.
+    #[arg(short, long, value_name = "KEY=VALUE", help_heading = "What to show")]
+    pub filter: Vec<String>,
+    /// Show only this part of the time, such as 1.5s-3s.
+    #[arg(long, value_name = "FROM-TO", value_parser = parse::range, allow_hyphen_values = true, help_heading = "What to show")]
+    pub time_range: Option<(u64, u64)>,
+    /// Show these metrics, such as wait_ns,wait_count.
+    #[arg(short, long, value_name = "METRICS", value_delimiter = ',', help_heading = "What to show")]
+    pub metric: Vec<String>,
+    /// Sort by this column, largest first.
+    #[arg(short, long, value_name = "COLUMN", help_heading = "What to show")]
+    pub sort: Option<String>,
+    /// Show at most so many rows.
+    #[arg(short, long, value_name = "N", help_heading = "What to show")]
+    pub limit: Option<usize>,
+    /// Bins of the timeline.
+    #[arg(long, value_name = "N", default_value = "60", value_parser = parse::bins, help_heading = "What to show")]
+    pub bins: usize,
+    /// Count the waits of idle workers too: a pool's thread without work, an event loop.
+    #[arg(long, help_heading = "How to count")]
+    pub include_idle: bool,
+    /// CPUs that the program is meant to use [default: as collected].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to count")]
+    pub target_concurrency: Option<u32>,
+    /// Which functions stacks show.
+    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to count")]
+    pub call_stack_mode: CallStackMode,
+    /// Whether functions that the compiler inlined count as functions.
+    #[arg(long, value_enum, default_value_t, help_heading = "How to count")]
+    pub inline_mode: Switch,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    pub format: Format,
+    /// Write to this file instead, whole or not at all.
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub output: Option<PathBuf>,
+}
+
+/// On or off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    /// Yes.
+    #[default]
+    On,
+    /// No.
+    Off,
+}
+
+/// Form of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// RFC 4180, exact numbers.
+    Csv,
+    /// One document, exact numbers; docs/reports.md describes it.
+    Json,
+}
+
+/// Options of `dwell finalize`.
+#[derive(Args, Debug)]
+pub struct FinalizeArgs {
+    /// The result's folder.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub result: PathBuf,
+    /// Where else to look for binaries and debug information.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub search_dir: Vec<PathBuf>,
+    /// How much to find out.
+    #[arg(long, value_enum, default_value_t)]
+    pub finalization_mode: FinalizationMode,
+    /// Print no progress.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// Options of `dwell doctor`.
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// A part of the documentation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DocsPart {
+    /// docs/trace-format.md.
+    TraceFormat,
+    /// docs/metrics.md.
+    Metrics,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(words: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(words.split_whitespace())
+    }
+
+    #[test]
+    fn definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_teaches_by_example() {
+        fn check(command: &clap::Command) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("Examples:"), "{} has no examples", command.get_name());
+            command.get_subcommands().filter(|sub| !sub.is_hide_set()).for_each(check);
+        }
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn the_programs_arguments_are_its_own() {
+        let cli = parse("dwell collect threading --duration 10 -- ls --quiet -- x").unwrap();
+        let Command::Collect { analysis: Analysis::Threading(args) } = cli.command else { panic!() };
+        assert_eq!(args.command, ["ls", "--quiet", "--", "x"]);
+        assert_eq!(args.duration, Some(10_000_000_000));
+        assert!(!args.quiet);
+    }
+
+    #[test]
+    fn a_program_and_a_process_exclude_each_other() {
+        assert!(parse("dwell collect threading --target-pid 1 -- ls").is_err());
+        assert!(parse("dwell collect threading --target-pid 1 --target-pid 2").is_ok());
+    }
+
+    #[test]
+    fn options_of_a_report_stand_anywhere() {
+        for line in ["dwell report waits r000th --limit 3", "dwell report --limit 3 waits r000th"] {
+            let Command::Report(args) = parse(line).unwrap().command else { panic!() };
+            assert_eq!(args.words, ["waits", "r000th"]);
+            assert_eq!(args.limit, Some(3));
+        }
+    }
+}

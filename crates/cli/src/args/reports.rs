@@ -1,0 +1,165 @@
+//! The words after `dwell report`: a report's name, its subject if it has one, and a result, in the order NAME SUBJECT
+//! RESULT or RESULT NAME SUBJECT.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use dwell_analyze::{FilterKey, Level, Report};
+
+use crate::error::{Hinted, Result};
+
+/// The name of the report that is no view: the log of collection and finalization.
+const LOG: &str = "log";
+
+/// What to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A view.
+    View(Report),
+    /// The log.
+    Log,
+}
+
+impl What {
+    fn parse(word: &str) -> Result<Self> {
+        if word == LOG { Ok(Self::Log) } else { Ok(Self::View(Report::parse(word)?)) }
+    }
+
+    fn subject(self) -> Option<&'static str> {
+        match self {
+            Self::View(report) => report.subject(),
+            Self::Log => None,
+        }
+    }
+}
+
+/// What the words ask for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// What to show.
+    pub what: What,
+    /// Object of `blame`, function of `caller-callee`.
+    pub subject: Option<String>,
+    /// The result's folder; none: the newest here.
+    pub result: Option<PathBuf>,
+}
+
+impl Asked {
+    /// Understands the words.
+    pub fn parse(words: &[String]) -> Result<Self> {
+        let known = words.iter().take(2).position(|word| What::parse(word).is_ok()).unwrap_or(0);
+        let name = words.get(known).map_or("", String::as_str);
+        let what = What::parse(name)?;
+        let mut result = words.get(..known).and_then(<[String]>::first).map(PathBuf::from);
+        let mut rest = words.iter().skip(known + 1);
+        let subject = what.subject().and_then(|_| rest.next().cloned());
+        if result.is_none() {
+            result = rest.next().map(PathBuf::from);
+        }
+        match rest.next() {
+            None => Ok(Self { what, subject, result }),
+            Some(word) => Err(Hinted::usage(format!("`{word}` is one word too many")).hint(form(what, name))),
+        }
+    }
+}
+
+fn form(what: What, name: &str) -> String {
+    match what.subject() {
+        Some(subject) => {
+            format!("dwell report {name} {} [RESULT]", subject.rsplit(' ').next().unwrap_or_default().to_uppercase())
+        }
+        None => format!("dwell report {name} [RESULT]"),
+    }
+}
+
+/// Takes any word; help and completions get the reports' names from it.
+#[derive(Clone, Debug)]
+pub struct ReportWords;
+
+impl TypedValueParser for ReportWords {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        _: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<String, clap::Error> {
+        let invalid = || clap::Error::new(clap::error::ErrorKind::InvalidUtf8).with_cmd(command);
+        value.to_str().map(str::to_owned).ok_or_else(invalid)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let names = Report::ALL.iter().map(|report| PossibleValue::new(report.id()).help(report.help()));
+        Some(Box::new(names.chain([PossibleValue::new(LOG).help(LOG_HELP)])))
+    }
+}
+
+const LOG_HELP: &str = "The log of collection and finalization.";
+
+/// The end of `dwell report --help`: every report, level and key, and examples.
+pub fn help() -> String {
+    let mut text = String::from("Reports:\n");
+    for report in Report::ALL {
+        text.push_str(&format!("  {:<13}  {}\n", report.id(), report.help()));
+    }
+    text.push_str(&format!("  {LOG:<13}  {LOG_HELP}\n"));
+    text.push_str(&format!("\nLevels of --group-by:\n{}", listed(Level::ALL.iter().map(|level| level.id()))));
+    text.push_str(&format!("\nKeys of --filter:\n{}", listed(FilterKey::ALL.iter().map(|key| key.id()))));
+    text.push_str(EXAMPLES);
+    text
+}
+
+fn listed<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let line = words.collect::<Vec<_>>().join(", ");
+    crate::text::style::wrap(&line, 76).iter().map(|line| format!("  {line}\n")).collect()
+}
+
+const EXAMPLES: &str = "
+Examples:
+  dwell report summary      # of the newest result here
+  dwell report waits r000th --group-by object,function
+                            # where each object was waited on
+  dwell report waits --filter thread=worker* --time-range 1.5s-3s --format json
+  dwell report blame queue_lock
+                            # who held threads up on queue_lock, doing what
+  dwell report top-down --metric wait_ns,cpu_ns --limit 20
+  dwell report timeline --format csv --output timeline.csv";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &str) -> Result<Asked> {
+        Asked::parse(&words.split_whitespace().map(String::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn name_and_result_come_in_either_order() {
+        let waits = |result: Option<&str>| Asked {
+            what: What::View(Report::Waits),
+            subject: None,
+            result: result.map(PathBuf::from),
+        };
+        assert_eq!(asked("waits").unwrap(), waits(None));
+        assert_eq!(asked("waits r000th").unwrap(), waits(Some("r000th")));
+        assert_eq!(asked("r000th waits").unwrap(), waits(Some("r000th")));
+        assert_eq!(asked("log").unwrap().what, What::Log);
+    }
+
+    #[test]
+    fn a_subject_follows_its_report() {
+        let blame = asked("blame queue_lock r000th").unwrap();
+        assert_eq!((blame.subject.as_deref(), blame.result), (Some("queue_lock"), Some("r000th".into())));
+        assert_eq!(asked("r000th blame queue_lock").unwrap().subject.as_deref(), Some("queue_lock"));
+        assert_eq!(asked("blame").unwrap().subject, None);
+        assert_eq!(asked("blame waits").unwrap().subject.as_deref(), Some("waits"));
+    }
+
+    #[test]
+    fn mistakes_are_explained() {
+        assert_eq!(asked("wiats").unwrap_err().to_string(), "there is no report `wiats`");
+        assert_eq!(asked("waits a b").unwrap_err().to_string(), "`b` is one word too many");
+    }
+}

@@ -1,0 +1,236 @@
+//! `dwell collect`: records a program, finalizes, and prints what is wrong with it.
+//!
+//! The program's exit status becomes Dwell's. SIGINT, SIGTERM and SIGHUP end the collection and never the data: during
+//! finalization the next one ends Dwell, and `dwell finalize` goes on from the raw records.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dwell_capture::{Launch, Options, Target, pids_named};
+use dwell_store::{Manifest, ResultFolder};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::args::{CollectArgs, FinalizationMode};
+use crate::error::{Hinted, Result, quoted, shell_word, status};
+use crate::owner::Invoker;
+use crate::progress::Collecting;
+use crate::{finalize, output, report};
+
+/// The suffix of result folders: `r000th`.
+const SUFFIX: &str = "th";
+
+/// Collects threading data. Returns the program's exit status.
+pub fn threading(args: &CollectArgs) -> Result<ExitCode> {
+    let options = options(args)?;
+    let invoker = Invoker::of_sudo();
+    let folder = create_folder(args)?;
+    let signals = Signals::catch()?;
+    let outcome = record(&folder, &options, args.quiet, &signals);
+    give_away(invoker.as_ref(), &folder);
+    let manifest = outcome?;
+    if !args.quiet {
+        eprintln!("dwell: result {}", folder.path().display());
+    }
+    signals.let_through();
+    let finished = finish(args, &folder);
+    give_away(invoker.as_ref(), &folder);
+    finished?;
+    Ok(exit_code(&manifest))
+}
+
+fn record(folder: &ResultFolder, options: &Options, quiet: bool, signals: &Signals) -> Result<Manifest> {
+    let line = Collecting::new(quiet);
+    let outcome = dwell_capture::collect(folder, options, &mut |progress| line.show(progress), &signals.stop);
+    drop(line);
+    outcome.map_err(|error| {
+        let began = began(&error);
+        if !began {
+            // Nothing was recorded; the error tells why, and an empty folder tells nobody anything.
+            let _ = fs::remove_dir_all(folder.path());
+        }
+        explain(error, began.then(|| folder.path()))
+    })
+}
+
+fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
+    match args.finalization_mode {
+        FinalizationMode::None => return Ok(()),
+        FinalizationMode::Deferred => {
+            if !args.quiet {
+                eprintln!("dwell: next: dwell finalize {}", quoted(folder.path()));
+            }
+            return Ok(());
+        }
+        FinalizationMode::Full | FinalizationMode::Fast => {}
+    }
+    let trace = finalize::run_on(folder, &args.search_dir, args.finalization_mode, args.quiet)?;
+    if args.quiet {
+        return Ok(());
+    }
+    output::print(&report::after_collection(&trace, args, folder.path())?)
+}
+
+/// The collector's options from the command line.
+fn options(args: &CollectArgs) -> Result<Options> {
+    let mut options = Options::new(target(args)?);
+    options.sampling_interval_ns = args.sampling_interval;
+    options.follow_children = !args.no_follow_child;
+    options.strategy.clone_from(&args.strategy);
+    options.start_paused = args.start_paused || args.resume_after.is_some();
+    options.resume_after_ns = args.resume_after;
+    options.duration_ns = args.duration;
+    options.data_limit_bytes = args.data_limit;
+    options.ring_buffer_ns = args.ring_buffer;
+    options.kernel_stacks_for_all = args.kernel_stacks;
+    options.target_concurrency = args.target_concurrency;
+    options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    Ok(options)
+}
+
+fn target(args: &CollectArgs) -> Result<Target> {
+    if !args.command.is_empty() {
+        return Ok(Target::Launch(launch(args)));
+    }
+    if let Some(name) = &args.target_process {
+        let pids = pids_named(name);
+        let hint = "pgrep -a . lists the processes that run; --target-pid takes a number";
+        return if pids.is_empty() {
+            Err(Hinted::new(format!("no process runs a program called {name}")).hint(hint))
+        } else {
+            Ok(Target::Attach(pids))
+        };
+    }
+    if args.target_pid.is_empty() {
+        let hint = "dwell collect threading -- PROGRAM ARGS, or --target-pid PID";
+        return Err(Hinted::usage("nothing to profile: no program and no process was named").hint(hint));
+    }
+    Ok(Target::Attach(args.target_pid.clone()))
+}
+
+fn launch(args: &CollectArgs) -> Launch {
+    let user = args.user.clone().or_else(|| Invoker::of_sudo().map(|invoker| invoker.name));
+    Launch { command: args.command.clone(), working_dir: args.app_working_dir.clone(), user }
+}
+
+fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
+    match &args.result_dir {
+        Some(path) => Ok(ResultFolder::create(path)?),
+        None => Ok(ResultFolder::create_next(Path::new(""), SUFFIX)?),
+    }
+}
+
+/// Under sudo the result becomes the user's. What cannot be given away is still readable by all.
+fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
+    let Some(invoker) = invoker else { return };
+    match invoker.take_folder(folder.path()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            eprintln!("dwell: {} stays root's: {error}", folder.path().display());
+        }
+        _ => {}
+    }
+}
+
+fn exit_code(manifest: &Manifest) -> ExitCode {
+    let code = manifest.exit_status.unwrap_or(0);
+    ExitCode::from(u8::try_from(code).unwrap_or(status::FAILURE))
+}
+
+/// Whether recording had begun: then the folder has something in it.
+fn began(error: &dwell_capture::Error) -> bool {
+    use dwell_capture::Error as E;
+    matches!(error, E::System { .. } | E::Store(_))
+}
+
+/// The collector's error for people.
+fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
+    use dwell_capture::Error as E;
+    let hinted = Hinted::new(&error);
+    match error {
+        E::Permission { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
+        E::Unsupported { .. } | E::Bpf { .. } => {
+            hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE)
+        }
+        E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
+        E::ProgramNotExecutable { program, .. } => {
+            hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
+        }
+        E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
+        E::NoSuchUser { .. } => hinted.hint("getent passwd lists the users"),
+        E::Store(error) => kept.map_or_else(|| error.into(), |folder| continue_with(&hinted, folder)),
+        E::System { .. } => {
+            kept.map_or(hinted, |folder| continue_with(&Hinted::new("the collection broke off"), folder))
+        }
+    }
+}
+
+fn continue_with(error: &Hinted, folder: &Path) -> Hinted {
+    Hinted::new(error).hint(format!("dwell finalize {} shows what was recorded until then", quoted(folder)))
+}
+
+/// This command line under sudo.
+fn under_sudo() -> String {
+    let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("dwell"));
+    let words = std::env::args_os().skip(1).map(|argument| word(&argument));
+    std::iter::once(format!("sudo {}", quoted(&own))).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn where_it_is(program: &OsStr) -> String {
+    let here = Path::new(".").join(program);
+    if here.is_file() {
+        return format!("it is in the current folder: -- {}", quoted(&here));
+    }
+    format!("command -v {} finds out where it is", word(program))
+}
+
+fn word(word: &OsStr) -> String {
+    shell_word(&word.to_string_lossy())
+}
+
+/// The signals that end a collection.
+struct Signals {
+    stop: Arc<AtomicBool>,
+    again: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn catch() -> Result<Self> {
+        let signals = Self { stop: Arc::default(), again: Arc::default() };
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            // In this order: once `again` is set, the signal has its default effect.
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.again))
+                .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&signals.stop)))
+                .map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?;
+        }
+        Ok(signals)
+    }
+
+    /// From now on a signal ends Dwell.
+    fn let_through(&self) {
+        self.again.store(true, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missing_privileges_have_their_own_status_and_the_exact_command() {
+        let error = explain(dwell_capture::Error::Permission { missing: "CAP_BPF".into() }, None);
+        let text = format!("{error:?}");
+        assert!(text.contains("status: 77") && text.contains("sudo /"), "{text}");
+    }
+
+    #[test]
+    fn a_broken_off_collection_names_the_way_on() {
+        let source = io::Error::from(io::ErrorKind::StorageFull);
+        let error = dwell_store::Error::Io { path: "r000th/spool".into(), source };
+        let text = format!("{:?}", explain(error.into(), Some(Path::new("r000th"))));
+        assert!(text.contains("dwell finalize r000th"), "{text}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The documents that are made from the program's tables: docs/trace-format.md and docs/metrics.md.
+//!
+//! `dwell docs PART` prints one; a test compares it with the file, so that neither can go stale.
+
+use dwell_analyze::{FINDINGS, METRICS};
+use dwell_model::{Better, Collector, Unit};
+use dwell_store::tables::TABLES;
+use dwell_store::{ColumnType, TRACE_FORMAT, TableDef};
+
+use crate::args::DocsPart;
+
+/// The document as Markdown.
+pub fn render(part: DocsPart) -> String {
+    match part {
+        DocsPart::TraceFormat => trace_format(),
+        DocsPart::Metrics => metrics(),
+    }
+}
+
+const TRACE_INTRO: &str = "\
+A result is a folder:
+
+| path | what it is |
+|---|---|
+| `manifest.json` | what was run, when, where and how; which format; how far it has come: `collecting`, `collected`, `finalized` |
+| `tables/*.parquet` | the tables below, from finalization on |
+| `modules/` | copies of code that is in no file: the vDSO |
+| `log.txt` | the log of collection and finalization |
+| `spool/` | the raw records, until finalization |
+
+A finalized result does not change any more. The tables are Parquet, compressed with zstd: DuckDB, Polars, pandas and
+others read them as they are:
+
+    duckdb -c \"select tid, name, end_ns - start_ns as lifetime_ns from 'r000th/tables/threads.parquet'\"
+
+Ids are row numbers of the table that they name, counted from 0; null is none. A reader takes every format up to its
+own: a column that an older trace does not have reads as 0, empty or null.
+";
+
+fn trace_format() -> String {
+    let mut text = format!("# The trace format, version {TRACE_FORMAT}\n\n");
+    text.push_str("<!-- Made by `dwell docs trace-format`; change crates/store/src/tables.rs instead. -->\n\n");
+    text.push_str(TRACE_INTRO);
+    for table in TABLES {
+        text.push_str(&table_section(table));
+    }
+    text
+}
+
+fn table_section(table: &TableDef) -> String {
+    let mut text = format!("\n## `{}`\n\n{}\n\n", table.name, table.doc.trim());
+    text.push_str("| column | type | since | meaning |\n|---|---|---|---|\n");
+    for column in table.columns {
+        let (name, ty, since, doc) = (column.name, type_name(column.ty), column.since, cell(column.doc));
+        text.push_str(&format!("| `{name}` | {ty} | {since} | {doc} |\n"));
+    }
+    text
+}
+
+fn type_name(ty: ColumnType) -> &'static str {
+    match ty {
+        ColumnType::U8 => "uint8",
+        ColumnType::U16 => "uint16",
+        ColumnType::U32 => "uint32",
+        ColumnType::U64 => "uint64",
+        ColumnType::I16 => "int16",
+        ColumnType::I32 => "int32",
+        ColumnType::Bool => "boolean",
+        ColumnType::Text => "string",
+        ColumnType::Id => "id (uint32, nullable)",
+    }
+}
+
+fn metrics() -> String {
+    let mut text = String::from("# Metrics and findings\n\n");
+    text.push_str("<!-- Made by `dwell docs metrics`; change METRICS and FINDINGS in crates/analyze instead. -->\n\n");
+    text.push_str("## Metrics\n\nT is the number of CPUs that the program may use, or `--target-concurrency`.\n\n");
+    text.push_str("| id | title | unit | additive | better | needs | definition |\n|---|---|---|---|---|---|---|\n");
+    for metric in METRICS {
+        let additive = if metric.additive { "yes" } else { "no" };
+        let (unit, better, needs) = (unit(metric.unit), better(metric.better), collector(metric.collector));
+        let (id, title, help) = (metric.id, cell(metric.title), cell(metric.long_help));
+        text.push_str(&format!("| `{id}` | {title} | {unit} | {additive} | {better} | {needs} | {help} |\n"));
+    }
+    text.push_str("\n## Findings\n");
+    for finding in FINDINGS {
+        let (title, id, help, advice) = (finding.title, finding.id, finding.help, finding.advice);
+        text.push_str(&format!("\n### {title} (`{id}`)\n\n{help}\n\n*Advice:* {advice}\n"));
+    }
+    text
+}
+
+fn unit(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Ns => "ns",
+        Unit::Count => "count",
+        Unit::Fraction => "fraction",
+        Unit::NsPerCount => "ns per count",
+        Unit::Threads => "threads",
+    }
+}
+
+fn better(better: Better) -> &'static str {
+    match better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+        Better::Neither => "depends",
+    }
+}
+
+fn collector(collector: Collector) -> &'static str {
+    match collector {
+        Collector::Switches => "switches",
+        Collector::Samples => "switches, samples",
+    }
+}
+
+/// Text in a cell of a Markdown table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn is_current(part: DocsPart, name: &str) {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        let file = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            file == render(part),
+            "docs/{name} is stale: dwell docs {} > docs/{name}",
+            name.trim_end_matches(".md")
+        );
+    }
+
+    #[test]
+    fn the_trace_format_document_is_current() {
+        is_current(DocsPart::TraceFormat, "trace-format.md");
+    }
+
+    #[test]
+    fn the_metrics_document_is_current() {
+        is_current(DocsPart::Metrics, "metrics.md");
+    }
+}

@@ -1,0 +1,156 @@
+//! The one error of the binary: a sentence, the next command to try, and the exit status.
+
+use std::fmt;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Result of a command.
+pub type Result<T> = std::result::Result<T, Hinted>;
+
+/// Exit statuses, apart from the profiled program's own.
+pub mod status {
+    /// What was asked for could not be done.
+    pub const FAILURE: u8 = 1;
+    /// The command line makes no sense.
+    pub const USAGE: u8 = 2;
+    /// Privileges or a kernel feature are missing; test harnesses take it as "skipped".
+    pub const UNAVAILABLE: u8 = 77;
+}
+
+/// An error as the user sees it.
+#[derive(Debug)]
+pub struct Hinted {
+    message: String,
+    hint: Option<String>,
+    status: u8,
+}
+
+impl Hinted {
+    /// A failure: one sentence, no capital, no full stop.
+    pub fn new(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), hint: None, status: status::FAILURE }
+    }
+
+    /// A command line that makes no sense.
+    pub fn usage(message: impl fmt::Display) -> Self {
+        Self::new(message).with_status(status::USAGE)
+    }
+
+    /// The same with what to do next.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// The same with another exit status.
+    #[must_use]
+    pub fn with_status(mut self, status: u8) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Prints it on standard error, once; returns the exit status.
+    pub fn report(&self) -> ExitCode {
+        eprintln!("error: {}", self.message);
+        if let Some(hint) = &self.hint {
+            eprintln!("hint: {hint}");
+        }
+        ExitCode::from(self.status)
+    }
+}
+
+impl fmt::Display for Hinted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+impl From<dwell_store::Error> for Hinted {
+    fn from(error: dwell_store::Error) -> Self {
+        use dwell_store::Error as E;
+        let hinted = Self::new(&error);
+        match &error {
+            E::NotFinalized { path } => hinted.hint(format!("dwell finalize {}", quoted(path))),
+            E::NotAResult { .. } => {
+                hinted.hint("dwell collect threading -- PROGRAM makes a result; name an existing one")
+            }
+            E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
+            E::Exists { .. } => hinted.hint("name another folder with --result-dir"),
+            E::Table { .. } => {
+                hinted.hint("dwell finalize RESULT makes it again where the spool was kept; else collect again")
+            }
+            E::Io { source, .. } => match io_hint(source) {
+                Some(hint) => hinted.hint(hint),
+                None => hinted,
+            },
+        }
+    }
+}
+
+impl From<dwell_resolve::Error> for Hinted {
+    fn from(error: dwell_resolve::Error) -> Self {
+        use dwell_resolve::Error as E;
+        let hinted = Self::new(&error);
+        match error {
+            E::Store(error) => error.into(),
+            E::AlreadyFinalized { path } => hinted.hint(format!("dwell report summary {}", quoted(&path))),
+            E::NoSpool { .. } => hinted.hint("dwell collect threading -- PROGRAM records anew"),
+        }
+    }
+}
+
+impl From<dwell_analyze::QueryError> for Hinted {
+    fn from(error: dwell_analyze::QueryError) -> Self {
+        let hinted = Self::usage(&error);
+        match error.hint() {
+            Some(hint) => hinted.hint(hint),
+            None => hinted,
+        }
+    }
+}
+
+fn io_hint(source: &std::io::Error) -> Option<&'static str> {
+    use std::io::ErrorKind as Kind;
+    match source.kind() {
+        Kind::PermissionDenied => Some("name a folder that you may write with --result-dir, or run under sudo"),
+        Kind::StorageFull | Kind::QuotaExceeded => Some("free some space, or name another disk with --result-dir"),
+        _ => None,
+    }
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    shell_word(&path.to_string_lossy())
+}
+
+/// A word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unfinalized_result_names_the_exact_command() {
+        let error = Hinted::from(dwell_store::Error::NotFinalized { path: "my results/r000th".into() });
+        assert_eq!(error.hint.as_deref(), Some("dwell finalize 'my results/r000th'"));
+        assert_eq!(error.status, status::FAILURE);
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(shell_word("a.out"), "a.out");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

@@ -1,0 +1,68 @@
+//! `dwell finalize`: makes a result of raw records.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use dwell_resolve::{Mode, Options};
+use dwell_store::{ResultFolder, Trace};
+use indicatif::ProgressBar;
+
+use crate::args::{FinalizationMode, FinalizeArgs};
+use crate::error::{Hinted, Result, quoted};
+use crate::owner::Invoker;
+use crate::progress;
+
+/// Finalizes the result that the command line names.
+pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
+    let folder = ResultFolder::open(&args.result)?;
+    if matches!(args.finalization_mode, FinalizationMode::Deferred | FinalizationMode::None) {
+        return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
+    }
+    let trace = run_on(&folder, &args.search_dir, args.finalization_mode, args.quiet)?;
+    if let Some(invoker) = Invoker::of_sudo() {
+        invoker
+            .take_folder(folder.path())
+            .map_err(|error| Hinted::new(format!("cannot give the result away: {error}")))?;
+    }
+    if !args.quiet {
+        for notice in &trace.notices.text {
+            eprintln!("dwell: {notice}");
+        }
+        eprintln!("dwell: result {}; next: dwell report summary {}", folder.path().display(), quoted(folder.path()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Finalizes `folder` with a progress bar.
+pub fn run_on(folder: &ResultFolder, search_dirs: &[PathBuf], mode: FinalizationMode, quiet: bool) -> Result<Trace> {
+    let fast = mode == FinalizationMode::Fast;
+    let options = Options {
+        search_dirs: search_dirs.to_vec(),
+        mode: if fast { Mode::Fast } else { Mode::Full },
+        inlines: !fast,
+        keep_spool: false,
+    };
+    let bar = Bar(progress::bar(quiet));
+    Ok(dwell_resolve::finalize(folder, &options, &bar)?)
+}
+
+/// Finalization's bar on the terminal, or none.
+struct Bar(Option<ProgressBar>);
+
+impl dwell_resolve::Progress for Bar {
+    fn step(&self, name: &'static str, done: u64, total: u64) {
+        if let Some(bar) = &self.0 {
+            bar.set_message(format!("finalizing: {name}"));
+            bar.set_length(total.max(1));
+            bar.set_position(done);
+        }
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! A view as JSON: the contract of docs/reports.md.
+//!
+//! A single view is an object of its columns; every other is `{"rows": […], "notes": […]}`. Numbers are exact:
+//! nanoseconds and counts are integers.
+
+use dwell_analyze::view::{Column, Row, Value, View};
+use serde_json::{Map, Number, Value as Json, json};
+
+use crate::text::bars::CLASSES;
+
+/// The view as pretty-printed JSON that ends with a newline.
+pub fn render(view: &View) -> String {
+    format!("{:#}\n", document(view))
+}
+
+/// The view as a JSON value.
+pub fn document(view: &View) -> Json {
+    let mut object = match view.rows.first() {
+        Some(row) if view.single => record(&view.columns, row, false),
+        _ => Map::from_iter([("rows".to_owned(), rows(view))]),
+    };
+    object.insert("notes".into(), json!(view.notes));
+    Json::Object(object)
+}
+
+/// Rows are flat, trees too: `depth` tells the level, since nested objects as deep as a call stack exceed what many
+/// parsers take.
+fn rows(view: &View) -> Json {
+    let tree = view.rows.iter().any(|row| row.depth > 0);
+    view.rows.iter().map(|row| Json::Object(record(&view.columns, row, tree))).collect()
+}
+
+fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
+    let depth = tree.then(|| ("depth".to_owned(), json!(row.depth)));
+    let fields = columns.iter().zip(&row.values).map(|(column, value)| (column.id.to_owned(), self::value(value)));
+    depth.into_iter().chain(fields).collect()
+}
+
+fn value(value: &Value) -> Json {
+    match value {
+        Value::None => Json::Null,
+        Value::Text(text) => json!(text),
+        Value::Count(number) | Value::Ns(number) => json!(number),
+        Value::Fraction(number) | Value::Real(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
+        Value::ByClass(classes) => {
+            CLASSES.iter().zip(classes).map(|((name, ..), ns)| ((*name).to_owned(), json!(ns))).collect()
+        }
+        Value::Histogram(times) => json!(times),
+        Value::Stack(frames) => json!(frames),
+        Value::Rows(view) => nested(view),
+    }
+}
+
+/// A view within a view: a map when it pairs names with counts, a record when it is single, else an array.
+fn nested(view: &View) -> Json {
+    let ids: Vec<&str> = view.columns.iter().map(|column| column.id).collect();
+    match (ids.as_slice(), view.rows.first()) {
+        (["name", "count"], _) => view.rows.iter().filter_map(pair).collect(),
+        (_, Some(row)) if view.single => Json::Object(record(&view.columns, row, false)),
+        _ => rows(view),
+    }
+}
+
+fn pair(row: &Row) -> Option<(String, Json)> {
+    match row.values.as_slice() {
+        [Value::Text(name), count] => Some((name.clone(), value(count))),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::{summary, tree, waits};
+
+    #[test]
+    fn rows_have_exact_numbers_and_classes_by_name() {
+        let json = document(&waits());
+        assert_eq!(json["rows"][0]["wait_ns"], 8_330_000_000u64);
+        assert_eq!(json["rows"][0]["wait_by_class"]["poor"], 4_000_000_000u64);
+        assert_eq!(json["rows"][0]["top_stack"][1], "push");
+        assert_eq!(json["rows"][1]["top_stack"], Json::Null);
+        assert_eq!(json["notes"][0], "12 events were lost: the ring buffer was full.");
+        assert!(json["rows"][0].get("depth").is_none());
+    }
+
+    #[test]
+    fn a_single_view_is_an_object() {
+        let json = document(&summary());
+        assert_eq!(json["elapsed_ns"], 5_020_000_000u64);
+        assert_eq!(json["losses"], json!({"ring_full": 12}));
+        assert_eq!(json["histogram_cpu"][1], 1_500_000_000u64);
+        assert_eq!(json["top_objects"][0]["object"], "queue_lock");
+    }
+
+    #[test]
+    fn a_tree_says_its_depths() {
+        assert_eq!(document(&tree())["rows"][2]["depth"], 2);
+    }
+
+    #[test]
+    fn what_is_no_number_is_null() {
+        assert_eq!(value(&Value::Real(f64::NAN)), Json::Null);
+    }
+}

@@ -1,0 +1,95 @@
+//! Progress on the terminal: one line on standard error, none when that is no terminal.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use dwell_capture::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::text::units;
+
+/// A collection's line: elapsed, threads, events, losses.
+pub struct Collecting {
+    line: Option<ProgressBar>,
+}
+
+impl Collecting {
+    /// Shows a line, unless `quiet`.
+    pub fn new(quiet: bool) -> Self {
+        Self { line: spinner(quiet) }
+    }
+
+    /// Shows the state of the collection.
+    pub fn show(&self, progress: &Progress) {
+        if let Some(line) = &self.line {
+            line.set_message(words(progress));
+            line.tick();
+        }
+    }
+}
+
+impl Drop for Collecting {
+    fn drop(&mut self) {
+        if let Some(line) = &self.line {
+            line.finish_and_clear();
+        }
+    }
+}
+
+fn words(progress: &Progress) -> String {
+    let state = if progress.paused { "paused" } else { "recording" };
+    let mut text = format!(
+        "{state} {}, {} threads, {} events, {}",
+        units::duration(progress.elapsed_ns),
+        units::count(progress.threads),
+        units::count(progress.events),
+        units::bytes(progress.bytes),
+    );
+    if progress.losses > 0 {
+        text.push_str(&format!(", {} LOST", units::count(progress.losses)));
+    }
+    text
+}
+
+fn spinner(quiet: bool) -> Option<ProgressBar> {
+    if quiet || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    let bar = ProgressBar::new_spinner();
+    // The template is a literal; a wrong one shows indicatif's default line.
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+        bar.set_style(style);
+    }
+    Some(bar)
+}
+
+/// A bar for work of known size: finalization.
+pub fn bar(quiet: bool) -> Option<ProgressBar> {
+    let bar = spinner(quiet)?;
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {bar:30} {percent} %") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    Some(bar)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_are_shown_when_there_are_any() {
+        let mut progress = Progress {
+            elapsed_ns: 1_500_000_000,
+            threads: 8,
+            events: 12_345,
+            losses: 0,
+            bytes: 2_000_000,
+            paused: false,
+        };
+        assert_eq!(words(&progress), "recording 1.50 s, 8 threads, 12,345 events, 2.00 MB");
+        progress.losses = 3;
+        progress.paused = true;
+        assert_eq!(words(&progress), "paused 1.50 s, 8 threads, 12,345 events, 2.00 MB, 3 LOST");
+    }
+}

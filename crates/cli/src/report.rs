@@ -1,0 +1,108 @@
+//! `dwell report`: asks analyze, and writes the answer as text, CSV or JSON.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use dwell_analyze::view::{Column, Row, Value, View};
+use dwell_analyze::{Filter, Level, Query, Report, parse_metric};
+use dwell_store::{ResultFolder, Trace};
+
+use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
+use crate::error::{Hinted, Result, quoted};
+use crate::text::style::Style;
+use crate::{csv, json, output, text};
+
+/// Writes the report that the command line asks for.
+pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    let asked = Asked::parse(&args.words)?;
+    let query = query(args, &asked)?;
+    let folder = ResultFolder::open(&result_path(&asked)?)?;
+    let view = match asked.what {
+        What::Log => log(&folder)?,
+        What::View(report) => dwell_analyze::report(report, &Trace::read(&folder)?, &query)?,
+    };
+    output::write(&rendered(&view, args), args.output.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn rendered(view: &View, args: &ReportArgs) -> String {
+    match args.format {
+        Format::Json => json::render(view),
+        Format::Csv => {
+            for note in &view.notes {
+                eprintln!("dwell: {note}");
+            }
+            csv::render(view)
+        }
+        Format::Text if args.output.is_some() => text::render(view, &Style::of_file()),
+        Format::Text => text::render(view, &Style::of_stdout()),
+    }
+}
+
+fn result_path(asked: &Asked) -> Result<PathBuf> {
+    let newest = || {
+        let newest = ResultFolder::latest(Path::new("."));
+        newest.map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)).ok_or_else(|| {
+            Hinted::new("there is no result in this folder")
+                .hint("dwell collect threading -- PROGRAM makes one; dwell report NAME FOLDER names another")
+        })
+    };
+    asked.result.clone().map_or_else(newest, Ok)
+}
+
+fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
+    let mut query = Query {
+        range: args.time_range,
+        limit: args.limit,
+        target_concurrency: args.target_concurrency,
+        include_idle: args.include_idle,
+        call_stack_mode: args.call_stack_mode,
+        inlines: args.inline_mode == Switch::On,
+        subject: asked.subject.clone(),
+        bins: args.bins,
+        ..Query::default()
+    };
+    for filter in &args.filter {
+        query.filters.push(Filter::parse(filter)?);
+    }
+    for level in &args.group_by {
+        query.group_by.push(Level::parse(level.trim())?);
+    }
+    for metric in &args.metric {
+        query.metrics.push(parse_metric(metric.trim())?);
+    }
+    query.sort = args.sort.as_deref().map(parse_metric).transpose()?;
+    Ok(query)
+}
+
+/// The log as a view of lines.
+fn log(folder: &ResultFolder) -> Result<View> {
+    let path = folder.log();
+    let text = match fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(dwell_store::Error::io(&path, error).into()),
+    };
+    let line = |line: &str| Row { depth: 0, values: vec![Value::Text(line.to_owned())] };
+    Ok(View {
+        title: "Log".into(),
+        columns: vec![Column { id: "line", title: "Line", help: "A line of the log.", detail: false }],
+        rows: text.lines().map(line).collect(),
+        ..View::default()
+    })
+}
+
+/// What people read after a collection: the summary, what is wrong, and what to type next.
+pub fn after_collection(trace: &Trace, args: &CollectArgs, folder: &Path) -> Result<String> {
+    let query = Query {
+        target_concurrency: args.target_concurrency,
+        call_stack_mode: args.call_stack_mode,
+        ..Query::default()
+    };
+    let view = dwell_analyze::report(Report::Summary, trace, &query)?;
+    let mut text = text::render(&view, &Style::of_stdout());
+    let result = quoted(folder);
+    text.push_str(&format!("\nNext:\n  dwell report waits {result}\n  dwell report findings {result}\n"));
+    Ok(text)
+}
