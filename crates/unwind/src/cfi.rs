@@ -206,20 +206,25 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
     ) {
         self.remembered.clear();
         loop {
-            let done = match instructions.next() {
+            let flow = match instructions.next() {
                 Ok(Some(CallFrameInstruction::AdvanceLoc { delta })) => {
-                    let target =
-                        cie.code_alignment_factor().checked_mul(u64::from(delta)).and_then(|n| run.pc.checked_add(n));
-                    !run.advance(target)
+                    let bytes = cie.code_alignment_factor().checked_mul(u64::from(delta));
+                    bytes.and_then(|bytes| run.pc.checked_add(bytes)).map_or(Flow::Broken, |target| run.advance(target))
                 }
-                Ok(Some(CallFrameInstruction::SetLoc { address })) => !run.advance(Some(address)),
-                Ok(Some(instruction)) => self.apply(cie, &instruction, initial, run).is_none(),
-                Ok(None) => return,
-                Err(_) => true,
+                Ok(Some(CallFrameInstruction::SetLoc { address })) => run.advance(address),
+                Ok(Some(instruction)) => {
+                    self.apply(cie, &instruction, initial, run).map_or(Flow::Broken, |()| Flow::On)
+                }
+                Ok(None) => Flow::Finished,
+                Err(_) => Flow::Broken,
             };
-            if done {
-                run.state.cfa = Cfa::Other;
-                return;
+            match flow {
+                Flow::On => {}
+                Flow::Finished => return,
+                Flow::Broken => {
+                    run.state = State::START;
+                    return;
+                }
             }
         }
     }
@@ -333,6 +338,14 @@ impl State {
     }
 }
 
+/// What an instruction means for the rest of its program.
+enum Flow {
+    On,
+    Finished,
+    /// It cannot be followed: the rest of the function has no rule.
+    Broken,
+}
+
 /// A function's program while it runs.
 struct Run<'r> {
     rows: &'r mut Vec<Row>,
@@ -344,17 +357,19 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// Ends the row at `target`; false when that is not ahead or not in the function.
-    fn advance(&mut self, target: Option<u64>) -> bool {
-        match target {
-            Some(target) if target == self.pc => true,
-            Some(target) if target > self.pc && target < self.end => {
-                self.emit();
-                self.pc = target;
-                true
-            }
-            _ => false,
+    /// Ends the row at `target`. Instructions for what lies behind the function's end have no meaning.
+    fn advance(&mut self, target: u64) -> Flow {
+        if target < self.pc {
+            return Flow::Broken;
         }
+        if target >= self.end {
+            return Flow::Finished;
+        }
+        if target > self.pc {
+            self.emit();
+            self.pc = target;
+        }
+        Flow::On
     }
 
     fn emit(&mut self) {
