@@ -300,6 +300,7 @@ impl Intervals {
         if let Some(track) = self.track(thread) {
             track.state = state;
             track.since = time_ns;
+            track.ran_until = time_ns;
         }
     }
 

@@ -1,0 +1,351 @@
+//! What becomes of small traces: who ran when, why not, and on what.
+
+mod trace;
+
+use dwell_model::{ObjectType, Outcome, Reason, WakerKind};
+use dwell_resolve::Options;
+use dwell_store::{State, Table};
+use trace::{check_conservation, finalize_bytes, loss, manifest, objects, picture, streams, trace};
+
+const LAUNCH: &str = "
+    0 new tid=10 tgid=10 name=dwell
+    0 exec tid=10 name=app path=/bin/app
+";
+
+fn with(text: &str, length_ms: u64) -> dwell_store::Trace {
+    let trace = trace(&format!("{LAUNCH}{text}"), length_ms);
+    check_conservation(&trace);
+    trace
+}
+
+#[track_caller]
+fn shows(trace: &dwell_store::Trace, expected: &str) {
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lines = |text: &str| text.lines().map(words).filter(|line| !line.is_empty()).collect();
+    let (found, expected): (Vec<String>, Vec<String>) = (lines(&picture(trace)), lines(expected));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_wait_ends_with_its_wake_up_and_the_run_queue_follows() {
+    let trace = with(
+        "1 new tid=11 tgid=10 parent=10 parent_tgid=10 name=worker
+         2 switch in=11 cpu=1
+         3 switch out=10 state=1 call=202 object=0x1000 detail=0x80
+         6 switch in=10 cpu=0 wake=5 by=11
+         7 switch out=10 state=0x80
+         7 exit tid=10 tgid=10 cpu_ms=4
+         9 switch out=11 state=0 preempted",
+        10,
+    );
+    shows(
+        &trace,
+        "10 app   RRRwwrR...
+         11 worker .rRRRRRRRr",
+    );
+    let wait = (0..trace.off_cpu.len()).find(|&row| trace.off_cpu.reason[row] == Reason::Waiting.code()).expect("wait");
+    assert_eq!(trace.off_cpu.outcome[wait], Outcome::Woken.code());
+    assert_eq!(trace.off_cpu.waker_kind[wait], WakerKind::Thread.code());
+    assert_eq!(trace.off_cpu.waker[wait].get(), Some(1));
+    assert_eq!(trace.threads.kernel_cpu_ns, [4_000_000, 0]);
+    assert_eq!(trace.threads.exited, [true, false]);
+    assert_eq!(trace.manifest.state, State::Finalized);
+}
+
+#[test]
+fn yielding_and_preemption_stay_runnable() {
+    let trace = with(
+        "1 switch out=10 state=0 call=24
+         2 switch in=10
+         3 switch out=10 state=1 call=202 object=8 preempted
+         5 switch in=10 wake=4 by=hardirq",
+        6,
+    );
+    shows(&trace, "10 app RrRrrR");
+    let reasons: Vec<_> = trace.off_cpu.reason.iter().map(|&code| Reason::from_code(code)).collect();
+    assert_eq!(reasons, [Reason::Starting, Reason::Yielded, Reason::Preempted]);
+}
+
+#[test]
+fn lost_records_leave_an_interval_of_unknown_reason() {
+    let trace = with(
+        "2 switch out=10 state=1 call=35
+         4 switch out=10 state=1 call=35
+         6 switch in=10 wake=5 by=hardirq
+         7 sample tid=10
+         8 switch in=10",
+        10,
+    );
+    shows(&trace, "10 app RR??wrR?RR");
+    assert_eq!(loss(&trace, "repaired_intervals"), 2);
+}
+
+#[test]
+fn unfinished_waits_last_to_the_end() {
+    let trace = with("2 switch out=10 state=1 call=202 object=0x1000", 5);
+    shows(&trace, "10 app RRwww");
+    let last = trace.off_cpu.len() - 1;
+    assert_eq!(trace.off_cpu.cpu[last], 65535);
+    assert_eq!(trace.off_cpu.outcome[last], Outcome::Unfinished.code());
+}
+
+#[test]
+fn thread_ids_are_used_again() {
+    let trace = with(
+        "1 new tid=11 tgid=10 name=first
+         2 switch in=11
+         3 switch out=11 state=0x80
+         3 exit tid=11 tgid=10
+         4 new tid=11 tgid=10 name=second
+         5 switch in=11
+         6 exit tid=11 tgid=10
+         7 new tid=11 tgid=10 name=third
+         8 new tid=11 tgid=10 name=fourth",
+        9,
+    );
+    shows(
+        &trace,
+        "10 app    RRRRRRRRR
+         11 first  .rR......
+         11 second ....rR...
+         11 third  .......r.
+         11 fourth ........r",
+    );
+    assert_eq!(loss(&trace, "thread_ends_lost"), 1);
+}
+
+#[test]
+fn a_thread_that_was_there_is_seeded() {
+    let trace = trace(
+        "1 new tid=20 tgid=20 name=server seeded
+         1 switch out=20 state=1 call=202 object=0x1000 seeded
+         1 new tid=21 tgid=20 name=busy seeded
+         1 switch in=21 seeded
+         1 new tid=22 tgid=20 name=silent seeded
+         3 switch in=20 wake=2 by=21
+         4 switch out=21 state=0",
+        6,
+    );
+    check_conservation(&trace);
+    shows(
+        &trace,
+        "20 server wwrRRR
+         21 busy   RRRRrr
+         22 silent ??????",
+    );
+}
+
+#[test]
+fn pauses_are_cut_out() {
+    let trace = with(
+        "1 new tid=11 tgid=10 name=gone
+         1 new tid=12 tgid=10 name=sleeper
+         2 switch in=11 cpu=1
+         2 switch in=12 cpu=2
+         3 switch out=12 state=1 call=35
+         4 pause
+         7 resume
+         7 switch in=10 seeded
+         7 switch out=12 state=1 call=35 seeded
+         9 switch in=12 wake=8 by=hardirq",
+        10,
+    );
+    shows(
+        &trace,
+        "10 app     RRRR...RRR
+         11 gone    .rRR......
+         12 sleeper .rRw...wrR",
+    );
+}
+
+#[test]
+fn exec_from_another_thread_takes_the_process_over() {
+    let trace = with(
+        "1 new tid=11 tgid=10 parent=10 name=other
+         2 switch in=11 cpu=1
+         4 exec tid=10 old=11 name=new path=/bin/new
+         5 command tgid=10 text=new,-x
+         6 switch out=10 state=1 call=35
+         7 exit tid=10 tgid=10 code=256",
+        8,
+    );
+    shows(
+        &trace,
+        "10 app RRRR....
+         10 new .rRRRRw.",
+    );
+    assert_eq!(trace.processes.len(), 1);
+    assert_eq!((trace.processes.name[0].as_str(), trace.processes.exit_code[0]), ("new", 256));
+    assert_eq!(trace.processes.command_line[0], "new -x");
+}
+
+#[test]
+fn forks_have_a_parent_and_children_are_waited_for() {
+    let trace = with(
+        "1 new tid=30 tgid=30 parent=10 parent_tgid=10 name=app
+         1 switch out=10 in=30 state=1 call=61 detail=30
+         2 exec tid=30 name=child path=/bin/child
+         3 switch out=30 in=10 state=0x80 wake=3 by=30
+         3 exit tid=30 tgid=30
+         4 switch out=10 state=1 call=61 detail=0xffffffff",
+        5,
+    );
+    assert_eq!(trace.processes.parent[1].get(), Some(0));
+    assert_eq!(objects(&trace), ["child-process: Child process child", "child-process: Child processes of app"]);
+}
+
+#[test]
+fn threads_that_nothing_announced_are_made_up() {
+    let trace = with(
+        "1 stack key=7 tgid=10 tid=50 frames=4000,5000
+         2 switch out=50 state=1 call=35 stack=7
+         4 switch in=50 wake=3 by=hardirq",
+        5,
+    );
+    assert_eq!(loss(&trace, "threads_made_up"), 1);
+    assert_eq!(trace.threads.process[1].get(), Some(0), "its stack tells the process");
+    shows(
+        &trace,
+        "10 app RRRRR
+         50 app ..wrR",
+    );
+}
+
+#[test]
+fn late_records_are_clamped_and_counted() {
+    let trace = with(
+        "1 switch out=10 state=1 call=35
+         40 round
+         0 round",
+        50,
+    );
+    assert_eq!(loss(&trace, "late_records"), 0);
+    let (meta, mut events) = streams(&format!("{LAUNCH} 1 switch out=10 state=1 call=35 \n 40 round"));
+    let (_, late) = streams("20 switch in=10 wake=19 by=hardirq");
+    // Late is what comes after the chunk that closed the round: an own chunk.
+    events.extend_from_slice(&late);
+    let trace = finalize_bytes(&meta, &events, &manifest(trace::START_NS + 50_000_000), &Options::default());
+    check_conservation(&trace);
+}
+
+#[test]
+fn outcomes_and_wakers() {
+    let trace = with(
+        "1 switch out=10 state=1 call=202 object=0x1000
+         2 switch in=10 wake=2 by=hardirq timer
+         3 switch out=10 state=1 call=202 object=0x1000
+         4 switch in=10 wake=4 by=99
+         5 switch out=10 state=1 call=202 object=0x1000
+         6 switch in=10 wake=6 by=99 signal
+         7 switch out=10 state=1 call=230
+         8 switch in=10 wake=8 by=hardirq
+         9 switch out=10 state=1 call=45 object=5
+         10 switch in=10 wake=10 by=softirq
+         11 switch out=10 state=1 call=0 object=6
+         12 switch in=10 wake=12 by=idle",
+        13,
+    );
+    let rows = (1..trace.off_cpu.len()).map(|row| {
+        let (outcome, waker) = (trace.off_cpu.outcome[row], trace.off_cpu.waker_kind[row]);
+        format!("{} {}", Outcome::from_code(outcome).id(), WakerKind::from_code(waker).id())
+    });
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [
+            "timed-out timer",
+            "woken other-thread",
+            "interrupted other-thread",
+            "woken timer",
+            "woken network",
+            "woken interrupt"
+        ]
+    );
+}
+
+#[test]
+fn objects_of_the_kernel_are_named() {
+    let trace = with(
+        "0 object key=1 kind=3 family=2 protocol=6 state=1 local=41234 remote=6379
+         0 object key=2 kind=2 inode=5
+         0 object key=3 kind=1 text=file<tmp<
+         0 object key=4 kind=5 text=[eventpoll]<
+         0 members key=4 text=TCP~listen~0.0.0.0:80,anon_inode:[eventfd]
+         0 object key=5 kind=6 members=1,3
+         0 object key=6 kind=5 text=[timerfd]<
+         1 switch out=10 in=10 state=1 call=0 object=1
+         1 switch out=10 in=10 state=1 call=0 object=2
+         1 switch out=10 in=10 state=2 iowait call=0 object=3
+         1 switch out=10 in=10 state=2 call=74 object=3
+         1 switch out=10 in=10 state=1 call=232 object=4
+         1 switch out=10 in=10 state=1 call=7 object=5
+         1 switch out=10 in=10 state=1 call=0 object=6
+         1 switch out=10 in=10 state=2
+         1 switch out=10 in=10 state=4
+         1 switch out=10 in=10 state=1 call=16
+         1 switch out=10 in=10 state=1 call=7
+         1 switch out=10 in=10 state=1 call=202 object=0x1000 detail=0x86",
+        2,
+    );
+    let hash = |name: &String| name.split(" 0x").next().expect("name").to_owned();
+    assert_eq!(
+        objects(&trace).iter().map(hash).collect::<Vec<_>>(),
+        [
+            "socket: TCP 127.0.0.1:* -> 127.0.0.1:6379",
+            "stream: Pipe",
+            "block-io: /tmp/file",
+            "event: epoll {TCP listen 0.0.0.0:80, eventfd}",
+            "event: poll {/tmp/file, TCP 127.0.0.1:* -> 127.0.0.1:6379}",
+            "timer: timerfd",
+            "page-fault: Page fault",
+            "signal: Stopped by a signal or a debugger",
+            "unknown: ioctl",
+            "sleep: Sleep in unknown code",
+            "mutex: Mutex",
+        ]
+    );
+}
+
+#[test]
+fn an_exec_makes_equal_addresses_different_objects() {
+    let trace = with(
+        "1 switch out=10 in=10 state=1 call=202 object=0x1000 detail=0x80
+         2 switch out=10 in=10 state=1 call=202 object=0x1000 detail=0x80
+         3 exec tid=10 name=two path=/bin/two
+         4 switch out=10 in=10 state=1 call=202 object=0x1000 detail=0x80",
+        5,
+    );
+    assert_eq!(trace.objects.kind, [ObjectType::Futex.code(); 2]);
+    assert!(trace.objects.name[1].ends_with("#2"), "{:?}", trace.objects.name);
+    assert_eq!(trace.objects.address, [0x1000, 0x1000]);
+}
+
+#[test]
+fn a_join_is_on_the_thread() {
+    let trace = with(
+        "1 new tid=11 tgid=10 name=worker
+         2 switch in=11 cpu=1
+         3 switch out=10 state=1 call=202 object=0x7000 detail=0xb00000109
+         5 exit tid=11 tgid=10
+         6 switch in=10 wake=5 by=11",
+        7,
+    );
+    assert_eq!(objects(&trace), ["thread-join: Thread worker"]);
+}
+
+#[test]
+fn a_collector_that_died_leaves_a_result_that_says_so() {
+    let (meta, events) =
+        streams(&format!("{LAUNCH} 2 switch out=10 state=1 call=35 \n 5 switch in=10 wake=4 by=hardirq"));
+    let died = dwell_store::Manifest { state: State::Collecting, ..manifest(0) };
+    let trace = finalize_bytes(&meta, &events, &died, &Options::default());
+    check_conservation(&trace);
+    shows(&trace, "10 app RRwwr");
+    assert!(trace.notices.text[0].contains("ended without closing"), "{:?}", trace.notices);
+    assert_eq!(trace.elapsed_ns(), 5_000_000);
+}
+
+#[test]
+fn nothing_recorded_is_an_empty_result() {
+    let trace = trace("", 5);
+    assert_eq!((trace.threads.len(), trace.off_cpu.len(), trace.losses.len()), (0, 0, 0));
+}
