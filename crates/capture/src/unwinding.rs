@@ -17,8 +17,8 @@ use crate::error::{Error, Result};
 use crate::perf::Mapping;
 
 /// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind.h.
-const SHARD_WORDS: usize = 1 << 17;
-const SHARDS: u32 = 1024;
+const SHARD_WORDS: usize = 1 << 19;
+const SHARDS: u32 = 256;
 
 /// The tables and the maps that they are written to.
 pub struct Unwinding {

@@ -119,7 +119,7 @@ pub struct Registry {
 
 impl Registry {
     /// An empty registry for a space of `capacity_words` words: the number of shards (`max_entries` of `unwind_words`)
-    /// times the words in a shard (2^17).
+    /// times the words in a shard (2^19).
     pub fn new(capacity_words: u32) -> Self {
         Self {
             tables: HashMap::new(),

@@ -17,8 +17,8 @@
 
 #define UNWIND_MAPPINGS 336             /* with its header an entry of the hash map fits two pages */
 #define UNWIND_PROCESSES 4096           /* user space may change it before loading */
-#define UNWIND_SHARD_SHIFT 17           /* a shard is 1 MiB */
-#define UNWIND_SHARDS 1024              /* user space may change it before loading */
+#define UNWIND_SHARD_SHIFT 19           /* a shard is 4 MiB; each new one waits for a grace period of RCU */
+#define UNWIND_SHARDS 256               /* user space may change it before loading */
 #define UNWIND_BLOCK_SHIFT 8            /* BLOCK_SHIFT of dwell-unwind */
 #define UNWIND_WINDOW_WORDS 128         /* stack memory is read in pieces of this size */
 #define UNWIND_SLOTS 48                 /* words of stack that the memory of a walk can hold */
