@@ -1,7 +1,19 @@
-//! Sums of everything by what can be grouped by.
+//! The fold: what a sweep tells, summed by everything that it can be grouped by. Self weights are summed once, in
+//! sites; every table and tree is a projection of the sites.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+use dwell_model::{ObjectId, ObjectType, Reason, StackId, ThreadId};
+use dwell_store::Trace;
+
+use crate::call_stacks::CallStacks;
+use crate::classify::{CpuKind, CpuKinds, IdleWaits};
 use crate::metrics::total;
-use crate::sweep::ByClass;
+use crate::query::{FilterKey, Level, Query, QueryError};
+use crate::selection::Selection;
+use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add, sweep};
+use crate::windows::Windows;
 
 /// What is summed over the events of one group. All times in ns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -37,7 +49,10 @@ pub struct Weights {
 impl Weights {
     /// CPU time by class.
     pub fn cpu(&self) -> ByClass {
-        std::array::from_fn(|class| self.effective[class] + self.spinning[class] + self.overheads[class])
+        let mut cpu = self.effective;
+        add(&mut cpu, &self.spinning);
+        add(&mut cpu, &self.overheads);
+        cpu
     }
 
     /// CPU time.
@@ -55,8 +70,371 @@ impl Weights {
         total(&self.overheads)
     }
 
+    /// Wait time.
+    pub fn wait_ns(&self) -> u64 {
+        total(&self.wait)
+    }
+
     /// The Idle and Poor part of the wait time.
     pub fn wait_poor_ns(&self) -> u64 {
-        self.wait[0] + self.wait[1]
+        self.wait[0].saturating_add(self.wait[1])
+    }
+
+    /// The part of the wait time with poor utilization that idle workers did not spend: the rank of an object.
+    pub fn blocking_poor_ns(&self) -> u64 {
+        self.wait_poor_ns().saturating_sub(self.idle[0].saturating_add(self.idle[1]))
+    }
+
+    /// The part of the wait time that idle workers did not spend.
+    pub fn blocking_ns(&self) -> u64 {
+        self.wait_ns().saturating_sub(total(&self.idle))
+    }
+
+    /// Adds those of another group.
+    pub fn add(&mut self, other: &Self) {
+        let classes = [
+            (&mut self.effective, &other.effective),
+            (&mut self.spinning, &other.spinning),
+            (&mut self.overheads, &other.overheads),
+            (&mut self.overhead, &other.overhead),
+            (&mut self.wait, &other.wait),
+            (&mut self.idle, &other.idle),
+            (&mut self.unknown, &other.unknown),
+            (&mut self.runnable, &other.runnable),
+        ];
+        for (ours, theirs) in classes {
+            add(ours, theirs);
+        }
+        for (ours, theirs) in self.spin.iter_mut().zip(other.spin) {
+            *ours = ours.saturating_add(theirs);
+        }
+        self.wait_count += other.wait_count;
+        self.preemptions += other.preemptions;
+        self.switches += other.switches;
+        self.max_wait_ns = self.max_wait_ns.max(other.max_wait_ns);
+    }
+}
+
+/// What the events of one site have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SiteKey {
+    /// The thread.
+    pub thread: ThreadId,
+    /// What it waited on.
+    pub object: ObjectId,
+    /// Where it was.
+    pub stack: StackId,
+    /// Who woke it.
+    pub waker: ThreadId,
+    /// Where the waker was.
+    pub waker_stack: StackId,
+    /// CPU, when the query asks for it.
+    pub cpu: u16,
+    /// Why it was off the CPU; none: it ran.
+    pub reason: Option<Reason>,
+    /// Outcome's code.
+    pub outcome: u8,
+    /// Waker kind's code.
+    pub waker_kind: u8,
+}
+
+/// Self weights of one place.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// What its events have in common.
+    pub key: SiteKey,
+    /// Running time, or blocked time.
+    pub time: ByClass,
+    /// Time in the run queue.
+    pub runnable: ByClass,
+    /// Intervals begun, by the class in which they began.
+    pub began: [u32; 5],
+    /// The longest of them.
+    pub longest_ns: u64,
+    /// What its running time is.
+    pub cpu_kind: CpuKind,
+    /// Whether it is a wait of an idle worker.
+    pub idle: bool,
+    /// Whether the filters let it through.
+    pub selected: bool,
+}
+
+impl Site {
+    /// Its weights as far as the classes of `mask` go.
+    pub fn weights(&self, mask: [bool; 5]) -> Weights {
+        let masked = |classes: &ByClass| std::array::from_fn(|class| if mask[class] { classes[class] } else { 0 });
+        let time: ByClass = masked(&self.time);
+        let mut weights = Weights::default();
+        let Some(reason) = self.key.reason else {
+            match self.cpu_kind {
+                CpuKind::Effective => weights.effective = time,
+                CpuKind::Spin(kind) => {
+                    weights.spinning = time;
+                    weights.spin[kind as usize] = total(&time);
+                }
+                CpuKind::Overhead(kind) => {
+                    weights.overheads = time;
+                    weights.overhead[kind as usize] = total(&time);
+                }
+            }
+            return weights;
+        };
+        let began = (0..5).filter(|&class| mask[class]).map(|class| u64::from(self.began[class])).sum();
+        weights.runnable = masked(&self.runnable);
+        weights.switches = began;
+        match reason {
+            Reason::Waiting => {
+                weights.wait = time;
+                weights.idle = if self.idle { time } else { [0; 5] };
+                weights.wait_count = began;
+                weights.max_wait_ns = self.longest_ns;
+            }
+            Reason::Preempted => weights.preemptions = began,
+            _ => {}
+        }
+        // Blocked time without a known wait: conservation counts it as waiting, Wait Time does not.
+        if reason != Reason::Waiting {
+            weights.unknown = time;
+        }
+        weights
+    }
+
+    /// Whether it is a wait on an object.
+    pub fn is_wait(&self) -> bool {
+        self.key.reason == Some(Reason::Waiting)
+    }
+}
+
+/// The fold of a trace.
+pub struct Fold<'t> {
+    /// What was folded.
+    pub trace: &'t Trace,
+    /// What was asked.
+    pub query: &'t Query,
+    /// Where it was looked at.
+    pub windows: Windows,
+    /// The stacks as the query shows them.
+    pub stacks: CallStacks<'t>,
+    /// Every site, selected or not.
+    pub sites: Vec<Site>,
+    /// Site of each off-CPU row that began in the windows and in a selected class; `u32::MAX` for others.
+    pub site_of_row: Vec<u32>,
+    /// n(t) and c(t).
+    pub levels: Levels,
+    /// Classes that the filters let through.
+    pub class_mask: [bool; 5],
+}
+
+impl<'t> Fold<'t> {
+    /// Folds `trace` for `query`: one sweep. Fails when the query's range is empty.
+    pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
+        let windows = Windows::of_query(trace, query)?;
+        let stacks = CallStacks::new(trace, query);
+        let selection = Selection::new(trace, query);
+        let mut summer = Summer::new(trace, query, selection.class_mask());
+        let levels = sweep(trace, query, &windows, &mut summer);
+        let Summer { mut sites, site_of_row, class_mask, .. } = summer;
+        classify(trace, &stacks, &mut sites);
+        selection.apply(&stacks, &mut sites);
+        Ok(Self { trace, query, windows, stacks, sites, site_of_row, levels, class_mask })
+    }
+
+    /// The sites that the filters let through, with their numbers and weights.
+    pub fn selected(&self) -> impl Iterator<Item = (usize, &Site, Weights)> {
+        let selected = self.sites.iter().enumerate().filter(|(_, site)| site.selected);
+        selected.map(|(index, site)| (index, site, site.weights(self.class_mask)))
+    }
+
+    /// The sum over what the filters let through.
+    pub fn shown(&self) -> Weights {
+        let mut sum = Weights::default();
+        self.selected().for_each(|(_, _, weights)| sum.add(&weights));
+        sum
+    }
+
+    /// The sum over everything.
+    pub fn whole(&self) -> Weights {
+        let mut sum = Weights::default();
+        self.sites.iter().for_each(|site| sum.add(&site.weights([true; 5])));
+        sum
+    }
+
+    /// Type of an object.
+    pub fn object_type(&self, object: ObjectId) -> ObjectType {
+        object_type(self.trace, object)
+    }
+
+    /// Name of an object.
+    pub fn object_name(&self, object: ObjectId) -> &'t str {
+        object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("[unknown]", String::as_str)
+    }
+}
+
+/// Type of an object of the trace.
+pub fn object_type(trace: &Trace, object: ObjectId) -> ObjectType {
+    let code = object.get().and_then(|row| trace.objects.kind.get(row)).copied();
+    ObjectType::from_code(code.unwrap_or(0))
+}
+
+fn classify(trace: &Trace, stacks: &CallStacks<'_>, sites: &mut [Site]) {
+    let mut cpu_kinds = CpuKinds::default();
+    let mut idle_waits = IdleWaits::default();
+    for site in sites {
+        if site.key.reason.is_none() {
+            site.cpu_kind = cpu_kinds.of(stacks, site.key.stack);
+        } else if site.is_wait() {
+            site.idle = idle_waits.is_idle(stacks, site.key.stack, object_type(trace, site.key.object));
+        }
+    }
+}
+
+/// Sums what the sweep tells.
+struct Summer<'t> {
+    trace: &'t Trace,
+    by_cpu: bool,
+    class_mask: [bool; 5],
+    sites: Vec<Site>,
+    ids: HashMap<SiteKey, u32, BuildHasherDefault<WordHasher>>,
+    /// Each thread's site of its last row: most rows repeat it.
+    last: Vec<u32>,
+    site_of_row: Vec<u32>,
+}
+
+impl<'t> Summer<'t> {
+    fn new(trace: &'t Trace, query: &Query, class_mask: [bool; 5]) -> Self {
+        let by_cpu =
+            query.group_by.contains(&Level::Cpu) || query.filters.iter().any(|filter| filter.key == FilterKey::Cpu);
+        Self {
+            trace,
+            by_cpu,
+            class_mask,
+            sites: Vec::new(),
+            ids: HashMap::default(),
+            last: vec![u32::MAX; trace.threads.tid.len()],
+            site_of_row: vec![u32::MAX; trace.off_cpu.thread.len()],
+        }
+    }
+
+    fn site(&mut self, key: SiteKey) -> usize {
+        let thread = key.thread.get().filter(|thread| *thread < self.last.len());
+        let last = thread.map_or(u32::MAX, |thread| self.last[thread]) as usize;
+        if self.sites.get(last).is_some_and(|site| site.key == key) {
+            return last;
+        }
+        let sites = &mut self.sites;
+        let id = *self.ids.entry(key).or_insert_with(|| {
+            sites.push(Site {
+                key,
+                time: [0; 5],
+                runnable: [0; 5],
+                began: [0; 5],
+                longest_ns: 0,
+                cpu_kind: CpuKind::Effective,
+                idle: false,
+                selected: true,
+            });
+            sites.len() as u32 - 1
+        });
+        if let Some(thread) = thread {
+            self.last[thread] = id;
+        }
+        id as usize
+    }
+
+    fn off_cpu_key(&self, row: usize) -> SiteKey {
+        let rows = &self.trace.off_cpu;
+        SiteKey {
+            thread: rows.thread[row],
+            object: rows.object[row],
+            stack: rows.stack[row],
+            waker: rows.waker[row],
+            waker_stack: rows.waker_stack[row],
+            cpu: if self.by_cpu { rows.cpu[row] } else { u16::MAX },
+            reason: Some(Reason::from_code(rows.reason[row])),
+            outcome: rows.outcome[row],
+            waker_kind: rows.waker_kind[row],
+        }
+    }
+
+    fn run(&mut self, thread: ThreadId, stack: StackId, cpu: u16, running: &ByClass) {
+        if *running == [0; 5] {
+            return;
+        }
+        let key = SiteKey {
+            thread,
+            object: ObjectId::NONE,
+            stack,
+            waker: ThreadId::NONE,
+            waker_stack: StackId::NONE,
+            cpu: if self.by_cpu { cpu } else { u16::MAX },
+            reason: None,
+            outcome: 0,
+            waker_kind: 0,
+        };
+        let site = self.site(key);
+        add(&mut self.sites[site].time, running);
+    }
+}
+
+impl Visitor for Summer<'_> {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+        if split.began.is_none() && split.blocked == [0; 5] && split.runnable == [0; 5] {
+            return;
+        }
+        let index = self.site(self.off_cpu_key(row));
+        let site = &mut self.sites[index];
+        add(&mut site.time, &split.blocked);
+        add(&mut site.runnable, &split.runnable);
+        if let Some(class) = split.began {
+            site.began[class] = site.began[class].saturating_add(1);
+            if self.class_mask[class] {
+                site.longest_ns = site.longest_ns.max(self.trace.off_cpu.wait_ns[row]);
+                self.site_of_row[row] = index as u32;
+            }
+        }
+    }
+
+    fn sample(&mut self, row: usize, running: &ByClass) {
+        let samples = &self.trace.samples;
+        self.run(samples.thread[row], samples.stack[row], samples.cpu[row], running);
+    }
+
+    fn thread(&mut self, thread: usize, unsampled: &ByClass) {
+        self.run(ThreadId::new(thread), StackId::NONE, u16::MAX, unsampled);
+    }
+}
+
+/// Hashes a few words fast; keys come from the trace's own tables, and a trace made to collide only slows its reader.
+#[derive(Default)]
+struct WordHasher(u64);
+
+impl WordHasher {
+    fn mix(&mut self, word: u64) {
+        // The multiplier is 2^64 / the golden ratio, as in Knuth's multiplicative hashing.
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+impl Hasher for WordHasher {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.mix(u64::from(*byte)));
+    }
+    fn write_u8(&mut self, word: u8) {
+        self.mix(u64::from(word));
+    }
+    fn write_u16(&mut self, word: u16) {
+        self.mix(u64::from(word));
+    }
+    fn write_u32(&mut self, word: u32) {
+        self.mix(u64::from(word));
+    }
+    fn write_u64(&mut self, word: u64) {
+        self.mix(word);
+    }
+    fn write_isize(&mut self, word: isize) {
+        self.mix(word as u64);
     }
 }

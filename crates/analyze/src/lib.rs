@@ -4,25 +4,29 @@
 //! grouped by, and every report is a projection of the fold to a [`View`]. Nothing here reads or writes files, and
 //! nothing formats numbers for people: that is the presenter's.
 
+mod blame;
+mod call_stacks;
+mod classify;
+mod conservation;
+mod critical_path;
+mod distribution;
 mod findings;
 mod fold;
+mod grouping;
+mod intervals;
 mod metrics;
 mod query;
 mod reports;
+mod selection;
 mod sweep;
+mod thread_index;
 pub mod view;
+mod windows;
 
+pub use conservation::check_conservation;
 pub use findings::FINDINGS;
 pub use metrics::METRICS;
 pub use query::{CallStackMode, Filter, FilterKey, Level, Query, QueryError, Thresholds, parse_levels, parse_metric};
 pub use reports::{Report, report};
 pub use sweep::CLASSES;
 pub use view::{Column, Row, Value, View};
-
-use dwell_store::Trace;
-
-/// Where the trace breaks conservation, one sentence each; empty for a sound one.
-pub fn check_conservation(trace: &Trace) -> Vec<String> {
-    let _ = trace;
-    Vec::new()
-}

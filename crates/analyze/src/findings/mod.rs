@@ -1,6 +1,109 @@
 //! Diagnoses: what is wrong, what it costs, where, and what to do about it.
+//!
+//! Each detector is a small pure function over what is known of the run, in one file per group, beside its definition
+//! and thresholds. A finding says the object, the number, the line of code and the remedy, and is ranked by an
+//! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
-use dwell_model::FindingDef;
+mod evidence;
+mod locks;
+mod parallelism;
+mod runtime;
+mod wakeups;
 
-/// Every diagnosis that Dwell can make.
-pub static FINDINGS: &[FindingDef] = &[];
+use dwell_model::{FindingDef, StackId};
+
+use self::evidence::Evidence;
+use crate::fold::Fold;
+use crate::reports::{cut_note, detail, notes, plain, stack_value};
+use crate::view::{Row, Value, View};
+
+/// Declares the table: a definition and its detector, side by side.
+macro_rules! findings {
+    ($($def:path => $detect:path;)*) => {
+        /// Every diagnosis that Dwell can make.
+        pub static FINDINGS: &[FindingDef] = &[$($def,)*];
+
+        /// The detectors of [`FINDINGS`], in the same order.
+        static DETECTORS: &[fn(&Evidence<'_, '_>) -> Vec<Finding>] = &[$($detect,)*];
+    };
+}
+
+findings! {
+    locks::LOCK_CONVOY => locks::lock_convoy;
+    locks::LOCK_HELD_ACROSS_WAIT => locks::lock_held_across_wait;
+    parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
+    parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;
+    parallelism::BARRIER_IMBALANCE => parallelism::barrier_imbalance;
+    wakeups::SLEEP_POLLING => wakeups::sleep_polling;
+    wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
+    wakeups::THUNDERING_HERD => wakeups::thundering_herd;
+    runtime::SPINNING => runtime::spinning;
+    runtime::THREAD_CHURN => runtime::thread_churn;
+}
+
+/// One diagnosis of this run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What it is about: an object, a function, a thread's name.
+    pub subject: String,
+    /// The evidence with its numbers, one sentence.
+    pub evidence: String,
+    /// Where in the program: the stack with the most of it.
+    pub stack: StackId,
+    /// Estimate of what it costs, ns: of the threads' time that it wastes.
+    pub cost_ns: u64,
+}
+
+/// The findings of a fold, the dearest first.
+pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
+    let evidence = Evidence::new(fold);
+    let found = |(def, detect): (&'static FindingDef, &fn(&Evidence<'_, '_>) -> Vec<Finding>)| {
+        detect(&evidence).into_iter().map(move |finding| (def, finding))
+    };
+    let mut findings: Vec<_> = FINDINGS.iter().zip(DETECTORS).flat_map(found).collect();
+    findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.cost_ns));
+    findings
+}
+
+/// The report.
+pub fn report(fold: &Fold<'_>) -> View {
+    let mut view = view(fold);
+    view.notes = notes(fold);
+    if view.rows.is_empty() {
+        view.notes.push("Nothing that Dwell looks for was found.".into());
+    }
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    view.notes.extend(cut_note(view.rows.len().saturating_sub(limit)));
+    view.rows.truncate(limit);
+    view
+}
+
+/// The findings as rows.
+pub fn view(fold: &Fold<'_>) -> View {
+    let columns = vec![
+        plain("title", "Finding", "What is wrong."),
+        plain("subject", "Subject", "What it is about."),
+        plain("cost_ns", "Cost", "Estimate of the threads' time that it wastes."),
+        plain("evidence", "Evidence", "The numbers from which it is concluded."),
+        plain("location", "Location", "Where in the program."),
+        plain("advice", "Advice", "What to do about it."),
+        detail("id", "Id", "Name of the finding."),
+        detail("help", "Help", "What the finding means."),
+        detail("stack", "Stack", "Where, leaf first."),
+    ];
+    let row = |(def, finding): (&'static FindingDef, Finding)| Row {
+        depth: 0,
+        values: vec![
+            Value::Text(def.title.into()),
+            Value::Text(finding.subject),
+            Value::Ns(finding.cost_ns),
+            Value::Text(finding.evidence),
+            fold.stacks.place(finding.stack).map_or(Value::None, Value::Text),
+            Value::Text(def.advice.into()),
+            Value::Text(def.id.into()),
+            Value::Text(def.help.into()),
+            stack_value(fold, finding.stack),
+        ],
+    };
+    View { columns, rows: findings_of(fold).into_iter().map(row).collect(), ..View::default() }
+}

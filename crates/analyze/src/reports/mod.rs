@@ -1,7 +1,23 @@
 //! The reports: each asks the fold and makes a [`View`] of the answer. No report reads events by itself.
 
+mod blame;
+mod critical_path;
+mod grouped;
+mod losses;
+mod notes;
+mod summary;
+mod threads;
+mod timeline;
+mod transitions;
+mod trees;
+mod waits;
+
+pub(crate) use grouped::{cut_note, detail, plain, stack_value};
+pub(crate) use notes::{duration, notes, percent};
+
 use dwell_store::Trace;
 
+use crate::fold::Fold;
 use crate::query::{Level, Query, QueryError, words};
 use crate::view::View;
 
@@ -44,8 +60,30 @@ impl Report {
     }
 }
 
-/// The answer of `report` to `query`.
+/// The answer of `report` to `query`. Fails when the query asks for what is not there.
 pub fn report(report: Report, trace: &Trace, query: &Query) -> Result<View, QueryError> {
-    let _ = (trace, query);
-    Ok(View { title: report.title().into(), ..View::default() })
+    if report == Report::Losses {
+        return Ok(View { title: report.title().into(), ..losses::losses(trace) });
+    }
+    let fold = Fold::new(trace, query)?;
+    let view = match report {
+        Report::Summary => summary::summary(&fold),
+        Report::Waits => waits::waits(&fold),
+        Report::Hotspots => grouped::hotspots(&fold),
+        Report::BottomUp => trees::bottom_up(&fold),
+        Report::TopDown => trees::top_down(&fold),
+        Report::CallerCallee => trees::caller_callee(&fold)?,
+        Report::Threads if query.group_by.is_empty() => threads::threads(&fold),
+        Report::Threads => {
+            let metrics = ["cpu_ns", "preemption_ns", "wait_ns", "unknown_ns", "switches", "preemption_count"];
+            grouped::grouped(&fold, &[], &metrics, |weights| weights.cpu_ns() as f64)
+        }
+        Report::Transitions => transitions::transitions(&fold),
+        Report::Timeline => timeline::timeline(&fold),
+        Report::Findings => crate::findings::report(&fold),
+        Report::Blame => blame::blame(&fold)?,
+        Report::CriticalPath => critical_path::critical_path(&fold),
+        Report::Losses => View::default(),
+    };
+    Ok(View { title: report.title().into(), ..view })
 }

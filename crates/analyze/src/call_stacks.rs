@@ -1,0 +1,222 @@
+//! Stacks as the query wants to see them: system functions folded into their callers by the call-stack mode, inlined
+//! functions shown or not, functions as numbers.
+
+use std::collections::HashMap;
+
+use dwell_model::{FrameId, ModuleId, StackId};
+use dwell_store::Trace;
+
+use crate::query::{CallStackMode, Query};
+
+/// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
+const SYSTEM_LIBRARIES: &[&str] = &[
+    "libc",
+    "libm",
+    "libpthread",
+    "libdl",
+    "librt",
+    "libresolv",
+    "ld-linux-x86-64",
+    "ld-musl-x86_64",
+    "libstdc++",
+    "libgcc_s",
+    "libc++",
+    "libc++abi",
+    "libgomp",
+    "libomp",
+    "libiomp5",
+    "libtbb",
+    "libatomic",
+    "libunwind",
+    "libasan",
+    "libtsan",
+    "libubsan",
+];
+
+/// A row of the functions that this query tells apart: name and module.
+pub type FunctionId = u32;
+
+/// No function: an empty stack.
+pub const NO_FUNCTION: FunctionId = u32::MAX;
+
+/// What to show of each stack.
+pub struct CallStacks<'t> {
+    trace: &'t Trace,
+    inlines: bool,
+    /// For each stack, the one that is left of it after folding system functions.
+    shown: Vec<StackId>,
+    function_of_frame: Vec<FunctionId>,
+    functions: Vec<(&'t str, ModuleId)>,
+    system: Vec<bool>,
+}
+
+impl<'t> CallStacks<'t> {
+    /// Prepares every stack of the trace: time and memory in proportion to the stacks table.
+    pub fn new(trace: &'t Trace, query: &Query) -> Self {
+        let (function_of_frame, functions) = intern_functions(trace);
+        let mut stacks = Self {
+            trace,
+            inlines: query.inlines,
+            shown: Vec::new(),
+            function_of_frame,
+            functions,
+            system: system_frames(trace),
+        };
+        stacks.fold_system_frames(query.call_stack_mode);
+        stacks
+    }
+
+    /// Parents come before their children, so that one pass is enough.
+    fn fold_system_frames(&mut self, mode: CallStackMode) {
+        let mut has_user = Vec::with_capacity(self.trace.stacks.frame.len());
+        for row in 0..self.trace.stacks.frame.len() {
+            let stack = StackId::new(row);
+            let parent = self.parent(stack);
+            let parent_row = parent.get();
+            let is_user = !self.is_system(stack);
+            let user_above = parent_row.is_some_and(|parent| has_user[parent]);
+            has_user.push(is_user || user_above);
+            let above = parent_row.map_or(StackId::NONE, |parent| self.shown[parent]);
+            let hidden = !self.inlines && self.is_inlined(stack);
+            let keep = match mode {
+                CallStackMode::All => true,
+                _ if is_user || !user_above => true,
+                CallStackMode::User => false,
+                // An inlined frame of the one system function belongs to that function.
+                CallStackMode::UserPlusOne => parent_row.is_some_and(|_| !self.is_system(parent)),
+            };
+            self.shown.push(if keep && !hidden { stack } else { above });
+        }
+    }
+
+    /// What is shown of `stack`: a stack whose frame is the one that the time is attributed to.
+    pub fn shown(&self, stack: StackId) -> StackId {
+        stack.get().and_then(|row| self.shown.get(row)).copied().unwrap_or(StackId::NONE)
+    }
+
+    /// The stacks from what is shown of `stack` to the root: one for each frame shown.
+    pub fn chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
+        let visible = |stack: &StackId| self.inlines || !self.is_inlined(*stack);
+        self.whole_chain(self.shown(stack)).filter(visible)
+    }
+
+    /// The stacks from `stack` to the root, whatever the query shows.
+    pub fn whole_chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
+        let next = |stack: &StackId| Some(self.parent(*stack));
+        std::iter::successors(Some(stack), next).take_while(|stack| self.frame(*stack).is_some())
+    }
+
+    /// The caller's stack. One that is not before its callee, which no sound trace has, counts as none.
+    fn parent(&self, stack: StackId) -> StackId {
+        let parent = stack.get().and_then(|row| self.trace.stacks.parent.get(row)).copied().unwrap_or(StackId::NONE);
+        if parent < stack { parent } else { StackId::NONE }
+    }
+
+    /// The frame at the end of `stack`.
+    pub fn frame(&self, stack: StackId) -> Option<usize> {
+        let frame = stack.get().and_then(|row| self.trace.stacks.frame.get(row)).copied().and_then(FrameId::get)?;
+        (frame < self.trace.frames.function.len()).then_some(frame)
+    }
+
+    /// The function at the end of `stack`.
+    pub fn function(&self, stack: StackId) -> FunctionId {
+        self.frame(stack).map_or(NO_FUNCTION, |frame| self.function_of_frame[frame])
+    }
+
+    /// The function at the end of `stack` that is not inlined.
+    pub fn source_function(&self, stack: StackId) -> FunctionId {
+        let outer = self.whole_chain(stack).find(|stack| !self.is_inlined(*stack));
+        outer.map_or(NO_FUNCTION, |stack| self.function(stack))
+    }
+
+    /// Name of a function.
+    pub fn function_name(&self, function: FunctionId) -> &'t str {
+        self.functions.get(function as usize).map_or("[unknown]", |(name, _)| name)
+    }
+
+    /// Names of the frames shown, leaf first.
+    pub fn names(&self, stack: StackId) -> Vec<String> {
+        self.chain(stack).map(|stack| self.function_name(self.function(stack)).to_owned()).collect()
+    }
+
+    /// Names of all frames, leaf first.
+    pub fn whole_names(&self, stack: StackId) -> impl Iterator<Item = &'t str> + '_ {
+        self.whole_chain(stack).map(|stack| self.function_name(self.function(stack)))
+    }
+
+    /// The program's own place on `stack`: `function (file:line)`, the innermost one that is not the system's.
+    pub fn place(&self, stack: StackId) -> Option<String> {
+        let own = self.whole_chain(stack).find(|stack| !self.is_system(*stack));
+        let frame = self.frame(own.unwrap_or(stack))?;
+        let name = &self.trace.frames.function[frame];
+        Some(match self.source_line(frame) {
+            Some(line) => format!("{name} ({line})"),
+            None => name.clone(),
+        })
+    }
+
+    /// `file:line` of a frame, as far as known.
+    pub fn source_line(&self, frame: usize) -> Option<String> {
+        let (file, line) = (&self.trace.frames.file[frame], self.trace.frames.line[frame]);
+        match (file.as_str(), line) {
+            ("", _) => None,
+            (file, 0) => Some(file.to_owned()),
+            (file, line) => Some(format!("{file}:{line}")),
+        }
+    }
+
+    /// Whether the frame at the end of `stack` is of the system: kernel, C library, a threading runtime.
+    pub fn is_system(&self, stack: StackId) -> bool {
+        self.frame(stack).is_none_or(|frame| self.system[frame])
+    }
+
+    /// Whether the frame at the end of `stack` is kernel code.
+    pub fn is_kernel(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.kernel[frame])
+    }
+
+    fn is_inlined(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.inlined[frame])
+    }
+}
+
+fn intern_functions(trace: &Trace) -> (Vec<FunctionId>, Vec<(&str, ModuleId)>) {
+    let mut ids = HashMap::new();
+    let mut functions = Vec::new();
+    let of_frame = trace.frames.function.iter().zip(&trace.frames.module).map(|(name, module)| {
+        *ids.entry((name.as_str(), *module)).or_insert_with(|| {
+            functions.push((name.as_str(), *module));
+            functions.len() as FunctionId - 1
+        })
+    });
+    (of_frame.collect(), functions)
+}
+
+fn system_frames(trace: &Trace) -> Vec<bool> {
+    let system: Vec<bool> = trace.modules.path.iter().map(|path| is_system_module(path)).collect();
+    let of_module = |module: &ModuleId| module.get().and_then(|row| system.get(row)).copied().unwrap_or(false);
+    trace.frames.module.iter().zip(&trace.frames.kernel).map(|(module, kernel)| *kernel || of_module(module)).collect()
+}
+
+/// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
+fn is_system_module(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let stem = base.split(".so").next().unwrap_or(base);
+    let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
+    base.starts_with('[') || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn system_libraries_are_known_by_their_base_name() {
+        for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
+            assert!(is_system_module(path), "{path}");
+        }
+        for path in ["/usr/bin/libc", "/usr/lib/libavcodec.so.59", "/srv/app", ""] {
+            assert!(!is_system_module(path), "{path}");
+        }
+    }
+}

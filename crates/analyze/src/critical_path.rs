@@ -1,0 +1,166 @@
+//! The critical path: the chain of running and waiting segments that determined the elapsed time.
+//!
+//! It is followed backwards from the end of the main process's last thread. While the thread runs, that is a segment.
+//! Where it waited and a thread of the program ended the wait, the path goes over to the waker at the time of the
+//! wake-up, and follows it no further back than the start of that wait (golang/go#57175): then it is back at the
+//! waiter. A wait that a timer, the network or another program ended stays a waiting segment. A thread's time before
+//! its start is its creator's. Every instant is on the path exactly once, so that its segments add up to the elapsed
+//! time.
+
+use std::collections::HashSet;
+
+use dwell_model::{ObjectId, ThreadId};
+use dwell_store::Trace;
+
+use crate::intervals::Activity;
+use crate::thread_index::{Piece, ThreadIndex};
+
+/// A segment of the path; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The thread; none where no thread of the program is on the path.
+    pub thread: Option<usize>,
+    /// What it did there: running time is split by samples. `row` is its off-CPU row.
+    pub piece: Piece,
+}
+
+/// A wait that the path went around, by way of the waker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// What was waited on.
+    pub object: ObjectId,
+    /// Start of the part of the wait that the path went around.
+    pub from: u64,
+    /// End of the wait.
+    pub to: u64,
+    /// Whether a detour around the same object has it inside: then that one counts.
+    pub nested: bool,
+}
+
+/// The path, latest segment first.
+#[derive(Clone, Debug, Default)]
+pub struct Path {
+    /// Segments, without gap or overlap.
+    pub segments: Vec<Segment>,
+    /// Waits that it went around.
+    pub detours: Vec<Detour>,
+}
+
+/// The path from `to` back to `from`.
+pub fn critical_path(trace: &Trace, index: &ThreadIndex<'_>, from: u64, to: u64) -> Path {
+    let walker = Walker { trace, index, path: Path::default(), open: Vec::new(), followed: HashSet::new(), time: to };
+    walker.walk(from, last_thread(trace, to))
+}
+
+/// The thread of the main process that ends last; one that is there at `to` as good as any: the first one, then.
+fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
+    let threads = &trace.threads;
+    let main = |thread: &usize| threads.process[*thread].get() == Some(0) && threads.start_ns[*thread] < to;
+    let end = |thread: &usize| threads.end_ns[*thread].min(to);
+    let of_main = (0..threads.tid.len()).rev().filter(main).max_by_key(end);
+    of_main.or_else(|| (0..threads.tid.len()).rev().filter(|thread| threads.start_ns[*thread] < to).max_by_key(end))
+}
+
+/// A wait that the path is going around.
+struct Open {
+    waiter: usize,
+    /// Where the path returns to the waiter.
+    bound: u64,
+    object: ObjectId,
+}
+
+struct Walker<'a, 't> {
+    trace: &'t Trace,
+    index: &'a ThreadIndex<'t>,
+    path: Path,
+    open: Vec<Open>,
+    /// Rows gone around. None twice: wakers that wake one another at one instant would never end.
+    followed: HashSet<usize>,
+    time: u64,
+}
+
+impl Walker<'_, '_> {
+    fn walk(mut self, from: u64, last: Option<usize>) -> Path {
+        let mut thread = last;
+        while self.time > from {
+            let bound = self.open.last().map_or(from, |open| open.bound.max(from));
+            if self.time <= bound {
+                thread = self.open.pop().map(|open| open.waiter);
+                continue;
+            }
+            let Some(current) = thread else {
+                self.outside(bound);
+                continue;
+            };
+            match self.index.before(current, self.time) {
+                None => thread = self.before_life(current, bound),
+                Some(piece) => thread = Some(self.step(current, piece, bound)),
+            }
+        }
+        self.path
+    }
+
+    /// One interval of the thread at hand; returns the thread with which the path goes on.
+    fn step(&mut self, thread: usize, piece: Piece, bound: u64) -> usize {
+        let cut = Piece { from: piece.from.max(bound), to: self.time.min(piece.to), ..piece };
+        let ended_here = piece.activity == Activity::Waiting && piece.to == self.time;
+        let waker = piece.row.filter(|_| ended_here).and_then(|row| self.waker(thread, row));
+        if let Some((waker, row)) = waker {
+            let object = self.trace.off_cpu.object[row];
+            let nested = self.open.iter().any(|open| open.object == object);
+            self.path.detours.push(Detour { object, from: cut.from, to: cut.to, nested });
+            self.open.push(Open { waiter: thread, bound: cut.from, object });
+            return waker;
+        }
+        self.segment(Some(thread), cut);
+        self.time = cut.from;
+        thread
+    }
+
+    /// The thread of the program that ended the wait, where the path can go.
+    fn waker(&mut self, thread: usize, row: usize) -> Option<(usize, usize)> {
+        let waker: ThreadId = self.trace.off_cpu.waker[row];
+        let waker = waker.get().filter(|waker| *waker != thread && *waker < self.trace.threads.tid.len())?;
+        self.index.before(waker, self.time)?;
+        self.followed.insert(row).then_some((waker, row))
+    }
+
+    /// The path is where the thread is not alive: before its start its creator made it, after its end nobody ran.
+    fn before_life(&mut self, thread: usize, bound: u64) -> Option<usize> {
+        let threads = &self.trace.threads;
+        let end = threads.end_ns[thread];
+        if self.time > end && end > threads.start_ns[thread] {
+            self.outside(end.max(bound));
+            return Some(thread);
+        }
+        let parent = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len() && *parent != thread);
+        // Creators are older; a chain that is not, in a damaged trace, ends here.
+        parent.filter(|parent| threads.start_ns[*parent] < self.time && self.index.before(*parent, self.time).is_some())
+    }
+
+    /// Time down to `bound` in which no thread of the program is on the path.
+    fn outside(&mut self, bound: u64) {
+        let piece = Piece {
+            activity: Activity::Waiting,
+            from: bound,
+            to: self.time,
+            row: None,
+            stack: dwell_model::StackId::NONE,
+        };
+        self.segment(None, piece);
+        self.time = bound;
+    }
+
+    fn segment(&mut self, thread: Option<usize>, piece: Piece) {
+        let segments = &mut self.path.segments;
+        match thread {
+            Some(of) if piece.activity == Activity::Running => {
+                let first = segments.len();
+                self.index.split_running(of, piece, &mut |piece| segments.push(Segment { thread, piece }));
+                // Samples go forwards, the path backwards.
+                segments[first..].reverse();
+            }
+            _ => segments.push(Segment { thread, piece }),
+        }
+    }
+}

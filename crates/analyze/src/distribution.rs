@@ -1,0 +1,89 @@
+//! Percentiles of durations from a log-linear histogram: 64 steps per power of two, so that a percentile is right to
+//! less than 1 %. Histograms of parts add up to the whole's.
+
+/// log2 of the steps per power of two.
+const STEP_BITS: u32 = 6;
+const STEPS: usize = 1 << STEP_BITS;
+
+/// How often which duration occurred. Memory in proportion to the powers of two that occur.
+#[derive(Clone, Debug, Default)]
+pub struct Distribution {
+    count: u64,
+    /// Page `p` has the counts of one power of two; absent ones are empty.
+    pages: Vec<Option<Box<[u64; STEPS]>>>,
+}
+
+impl Distribution {
+    /// One more occurrence of `ns`.
+    pub fn add(&mut self, ns: u64) {
+        let (page, step) = place(ns);
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let counts = self.pages[page].get_or_insert_with(|| Box::new([0; STEPS]));
+        counts[step] += 1;
+        self.count += 1;
+    }
+
+    /// The duration that a fraction `quantile` of the occurrences does not exceed; `None` without any.
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        let rank = ((self.count as f64 * quantile).ceil() as u64).clamp(1, self.count.max(1));
+        let mut seen = 0;
+        for (page, counts) in self.pages.iter().enumerate() {
+            for (step, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
+                seen += count;
+                if seen >= rank {
+                    return Some(middle(page, step));
+                }
+            }
+        }
+        None
+    }
+}
+
+/// Page and step of a duration: those below 64 ns are exact.
+fn place(ns: u64) -> (usize, usize) {
+    let power = (63 - (ns | 1).leading_zeros()).max(STEP_BITS);
+    let shift = power - STEP_BITS;
+    let page = if ns < STEPS as u64 { 0 } else { shift as usize + 1 };
+    (page, (ns >> shift) as usize & (STEPS - 1))
+}
+
+/// The middle of the durations of a step.
+fn middle(page: usize, step: usize) -> u64 {
+    match page {
+        0 => step as u64,
+        page => {
+            let shift = page - 1;
+            let low = ((STEPS + step) as u64) << shift;
+            low + ((1u64 << shift) - 1) / 2
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_duration_is_within_one_percent_of_its_steps_middle() {
+        for ns in (0..5000).chain([1 << 20, (1 << 20) - 1, 123_456_789, u64::MAX / 3, u64::MAX]) {
+            let (page, step) = place(ns);
+            let error = middle(page, step).abs_diff(ns);
+            assert!(error as f64 <= ns as f64 * 0.01, "{ns}");
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_uniform_distribution() {
+        let mut distribution = Distribution::default();
+        (1..=1000u64).for_each(|us| distribution.add(us * 1000));
+        let near = |quantile, expected: f64| {
+            let found = distribution.quantile(quantile).unwrap() as f64;
+            assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");
+        };
+        near(0.5, 500_000.0);
+        near(0.99, 990_000.0);
+        assert_eq!(Distribution::default().quantile(0.5), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! What the detectors look at, gathered once: the waits of each object, and where they are.
+
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::{ObjectId, ObjectType, StackId};
+
+use crate::blame::{Blame, blame};
+use crate::fold::{Fold, Weights};
+use crate::thread_index::ThreadIndex;
+
+/// The waits on one object that are not an idle worker's.
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    /// Sum over them.
+    pub weights: Weights,
+    /// Wait time by thread.
+    pub by_thread: BTreeMap<usize, u64>,
+    /// Wait time by stack.
+    pub by_stack: BTreeMap<StackId, u64>,
+    /// Time in which at least one thread waited.
+    pub contended_ns: u64,
+}
+
+impl Waits {
+    /// Average number of waiting threads while there was one.
+    pub fn queue(&self) -> f64 {
+        self.weights.wait_ns() as f64 / self.contended_ns.max(1) as f64
+    }
+
+    /// The stack with the most wait time.
+    pub fn top_stack(&self) -> StackId {
+        heaviest(&self.by_stack)
+    }
+}
+
+/// The key with the most time.
+pub fn heaviest(times: &BTreeMap<StackId, u64>) -> StackId {
+    times.iter().max_by_key(|(_, ns)| **ns).map_or(StackId::NONE, |(stack, _)| *stack)
+}
+
+/// Everything that is known.
+pub struct Evidence<'f, 't> {
+    /// The fold.
+    pub fold: &'f Fold<'t>,
+    /// Time looked at.
+    pub elapsed_ns: u64,
+    /// Sum over what the filters let through.
+    pub whole: Weights,
+    /// The objects that were waited on.
+    pub objects: BTreeMap<ObjectId, Waits>,
+    index: OnceCell<ThreadIndex<'t>>,
+    blames: OnceCell<HashMap<ObjectId, Blame>>,
+}
+
+/// Part of the elapsed time that the waits on an object must take for its holders to be looked at.
+const BLAME_SHARE: f64 = 0.02;
+
+impl<'f, 't> Evidence<'f, 't> {
+    /// Gathers it: one pass over sites and rows.
+    pub fn new(fold: &'f Fold<'t>) -> Self {
+        let mut objects: BTreeMap<ObjectId, Waits> = BTreeMap::new();
+        for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
+            let waits = objects.entry(site.key.object).or_default();
+            waits.weights.add(&weights);
+            *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();
+            if let Some(thread) = site.key.thread.get() {
+                *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
+            }
+        }
+        contended(fold, &mut objects);
+        let elapsed_ns = fold.windows.length_ns();
+        let (index, blames) = (OnceCell::new(), OnceCell::new());
+        Self { fold, elapsed_ns, whole: fold.shown(), objects, index, blames }
+    }
+
+    /// Objects of these types with their waits.
+    pub fn of_types(&self, types: &'static [ObjectType]) -> impl Iterator<Item = (ObjectId, &Waits)> {
+        let typed = move |object: &ObjectId| types.contains(&self.fold.object_type(*object));
+        self.objects.iter().map(|(object, waits)| (*object, waits)).filter(move |(object, _)| typed(object))
+    }
+
+    /// A part of the elapsed time.
+    pub fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.elapsed_ns.max(1) as f64
+    }
+
+    /// The rows and samples by thread.
+    pub fn index(&self) -> &ThreadIndex<'t> {
+        self.index.get_or_init(|| ThreadIndex::new(self.fold.trace))
+    }
+
+    /// What the holders of the object did, for one that was waited on enough.
+    pub fn blame(&self, object: ObjectId) -> Option<&Blame> {
+        let worth = |waits: &Waits| self.share(waits.weights.wait_ns()) >= BLAME_SHARE;
+        let gather = || {
+            let worth = self.objects.iter().filter(|(_, waits)| worth(waits)).map(|(object, _)| *object);
+            blame(self.fold, self.index(), &worth.collect::<Vec<_>>())
+        };
+        self.blames.get_or_init(gather).get(&object)
+    }
+}
+
+/// Sums the time in which at least one thread waited: rows come by start, so that one look back is enough.
+fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
+    let rows = &fold.trace.off_cpu;
+    let mut reached: HashMap<ObjectId, (u64, u64)> = HashMap::new();
+    for (row, site) in fold.site_of_row.iter().enumerate() {
+        let Some(site) = fold.sites.get(*site as usize).filter(|site| site.is_wait() && site.selected && !site.idle)
+        else {
+            continue;
+        };
+        let (start, end) = (rows.start_ns[row], rows.start_ns[row].saturating_add(rows.wait_ns[row]));
+        let (until, sum) = reached.entry(site.key.object).or_default();
+        *sum += end.saturating_sub(start.max(*until));
+        *until = end.max(*until);
+    }
+    for (object, (_, sum)) in reached {
+        if let Some(waits) = objects.get_mut(&object) {
+            waits.contended_ns = sum;
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Too many threads for the CPUs, or too few of them at work.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+
+use super::Finding;
+use super::evidence::{Evidence, Waits, heaviest};
+use crate::blame::Doing;
+use crate::intervals::{Activity, for_each_interval};
+use crate::metrics::total;
+use crate::reports::{duration, percent};
+use crate::sweep::{Levels, target_concurrency};
+
+/// More threads have work than there are CPUs.
+pub const OVERSUBSCRIPTION: FindingDef = FindingDef {
+    id: "oversubscription",
+    title: "Oversubscription",
+    help: "More threads are ready to run than there are CPUs, for much of the CPU time: they take turns, and each waits \
+           in the run queue while the others run.",
+    advice: "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one \
+             pool (OMP_NUM_THREADS, a common TBB arena).",
+};
+
+/// Part of the CPU time during which more threads must be ready than there are CPUs.
+const OVERSUBSCRIBED_SHARE: f64 = 0.3;
+/// Time in run queues as a part of the CPU time from which it matters.
+const RUN_QUEUE_SHARE: f64 = 0.2;
+/// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
+const BUSY_SHARE: f64 = 0.3;
+
+pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let (fold, whole) = (evidence.fold, &evidence.whole);
+    let (cpu_ns, queued_ns) = (whole.cpu_ns(), total(&whole.runnable));
+    let levels = &fold.levels;
+    let cpus = fold.trace.manifest.cpus.usable.max(1);
+    let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
+    let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
+        && queued_ns as f64 >= RUN_QUEUE_SHARE * cpu_ns as f64
+        && busy >= BUSY_SHARE;
+    if cpu_ns == 0 || !enough {
+        return Vec::new();
+    }
+    let mut running: BTreeMap<StackId, u64> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        *running.entry(site.key.stack).or_default() += total(&weights.runnable) + weights.cpu_ns();
+    }
+    let text = format!(
+        "{} of the CPU time more than {cpus} threads were ready, {:.1} on average of the run; they spent {} in run \
+         queues, {} of what they ran.",
+        percent(levels.oversubscribed_ns, cpu_ns),
+        Levels::average(&levels.histogram_concurrency),
+        duration(queued_ns),
+        percent(queued_ns, cpu_ns),
+    );
+    vec![Finding { subject: format!("{cpus} CPUs"), evidence: text, stack: heaviest(&running), cost_ns: queued_ns }]
+}
+
+/// One thread works for a long time.
+pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
+    id: "single-threaded-phase",
+    title: "Single-threaded phase",
+    help: "For a large part of the run a single thread works, in a program that works in parallel at other times: the \
+           serial part that limits the speed-up (Amdahl's law).",
+    advice: "Do the phase's work in parallel, overlap it with the parallel part, or do less of it.",
+};
+
+/// Part of the elapsed time that the longest phase must take.
+const PHASE_SHARE: f64 = 0.1;
+/// Part of the elapsed time in which at least two threads must run: else the program is not a parallel one.
+const PARALLEL_SHARE: f64 = 0.05;
+/// Bins of the search: a phase is at least as long as PHASE_SHARE of them.
+const BINS: usize = 500;
+/// Running threads of a phase's bin, on average: a little more when another thread starts or ends in it.
+const ONE_THREAD: std::ops::Range<f64> = 0.7..1.2;
+/// Part of the phase's CPU time that must be one thread's.
+const SAME_THREAD: f64 = 0.8;
+
+pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let fold = evidence.fold;
+    let parallel: u64 = fold.levels.histogram_cpu.iter().skip(2).sum();
+    let target = u64::from(target_concurrency(fold.trace, fold.query));
+    if target < 2 || evidence.share(parallel) < PARALLEL_SHARE {
+        return Vec::new();
+    }
+    let Some((from, to)) = longest_phase(evidence) else { return Vec::new() };
+    let length = fold.windows.overlap_ns(from, to);
+    if evidence.share(length) < PHASE_SHARE {
+        return Vec::new();
+    }
+    let Some((thread, stack)) = worker(evidence, from, to) else { return Vec::new() };
+    let name = &fold.trace.threads.name[thread];
+    let place = fold.stacks.place(stack).unwrap_or_else(|| "unknown code".into());
+    let text = format!(
+        "From {} to {}, {} of the run, only thread {name} ran, mostly in {place}; {target} threads could have.",
+        duration(from),
+        duration(to),
+        percent(length, evidence.elapsed_ns),
+    );
+    let subject = stack_subject(evidence, stack).unwrap_or_else(|| name.clone());
+    vec![Finding { subject, evidence: text, stack, cost_ns: length.saturating_mul(target - 1) }]
+}
+
+fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> {
+    let stacks = &evidence.fold.stacks;
+    let own = stacks.whole_chain(stack).find(|stack| !stacks.is_system(*stack))?;
+    Some(stacks.function_name(stacks.function(own)).to_owned())
+}
+
+/// The longest stretch of bins in which one thread ran.
+fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
+    let parts = evidence.fold.windows.parts();
+    let (from, to) = (parts.first()?.0, parts.last()?.1);
+    let width = ((to - from) / BINS as u64).max(1);
+    let bins = usize::try_from((to - from).div_ceil(width)).ok()?;
+    let mut ran = vec![0u64; bins];
+    for_each_interval(evidence.fold.trace, |interval| {
+        if interval.activity == Activity::Running {
+            for (mut start, end) in evidence.fold.windows.clip(interval.from, interval.to) {
+                while start < end {
+                    let bin = ((start - from) / width) as usize;
+                    let next = (from + (bin as u64 + 1) * width).min(end);
+                    ran[bin] += next - start;
+                    start = next;
+                }
+            }
+        }
+    });
+    let single: Vec<bool> = ran.iter().map(|ns| ONE_THREAD.contains(&(*ns as f64 / width as f64))).collect();
+    let mut best = 0..0;
+    let mut begin = 0;
+    for bin in 0..=bins {
+        if !single.get(bin).copied().unwrap_or(false) {
+            if bin - begin > best.len() {
+                best = begin..bin;
+            }
+            begin = bin + 1;
+        }
+    }
+    let edge = |bin: usize| (from + bin as u64 * width).min(to);
+    (!best.is_empty()).then(|| (edge(best.start), edge(best.end)))
+}
+
+/// The thread that did nearly all of the phase's work, and where.
+fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, StackId)> {
+    let mut ran: BTreeMap<usize, u64> = BTreeMap::new();
+    for_each_interval(evidence.fold.trace, |interval| {
+        if interval.activity == Activity::Running {
+            let part = interval.to.min(to).saturating_sub(interval.from.max(from));
+            *ran.entry(interval.thread).or_default() += part;
+        }
+    });
+    let all: u64 = ran.values().sum();
+    let (thread, ns) = ran.into_iter().max_by_key(|(_, ns)| *ns)?;
+    if (ns as f64) < SAME_THREAD * all as f64 {
+        return None;
+    }
+    let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+    evidence.index().pieces(thread, from, to, |piece| {
+        if piece.activity == Activity::Running && piece.stack.is_some() {
+            *places.entry(piece.stack).or_default() += piece.to - piece.from;
+        }
+    });
+    Some((thread, heaviest(&places)))
+}
+
+/// Threads wait for the slowest at a barrier.
+pub const BARRIER_IMBALANCE: FindingDef = FindingDef {
+    id: "barrier-imbalance",
+    title: "Barrier imbalance",
+    help: "Threads wait at a barrier for those that have more work. Concluded from the wait and spin time at barriers \
+           as a part of the threads' time.",
+    advice: "Share the work more evenly: smaller pieces, dynamic scheduling, work stealing.",
+};
+
+const BARRIERS: &[ObjectType] = &[ObjectType::Barrier, ObjectType::OpenMpBarrier, ObjectType::TbbScheduler];
+/// Part of the waiting threads' time that must be spent at the barrier.
+const BARRIER_SHARE: f64 = 0.1;
+/// Part of the CPU time that spinning at barriers must take where no wait at one is seen.
+const BARRIER_SPIN_SHARE: f64 = 0.1;
+
+pub fn barrier_imbalance(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let share = |waits: &Waits| {
+        let threads = waits.by_thread.len().max(1) as f64;
+        evidence.share(waits.weights.wait_ns()) / threads
+    };
+    let waited =
+        evidence.of_types(BARRIERS).filter(|(_, waits)| waits.by_thread.len() > 1 && share(waits) >= BARRIER_SHARE);
+    let findings: Vec<Finding> = waited.map(|(object, waits)| at_barrier(evidence, object, waits)).collect();
+    if findings.is_empty() { spinning_at_barriers(evidence).into_iter().collect() } else { findings }
+}
+
+fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> Finding {
+    let fold = evidence.fold;
+    let name = fold.object_name(object);
+    let mut meanwhile: BTreeMap<StackId, u64> = BTreeMap::new();
+    for (doing, share) in evidence.blame(object).into_iter().flat_map(|blame| &blame.holders) {
+        if let Doing::Running(stack) | Doing::Waiting(_, stack) = doing {
+            *meanwhile.entry(*stack).or_default() += share.ns;
+        }
+    }
+    let late =
+        fold.stacks.place(heaviest(&meanwhile)).map(|place| format!(" The last to arrive was mostly in {place}."));
+    let text = format!(
+        "{} threads waited {} at {name}, {} each and {} of their time.{}",
+        waits.by_thread.len(),
+        duration(waits.weights.wait_ns()),
+        duration(waits.weights.wait_ns() / waits.by_thread.len().max(1) as u64),
+        percent(waits.weights.wait_ns(), evidence.elapsed_ns.saturating_mul(waits.by_thread.len() as u64)),
+        late.unwrap_or_default(),
+    );
+    Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: waits.weights.wait_ns() }
+}
+
+/// A runtime that spins at its barriers does not wait at them.
+fn spinning_at_barriers(evidence: &Evidence<'_, '_>) -> Option<Finding> {
+    let spin_ns = evidence.whole.spin[0];
+    if spin_ns == 0 || (spin_ns as f64) < BARRIER_SPIN_SHARE * evidence.whole.cpu_ns() as f64 {
+        return None;
+    }
+    let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+    for (_, site, weights) in evidence.fold.selected() {
+        *places.entry(site.key.stack).or_default() += weights.spin[0];
+    }
+    let text = format!(
+        "Threads without work burnt {} of CPU time at barriers, {} of all.",
+        duration(spin_ns),
+        percent(spin_ns, evidence.whole.cpu_ns()),
+    );
+    let stack = heaviest(&places);
+    let subject = stack_subject(evidence, stack).unwrap_or_else(|| "runtime's barrier".into());
+    Some(Finding { subject, evidence: text, stack, cost_ns: spin_ns })
+}

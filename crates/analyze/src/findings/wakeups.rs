@@ -1,0 +1,238 @@
+//! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+
+use super::Finding;
+use super::evidence::{Evidence, Waits, heaviest};
+use crate::metrics::total;
+use crate::reports::{duration, percent};
+
+/// A thread sleeps and looks, again and again.
+pub const SLEEP_POLLING: FindingDef = FindingDef {
+    id: "sleep-polling",
+    title: "Sleep-polling",
+    help: "A thread sleeps for a short time again and again at one place: it polls for something, finds it half a sleep \
+           too late on average, and wakes a CPU for nothing in between.",
+    advice: "Wait for the event itself: a condition variable, a semaphore, an eventfd or futex that the other side \
+             signals.",
+};
+
+/// Sleeps of one thread at one place from which they are a loop.
+const POLLS: u64 = 50;
+/// Longest average sleep of polling.
+const POLL_NS: u64 = 10_000_000;
+/// Part of the elapsed time spent so.
+const POLL_SHARE: f64 = 0.05;
+
+pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let fold = evidence.fold;
+    let mut loops: BTreeMap<(StackId, u32), (u64, u64)> = BTreeMap::new();
+    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
+        let sleeps = matches!(fold.object_type(site.key.object), ObjectType::Sleep);
+        if sleeps {
+            let sum = loops.entry((fold.stacks.shown(site.key.stack), site.key.thread.raw())).or_default();
+            *sum = (sum.0 + weights.wait_ns(), sum.1 + weights.wait_count);
+        }
+    }
+    let is_polling =
+        |(ns, count): (u64, u64)| count >= POLLS && ns / count <= POLL_NS && evidence.share(ns) >= POLL_SHARE;
+    let mut places: BTreeMap<StackId, (u64, u64, usize)> = BTreeMap::new();
+    for ((stack, _), (ns, count)) in loops.into_iter().filter(|(_, sum)| is_polling(*sum)) {
+        let place = places.entry(stack).or_default();
+        *place = (place.0 + ns, place.1 + count, place.2 + 1);
+    }
+    let finding = |(stack, (ns, count, threads)): (StackId, (u64, u64, usize))| {
+        let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
+        let text = format!(
+            "{place} slept {count} times for {} on average, {} in all, on {threads} thread(s).",
+            duration(ns / count.max(1)),
+            duration(ns),
+        );
+        // What is polled for comes half a sleep before it is found, on average.
+        Finding { subject: place, evidence: text, stack, cost_ns: ns / 2 }
+    };
+    places.into_iter().map(finding).collect()
+}
+
+/// Many very short waits.
+pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
+    id: "fine-grained-waits",
+    title: "Too fine-grained waits",
+    help: "Threads wait on the object very often and very briefly: less than 1 ms per wait (Wait Rate), so that a large \
+           part of the time goes into blocking and waking.",
+    advice: "Exchange more per hand-over: batches instead of items, larger pieces of work; or spin briefly before \
+             blocking.",
+};
+
+/// Average wait below which it is too fine-grained: VTune's limit of the Wait Rate.
+const FINE_NS: u64 = 1_000_000;
+/// Waits from which a habit is one.
+const FINE_COUNT: u64 = 500;
+/// Waits per second of elapsed time.
+const FINE_PER_SECOND: f64 = 500.0;
+/// Part of the elapsed time spent in them and in the run queue behind them.
+const FINE_SHARE: f64 = 0.1;
+
+/// What threads hand work over with. Devices and timers are as slow as they are.
+const HAND_OVER: &[ObjectType] = &[
+    ObjectType::Mutex,
+    ObjectType::ConditionVariable,
+    ObjectType::RwLock,
+    ObjectType::Semaphore,
+    ObjectType::Barrier,
+    ObjectType::Futex,
+    ObjectType::Stream,
+    ObjectType::Event,
+    ObjectType::Gil,
+    ObjectType::JvmMonitor,
+    ObjectType::OpenMpBarrier,
+];
+
+pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let cost = |waits: &Waits| waits.weights.wait_ns().saturating_add(total(&waits.weights.runnable));
+    let is_fine = |waits: &Waits| {
+        let count = waits.weights.wait_count;
+        count >= FINE_COUNT
+            && waits.weights.wait_ns() / count < FINE_NS
+            && count as f64 * 1e9 >= FINE_PER_SECOND * evidence.elapsed_ns as f64
+            && evidence.share(cost(waits)) >= FINE_SHARE
+    };
+    let finding = |(object, waits): (ObjectId, &Waits)| {
+        let name = evidence.fold.object_name(object);
+        let count = waits.weights.wait_count;
+        let text = format!(
+            "{count} waits on {name} took {} each on average; with {} in run queues they took {} of one thread's time.",
+            duration(waits.weights.wait_ns() / count.max(1)),
+            duration(total(&waits.weights.runnable)),
+            percent(cost(waits), evidence.elapsed_ns),
+        );
+        Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits) }
+    };
+    evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)).map(finding).collect()
+}
+
+/// Many are woken, one finds something to do.
+pub const THUNDERING_HERD: FindingDef = FindingDef {
+    id: "thundering-herd",
+    title: "Thundering herd",
+    help: "One event wakes many threads, and most of them wait again at once without having found anything to do. \
+           Concluded from wake-ups by one waker at one time, and how soon each thread waits on the object again.",
+    advice: "Wake as many threads as there is work for: pthread_cond_signal instead of broadcast, EPOLLEXCLUSIVE, one \
+             queue per thread.",
+};
+
+const HERD_OBJECTS: &[ObjectType] = &[
+    ObjectType::ConditionVariable,
+    ObjectType::Semaphore,
+    ObjectType::Futex,
+    ObjectType::Event,
+    ObjectType::Socket,
+    ObjectType::Stream,
+];
+
+/// Threads woken together from which they are a herd.
+const HERD: usize = 3;
+/// Time within which one waker's wake-ups belong together.
+const TOGETHER_NS: u64 = 500_000;
+/// Running time up to which a thread found nothing to do.
+const FUTILE_NS: u64 = 200_000;
+/// Rows of the thread up to the next wait on the object: it takes the mutex again, maybe is preempted.
+const ROWS_BETWEEN: usize = 4;
+/// Herds from which it is a habit.
+const HERDS: usize = 5;
+/// Part of the wake-ups that must have been for nothing.
+const FUTILE_SHARE: f64 = 0.5;
+
+/// The wake-ups of an object.
+#[derive(Default)]
+struct Herds {
+    herds: usize,
+    woken: usize,
+    futile: usize,
+    wasted_ns: u64,
+    wakers: BTreeMap<StackId, u64>,
+}
+
+pub fn thundering_herd(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let fold = evidence.fold;
+    let enough = |waits: &Waits| waits.by_thread.len() >= HERD && waits.weights.wait_count >= (HERD * HERDS) as u64;
+    let candidates: Vec<ObjectId> =
+        evidence.of_types(HERD_OBJECTS).filter(|(_, waits)| enough(waits)).map(|(object, _)| object).collect();
+    let mut wakeups: BTreeMap<ObjectId, Vec<(u64, usize)>> =
+        candidates.into_iter().map(|object| (object, Vec::new())).collect();
+    if wakeups.is_empty() {
+        return Vec::new();
+    }
+    let rows = &fold.trace.off_cpu;
+    for (row, object) in rows.object.iter().enumerate() {
+        if let Some(wakeups) = wakeups.get_mut(object).filter(|_| rows.waker[row].is_some()) {
+            wakeups.push((rows.start_ns[row].saturating_add(rows.wait_ns[row]), row));
+        }
+    }
+    wakeups.into_iter().filter_map(|(object, wakeups)| herd_of(evidence, object, wakeups)).collect()
+}
+
+fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64, usize)>) -> Option<Finding> {
+    let rows = &evidence.fold.trace.off_cpu;
+    wakeups.sort_unstable();
+    let mut herds = Herds::default();
+    let mut rest = wakeups.as_slice();
+    while let Some((time, first)) = rest.first() {
+        let together = |(at, row): &(u64, usize)| *at <= time + TOGETHER_NS && rows.waker[*row] == rows.waker[*first];
+        let size = rest.iter().take_while(|wakeup| together(wakeup)).count().max(1);
+        if size >= HERD {
+            count_herd(evidence, &rest[..size], &mut herds);
+        }
+        rest = &rest[size..];
+    }
+    let futile = herds.futile as f64 >= FUTILE_SHARE * herds.woken as f64;
+    if herds.herds < HERDS || !futile {
+        return None;
+    }
+    let name = evidence.fold.object_name(object);
+    let text = format!(
+        "{} times {:.1} threads were woken together from {name}; {} of them waited again at once.",
+        herds.herds,
+        herds.woken as f64 / herds.herds as f64,
+        percent(herds.futile as u64, herds.woken as u64),
+    );
+    Some(Finding { subject: name.into(), evidence: text, stack: heaviest(&herds.wakers), cost_ns: herds.wasted_ns })
+}
+
+fn count_herd(evidence: &Evidence<'_, '_>, herd: &[(u64, usize)], herds: &mut Herds) {
+    let rows = &evidence.fold.trace.off_cpu;
+    herds.herds += 1;
+    herds.woken += herd.len();
+    for (_, row) in herd {
+        *herds.wakers.entry(rows.waker_stack[*row]).or_default() += 1;
+        if let Some(wasted_ns) = futile(evidence, *row) {
+            herds.futile += 1;
+            herds.wasted_ns = herds.wasted_ns.saturating_add(wasted_ns);
+        }
+    }
+}
+
+/// Time until the thread waits on the object of `row` again, when it did hardly anything in between.
+fn futile(evidence: &Evidence<'_, '_>, row: usize) -> Option<u64> {
+    let rows = &evidence.fold.trace.off_cpu;
+    let (woken, ran) = (rows.start_ns[row].saturating_add(rows.wait_ns[row]), end_of(evidence, row));
+    let (mut reached, mut running) = (ran, 0u64);
+    for next in evidence.index().rows_after(rows.thread[row].get()?, row).take(ROWS_BETWEEN) {
+        running = running.saturating_add(rows.start_ns[next].saturating_sub(reached));
+        if running > FUTILE_NS {
+            return None;
+        }
+        if rows.object[next] == rows.object[row] {
+            return Some(rows.start_ns[next].saturating_sub(woken));
+        }
+        reached = end_of(evidence, next);
+    }
+    None
+}
+
+fn end_of(evidence: &Evidence<'_, '_>, row: usize) -> u64 {
+    let rows = &evidence.fold.trace.off_cpu;
+    rows.start_ns[row].saturating_add(rows.wait_ns[row]).saturating_add(rows.runnable_ns[row])
+}

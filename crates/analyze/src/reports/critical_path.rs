@@ -1,0 +1,149 @@
+//! The critical path by function and object, and what freeing an object could gain at most.
+
+use std::collections::HashMap;
+
+use dwell_model::ObjectId;
+
+use super::grouped::{cut_note, plain};
+use super::notes::{duration, losses};
+use crate::critical_path::{Path, critical_path as path_of};
+use crate::fold::Fold;
+use crate::intervals::Activity;
+use crate::thread_index::ThreadIndex;
+use crate::view::{Column, Row, Value, View};
+
+/// What a stretch of the path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Kind {
+    Running(u32),
+    RunQueue,
+    Waiting(ObjectId),
+    Outside,
+    Paused,
+}
+
+impl Kind {
+    fn id(self) -> &'static str {
+        match self {
+            Self::Running(_) => "running",
+            Self::RunQueue => "run-queue",
+            Self::Waiting(_) => "waiting",
+            Self::Outside => "outside",
+            Self::Paused => "paused",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    path_ns: u64,
+    segments: u64,
+    gain_ns: u64,
+}
+
+/// Shares of the path, the largest first. Filters do not apply: the path is the whole program's.
+pub fn critical_path(fold: &Fold<'_>) -> View {
+    let index = ThreadIndex::new(fold.trace);
+    let (from, to) = span(fold);
+    let path = path_of(fold.trace, &index, from, to);
+    let sums = sum(fold, &path, to - from);
+    let mut sums: Vec<(Kind, Sums)> = sums.into_iter().collect();
+    sums.sort_by_key(|(kind, sums)| (std::cmp::Reverse((sums.path_ns.max(sums.gain_ns), sums.path_ns)), *kind));
+    let cut = sums.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
+    sums.truncate(fold.query.limit.unwrap_or(usize::MAX));
+    let rows = sums.iter().map(|(kind, sums)| row(fold, *kind, sums, to - from)).collect();
+    let mut threads: Vec<_> = path.segments.iter().filter_map(|segment| segment.thread).collect();
+    threads.sort_unstable();
+    threads.dedup();
+    let told = (path.segments.len(), threads.len(), duration(to - from));
+    let mut notes: Vec<String> = losses(fold).into_iter().collect();
+    notes.push(format!("The path has {} segments on {} threads and lasts {}.", told.0, told.1, told.2));
+    if !fold.query.filters.is_empty() {
+        notes.push("The critical path is the whole program's: filters do not apply.".into());
+    }
+    notes.push("A gain is an upper bound: another path may be as long.".into());
+    notes.extend(cut_note(cut));
+    View { columns: columns(), rows, notes, ..View::default() }
+}
+
+fn span(fold: &Fold<'_>) -> (u64, u64) {
+    let elapsed = crate::windows::elapsed_ns(fold.trace);
+    let (from, to) = fold.query.range.unwrap_or((0, elapsed));
+    (from.min(elapsed), to.min(elapsed).max(from.min(elapsed)))
+}
+
+fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> HashMap<Kind, Sums> {
+    let mut sums: HashMap<Kind, Sums> = HashMap::new();
+    for segment in &path.segments {
+        let piece = segment.piece;
+        let kind = match (segment.thread, piece.activity) {
+            (None, _) => Kind::Outside,
+            (_, Activity::Running) => Kind::Running(fold.stacks.function(fold.stacks.shown(piece.stack))),
+            (_, Activity::Runnable) => Kind::RunQueue,
+            (_, Activity::Waiting) => Kind::Waiting(object_of(fold, piece.row)),
+        };
+        let ns = fold.windows.overlap_ns(piece.from, piece.to);
+        let sum = sums.entry(kind).or_default();
+        sum.path_ns += ns;
+        sum.segments += 1;
+        if matches!(kind, Kind::Waiting(_)) {
+            sum.gain_ns += ns;
+        }
+    }
+    for detour in path.detours.iter().filter(|detour| !detour.nested) {
+        let ns = fold.windows.overlap_ns(detour.from, detour.to);
+        sums.entry(Kind::Waiting(detour.object)).or_default().gain_ns += ns;
+    }
+    let paused = length.saturating_sub(fold.windows.length_ns());
+    if paused > 0 {
+        sums.insert(Kind::Paused, Sums { path_ns: paused, ..Sums::default() });
+    }
+    sums
+}
+
+fn object_of(fold: &Fold<'_>, row: Option<usize>) -> ObjectId {
+    row.and_then(|row| fold.trace.off_cpu.object.get(row)).copied().unwrap_or(ObjectId::NONE)
+}
+
+fn row(fold: &Fold<'_>, kind: Kind, sums: &Sums, length: u64) -> Row {
+    let (name, kind_of_object) = match kind {
+        Kind::Running(function) => (fold.stacks.function_name(function).to_owned(), None),
+        Kind::Waiting(object) => (fold.object_name(object).to_owned(), Some(fold.object_type(object))),
+        Kind::RunQueue => ("[run queue]".into(), None),
+        Kind::Outside => ("[no thread of the program]".into(), None),
+        Kind::Paused => ("[paused]".into(), None),
+    };
+    let share = |ns: u64| Value::Fraction(ns as f64 / length.max(1) as f64);
+    let is_wait = matches!(kind, Kind::Waiting(_));
+    let gain = |value: Value| if is_wait { value } else { Value::None };
+    Row {
+        depth: 0,
+        values: vec![
+            Value::Text(name),
+            Value::Text(kind.id().into()),
+            kind_of_object.map_or(Value::None, |kind| Value::Text(kind.id().into())),
+            Value::Ns(sums.path_ns),
+            share(sums.path_ns),
+            Value::Count(sums.segments),
+            gain(Value::Ns(sums.gain_ns)),
+            gain(share(sums.gain_ns)),
+        ],
+    }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        plain("name", "Name", "The function that ran, or the object that was waited on."),
+        plain("kind", "Kind", "running, waiting, run-queue, outside (no thread of the program), paused."),
+        plain("type", "Object Type", "Type of what was waited on."),
+        plain("path_ns", "Time on Path", "Its time on the critical path; adds up to the elapsed time."),
+        plain("share", "Share", "Part of the elapsed time."),
+        plain("segments", "Segments", "How often it is on the path."),
+        plain(
+            "gain_ns",
+            "Possible Gain",
+            "Upper bound of what it would gain if nobody ever had to wait for the object.",
+        ),
+        plain("gain_share", "Gain Share", "The same as part of the elapsed time."),
+    ]
+}

@@ -1,0 +1,121 @@
+//! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
+
+use crate::fold::{Fold, Weights};
+use crate::metrics::total;
+
+/// The notes of a view of `fold`, the most important first.
+pub fn notes(fold: &Fold<'_>) -> Vec<String> {
+    let (shown, whole) = (fold.shown(), fold.whole());
+    let mut notes = Vec::new();
+    notes.extend(losses(fold));
+    notes.extend(damage(fold));
+    notes.extend(share(fold, &shown, &whole));
+    notes.extend(range(fold));
+    notes.extend(idle(fold, &shown));
+    notes.extend(unknown(&whole));
+    notes.extend(estimated(fold, &whole));
+    notes
+}
+
+/// The banner: what was lost.
+pub fn losses(fold: &Fold<'_>) -> Option<String> {
+    let losses = &fold.trace.losses;
+    let told: Vec<String> = losses
+        .name
+        .iter()
+        .zip(&losses.count)
+        .filter(|(_, count)| **count > 0)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    (!told.is_empty()).then(|| format!("Not everything was recorded: {}. See the losses report.", told.join(", ")))
+}
+
+fn damage(fold: &Fold<'_>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if fold.trace.manifest.end_ns == 0 {
+        notes.push("The collection did not end properly: its end is the last event recorded.".into());
+    }
+    if fold.levels.misplaced_rows > 0 {
+        let rows = fold.levels.misplaced_rows;
+        notes.push(format!("{rows} intervals overlap others of their thread or lie outside its life; they were cut."));
+    }
+    notes
+}
+
+/// How much the filters show.
+fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<String> {
+    if fold.query.filters.is_empty() {
+        return None;
+    }
+    let part = |part: u64, whole: u64, of: &str| (whole > 0).then(|| format!("{} of the {of}", percent(part, whole)));
+    let parts = [part(shown.cpu_ns(), whole.cpu_ns(), "CPU time"), part(shown.wait_ns(), whole.wait_ns(), "wait time")];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Some(match parts.is_empty() {
+        true => "The filters leave nothing to show.".into(),
+        false => format!("By the filters, {} is shown.", parts.join(" and ")),
+    })
+}
+
+fn range(fold: &Fold<'_>) -> Option<String> {
+    let (from, to) = fold.query.range?;
+    let share = percent(fold.windows.length_ns(), crate::windows::elapsed_ns(fold.trace));
+    Some(format!("Only from {} to {}: {share} of the elapsed time.", duration(from), duration(to)))
+}
+
+fn idle(fold: &Fold<'_>, shown: &Weights) -> Option<String> {
+    let idle = total(&shown.idle);
+    let ranked = if fold.query.include_idle { "ranked like any other" } else { "ranked last" };
+    (idle > 0).then(|| {
+        let share = percent(idle, shown.wait_ns());
+        format!("{} of the wait time ({share}) is of idle workers and event loops, {ranked}.", duration(idle))
+    })
+}
+
+fn unknown(whole: &Weights) -> Option<String> {
+    let unknown = total(&whole.unknown);
+    let text = "off the CPU for reasons that the trace does not say; it is no part of Wait Time.";
+    (unknown > 0).then(|| format!("{} were spent {text}", duration(unknown)))
+}
+
+/// What of the CPU time's split over code is estimated.
+fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<String> {
+    let cpu = whole.cpu_ns();
+    let missing = fold.sites.iter().filter(|site| site.key.reason.is_none() && !site.key.stack.is_some());
+    let missing: u64 = missing.map(|site| total(&site.time)).sum();
+    let samples = &fold.trace.samples;
+    let estimated = samples.estimated.iter().zip(&samples.weight_ns).filter(|(estimated, _)| **estimated);
+    let estimated: u64 = estimated.fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
+    if cpu == 0 || (missing == 0 && estimated == 0) {
+        return None;
+    }
+    let whole: u64 = samples.weight_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns)).max(1);
+    let mut text = Vec::new();
+    if estimated > 0 {
+        text.push(format!(
+            "{} was placed where the thread next left the CPU, between samples",
+            percent(estimated, whole)
+        ));
+    }
+    if missing > 0 {
+        text.push(format!("{} has no sample", percent(missing, cpu)));
+    }
+    Some(format!("CPU time is exact by thread; by function it is sampled: {}.", text.join(", ")))
+}
+
+/// `12.3 %`.
+pub fn percent(part: u64, whole: u64) -> String {
+    if whole == 0 { "0 %".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
+}
+
+/// A duration in a sentence: three digits and a unit.
+pub fn duration(ns: u64) -> String {
+    let exact = ns as f64;
+    let (value, unit) = match ns {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (exact / 1e3, "µs"),
+        1_000_000..1_000_000_000 => (exact / 1e6, "ms"),
+        _ => (exact / 1e9, "s"),
+    };
+    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
+    format!("{value:.digits$} {unit}")
+}

@@ -1,0 +1,81 @@
+//! Running, runnable and waiting time of each thread.
+
+use dwell_model::ThreadId;
+
+use super::grouped::{cut_note, plain};
+use super::notes::notes;
+use crate::fold::{Fold, Weights};
+use crate::metrics::{magnitude, total, value};
+use crate::view::{Column, Row, Value, View};
+
+/// One row per thread that the filters let through, the busiest first.
+pub fn threads(fold: &Fold<'_>) -> View {
+    let mut weights: Vec<Option<Weights>> = vec![None; fold.trace.threads.tid.len()];
+    if fold.query.filters.is_empty() {
+        // A thread that left no trace inside the range is still one.
+        weights.iter_mut().for_each(|weights| *weights = Some(Weights::default()));
+    }
+    for (_, site, of_site) in fold.selected() {
+        if let Some(weights) = site.key.thread.get().and_then(|row| weights.get_mut(row)) {
+            weights.get_or_insert_default().add(&of_site);
+        }
+    }
+    let mut threads: Vec<(usize, Weights)> =
+        weights.into_iter().enumerate().filter_map(|(thread, weights)| Some((thread, weights?))).collect();
+    let rank = |weights: &Weights| match fold.query.sort {
+        Some(metric) => magnitude(&value(metric, weights)),
+        None => weights.cpu_ns() as f64,
+    };
+    threads.sort_by(|a, b| rank(&b.1).total_cmp(&rank(&a.1)).then(a.0.cmp(&b.0)));
+    let cut = threads.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
+    threads.truncate(fold.query.limit.unwrap_or(usize::MAX));
+    let rows =
+        threads.iter().map(|(thread, weights)| Row { depth: 0, values: cells(fold, *thread, weights) }).collect();
+    let mut notes = notes(fold);
+    notes.extend(cut_note(cut));
+    View { columns: columns(), rows, notes, ..View::default() }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        plain("name", "Thread", "Name of the thread."),
+        plain("tid", "TID", "Id of the thread."),
+        plain("pid", "PID", "Id of its process."),
+        plain("process", "Process", "Name of its process."),
+        plain(
+            "lifetime_ns",
+            "Lifetime",
+            "From its start to its end, inside the collection and the range, pauses left out.",
+        ),
+        plain("running_ns", "Running", "Time on a CPU."),
+        plain("runnable_ns", "Runnable", "Time in the run queue."),
+        plain("waiting_ns", "Waiting", "Time blocked, for known and unknown reasons."),
+        plain("switches", "Switches", "How often it left the CPU."),
+        plain("preemptions", "Preemptions", "How often the scheduler took the CPU away."),
+        plain("spin_ns", "Spin Time", "CPU time burnt while logically waiting."),
+    ]
+}
+
+fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {
+    let (threads, processes) = (&fold.trace.threads, &fold.trace.processes);
+    let process = threads.process[thread].get().filter(|row| *row < processes.pid.len());
+    let waiting = weights.wait_ns().saturating_add(total(&weights.unknown));
+    vec![
+        Value::Text(threads.name[thread].clone()),
+        Value::Count(u64::from(threads.tid[thread])),
+        process.map_or(Value::None, |row| Value::Count(u64::from(processes.pid[row]))),
+        process.map_or(Value::None, |row| Value::Text(processes.name[row].clone())),
+        Value::Ns(fold.windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread])),
+        Value::Ns(weights.cpu_ns()),
+        Value::Ns(total(&weights.runnable)),
+        Value::Ns(waiting),
+        Value::Count(weights.switches),
+        Value::Count(weights.preemptions),
+        Value::Ns(weights.spin_ns()),
+    ]
+}
+
+/// Process that a thread belongs to, as a row.
+pub fn process_of(fold: &Fold<'_>, thread: ThreadId) -> Option<usize> {
+    thread.get().and_then(|row| fold.trace.threads.process.get(row)).and_then(|process| process.get())
+}

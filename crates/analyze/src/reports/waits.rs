@@ -1,0 +1,73 @@
+//! Wait time by object.
+
+use dwell_model::{ObjectId, ObjectType};
+
+use super::grouped::{Table, cut_note, detail, levels_or, metrics_or, name_columns, plain, stack_value, wait_rank};
+use super::notes::notes;
+use crate::distribution::Distribution;
+use crate::fold::{Fold, Site};
+use crate::grouping::{Groups, Node};
+use crate::query::Level;
+use crate::view::{Column, Value, View};
+
+const METRICS: &[&str] = &["wait_ns", "wait_count", "wait_poor_ns", "wait_by_class", "max_wait_ns"];
+
+/// Waits, by object unless the query groups otherwise.
+pub fn waits(fold: &Fold<'_>) -> View {
+    let levels = levels_or(fold, &[Level::Object]);
+    let metrics = metrics_or(fold, METRICS);
+    let mut groups = Groups::new(fold, &levels, Site::is_wait);
+    let cut = groups.sort(wait_rank(fold));
+    let lengths = groups.distributions();
+    let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
+    let mut view = table.view(columns(), |index, node| cells(&groups, fold, (index, node), &lengths[index]));
+    // The type stands beside the name.
+    let (from, to) = (view.columns.len() - columns().len(), name_columns(&levels).len());
+    let move_type = |row: &mut Vec<Value>| row[to..=from].rotate_right(1);
+    view.columns[to..=from].rotate_right(1);
+    view.rows.iter_mut().for_each(|row| move_type(&mut row.values));
+    view.notes = notes(fold);
+    view.notes.extend(cut_note(cut));
+    view
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        plain("type", "Object Type", "Type of what was waited on."),
+        plain("p50_ns", "Median Wait", "Half of the waits are not longer; right to 1 %."),
+        plain("p99_ns", "99th Percentile", "99 % of the waits are not longer; right to 1 %."),
+        plain("threads", "Threads", "Number of threads that waited."),
+        detail("idle_ns", "Idle Wait Time", "Part of the wait time of idle workers, by pattern."),
+        detail("created_at", "Created At", "Where it was made, when known."),
+        detail("first_wait_at", "First Wait At", "Where it was first waited on."),
+        detail("top_stack", "Top Wait Stack", "The stack with the most wait time, leaf first."),
+        detail("top_waker_stack", "Top Waker Stack", "Where the waker was that ended the most wait time, leaf first."),
+    ]
+}
+
+fn cells(groups: &Groups<'_, '_>, fold: &Fold<'_>, node: (usize, &Node), lengths: &Distribution) -> Vec<Value> {
+    let (index, node) = node;
+    let quantile = |quantile| lengths.quantile(quantile).map_or(Value::None, Value::Ns);
+    let object = if node.level == Level::Object { ObjectId::from_raw(node.key) } else { ObjectId::NONE };
+    let first = object.get().and_then(|row| fold.trace.objects.first_stack.get(row)).copied();
+    let first = first.and_then(|stack| fold.stacks.place(stack));
+    vec![
+        object_type(fold, node).map_or(Value::None, |kind| Value::Text(kind.id().into())),
+        quantile(0.5),
+        quantile(0.99),
+        Value::Count(groups.threads(index) as u64),
+        Value::Ns(crate::metrics::total(&node.weights.idle)),
+        // No collector records creation sites yet: the object's allocation costs a probe on every one.
+        Value::None,
+        first.map_or(Value::None, Value::Text),
+        stack_value(fold, groups.top_stack(index, |site| site.key.stack)),
+        stack_value(fold, groups.top_stack(index, |site| site.key.waker_stack)),
+    ]
+}
+
+/// The type that all waits of the group are on.
+fn object_type(fold: &Fold<'_>, node: &Node) -> Option<ObjectType> {
+    let mut types = node.sites.iter().map(|site| fold.object_type(fold.sites[*site as usize].key.object));
+    let first = types.next()?;
+    types.all(|kind| kind == first).then_some(first)
+}
