@@ -9,6 +9,8 @@ const STEPS: usize = 1 << STEP_BITS;
 #[derive(Clone, Debug, Default)]
 pub struct Distribution {
     count: u64,
+    /// The shortest and the longest: no percentile lies outside.
+    bounds: Option<(u64, u64)>,
     /// Page `p` has the counts of one power of two; absent ones are empty.
     pages: Vec<Option<Box<[u64; STEPS]>>>,
 }
@@ -23,17 +25,20 @@ impl Distribution {
         let counts = self.pages[page].get_or_insert_with(|| Box::new([0; STEPS]));
         counts[step] += 1;
         self.count += 1;
+        let (shortest, longest) = self.bounds.unwrap_or((ns, ns));
+        self.bounds = Some((shortest.min(ns), longest.max(ns)));
     }
 
     /// The duration that a fraction `quantile` of the occurrences does not exceed; `None` without any.
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        let (shortest, longest) = self.bounds?;
         let rank = ((self.count as f64 * quantile).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         for (page, counts) in self.pages.iter().enumerate() {
             for (step, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()) {
                 seen += count;
                 if seen >= rank {
-                    return Some(middle(page, step));
+                    return Some(middle(page, step).clamp(shortest, longest));
                 }
             }
         }

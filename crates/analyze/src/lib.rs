@@ -30,3 +30,8 @@ pub use query::{CallStackMode, Filter, FilterKey, Level, Query, QueryError, Thre
 pub use reports::{Report, report};
 pub use sweep::CLASSES;
 pub use view::{Column, Row, Value, View};
+
+#[cfg(test)]
+mod picture;
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,8 @@ mod evidence;
 mod locks;
 mod parallelism;
 mod runtime;
+#[cfg(test)]
+mod tests;
 mod wakeups;
 
 use dwell_model::{FindingDef, StackId};

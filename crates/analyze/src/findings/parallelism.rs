@@ -184,8 +184,7 @@ pub fn barrier_imbalance(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let threads = waits.by_thread.len().max(1) as f64;
         evidence.share(waits.weights.wait_ns()) / threads
     };
-    let waited =
-        evidence.of_types(BARRIERS).filter(|(_, waits)| waits.by_thread.len() > 1 && share(waits) >= BARRIER_SHARE);
+    let waited = evidence.of_types(BARRIERS).filter(|(_, waits)| share(waits) >= BARRIER_SHARE);
     let findings: Vec<Finding> = waited.map(|(object, waits)| at_barrier(evidence, object, waits)).collect();
     if findings.is_empty() { spinning_at_barriers(evidence).into_iter().collect() } else { findings }
 }

@@ -1,0 +1,138 @@
+//! How long the waits report takes on a trace of ten million context switches: 64 threads, 200 locks, 2,000 stacks.
+//!
+//! `cargo run --release -p dwell-analyze --example speed [rows] [report]`
+
+use std::time::Instant;
+
+use dwell_analyze::{Query, Report, report};
+use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
+use dwell_store::{Manifest, Trace};
+
+const THREADS: u64 = 64;
+const OBJECTS: u64 = 200;
+const STACKS: u64 = 2_000;
+
+/// Numbers without order, the same in every run (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+}
+
+fn manifest(end_ns: u64) -> Manifest {
+    let text = format!(
+        r#"{{"trace_format":1,"dwell_version":"0","state":"finalized","analysis":"threading","command":[],
+        "target_pids":[],"options":[],"host":"","kernel":"","boot_id":"",
+        "cpus":{{"online":8,"usable":8,"model":""}},"target_concurrency":null,"sampling_interval_ns":1000000,
+        "started_at":0.0,"start_ns":0,"end_ns":{end_ns},"exit_status":0,"collector_cpu_ns":0,
+        "collector_peak_bytes":0,"events":0,"losses":[],"notices":[]}}"#
+    );
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
+    trace.processes.push(ProcessRow {
+        pid: 1,
+        parent: ProcessId::NONE,
+        name: "app".into(),
+        executable: String::new(),
+        command_line: String::new(),
+        start_ns: 0,
+        end_ns,
+        exit_code: 0,
+    });
+    for thread in 0..THREADS as u32 {
+        trace.threads.push(ThreadRow {
+            tid: thread,
+            process: ProcessId::new(0),
+            parent: ThreadId::NONE,
+            name: format!("worker-{thread}"),
+            start_ns: 0,
+            end_ns,
+            kernel_cpu_ns: 0,
+            exited: false,
+        });
+    }
+    for row in 0..STACKS as usize {
+        trace.frames.push(FrameRow {
+            module: ModuleId::NONE,
+            offset: row as u64,
+            function: format!("function_{row}"),
+            file: String::new(),
+            line: 0,
+            inlined: false,
+            kernel: false,
+        });
+        let parent = if row % 12 == 0 { StackId::NONE } else { StackId::new(row - 1) };
+        trace.stacks.push(StackRow { parent, frame: FrameId::new(row), end: 1 });
+    }
+    for row in 0..OBJECTS as usize {
+        trace.objects.push(ObjectRow {
+            kind: 1 + (row % 4) as u8,
+            name: format!("lock_{row}"),
+            detail: String::new(),
+            process: ProcessId::new(0),
+            address: 0,
+            first_stack: StackId::new(row),
+        });
+    }
+}
+
+fn trace(rows: u64) -> Trace {
+    let step = 2_000;
+    let end_ns = (rows + THREADS) * step;
+    let mut trace = Trace::new(manifest(end_ns));
+    threads_and_stacks(&mut trace, end_ns);
+    let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
+    for row in 0..rows {
+        let thread = row % THREADS;
+        // One round of all threads lasts THREADS steps: waits and run-queue times end before the thread's next row.
+        let wait_ns = 1 + numbers.below(step * THREADS / 2);
+        let stack = thread * 31 + numbers.below(3);
+        trace.off_cpu.push(OffCpuRow {
+            thread: ThreadId::new(thread as usize),
+            start_ns: row * step,
+            wait_ns,
+            runnable_ns: numbers.below(step * THREADS / 4),
+            cpu: 0,
+            reason: 1,
+            outcome: 1,
+            syscall: 202,
+            object: ObjectId::new((stack % OBJECTS) as usize),
+            stack: StackId::new(stack as usize),
+            waker: ThreadId::new(numbers.below(4) as usize),
+            waker_kind: 1,
+            waker_stack: StackId::new(numbers.below(3) as usize),
+        });
+        if row % 10 == 0 {
+            trace.samples.push(SampleRow {
+                thread: ThreadId::new(thread as usize),
+                time_ns: row * step,
+                weight_ns: step,
+                cpu: 0,
+                stack: StackId::new(stack as usize),
+                estimated: false,
+            });
+        }
+    }
+    trace
+}
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let rows = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(10_000_000);
+    let only = arguments.next();
+    let trace = trace(rows);
+    for kind in Report::ALL.iter().filter(|kind| only.as_deref().is_none_or(|only| only == kind.id())) {
+        let query = Query { subject: (*kind == Report::Blame).then(|| "lock_1".to_owned()), ..Query::default() };
+        let begin = Instant::now();
+        let rows = report(*kind, &trace, &query).map_or(0, |view| view.rows.len());
+        println!("{:14} {:6.3} s, {rows} rows", kind.id(), begin.elapsed().as_secs_f64());
+    }
+}

@@ -1,0 +1,171 @@
+//! Each finding on a program that has it, and none on healthy ones.
+
+use crate::fold::Fold;
+use crate::picture::{build, trace};
+use crate::query::Query;
+use dwell_store::Trace;
+
+use super::{FINDINGS, Finding, findings_of};
+
+fn found(trace: &Trace) -> Vec<(&'static str, Finding)> {
+    let query = Query::default();
+    let fold = Fold::new(trace, &query).unwrap();
+    findings_of(&fold).into_iter().map(|(def, finding)| (def.id, finding)).collect()
+}
+
+fn ids(trace: &Trace) -> Vec<&'static str> {
+    found(trace).into_iter().map(|(id, _)| id).collect()
+}
+
+/// The finding of this id; panics with what was found instead.
+fn the(id: &str, trace: &Trace) -> Finding {
+    let all = found(trace);
+    let one = all.iter().find(|(found, _)| *found == id);
+    one.unwrap_or_else(|| panic!("no {id} in {all:#?}")).1.clone()
+}
+
+fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
+    let lines: Vec<(&str, Vec<char>)> =
+        lines.iter().map(|(name, cells)| (*name, cells.repeat(times).chars().collect())).collect();
+    build(&lines, 2)
+}
+
+#[test]
+fn ids_are_distinct() {
+    for (index, def) in FINDINGS.iter().enumerate() {
+        assert!(FINDINGS[..index].iter().all(|other| other.id != def.id), "{}", def.id);
+    }
+}
+
+#[test]
+fn healthy_programs_have_no_findings() {
+    // Two threads on two CPUs, with a short wait now and then.
+    let healthy = repeated(&[("a", "########################m###"), ("b", "####m#######################")], 10);
+    assert_eq!(ids(&healthy), Vec::<&str>::new());
+    // A server that mostly waits for clients.
+    let server = repeated(&[("a", "eeeeeeeeeeeeeee#"), ("b", "eeeeeeeeee#eeeee")], 20);
+    assert_eq!(ids(&server), Vec::<&str>::new());
+    // A program with one thread.
+    assert_eq!(ids(&repeated(&[("a", "#########n")], 20)), Vec::<&str>::new());
+    // A phase of barriers with even work.
+    let even = repeated(&[("a", "###################b"), ("b", "####################")], 10);
+    assert_eq!(ids(&even), Vec::<&str>::new());
+}
+
+#[test]
+fn a_convoy_and_the_sleep_in_it() {
+    let lines = [("a", "1s1mmmmmm"), ("b", "mmm1s1mmm"), ("c", "mmmmmm1s1")];
+    let trace = repeated(&lines, 8);
+    let convoy = the("lock-convoy", &trace);
+    assert_eq!(convoy.subject, "m");
+    assert!(convoy.evidence.contains("3 threads"), "{}", convoy.evidence);
+    let held = the("lock-held-across-wait", &trace);
+    assert_eq!(held.subject, "m");
+    assert!(held.evidence.contains("for s in use_s (app.c:"), "{}", held.evidence);
+    // Held while computing: a convoy, but no waiting holder.
+    let lines = [("a", "111mmmmmm"), ("b", "mmm111mmm"), ("c", "mmmmmm111")];
+    let computing = ids(&repeated(&lines, 8));
+    assert!(computing.contains(&"lock-convoy") && !computing.contains(&"lock-held-across-wait"), "{computing:?}");
+}
+
+#[test]
+fn four_threads_on_two_cpus() {
+    let lines = [("a", "####----"), ("b", "####----"), ("c", "----####"), ("d", "----####")];
+    assert_eq!(the("oversubscription", &repeated(&lines, 10)).subject, "2 CPUs");
+    let two = ids(&repeated(&[("a", "########"), ("b", "#######-")], 10));
+    assert_eq!(two, Vec::<&str>::new());
+}
+
+#[test]
+fn one_thread_works_before_all() {
+    let long = trace(
+        "
+        a: 22222222222222222222222222222222222222221111111111111111111111111111
+        b:                                         1111111111111111111111111111
+    ",
+    );
+    let finding = the("single-threaded-phase", &long);
+    assert_eq!(finding.subject, "f2");
+    assert!(finding.evidence.contains("only thread a ran, mostly in f2"), "{}", finding.evidence);
+    // One after another is no phase of one thread.
+    let turns = repeated(&[("a", "##mm##########"), ("b", "mm##mm########")], 10);
+    assert!(!ids(&turns).contains(&"single-threaded-phase"));
+}
+
+#[test]
+fn uneven_work_between_barriers() {
+    let finding = the("barrier-imbalance", &repeated(&[("a", "1bbbbbbb"), ("b", "22222222")], 10));
+    assert_eq!(finding.subject, "b");
+    let lines = [("a", "1bbbbbbb#"), ("b", "22222222#"), ("c", "1bbbbbbb#")];
+    let finding = the("barrier-imbalance", &repeated(&lines, 10));
+    assert!(finding.evidence.contains("2 threads") && finding.evidence.contains("f2"), "{}", finding.evidence);
+}
+
+#[test]
+fn polling_by_sleeps() {
+    let finding = the("sleep-polling", &repeated(&[("a", "sss1"), ("b", "####")], 60));
+    assert!(finding.subject.contains("use_s"), "{}", finding.subject);
+    // A few long sleeps are none.
+    assert_eq!(
+        ids(&repeated(&[("a", "ssssssssssssssssssssssssss#"), ("b", "###########################")], 4)),
+        [] as [&str; 0]
+    );
+}
+
+#[test]
+fn waits_of_microseconds() {
+    let mut trace = repeated(&[("a", "##mm"), ("b", "mm##")], 400);
+    assert!(!ids(&trace).contains(&"fine-grained-waits"));
+    faster(&mut trace, 100);
+    assert_eq!(the("fine-grained-waits", &trace).subject, "m");
+}
+
+/// The same in a fraction of the time.
+fn faster(trace: &mut Trace, times: u64) {
+    let columns = [
+        &mut trace.off_cpu.start_ns,
+        &mut trace.off_cpu.wait_ns,
+        &mut trace.off_cpu.runnable_ns,
+        &mut trace.samples.time_ns,
+        &mut trace.samples.weight_ns,
+        &mut trace.threads.start_ns,
+        &mut trace.threads.end_ns,
+    ];
+    columns.into_iter().flatten().for_each(|time| *time /= times);
+    trace.manifest.end_ns = trace.manifest.start_ns + (trace.manifest.end_ns - trace.manifest.start_ns) / times;
+}
+
+#[test]
+fn a_broadcast_for_one_item() {
+    let lines =
+        [("w", "c".repeat(20) + "1"), ("x", "c".repeat(20) + "1"), ("y", "c".repeat(20) + "1"), ("p", "#".repeat(21))];
+    let lines: Vec<(&str, Vec<char>)> =
+        lines.iter().map(|(name, cells)| (*name, cells.repeat(10).chars().collect())).collect();
+    let mut herd = build(&lines, 2);
+    assert!(!ids(&herd).contains(&"thundering-herd"), "each works a millisecond");
+    faster(&mut herd, 20);
+    let finding = the("thundering-herd", &herd);
+    assert_eq!(finding.subject, "c");
+    assert!(finding.evidence.contains("3.0 threads"), "{}", finding.evidence);
+}
+
+#[test]
+fn spinning_in_a_spin_lock() {
+    let mut trace = repeated(&[("a", "1111####"), ("b", "22222222")], 10);
+    assert_eq!(ids(&trace), Vec::<&str>::new());
+    let frame = trace.frames.function.iter().position(|name| name == "f1").unwrap();
+    trace.frames.function[frame] = "pthread_spin_lock".into();
+    assert_eq!(the("spinning", &trace).subject, "pthread_spin_lock");
+}
+
+#[test]
+fn threads_that_hardly_live() {
+    let mut lines = vec![("main", "#".repeat(400).chars().collect::<Vec<_>>())];
+    for index in 0..150 {
+        lines.push(("short", format!("{}#", " ".repeat(2 * index)).chars().collect()));
+    }
+    let finding = the("thread-churn", &build(&lines, 2));
+    assert_eq!(finding.subject, "threads named short");
+    lines.truncate(20);
+    assert!(!ids(&build(&lines, 2)).contains(&"thread-churn"));
+}

@@ -1,0 +1,256 @@
+//! Every report of small pictures, and laws that hold on any trace.
+
+use proptest::prelude::*;
+
+use crate::picture::{CELL, build, text, trace};
+use crate::query::{Filter, Level, Query};
+use crate::view::{Value, View};
+use crate::{Report, check_conservation, report};
+use dwell_store::Trace;
+
+/// Three workers and a main thread that joins them; `m` is held across a sleep.
+const CONVOY: &str = "
+    main: ##jjjjjjjjjjjjjjjjjjj##
+    a   :   1ss1mmmm11ss1mmm#
+    b   :   mmmm1ss1mmmmm1ss1
+    d   :   #mmmmmmm1ss1mmmm-11
+";
+
+fn of(kind: Report, trace: &Trace, query: &Query) -> View {
+    report(kind, trace, query).unwrap()
+}
+
+fn column(view: &View, id: &str) -> Vec<Value> {
+    let index = view.columns.iter().position(|column| column.id == id).unwrap_or_else(|| panic!("no column {id}"));
+    view.rows.iter().map(|row| row.values[index].clone()).collect()
+}
+
+fn number(value: &Value) -> u64 {
+    match value {
+        Value::Ns(number) | Value::Count(number) => *number,
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+fn sum(view: &View, id: &str) -> u64 {
+    let index = view.columns.iter().position(|column| column.id == id).unwrap_or_else(|| panic!("no column {id}"));
+    view.rows.iter().filter(|row| row.depth == 0).map(|row| number(&row.values[index])).sum()
+}
+
+fn filters(filters: &[&str]) -> Query {
+    Query { filters: filters.iter().map(|filter| Filter::parse(filter).unwrap()).collect(), ..Query::default() }
+}
+
+#[test]
+fn every_report_of_a_convoy() {
+    let trace = trace(CONVOY);
+    assert_eq!(check_conservation(&trace), Vec::<String>::new());
+    for kind in Report::ALL {
+        let subject = matches!(kind, Report::Blame).then(|| "m".to_owned());
+        let query = Query { subject, bins: 4, ..Query::default() };
+        insta::assert_snapshot!(format!("convoy-{}", kind.id()), text(&of(*kind, &trace, &query)));
+    }
+}
+
+#[test]
+fn groups_nest() {
+    let query = Query { group_by: vec![Level::Object, Level::Thread, Level::Function], ..Query::default() };
+    insta::assert_snapshot!("nested", text(&of(Report::Waits, &trace(CONVOY), &query)));
+}
+
+#[test]
+fn every_level_groups_everything() {
+    let trace = trace(CONVOY);
+    let whole = sum(&of(Report::Waits, &trace, &Query::default()), "wait_ns");
+    for level in Level::ALL {
+        let query = Query { group_by: vec![*level], ..Query::default() };
+        assert_eq!(sum(&of(Report::Waits, &trace, &query), "wait_ns"), whole, "{}", level.id());
+        of(Report::Hotspots, &trace, &query);
+    }
+}
+
+#[test]
+fn an_unknown_object_or_function_carries_the_nearest_name() {
+    let trace = trace(CONVOY);
+    let query = |subject: &str| Query { subject: Some(subject.into()), ..Query::default() };
+    let error = report(Report::CallerCallee, &trace, &query("man")).unwrap_err();
+    assert_eq!(error.hint().as_deref(), Some("did you mean `main`?"));
+    assert!(report(Report::Blame, &trace, &query("zz")).unwrap_err().to_string().contains("object `zz`"));
+    assert!(report(Report::Blame, &trace, &Query::default()).is_err());
+    let empty = Query { range: Some((5, 5)), ..Query::default() };
+    assert!(report(Report::Waits, &trace, &empty).is_err());
+}
+
+#[test]
+fn an_event_loop_is_idle_and_ranks_last() {
+    let trace = trace(
+        "
+        a: #eeeeeeeeeeeeeeee#
+        b: ##mm##############
+        d: ####11############
+    ",
+    );
+    let names = |query: &Query| column(&of(Report::Waits, &trace, query), "object");
+    let e = Value::Text("e".into());
+    assert_eq!(names(&Query::default())[1], e);
+    let all = Query { include_idle: true, ..Query::default() };
+    // Two others run meanwhile: what counts is the wait at poor utilization, then the rest.
+    assert_eq!(names(&all)[0], e);
+    let only = filters(&["idle=yes"]);
+    assert_eq!(names(&only), vec![e]);
+}
+
+#[test]
+fn an_empty_trace_has_every_report() {
+    let trace = build(&[], 2);
+    for kind in Report::ALL.iter().filter(|kind| **kind != Report::Blame) {
+        of(*kind, &trace, &Query::default());
+    }
+}
+
+/// A cell of a thread's life.
+fn cells() -> impl Strategy<Value = Vec<char>> {
+    let cell = prop_oneof![5 => Just('#'), 2 => Just('1'), 2 => Just('-'), 3 => Just('m'), 1 => Just('c'), 1 => Just('s'), 1 => Just('e')];
+    (0..10usize, prop::collection::vec((cell, 1..4usize), 1..15)).prop_map(|(before, runs)| {
+        let life = runs.into_iter().flat_map(|(cell, count)| std::iter::repeat_n(cell, count));
+        std::iter::repeat_n(' ', before).chain(life).collect()
+    })
+}
+
+fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
+    prop::collection::vec(cells(), 1..5)
+}
+
+fn named(lines: &[Vec<char>]) -> Vec<(&'static str, Vec<char>)> {
+    ["a", "b", "c", "d", "e"].into_iter().zip(lines.iter().cloned()).collect()
+}
+
+/// Totals that must add up however the trace is divided.
+fn totals(trace: &Trace, query: &Query) -> [u64; 6] {
+    let summary = of(Report::Summary, trace, query);
+    let one = |id: &str| number(&column(&summary, id)[0]);
+    ["cpu_ns", "wait_ns", "wait_count", "preemption_ns", "preemption_count", "switches"].map(one)
+}
+
+fn plus(a: [u64; 6], b: [u64; 6]) -> [u64; 6] {
+    std::array::from_fn(|index| a[index] + b[index])
+}
+
+/// Time by class of the waits, cell by cell.
+fn waits_by_class(lines: &[Vec<char>], cpus: u32) -> [u64; 5] {
+    let mut classes = [0; 5];
+    let length = lines.iter().map(Vec::len).max().unwrap_or(0);
+    for at in 0..length {
+        let cells = || lines.iter().filter_map(|cells| cells.get(at)).filter(|cell| **cell != ' ');
+        let ran = cells().filter(|cell| matches!(cell, '#' | '1')).count();
+        let class = crate::sweep::class_of(ran, cpus, &crate::Thresholds::default());
+        classes[class] += cells().filter(|cell| cell.is_ascii_lowercase()).count() as u64 * CELL;
+    }
+    classes
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn parts_add_up_to_the_whole(lines in lines(), cpus in 1..4u32) {
+        let trace = build(&named(&lines), cpus);
+        prop_assert_eq!(check_conservation(&trace), Vec::<String>::new());
+        let query = Query::default();
+        let [cpu, wait, waits, queued, ..] = totals(&trace, &query);
+        let view = of(Report::Waits, &trace, &query);
+        prop_assert_eq!(sum(&view, "wait_ns"), wait);
+        prop_assert_eq!(sum(&view, "wait_count"), waits);
+        let mut classes = [0; 5];
+        for value in column(&view, "wait_by_class") {
+            let Value::ByClass(of_row) = value else { panic!() };
+            classes.iter_mut().zip(of_row).for_each(|(sum, ns)| *sum += ns);
+        }
+        prop_assert_eq!(classes, waits_by_class(&lines, cpus));
+        prop_assert_eq!(sum(&of(Report::Hotspots, &trace, &query), "cpu_ns"), cpu);
+        prop_assert_eq!(sum(&of(Report::BottomUp, &trace, &query), "cpu_ns"), cpu);
+        prop_assert_eq!(sum(&of(Report::TopDown, &trace, &query), "wait_ns"), wait);
+        prop_assert_eq!(sum(&of(Report::Transitions, &trace, &query), "wait_ns"), wait);
+        let threads = of(Report::Threads, &trace, &query);
+        for ((life, ran), (ready, waited)) in column(&threads, "lifetime_ns").iter().zip(column(&threads, "running_ns"))
+            .zip(column(&threads, "runnable_ns").iter().zip(column(&threads, "waiting_ns"))) {
+            prop_assert_eq!(number(life), number(&ran) + number(ready) + number(&waited));
+        }
+        let timeline = of(Report::Timeline, &trace, &Query { bins: 7, ..Query::default() });
+        prop_assert_eq!(sum(&timeline, "running_ns"), cpu);
+        prop_assert_eq!(sum(&timeline, "runnable_ns"), queued);
+        prop_assert_eq!(sum(&timeline, "waiting_ns"), wait);
+    }
+
+    #[test]
+    fn histograms_cover_the_time_and_agree_with_cpu_time(lines in lines(), pause in (0..30u64, 0..10u64)) {
+        let mut trace = build(&named(&lines), 2);
+        let (start_ns, end_ns) = (pause.0 * CELL, (pause.0 + pause.1) * CELL);
+        trace.pauses.push(dwell_store::tables::PauseRow { start_ns, end_ns });
+        let summary = of(Report::Summary, &trace, &Query::default());
+        let active = number(&column(&summary, "elapsed_ns")[0]) - number(&column(&summary, "paused_ns")[0]);
+        for id in ["histogram_cpu", "histogram_concurrency"] {
+            let Value::Histogram(times) = &column(&summary, id)[0] else { panic!() };
+            prop_assert_eq!(times.iter().sum::<u64>(), active);
+        }
+        let Value::Real(average) = column(&summary, "avg_running")[0] else { panic!() };
+        let cpu = number(&column(&summary, "cpu_ns")[0]);
+        prop_assert!((average * active as f64 - cpu as f64).abs() < 1.0);
+    }
+
+    #[test]
+    fn filters_add_up(lines in lines()) {
+        let trace = build(&named(&lines), 2);
+        let whole = totals(&trace, &Query::default());
+        let a = totals(&trace, &filters(&["thread=a"]));
+        let b = totals(&trace, &filters(&["thread=b"]));
+        prop_assert_eq!(plus(a, b), totals(&trace, &filters(&["thread=a", "thread=b"])));
+        let classes = crate::CLASSES.map(|class| totals(&trace, &filters(&[&format!("utilization={class}")])));
+        prop_assert_eq!(classes.into_iter().fold([0; 6], plus), whole);
+        let idle = totals(&trace, &filters(&["idle=yes"]))[1] + totals(&trace, &filters(&["idle=no"]))[1];
+        prop_assert_eq!(idle, whole[1]);
+    }
+
+    #[test]
+    fn ranges_add_up(lines in lines(), cut in 1..30_000_000u64) {
+        let trace = build(&named(&lines), 2);
+        let elapsed = trace.elapsed_ns();
+        prop_assume!(cut < elapsed);
+        let part = |from, to| totals(&trace, &Query { range: Some((from, to)), ..Query::default() });
+        prop_assert_eq!(plus(part(0, cut), part(cut, elapsed)), totals(&trace, &Query::default()));
+    }
+
+    #[test]
+    fn the_critical_path_lasts_as_long_as_the_run(lines in lines(), range in prop::option::of((0..10u64, 11..20u64))) {
+        let trace = build(&named(&lines), 2);
+        let elapsed = trace.elapsed_ns();
+        let range = range.map(|(from, to)| (from * CELL, (to * CELL).min(elapsed))).filter(|(from, to)| from < to);
+        let view = of(Report::CriticalPath, &trace, &Query { range, ..Query::default() });
+        prop_assert_eq!(sum(&view, "path_ns"), range.map_or(elapsed, |(from, to)| to - from));
+        for gain in column(&view, "gain_ns") {
+            prop_assert!(gain == Value::None || number(&gain) <= elapsed);
+        }
+    }
+
+    #[test]
+    fn damaged_traces_have_every_report(lines in lines(), noise in prop::collection::vec((any::<u64>(), any::<u64>(), 0..5u32), 0..10)) {
+        let mut trace = build(&named(&lines), 2);
+        for (index, (wait, queued, thread)) in noise.into_iter().enumerate() {
+            let rows = &mut trace.off_cpu;
+            let threads = trace.threads.tid.len() as u32;
+            if let Some(row) = rows.thread.len().checked_sub(1 + index) {
+                rows.wait_ns[row] = wait;
+                rows.runnable_ns[row] = queued;
+                rows.thread[row] = dwell_model::ThreadId::from_raw(thread % threads);
+                rows.waker[row] = dwell_model::ThreadId::from_raw((thread + 1) % threads);
+            }
+            let row = thread as usize % trace.threads.tid.len();
+            (trace.threads.start_ns[row], trace.threads.end_ns[row]) = (wait, queued);
+        }
+        for kind in Report::ALL {
+            let subject = Some("m".to_owned()).filter(|_| *kind == Report::Blame);
+            let _ = report(*kind, &trace, &Query { subject, ..Query::default() });
+        }
+        check_conservation(&trace);
+    }
+}
