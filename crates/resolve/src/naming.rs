@@ -157,33 +157,38 @@ fn name_objects(
     modules: &Modules,
     symbols: &FastMap<(ImageId, u64), DataSymbol>,
 ) -> (Objects, Vec<ObjectId>) {
+    let code = Code { stacks: &woven.stacks, frames: &woven.frames, modules };
     let sources = Sources {
-        code: Code { stacks: &woven.stacks, frames: &woven.frames, modules },
+        code,
         stacks: &woven.ids,
         meta: raw.meta,
         lives: &raw.replay.lives,
         symbols,
-        joined: &stacks_of_joined(raw),
+        joined: &functions_of_joined(raw, code, &woven.ids),
     };
     objects::resolve(raw.replay.waits.keys(), &raw.replay.first_waits, &sources)
 }
 
-/// A stack of each thread whose end some thread waited for: it tells what the thread ran.
-fn stacks_of_joined(raw: &Raw<'_>) -> FastMap<ThreadId, StackId> {
+/// What the threads run whose end some thread waited for: the first of their stacks that tells.
+fn functions_of_joined<'a>(raw: &Raw<'_>, code: Code<'a>, ids: &[StackId]) -> FastMap<ThreadId, &'a str> {
     let waits = raw.replay.waits.keys().iter();
     let joined = waits.filter_map(|wait| if let Hint::Thread(thread) = wait.hint { Some(thread) } else { None });
-    let mut stacks: FastMap<ThreadId, StackId> = joined.map(|thread| (thread, StackId::NONE)).collect();
-    if stacks.is_empty() {
-        return stacks;
+    let joined: FastMap<ThreadId, ()> = joined.map(|thread| (thread, ())).collect();
+    let mut functions = FastMap::default();
+    if joined.is_empty() {
+        return functions;
     }
-    for (thread, &stack) in raw.off_cpu.thread.iter().zip(&raw.off_cpu.stack) {
-        let Some(known) = stacks.get_mut(thread).filter(|known| !known.is_some()) else { continue };
-        let user = stack.get().and_then(|number| raw.replay.stacks.keys().get(number)).is_some_and(|key| key.user != 0);
-        if user {
-            *known = stack;
+    let mut told: FastMap<StackId, Option<&str>> = FastMap::default();
+    for (&thread, &stack) in raw.off_cpu.thread.iter().zip(&raw.off_cpu.stack) {
+        if !stack.is_some() || !joined.contains_key(&thread) || functions.contains_key(&thread) {
+            continue;
+        }
+        let resolved = || ids.get(stack.get()?).and_then(|&stack| code.thread_function(stack));
+        if let Some(function) = *told.entry(stack).or_insert_with(resolved) {
+            functions.insert(thread, function);
         }
     }
-    stacks
+    functions
 }
 
 fn notices(

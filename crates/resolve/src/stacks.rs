@@ -16,6 +16,12 @@ use crate::modules::{KERNEL, Modules, UNKNOWN};
 use crate::symbols::{Answer, Function};
 use crate::waits::{Interner, StackKey};
 
+/// Functions between a trace point and a BPF program.
+const TRACING: &[&str] =
+    &["bpf_trace_run", "__bpf_trace", "bpf_prog", "__traceiter", "perf_trace", "bpf_overflow", "__bpf_overflow"];
+/// Frames at the leaf that can be theirs.
+const MOST_TRACING_FRAMES: usize = 8;
+
 /// A code address in a module. `exact` tells an instruction pointer from a return address, which belongs to the call
 /// before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -120,10 +126,14 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         .enumerate()
         .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
         .collect();
+    let tracing = tracing_sites(sites, &woven.frames, &chains);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
     for key in keys {
         let end = meta.stack(key.user).map_or(0, |stack| stack.end);
-        let (user, kernel) = (sites.of(key.user).iter().rev(), sites.of(key.kernel).iter().rev());
+        let kernel = sites.of(key.kernel);
+        let ours = kernel.iter().take(MOST_TRACING_FRAMES).rposition(|&site| tracing[site as usize]);
+        let kernel = kernel[ours.map_or(0, |last| last + 1)..].iter().rev();
+        let user = sites.of(key.user).iter().rev();
         let mut at = StackId::NONE;
         for &frame in user.chain(kernel).flat_map(|&site| &chains[site as usize]) {
             let stacks = &mut woven.stacks;
@@ -134,6 +144,16 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         woven.ids.push(at);
     }
     woven
+}
+
+/// Which sites are in what the kernel runs to record them: they are no part of the program's stack.
+fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec<bool> {
+    let traces = |frame: &FrameId| {
+        let function = frame.get().map_or("", |row| frames.function[row].as_str());
+        TRACING.iter().any(|name| function.starts_with(name))
+    };
+    let kernel = |number: usize| sites.sites.keys()[number].module == KERNEL;
+    chains.iter().enumerate().map(|(number, chain)| kernel(number) && chain.iter().any(traces)).collect()
 }
 
 /// The functions found for each site.

@@ -155,11 +155,16 @@ fn functions(sym: Sym<'_>) -> Vec<Function> {
 
 fn function(name: String, info: Option<&CodeInfo<'_>>) -> Function {
     let file = info.map(|info| info.to_path().to_string_lossy().into_owned()).unwrap_or_default();
-    Function { name, file, line: info.and_then(|info| info.line).unwrap_or(0) }
+    Function { name: readable(name), file, line: info.and_then(|info| info.line).unwrap_or(0) }
+}
+
+/// The demangler leaves C++'s anonymous namespaces as they are mangled.
+fn readable(name: String) -> String {
+    if name.contains("_GLOBAL__N_1") { name.replace("_GLOBAL__N_1", "(anonymous namespace)") } else { name }
 }
 
 /// A symbol without a size, like the end of a section, covers nothing.
 fn data_symbol(sym: Sym<'_>) -> Option<DataSymbol> {
     let covers = sym.size.is_some_and(|size| sym.offset < size);
-    covers.then(|| DataSymbol { name: sym.name.into_owned(), offset: sym.offset as u64 })
+    covers.then(|| DataSymbol { name: readable(sym.name.into_owned()), offset: sym.offset as u64 })
 }

@@ -63,7 +63,8 @@ impl<'a> Code<'a> {
 
     /// The function of the program's own code that went into the libraries to wait.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
-        self.own(stack).first().map(|&frame| self.frames.function[frame].as_str())
+        let first = self.user(stack).find(|&frame| !is_library(self.caller(frame)))?;
+        Some(self.frames.function[first].as_str())
     }
 
     /// A hash of the place of a wait that is the same in every run of the same files.
@@ -83,7 +84,7 @@ impl<'a> Code<'a> {
     pub fn thread_function(self, stack: StackId) -> Option<&'a str> {
         let own = |frame: &usize| {
             let caller = self.caller(*frame);
-            !is_library(caller) && !ENTRIES.contains(&caller.function)
+            !is_library(caller) && !ENTRIES.contains(&caller.function) && !caller.function.starts_with('[')
         };
         let frames: Vec<usize> = self.user(stack).collect();
         frames.into_iter().rev().find(own).map(|frame| self.frames.function[frame].as_str())

@@ -95,6 +95,11 @@ pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<K
     rest.any(|function| among(BLOCK, function)).then_some(KernelWait::BlockIo)
 }
 
+/// The function that called the scheduler.
+pub fn place<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    functions.find(|function| !among(SCHEDULER, function) && !function.starts_with('['))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -76,8 +76,8 @@ pub struct Sources<'a> {
     pub lives: &'a Lives,
     /// Data symbols over the addresses that were waited on.
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
-    /// A raw stack of each thread that another one waited for.
-    pub joined: &'a FastMap<ThreadId, StackId>,
+    /// The function that each thread runs that another one waited for.
+    pub joined: &'a FastMap<ThreadId, &'a str>,
 }
 
 /// The table of objects, and the object of each wait.
@@ -174,7 +174,9 @@ impl<'a> Classifier<'a> {
         if wait.syscall < 0 {
             return Target::named(ObjectType::PageFault, "Page fault");
         }
-        Target::named(ObjectType::KernelLock, format!("Kernel lock in {}", call_name(wait.syscall)))
+        let functions = self.sources.code.kernel(self.stack(wait));
+        let place = kernel::place(functions).map_or_else(|| call_name(wait.syscall), str::to_owned);
+        Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
     }
 
     fn in_kernel(&self, wait: &Wait) -> Option<Target> {
@@ -208,6 +210,11 @@ impl<'a> Classifier<'a> {
     fn described(&self, wait: &Wait) -> Option<Target> {
         let known = wait.kind() != CallKind::Futex && wait.object != 0;
         let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
+        let set = self.sources.meta.object(wait.object, u64::MAX).is_some_and(|o| o.kind == object_kind::POLL_SET);
+        if set && !described.anonymous {
+            // The set of one call is made anew each time, and its members come and go.
+            return Some(Target::named(described.kind, described.name));
+        }
         Some(Target { identity: Identity::Described(wait.object, described.kind), address: 0 })
     }
 
@@ -351,8 +358,7 @@ impl Namer<'_> {
 
     fn thread_name(&self, thread: ThreadId) -> String {
         let name = self.sources.lives.life(thread).map_or("", |life| life.name.as_str());
-        let stack = self.sources.joined.get(&thread).and_then(|raw| self.sources.stacks.get(raw.get()?));
-        let function = stack.and_then(|&stack| self.sources.code.thread_function(stack));
+        let function = self.sources.joined.get(&thread);
         function.map_or_else(|| format!("Thread {name}"), |function| format!("Thread {name} ({function})"))
     }
 }

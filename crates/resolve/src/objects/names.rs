@@ -70,9 +70,9 @@ fn single(record: &ObjectRecord) -> Described {
     match record.kind {
         object_kind::SOCKET => socket(record),
         object_kind::PIPE if path.is_empty() => {
-            nameless(ObjectType::Stream, "Pipe", format!("pipe:[{}]", record.inode))
+            nameless(ObjectType::Stream, "pipe", format!("pipe:[{}]", record.inode))
         }
-        object_kind::PIPE => named(ObjectType::Stream, format!("Pipe {path}"), String::new()),
+        object_kind::PIPE => named(ObjectType::Stream, format!("pipe {path}"), String::new()),
         _ if path.is_empty() => nameless(ObjectType::Stream, "File", format!("inode {}", record.inode)),
         _ => named(ObjectType::Stream, path, String::new()),
     }
@@ -113,6 +113,19 @@ fn member_name(line: &str) -> String {
     }
 }
 
+/// A connection that somebody else opened has nothing in its name that stays the same.
+fn set_member(name: &str) -> String {
+    let accepted =
+        name.contains(" -> ") && (name.ends_with(":*") || name.matches(":*").count() == 0 || is_chosen(name));
+    if accepted { "connections".into() } else { name.to_owned() }
+}
+
+/// Whether both ends of a connection have ports that the kernel chose.
+fn is_chosen(name: &str) -> bool {
+    let port = name.rsplit(':').next().and_then(|port| port.parse::<u16>().ok());
+    port.is_some_and(|port| port >= EPHEMERAL)
+}
+
 fn set_of(mut names: Vec<String>) -> String {
     names.sort();
     names.dedup();
@@ -141,7 +154,7 @@ fn poll_set(meta: &Meta, record: &ObjectRecord, time_ns: u64) -> Described {
     if record.member_count as usize > known && known > 0 {
         detail = format!("{known} of {} members; {detail}", record.member_count);
     }
-    let names: Vec<String> = described.iter().map(|member| member.name.clone()).collect();
+    let names: Vec<String> = described.iter().map(|member| set_member(&member.name)).collect();
     let name = if names.is_empty() { "poll".into() } else { format!("poll {}", set_of(names)) };
     Described { kind: ObjectType::Event, name, detail, anonymous: described.is_empty() }
 }
@@ -270,7 +283,7 @@ mod tests {
     fn paths_are_put_together_from_their_parts() {
         assert_eq!(single(&record(object_kind::FILE, b"log\0var\0")).name, "/var/log");
         let pipe = single(&record(object_kind::PIPE, b""));
-        assert_eq!((pipe.name.as_str(), pipe.detail.as_str(), pipe.anonymous), ("Pipe", "pipe:[77]", true));
+        assert_eq!((pipe.name.as_str(), pipe.detail.as_str(), pipe.anonymous), ("pipe", "pipe:[77]", true));
     }
 
     #[test]
