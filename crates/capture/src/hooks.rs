@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use bytemuck::bytes_of;
 use dwell_model::SYSCALLS;
-use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
 use crate::error::{Error, Result};
@@ -130,8 +130,14 @@ impl Hooks {
             let number = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
             values.unwrap_or_default().into_iter().map(number).sum()
         };
-        let all = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
-        all.filter(|(_, count)| *count > 0).collect()
+        let counted = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
+        counted.chain([("hooks_skipped".to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// How often the kernel left a hook out because the same one was running on that CPU.
+    fn skipped(&self) -> u64 {
+        let objects = self.optional.iter().chain([&self.threads]);
+        objects.flat_map(Object::progs_mut).map(|program| recursion_misses(program.as_fd())).sum()
     }
 
     fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
@@ -222,6 +228,17 @@ impl Hooks {
         let mut open = open_object(file, name)?;
         prepare(&mut open, &self.shared)?;
         load_object(open, name)
+    }
+}
+
+#[allow(unsafe_code, reason = "libbpf-rs has no call for the counters of one program")]
+fn recursion_misses(program: BorrowedFd<'_>) -> u64 {
+    // SAFETY: an all-zero bpf_prog_info asks for no arrays; its own size goes along, and the call fills it.
+    unsafe {
+        let mut info: bpf_prog_info = std::mem::zeroed();
+        let mut bytes = size_of::<bpf_prog_info>() as u32;
+        let failed = bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut bytes) != 0;
+        if failed { 0 } else { info.recursion_misses }
     }
 }
 

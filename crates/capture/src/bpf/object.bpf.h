@@ -119,6 +119,14 @@ static __always_inline void read_path(struct record_object *record, struct file 
 	bpf_loop(24, walk_path, &walk, 0);
 }
 
+/* The kernel's own name for a file that is in no file system: [eventfd], [eventpoll] … */
+static __always_inline void read_name(struct record_object *record, struct file *file)
+{
+	long bytes = bpf_probe_read_kernel_str(record->text, NAME_BYTES, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+
+	record->text_bytes = bytes > 0 ? bytes : 0;
+}
+
 static __always_inline u64 read_socket(struct record_object *record, struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
@@ -196,7 +204,9 @@ __noinline u64 file_object(u64 file_address, u32 fd, u32 tid, u32 tgid)
 		key = 1;
 	if (is_seen(key))
 		return key;
-	if (mode != S_IFSOCK)
+	if (mode == 0)
+		read_name(record, file);
+	else if (mode != S_IFSOCK)
 		read_path(record, file);
 	set_header(&record->h, RECORD_OBJECT, sizeof(*record), tid, bpf_ktime_get_ns());
 	record->key = key;
