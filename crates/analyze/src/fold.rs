@@ -298,10 +298,19 @@ struct Summer<'t> {
     /// Each thread's site of its last row: most rows repeat it.
     last: Vec<u32>,
     site_of_row: Vec<u32>,
+    /// Each thread's sample before.
+    last_sample: Vec<Option<usize>>,
+    /// Each thread's estimates: what it ran at each place, all its life.
+    estimates: HashMap<ThreadId, Vec<usize>>,
 }
 
 impl<'t> Summer<'t> {
     fn new(trace: &'t Trace, query: &Query, class_mask: [bool; 5]) -> Self {
+        let mut estimates: HashMap<ThreadId, Vec<usize>> = HashMap::new();
+        let samples = trace.samples.estimated.iter().zip(&trace.samples.thread).enumerate();
+        for (row, (_, thread)) in samples.filter(|(_, (estimated, _))| **estimated) {
+            estimates.entry(*thread).or_default().push(row);
+        }
         let by_cpu =
             query.group_by.contains(&Level::Cpu) || query.filters.iter().any(|filter| filter.key == FilterKey::Cpu);
         Self {
@@ -312,6 +321,8 @@ impl<'t> Summer<'t> {
             ids: HashMap::default(),
             last: vec![u32::MAX; trace.threads.tid.len()],
             site_of_row: vec![u32::MAX; trace.off_cpu.thread.len()],
+            last_sample: vec![None; trace.threads.tid.len()],
+            estimates,
         }
     }
 
@@ -396,12 +407,55 @@ impl Visitor for Summer<'_> {
 
     fn sample(&mut self, row: usize, running: &ByClass) {
         let samples = &self.trace.samples;
+        if let Some(last) = samples.thread[row].get().and_then(|thread| self.last_sample.get_mut(thread)) {
+            *last = Some(row);
+        }
         self.run(samples.thread[row], samples.stack[row], samples.cpu[row], running);
     }
 
+    /// What runs after the last sample is of that; a thread without samples is split by its estimates.
     fn thread(&mut self, thread: usize, unsampled: &ByClass) {
-        self.run(ThreadId::new(thread), StackId::NONE, u16::MAX, unsampled);
+        let (id, samples) = (ThreadId::new(thread), &self.trace.samples);
+        if let Some(last) = self.last_sample[thread] {
+            return self.run(id, samples.stack[last], samples.cpu[last], unsampled);
+        }
+        let Some(rows) = self.estimates.remove(&id) else {
+            return self.run(id, StackId::NONE, u16::MAX, unsampled);
+        };
+        let weights: Vec<u64> = rows.iter().map(|row| samples.weight_ns[*row]).collect();
+        for (row, part) in rows.iter().zip(shares(unsampled, &weights)) {
+            self.run(id, samples.stack[*row], samples.cpu[*row], &part);
+        }
     }
+}
+
+/// Splits each class's time in proportion to the weights. The ends of the parts are rounded, not the parts: they add
+/// up to the whole exactly.
+fn shares(whole: &ByClass, weights: &[u64]) -> Vec<ByClass> {
+    let sum: u128 = weights.iter().map(|weight| u128::from(*weight)).sum();
+    // Without weights, the last one has it all.
+    let part = |ns: u64, weight: u128, last: bool| {
+        if last || sum == 0 { u128::from(ns) * u128::from(last) } else { mul_div(ns, weight, sum) }
+    };
+    let mut before = 0u128;
+    let mut begun: [u128; 5] = [0; 5];
+    let split = |(index, weight): (usize, &u64)| {
+        before += u128::from(*weight);
+        std::array::from_fn(|class| {
+            let end = part(whole[class], before, index + 1 == weights.len());
+            let share = end - begun[class];
+            begun[class] = end;
+            u64::try_from(share).unwrap_or(u64::MAX)
+        })
+    };
+    weights.iter().enumerate().map(split).collect()
+}
+
+/// `ns * part / whole` for a part of the whole.
+fn mul_div(ns: u64, part: u128, whole: u128) -> u128 {
+    // Weights that overflow, in a damaged trace, lose their low digits.
+    let shift = (128 - whole.leading_zeros()).saturating_sub(64);
+    u128::from(ns) * (part >> shift) / (whole >> shift).max(1)
 }
 
 /// Hashes a few words fast; keys come from the trace's own tables, and a trace made to collide only slows its reader.
@@ -436,5 +490,20 @@ impl Hasher for WordHasher {
     }
     fn write_isize(&mut self, word: isize) {
         self.mix(word as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        let parts = shares(&[10, 0, 7, 1, u64::MAX], &[1, 1, 1]);
+        let sum = |class: usize| parts.iter().map(|part| part[class]).sum::<u64>();
+        assert_eq!([sum(0), sum(1), sum(2), sum(3), sum(4)], [10, 0, 7, 1, u64::MAX]);
+        assert_eq!(parts[0][0], 3);
+        assert_eq!(shares(&[5; 5], &[0, 0]), [[0; 5], [5; 5]]);
+        assert_eq!(shares(&[5; 5], &[u64::MAX, u64::MAX, 1]).len(), 3);
     }
 }

@@ -275,7 +275,7 @@ pub fn text(view: &View) -> String {
 }
 
 fn cell(value: &Value) -> String {
-    let ms = |ns: &u64| if ns % CELL == 0 { (ns / CELL).to_string() } else { format!("{ns} ns") };
+    let ms = |ns: &u64| if ns.is_multiple_of(CELL) { (ns / CELL).to_string() } else { format!("{ns} ns") };
     let list = |times: &[u64]| times.iter().map(ms).collect::<Vec<_>>().join(",");
     match value {
         Value::None => "-".into(),

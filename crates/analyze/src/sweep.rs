@@ -39,7 +39,8 @@ pub trait Visitor {
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         let _ = (row, split);
     }
-    /// Sample `row` stands for `running` time of its thread: all since the thread's sample before.
+    /// Sample `row` stands for `running` time of its thread: all since the thread's sample before. Estimates are left
+    /// out.
     fn sample(&mut self, row: usize, running: &ByClass) {
         let _ = (row, running);
     }
@@ -393,7 +394,9 @@ impl<'t> Sweep<'t> {
     }
 
     fn sample(&mut self, row: usize, visitor: &mut impl Visitor) {
-        let Some(thread) = self.trace.samples.thread[row].get() else { return };
+        // An estimate stands for running time all over its thread's life, not for that since the sample before.
+        let estimated = self.trace.samples.estimated[row];
+        let Some(thread) = self.trace.samples.thread[row].get().filter(|_| !estimated) else { return };
         let state = &mut self.threads[thread];
         let mut ran = state.ran;
         if state.phase == Phase::Running {

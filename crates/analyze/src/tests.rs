@@ -153,8 +153,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn parts_add_up_to_the_whole(lines in lines(), cpus in 1..4u32) {
-        let trace = build(&named(&lines), cpus);
+    fn parts_add_up_to_the_whole(lines in lines(), cpus in 1..4u32, estimated: bool) {
+        let mut trace = build(&named(&lines), cpus);
+        trace.samples.estimated.fill(estimated);
         prop_assert_eq!(check_conservation(&trace), Vec::<String>::new());
         let query = Query::default();
         let [cpu, wait, waits, queued, ..] = totals(&trace, &query);

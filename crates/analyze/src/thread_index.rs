@@ -116,10 +116,15 @@ impl<'t> ThreadIndex<'t> {
         }
     }
 
-    /// Splits a running piece by samples, each of which stands for the running time since the one before it. Returns the
-    /// number of parts: the work done.
+    /// Splits a running piece by samples, each of which stands for the running time since the one before it, the last
+    /// one for what follows too. Returns the number of parts: the work done.
     pub fn split_running(&self, thread: usize, run: Piece, tell: &mut impl FnMut(Piece)) -> usize {
         let (rows, samples) = (self.samples.of(thread), &self.trace.samples);
+        let is_estimate = |row: &u32| samples.estimated[*row as usize];
+        if rows.first().is_none_or(is_estimate) {
+            tell(Piece { stack: self.left_at(thread, run.to), ..run });
+            return 1;
+        }
         let first = rows.partition_point(|row| samples.time_ns[*row as usize] <= run.from);
         let (mut from, mut count) = (run.from, 0);
         for row in &rows[first..] {
@@ -130,13 +135,18 @@ impl<'t> ThreadIndex<'t> {
             }
             from = to;
             if from >= run.to {
-                break;
+                return count;
             }
         }
-        if from < run.to {
-            tell(Piece { from, ..run });
-            count += 1;
-        }
-        count
+        let last = rows.last().map_or(StackId::NONE, |row| samples.stack[*row as usize]);
+        tell(Piece { from, stack: last, ..run });
+        count + 1
+    }
+
+    /// Where `thread` next leaves the CPU at or after `time`: the best guess for one that ran too little for a sample.
+    fn left_at(&self, thread: usize, time: u64) -> StackId {
+        let rows = self.off_cpu.of(thread);
+        let next = rows.partition_point(|row| self.trace.off_cpu.start_ns[*row as usize] < time);
+        rows.get(next).or(rows.last()).map_or(StackId::NONE, |row| self.trace.off_cpu.stack[*row as usize])
     }
 }

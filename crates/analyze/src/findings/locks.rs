@@ -92,7 +92,7 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
     let (name, on) = (fold.object_name(object), fold.object_name(*on));
     let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
     let text = format!(
-        "For {} ({}) of the time that threads waited for {name}, its holder was waiting itself, mostly for {on} in {place}.",
+        "For {} ({}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.",
         duration(held_ns),
         percent(held_ns, blame.waits.ns),
     );

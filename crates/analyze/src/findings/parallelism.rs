@@ -67,18 +67,19 @@ pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
 
 /// Part of the elapsed time that the longest phase must take.
 const PHASE_SHARE: f64 = 0.1;
-/// Part of the elapsed time in which at least two threads must run: else the program is not a parallel one.
+/// Part of the elapsed time in which at least two threads must have work: else the program is not a parallel one.
 const PARALLEL_SHARE: f64 = 0.05;
 /// Bins of the search: a phase is at least as long as PHASE_SHARE of them.
 const BINS: usize = 500;
-/// Running threads of a phase's bin, on average: a little more when another thread starts or ends in it.
+/// Threads with work in a phase's bin, on average: running or, on a busy machine, in a run queue; a little more than
+/// one when another thread starts or ends in it.
 const ONE_THREAD: std::ops::Range<f64> = 0.7..1.2;
-/// Part of the phase's CPU time that must be one thread's.
+/// Part of the phase's work that must be one thread's.
 const SAME_THREAD: f64 = 0.8;
 
 pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
-    let parallel: u64 = fold.levels.histogram_cpu.iter().skip(2).sum();
+    let parallel: u64 = fold.levels.histogram_concurrency.iter().skip(2).sum();
     let target = u64::from(target_concurrency(fold.trace, fold.query));
     if target < 2 || evidence.share(parallel) < PARALLEL_SHARE {
         return Vec::new();
@@ -107,26 +108,26 @@ fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> 
     Some(stacks.function_name(stacks.function(own)).to_owned())
 }
 
-/// The longest stretch of bins in which one thread ran.
+/// The longest stretch of bins in which one thread had work.
 fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
     let parts = evidence.fold.windows.parts();
     let (from, to) = (parts.first()?.0, parts.last()?.1);
     let width = ((to - from) / BINS as u64).max(1);
     let bins = usize::try_from((to - from).div_ceil(width)).ok()?;
-    let mut ran = vec![0u64; bins];
+    let mut busy = vec![0u64; bins];
     for_each_interval(evidence.fold.trace, |interval| {
-        if interval.activity == Activity::Running {
+        if interval.activity != Activity::Waiting {
             for (mut start, end) in evidence.fold.windows.clip(interval.from, interval.to) {
                 while start < end {
                     let bin = ((start - from) / width) as usize;
                     let next = (from + (bin as u64 + 1) * width).min(end);
-                    ran[bin] += next - start;
+                    busy[bin] += next - start;
                     start = next;
                 }
             }
         }
     });
-    let single: Vec<bool> = ran.iter().map(|ns| ONE_THREAD.contains(&(*ns as f64 / width as f64))).collect();
+    let single: Vec<bool> = busy.iter().map(|ns| ONE_THREAD.contains(&(*ns as f64 / width as f64))).collect();
     let mut best = 0..0;
     let mut begin = 0;
     for bin in 0..=bins {
@@ -145,7 +146,7 @@ fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
 fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, StackId)> {
     let mut ran: BTreeMap<usize, u64> = BTreeMap::new();
     for_each_interval(evidence.fold.trace, |interval| {
-        if interval.activity == Activity::Running {
+        if interval.activity != Activity::Waiting {
             let part = interval.to.min(to).saturating_sub(interval.from.max(from));
             *ran.entry(interval.thread).or_default() += part;
         }

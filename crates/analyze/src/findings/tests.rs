@@ -61,7 +61,7 @@ fn a_convoy_and_the_sleep_in_it() {
     assert!(convoy.evidence.contains("3 threads"), "{}", convoy.evidence);
     let held = the("lock-held-across-wait", &trace);
     assert_eq!(held.subject, "m");
-    assert!(held.evidence.contains("for s in use_s (app.c:"), "{}", held.evidence);
+    assert!(held.evidence.contains("on `s`, at use_s (app.c:"), "{}", held.evidence);
     // Held while computing: a convoy, but no waiting holder.
     let lines = [("a", "111mmmmmm"), ("b", "mmm111mmm"), ("c", "mmmmmm111")];
     let computing = ids(&repeated(&lines, 8));
@@ -105,6 +105,9 @@ fn uneven_work_between_barriers() {
 fn polling_by_sleeps() {
     let finding = the("sleep-polling", &repeated(&[("a", "sss1"), ("b", "####")], 60));
     assert!(finding.subject.contains("use_s"), "{}", finding.subject);
+    // Nor is a thread that wakes others between its sleeps.
+    let pacing = repeated(&[("a", "sss1"), ("b", "cccc"), ("d", "1ccc")], 60);
+    assert!(!ids(&pacing).contains(&"sleep-polling"));
     // A few long sleeps are none.
     assert_eq!(
         ids(&repeated(&[("a", "ssssssssssssssssssssssssss#"), ("b", "###########################")], 4)),

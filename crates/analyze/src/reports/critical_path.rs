@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_model::ObjectId;
+use dwell_model::{ObjectId, ObjectType};
 
 use super::grouped::{cut_note, plain};
 use super::notes::{duration, losses};
@@ -90,7 +90,9 @@ fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> HashMap<Kind, Sums> {
             sum.gain_ns += ns;
         }
     }
-    for detour in path.detours.iter().filter(|detour| !detour.nested) {
+    // A join waits for the work itself: there is nothing to free.
+    let is_work = |object| matches!(fold.object_type(object), ObjectType::ThreadJoin | ObjectType::ChildProcess);
+    for detour in path.detours.iter().filter(|detour| !detour.nested && !is_work(detour.object)) {
         let ns = fold.windows.overlap_ns(detour.from, detour.to);
         sums.entry(Kind::Waiting(detour.object)).or_default().gain_ns += ns;
     }

@@ -92,7 +92,7 @@ fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<String> {
     let mut text = Vec::new();
     if estimated > 0 {
         text.push(format!(
-            "{} was placed where the thread next left the CPU, between samples",
+            "{} is of threads too short for a sample and placed where they left the CPU",
             percent(estimated, whole)
         ));
     }
