@@ -9,7 +9,7 @@ use dwell_analyze::{Filter, Level, Query, Report, parse_metric};
 use dwell_store::{ResultFolder, Trace};
 
 use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
-use crate::error::{Hinted, Result, quoted};
+use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
 use crate::{csv, json, output, text};
 
@@ -18,15 +18,18 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let asked = Asked::parse(&args.words)?;
     let query = query(args, &asked)?;
     let folder = ResultFolder::open(&result_path(&asked)?)?;
-    let view = match asked.what {
-        What::Log => log(&folder)?,
-        What::View(report) => dwell_analyze::report(report, &Trace::read(&folder)?, &query)?,
+    let (view, warnings) = match asked.what {
+        What::Log => (log(&folder)?, 0),
+        What::View(report) => {
+            let trace = Trace::read(&folder)?;
+            (dwell_analyze::report(report, &trace, &query)?, warnings(&trace))
+        }
     };
-    output::write(&rendered(&view, args), args.output.as_deref())?;
+    output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn rendered(view: &View, args: &ReportArgs) -> String {
+fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
     match args.format {
         Format::Json => json::render(view),
         Format::Csv => {
@@ -35,9 +38,14 @@ fn rendered(view: &View, args: &ReportArgs) -> String {
             }
             csv::render(view)
         }
-        Format::Text if args.output.is_some() => text::render(view, &Style::of_file()),
-        Format::Text => text::render(view, &Style::of_stdout()),
+        Format::Text if args.output.is_some() => text::render(view, warnings, &Style::of_file()),
+        Format::Text => text::render(view, warnings, &Style::of_stdout()),
     }
+}
+
+/// How many of the notes, which begin with them, are about what was not recorded.
+fn warnings(trace: &Trace) -> usize {
+    usize::from(trace.losses.count.iter().any(|count| *count > 0)) + usize::from(trace.manifest.end_ns == 0)
 }
 
 fn result_path(asked: &Asked) -> Result<PathBuf> {
@@ -101,8 +109,26 @@ pub fn after_collection(trace: &Trace, args: &CollectArgs, folder: &Path) -> Res
         ..Query::default()
     };
     let view = dwell_analyze::report(Report::Summary, trace, &query)?;
-    let mut text = text::render(&view, &Style::of_stdout());
+    let mut text = format!("\n{}", text::digest::render(&view, warnings(trace), &Style::of_stdout()));
     let result = quoted(folder);
-    text.push_str(&format!("\nNext:\n  dwell report waits {result}\n  dwell report findings {result}\n"));
+    text.push_str("\nNext\n");
+    for next in next_reports(&view) {
+        text.push_str(&format!("  dwell report {next} {result}\n"));
+    }
     Ok(text)
+}
+
+/// Reports that lead on from the summary: the object most waited for, if there is one, by its name.
+fn next_reports(summary: &View) -> Vec<String> {
+    let values = summary.columns.iter().zip(summary.rows.iter().flat_map(|row| &row.values));
+    let top = values.filter(|(column, _)| column.id == "top_objects").find_map(|(_, value)| match value {
+        Value::Rows(view) => view.rows.first().and_then(|row| row.values.first()),
+        _ => None,
+    });
+    let mut next = vec!["waits".to_owned()];
+    if let Some(Value::Text(object)) = top {
+        next.push(format!("blame {}", shell_word(object)));
+    }
+    next.extend(["critical-path", "hotspots"].map(String::from));
+    next
 }

@@ -94,3 +94,19 @@ pub fn summary() -> View {
     let (columns, values) = values.into_iter().map(|(id, title, value)| (column(id, title), value)).unzip();
     View { title: "Summary".into(), columns, rows: vec![row(0, values)], single: true, notes: Vec::new() }
 }
+
+/// Two findings.
+pub fn findings() -> View {
+    let finding = |title: &str, subject: &str, cost| {
+        let evidence = "4 threads waited 8.33 s in 4,210 waits, 98 % of it while another one held the lock and ran.";
+        let place = "push (queue.c:42)";
+        let advice = "Hold the lock for less: move the work that needs no shared data out of it, or split the data.";
+        row(0, vec![text(title), text(subject), text(evidence), text(place), text(advice), Value::Ns(cost)])
+    };
+    let ids = ["title", "subject", "evidence", "location", "advice", "cost_ns"];
+    View {
+        columns: ids.iter().map(|id| column(id, id)).collect(),
+        rows: vec![finding("Lock convoy", "queue_lock", 8_330_000_000), finding("Thread churn", "worker", 1_000_000)],
+        ..View::default()
+    }
+}

@@ -5,7 +5,7 @@ use dwell_analyze::CallStackMode;
 use dwell_capture::Rule;
 
 /// Bins beyond which a timeline is no view any more.
-const MOST_BINS: usize = 100_000;
+const MOST_BINS: usize = 10_000;
 
 /// Nanoseconds of `1.5s`, `100us`, `2m` or a bare number of `unit`s; no sign, not infinite.
 fn duration(text: &str, unit: f64) -> Result<u64, String> {

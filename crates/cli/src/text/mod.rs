@@ -4,6 +4,7 @@
 //! the profiled program and are stripped of what could steer a terminal.
 
 pub mod bars;
+pub mod digest;
 pub mod style;
 mod table;
 pub mod units;
@@ -20,17 +21,22 @@ const STACK_FRAMES: usize = 12;
 /// How deep views within views go.
 const NESTING: usize = 4;
 
-/// The view as text that ends with a newline.
-pub fn render(view: &View, style: &Style) -> String {
+/// The view as text that ends with a newline. The first `warnings` of its notes are warnings.
+pub fn render(view: &View, warnings: usize, style: &Style) -> String {
+    let (alarms, remarks) = view.notes.split_at(warnings.min(view.notes.len()));
     let mut lines = Vec::new();
     if !view.title.is_empty() {
         lines.push(style.paint(Ink::Title, printable(&view.title)).into_owned());
     }
-    lines.extend(view.notes.iter().flat_map(|note| note_lines(note, style)));
+    lines.extend(note_lines(alarms, warnings, style));
     if !lines.is_empty() {
         lines.push(String::new());
     }
     lines.extend(body(view, style, NESTING));
+    if !remarks.is_empty() {
+        lines.push(String::new());
+        lines.extend(note_lines(remarks, 0, style));
+    }
     lines.join("\n") + "\n"
 }
 
@@ -38,18 +44,25 @@ pub fn render(view: &View, style: &Style) -> String {
 fn body(view: &View, style: &Style, nesting: usize) -> Vec<String> {
     match view.rows.first() {
         None => vec!["Nothing to show.".into()],
+        Some(_) if digest::has_advice(view) => digest::cards(view, view.rows.len(), style),
         Some(row) if view.single => fields(&view.columns, row, style, nesting),
+        Some(_) if view.columns.len() == 1 => view.rows.iter().flat_map(|row| &row.values).map(words).collect(),
         Some(_) => grid(view, style, nesting),
     }
 }
 
-fn note_lines(note: &str, style: &Style) -> Vec<String> {
-    let lines = wrap(&printable(note), style.width.saturating_sub(2));
-    let line = |(index, line): (usize, &String)| {
-        let mark = if index == 0 { "! " } else { "  " };
-        style.paint(Ink::Warning, format!("{mark}{line}")).into_owned()
+/// Notes, wrapped; the first `warnings` of them stand out.
+pub fn note_lines(notes: &[String], warnings: usize, style: &Style) -> Vec<String> {
+    let note = |(index, note): (usize, &String)| {
+        let (mark, ink) = if index < warnings { ("! ", Ink::Bad) } else { ("· ", Ink::Faint) };
+        let lines = wrap(&printable(note), style.width.saturating_sub(2));
+        let line = |(index, line): (usize, &String)| {
+            let start = if index == 0 { mark } else { "  " };
+            style.paint(ink, format!("{start}{line}")).into_owned()
+        };
+        lines.iter().enumerate().map(line).collect::<Vec<_>>()
     };
-    lines.iter().enumerate().map(line).collect()
+    notes.iter().enumerate().flat_map(note).collect()
 }
 
 /// Whether text output shows the column's values below their row and not in it.
@@ -65,7 +78,11 @@ fn grid(view: &View, style: &Style, nesting: usize) -> Vec<String> {
     let scales: Vec<u64> = shown.iter().map(|&column| values(column).map(class_sum).max().unwrap_or(0)).collect();
     let cells = |row: &Row| {
         let cell = |(place, (&column, &scale)): (usize, (&usize, &u64))| {
-            let mut cell = row.values.get(column).map_or_else(Cell::default, |value| cell(value, scale, style));
+            let mut cell = match row.values.get(column) {
+                Some(Value::Count(id)) if is_id(&view.columns[column]) => Cell::text(id.to_string()),
+                Some(value) => self::cell(value, scale, style),
+                None => Cell::default(),
+            };
             cell.indent = if place == 0 { 2 * row.depth } else { 0 };
             cell
         };
@@ -87,7 +104,7 @@ fn grid(view: &View, style: &Style, nesting: usize) -> Vec<String> {
         lines.extend(bars::class_legend(style));
     }
     if !rendered.left_out.is_empty() {
-        let text = format!("No room for: {} (wider terminal, or --format csv).", rendered.left_out.join(", "));
+        let text = format!("No room for: {} (widen the terminal, or use --format csv).", rendered.left_out.join(", "));
         lines.push(String::new());
         lines.extend(wrap(&text, style.width).iter().map(|line| style.paint(Ink::Faint, line).into_owned()));
     }
@@ -161,6 +178,11 @@ fn stack_lines(frames: &[String]) -> Vec<String> {
     lines
 }
 
+/// Whether the column's numbers are names, not amounts.
+fn is_id(column: &Column) -> bool {
+    matches!(column.id, "tid" | "pid")
+}
+
 fn is_number(value: &Value) -> bool {
     matches!(value, Value::Count(_) | Value::Ns(_) | Value::Fraction(_) | Value::Real(_))
 }
@@ -208,24 +230,24 @@ mod tests {
 
     #[test]
     fn a_table_of_waits() {
-        insta::assert_snapshot!(render(&waits(), &Style::plain(80)));
+        insta::assert_snapshot!(render(&waits(), 1, &Style::plain(80)));
     }
 
     #[test]
     fn a_tree_is_indented() {
-        insta::assert_snapshot!(render(&tree(), &Style::plain(80)));
+        insta::assert_snapshot!(render(&tree(), 0, &Style::plain(80)));
     }
 
     #[test]
     fn a_single_record_is_a_list_of_fields() {
-        insta::assert_snapshot!(render(&summary(), &Style::plain(80)));
+        insta::assert_snapshot!(render(&summary(), 0, &Style::plain(80)));
     }
 
     #[test]
     fn every_line_fits_the_terminal() {
         for view in [waits(), tree(), summary()] {
             for columns in [40, 60, 80, 120, 200] {
-                let text = render(&view, &Style::plain(columns));
+                let text = render(&view, 0, &Style::plain(columns));
                 let wide = text.lines().find(|line| width(line) > columns);
                 assert_eq!(wide, None, "at {columns} columns");
             }
@@ -234,6 +256,6 @@ mod tests {
 
     #[test]
     fn an_empty_view_says_so() {
-        assert!(render(&View::default(), &Style::plain(80)).contains("Nothing to show"));
+        assert!(render(&View::default(), 0, &Style::plain(80)).contains("Nothing to show"));
     }
 }

@@ -5,9 +5,11 @@ use super::style::{Ink, Style, truncate_middle, width, wrap};
 
 const GAP: &str = "  ";
 /// Columns that text is not shortened below.
-const LEAST_TEXT: usize = 14;
+const LEAST_TEXT: usize = 12;
 /// Columns that the first column is not shortened below: it names the row.
 const LEAST_NAME: usize = 20;
+/// Columns of numbers that stay as long as there is a text to leave out instead.
+const KEPT_NUMBERS: usize = 2;
 /// Lines of a heading.
 const HEADING_LINES: usize = 3;
 
@@ -82,88 +84,111 @@ pub struct Rendered {
 impl Table {
     /// Lays the table out in `style.width` columns.
     pub fn render(&self, style: &Style) -> Rendered {
-        let widths = self.fit(style.width);
-        let shown = &self.columns[..widths.len()];
-        let lines = self.rows.iter().map(|row| self.line(row, &widths, style)).collect();
-        let left_out = self.columns[widths.len()..].iter().map(|column| column.title.clone()).collect();
-        Rendered { heading: heading(shown, &widths, style), lines, left_out }
+        let shown = self.fit(style.width);
+        let lines = self.rows.iter().map(|row| self.line(row, &shown, style)).collect();
+        let is_shown = |index: usize| shown.iter().any(|place| place.column == index);
+        let left_out = self.columns.iter().enumerate().filter(|(index, _)| !is_shown(*index));
+        let left_out = left_out.map(|(_, column)| column.title.clone()).collect();
+        Rendered { heading: self.heading(&shown, style), lines, left_out }
     }
 
-    fn line(&self, row: &[Cell], widths: &[usize], style: &Style) -> String {
-        let cells = row.iter().zip(widths).zip(&self.columns);
-        let cells = cells.map(|((cell, &columns), column)| cell.paint(columns, column.number, style));
-        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
-    }
-
-    /// Widths of as many columns as fit into `room`: with headings on as few lines as that allows, then with shortened
-    /// texts, then with fewer columns.
-    fn fit(&self, room: usize) -> Vec<usize> {
-        for lines in 1..HEADING_LINES {
-            let widths = self.natural_widths(lines);
-            if total(&widths) <= room {
-                return widths;
-            }
-        }
-        let natural = self.natural_widths(HEADING_LINES);
-        for shown in (1..=natural.len()).rev() {
-            let mut widths = natural[..shown].to_vec();
-            if self.shrink(&mut widths, room) || shown == 1 {
-                return widths;
-            }
-        }
-        Vec::new()
-    }
-
-    fn natural_widths(&self, heading_lines: usize) -> Vec<usize> {
-        let width = |(index, column): (usize, &Column)| {
-            let cells = self.rows.iter().filter_map(|row| row.get(index)).map(Cell::width).max().unwrap_or(0);
-            cells.max(heading_width(&column.title, heading_lines))
+    fn line(&self, row: &[Cell], shown: &[Place], style: &Style) -> String {
+        let cell = |place: &Place| {
+            let cell = row.get(place.column)?;
+            Some(cell.paint(place.width, self.columns[place.column].number, style))
         };
-        self.columns.iter().enumerate().map(width).collect()
+        shown.iter().filter_map(cell).collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+    }
+
+    fn heading(&self, shown: &[Place], style: &Style) -> Vec<String> {
+        let title = |place: &Place| wrap(&self.columns[place.column].title, place.width);
+        let wrapped: Vec<Vec<String>> = shown.iter().map(title).collect();
+        let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+        let line = |at: usize| {
+            let cells = wrapped.iter().zip(shown).map(|(lines, place)| {
+                let text = (at + lines.len()).checked_sub(height).and_then(|row| lines.get(row));
+                let cell = Cell { spans: vec![(Some(Ink::Title), text.cloned().unwrap_or_default())], indent: 0 };
+                cell.paint(place.width, self.columns[place.column].number, style)
+            });
+            cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
+        };
+        (0..height).map(line).collect()
+    }
+
+    /// The columns that fit into `room`: all with headings on as few lines as that allows, then with shortened texts,
+    /// then fewer.
+    fn fit(&self, room: usize) -> Vec<Place> {
+        for lines in 1..HEADING_LINES {
+            let places = self.natural(lines);
+            if total(&places) <= room {
+                return places;
+            }
+        }
+        let mut natural = self.natural(HEADING_LINES);
+        loop {
+            let mut places = natural.clone();
+            if self.shrink(&mut places, room) || places.len() <= 1 {
+                return places;
+            }
+            natural.remove(self.least_useful(&places));
+        }
+    }
+
+    /// The place that is left out first: the last number, but of few numbers none before the last text. The first
+    /// column names the row and stays.
+    fn least_useful(&self, places: &[Place]) -> usize {
+        let last = |number: bool| places.iter().rposition(|place| self.columns[place.column].number == number);
+        let numbers = places.iter().filter(|place| self.columns[place.column].number).count();
+        let text = last(false).filter(|&place| place > 0);
+        let number = last(true).filter(|&place| place > 0);
+        let chosen = if numbers > KEPT_NUMBERS { number.or(text) } else { text.or(number) };
+        chosen.unwrap_or(places.len() - 1)
+    }
+
+    fn natural(&self, heading_lines: usize) -> Vec<Place> {
+        let place = |(column, definition): (usize, &Column)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(Cell::width).max().unwrap_or(0);
+            Place { column, width: cells.max(heading_width(&definition.title, heading_lines)) }
+        };
+        self.columns.iter().enumerate().map(place).collect()
     }
 
     /// Shortens the widest text columns until all fit into `room`; `false` when they cannot.
-    fn shrink(&self, widths: &mut [usize], room: usize) -> bool {
-        let mut over = total(widths).saturating_sub(room);
+    fn shrink(&self, places: &mut [Place], room: usize) -> bool {
+        let mut over = total(places).saturating_sub(room);
         while over > 0 {
-            let spare = |&column: &usize| {
-                let least = if column == 0 { LEAST_NAME } else { LEAST_TEXT };
-                !self.columns[column].number
-                    && widths[column] > least.max(heading_width(&self.columns[column].title, HEADING_LINES))
-            };
-            let Some(widest) = (0..widths.len()).filter(spare).max_by_key(|&column| widths[column]) else {
+            let Some(widest) = places.iter_mut().filter(|place| self.has_spare(place)).max_by_key(|place| place.width)
+            else {
                 return false;
             };
-            widths[widest] -= 1;
+            widest.width -= 1;
             over -= 1;
         }
         true
     }
+
+    fn has_spare(&self, place: &Place) -> bool {
+        let column = &self.columns[place.column];
+        let least = if place.column == 0 { LEAST_NAME } else { LEAST_TEXT };
+        !column.number && place.width > least.max(heading_width(&column.title, HEADING_LINES))
+    }
 }
 
-fn total(widths: &[usize]) -> usize {
-    widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
+/// A column that is shown, and how wide.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    column: usize,
+    width: usize,
+}
+
+fn total(places: &[Place]) -> usize {
+    places.iter().map(|place| place.width).sum::<usize>() + GAP.len() * places.len().saturating_sub(1)
 }
 
 /// The least width in which the heading takes at most `lines` lines.
 fn heading_width(title: &str, lines: usize) -> usize {
     let longest = title.split_whitespace().map(width).max().unwrap_or(0);
     (longest..=width(title)).find(|&columns| wrap(title, columns).len() <= lines).unwrap_or(longest)
-}
-
-fn heading(columns: &[Column], widths: &[usize], style: &Style) -> Vec<String> {
-    let wrapped: Vec<Vec<String>> =
-        columns.iter().zip(widths).map(|(column, &columns)| wrap(&column.title, columns)).collect();
-    let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
-    let line = |at: usize| {
-        let cells = wrapped.iter().zip(widths).zip(columns).map(|((lines, &columns), column)| {
-            let text = (at + lines.len()).checked_sub(height).and_then(|row| lines.get(row));
-            let cell = Cell { spans: vec![(Some(Ink::Title), text.cloned().unwrap_or_default())], indent: 0 };
-            cell.paint(columns, column.number, style)
-        });
-        cells.collect::<Vec<_>>().join(GAP).trim_end().to_owned()
-    };
-    (0..height).map(line).collect()
 }
 
 #[cfg(test)]
@@ -206,7 +231,7 @@ mod tests {
         assert!(medium.left_out.is_empty());
         assert!(medium.lines[1].contains('…'), "{}", medium.lines[1]);
         let narrow = table().render(&Style::plain(40));
-        assert_eq!(narrow.left_out, ["Stack"]);
+        assert_eq!(narrow.left_out, ["Stack"], "the number stays");
     }
 
     #[test]

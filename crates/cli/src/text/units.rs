@@ -18,13 +18,18 @@ pub fn duration(ns: u64) -> String {
     format!("{} {unit}", significant(exact / scale))
 }
 
-/// A fraction of 1 as a percentage: `61.5 %`, `0.042 %`, `100 %`.
+/// A fraction of 1 as a percentage: `61.5 %`, `0.04 %`, `100 %`.
 pub fn percent(fraction: f64) -> String {
     if !fraction.is_finite() {
         return "–".into();
     }
     let percent = fraction * 100.0;
-    if percent != 0.0 && percent.abs() < 0.001 { "<0.001 %".into() } else { format!("{} %", significant(percent)) }
+    match percent.abs() {
+        0.0 => "0 %".into(),
+        ..0.01 => "<0.01 %".into(),
+        ..0.995 => format!("{percent:.2} %"),
+        _ => format!("{} %", significant(percent)),
+    }
 }
 
 /// A number with a fraction, three significant digits: `2.13`, `1,240`, `0.031`.
@@ -103,8 +108,8 @@ mod tests {
         assert_eq!(percent(1.0), "100 %");
         assert_eq!(percent(0.9996), "100 %");
         assert_eq!(percent(0.0), "0 %");
-        assert_eq!(percent(0.00042), "0.0420 %");
-        assert_eq!(percent(1e-9), "<0.001 %");
+        assert_eq!(percent(0.00042), "0.04 %");
+        assert_eq!(percent(1e-9), "<0.01 %");
         assert_eq!(percent(f64::NAN), "–");
         assert_eq!(real(-2.126), "-2.13");
         assert_eq!(real(1240.4), "1,240");

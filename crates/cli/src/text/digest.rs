@@ -1,0 +1,157 @@
+//! What is printed after a collection: like a good doctor, what is wrong first, with its number and remedy.
+//!
+//! Made from the same summary view as `dwell report summary`; fields that it does not have are left out.
+
+use dwell_analyze::view::{Row, Value, View};
+
+use super::style::{Ink, Style, printable, wrap};
+use super::{body, note_lines, units, words};
+
+/// Findings shown; the report has all.
+const FINDINGS: usize = 5;
+
+/// The summary view in short, without a title.
+pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
+    let fields = Fields(summary);
+    let mut lines = headline(&fields);
+    lines.extend(section("What is wrong", findings(&fields, style), style));
+    lines.extend(section("Most waited for", top_objects(&fields, style), style));
+    if !summary.notes.is_empty() {
+        lines.push(String::new());
+        lines.extend(note_lines(&summary.notes, warnings, style));
+    }
+    lines.join("\n") + "\n"
+}
+
+fn section(title: &str, lines: Vec<String>, style: &Style) -> Vec<String> {
+    if lines.is_empty() {
+        return Vec::new();
+    }
+    let heading = [String::new(), style.paint(Ink::Title, title).into_owned()];
+    heading.into_iter().chain(lines).collect()
+}
+
+/// The fields of a single view by their ids.
+struct Fields<'v>(&'v View);
+
+impl<'v> Fields<'v> {
+    fn get(&self, id: &str) -> Option<&'v Value> {
+        value(self.0, self.0.rows.first()?, id)
+    }
+
+    fn words(&self, id: &str) -> String {
+        self.get(id).map(words).unwrap_or_default()
+    }
+
+    fn ns(&self, id: &str) -> u64 {
+        match self.get(id) {
+            Some(Value::Ns(ns)) => *ns,
+            _ => 0,
+        }
+    }
+
+    fn view(&self, id: &str) -> Option<&'v View> {
+        match self.get(id)? {
+            Value::Rows(view) => Some(view),
+            _ => None,
+        }
+    }
+}
+
+fn value<'v>(view: &'v View, row: &'v Row, id: &str) -> Option<&'v Value> {
+    let column = view.columns.iter().position(|column| column.id == id)?;
+    row.values.get(column)
+}
+
+/// Times and what they mean, one line each.
+fn headline(fields: &Fields<'_>) -> Vec<String> {
+    let plural = |id: &str, one: &str, many: &str| match fields.get(id) {
+        Some(Value::Count(1)) => format!("1 {one}"),
+        _ => format!("{} {many}", fields.words(id)),
+    };
+    let threads =
+        format!("{} in {}", plural("threads", "thread", "threads"), plural("processes", "process", "processes"));
+    let running = format!("{} threads running on average, {} CPUs", fields.words("avg_running"), fields.words("cpus"));
+    let burnt = [("spin_ns", "spinning"), ("overhead_ns", "in the threading runtime")];
+    let burnt = burnt.iter().filter(|(id, _)| fields.ns(id) > 0);
+    let burnt: String = burnt.map(|(id, what)| format!("; {} {what}", units::duration(fields.ns(id)))).collect();
+    let idle = fields.ns("idle_ns");
+    let idle = if idle > 0 { format!("; {} of it idle workers", units::duration(idle)) } else { String::new() };
+    let lines = [
+        ("Elapsed Time", "elapsed_ns", threads),
+        ("CPU Time", "cpu_ns", running + &burnt),
+        ("Wait Time", "wait_ns", plural("wait_count", "wait", "waits") + &idle),
+        ("Preemption Wait", "preemption_ns", "ready, but in the run queue".to_owned()),
+    ];
+    lines.iter().map(|(title, id, text)| format!("{title:<15}  {:>8}   {text}", fields.words(id))).collect()
+}
+
+fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
+    let Some(view) = fields.view("findings") else { return Vec::new() };
+    if view.rows.is_empty() {
+        return vec!["Nothing that Dwell knows the signs of.".into()];
+    }
+    let mut lines = cards(view, FINDINGS, style);
+    if view.rows.len() > FINDINGS {
+        lines.push(format!("… {} more: dwell report findings", view.rows.len() - FINDINGS));
+    }
+    lines
+}
+
+fn top_objects(fields: &Fields<'_>, style: &Style) -> Vec<String> {
+    match fields.view("top_objects") {
+        Some(view) if !view.rows.is_empty() => body(view, style, 1),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether the view's rows are findings: a case, its evidence, and advice.
+pub fn has_advice(view: &View) -> bool {
+    view.columns.iter().any(|column| column.id == "advice")
+}
+
+/// Findings as numbered paragraphs: title and cost, evidence, place, advice.
+pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
+    let card = |(index, row): (usize, &Row)| card(view, index + 1, row, style);
+    view.rows.iter().take(limit).enumerate().flat_map(card).collect()
+}
+
+fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
+    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty());
+    let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
+    let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
+    let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
+    let mut lines = vec![style.paint(Ink::Bad, printable(&title)).into_owned()];
+    let mut paragraph = |start: &str, text: Option<String>| {
+        let wrapped = wrap(&text.unwrap_or_default(), style.width.saturating_sub(3 + start.len()));
+        for (index, line) in wrapped.iter().filter(|line| !line.is_empty()).enumerate() {
+            let start = if index == 0 { start.to_owned() } else { " ".repeat(start.len()) };
+            lines.push(format!("   {start}{line}"));
+        }
+    };
+    paragraph("", text("evidence"));
+    paragraph("at ", text("location"));
+    paragraph("fix: ", text("advice"));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::{findings, summary};
+
+    #[test]
+    fn what_is_wrong_comes_with_number_place_and_remedy() {
+        let mut view = summary();
+        let findings = Value::Rows(Box::new(findings()));
+        let column = view.columns.iter().position(|column| column.id == "nothing").unwrap();
+        view.columns[column].id = "findings";
+        view.rows[0].values[column] = findings;
+        insta::assert_snapshot!(render(&view, 0, &Style::plain(80)));
+    }
+
+    #[test]
+    fn a_summary_without_fields_does_not_fail() {
+        assert!(render(&View::default(), 0, &Style::plain(80)).contains("Elapsed Time"));
+    }
+}
