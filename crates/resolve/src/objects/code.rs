@@ -61,10 +61,13 @@ impl<'a> Code<'a> {
         frames[first.unwrap_or(0)..].to_vec()
     }
 
-    /// The function of the program's own code that went into the libraries to wait.
+    /// The function of the program's own code that went into the libraries to wait; where there is none, the runtime's.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
-        let first = self.user(stack).find(|&frame| !is_library(self.caller(frame)))?;
-        Some(self.frames.function[first].as_str())
+        let named = |frame: &usize| !self.frames.function[*frame].starts_with("[unknown]");
+        let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
+        let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
+        let site = self.user(stack).find(own).or_else(|| self.user(stack).find(runtime))?;
+        Some(self.frames.function[site].as_str())
     }
 
     /// A hash of the place of a wait that is the same in every run of the same files.
@@ -73,7 +76,8 @@ impl<'a> Code<'a> {
         hash.add(what.as_bytes());
         for frame in self.own(stack) {
             hash.add(self.caller(frame).module.as_bytes());
-            if self.frames.module[frame].is_some() {
+            // Of what is in no file, addresses differ from run to run.
+            if self.modules.get(self.frames.module[frame].raw()).is_some_and(|module| module.path.starts_with('/')) {
                 hash.add(&self.frames.offset[frame].to_le_bytes());
             }
         }

@@ -56,11 +56,17 @@ struct Target {
     identity: Identity,
     /// The word of memory that was waited on, 0 for none.
     address: u64,
+    /// Whether something named the type, or it was guessed at most.
+    certain: bool,
 }
 
 impl Target {
+    fn described(key: u64, kind: ObjectType) -> Self {
+        Self { identity: Identity::Described(key, kind), address: 0, certain: true }
+    }
+
     fn named(kind: ObjectType, name: impl Into<String>) -> Self {
-        Self { identity: Identity::Named(kind, name.into()), address: 0 }
+        Self { identity: Identity::Named(kind, name.into()), address: 0, certain: true }
     }
 }
 
@@ -96,13 +102,14 @@ fn adopt_untyped(targets: &mut [Target]) {
     let mut known: FastMap<(ImageId, u64), (u64, ObjectType)> = FastMap::default();
     for target in targets.iter() {
         if let Identity::Memory(image, base, kind) = target.identity
-            && kind != ObjectType::Futex
+            && target.certain
         {
             known.entry((image, target.address)).or_insert((base, kind));
         }
     }
     for target in targets {
-        if let Identity::Memory(image, base, kind @ ObjectType::Futex) = &mut target.identity
+        if let Identity::Memory(image, base, kind) = &mut target.identity
+            && !target.certain
             && let Some(&(known_base, known_kind)) = known.get(&(*image, target.address))
         {
             (*base, *kind) = (known_base, known_kind);
@@ -200,9 +207,7 @@ impl<'a> Classifier<'a> {
         }
         let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::FILE);
         match file {
-            Some(_) if wait.kind() != CallKind::Futex => {
-                Target { identity: Identity::Described(wait.object, ObjectType::BlockIo), address: 0 }
-            }
+            Some(_) if wait.kind() != CallKind::Futex => Target::described(wait.object, ObjectType::BlockIo),
             _ => Target::named(ObjectType::BlockIo, "Block I/O"),
         }
     }
@@ -215,7 +220,7 @@ impl<'a> Classifier<'a> {
             // The set of one call is made anew each time, and its members come and go.
             return Some(Target::named(described.kind, described.name));
         }
-        Some(Target { identity: Identity::Described(wait.object, described.kind), address: 0 })
+        Some(Target::described(wait.object, described.kind))
     }
 
     fn child(&self, wait: &Wait) -> Target {
@@ -245,8 +250,9 @@ impl<'a> Classifier<'a> {
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
             (_, None) => (self.guess(wait), Refine::Same),
         };
+        let certain = pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex) || kind == ObjectType::Mutex;
         if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
-            return Target { identity: Identity::Thread(thread), address: wait.object };
+            return Target { identity: Identity::Thread(thread), address: wait.object, certain: true };
         }
         let shared = wait.operation & FUTEX_PRIVATE == 0;
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
@@ -254,7 +260,7 @@ impl<'a> Classifier<'a> {
         if let Some(symbol) = self.sources.symbols.get(&(wait.image, wait.object)) {
             base = base.max(wait.object.saturating_sub(symbol.offset));
         }
-        Target { identity: Identity::Memory(image, base, kind), address: wait.object }
+        Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain }
     }
 
     /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition
@@ -264,7 +270,11 @@ impl<'a> Classifier<'a> {
             return ObjectType::ThreadJoin;
         }
         let mut callers = self.sources.code.callers(self.stack(wait));
-        let nameless = callers.next().is_some_and(patterns::Caller::is_nameless_libc);
+        // The program's own frame has to follow, or the walk ended inside the library.
+        let outside = callers.find(|caller| !caller.is_nameless_libc());
+        let nameless = outside.is_some_and(|caller| !caller.is_runtime());
+        let first = self.sources.code.callers(self.stack(wait)).next();
+        let nameless = nameless && first.is_some_and(patterns::Caller::is_nameless_libc);
         let private = wait.operation & FUTEX_PRIVATE != 0;
         match (wait.operation & FUTEX_COMMANDS, wait.hint) {
             (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if nameless => ObjectType::Mutex,

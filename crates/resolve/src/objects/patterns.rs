@@ -113,6 +113,9 @@ const PATTERNS: &[Pattern] = patterns! {
         "_PyRawMutex_Lock*";
 };
 
+/// The C library's files.
+const LIBC: &[&str] = &["libc.so", "libc-2", "libpthread", "ld-musl"];
+
 /// Libraries whose frames are none of the program's own code.
 const RUNTIMES: &[&str] = &[
     "libc.so",
@@ -137,7 +140,7 @@ const RUNTIMES: &[&str] = &[
 /// Functions of runtimes that programs contain themselves: static libraries, the Rust and Go runtimes.
 #[rustfmt::skip]
 const RUNTIME_FUNCTIONS: &[&str] = &[
-    "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "core::*", "alloc::*", "<std::*", "<core::*",
+    "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "core::*", "alloc::*",
     "std::__*", "std::this_thread::*", "std::condition_variable*", "std::mutex::*", "std::unique_lock*", "std::lock_guard*",
     "std::scoped_lock*", "std::shared_lock*", "std::shared_mutex*", "std::timed_mutex*", "std::thread::*", "std::future*",
     "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "runtime.*", "sync.*", "time.Sleep*",
@@ -163,8 +166,12 @@ impl Caller<'_> {
 
     /// Whether its function is unknown although its module is the C library.
     pub fn is_nameless_libc(self) -> bool {
-        let libc = ["libc.so", "libc-2", "libpthread"].iter().any(|name| self.module.starts_with(name));
-        libc && self.function.starts_with('[')
+        self.is_libc() && self.function.starts_with('[')
+    }
+
+    /// Whether it is the C library's.
+    pub fn is_libc(self) -> bool {
+        LIBC.iter().any(|name| self.module.starts_with(name))
     }
 
     fn matches(self, names: &[&str]) -> bool {
@@ -180,6 +187,8 @@ impl Pattern {
 
 /// `*` stands for any characters, at the end or between two parts.
 fn name_matches(name: &str, function: &str) -> bool {
+    // `<std::sys::sync::mutex::futex::Mutex>::lock` is how Rust writes methods.
+    let function = if name.starts_with('<') { function } else { function.trim_start_matches('<') };
     match name.split_once('*') {
         None => function == name || function.strip_prefix(name).is_some_and(|rest| rest.starts_with(['(', '.', '@'])),
         Some((prefix, "")) => function.starts_with(prefix),
@@ -250,6 +259,15 @@ mod tests {
         assert_eq!(kind("libc.so.6 syscall\nlibgomp.so.1 [libgomp.so.1]+0x1d4f2\napp f"), Some(OpenMpBarrier));
         assert_eq!(kind("libgomp.so.1 gomp_mutex_lock_slow\nlibgomp.so.1 GOMP_critical_start"), Some(Mutex));
         assert_eq!(kind("libc.so.6 syscall\nlibtbb.so.12 tbb::detail::r1::wait(x)\napp f"), Some(TbbScheduler));
+    }
+
+    #[test]
+    fn rust_waits_are_told_apart() {
+        let lock = "libc.so.6 syscall\napp std::sys::pal::unix::futex::futex_wait\napp <std::sys::sync::mutex::futex::Mutex>::lock";
+        assert_eq!(kind(lock), Some(ObjectType::Mutex));
+        let wait =
+            "libc.so.6 syscall\napp <std::sys::sync::condvar::futex::Condvar>::wait_optional_timeout\napp app::main";
+        assert_eq!(kind(wait), Some(ObjectType::ConditionVariable));
     }
 
     #[test]
