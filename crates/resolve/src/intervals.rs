@@ -100,6 +100,15 @@ impl Intervals {
         self.paused_since.is_some()
     }
 
+    /// Whether the thread's departure would make a row; of a SEEDED one only where its state is not known.
+    pub fn takes_departure(&self, thread: ThreadId, seeded: bool) -> bool {
+        match thread.get().and_then(|row| self.tracks.get(row)).map(|track| track.state) {
+            Some(State::Unknown) => true,
+            Some(State::Running | State::Off(_)) => !seeded,
+            Some(State::Paused | State::Ended) | None => false,
+        }
+    }
+
     /// When the collection was last resumed, 0 when never.
     pub fn resumed_ns(&self) -> u64 {
         self.pauses.end_ns.last().copied().unwrap_or(0)

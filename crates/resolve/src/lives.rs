@@ -74,6 +74,8 @@ pub struct Lives {
     /// The last life of each id that is over.
     ended: FastMap<u32, ThreadId>,
     current_process: FastMap<u32, ProcessId>,
+    /// Program and name of processes whose first thread is still to come.
+    announced: FastMap<u32, (String, String)>,
     /// Every life, by `ThreadId`.
     pub threads: Vec<Life>,
     processes: Vec<Process>,
@@ -185,15 +187,19 @@ impl Lives {
         let process = ProcessId::new(self.processes.len());
         let forked_from = parent.get().and_then(|row| self.processes.get(row)).map(|parent| parent.image);
         let inherited = parent.get().and_then(|row| self.processes.get(row));
-        let (path, command_line) =
+        let (mut path, command_line) =
             inherited.map_or_else(Default::default, |parent| (parent.path.clone(), parent.command_line.clone()));
+        let mut comm = comm.to_owned();
+        if let Some(announced) = self.announced.remove(&tgid) {
+            (path, comm) = announced;
+        }
         let image = self.add_image(Image { process, tgid, start_ns: time_ns, forked_from, replaced: None });
         self.processes.push(Process {
             tgid,
             parent,
             path,
             command_line,
-            comm: comm.to_owned(),
+            comm,
             start_ns: time_ns,
             end_ns: time_ns,
             exit_code: None,
@@ -210,6 +216,11 @@ impl Lives {
         self.images_of.entry(image.tgid).or_default().push(id);
         self.images.push(image);
         id
+    }
+
+    /// Tells the program of a process of which no thread is known yet.
+    pub fn announce(&mut self, record: &ExecRecord) {
+        self.announced.insert(record.tgid, (c_string(&record.path), c_string(&record.comm)));
     }
 
     /// A process runs another program. Returns its thread, and the first thread's life when another one took its id.

@@ -116,7 +116,8 @@ impl Replay {
 
     fn exec(&mut self, record: &ExecRecord, now: u64) {
         if self.lives.find(record.h.tid).is_none() && self.lives.find(record.old_tid).is_none() {
-            self.make_up(record.h.tid, record.tgid, now);
+            // The collector tells so of a process that it attaches to; its threads are told later.
+            return self.lives.announce(record);
         }
         let (thread, replaced) = self.lives.exec(record, now);
         if let Some(replaced) = replaced {
@@ -165,6 +166,9 @@ impl Replay {
             return;
         }
         let thread = self.find(record.h.tid, record.user_stack, now, meta);
+        if !self.intervals.takes_departure(thread, seeded) {
+            return;
+        }
         let why = self.departure(thread, record);
         if seeded {
             self.intervals.see_off(thread, why);

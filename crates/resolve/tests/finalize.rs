@@ -118,7 +118,8 @@ fn thread_ids_are_used_again() {
 #[test]
 fn a_thread_that_was_there_is_seeded() {
     let trace = trace(
-        "1 new tid=20 tgid=20 name=server seeded
+        "0 exec tid=20 name=server path=/bin/server
+         1 new tid=20 tgid=20 name=server seeded
          1 switch out=20 state=1 call=202 object=0x1000 seeded
          1 new tid=21 tgid=20 name=busy seeded
          1 switch in=21 seeded
@@ -134,6 +135,8 @@ fn a_thread_that_was_there_is_seeded() {
          21 busy   RRRRrr
          22 silent ??????",
     );
+    assert_eq!(trace.processes.executable, ["/bin/server"]);
+    assert_eq!(loss(&trace, "threads_made_up"), 0);
 }
 
 #[test]
@@ -157,6 +160,28 @@ fn pauses_are_cut_out() {
          11 gone    .rRR......
          12 sleeper .rRw...wrR",
     );
+}
+
+#[test]
+fn a_collection_that_starts_paused_attaches_at_the_resume() {
+    let trace = trace(
+        "0 pause
+         0 exec tid=20 name=server path=/bin/server
+         1 new tid=20 tgid=20 name=server seeded
+         1 switch out=20 state=1 call=202 object=0x1000 seeded
+         1 new tid=21 tgid=20 name=gone seeded
+         4 resume
+         4 switch out=20 state=1 call=202 object=0x2000 seeded
+         6 switch in=20 wake=5 by=99",
+        8,
+    );
+    check_conservation(&trace);
+    shows(
+        &trace,
+        "20 server ....wrRR
+         21 gone   ........",
+    );
+    assert_eq!(trace.objects.address, [0x2000], "what it waited on before is nobody's concern");
 }
 
 #[test]

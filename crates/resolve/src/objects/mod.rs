@@ -18,7 +18,7 @@ use dwell_store::tables::{ObjectRow, Objects};
 pub use code::Code;
 use kernel::KernelWait;
 use names::Described;
-use patterns::{Pattern, Refine, recognise};
+use patterns::{Recognised, Refine, recognise};
 
 use crate::hash::FastMap;
 use crate::input::Meta;
@@ -128,7 +128,7 @@ pub fn data_addresses(waits: &[Wait]) -> Vec<(ImageId, u64)> {
 
 struct Classifier<'a> {
     sources: &'a Sources<'a>,
-    patterns: FastMap<StackId, Option<&'static Pattern>>,
+    patterns: FastMap<StackId, Option<Recognised>>,
 }
 
 impl<'a> Classifier<'a> {
@@ -250,7 +250,8 @@ impl<'a> Classifier<'a> {
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
             (_, None) => (self.guess(wait), Refine::Same),
         };
-        let certain = pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex) || kind == ObjectType::Mutex;
+        let inherits_priority = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2 | FUTEX_WAIT_REQUEUE_PI);
+        let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
         if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
             return Target { identity: Identity::Thread(thread), address: wait.object, certain: true };
         }
@@ -269,15 +270,14 @@ impl<'a> Classifier<'a> {
         if let Hint::Thread(_) = wait.hint {
             return ObjectType::ThreadJoin;
         }
-        let mut callers = self.sources.code.callers(self.stack(wait));
+        let mut callers = self.sources.code.callers(self.stack(wait)).peekable();
+        let unknown = callers.peek().is_none_or(|caller| caller.is_nameless_libc());
         // The program's own frame has to follow, or the walk ended inside the library.
         let outside = callers.find(|caller| !caller.is_nameless_libc());
-        let nameless = outside.is_some_and(|caller| !caller.is_runtime());
-        let first = self.sources.code.callers(self.stack(wait)).next();
-        let nameless = nameless && first.is_some_and(patterns::Caller::is_nameless_libc);
+        let nameless = unknown && outside.is_some_and(|caller| !caller.is_runtime());
         let private = wait.operation & FUTEX_PRIVATE != 0;
         match (wait.operation & FUTEX_COMMANDS, wait.hint) {
-            (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if nameless => ObjectType::Mutex,
+            (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if unknown && private => ObjectType::Mutex,
             (FUTEX_WAIT_BITSET, Hint::Value(0)) if nameless && private => ObjectType::Semaphore,
             _ => ObjectType::Futex,
         }

@@ -37,7 +37,7 @@ impl Refine {
 
 /// What a pattern says of a wait.
 #[derive(Clone, Copy, Debug)]
-pub struct Pattern {
+struct Pattern {
     /// How telling: 0 a C library, 1 a language's library, 2 a scheduler built on them, 3 a named function of one.
     rank: u8,
     /// Beginning of the module's base name; empty for any module.
@@ -45,9 +45,9 @@ pub struct Pattern {
     /// Names of functions; `*` at the end stands for any rest.
     functions: &'static [&'static str],
     /// The type of the object.
-    pub kind: ObjectType,
+    kind: ObjectType,
     /// How to find its address.
-    pub refine: Refine,
+    refine: Refine,
 }
 
 macro_rules! patterns {
@@ -140,7 +140,7 @@ const RUNTIMES: &[&str] = &[
 /// Functions of runtimes that programs contain themselves: static libraries, the Rust and Go runtimes.
 #[rustfmt::skip]
 const RUNTIME_FUNCTIONS: &[&str] = &[
-    "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "core::*", "alloc::*",
+    "std::sys::*", "std::sys_common::*", "std::thread::*", "std::sync::*", "std::panic*", "std::rt::*", "__rust_*", "core::*", "alloc::*",
     "std::__*", "std::this_thread::*", "std::condition_variable*", "std::mutex::*", "std::unique_lock*", "std::lock_guard*",
     "std::scoped_lock*", "std::shared_lock*", "std::shared_mutex*", "std::timed_mutex*", "std::thread::*", "std::future*",
     "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "runtime.*", "sync.*", "time.Sleep*",
@@ -199,19 +199,31 @@ fn name_matches(name: &str, function: &str) -> bool {
     }
 }
 
-/// What the frames of a wait, leaf first, say of its object.
-pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<&'static Pattern> {
+/// What a wait is on, as the frames tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    /// The type of the object.
+    pub kind: ObjectType,
+    /// How to find its address.
+    pub refine: Refine,
+}
+
+/// What the frames of a wait, leaf first, say of its object. The innermost function knows its memory, the most telling
+/// one what it is for: the GIL is made of a condition variable.
+pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recognised> {
     let mut best: Option<&Pattern> = None;
+    let mut innermost: Option<&Pattern> = None;
     for caller in callers {
         let found = PATTERNS.iter().filter(|pattern| pattern.fits(caller)).max_by_key(|pattern| pattern.rank);
         if found.is_none() && !caller.is_runtime() {
             break;
         }
+        innermost = innermost.or(found);
         if let Some(pattern) = found.filter(|pattern| best.is_none_or(|best| pattern.rank > best.rank)) {
             best = Some(pattern);
         }
     }
-    best
+    Some(Recognised { kind: best?.kind, refine: innermost?.refine })
 }
 
 /// Whether a frame belongs to a runtime rather than to the program.
@@ -229,7 +241,7 @@ mod tests {
             let (module, function) = line.trim().split_once(' ').expect("module function");
             Caller { module, function }
         });
-        recognise(callers).map(|pattern| pattern.kind)
+        recognise(callers).map(|found| found.kind)
     }
 
     #[test]
@@ -268,6 +280,13 @@ mod tests {
         let wait =
             "libc.so.6 syscall\napp <std::sys::sync::condvar::futex::Condvar>::wait_optional_timeout\napp app::main";
         assert_eq!(kind(wait), Some(ObjectType::ConditionVariable));
+    }
+
+    #[test]
+    fn the_innermost_function_knows_the_memory() {
+        let frames = [("libc.so.6", "pthread_cond_timedwait"), ("python3.11", "take_gil")];
+        let found = recognise(frames.into_iter().map(|(module, function)| Caller { module, function }));
+        assert_eq!(found, Some(Recognised { kind: ObjectType::Gil, refine: Refine::CondVar }));
     }
 
     #[test]
