@@ -126,6 +126,60 @@ mod tests {
 
     use super::*;
 
+    use dwell_analyze::{Query, Report, View};
+    use dwell_store::{CpuInfo, Manifest, State, Trace};
+
+    fn empty_trace() -> Trace {
+        Trace::new(Manifest {
+            trace_format: TRACE_FORMAT,
+            dwell_version: String::new(),
+            state: State::Finalized,
+            analysis: "threading".into(),
+            command: Vec::new(),
+            target_pids: Vec::new(),
+            options: Vec::new(),
+            host: String::new(),
+            kernel: String::new(),
+            boot_id: String::new(),
+            cpus: CpuInfo { online: 1, usable: 1, model: String::new() },
+            target_concurrency: None,
+            sampling_interval_ns: 1_000_000,
+            started_at: 0.0,
+            start_ns: 0,
+            end_ns: 1,
+            exit_status: None,
+            collector_cpu_ns: 0,
+            collector_peak_bytes: 0,
+            events: 0,
+            losses: Vec::new(),
+            notices: Vec::new(),
+        })
+    }
+
+    /// The fields of a report, those of views within it included.
+    fn fields(view: &View) -> Vec<&'static str> {
+        let nested = view.rows.iter().flat_map(|row| &row.values).flat_map(|value| match value {
+            dwell_analyze::Value::Rows(view) => fields(view),
+            _ => Vec::new(),
+        });
+        view.columns.iter().map(|column| column.id).chain(nested).collect()
+    }
+
+    #[test]
+    fn every_field_of_every_report_is_documented() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reports.md");
+        let document = std::fs::read_to_string(path).unwrap();
+        let trace = empty_trace();
+        for &report in Report::ALL {
+            assert!(document.contains(report.id()), "docs/reports.md has no {}", report.id());
+            let Ok(view) = dwell_analyze::report(report, &trace, &Query::default()) else { continue };
+            for field in fields(&view) {
+                let known = document.contains(&format!("`{field}`"));
+                assert!(known, "docs/reports.md does not say what `{field}` of {} is", report.id());
+            }
+        }
+    }
+
     fn is_current(part: DocsPart, name: &str) {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
         let file = std::fs::read_to_string(&path).unwrap_or_default();

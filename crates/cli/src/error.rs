@@ -104,11 +104,25 @@ impl From<dwell_resolve::Error> for Hinted {
 
 impl From<dwell_analyze::QueryError> for Hinted {
     fn from(error: dwell_analyze::QueryError) -> Self {
-        let hinted = Self::usage(&error);
-        match error.hint() {
-            Some(hint) => hinted.hint(hint),
-            None => hinted,
+        let hint = error.hint().unwrap_or_else(|| query_hint(&error).to_owned());
+        Self::usage(&error).hint(hint)
+    }
+}
+
+/// Which command tells what could have been asked for.
+fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
+    use dwell_analyze::QueryError as E;
+    match error {
+        E::Unknown { what: "object", .. } => "dwell report waits lists the objects",
+        E::Unknown { what: "function", .. } => "dwell report hotspots lists the functions",
+        E::SubjectMissing { what: "an object" } => {
+            "dwell report waits lists the objects; then dwell report blame OBJECT"
         }
+        E::SubjectMissing { .. } => {
+            "dwell report hotspots lists the functions; then dwell report caller-callee FUNCTION"
+        }
+        E::EmptyRange { .. } => "dwell report timeline shows when something happened",
+        _ => "dwell report --help lists reports, levels and filter keys",
     }
 }
 

@@ -57,7 +57,7 @@ fn spinner(quiet: bool) -> Option<ProgressBar> {
     }
     let bar = ProgressBar::new_spinner();
     // The template is a literal; a wrong one shows indicatif's default line.
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
         bar.set_style(style);
     }
     Some(bar)

@@ -9,6 +9,10 @@ use super::{body, note_lines, units, words};
 
 /// Findings shown; the report has all.
 const FINDINGS: usize = 5;
+/// Columns of the objects most waited for; the report has all.
+const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "max_wait_ns", "wait_by_class"];
+/// Columns of prose: longer lines are hard to read.
+const PROSE_WIDTH: usize = 100;
 
 /// The summary view in short, without a title.
 pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
@@ -88,9 +92,6 @@ fn headline(fields: &Fields<'_>) -> Vec<String> {
 
 fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
     let Some(view) = fields.view("findings") else { return Vec::new() };
-    if view.rows.is_empty() {
-        return vec!["Nothing that Dwell knows the signs of.".into()];
-    }
     let mut lines = cards(view, FINDINGS, style);
     if view.rows.len() > FINDINGS {
         lines.push(format!("… {} more: dwell report findings", view.rows.len() - FINDINGS));
@@ -100,8 +101,23 @@ fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
 
 fn top_objects(fields: &Fields<'_>, style: &Style) -> Vec<String> {
     match fields.view("top_objects") {
-        Some(view) if !view.rows.is_empty() => body(view, style, 1),
+        Some(view) if !view.rows.is_empty() => body(&with_columns(view, &OBJECT_COLUMNS), style, 1),
         _ => Vec::new(),
+    }
+}
+
+/// The view with these columns only, in this order.
+fn with_columns(view: &View, ids: &[&str]) -> View {
+    let kept = ids.iter().filter_map(|id| view.columns.iter().position(|column| column.id == *id));
+    let kept: Vec<usize> = kept.collect();
+    let row = |row: &Row| Row {
+        depth: row.depth,
+        values: kept.iter().map(|&column| row.values.get(column).cloned().unwrap_or(Value::None)).collect(),
+    };
+    View {
+        columns: kept.iter().map(|&column| view.columns[column].clone()).collect(),
+        rows: view.rows.iter().map(row).collect(),
+        ..View::default()
     }
 }
 
@@ -112,6 +128,9 @@ pub fn has_advice(view: &View) -> bool {
 
 /// Findings as numbered paragraphs: title and cost, evidence, place, advice.
 pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
+    if view.rows.is_empty() {
+        return vec!["Nothing that Dwell knows the signs of.".into()];
+    }
     let card = |(index, row): (usize, &Row)| card(view, index + 1, row, style);
     view.rows.iter().take(limit).enumerate().flat_map(card).collect()
 }
@@ -123,7 +142,7 @@ fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
     let mut lines = vec![style.paint(Ink::Bad, printable(&title)).into_owned()];
     let mut paragraph = |start: &str, text: Option<String>| {
-        let wrapped = wrap(&text.unwrap_or_default(), style.width.saturating_sub(3 + start.len()));
+        let wrapped = wrap(&text.unwrap_or_default(), style.width.min(PROSE_WIDTH).saturating_sub(3 + start.len()));
         for (index, line) in wrapped.iter().filter(|line| !line.is_empty()).enumerate() {
             let start = if index == 0 { start.to_owned() } else { " ".repeat(start.len()) };
             lines.push(format!("   {start}{line}"));

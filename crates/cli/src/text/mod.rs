@@ -34,7 +34,9 @@ pub fn render(view: &View, warnings: usize, style: &Style) -> String {
     }
     lines.extend(body(view, style, NESTING));
     if !remarks.is_empty() {
-        lines.push(String::new());
+        if !view.rows.is_empty() {
+            lines.push(String::new());
+        }
         lines.extend(note_lines(remarks, 0, style));
     }
     lines.join("\n") + "\n"
@@ -43,8 +45,9 @@ pub fn render(view: &View, warnings: usize, style: &Style) -> String {
 /// A view without its title and notes.
 fn body(view: &View, style: &Style, nesting: usize) -> Vec<String> {
     match view.rows.first() {
-        None => vec!["Nothing to show.".into()],
-        Some(_) if digest::has_advice(view) => digest::cards(view, view.rows.len(), style),
+        _ if digest::has_advice(view) => digest::cards(view, view.rows.len(), style),
+        None if view.notes.is_empty() => vec!["Nothing to show.".into()],
+        None => Vec::new(),
         Some(row) if view.single => fields(&view.columns, row, style, nesting),
         Some(_) if view.columns.len() == 1 => view.rows.iter().flat_map(|row| &row.values).map(words).collect(),
         Some(_) => grid(view, style, nesting),
