@@ -12,8 +12,11 @@ use crate::fold::Fold;
 use crate::intervals::Activity;
 use crate::thread_index::{Piece, ThreadIndex};
 
-/// Pieces of holders' time looked at, at most: the longest waits come first, the rest is left out and told.
-const BUDGET: usize = 20_000_000;
+/// Pieces of holders' time looked at for a report, at most: the longest waits come first, the rest is left out and
+/// told.
+pub const REPORT_BUDGET: usize = 20_000_000;
+/// The same for findings, which need shares and not sums.
+pub const FINDINGS_BUDGET: usize = 500_000;
 
 /// What a holder did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -48,8 +51,14 @@ pub struct Blame {
     pub holders: HashMap<Doing, Share>,
 }
 
-/// Gathers the blame for each of `objects`: one pass over the rows.
-pub fn blame(fold: &Fold<'_>, index: &ThreadIndex<'_>, objects: &[ObjectId]) -> HashMap<ObjectId, Blame> {
+/// Gathers the blame for each of `objects`: one pass over the rows, then the longest waits up to `budget` pieces of
+/// holders' time.
+pub fn blame(
+    fold: &Fold<'_>,
+    index: &ThreadIndex<'_>,
+    objects: &[ObjectId],
+    budget: usize,
+) -> HashMap<ObjectId, Blame> {
     let mut blames: HashMap<ObjectId, Blame> = objects.iter().map(|object| (*object, Blame::default())).collect();
     let mut waits: Vec<(u64, usize)> = Vec::new();
     let rows = &fold.trace.off_cpu;
@@ -63,7 +72,7 @@ pub fn blame(fold: &Fold<'_>, index: &ThreadIndex<'_>, objects: &[ObjectId]) -> 
     waits.sort_unstable_by_key(|wait| std::cmp::Reverse(*wait));
     let mut work = 0;
     for (_, row) in waits {
-        if work >= BUDGET {
+        if work >= budget {
             break;
         }
         if let Some(blame) = blames.get_mut(&rows.object[row]) {

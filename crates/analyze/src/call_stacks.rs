@@ -33,6 +33,11 @@ const SYSTEM_LIBRARIES: &[&str] = &[
     "libubsan",
 ];
 
+/// Where the sources of standard libraries lie that are compiled into programs.
+const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
+/// How their functions' names begin, for want of sources.
+const STANDARD_NAMES: &[&str] = &["std::", "core::", "alloc::", "__gthread_", "__gnu_cxx::", "<std::", "<core::"];
+
 /// A row of the functions that this query tells apart: name and module.
 pub type FunctionId = u32;
 
@@ -144,14 +149,30 @@ impl<'t> CallStacks<'t> {
         self.whole_chain(stack).map(|stack| self.function_name(self.function(stack)))
     }
 
-    /// The program's own place on `stack`: `function (file:line)`, the innermost one that is not the system's.
+    /// The program's own place on `stack`: `function (file:line)`, the innermost one that is neither the system's nor
+    /// a standard library's, as far as there is one.
     pub fn place(&self, stack: StackId) -> Option<String> {
-        let own = self.whole_chain(stack).find(|stack| !self.is_system(*stack));
-        let frame = self.frame(own.unwrap_or(stack))?;
+        let frame = self.frame(self.own(stack))?;
         let name = &self.trace.frames.function[frame];
         Some(match self.source_line(frame) {
             Some(line) => format!("{name} ({line})"),
             None => name.clone(),
+        })
+    }
+
+    /// The innermost stack of `stack` that ends in the program's own code; else outside the system's, else itself.
+    pub fn own(&self, stack: StackId) -> StackId {
+        let is_user = |stack: &StackId| !self.is_system(*stack);
+        let own = self.whole_chain(stack).filter(is_user).find(|stack| !self.is_standard_library(*stack));
+        own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
+    }
+
+    /// Whether the code was compiled into the program from a standard library's sources.
+    fn is_standard_library(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| {
+            let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
+            STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
+                || STANDARD_NAMES.iter().any(|start| name.starts_with(start))
         })
     }
 

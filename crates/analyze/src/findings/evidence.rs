@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ObjectId, ObjectType, StackId};
 
-use crate::blame::{Blame, blame};
+use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Weights};
 use crate::thread_index::ThreadIndex;
 
@@ -95,7 +95,7 @@ impl<'f, 't> Evidence<'f, 't> {
         let worth = |waits: &Waits| self.share(waits.weights.wait_ns()) >= BLAME_SHARE;
         let gather = || {
             let worth = self.objects.iter().filter(|(_, waits)| worth(waits)).map(|(object, _)| *object);
-            blame(self.fold, self.index(), &worth.collect::<Vec<_>>())
+            blame(self.fold, self.index(), &worth.collect::<Vec<_>>(), FINDINGS_BUDGET)
         };
         self.blames.get_or_init(gather).get(&object)
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 
-use super::Finding;
 use super::evidence::{Evidence, heaviest};
+use super::{Finding, threads};
 use crate::blame::Doing;
 use crate::reports::{duration, percent};
 
@@ -42,8 +42,8 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
         let name = evidence.fold.object_name(object);
         let text = format!(
-            "{} threads waited {} for {name} in {} waits; while any did ({} of the time), {:.1} did on average.",
-            waits.by_thread.len(),
+            "{} waited {} for {name} in {} waits; while any did ({} of the time), {:.1} did on average.",
+            threads(waits.by_thread.len()),
             duration(waits.weights.wait_ns()),
             waits.weights.wait_count,
             percent(waits.contended_ns, evidence.elapsed_ns),
@@ -86,7 +86,10 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
         }
     }
     let held_ns: u64 = by_object.values().sum();
-    let enough = held_ns as f64 >= HELD_SHARE * blame.waits.ns as f64 && evidence.share(held_ns) >= HELD_ELAPSED_SHARE;
+    // Where only the longest waits were looked at, their share stands for all.
+    let share = held_ns as f64 / blame.seen_ns.max(1) as f64;
+    let held_ns = (share * blame.waits.ns as f64) as u64;
+    let enough = share >= HELD_SHARE && evidence.share(held_ns) >= HELD_ELAPSED_SHARE;
     let (on, _) = by_object.iter().max_by_key(|(_, ns)| **ns).filter(|_| enough)?;
     let (fold, stack) = (evidence.fold, heaviest(&by_stack));
     let (name, on) = (fold.object_name(object), fold.object_name(*on));

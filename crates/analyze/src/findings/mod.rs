@@ -56,6 +56,11 @@ pub struct Finding {
     pub cost_ns: u64,
 }
 
+/// `1 thread`, `4 threads`.
+fn threads(count: usize) -> String {
+    format!("{count} thread{}", if count == 1 { "" } else { "s" })
+}
+
 /// The findings of a fold, the dearest first.
 pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     let evidence = Evidence::new(fold);

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_model::{FindingDef, ObjectId, ObjectType, Reason, StackId};
 
-use super::Finding;
 use super::evidence::{Evidence, Waits, heaviest};
+use super::{Finding, threads};
 use crate::blame::Doing;
+use crate::fold::Site;
 use crate::intervals::{Activity, for_each_interval};
 use crate::metrics::total;
 use crate::reports::{duration, percent};
@@ -31,7 +32,10 @@ const BUSY_SHARE: f64 = 0.3;
 
 pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (fold, whole) = (evidence.fold, &evidence.whole);
-    let (cpu_ns, queued_ns) = (whole.cpu_ns(), total(&whole.runnable));
+    let cpu_ns = whole.cpu_ns();
+    // New threads that queue for their first CPU are churn.
+    let started = |site: &Site| site.key.reason != Some(Reason::Starting);
+    let queued_ns: u64 = fold.selected().filter(|(_, site, _)| started(site)).map(|(.., w)| total(&w.runnable)).sum();
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
@@ -104,8 +108,8 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> {
     let stacks = &evidence.fold.stacks;
-    let own = stacks.whole_chain(stack).find(|stack| !stacks.is_system(*stack))?;
-    Some(stacks.function_name(stacks.function(own)).to_owned())
+    let own = stacks.own(stack);
+    own.is_some().then(|| stacks.function_name(stacks.function(own)).to_owned())
 }
 
 /// The longest stretch of bins in which one thread had work.
@@ -202,8 +206,8 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
     let late =
         fold.stacks.place(heaviest(&meanwhile)).map(|place| format!(" The last to arrive was mostly in {place}."));
     let text = format!(
-        "{} threads waited {} at {name}, {} each and {} of their time.{}",
-        waits.by_thread.len(),
+        "{} waited {} at {name}, {} each and {} of their time.{}",
+        threads(waits.by_thread.len()),
         duration(waits.weights.wait_ns()),
         duration(waits.weights.wait_ns() / waits.by_thread.len().max(1) as u64),
         percent(waits.weights.wait_ns(), evidence.elapsed_ns.saturating_mul(waits.by_thread.len() as u64)),

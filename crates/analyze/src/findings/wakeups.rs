@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 
-use super::Finding;
 use super::evidence::{Evidence, Waits, heaviest};
+use super::{Finding, threads};
 use crate::metrics::total;
 use crate::reports::{duration, percent};
 
@@ -52,12 +52,13 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let place = places.entry(stack).or_default();
         *place = (place.0 + ns, place.1 + count, place.2 + 1);
     }
-    let finding = |(stack, (ns, count, threads)): (StackId, (u64, u64, usize))| {
+    let finding = |(stack, (ns, count, on)): (StackId, (u64, u64, usize))| {
         let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
         let text = format!(
-            "{place} slept {count} times for {} on average, {} in all, on {threads} thread(s).",
+            "{place} slept {count} times for {} on average, {} in all, on {}.",
             duration(ns / count.max(1)),
             duration(ns),
+            threads(on),
         );
         // What is polled for comes half a sleep before it is found, on average.
         Finding { subject: place, evidence: text, stack, cost_ns: ns / 2 }

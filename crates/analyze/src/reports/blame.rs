@@ -7,7 +7,7 @@ use dwell_model::{ObjectId, WakerKind};
 
 use super::grouped::{detail, plain, stack_value};
 use super::notes::{duration, notes, percent};
-use crate::blame::{Blame, Doing, Share, blame as blame_of};
+use crate::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
 use crate::fold::{Fold, Site};
 use crate::grouping::thread_label;
 use crate::query::{QueryError, glob};
@@ -29,7 +29,7 @@ fn subjects(fold: &Fold<'_>) -> Result<Vec<ObjectId>, QueryError> {
 /// One tree per object that the query names.
 pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     let objects = subjects(fold)?;
-    let blames = blame_of(fold, &ThreadIndex::new(fold.trace), &objects);
+    let blames = blame_of(fold, &ThreadIndex::new(fold.trace), &objects, REPORT_BUDGET);
     let mut rows = Vec::new();
     let mut notes = notes(fold);
     for object in &objects {
