@@ -7,12 +7,10 @@
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
-namespace
-{
-constexpr int EVENTS = 40;
-constexpr int WORKERS = 4;
+static constexpr int EVENTS = 40;
+static constexpr int WORKERS = 4;
 
-std::atomic<uint64_t> blocked_ns, waits;
+static std::atomic<uint64_t> blocked_ns, waits;
 
 class OutputModule
 {
@@ -35,14 +33,13 @@ class OutputModule
 	std::mutex lock;
 };
 
-OutputModule output_module;
+static OutputModule output_module;
 
-void process_event(int)
+static void process_event(int)
 {
 	burn_ns(MS);
 	output_module.run();
 }
-} // namespace
 
 int main()
 {

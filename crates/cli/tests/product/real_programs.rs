@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 use crate::conservation;
 use crate::harness::Case;
-use crate::recording::{Recording, Running, collect, needs_program, needs_recording, number, text, wait_for};
+use crate::recording::{Recording, Running, collect, is_type, needs_program, needs_recording, number, text, wait_for};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -69,7 +69,7 @@ fn load(program: &str, arguments: &[&str]) -> Result<()> {
 /// The sum of `field` over the objects of a type.
 fn total(recording: &Recording, of_type: &str, field: &str) -> Result<f64> {
     let waits = recording.rows(&["waits", "--include-idle"])?;
-    waits.iter().filter(|row| text(row, "type") == of_type).map(|row| number(row, field)).sum()
+    waits.iter().filter(|row| is_type(row, of_type)).map(|row| number(row, field)).sum()
 }
 
 /// At least `least` waits on objects of a type.
@@ -109,8 +109,8 @@ fn redis() -> Result<()> {
         let there = names.iter().any(|it| it.starts_with(name));
         ensure!(there, "thread {name} is missing: {names:?}");
     }
-    expect_waits(&recording, "Event", 20.0)?;
-    expect_waits(&recording, "Condition Variable", 3.0)?;
+    expect_waits(&recording, "event", 20.0)?;
+    expect_waits(&recording, "condition-variable", 3.0)?;
     expect_stacks(&recording)
 }
 
@@ -135,8 +135,8 @@ fn nginx() -> Result<()> {
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
     let processes = number(&recording.report(&["summary"])?, "processes")?;
     ensure!(processes == 3.0, "{processes} processes, expected a master and two workers");
-    expect_waits(&recording, "Event", 20.0)?;
-    expect_waits(&recording, "Signal", 1.0)
+    expect_waits(&recording, "event", 20.0)?;
+    expect_waits(&recording, "signal", 1.0)
 }
 
 fn memcached() -> Result<()> {
@@ -157,8 +157,8 @@ fn memcached() -> Result<()> {
     let recording = server.stop(Signal::TERM)?;
     let names = thread_names(&recording)?;
     ensure!(names.len() >= 4, "threads are missing: {names:?}");
-    expect_waits(&recording, "Event", 500.0)?;
-    expect_waits(&recording, "Condition Variable", 1.0)
+    expect_waits(&recording, "event", 500.0)?;
+    expect_waits(&recording, "condition-variable", 1.0)
 }
 
 /// Text that compresses neither too well nor too badly.
@@ -188,7 +188,7 @@ fn compress(program: &str, options: &str, megabytes: usize) -> Result<Recording>
     conservation::check(&recording, None)?;
     let threads = thread_names(&recording)?;
     ensure!(threads.len() >= 3, "threads are missing: {threads:?}");
-    expect_waits(&recording, "Condition Variable", 2.0)?;
+    expect_waits(&recording, "condition-variable", 2.0)?;
     expect_stacks(&recording)?;
     Ok(recording)
 }
@@ -219,8 +219,8 @@ fn python() -> Result<()> {
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
     conservation::check(&recording, None)?;
     ensure!(thread_names(&recording)?.len() == 4, "threads are missing");
-    expect_waits(&recording, "GIL", 10.0)?;
-    let waited = total(&recording, "GIL", "wait_ns")?;
+    expect_waits(&recording, "gil", 10.0)?;
+    let waited = total(&recording, "gil", "wait_ns")?;
     let running = number(&recording.report(&["summary"])?, "cpu_ns")?;
     ensure!(waited > 0.5 * running, "three threads waited {waited} ns for the GIL while {running} ns were run");
     Ok(())

@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use dwell_model::ObjectType;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -241,4 +242,10 @@ pub fn number(row: &Value, field: &str) -> Result<f64> {
 /// A text of a JSON row, empty when it has none.
 pub fn text<'a>(row: &'a Value, field: &str) -> &'a str {
     row[field].as_str().unwrap_or_default()
+}
+
+/// Whether the row's object is of the type with this id; the report says its title.
+pub fn is_type(row: &Value, id: &str) -> bool {
+    let shown = text(row, "type");
+    shown == id || ObjectType::ALL.iter().any(|of_type| of_type.id() == id && of_type.title() == shown)
 }
