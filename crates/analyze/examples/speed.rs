@@ -25,7 +25,7 @@ impl Numbers {
     }
 }
 
-fn manifest(end_ns: u64) -> Manifest {
+fn manifest(end_ns: u64) -> serde_json::Result<Manifest> {
     let text = format!(
         r#"{{"trace_format":1,"dwell_version":"0","state":"finalized","analysis":"threading","command":[],
         "target_pids":[],"options":[],"host":"","kernel":"","boot_id":"",
@@ -33,7 +33,7 @@ fn manifest(end_ns: u64) -> Manifest {
         "started_at":0.0,"start_ns":0,"end_ns":{end_ns},"exit_status":0,"collector_cpu_ns":0,
         "collector_peak_bytes":0,"events":0,"losses":[],"notices":[]}}"#
     );
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}"))
+    serde_json::from_str(&text)
 }
 
 fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
@@ -84,10 +84,10 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
     }
 }
 
-fn trace(rows: u64) -> Trace {
+fn trace(rows: u64) -> serde_json::Result<Trace> {
     let step = 2_000;
     let end_ns = (rows + THREADS) * step;
-    let mut trace = Trace::new(manifest(end_ns));
+    let mut trace = Trace::new(manifest(end_ns)?);
     threads_and_stacks(&mut trace, end_ns);
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for row in 0..rows {
@@ -121,18 +121,19 @@ fn trace(rows: u64) -> Trace {
             });
         }
     }
-    trace
+    Ok(trace)
 }
 
-fn main() {
+fn main() -> serde_json::Result<()> {
     let mut arguments = std::env::args().skip(1);
     let rows = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(10_000_000);
     let only = arguments.next();
-    let trace = trace(rows);
+    let trace = trace(rows)?;
     for kind in Report::ALL.iter().filter(|kind| only.as_deref().is_none_or(|only| only == kind.id())) {
         let query = Query { subject: (*kind == Report::Blame).then(|| "lock_1".to_owned()), ..Query::default() };
         let begin = Instant::now();
         let rows = report(*kind, &trace, &query).map_or(0, |view| view.rows.len());
         println!("{:14} {:6.3} s, {rows} rows", kind.id(), begin.elapsed().as_secs_f64());
     }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use crate::picture::{CELL, build, text, trace};
-use crate::query::{Filter, Level, Query};
+use crate::query::{CallStackMode, Filter, Level, Query};
 use crate::view::{Value, View};
 use crate::{Report, check_conservation, report};
 use dwell_store::Trace;
@@ -98,6 +98,89 @@ fn an_event_loop_is_idle_and_ranks_last() {
     assert_eq!(names(&all)[0], e);
     let only = filters(&["idle=yes"]);
     assert_eq!(names(&only), vec![e]);
+}
+
+/// Names a function of the picture otherwise.
+fn renamed(mut trace: Trace, from: &str, to: &str) -> Trace {
+    let frame = trace.frames.function.iter().position(|name| name == from).unwrap();
+    trace.frames.function[frame] = to.into();
+    trace
+}
+
+#[test]
+fn a_pool_without_work_is_idle_and_a_lock_in_it_is_not() {
+    let idle = |picture: &str, function: &str| {
+        let from = if picture.contains('c') { "use_c" } else { "use_m" };
+        let trace = renamed(trace(picture), from, function);
+        sum(&of(Report::Waits, &trace, &filters(&["idle=yes"])), "wait_ns") > 0
+    };
+    assert!(idle("a: #ccc#", "base::ThreadPool::worker_loop()"));
+    assert!(idle("a: #ccc#", "rayon_core::sleep::Sleep::sleep"));
+    assert!(!idle("a: #mmm#", "base::ThreadPool::worker_loop()"), "a contended queue lock");
+    assert!(!idle("a: #ccc#", "base::ThreadPool::submit()"), "a full queue");
+    assert!(!idle("a: #ccc#", "Barrier::wait"));
+}
+
+#[test]
+fn call_stack_modes_fold_system_functions() {
+    let trace = trace("a: ##mmm##");
+    let name = |mode| {
+        let query = Query { group_by: vec![Level::Function], call_stack_mode: mode, ..Query::default() };
+        column(&of(Report::Waits, &trace, &query), "function")[0].clone()
+    };
+    assert_eq!(name(CallStackMode::All), Value::Text("pthread_mutex_lock".into()));
+    assert_eq!(name(CallStackMode::UserPlusOne), Value::Text("pthread_mutex_lock".into()));
+    assert_eq!(name(CallStackMode::User), Value::Text("use_m".into()));
+}
+
+#[test]
+fn inlined_functions_are_shown_or_not() {
+    let mut trace = trace("a: ##mmm##");
+    let frame = trace.frames.function.iter().position(|name| name == "work").unwrap();
+    trace.frames.inlined[frame] = true;
+    let hottest = |inlines| {
+        let view = of(Report::Hotspots, &trace, &Query { inlines, ..Query::default() });
+        column(&view, "function")[0].clone()
+    };
+    assert_eq!(hottest(true), Value::Text("work".into()));
+    assert_eq!(hottest(false), Value::Text("main".into()));
+}
+
+#[test]
+fn the_holder_of_a_lock_before_the_last_one_is_blamed_too() {
+    // c waits while a holds the lock in f1, then b, who waited for it, in f2.
+    let trace = trace(
+        "
+        a: 1111sss#
+        b: mmmm22##
+        c: mmmmmm##
+    ",
+    );
+    let view = of(Report::Blame, &trace, &Query { subject: Some("m".into()), ..Query::default() });
+    let names = column(&view, "name");
+    let time = |function: &str| {
+        let row = names.iter().position(|name| matches!(name, Value::Text(name) if name.starts_with(function)));
+        number(&column(&view, "wait_ns")[row.unwrap()]) / CELL
+    };
+    assert_eq!((time("f1"), time("f2")), (8, 2));
+}
+
+#[test]
+fn the_critical_path_follows_wakers() {
+    let trace = trace(
+        "
+        main: #jjjjjjjjjj#
+        a   :  11mmmmm3
+        b   :  2222222222
+    ",
+    );
+    assert_eq!(check_conservation(&trace).len(), 0);
+    let view = of(Report::CriticalPath, &trace, &Query::default());
+    let rows: Vec<(Value, u64)> =
+        column(&view, "name").into_iter().zip(column(&view, "path_ns").iter().map(|ns| number(ns) / CELL)).collect();
+    // main waits for b, which runs all the time: a's wait is not on the path.
+    assert!(rows.contains(&(Value::Text("f2".into()), 10)), "{rows:?}");
+    assert!(!rows.iter().any(|(name, ns)| *name == Value::Text("m".into()) && *ns > 0), "{rows:?}");
 }
 
 #[test]

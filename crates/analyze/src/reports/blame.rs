@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectId, WakerKind};
+use dwell_model::{ObjectId, StackId, WakerKind};
 
 use super::grouped::{detail, plain, stack_value};
 use super::notes::{duration, notes, percent};
@@ -78,18 +78,8 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
         rows.push(cell(1, (name, "waiter"), share, stack_value(fold, stack)));
     }
-    let mut holders: Vec<(Doing, Share)> = blame.holders.iter().map(|(doing, share)| (*doing, *share)).collect();
-    holders.sort_by_key(|(doing, share)| (Reverse(share.ns), *doing));
-    for (doing, share) in holders.into_iter().take(limit) {
-        let (name, role, stack) = match doing {
-            Doing::Running(stack) => (place(fold, stack), "holder-running", stack_value(fold, stack)),
-            Doing::Waiting(on, stack) => {
-                let name = format!("{} in {}", fold.object_name(on), place(fold, stack));
-                (name, "holder-waiting", stack_value(fold, stack))
-            }
-            Doing::Runnable => ("[run queue]".into(), "holder-runnable", Value::None),
-        };
-        rows.push(cell(1, (name, role), share, stack));
+    for ((role, name, stack), share) in holders(fold, blame).into_iter().take(limit) {
+        rows.push(cell(1, (name, role), share, stack_value(fold, stack)));
     }
     if blame.outside_ns > 0 {
         let share = Share { ns: blame.outside_ns, waits: 0 };
@@ -102,24 +92,53 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     rows
 }
 
-type Place = (String, dwell_model::StackId);
+/// What the holders did, by role and function, each with its heaviest stack; the longest first.
+fn holders(fold: &Fold<'_>, blame: &Blame) -> Vec<((&'static str, String, StackId), Share)> {
+    let mut heaviest: BTreeMap<(&str, String), (Share, u64, StackId)> = BTreeMap::new();
+    for (doing, share) in &blame.holders {
+        let (role, name, stack) = match *doing {
+            Doing::Running(stack) => ("holder-running", function(fold, stack), stack),
+            Doing::Waiting(on, stack) => {
+                let name = format!("{}, at {}", fold.object_name(on), function(fold, stack));
+                ("holder-waiting", name, stack)
+            }
+            Doing::Runnable => ("holder-runnable", "[run queue]".into(), StackId::NONE),
+        };
+        let (sum, most, at) = heaviest.entry((role, name)).or_insert((Share::default(), 0, stack));
+        sum.ns = sum.ns.saturating_add(share.ns);
+        sum.waits += share.waits;
+        if (share.ns, stack) > (*most, *at) {
+            (*most, *at) = (share.ns, stack);
+        }
+    }
+    let mut holders: Vec<_> =
+        heaviest.into_iter().map(|((role, name), (share, _, stack))| ((role, name, stack), share)).collect();
+    holders.sort_by_key(|(_, share)| Reverse(share.ns));
+    holders
+}
 
-/// Wait time of the object by place, the longest first.
+type Place = (String, StackId);
+
+/// Wait time of the object by place, each with its heaviest stack, the longest first.
 fn places(fold: &Fold<'_>, object: ObjectId, place_of: impl Fn(&Fold<'_>, &Site) -> Place) -> Vec<(Place, Share)> {
-    let mut shares: BTreeMap<Place, Share> = BTreeMap::new();
+    let mut shares: BTreeMap<String, (Share, u64, StackId)> = BTreeMap::new();
     for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && site.key.object == object) {
-        let share = shares.entry(place_of(fold, site)).or_default();
+        let (name, stack) = place_of(fold, site);
+        let (share, most, at) = shares.entry(name).or_insert((Share::default(), 0, stack));
         share.ns = share.ns.saturating_add(weights.wait_ns());
         share.waits += weights.wait_count;
+        if weights.wait_ns() > *most {
+            (*most, *at) = (weights.wait_ns(), stack);
+        }
     }
-    let mut shares: Vec<_> = shares.into_iter().collect();
+    let mut shares: Vec<_> = shares.into_iter().map(|(name, (share, _, stack))| ((name, stack), share)).collect();
     shares.sort_by_key(|(_, share)| Reverse((share.ns, share.waits)));
     shares
 }
 
 fn waiter(fold: &Fold<'_>, site: &Site) -> Place {
     let stack = fold.stacks.shown(site.key.stack);
-    (place(fold, stack), stack)
+    (fold.stacks.place(stack).unwrap_or_else(|| "[unknown]".into()), stack)
 }
 
 fn waker(fold: &Fold<'_>, site: &Site) -> Place {
@@ -128,9 +147,10 @@ fn waker(fold: &Fold<'_>, site: &Site) -> Place {
         WakerKind::Thread => thread_label(fold, site.key.waker),
         kind => format!("[{}]", kind.id()),
     };
-    if stack.is_some() { (format!("{who} in {}", place(fold, stack)), stack) } else { (who, stack) }
+    if stack.is_some() { (format!("{who} in {}", function(fold, stack)), stack) } else { (who, stack) }
 }
 
-fn place(fold: &Fold<'_>, stack: dwell_model::StackId) -> String {
-    fold.stacks.place(stack).unwrap_or_else(|| "[unknown]".into())
+/// The program's own function on `stack`.
+fn function(fold: &Fold<'_>, stack: StackId) -> String {
+    fold.stacks.function_name(fold.stacks.function(fold.stacks.own(stack))).to_owned()
 }
