@@ -34,6 +34,9 @@ pub fn threading(args: &CollectArgs) -> Result<ExitCode> {
     give_away(invoker.as_ref(), &folder);
     let manifest = outcome?;
     if !args.quiet {
+        for notice in &manifest.notices {
+            eprintln!("dwell: {notice}");
+        }
         eprintln!("dwell: result {}", folder.path().display());
     }
     signals.let_through();

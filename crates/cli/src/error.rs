@@ -79,13 +79,8 @@ impl From<dwell_store::Error> for Hinted {
             }
             E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
             E::Exists { .. } => hinted.hint("name another folder with --result-dir"),
-            E::Table { .. } => {
-                hinted.hint("dwell finalize RESULT makes it again where the spool was kept; else collect again")
-            }
-            E::Io { source, .. } => match io_hint(source) {
-                Some(hint) => hinted.hint(hint),
-                None => hinted,
-            },
+            E::Table { .. } => hinted.hint(DAMAGED),
+            E::Io { path, source } => hinted.hint(io_hint(path, source)),
         }
     }
 }
@@ -126,12 +121,20 @@ fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
     }
 }
 
-fn io_hint(source: &std::io::Error) -> Option<&'static str> {
+const DAMAGED: &str = "dwell finalize RESULT makes the tables again where the raw data was kept; else collect again";
+
+fn io_hint(path: &Path, source: &std::io::Error) -> String {
     use std::io::ErrorKind as Kind;
+    let is_table = path.extension().is_some_and(|extension| extension == "parquet");
     match source.kind() {
-        Kind::PermissionDenied => Some("name a folder that you may write with --result-dir, or run under sudo"),
-        Kind::StorageFull | Kind::QuotaExceeded => Some("free some space, or name another disk with --result-dir"),
-        _ => None,
+        Kind::PermissionDenied => "name a folder that you may use with --result-dir, or run under sudo".into(),
+        Kind::StorageFull | Kind::QuotaExceeded => "free some space, or name another disk with --result-dir".into(),
+        _ if is_table => DAMAGED.into(),
+        Kind::NotFound => match path.parent().filter(|parent| !parent.is_dir()) {
+            Some(parent) => format!("mkdir -p {}", quoted(parent)),
+            None => "name another folder".into(),
+        },
+        _ => "name another folder, or look at the disk that it is on".into(),
     }
 }
 

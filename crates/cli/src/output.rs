@@ -22,7 +22,7 @@ pub fn print(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Hinted::new(format!("cannot write to standard output: {error}")))
+            Err(Hinted::new(format!("cannot write to standard output: {error}")).hint("--output FILE writes elsewhere"))
         }
         _ => Ok(()),
     }
