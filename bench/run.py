@@ -23,6 +23,8 @@ from typing import Callable
 ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / "bench" / "bin"
 LIMIT_S = 300
+# Without build ids, which perf gathers when the program has ended, and crashes over when their files are gone.
+PERF = ["-q", "--no-buildid", "--no-buildid-cache"]
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ def tools(dwell: str) -> list[Tool]:
         Tool("dwell", lambda out: [dwell, "collect", "threading", "--quiet", "--finalization-mode", "none",
                                    "--result-dir", str(out / "result"), "--"]),
         Tool("perf record -e sched:sched_switch -g",
-             lambda out: ["perf", "record", "-q", "-e", "sched:sched_switch", "-g", "-o", str(out / "perf.data"), "--"]),
-        Tool("perf sched record", lambda out: ["perf", "sched", "record", "-q", "-o", str(out / "perf.data"), "--"]),
+             lambda out: ["perf", "record", *PERF, "-e", "sched:sched_switch", "-g", "-o", str(out / "perf.data"), "--"]),
+        Tool("perf sched record", lambda out: ["perf", "sched", "record", *PERF, "-o", str(out / "perf.data"), "--"]),
         Tool("strace -f -c", lambda out: ["strace", "-f", "-c", "-o", str(out / "strace.txt")], share=0.1),
         Tool("valgrind --tool=none", lambda out: ["valgrind", "-q", "--tool=none"], share=0.1),
     ]
