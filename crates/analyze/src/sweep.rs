@@ -144,8 +144,8 @@ struct Sweep<'t> {
     levels: Levels,
 }
 
-/// What comes next; at the same time, in this order.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// Where the next event comes from.
+#[derive(Clone, Copy)]
 enum Source {
     Pending,
     Start,
@@ -202,14 +202,19 @@ impl<'t> Sweep<'t> {
             let end_time = time_of(ends.peek(), &trace.threads.end_ns);
             let sample_time = trace.samples.time_ns.get(sample).copied().unwrap_or(OVER);
             let pending_time = self.heap.peek().map_or(OVER, |Reverse((time, _))| *time);
-            let next = [
-                (pending_time, Source::Pending),
+            // At the same time, the first of these comes first.
+            let (mut time, mut source) = (pending_time, Source::Pending);
+            let others = [
                 (start_time, Source::Start),
                 (sample_time, Source::Sample),
                 (row_time, Source::Row),
                 (end_time, Source::End),
             ];
-            let (time, source) = next.into_iter().fold(next[0], |least, other| least.min(other));
+            for (other, of) in others {
+                if other < time {
+                    (time, source) = (other, of);
+                }
+            }
             if time == OVER {
                 break;
             }
