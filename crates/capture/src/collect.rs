@@ -80,6 +80,8 @@ struct Drained {
     failure: Option<Error>,
     processes: HashSet<u32>,
     threads: u64,
+    exits: u64,
+    last_exit_ns: u64,
     look_ups: Vec<LookUp>,
 }
 
@@ -106,6 +108,11 @@ impl<'a> Collection<'a> {
             Target::Attach(pids) => check_alive(pids).map(|()| None)?,
         };
         let mut hooks = Hooks::load(options)?;
+        let mut unwinding = hooks.unwinding()?;
+        if let Some(child) = &child {
+            unwinding.prepare(&child.path)?;
+        }
+        launch::be_prompt();
         let now = monotonic_ns();
         let recorder = Recorder::create(&folder.spool(), now, options.ring_buffer_ns)?;
         let drained = Rc::new(RefCell::new(Drained {
@@ -113,6 +120,8 @@ impl<'a> Collection<'a> {
             failure: None,
             processes: HashSet::new(),
             threads: 0,
+            exits: 0,
+            last_exit_ns: 0,
             look_ups: Vec::new(),
         }));
         let rings = open_rings(&hooks, &drained)?;
@@ -133,10 +142,6 @@ impl<'a> Collection<'a> {
         }
         if child.is_none() {
             describe_running(&targets, now, &mut drained.borrow_mut());
-        }
-        let mut unwinding = hooks.unwinding()?;
-        if let Some(child) = &child {
-            unwinding.prepare(&child.path)?;
         }
         look_up(&mut drained.borrow_mut(), &mut unwinding, now)?;
         hooks.seed()?;
@@ -238,9 +243,12 @@ impl<'a> Collection<'a> {
     }
 
     fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
-        let end_ns = monotonic_ns();
+        let now = monotonic_ns();
         self.round()?;
+        launch::be_patient();
         let mut drained = self.drained.borrow_mut();
+        let all_gone = drained.threads > 0 && drained.exits == drained.threads;
+        let end_ns = if all_gone { drained.last_exit_ns } else { now };
         drained.recorder.flush(monotonic_ns())?;
         let manifest = &mut self.manifest;
         manifest.state = State::Collected;
@@ -306,6 +314,8 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         kind::THREAD_EXIT => {
             let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
             drained.look_ups.extend(exit.map(|exit| LookUp::ThreadExit(exit.tgid)));
+            drained.exits += 1;
+            drained.last_exit_ns = drained.last_exit_ns.max(header.time_ns);
         }
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {

@@ -117,6 +117,19 @@ fn shell_status(status: i32) -> i32 {
     if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
 }
 
+/// Lets the collector's thread come to the CPU at once, however busy the program keeps the machine: a drain takes little
+/// but must not be late. After the launch, so that the program does not inherit it; without the right to, it stays as it is.
+pub fn be_prompt() {
+    // SAFETY: plain numbers; 0 is the calling thread.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+}
+
+/// Back to the priority of everybody else.
+pub fn be_patient() {
+    // SAFETY: as above.
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
+}
+
 /// What only the child does: take the user's identity, go to the directory, exec. Returns the error number.
 unsafe fn become_program(
     path: &CStr,

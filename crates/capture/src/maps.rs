@@ -27,6 +27,7 @@ pub const LOSSES: &[&str] = &[
     "thread_records_lost",
     "threads_not_tracked",
     "user_stacks_empty",
+    "switches_unseen",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

@@ -32,7 +32,6 @@ pub struct Life {
     pub exited: bool,
     /// Made up: its creation was not recorded.
     pub made_up: bool,
-    cpu_before_ns: u64,
     /// The kernel's account of its running time, 0 = unknown.
     pub kernel_cpu_ns: u64,
 }
@@ -143,7 +142,6 @@ impl Lives {
             end_ns: None,
             exited: false,
             made_up: false,
-            cpu_before_ns: record.cpu_ns,
             kernel_cpu_ns: 0,
         };
         (self.add(life), stale)
@@ -163,7 +161,6 @@ impl Lives {
             end_ns: None,
             exited: false,
             made_up: true,
-            cpu_before_ns: u64::MAX,
             kernel_cpu_ns: 0,
         };
         self.add(life)
@@ -284,7 +281,7 @@ impl Lives {
         }
         life.exited = true;
         if !paused && !life.made_up {
-            life.kernel_cpu_ns = record.cpu_ns.saturating_sub(life.cpu_before_ns);
+            life.kernel_cpu_ns = record.cpu_ns;
         }
         let leader = life.tid == record.tgid;
         let process = self.processes.get_mut(life.process.get()?)?;

@@ -241,7 +241,6 @@ impl Replay {
             waker_context::TASK if waker.is_some() => WakerKind::Thread,
             waker_context::TASK => WakerKind::OtherThread,
             waker_context::NONE => WakerKind::Unknown,
-            _ if record.flags & switch_flag::TIMER_FIRED != 0 => WakerKind::Timer,
             _ if outcome == Outcome::TimedOut || call_kind(syscall) == CallKind::Sleep => WakerKind::Timer,
             waker_context::SOFTIRQ if wait.is_some_and(|wait| is_network(&wait, meta)) => WakerKind::Network,
             _ => WakerKind::Interrupt,
@@ -274,8 +273,7 @@ fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outco
         return Outcome::Interrupted;
     }
     let interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
-    let timer = record.flags & switch_flag::TIMER_FIRED != 0 || interrupt;
-    if timer && has_time_limit(call) { Outcome::TimedOut } else { Outcome::Woken }
+    if interrupt && has_time_limit(call) { Outcome::TimedOut } else { Outcome::Woken }
 }
 
 fn is_network(wait: &Wait, meta: &Meta) -> bool {

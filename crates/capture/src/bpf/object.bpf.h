@@ -10,16 +10,16 @@
 
 /* How the arguments of a system call name what it waits on. The table is filled from the model crate's. */
 enum syscall_class {
-	CALL_OTHER = 0,         /* they do not: the kernel stack has to tell */
-	CALL_FD = 1,            /* the first argument is a file descriptor */
+	CALL_OTHER = 0, /* they do not: the kernel stack has to tell */
+	CALL_FD = 1,    /* the first argument is a file descriptor */
 	CALL_FUTEX = 2,
 	CALL_FUTEX_VECTOR = 3,
 	CALL_POLL = 4,
 	CALL_SELECT = 5,
-	CALL_SLEEP = 6,         /* nanosleep(request) */
-	CALL_CLOCK_SLEEP = 7,   /* clock_nanosleep(clock, flags, request) */
+	CALL_SLEEP = 6,       /* nanosleep(request) */
+	CALL_CLOCK_SLEEP = 7, /* clock_nanosleep(clock, flags, request) */
 	CALL_CHILD = 8,
-	CALL_NAMED = 9,         /* the call alone says it: signals, yield */
+	CALL_NAMED = 9, /* the call alone says it: signals, yield */
 };
 
 #define DWELL_SYSCALLS 512
@@ -38,12 +38,12 @@ struct {
 	__type(value, struct record_object);
 } object_buffer SEC(".maps");
 
-#define S_IFMT 0170000
-#define S_IFIFO 0010000
-#define S_IFCHR 0020000
+#define S_IFMT   0170000
+#define S_IFIFO  0010000
+#define S_IFCHR  0020000
 #define S_IFSOCK 0140000
-#define AF_UNIX 1
-#define AF_INET 2
+#define AF_UNIX  1
+#define AF_INET  2
 #define AF_INET6 10
 
 struct wait_target {
@@ -122,7 +122,8 @@ static __always_inline void read_path(struct record_object *record, struct file 
 /* The kernel's own name for a file that is in no file system: [eventfd], [eventpoll] … */
 static __always_inline void read_name(struct record_object *record, struct file *file)
 {
-	long bytes = bpf_probe_read_kernel_str(record->text, NAME_BYTES, BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	long bytes =
+		bpf_probe_read_kernel_str(record->text, NAME_BYTES, BPF_CORE_READ(file, f_path.dentry, d_name.name));
 
 	record->text_bytes = bytes > 0 ? bytes : 0;
 }
@@ -155,7 +156,8 @@ static __always_inline u64 read_socket(struct record_object *record, struct file
 			address = BPF_CORE_READ(peer, addr);
 		}
 		if (address) {
-			bpf_probe_read_kernel(record->text, 108, (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
+			bpf_probe_read_kernel(record->text, 108,
+					      (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
 			record->text_bytes = 108;
 		}
 	}

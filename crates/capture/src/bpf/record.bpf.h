@@ -37,27 +37,32 @@ enum loss {
 	LOSS_THREAD,
 	LOSS_THREAD_STATE,
 	LOSS_USER_STACK_EMPTY,
+	LOSS_SWITCH_UNSEEN,
 	LOSS_COUNT,
 };
 
 enum thread_mode {
-	THREAD_RECORD = 1,      /* record this thread */
-	THREAD_FOLLOW = 2,      /* and the processes that it forks */
-	THREAD_LAUNCHING = 4,   /* Dwell's own child until its exec */
+	THREAD_RECORD = 1,    /* record this thread */
+	THREAD_FOLLOW = 2,    /* and the processes that it forks */
+	THREAD_LAUNCHING = 4, /* Dwell's own child until its exec */
 };
 
 /* What is known of a profiled thread; that a thread has one is what makes it profiled. */
 struct thread {
-	u64 rename_time_ns;     /* 0 = not renamed yet */
+	u64 rename_time_ns; /* 0 = not renamed yet */
 	u64 wake_time_ns;
 	u64 waker_stack;
 	u32 waker_tid;
 	s32 waker_syscall;
+	u64 running_since_ns; /* recorded while running, since then; 0 = runtime_base_ns is known */
+	u64 runtime_base_ns;  /* CPU time that it had used when it was first recorded */
+	u64 out_runtime_ns;   /* CPU time that it had used when it last left the CPU */
 	u8 waker_context;
 	u8 mode;
-	struct unwind_memory out;       /* its last stack when it left the CPU */
-	struct unwind_memory waking;    /* … when it woke another thread, or was preempted, often for that one */
-	struct unwind_memory sampled;   /* … when the clock fired */
+	u8 on_cpu;                    /* as the hooks saw it */
+	struct unwind_memory out;     /* its last stack when it left the CPU */
+	struct unwind_memory waking;  /* … when it woke another thread, or was preempted, often for that one */
+	struct unwind_memory sampled; /* … when the clock fired */
 };
 
 struct {

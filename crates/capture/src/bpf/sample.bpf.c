@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Where running threads are, by the CPU clock of perf. */
-#include "stack.bpf.h"
-#include "thread.bpf.h"
+#include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -15,6 +14,8 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 	if (!control || control->paused || !thread)
 		return 0;
+	if (!thread->on_cpu)
+		write_unseen_in(task, thread, bpf_ktime_get_ns() - control->period_ns);
 	set_header(&record.h, RECORD_SAMPLE, sizeof(record), task->pid, bpf_ktime_get_ns());
 	record.cpu = bpf_get_smp_processor_id();
 	record.period_ns = control->period_ns;

@@ -7,23 +7,6 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-static __always_inline void set_in(struct record_switch *record, struct task_struct *task, struct thread *thread)
-{
-	u64 pending = task->pending.signal.sig[0] | task->signal->shared_pending.signal.sig[0];
-
-	record->next_tid = task->pid;
-	record->wake_time_ns = thread->wake_time_ns;
-	record->waker_tid = thread->waker_tid;
-	record->waker_stack = thread->waker_stack;
-	record->waker_syscall = thread->waker_syscall;
-	record->waker_context = thread->waker_context;
-	if (pending & ~task->blocked.sig[0])
-		record->flags |= SWITCH_SIGNAL_PENDING;
-	thread->wake_time_ns = 0;
-	thread->waker_stack = 0;
-	thread->waker_context = WAKER_NONE;
-}
-
 /* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. */
 static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct control *control)
 {
@@ -42,7 +25,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!control || control->paused)
 		return 0;
 	if (!out) {
-		barrier_var(in);        /* or the compiler tests the two pointers as one, which the verifier refuses */
+		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
 		if (!in)
 			return 0;
 	}
@@ -52,12 +35,22 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	record.syscall = -1;
 	record.waker_syscall = -1;
 	if (out) {
+		u64 runtime_ns = prev->se.sum_exec_runtime;
+
+		if (out->running_since_ns) {
+			out->runtime_base_ns = runtime_ns - (record.h.time_ns - out->running_since_ns);
+			out->running_since_ns = 0;
+		}
+		if (!out->on_cpu)
+			write_unseen_in(prev, out, record.h.time_ns - (runtime_ns - out->out_runtime_ns));
+		out->on_cpu = 0;
+		out->out_runtime_ns = runtime_ns;
 		record.h.tid = prev->pid;
 		if (preempt)
 			state = 0;
 		set_out(&record, prev, state, true, &target);
 		if (state & STATE_DEAD) {
-			write_thread_exit(prev, record.h.time_ns);
+			write_thread_exit(prev, out, record.h.time_ns);
 		} else {
 			if (control->user_stacks)
 				record.user_stack = take_user_stack(prev, state ? &out->out : &out->waking);

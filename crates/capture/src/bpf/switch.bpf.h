@@ -9,10 +9,10 @@
 #include "stack.bpf.h"
 #include "thread.bpf.h"
 
-#define STATE_INTERRUPTIBLE 1
+#define STATE_INTERRUPTIBLE   1
 #define STATE_UNINTERRUPTIBLE 2
-#define STATE_DEAD 0x80
-#define STATE_MASK 0xff /* the other bits are hints such as TASK_FREEZABLE */
+#define STATE_DEAD            0x80
+#define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
 
 /* The system call that `task` is in, -1 when an interrupt or a fault took it out of user code. */
 static __always_inline s32 current_syscall(struct task_struct *task)
@@ -38,8 +38,44 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 	record->detail = target->detail;
 }
 
+static __always_inline void set_in(struct record_switch *record, struct task_struct *task, struct thread *thread)
+{
+	u64 pending = task->pending.signal.sig[0] | task->signal->shared_pending.signal.sig[0];
+
+	record->next_tid = task->pid;
+	record->wake_time_ns = thread->wake_time_ns;
+	record->waker_tid = thread->waker_tid;
+	record->waker_stack = thread->waker_stack;
+	record->waker_syscall = thread->waker_syscall;
+	record->waker_context = thread->waker_context;
+	if (pending & ~task->blocked.sig[0])
+		record->flags |= SWITCH_SIGNAL_PENDING;
+	thread->wake_time_ns = 0;
+	thread->waker_stack = 0;
+	thread->waker_context = WAKER_NONE;
+	thread->on_cpu = 1;
+}
+
+/*
+ * `task` runs, but no hook saw it come to the CPU: under some hypervisors the kernel switches without passing the
+ * tracepoint. Writes the missing half, and counts it. `since_ns` is when it came, as well as that is known.
+ */
+static __always_inline void write_unseen_in(struct task_struct *task, struct thread *thread, u64 since_ns)
+{
+	struct record_switch record = {};
+
+	count_loss(LOSS_SWITCH_UNSEEN);
+	if (since_ns < thread->wake_time_ns)
+		since_ns = thread->wake_time_ns;
+	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, since_ns);
+	record.cpu = bpf_get_smp_processor_id();
+	record.syscall = -1;
+	set_in(&record, task, thread);
+	write_record(&record, sizeof(record), LOSS_SWITCH);
+}
+
 /* The state of a thread that is not switching. A waiting thread's user stack cannot be read from here. */
-static __always_inline void write_state(struct task_struct *task)
+static __always_inline void write_state(struct task_struct *task, struct thread *thread)
 {
 	struct record_switch record = {};
 	struct wait_target target = {};
@@ -49,6 +85,8 @@ static __always_inline void write_state(struct task_struct *task)
 	record.syscall = -1;
 	record.waker_syscall = -1;
 	record.cpu = 0xffff;
+	thread->on_cpu = task->on_cpu;
+	thread->out_runtime_ns = task->se.sum_exec_runtime;
 	if (task->on_cpu) {
 		record.next_tid = task->pid;
 	} else {

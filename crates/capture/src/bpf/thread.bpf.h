@@ -16,24 +16,40 @@ static __always_inline struct thread *recorded(struct task_struct *task)
 	return thread && (thread->mode & THREAD_RECORD) ? thread : NULL;
 }
 
-static __always_inline void write_thread_new(struct task_struct *task, struct task_struct *parent, u64 now, u32 flags)
+struct birth {
+	struct task_struct *parent;
+	u64 stack;
+	u32 flags; /* enum thread_flag */
+};
+
+static __always_inline void write_thread_new(struct task_struct *task, const struct birth *birth, u64 now)
 {
 	struct record_thread_new record = {};
 
 	set_header(&record.h, RECORD_THREAD_NEW, sizeof(record), task->pid, now);
 	record.tgid = task->tgid;
-	if (parent) {
-		record.parent_tid = parent->pid;
-		record.parent_tgid = parent->tgid;
+	if (birth->parent) {
+		record.parent_tid = birth->parent->pid;
+		record.parent_tgid = birth->parent->tgid;
 	}
-	record.flags = flags;
-	record.cpu_ns = task->se.sum_exec_runtime;
+	record.flags = birth->flags;
+	record.creator_stack = birth->stack;
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
 	write_record(&record, sizeof(record), LOSS_THREAD);
 }
 
+/* A thread that runs is recorded from now on. The kernel's account of its CPU time lags until its next switch. */
+static __always_inline void begin_running(struct task_struct *task, struct thread *thread, u64 now)
+{
+	const struct birth unknown = {};
+
+	thread->on_cpu = 1;
+	thread->running_since_ns = now;
+	write_thread_new(task, &unknown, now);
+}
+
 /* `task` leaves the CPU, or our sight, for good. */
-static __always_inline void write_thread_exit(struct task_struct *task, u64 now)
+static __always_inline void write_thread_exit(struct task_struct *task, struct thread *thread, u64 now)
 {
 	struct record_thread_exit record = {};
 	int group_code = task->signal->group_exit_code;
@@ -41,7 +57,7 @@ static __always_inline void write_thread_exit(struct task_struct *task, u64 now)
 	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), task->pid, now);
 	record.tgid = task->tgid;
 	record.exit_code = group_code ? group_code : task->exit_code;
-	record.cpu_ns = task->se.sum_exec_runtime;
+	record.cpu_ns = task->se.sum_exec_runtime - thread->runtime_base_ns;
 	write_record(&record, sizeof(record), LOSS_THREAD);
 }
 

@@ -21,10 +21,21 @@ struct {
 	__type(value, u8);
 } targets SEC(".maps");
 
-static __always_inline u8 child_mode(struct task_struct *parent, struct task_struct *child, u8 mode)
+/* The mode that --strategy gives to processes of this name, else `mode`. */
+static __always_inline u8 mode_by_name(struct task_struct *task, struct control *control, u8 mode)
 {
-	if (parent->tgid == child->tgid)
-		return mode;
+	char comm[DWELL_COMM_BYTES] = {};
+	u8 *rule = NULL;
+
+	if (control->rule_count) {
+		bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
+		rule = bpf_map_lookup_elem(&rules, comm);
+	}
+	return rule ? *rule : mode;
+}
+
+static __always_inline u8 followed(u8 mode)
+{
 	return mode & THREAD_FOLLOW ? THREAD_RECORD | THREAD_FOLLOW : 0;
 }
 
@@ -33,11 +44,14 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct thread *thread = bpf_task_storage_get(&threads, parent, 0, 0), *created;
 	struct control *control = controls();
+	struct birth birth = {};
 	u8 mode;
 
 	if (!thread || !control || (thread->mode & THREAD_LAUNCHING))
 		return 0;
-	mode = child_mode(parent, child, thread->mode);
+	mode = thread->mode;
+	if (parent->tgid != child->tgid)
+		mode = mode_by_name(child, control, followed(mode));
 	if (!mode && !control->rule_count)
 		return 0;
 	created = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -48,8 +62,13 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	created->mode = mode;
 	if (parent->tgid != child->tgid)
 		unwind_fork(parent->tgid, child->tgid);
-	if (mode & THREAD_RECORD)
-		write_thread_new(child, parent, bpf_ktime_get_ns(), 0);
+	if (!(mode & THREAD_RECORD))
+		return 0;
+	if (thread->mode & THREAD_RECORD) {
+		birth.parent = parent;
+		birth.stack = take_user_stack(parent, &thread->waking);
+	}
+	write_thread_new(child, &birth, bpf_ktime_get_ns());
 	return 0;
 }
 
@@ -81,29 +100,22 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct control *control = controls();
-	char comm[DWELL_COMM_BYTES] = {};
-	u8 before, *rule;
 	u64 now;
+	u8 mode;
 
 	if (!thread || !control)
 		return 0;
-	before = thread->mode;
+	unwind_forget(task->tgid);
 	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
 	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
-	if (control->rule_count) {
-		bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
-		rule = bpf_map_lookup_elem(&rules, comm);
-		if (rule)
-			thread->mode = *rule;
-	}
-	if ((before & THREAD_RECORD) && !(thread->mode & THREAD_RECORD))
-		write_thread_exit(task, now);
-	if (!(thread->mode & THREAD_RECORD))
-		return 0;
-	if (!(before & THREAD_RECORD))
-		write_thread_new(task, NULL, now, 0);
-	unwind_forget(task->tgid);
-	write_exec(task, old_tid, bprm, now);
+	mode = mode_by_name(task, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);
+	if ((thread->mode & THREAD_RECORD) && !(mode & THREAD_RECORD))
+		write_thread_exit(task, thread, now);
+	if (!(thread->mode & THREAD_RECORD) && (mode & THREAD_RECORD))
+		begin_running(task, thread, now);
+	thread->mode = mode;
+	if (mode & THREAD_RECORD)
+		write_exec(task, old_tid, bprm, now);
 	return 0;
 }
 
@@ -115,13 +127,16 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	struct control *control = controls();
 	struct record_thread_name record = {};
 	u64 now = bpf_ktime_get_ns();
+	u8 mode;
 
 	if (!thread || !control)
 		return 0;
 	thread->rename_time_ns = now;
 	if (thread->mode & THREAD_LAUNCHING) {
-		thread->mode = THREAD_RECORD | (control->follow_children ? THREAD_FOLLOW : 0);
-		write_thread_new(task, NULL, now, 0);
+		mode = THREAD_RECORD | (control->follow_children ? THREAD_FOLLOW : 0);
+		thread->mode = mode_by_name(task, control, mode);
+		if (thread->mode & THREAD_RECORD)
+			begin_running(task, thread, now);
 	}
 	if (!(thread->mode & THREAD_RECORD))
 		return 0;
@@ -135,6 +150,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 SEC("iter/task")
 int seed(struct bpf_iter__task *ctx)
 {
+	const struct birth birth = {.flags = THREAD_SEEDED};
 	struct task_struct *task = ctx->task;
 	struct thread *thread;
 	u32 tgid;
@@ -152,10 +168,11 @@ int seed(struct bpf_iter__task *ctx)
 	}
 	if (mode && !thread->mode) {
 		thread->mode = *mode;
+		thread->runtime_base_ns = task->se.sum_exec_runtime;
 		if (thread->mode & THREAD_RECORD)
-			write_thread_new(task, NULL, bpf_ktime_get_ns(), THREAD_SEEDED);
+			write_thread_new(task, &birth, bpf_ktime_get_ns());
 	}
 	if (thread->mode & THREAD_RECORD)
-		write_state(task);
+		write_state(task, thread);
 	return 0;
 }

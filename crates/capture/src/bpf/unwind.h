@@ -15,13 +15,13 @@
 #ifndef DWELL_UNWIND_H
 #define DWELL_UNWIND_H
 
-#define UNWIND_MAPPINGS 336             /* with its header an entry of the hash map fits two pages */
-#define UNWIND_PROCESSES 4096           /* user space may change it before loading */
-#define UNWIND_SHARD_SHIFT 19           /* a shard is 4 MiB; each new one waits for a grace period of RCU */
-#define UNWIND_SHARDS 256               /* user space may change it before loading */
-#define UNWIND_BLOCK_SHIFT 8            /* BLOCK_SHIFT of dwell-unwind */
-#define UNWIND_WINDOW_WORDS 128         /* stack memory is read in pieces of this size */
-#define UNWIND_SLOTS 48                 /* words of stack that the memory of a walk can hold */
+#define UNWIND_MAPPINGS     336  /* with its header an entry of the hash map fits two pages */
+#define UNWIND_PROCESSES    4096 /* user space may change it before loading */
+#define UNWIND_SHARD_SHIFT  19   /* a shard is 4 MiB; each new one waits for a grace period of RCU */
+#define UNWIND_SHARDS       256  /* user space may change it before loading */
+#define UNWIND_BLOCK_SHIFT  8    /* BLOCK_SHIFT of dwell-unwind */
+#define UNWIND_WINDOW_WORDS 128  /* stack memory is read in pieces of this size */
+#define UNWIND_SLOTS        48   /* words of stack that the memory of a walk can hold */
 
 /* How a walk ends: StackEnd of dwell-model. 0 = it goes on. */
 enum unwind_end {
@@ -57,9 +57,9 @@ enum unwind_rule {
 struct unwind_mapping {
 	u64 start;
 	u32 pages;
-	u32 offset;                     /* the table's address for `start` */
-	u32 table;                      /* the table's first word */
-	u32 blocks;                     /* index words of the table; 0 = no table */
+	u32 offset; /* the table's address for `start` */
+	u32 table;  /* the table's first word */
+	u32 blocks; /* index words of the table; 0 = no table */
 };
 
 struct unwind_process {
@@ -77,14 +77,14 @@ struct unwind_scratch {
 	u64 sp;
 	u64 bp;
 	u64 window_start;
-	u32 mapping;                    /* the last one that was hit */
-	u32 exact;                      /* ip is where the thread stands, not the address after a call */
-	u32 read_words;                 /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
+	u32 mapping;    /* the last one that was hit */
+	u32 exact;      /* ip is where the thread stands, not the address after a call */
+	u32 read_words; /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
 	u32 reserved;
 	u64 start_ip;
 	u64 start_sp;
 	u64 start_bp;
-	u8 read[UNWIND_SLOTS];          /* which words of the first window */
+	u8 read[UNWIND_SLOTS]; /* which words of the first window */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
 
@@ -95,7 +95,7 @@ struct unwind_memory {
 	u64 ip;
 	u64 sp;
 	u64 bp;
-	u64 key;                        /* 0: nothing is remembered */
+	u64 key; /* 0: nothing is remembered */
 	u32 count;
 	u32 reserved;
 	u8 slots[UNWIND_SLOTS];
@@ -162,8 +162,8 @@ static __always_inline bool unwind_covers(const struct unwind_mapping *mapping, 
 }
 
 /* The mapping at `pc`: the one of the step before, else by binary search. */
-static __always_inline struct unwind_mapping *
-unwind_find_mapping(struct unwind_process *process, struct unwind_scratch *scratch, u64 pc)
+static __always_inline struct unwind_mapping *unwind_find_mapping(struct unwind_process *process,
+								  struct unwind_scratch *scratch, u64 pc)
 {
 	u64 low = scratch->mapping, high = process->count;
 
@@ -171,7 +171,7 @@ unwind_find_mapping(struct unwind_process *process, struct unwind_scratch *scrat
 	if (low < UNWIND_MAPPINGS && low < high && unwind_covers(&process->mappings[low], pc))
 		return &process->mappings[low];
 	low = 0;
-	for (int i = 0; i < 9 && low < high; i++) {     /* 2^9 > UNWIND_MAPPINGS */
+	for (int i = 0; i < 9 && low < high; i++) { /* 2^9 > UNWIND_MAPPINGS */
 		u64 middle = (low + high) / 2;
 
 		UNWIND_AS_CHECKED(middle);
@@ -204,7 +204,7 @@ static __always_inline u64 unwind_find_row(const struct unwind_mapping *mapping,
 		return 0;
 	low = mapping->table + (u32)entry;
 	high = low + (entry >> 32);
-	for (int i = 0; i < 9 && low < high; i++) {     /* at most 257 rows in a block */
+	for (int i = 0; i < 9 && low < high; i++) { /* at most 257 rows in a block */
 		u32 middle = low + (high - low) / 2;
 
 		if (!unwind_word(middle, &word))
@@ -278,7 +278,7 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 {
 	u64 frame = scratch->bp, code = 0, caller_bp, caller_ip;
 
-	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;      /* there may be a table next time */
+	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* there may be a table next time */
 	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
 		return unwind_signal_step(scratch);
 	if (frame == 0)
@@ -299,8 +299,8 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 
 static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row)
 {
-	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8;  /* bits 32..52 */
-	s64 rbp = (s64)(row << 4) >> 56;                /* bits 52..60 */
+	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8; /* bits 32..52 */
+	s64 rbp = (s64)(row << 4) >> 56;               /* bits 52..60 */
 	u64 sp = scratch->sp, cfa, caller_bp = scratch->bp, caller_ip;
 
 	switch (row >> 60) {
@@ -333,7 +333,7 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 		return UNWIND_BAD_RULE;
 	}
 	if (cfa <= sp)
-		return UNWIND_UNREADABLE;       /* a register that the walk needs was lost */
+		return UNWIND_UNREADABLE; /* a register that the walk needs was lost */
 	if (rbp == UNWIND_RBP_LOST)
 		caller_bp = 0;
 	else if (rbp && !unwind_read(scratch, cfa + rbp * 8, &caller_bp))
@@ -364,7 +364,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	scratch->stack.count = count + 1;
 	scratch->hash = (scratch->hash ^ scratch->ip) * 0x9e3779b97f4a7c15ULL;
 	scratch->hash ^= scratch->hash >> 29;
-	pc = scratch->ip - !scratch->exact;     /* a call that does not return may be a function's last instruction */
+	pc = scratch->ip - !scratch->exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
 	mapping = unwind_find_mapping(process, scratch, pc);
 	return unwind_row_step(scratch, mapping ? unwind_find_row(mapping, pc) : 0);

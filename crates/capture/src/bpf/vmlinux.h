@@ -24,9 +24,9 @@ typedef __u64 u64;
 typedef __s32 s32;
 typedef __s64 s64;
 typedef _Bool bool;
-#define true 1
+#define true  1
 #define false 0
-#define NULL ((void *)0)
+#define NULL  ((void *)0)
 
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
@@ -57,9 +57,13 @@ struct pt_regs {
 	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
 };
 
-typedef struct { unsigned long sig[1]; } sigset_t;
+typedef struct {
+	unsigned long sig[1];
+} sigset_t;
 
-struct sigpending { sigset_t signal; };
+struct sigpending {
+	sigset_t signal;
+};
 
 struct signal_struct {
 	struct sigpending shared_pending;
@@ -67,16 +71,22 @@ struct signal_struct {
 };
 
 struct rq;
-struct cfs_rq { struct rq *rq; };
+struct cfs_rq {
+	struct rq *rq;
+};
 
 struct sched_entity {
 	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 
-struct qstr { const unsigned char *name; };
+struct qstr {
+	const unsigned char *name;
+};
 
-struct super_block { u32 s_dev; };
+struct super_block {
+	u32 s_dev;
+};
 
 struct inode {
 	unsigned short i_mode;
@@ -89,7 +99,9 @@ struct dentry {
 	struct dentry *d_parent;
 };
 
-struct vfsmount { struct dentry *mnt_root; };
+struct vfsmount {
+	struct dentry *mnt_root;
+};
 
 struct mount {
 	struct mount *mnt_parent;
@@ -113,9 +125,13 @@ struct fdtable {
 	struct file **fd;
 };
 
-struct files_struct { struct fdtable *fdt; };
+struct files_struct {
+	struct fdtable *fdt;
+};
 
-struct in6_addr { u8 in6_u[16]; };
+struct in6_addr {
+	u8 in6_u[16];
+};
 
 struct sock_common {
 	unsigned short skc_family;
@@ -134,9 +150,13 @@ struct sock {
 	u16 sk_type;
 };
 
-struct socket { struct sock *sk; };
+struct socket {
+	struct sock *sk;
+};
 
-struct sockaddr_un { char sun_path[108]; };
+struct sockaddr_un {
+	char sun_path[108];
+};
 
 struct unix_address {
 	int len;
@@ -149,7 +169,9 @@ struct unix_sock {
 	struct sock *peer;
 };
 
-struct mm_struct { unsigned long start_stack; };
+struct mm_struct {
+	unsigned long start_stack;
+};
 
 struct task_struct {
 	unsigned int __state;
@@ -169,10 +191,14 @@ struct task_struct {
 	char comm[16];
 };
 
-struct linux_binprm { const char *filename; };
+struct linux_binprm {
+	const char *filename;
+};
 
 struct seq_file;
-struct bpf_iter_meta { struct seq_file *seq; };
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;

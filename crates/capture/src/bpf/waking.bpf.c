@@ -6,8 +6,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* include/linux/preempt.h: bits of the preempt count. */
 #define SOFTIRQ_SERVING 0x00000100
-#define HARDIRQ_MASK 0x000f0000
-#define NMI_MASK 0x00f00000
+#define HARDIRQ_MASK    0x000f0000
+#define NMI_MASK        0x00f00000
 
 /*
  * The preempt count is a per-CPU variable that the BPF helpers reach only on kernels whose symbol table has data. But the

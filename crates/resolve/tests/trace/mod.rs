@@ -179,7 +179,7 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             parent_tid: line.number("parent") as u32,
             parent_tgid: line.number("parent_tgid") as u32,
             flags: if line.has("seeded") { THREAD_SEEDED } else { 0 },
-            cpu_ns: 0,
+            creator_stack: 0,
             comm: line.text("name"),
         }),
         "name" => {

@@ -12,36 +12,35 @@
 #define DWELL_TEXT_BYTES 256
 
 enum record_kind {
-	RECORD_SWITCH = 1,      /* a context switch that ends or begins a running interval of a profiled thread */
-	RECORD_SAMPLE = 2,      /* a running thread, by the clock */
-	RECORD_STACK = 3,       /* the frames behind a stack key; written again when the kernel's memory of it was lost */
-	RECORD_OBJECT = 4,      /* what an object key stands for */
+	RECORD_SWITCH = 1, /* a context switch that ends or begins a running interval of a profiled thread */
+	RECORD_SAMPLE = 2, /* a running thread, by the clock */
+	RECORD_STACK = 3,  /* the frames behind a stack key; written again when the kernel's memory of it was lost */
+	RECORD_OBJECT = 4, /* what an object key stands for */
 	RECORD_THREAD_NEW = 5,
 	RECORD_THREAD_NAME = 6,
 	RECORD_THREAD_EXIT = 7,
 	RECORD_EXEC = 8,
 	/* Written by the collector's user side only: */
-	RECORD_MAP = 32,        /* a file mapped into a process */
-	RECORD_COMMAND = 33,    /* a process's command line */
-	RECORD_MEMBERS = 34,    /* the members of an epoll set, a line each */
-	RECORD_ROUND = 35,      /* every record earlier than this time has been drained */
+	RECORD_MAP = 32,     /* a file mapped into a process */
+	RECORD_COMMAND = 33, /* a process's command line */
+	RECORD_MEMBERS = 34, /* the members of an epoll set, a line each */
+	RECORD_ROUND = 35,   /* every record earlier than this time has been drained */
 	RECORD_PAUSE = 36,
 	RECORD_RESUME = 37,
 };
 
 struct record_header {
 	u16 kind;
-	u16 size;               /* of the whole record, header included; a multiple of 8 */
-	u32 tid;                /* the thread that the record is about */
+	u16 size; /* of the whole record, header included; a multiple of 8 */
+	u32 tid;  /* the thread that the record is about */
 	u64 time_ns;
 };
 
 enum switch_flag {
-	SWITCH_PREEMPTED = 1,       /* the scheduler's preempt argument */
-	SWITCH_IOWAIT = 2,          /* task_struct.in_iowait of the thread switched out */
-	SWITCH_SIGNAL_PENDING = 4,  /* of the thread switched in */
-	SWITCH_SEEDED = 8,          /* not a switch: the thread's state when recording began or was resumed */
-	SWITCH_TIMER_FIRED = 16,    /* the thread switched in was woken by its own sleep timer */
+	SWITCH_PREEMPTED = 1,      /* the scheduler's preempt argument */
+	SWITCH_IOWAIT = 2,         /* task_struct.in_iowait of the thread switched out */
+	SWITCH_SIGNAL_PENDING = 4, /* of the thread switched in */
+	SWITCH_SEEDED = 8,         /* not a switch: the thread's state when recording began or was resumed */
 };
 
 enum waker_context {
@@ -49,24 +48,24 @@ enum waker_context {
 	WAKER_TASK = 1,
 	WAKER_SOFTIRQ = 2,
 	WAKER_HARDIRQ = 3,
-	WAKER_IDLE = 4,             /* an interrupt that hit the idle task, kind not known */
+	WAKER_IDLE = 4, /* an interrupt that hit the idle task, kind not known */
 };
 
 struct record_switch {
-	struct record_header h;     /* tid: the thread switched out, 0 when it is not profiled */
-	u32 next_tid;               /* the thread switched in, 0 when it is not profiled */
+	struct record_header h; /* tid: the thread switched out, 0 when it is not profiled */
+	u32 next_tid;           /* the thread switched in, 0 when it is not profiled */
 	u16 cpu;
-	u8 flags;                   /* enum switch_flag */
-	u8 waker_context;           /* enum waker_context */
+	u8 flags;         /* enum switch_flag */
+	u8 waker_context; /* enum waker_context */
 	/* the thread switched out */
-	u32 state;                  /* prev_state of sched_switch: 0 = still runnable */
-	s32 syscall;                /* number of the system call it is in, -1 = none */
-	u64 object;                 /* futex: address; file descriptor: key of a RECORD_OBJECT; 0 = none */
-	u64 detail;                 /* futex: operation | expected value << 32; wait4: pid; sleeps: requested ns */
-	u64 user_stack;             /* key of a RECORD_STACK, 0 = none */
+	u32 state;      /* prev_state of sched_switch: 0 = still runnable */
+	s32 syscall;    /* number of the system call it is in, -1 = none */
+	u64 object;     /* futex: address; file descriptor: key of a RECORD_OBJECT; 0 = none */
+	u64 detail;     /* futex: operation | expected value << 32; wait4: pid; sleeps: requested ns */
+	u64 user_stack; /* key of a RECORD_STACK, 0 = none */
 	u64 kernel_stack;
 	/* the thread switched in */
-	u64 wake_time_ns;           /* 0 = no wake-up seen */
+	u64 wake_time_ns; /* 0 = no wake-up seen */
 	u64 waker_stack;
 	u32 waker_tid;
 	s32 waker_syscall;
@@ -89,9 +88,9 @@ struct record_stack {
 	struct record_header h;
 	u64 key;
 	u32 tgid;
-	u16 count;                  /* frames, leaf first: instruction pointer, then return addresses */
-	u8 flags;                   /* enum stack_flag */
-	u8 end;                     /* StackEnd of the model crate */
+	u16 count;                    /* frames, leaf first: instruction pointer, then return addresses */
+	u8 flags;                     /* enum stack_flag */
+	u8 end;                       /* StackEnd of the model crate */
 	u64 frames[DWELL_MAX_FRAMES]; /* `count` of them are present */
 };
 
@@ -100,8 +99,8 @@ enum object_kind {
 	OBJECT_PIPE = 2,
 	OBJECT_SOCKET = 3,
 	OBJECT_CHARACTER_DEVICE = 4,
-	OBJECT_ANONYMOUS = 5,       /* text is the kernel's name: [eventfd], [eventpoll], [timerfd], [io_uring] … */
-	OBJECT_POLL_SET = 6,        /* members[0 .. member_count] are the keys of its members' records */
+	OBJECT_ANONYMOUS = 5, /* text is the kernel's name: [eventfd], [eventpoll], [timerfd], [io_uring] … */
+	OBJECT_POLL_SET = 6,  /* members[0 .. member_count] are the keys of its members' records */
 };
 
 #define DWELL_MAX_MEMBERS 8
@@ -112,16 +111,16 @@ struct record_object {
 	u64 inode;
 	u32 tgid;
 	s32 fd;
-	u8 kind;                    /* enum object_kind */
-	u8 socket_state;            /* TCP_LISTEN = 10 */
+	u8 kind;         /* enum object_kind */
+	u8 socket_state; /* TCP_LISTEN = 10 */
 	u16 family;
 	u16 protocol;
-	u16 local_port;             /* host order */
+	u16 local_port; /* host order */
 	u16 remote_port;
 	u16 text_bytes;
 	u8 local_address[16];
 	u8 remote_address[16];
-	u32 member_count;           /* of the whole set, may exceed DWELL_MAX_MEMBERS */
+	u32 member_count; /* of the whole set, may exceed DWELL_MAX_MEMBERS */
 	u32 device;
 	u32 reserved;
 	u64 members[DWELL_MAX_MEMBERS];
@@ -129,16 +128,16 @@ struct record_object {
 };
 
 enum thread_flag {
-	THREAD_SEEDED = 1,          /* it was there before the collection, or when it was resumed */
+	THREAD_SEEDED = 1, /* it was there before the collection, or when it was resumed */
 };
 
 struct record_thread_new {
-	struct record_header h;     /* tid: the new thread */
+	struct record_header h; /* tid: the new thread */
 	u32 tgid;
 	u32 parent_tid;
 	u32 parent_tgid;
-	u32 flags;                  /* enum thread_flag */
-	u64 cpu_ns;                 /* CPU time that it had already used */
+	u32 flags;         /* enum thread_flag */
+	u64 creator_stack; /* key of the RECORD_STACK of where it was created, 0 = not known */
 	char comm[DWELL_COMM_BYTES];
 };
 
@@ -148,14 +147,14 @@ struct record_thread_name {
 };
 
 struct record_thread_exit {
-	struct record_header h;     /* time: when it left the CPU for the last time */
+	struct record_header h; /* time: when it left the CPU for the last time */
 	u32 tgid;
-	s32 exit_code;              /* as wait(2) reports it */
-	u64 cpu_ns;                 /* the kernel's own account of its running time, sum_exec_runtime */
+	s32 exit_code; /* as wait(2) reports it */
+	u64 cpu_ns;    /* the kernel's own account (sum_exec_runtime) of its running time since RECORD_THREAD_NEW */
 };
 
 struct record_exec {
-	struct record_header h;     /* tid: after exec, equal to tgid */
+	struct record_header h; /* tid: after exec, equal to tgid */
 	u32 tgid;
 	u32 old_tid;
 	char comm[DWELL_COMM_BYTES];

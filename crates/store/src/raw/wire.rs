@@ -35,7 +35,6 @@ pub mod switch_flag {
     pub const IOWAIT: u8 = 2;
     pub const SIGNAL_PENDING: u8 = 4;
     pub const SEEDED: u8 = 8;
-    pub const TIMER_FIRED: u8 = 16;
 }
 
 /// Numbers of [`SwitchRecord::waker_context`].
@@ -96,7 +95,7 @@ records! {
         remote_address: [u8; 16], member_count: u32, device: u32, reserved: u32, members: [u64; MAX_MEMBERS], text: [u8; TEXT_BYTES],
     }
     ThreadNewRecord = 56, "A thread came into being, or was there." {
-        h: RecordHeader, tgid: u32, parent_tid: u32, parent_tgid: u32, flags: u32, cpu_ns: u64, comm: [u8; 16],
+        h: RecordHeader, tgid: u32, parent_tid: u32, parent_tgid: u32, flags: u32, creator_stack: u64, comm: [u8; 16],
     }
     ThreadNameRecord = 32, "A thread's new name." {
         h: RecordHeader, comm: [u8; 16],
