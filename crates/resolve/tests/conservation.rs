@@ -33,7 +33,7 @@ fn write(buffer: &mut RecordBuffer, what: u8, time_ns: u64, ids: (u32, u32, u32)
             parent_tid: b,
             parent_tgid: b,
             flags: (bits & 1) as u32,
-            cpu_ns: bits,
+            creator_stack: bits % 4,
             comm: [b'x'; 16],
         }),
         2 => buffer.fixed(&ThreadExitRecord { h: h(kind::THREAD_EXIT, a), tgid, exit_code: 1, cpu_ns: bits }),

@@ -258,7 +258,7 @@ fn late_records_are_clamped_and_counted() {
 fn outcomes_and_wakers() {
     let trace = with(
         "1 switch out=10 state=1 call=202 object=0x1000
-         2 switch in=10 wake=2 by=hardirq timer
+         2 switch in=10 wake=2 by=hardirq
          3 switch out=10 state=1 call=202 object=0x1000
          4 switch in=10 wake=4 by=99
          5 switch out=10 state=1 call=202 object=0x1000

@@ -113,8 +113,7 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         flags: flag("preempted", switch_flag::PREEMPTED)
             | flag("iowait", switch_flag::IOWAIT)
             | flag("signal", switch_flag::SIGNAL_PENDING)
-            | flag("seeded", switch_flag::SEEDED)
-            | flag("timer", switch_flag::TIMER_FIRED),
+            | flag("seeded", switch_flag::SEEDED),
         waker_context: context,
         state: line.number("state") as u32,
         syscall: if line.has("call") { line.number("call") as i32 } else { -1 },
@@ -179,7 +178,7 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             parent_tid: line.number("parent") as u32,
             parent_tgid: line.number("parent_tgid") as u32,
             flags: if line.has("seeded") { THREAD_SEEDED } else { 0 },
-            creator_stack: 0,
+            creator_stack: line.number("stack"),
             comm: line.text("name"),
         }),
         "name" => {
