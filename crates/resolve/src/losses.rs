@@ -32,6 +32,10 @@ const DOCS: &[(&str, &str)] = &[
     ("objects_lost", "Descriptions of objects that found no room in the kernel's buffer; the objects have no names."),
     ("thread_records_lost", "Births, ends and names of threads that found no room in the kernel's buffer."),
     ("threads_not_tracked", "Threads for which the kernel had no memory; nothing of them was recorded."),
+    (
+        "switches_unseen",
+        "Switches that passed no hook, as under some hypervisors those from and to their own agent; put back from the kernel's account of running time, to about a millisecond.",
+    ),
     ("user_stacks_empty", "User stacks that could not be read; their events have no user frames."),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];

@@ -58,8 +58,11 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 				record.kernel_stack = take_kernel_stack(ctx, prev);
 		}
 	}
-	if (in)
+	if (in) {
+		if (in->on_cpu)
+			write_unseen_out(next, in);
 		set_in(&record, next, in);
+	}
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 	return 0;
 }

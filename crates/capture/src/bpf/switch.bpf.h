@@ -54,11 +54,14 @@ static __always_inline void set_in(struct record_switch *record, struct task_str
 	thread->waker_stack = 0;
 	thread->waker_context = WAKER_NONE;
 	thread->on_cpu = 1;
+	thread->in_time_ns = record->h.time_ns;
+	thread->in_runtime_ns = task->se.sum_exec_runtime;
 }
 
 /*
- * `task` runs, but no hook saw it come to the CPU: under some hypervisors the kernel switches without passing the
- * tracepoint. Writes the missing half, and counts it. `since_ns` is when it came, as well as that is known.
+ * Under some hypervisors the kernel switches from and to their agent's threads without passing the tracepoint. What no
+ * hook saw is put back from the kernel's own account of running time, and counted: first, `task` runs, but was not seen
+ * to come to the CPU. `since_ns` is when it came, as well as that is known.
  */
 static __always_inline void write_unseen_in(struct task_struct *task, struct thread *thread, u64 since_ns)
 {
@@ -71,6 +74,21 @@ static __always_inline void write_unseen_in(struct task_struct *task, struct thr
 	record.cpu = bpf_get_smp_processor_id();
 	record.syscall = -1;
 	set_in(&record, task, thread);
+	write_record(&record, sizeof(record), LOSS_SWITCH);
+}
+
+/* Second, `task` comes to the CPU, but was not seen to leave it. A wake-up since tells that it had blocked. */
+static __always_inline void write_unseen_out(struct task_struct *task, struct thread *thread)
+{
+	u64 left_ns = thread->in_time_ns + (task->se.sum_exec_runtime - thread->in_runtime_ns);
+	struct record_switch record = {};
+	struct wait_target target = {};
+
+	count_loss(LOSS_SWITCH_UNSEEN);
+	set_header(&record.h, RECORD_SWITCH, sizeof(record), task->pid, left_ns);
+	record.cpu = bpf_get_smp_processor_id();
+	record.waker_syscall = -1;
+	set_out(&record, task, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 }
 
