@@ -8,6 +8,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     let (shown, whole) = (fold.shown(), fold.whole());
     let mut notes = Vec::new();
     notes.extend(losses(fold));
+    notes.extend(fold.trace.notices.text.iter().cloned());
     notes.extend(damage(fold));
     notes.extend(share(fold, &shown, &whole));
     notes.extend(range(fold));
