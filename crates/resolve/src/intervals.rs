@@ -51,11 +51,20 @@ pub struct Arrival {
     pub waker_stack: StackId,
 }
 
+/// Who made a thread, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Creator {
+    /// The thread that did, when it is profiled.
+    pub thread: ThreadId,
+    /// Number of its raw stack.
+    pub stack: StackId,
+}
+
 /// How a thread's life begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beginning {
     /// It was just made and waits for a CPU.
-    Created,
+    Created(Creator),
     /// It was there already, in a state that a later record will tell.
     Unknown,
 }
@@ -123,15 +132,20 @@ impl Intervals {
     /// The next thread begins.
     pub fn begin(&mut self, thread: ThreadId, time_ns: u64, beginning: Beginning) {
         debug_assert_eq!(thread.get(), Some(self.tracks.len()));
-        let told = beginning == Beginning::Created;
+        let told = matches!(beginning, Beginning::Created(_));
         let track = Track { state: State::Unknown, since: time_ns, ran_until: time_ns, cpu: NO_CPU, told };
         self.tracks.push(track);
         self.weights.begin();
         if self.is_paused() {
             self.set(thread, State::Paused, time_ns);
-        } else if beginning == Beginning::Created {
+        } else if let Beginning::Created(creator) = beginning {
             let why = Departure { reason: Reason::Starting, syscall: -1, wait: ObjectId::NONE, stack: StackId::NONE };
-            self.open(thread, time_ns, why);
+            let row = self.open(thread, time_ns, why);
+            if creator.thread.is_some() {
+                self.rows.waker[row] = creator.thread;
+                self.rows.waker_kind[row] = WakerKind::Thread.code();
+            }
+            self.rows.waker_stack[row] = creator.stack;
         }
     }
 
@@ -319,7 +333,7 @@ impl Intervals {
         }
     }
 
-    fn open(&mut self, thread: ThreadId, start_ns: u64, why: Departure) {
+    fn open(&mut self, thread: ThreadId, start_ns: u64, why: Departure) -> usize {
         let row = self.rows.push(OffCpuRow {
             thread,
             start_ns,
@@ -336,6 +350,7 @@ impl Intervals {
             waker_stack: StackId::NONE,
         });
         self.set(thread, State::Off(row), start_ns);
+        row
     }
 
     /// Closes a row by the thread's return to a CPU.

@@ -9,7 +9,7 @@ use dwell_store::raw::wire::{
 };
 
 use crate::input::Meta;
-use crate::intervals::{Arrival, Beginning, Departure, Intervals};
+use crate::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::lives::Lives;
 use crate::order::Event;
 use crate::syscalls::{CallKind, call_kind, has_time_limit};
@@ -103,8 +103,13 @@ impl Replay {
         if let Some(stale) = stale {
             self.intervals.end(stale, now);
         }
-        let beginning = if seeded { Beginning::Unknown } else { Beginning::Created };
+        let beginning = if seeded { Beginning::Unknown } else { Beginning::Created(self.creator(thread, record)) };
         self.intervals.begin(thread, start, beginning);
+    }
+
+    fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> Creator {
+        let parent = self.lives.life(thread).map_or(ThreadId::NONE, |life| life.parent);
+        Creator { thread: parent, stack: self.stack(record.creator_stack, 0) }
     }
 
     fn exit(&mut self, record: &ThreadExitRecord, now: u64) {

@@ -54,6 +54,21 @@ fn a_wait_ends_with_its_wake_up_and_the_run_queue_follows() {
 }
 
 #[test]
+fn a_new_thread_is_started_by_the_one_that_made_it() {
+    let trace = with(
+        "0 stack key=7 tgid=10 tid=10 frames=4000,5000
+         1 new tid=11 tgid=10 parent=10 parent_tgid=10 stack=7 name=worker
+         2 switch in=11 cpu=1",
+        4,
+    );
+    let row = (0..trace.off_cpu.len()).find(|&row| trace.off_cpu.thread[row].get() == Some(1)).expect("a row");
+    assert_eq!(trace.off_cpu.reason[row], Reason::Starting.code());
+    assert_eq!(trace.off_cpu.waker[row].get(), Some(0));
+    assert_eq!(trace.off_cpu.waker_kind[row], WakerKind::Thread.code());
+    assert!(trace.off_cpu.waker_stack[row].is_some());
+}
+
+#[test]
 fn yielding_and_preemption_stay_runnable() {
     let trace = with(
         "1 switch out=10 state=0 call=24

@@ -11,8 +11,6 @@ use dwell_resolve::{Mode, Options};
 use dwell_store::Trace;
 use trace::{START_NS, finalize_bytes, loss, manifest, streams};
 
-#[unsafe(no_mangle)]
-#[allow(unsafe_code, reason = "a name that the test can look for")]
 static DWELL_TEST_LOCK: AtomicU64 = AtomicU64::new(7);
 
 #[inline(never)]
@@ -72,7 +70,7 @@ fn code_and_data_have_names_and_lines() {
     assert_eq!(frames[0].0, "[unknown]+0x1234");
     let named = |name: &str, file: &str| frames.iter().any(|frame| frame.0.contains(name) && frame.1 == file);
     assert!(named("a_function_of_the_test", "symbols.rs"), "{frames:?}");
-    assert_eq!(trace.objects.name, ["DWELL_TEST_LOCK"]);
+    assert_eq!(trace.objects.name, ["symbols::DWELL_TEST_LOCK"]);
     assert_eq!(trace.objects.address, [std::ptr::from_ref(&DWELL_TEST_LOCK) as u64]);
 }
 
