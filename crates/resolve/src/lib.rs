@@ -7,6 +7,7 @@
 //! No other crate knows ELF or DWARF. Damaged or missing input makes a loss or a notice, never an error; an error
 //! means that there is nothing to read or nowhere to write.
 
+mod demangle;
 mod error;
 mod finalize;
 mod hash;

@@ -13,6 +13,7 @@ use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use rayon::prelude::*;
 
 use crate::Progress;
+use crate::demangle::{is_bare, qualified, readable};
 
 /// Addresses per call of the symbolizer: the step of the progress display.
 const BATCH: usize = 2048;
@@ -123,13 +124,36 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
     };
     look_up(&request.code, &mut |answer, sym| answer.code.push(sym.map(functions).unwrap_or_default()));
     look_up(&request.data, &mut |answer, sym| answer.data.push(sym.and_then(data_symbol)));
+    if let (Place::File(path), true) = (&request.place, depth.debug_info) {
+        qualify(&mut answer.code, &request.code, path, debug_dirs);
+    }
     answer
+}
+
+/// Gives functions that the debug information names without their scope the one of their symbol, where there is one.
+/// What is inlined has no symbol and keeps its bare name.
+fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
+    let bare: Vec<usize> =
+        (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
+    let symbols = Depth { debug_info: false, inlines: false };
+    let (source, symbolizer) = (elf_source(path, symbols), symbolizer(symbols, debug_dirs));
+    for batch in bare.chunks(BATCH) {
+        let wanted: Vec<u64> = batch.iter().map(|&row| addresses[row]).collect();
+        let Ok(found) = symbolizer.symbolize(&source, Input::VirtOffset(&wanted)) else { return };
+        for (&row, symbol) in batch.iter().zip(found) {
+            let Some(symbol) = symbol.into_sym() else { continue };
+            if let Some(name) = qualified(&code[row][0].name, &symbol.name) {
+                code[row][0].name = name;
+            }
+        }
+    }
 }
 
 fn symbolizer(depth: Depth, debug_dirs: &[PathBuf]) -> Symbolizer {
     let standard = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from);
     Symbolizer::builder()
         .enable_auto_reload(false)
+        .enable_demangling(false)
         .enable_code_info(depth.debug_info)
         .enable_inlined_fns(depth.debug_info && depth.inlines)
         .set_debug_dirs(Some(standard.iter().chain(debug_dirs)))
@@ -156,11 +180,6 @@ fn functions(sym: Sym<'_>) -> Vec<Function> {
 fn function(name: String, info: Option<&CodeInfo<'_>>) -> Function {
     let file = info.map(|info| info.to_path().to_string_lossy().into_owned()).unwrap_or_default();
     Function { name: readable(name), file, line: info.and_then(|info| info.line).unwrap_or(0) }
-}
-
-/// The demangler leaves C++'s anonymous namespaces as they are mangled.
-fn readable(name: String) -> String {
-    if name.contains("_GLOBAL__N_1") { name.replace("_GLOBAL__N_1", "(anonymous namespace)") } else { name }
 }
 
 /// A symbol without a size, like the end of a section, covers nothing.

@@ -1,0 +1,109 @@
+//! Readable names for mangled symbols of C++ and Rust.
+//!
+//! A name of C is left as it is, although many would be read as a type of C++: `a` is not `signed char`. Argument lists
+//! and return types are left out, as debug information that has no mangled names leaves them out.
+
+use cpp_demangle::DemangleOptions;
+
+/// What every hash of Rust's old mangling begins with.
+const LEGACY_RUST_HASH: &str = "17h";
+
+/// What may follow an argument list, last first.
+const QUALIFIERS: &[&str] = &[" &&", " &", " volatile", " const"];
+
+/// Whether `name` is a mangled one.
+fn is_mangled(name: &str) -> bool {
+    ["_Z", "__Z", "_R", "__R"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The readable form of a symbol.
+pub fn readable(name: String) -> String {
+    if !is_mangled(&name) {
+        return name;
+    }
+    rust(&name).or_else(|| cpp(&name)).unwrap_or(name)
+}
+
+fn rust(name: &str) -> Option<String> {
+    let current = name.trim_start_matches('_').starts_with('R');
+    if !current && !name.contains(LEGACY_RUST_HASH) {
+        return None; // the old mangling without a hash is C++'s
+    }
+    rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"))
+}
+
+fn cpp(name: &str) -> Option<String> {
+    // What the compiler split off a function is the function: `_Z1fv.cold`.
+    let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
+    let symbol = cpp_demangle::Symbol::new(whole).ok()?;
+    let readable = symbol.demangle_with_options(&DemangleOptions::new().no_params().no_return_type()).ok()?;
+    let bare = QUALIFIERS.iter().fold(readable.as_str(), |name, qualifier| name.trim_end_matches(qualifier));
+    Some(bare.to_owned())
+}
+
+fn without_template_arguments(name: &str) -> &str {
+    name.split_once('<').map_or(name, |(plain, _)| plain)
+}
+
+/// Whether a readable name tells no scope.
+pub fn is_bare(name: &str) -> bool {
+    !without_template_arguments(name).contains("::")
+}
+
+/// Debug information names a function that is only visible in its file without its scope: `run`. The name with it,
+/// when `symbol`, the mangled one at the same address, is of that function.
+pub fn qualified(bare: &str, symbol: &str) -> Option<String> {
+    if !is_mangled(symbol) {
+        return None;
+    }
+    let name = readable(symbol.to_owned());
+    let plain = without_template_arguments(bare);
+    let at = name.rfind(plain).filter(|_| !plain.is_empty())?;
+    let (scope, own) = name.split_at(at);
+    let same = own.len() == plain.len() || own[plain.len()..].starts_with(['<', '[']);
+    (same && scope.ends_with("::")).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_c_are_not_types_of_cpp() {
+        for name in ["a", "b", "i", "main", "_ITM", "PyEval_RestoreThread", ""] {
+            assert_eq!(readable(name.into()), name);
+        }
+    }
+
+    #[test]
+    fn mangled_names_are_read_without_arguments() {
+        let names = [
+            ("_ZN2ns3runEi", "ns::run"),
+            ("_ZN2ns3mtxE", "ns::mtx"),
+            ("_ZN12_GLOBAL__N_112OutputModule3runEv", "(anonymous namespace)::OutputModule::run"),
+            ("_ZN12_GLOBAL__N_15mutexE", "(anonymous namespace)::mutex"),
+            ("_Z1fIiEvT_", "f<int>"),
+            ("_ZNSt8functionIFviEEclEi", "std::function<void (int)>::operator()"),
+            ("_ZL6workerPv.cold", "worker"),
+            ("_ZZ4mainENKUlvE_clEv", "main::{lambda()#1}::operator()"),
+            ("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE", "core::fmt::Write::write_fmt"),
+            ("_RNvC5crate4main", "crate::main"),
+            ("_Zbroken", "_Zbroken"),
+        ];
+        for (mangled, expected) in names {
+            assert_eq!(readable(mangled.into()), expected, "{mangled}");
+        }
+    }
+
+    #[test]
+    fn a_bare_name_gets_its_scope_from_its_own_symbol_only() {
+        let symbol = "_ZN12_GLOBAL__N_112OutputModule3runEv";
+        assert_eq!(qualified("run", symbol).as_deref(), Some("(anonymous namespace)::OutputModule::run"));
+        assert_eq!(qualified("un", symbol), None);
+        assert_eq!(qualified("start", symbol), None);
+        assert_eq!(qualified("run", "run"), None);
+        assert_eq!(qualified("", symbol), None);
+        let template = qualified("put<(Kind)1>", "_ZN12_GLOBAL__N_13putILi1EEEvv");
+        assert_eq!(template.as_deref(), Some("(anonymous namespace)::put<1>"));
+    }
+}
