@@ -18,7 +18,7 @@ use dwell_store::tables::{ObjectRow, Objects};
 pub use code::Code;
 use kernel::KernelWait;
 use names::Described;
-use patterns::{Recognised, Refine, recognise};
+use patterns::{Recognised, Refine, is_gil, recognise};
 
 use crate::hash::FastMap;
 use crate::input::Meta;
@@ -47,6 +47,8 @@ enum Identity {
     Described(u64, ObjectType),
     /// The end of a thread.
     Thread(ThreadId),
+    /// CPython's global interpreter lock: a mutex and a condition variable of a program.
+    Gil(ImageId),
     /// All that is called so.
     Named(ObjectType, String),
 }
@@ -99,20 +101,17 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> (Obje
 
 /// A word of memory that some wait says is part of a known object is part of it in every wait.
 fn adopt_untyped(targets: &mut [Target]) {
-    let mut known: FastMap<(ImageId, u64), (u64, ObjectType)> = FastMap::default();
-    for target in targets.iter() {
-        if let Identity::Memory(image, base, kind) = target.identity
-            && target.certain
-        {
-            known.entry((image, target.address)).or_insert((base, kind));
+    let mut known: FastMap<(ImageId, u64), Identity> = FastMap::default();
+    for target in targets.iter().filter(|target| target.certain) {
+        if let Identity::Memory(image, ..) | Identity::Gil(image) = target.identity {
+            known.entry((image, target.address)).or_insert_with(|| target.identity.clone());
         }
     }
-    for target in targets {
-        if let Identity::Memory(image, base, kind) = &mut target.identity
-            && !target.certain
-            && let Some(&(known_base, known_kind)) = known.get(&(*image, target.address))
+    for target in targets.iter_mut().filter(|target| !target.certain) {
+        if let Identity::Memory(image, ..) = target.identity
+            && let Some(identity) = known.get(&(image, target.address))
         {
-            (*base, *kind) = (known_base, known_kind);
+            target.identity.clone_from(identity);
         }
     }
 }
@@ -257,8 +256,13 @@ impl<'a> Classifier<'a> {
         }
         let shared = wait.operation & FUTEX_PRIVATE == 0;
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
+        let symbol = self.sources.symbols.get(&(wait.image, wait.object));
+        let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
+        if kind == ObjectType::Gil || gil() {
+            return Target { identity: Identity::Gil(image), address: wait.object, certain: true };
+        }
         let mut base = refine.base(wait.object);
-        if let Some(symbol) = self.sources.symbols.get(&(wait.image, wait.object)) {
+        if let Some(symbol) = symbol {
             base = base.max(wait.object.saturating_sub(symbol.offset));
         }
         Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain }
@@ -314,6 +318,11 @@ impl Namer<'_> {
                 ObjectRow { process, address: *base, ..row }
             }
             Identity::Described(key, kind) => self.described(*key, *kind, time_ns, first_stack),
+            Identity::Gil(image) => {
+                let process = self.process(*image);
+                let row = self.row(ObjectType::Gil, ObjectType::Gil.title().into(), process, first_stack);
+                ObjectRow { process, address: target.address, ..row }
+            }
             Identity::Thread(thread) => {
                 let name = self.thread_name(*thread);
                 self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
@@ -346,12 +355,16 @@ impl Namer<'_> {
         first_stack: StackId,
     ) -> ((String, bool), ProcessId) {
         let (image, base, kind) = object;
-        let process = self.sources.lives.images.get(image as usize).map_or(ProcessId::NONE, |image| image.process);
+        let process = self.process(image);
         let name = match self.sources.symbols.get(&(waiting, target.address)) {
             Some(symbol) => (symbol_name(symbol, target.address, base), true),
             None => (self.hashed(kind.title(), kind, first_stack), false),
         };
         (name, process)
+    }
+
+    fn process(&self, image: ImageId) -> ProcessId {
+        self.sources.lives.images.get(image as usize).map_or(ProcessId::NONE, |image| image.process)
     }
 
     fn hashed(&self, title: &str, kind: ObjectType, stack: StackId) -> String {

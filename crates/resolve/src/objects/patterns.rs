@@ -113,6 +113,32 @@ const PATTERNS: &[Pattern] = patterns! {
         "_PyRawMutex_Lock*";
 };
 
+/// CPython's main interpreter, whose GIL's mutex and condition variable lie in it.
+const CPYTHON_STATE: &str = "_PyRuntime";
+
+/// The functions of CPython that take or give up the GIL, with what it inlines them into.
+const GIL_USERS: &[&str] = &[
+    "take_gil*",
+    "drop_gil*",
+    "PyEval_RestoreThread*",
+    "PyEval_SaveThread*",
+    "PyEval_AcquireThread*",
+    "PyEval_ReleaseThread*",
+    "_PyEval_*",
+    "_PyThreadState_Attach*",
+    "_PyThreadState_Detach*",
+    "PyGILState_Ensure*",
+];
+
+/// Whether a wait on the data symbol `symbol` is on CPython's GIL: the first function with a name outside the C library
+/// is one that takes it. Its own `take_gil` is often inlined or without a name.
+pub fn is_gil<'a>(symbol: &str, mut callers: impl Iterator<Item = Caller<'a>>) -> bool {
+    symbol == CPYTHON_STATE
+        && callers
+            .find(|caller| !caller.is_libc() && !caller.function.starts_with('['))
+            .is_some_and(|caller| caller.matches(GIL_USERS))
+}
+
 /// The C library's files.
 const LIBC: &[&str] = &["libc.so", "libc-2", "libpthread", "ld-musl"];
 
@@ -287,6 +313,24 @@ mod tests {
         let frames = [("libc.so.6", "pthread_cond_timedwait"), ("python3.11", "take_gil")];
         let found = recognise(frames.into_iter().map(|(module, function)| Caller { module, function }));
         assert_eq!(found, Some(Recognised { kind: ObjectType::Gil, refine: Refine::CondVar }));
+    }
+
+    #[test]
+    fn the_gil_is_known_by_its_memory_and_its_users() {
+        let gil = |symbol: &str, frames: &[(&'static str, &'static str)]| {
+            is_gil(symbol, frames.iter().map(|&(module, function)| Caller { module, function }))
+        };
+        let inlined = [("libc.so.6", "pthread_cond_timedwait"), ("python3.11", "_PyEval_EvalFrameDefault")];
+        let stripped = [
+            ("libc.so.6", "[libc.so.6]+0x88f16"),
+            ("python3.11", "[python3.11]+0x1234"),
+            ("python3.11", "PyEval_RestoreThread"),
+        ];
+        let other = [("libc.so.6", "pthread_mutex_lock"), ("python3.11", "PyInterpreterState_Clear")];
+        assert!(gil("_PyRuntime", &inlined));
+        assert!(gil("_PyRuntime", &stripped));
+        assert!(!gil("_PyRuntime", &other));
+        assert!(!gil("other_lock", &inlined));
     }
 
     #[test]
