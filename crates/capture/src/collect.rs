@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytemuck::pod_read_unaligned;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    ExecRecord, ObjectRecord, RecordHeader, ThreadExitRecord, ThreadNewRecord, kind, object_kind,
+    ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind, object_kind,
 };
 use dwell_store::{Manifest, ResultFolder, State, TRACE_FORMAT};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
@@ -25,6 +25,7 @@ use crate::perf::{MapEvents, Mapping};
 use crate::proc;
 use crate::recorder::Recorder;
 use crate::unwinding::Unwinding;
+use crate::waiting;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
@@ -73,6 +74,7 @@ enum LookUp {
     ThreadExit(u32),
     Program(u32),
     EpollMembers { pid: u32, fd: i32, key: u64 },
+    WaitingThread(RegistersRecord),
 }
 
 struct Drained {
@@ -82,6 +84,7 @@ struct Drained {
     threads: u64,
     exits: u64,
     last_exit_ns: u64,
+    seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
 }
 
@@ -122,6 +125,7 @@ impl<'a> Collection<'a> {
             threads: 0,
             exits: 0,
             last_exit_ns: 0,
+            seeded_stacks_lost: 0,
             look_ups: Vec::new(),
         }));
         let rings = open_rings(&hooks, &drained)?;
@@ -149,7 +153,7 @@ impl<'a> Collection<'a> {
             child.release()?;
         }
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
-        Ok(Self {
+        let mut collection = Self {
             options,
             hooks,
             rings,
@@ -163,7 +167,9 @@ impl<'a> Collection<'a> {
             stopping_since_ns: None,
             limit_reached: false,
             manifest,
-        })
+        };
+        collection.round()?; // at once, while the threads that wait still stand where the seeding found them
+        Ok(collection)
     }
 
     fn is_over(&mut self, stop: &AtomicBool) -> Result<bool> {
@@ -227,7 +233,8 @@ impl<'a> Collection<'a> {
         self.paused = false;
         self.drained.borrow_mut().recorder.mark(kind::RESUME, monotonic_ns());
         self.hooks.set_paused(false)?;
-        self.hooks.seed()
+        self.hooks.seed()?;
+        self.round()
     }
 
     fn progress(&self) -> Progress {
@@ -261,6 +268,9 @@ impl<'a> Collection<'a> {
         let lost = self.map_events.iter().map(|events| events.lost).sum();
         if lost > 0 {
             manifest.losses.push(("mappings_lost".into(), lost));
+        }
+        if drained.seeded_stacks_lost > 0 {
+            manifest.losses.push(("seeded_stacks_lost".into(), drained.seeded_stacks_lost));
         }
         manifest.losses.extend(self.unwinding.losses());
         manifest.notices.append(&mut self.hooks.notices);
@@ -300,6 +310,11 @@ fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingB
 
 fn take_record(drained: &mut Drained, bytes: &[u8]) {
     let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
+    if header.kind == kind::REGISTERS {
+        let registers = bytes.get(..size_of::<RegistersRecord>()).map(pod_read_unaligned);
+        drained.look_ups.extend(registers.map(LookUp::WaitingThread));
+        return;
+    }
     if let Err(error) = drained.recorder.record(&header, bytes) {
         drained.failure.get_or_insert(error);
     }
@@ -350,6 +365,13 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, time_ns: u64) -> Re
             LookUp::Program(pid) => {
                 unwinding.read_process(pid)?;
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
+            }
+            LookUp::WaitingThread(registers) => {
+                match waiting::stack(&registers, |pc| unwinding.step(registers.tgid, pc)) {
+                    Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
+                    None => drained.seeded_stacks_lost += 1,
+                }
+                continue;
             }
             LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };

@@ -17,6 +17,7 @@ mod probe;
 mod proc;
 mod recorder;
 mod unwinding;
+mod waiting;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};

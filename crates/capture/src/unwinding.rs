@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dwell_unwind::{Mapping as UnwindMapping, Registry, Update, program_files};
+use dwell_unwind::{Mapping as UnwindMapping, Registry, Step, Update, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
@@ -85,6 +85,15 @@ impl Unwinding {
     pub fn read_process(&mut self, tgid: u32) -> Result<()> {
         let updates = self.registry.seed(tgid).unwrap_or_else(|_| self.registry.exit(tgid));
         self.apply(updates)
+    }
+
+    /// How to get from address `pc` of process `tgid` to its caller.
+    pub fn step(&self, tgid: u32, pc: u64) -> Step {
+        let word = |number: u32| {
+            let number = number as usize;
+            self.shards.get(&((number / SHARD_WORDS) as u32))?.read(number % SHARD_WORDS)
+        };
+        self.registry.step(tgid, pc, word)
     }
 
     /// What could not be covered: name and count, zeros left out.
@@ -181,6 +190,11 @@ impl Shard {
             return Err(Error::last_os("mapping unwind tables"));
         }
         Ok(Self { map, base: base.cast() })
+    }
+
+    fn read(&self, within: usize) -> Option<u64> {
+        // SAFETY: within < SHARD_WORDS, the length of the mapping, which lives as long as `self`; it is written by us only.
+        (within < SHARD_WORDS).then(|| unsafe { self.base.add(within).read() })
     }
 
     /// Writes `words` from word `within` on; the caller keeps them inside the shard.

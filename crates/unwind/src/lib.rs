@@ -4,7 +4,7 @@
 //! crate reads the call frame information of x86-64 ELF files into compact sorted rows ([`UnwindTable`]), lays out the
 //! tables of many files in one space of 64-bit words that all processes share, and keeps for each process the list of its
 //! executable mappings ([`Registry`]). It makes bytes only: loading them into BPF maps is the capture crate's part, walking
-//! is `unwind.h`'s.
+//! the current thread's stack is `unwind.h`'s. [`walk`] does the same for a thread that stands still, in user space.
 
 mod cfi;
 mod elf;
@@ -15,6 +15,7 @@ mod registry;
 mod row;
 mod table;
 mod vdso;
+mod walk;
 
 pub use elf::Segment;
 pub use error::{Error, Result};
@@ -23,3 +24,4 @@ pub use program::program_files;
 pub use registry::{Losses, Notice, Registry, Update};
 pub use row::{Row, Rule, Step};
 pub use table::{BLOCK_SHIFT, Layout, UnwindTable};
+pub use walk::{End, MAX_FRAMES, Memory, Registers, Walk, walk};

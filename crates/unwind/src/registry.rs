@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
 use crate::maps::{Mapping, parse_maps};
-use crate::table::{Layout, UnwindTable};
+use crate::row::{Rule, Step};
+use crate::table::{Layout, Place, UnwindTable};
 use crate::vdso;
 
 /// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind.h`.
@@ -199,6 +200,20 @@ impl Registry {
     pub fn exit(&mut self, tgid: u32) -> Vec<Update> {
         self.processes.remove(&tgid);
         vec![Update::Forget { tgid }]
+    }
+
+    /// The step for runtime address `pc` of process `tgid`. `word` reads what the updates wrote into the space of words.
+    pub fn step(&self, tgid: u32, pc: u64, word: impl Fn(u32) -> Option<u64>) -> Step {
+        self.place_at(tgid, pc).map_or(Step::of(Rule::NoTable), |place| place.step(word))
+    }
+
+    fn place_at(&self, tgid: u32, pc: u64) -> Option<Place> {
+        let (start, range) = self.processes.get(&tgid)?.range(..=pc).next_back()?;
+        if pc >= range.end {
+            return None;
+        }
+        let address = u32::try_from(pc - start).ok()?.checked_add(range.offset)?;
+        Some(Place { first_word: range.table, blocks: range.blocks, pc: address })
     }
 
     fn process_update(&mut self, tgid: u32) -> Update {

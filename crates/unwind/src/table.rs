@@ -131,14 +131,46 @@ impl UnwindTable {
 
     /// The step for table address `pc`, found as the BPF programs find it: by the block's index word, then by binary search.
     pub fn lookup(&self, pc: u32) -> Step {
-        let step = || {
-            let entry = *self.index().get((pc >> BLOCK_SHIFT) as usize)?;
-            let first = entry as u32 as usize;
-            let rows = self.words.get(first..first + (entry >> 32) as usize)?;
-            let after = rows.partition_point(|word| *word as u32 <= pc);
-            Some(Row::from_word(*rows.get(after.checked_sub(1)?)?).step)
-        };
-        step().unwrap_or(Step::of(Rule::NoTable))
+        let place = Place { first_word: 0, blocks: u32::try_from(self.blocks).unwrap_or(u32::MAX), pc };
+        place.step(|number| self.words.get(number as usize).copied())
+    }
+}
+
+/// An address in a table that lies somewhere in a space of words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) first_word: u32,
+    pub(crate) blocks: u32,
+    /// Counted from the table's base.
+    pub(crate) pc: u32,
+}
+
+impl Place {
+    /// The step that holds there, in the space that `word` reads.
+    pub(crate) fn step(self, word: impl Fn(u32) -> Option<u64>) -> Step {
+        self.row(word).map_or(Step::of(Rule::NoTable), |row| Row::from_word(row).step)
+    }
+
+    fn row(self, word: impl Fn(u32) -> Option<u64>) -> Option<u64> {
+        let block = self.pc >> BLOCK_SHIFT;
+        if block >= self.blocks {
+            return None;
+        }
+        let entry = word(self.first_word.checked_add(block)?)?;
+        let mut low = self.first_word.checked_add(entry as u32)?;
+        let mut high = low.checked_add((entry >> 32) as u32)?;
+        let mut row = None;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            let found = word(middle)?;
+            if found as u32 <= self.pc {
+                row = Some(found);
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        row
     }
 }
 

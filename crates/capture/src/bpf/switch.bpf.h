@@ -13,6 +13,8 @@
 #define STATE_UNINTERRUPTIBLE 2
 #define STATE_DEAD            0x80
 #define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
+#define PF_EXITING            0x4
+#define PF_KTHREAD            0x200000
 
 /* The system call that `task` is in, -1 when an interrupt or a fault took it out of user code. */
 static __always_inline s32 current_syscall(struct task_struct *task)
@@ -92,11 +94,35 @@ static __always_inline void write_unseen_out(struct task_struct *task, struct th
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 }
 
-/* The state of a thread that is not switching. A waiting thread's user stack cannot be read from here. */
+/*
+ * The key of the user stack of `task`, which waits. Its memory cannot be read from here: user space walks the stack from
+ * the registers that this writes, and gives it that key if the thread has not moved. Returns 0 when there is none.
+ */
+static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	struct record_registers record = {};
+
+	if (!task->mm || (task->flags & (PF_EXITING | PF_KTHREAD)))
+		return 0;
+	record.ip = regs->ip;
+	if (!record.ip) /* a worker of io_uring: it has no user code */
+		return 0;
+	set_header(&record.h, RECORD_REGISTERS, sizeof(record), task->pid, now);
+	record.key = mix(mix(task->mm->start_stack, task->pid), now) | 1ull << 63;
+	record.sp = regs->sp;
+	record.bp = regs->bp;
+	record.switches = task->nvcsw + task->nivcsw;
+	record.tgid = task->tgid;
+	return write_record(&record, sizeof(record), LOSS_STACK) ? record.key : 0;
+}
+
+/* The state of a thread that is not switching. */
 static __always_inline void write_state(struct task_struct *task, struct thread *thread)
 {
 	struct record_switch record = {};
 	struct wait_target target = {};
+	struct control *control = controls();
 
 	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
 	record.flags = SWITCH_SEEDED;
@@ -110,6 +136,8 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 	} else {
 		record.h.tid = task->pid;
 		set_out(&record, task, task->__state & STATE_MASK, false, &target);
+		if (record.state && control && control->user_stacks)
+			record.user_stack = request_user_stack(task, record.h.time_ns);
 	}
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 }

@@ -182,6 +182,8 @@ struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct task_struct *real_parent;
 	struct mm_struct *mm;
 	struct files_struct *files;
