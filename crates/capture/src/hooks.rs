@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use bytemuck::bytes_of;
-use dwell_model::SYSCALLS;
+use dwell_model::{SYSCALLS, SyscallClass};
 use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
@@ -153,7 +153,7 @@ impl Hooks {
             let fd = ring.as_fd().as_raw_fd() as u32;
             self.update("rings", &(cpu as u32).to_ne_bytes(), &fd.to_ne_bytes())?;
         }
-        for call in SYSCALLS {
+        for call in SYSCALLS.iter().filter(|call| call.class != SyscallClass::Other) {
             self.update("syscall_classes", &(call.number as u32).to_ne_bytes(), &[call.class as u8])?;
         }
         for rule in strategy {

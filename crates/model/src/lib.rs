@@ -15,4 +15,4 @@ pub use id::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
-pub use syscall::{SYSCALLS, Syscall, SyscallClass};
+pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass};

@@ -24,7 +24,6 @@ mod replay;
 mod samples;
 mod stacks;
 mod symbols;
-mod syscalls;
 mod waits;
 
 use std::path::PathBuf;

@@ -2,7 +2,8 @@
 //!
 //! What is resolved later (symbols, objects) is left here as numbers of raw stacks and waits.
 
-use dwell_model::{ObjectId, Outcome, Reason, StackId, ThreadId, WakerKind};
+use dwell_model::{CallKind, ObjectId, Outcome, Reason, StackId, Syscall, ThreadId, WakerKind};
+use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
     ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, object_kind, switch_flag,
     waker_context,
@@ -12,13 +13,14 @@ use crate::input::Meta;
 use crate::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::lives::Lives;
 use crate::order::Event;
-use crate::syscalls::{CallKind, call_kind, has_time_limit};
 use crate::waits::{Hint, Interner, Sleep, StackKey, Wait};
 
 /// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
 const STATE_DEAD: u32 = 0x80;
 const FUTEX_PRIVATE: u32 = 0x80;
 const FUTEX_COMMANDS: u32 = 0x7f;
+/// The kernel's name of a timer's file, and the one in /proc.
+const TIMER_FILE: &str = "[timerfd]";
 const WAIT4: i16 = 61;
 const FUTEX: i16 = 202;
 
@@ -197,7 +199,7 @@ impl Replay {
             let wait = self.wait(thread, record, stack);
             return Departure { reason: Reason::Waiting, syscall, wait, stack };
         }
-        let yielded = call_kind(syscall) == CallKind::Yield;
+        let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
         Departure { reason, syscall, wait: ObjectId::NONE, stack }
     }
@@ -237,7 +239,13 @@ impl Replay {
     fn arrival(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> Arrival {
         let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, ObjectId::NONE));
         let wait = wait.get().and_then(|number| self.waits.keys().get(number)).copied();
-        let outcome = outcome(record, call_kind(syscall), wait.map(|wait| wait.sleep));
+        let call = Syscall::kind_of(syscall);
+        let by_interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
+        let timer_file = by_interrupt && wait.is_some_and(|wait| has_timer(&wait, meta));
+        let mut outcome = outcome(record, call, wait.map(|wait| wait.sleep));
+        if timer_file && outcome == Outcome::TimedOut {
+            outcome = Outcome::Woken;
+        }
         let waker = match record.waker_context {
             waker_context::TASK => self.lives.find(record.waker_tid).unwrap_or(ThreadId::NONE),
             _ => ThreadId::NONE,
@@ -246,7 +254,7 @@ impl Replay {
             waker_context::TASK if waker.is_some() => WakerKind::Thread,
             waker_context::TASK => WakerKind::OtherThread,
             waker_context::NONE => WakerKind::Unknown,
-            _ if outcome == Outcome::TimedOut || call_kind(syscall) == CallKind::Sleep => WakerKind::Timer,
+            _ if timer_file || outcome == Outcome::TimedOut || call == CallKind::Sleep => WakerKind::Timer,
             waker_context::SOFTIRQ if wait.is_some_and(|wait| is_network(&wait, meta)) => WakerKind::Network,
             _ => WakerKind::Interrupt,
         };
@@ -278,7 +286,21 @@ fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outco
         return Outcome::Interrupted;
     }
     let interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
-    if interrupt && has_time_limit(call) { Outcome::TimedOut } else { Outcome::Woken }
+    if interrupt && call.has_time_limit() { Outcome::TimedOut } else { Outcome::Woken }
+}
+
+/// Whether a timer file is among what the thread polls: its expiry, like that of the call's own time limit, is an
+/// interrupt, but it is what the thread waits for.
+fn has_timer(wait: &Wait, meta: &Meta) -> bool {
+    if wait.kind() != CallKind::Poll || wait.object == 0 {
+        return false;
+    }
+    let is_timer =
+        |key: u64| meta.object(key, u64::MAX).is_some_and(|object| c_string(&object.text).contains(TIMER_FILE));
+    let polled = meta.object(wait.object, u64::MAX).is_some_and(|set| {
+        set.kind == object_kind::POLL_SET && set.members.iter().any(|&key| key != 0 && is_timer(key))
+    });
+    polled || meta.members(wait.object).is_some_and(|members| members.contains(TIMER_FILE))
 }
 
 fn is_network(wait: &Wait, meta: &Meta) -> bool {

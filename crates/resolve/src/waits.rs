@@ -2,11 +2,10 @@
 
 use std::hash::Hash;
 
-use dwell_model::{ProcessId, ThreadId};
+use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 
 use crate::hash::FastMap;
 use crate::lives::ImageId;
-use crate::syscalls::{CallKind, call_kind};
 
 /// Gives equal keys one number.
 pub struct Interner<K> {
@@ -106,6 +105,6 @@ pub struct Wait {
 impl Wait {
     /// The kind of its system call.
     pub fn kind(&self) -> CallKind {
-        call_kind(self.syscall)
+        Syscall::kind_of(self.syscall)
     }
 }

@@ -304,6 +304,28 @@ fn outcomes_and_wakers() {
 }
 
 #[test]
+fn a_timer_in_a_set_is_what_is_waited_for() {
+    let trace = with(
+        "0 object key=1 kind=5 text=[timerfd]<
+         0 object key=2 kind=6 members=1
+         0 object key=3 kind=5 text=[eventpoll]<
+         0 members key=3 text=anon_inode:[timerfd]
+         0 object key=4 kind=5 text=[eventpoll]<
+         0 members key=4 text=anon_inode:[eventfd]
+         1 switch out=10 state=1 call=7 object=2
+         2 switch in=10 wake=2 by=hardirq
+         3 switch out=10 state=1 call=232 object=3
+         4 switch in=10 wake=4 by=idle
+         5 switch out=10 state=1 call=232 object=4
+         6 switch in=10 wake=6 by=hardirq",
+        7,
+    );
+    let outcomes: Vec<_> = trace.off_cpu.outcome[1..].iter().map(|&code| Outcome::from_code(code)).collect();
+    assert_eq!(outcomes, [Outcome::Woken, Outcome::Woken, Outcome::TimedOut]);
+    assert_eq!(trace.off_cpu.waker_kind[1..], [WakerKind::Timer.code(); 3]);
+}
+
+#[test]
 fn objects_of_the_kernel_are_named() {
     let trace = with(
         "0 object key=1 kind=3 family=2 protocol=6 state=1 local=41234 remote=6379

@@ -11,7 +11,7 @@ mod patterns;
 
 use std::collections::HashMap;
 
-use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
+use dwell_model::{CallKind, ObjectId, ObjectType, ProcessId, StackId, Syscall, ThreadId};
 use dwell_store::raw::wire::object_kind;
 use dwell_store::tables::{ObjectRow, Objects};
 
@@ -25,7 +25,6 @@ use crate::input::Meta;
 use crate::lives::{ImageId, Lives};
 use crate::mappings::Mappings;
 use crate::symbols::DataSymbol;
-use crate::syscalls::{CallKind, call_name};
 use crate::waits::{Hint, Sleep, Wait};
 
 const FUTEX_PRIVATE: u16 = 0x80;
@@ -146,7 +145,7 @@ impl<'a> Classifier<'a> {
         }
         self.described(wait)
             .or_else(|| self.in_kernel(wait))
-            .unwrap_or_else(|| Target::named(ObjectType::Unknown, call_name(wait.syscall)))
+            .unwrap_or_else(|| Target::named(ObjectType::Unknown, Syscall::name_of(wait.syscall)))
     }
 
     /// What the system call alone tells.
@@ -181,7 +180,7 @@ impl<'a> Classifier<'a> {
             return Target::named(ObjectType::PageFault, "Page fault");
         }
         let functions = self.sources.code.kernel(self.stack(wait));
-        let place = kernel::place(functions).map_or_else(|| call_name(wait.syscall), str::to_owned);
+        let place = kernel::place(functions).map_or_else(|| Syscall::name_of(wait.syscall), str::to_owned);
         Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
     }
 
