@@ -228,7 +228,8 @@ fn forks_have_a_parent_and_children_are_waited_for() {
          2 exec tid=30 name=child path=/bin/child
          3 switch out=30 in=10 state=0x80 wake=3 by=30
          3 exit tid=30 tgid=30
-         4 switch out=10 state=1 call=61 detail=0xffffffff",
+         4 switch out=10 state=1 call=61 detail=0xffffffff
+         4 switch out=10 in=10 state=1 call=247 detail=1",
         5,
     );
     assert_eq!(trace.processes.parent[1].get(), Some(0));
