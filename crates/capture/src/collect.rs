@@ -74,7 +74,6 @@ enum LookUp {
     ThreadExit(u32),
     Program(u32),
     EpollMembers { pid: u32, fd: i32, key: u64 },
-    WaitingThread(RegistersRecord),
 }
 
 struct Drained {
@@ -84,6 +83,7 @@ struct Drained {
     threads: u64,
     exits: u64,
     last_exit_ns: u64,
+    waiting: Vec<RegistersRecord>,
     seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
 }
@@ -125,6 +125,7 @@ impl<'a> Collection<'a> {
             threads: 0,
             exits: 0,
             last_exit_ns: 0,
+            waiting: Vec::new(),
             seeded_stacks_lost: 0,
             look_ups: Vec::new(),
         }));
@@ -209,6 +210,7 @@ impl<'a> Collection<'a> {
         if let Some(failure) = drained.failure.take() {
             return Err(failure);
         }
+        walk_waiting(drained, &self.unwinding);
         look_up(drained, &mut self.unwinding, time_ns)?;
         for mapping in self.mappings.drain(..) {
             if drained.processes.contains(&mapping.header.h.tid) {
@@ -311,8 +313,8 @@ fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingB
 fn take_record(drained: &mut Drained, bytes: &[u8]) {
     let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
     if header.kind == kind::REGISTERS {
-        let registers = bytes.get(..size_of::<RegistersRecord>()).map(pod_read_unaligned);
-        drained.look_ups.extend(registers.map(LookUp::WaitingThread));
+        let registers = bytes.get(..size_of::<RegistersRecord>()).map(pod_read_unaligned::<RegistersRecord>);
+        drained.waiting.extend(registers);
         return;
     }
     if let Err(error) = drained.recorder.record(&header, bytes) {
@@ -351,6 +353,16 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
     }
 }
 
+/// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
+fn walk_waiting(drained: &mut Drained, unwinding: &Unwinding) {
+    for registers in std::mem::take(&mut drained.waiting) {
+        match waiting::stack(&registers, |pc| unwinding.step(registers.tgid, pc)) {
+            Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
+            None => drained.seeded_stacks_lost += 1,
+        }
+    }
+}
+
 fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, time_ns: u64) -> Result<()> {
     for look_up in std::mem::take(&mut drained.look_ups) {
         let (kind, tid, key, text) = match look_up {
@@ -365,13 +377,6 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, time_ns: u64) -> Re
             LookUp::Program(pid) => {
                 unwinding.read_process(pid)?;
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
-            }
-            LookUp::WaitingThread(registers) => {
-                match waiting::stack(&registers, |pc| unwinding.step(registers.tgid, pc)) {
-                    Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
-                    None => drained.seeded_stacks_lost += 1,
-                }
-                continue;
             }
             LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };
