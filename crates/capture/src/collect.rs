@@ -88,6 +88,22 @@ struct Drained {
     look_ups: Vec<LookUp>,
 }
 
+impl Drained {
+    fn new(recorder: Recorder) -> Self {
+        Self {
+            recorder,
+            failure: None,
+            processes: HashSet::new(),
+            threads: 0,
+            exits: 0,
+            last_exit_ns: 0,
+            waiting: Vec::new(),
+            seeded_stacks_lost: 0,
+            look_ups: Vec::new(),
+        }
+    }
+}
+
 struct Collection<'a> {
     options: &'a Options,
     hooks: Hooks,
@@ -106,7 +122,7 @@ struct Collection<'a> {
 
 impl<'a> Collection<'a> {
     fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
-        let mut child = match &options.target {
+        let child = match &options.target {
             Target::Launch(launch) => Some(launch::spawn(launch)?),
             Target::Attach(pids) => check_alive(pids).map(|()| None)?,
         };
@@ -115,45 +131,27 @@ impl<'a> Collection<'a> {
         if let Some(child) = &child {
             unwinding.prepare(&child.path)?;
         }
-        launch::be_prompt();
-        let now = monotonic_ns();
-        let recorder = Recorder::create(&folder.spool(), now, options.ring_buffer_ns)?;
-        let drained = Rc::new(RefCell::new(Drained {
-            recorder,
-            failure: None,
-            processes: HashSet::new(),
-            threads: 0,
-            exits: 0,
-            last_exit_ns: 0,
-            waiting: Vec::new(),
-            seeded_stacks_lost: 0,
-            look_ups: Vec::new(),
-        }));
-        let rings = open_rings(&hooks, &drained)?;
-        let map_events: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
-        let map_events = map_events.unwrap_or_else(|error| {
-            hooks.notices.push(format!("Code that was mapped during the collection is not named ({error})."));
-            Vec::new()
-        });
-        let manifest = new_manifest(options, child.as_ref().map(|child| child.pid), now);
-        folder.write_manifest(&manifest)?;
         save_vdso(folder);
+        let map_events = open_map_events(&mut hooks);
         let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
         for &pid in &targets {
             hooks.add_target(pid, child.is_some())?;
         }
+        let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
+        let recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
+        let drained = Rc::new(RefCell::new(Drained::new(recorder)));
+        let rings = open_rings(&hooks, &drained)?;
+        if child.is_some() {
+            hooks.seed()?; // recorded from its exec on: nothing comes of it yet
+        }
+        launch::be_prompt();
+        // As late as can be, so that what Dwell does before is no part of the elapsed time.
+        let now = monotonic_ns();
+        let manifest = new_manifest(options, child.as_ref().map(|child| child.pid), now);
+        folder.write_manifest(&manifest)?;
         if options.start_paused {
             drained.borrow_mut().recorder.mark(kind::PAUSE, now);
         }
-        if child.is_none() {
-            describe_running(&targets, now, &mut drained.borrow_mut());
-        }
-        look_up(&mut drained.borrow_mut(), &mut unwinding, now)?;
-        hooks.seed()?;
-        if let Some(child) = &mut child {
-            child.release()?;
-        }
-        let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let mut collection = Self {
             options,
             hooks,
@@ -169,8 +167,20 @@ impl<'a> Collection<'a> {
             limit_reached: false,
             manifest,
         };
-        collection.round()?; // at once, while the threads that wait still stand where the seeding found them
+        collection.let_go(&targets)?;
         Ok(collection)
+    }
+
+    /// Lets the launched program run, or takes the running ones in.
+    fn let_go(&mut self, targets: &[u32]) -> Result<()> {
+        if let Some(child) = &mut self.child {
+            return child.release();
+        }
+        let now = self.manifest.start_ns;
+        describe_running(targets, now, &mut self.drained.borrow_mut());
+        look_up(&mut self.drained.borrow_mut(), &mut self.unwinding, now)?;
+        self.hooks.seed()?;
+        self.round() // at once, while the threads that wait still stand where the seeding found them
     }
 
     fn is_over(&mut self, stop: &AtomicBool) -> Result<bool> {
@@ -294,6 +304,14 @@ fn check_alive(pids: &[u32]) -> Result<()> {
         Some(pid) => Err(Error::NoSuchProcess { target: pid.to_string() }),
         None => Ok(()),
     }
+}
+
+fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
+    let opened: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
+    opened.unwrap_or_else(|error| {
+        hooks.notices.push(format!("Code that was mapped during the collection is not named ({error})."));
+        Vec::new()
+    })
 }
 
 fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingBuffer<'a>> {

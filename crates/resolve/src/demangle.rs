@@ -18,10 +18,19 @@ fn is_mangled(name: &str) -> bool {
 
 /// The readable form of a symbol.
 pub fn readable(name: String) -> String {
+    if let Some(public) = of_glibc(&name) {
+        return public.to_owned();
+    }
     if !is_mangled(&name) {
         return name;
     }
     rust(&name).or_else(|| cpp(&name)).unwrap_or(name)
+}
+
+/// glibc's debug symbols have functions under names for its own use: `__GI_X` (a hidden alias, include/libc-symbols.h) and
+/// `___X` (one of several versions, include/shlib-compat.h). The name that a manual has is X.
+fn of_glibc(name: &str) -> Option<&str> {
+    name.strip_prefix("__GI_").or_else(|| name.strip_prefix("___").filter(|rest| rest.starts_with("pthread_")))
 }
 
 fn rust(name: &str) -> Option<String> {
@@ -67,6 +76,13 @@ pub fn qualified(bare: &str, symbol: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_glibc_are_those_of_the_manual() {
+        assert_eq!(readable("___pthread_mutex_lock".into()), "pthread_mutex_lock");
+        assert_eq!(readable("__GI___libc_write".into()), "__libc_write");
+        assert_eq!(readable("___own".into()), "___own");
+    }
 
     #[test]
     fn names_of_c_are_not_types_of_cpp() {

@@ -94,6 +94,15 @@ impl Lives {
         self.current.get(&tid).copied()
     }
 
+    /// The life that `tid` had at `time_ns`, a while ago: a thread that wakes its joiner is often gone when that one runs.
+    pub fn find_at(&self, tid: u32, time_ns: u64) -> Option<ThreadId> {
+        let lived = |thread: &&ThreadId| {
+            self.life(**thread)
+                .is_some_and(|life| life.start_ns <= time_ns && life.end_ns.is_none_or(|end| time_ns <= end))
+        };
+        [self.current.get(&tid), self.ended.get(&tid)].into_iter().flatten().find(lived).copied()
+    }
+
     /// The life's record.
     pub fn life(&self, thread: ThreadId) -> Option<&Life> {
         self.threads.get(thread.get()?)

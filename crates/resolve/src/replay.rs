@@ -247,7 +247,10 @@ impl Replay {
             outcome = Outcome::Woken;
         }
         let waker = match record.waker_context {
-            waker_context::TASK => self.lives.find(record.waker_tid).unwrap_or(ThreadId::NONE),
+            waker_context::TASK => {
+                let woken_ns = self.relative(record.wake_time_ns);
+                self.lives.find_at(record.waker_tid, woken_ns).unwrap_or(ThreadId::NONE)
+            }
             _ => ThreadId::NONE,
         };
         let waker_kind = match record.waker_context {

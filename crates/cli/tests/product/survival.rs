@@ -11,7 +11,9 @@ use tempfile::TempDir;
 
 use crate::conservation;
 use crate::harness::Case;
-use crate::recording::{Recording, Running, collect, needs_recording, number, run_dwell, sample, text, wait_for};
+use crate::recording::{
+    Recording, Running, collect, is_type, needs_recording, number, run_dwell, sample, text, wait_for,
+};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -23,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("survival::start_paused", start_paused),
         Case::new("survival::duration", duration),
         Case::new("survival::attached", attached),
+        Case::new("survival::attached_to_hung", attached_to_hung),
         Case::new("survival::children_left_out", children_left_out),
         Case::new("survival::strategy", strategy),
         Case::new("survival::working_directory", working_directory),
@@ -166,6 +169,45 @@ fn attached() -> Result<()> {
     let queue = waits.iter().find(|row| text(row, "object") == "queue_ready").context("queue_ready is missing")?;
     let waited = number(queue, "wait_ns")?;
     ensure!((2.5e9..3.1e9).contains(&waited), "three threads waited {waited} ns in one second");
+    conservation::check(&recording, None)
+}
+
+/// A program that hangs: its threads wait from before the attach to after the end, and have type, name and stack all the
+/// same.
+fn attached_to_hung() -> Result<()> {
+    needs_recording()?;
+    let program = Running::start(std::process::Command::new(sample("hung")?).arg("60"))?;
+    wait_for("its threads to wait", || sleepers(program.pid()).filter(|&count| count == 6))?;
+    let pid = program.pid().to_string();
+    check_hung(&["--target-pid", &pid, "--duration", "300ms"])?;
+    check_hung(&["--target-pid", &pid, "--start-paused", "--resume-after", "200ms", "--duration", "500ms"])?;
+    program.signal(Signal::KILL)
+}
+
+/// Threads of the process that are blocked.
+fn sleepers(pid: u32) -> Option<usize> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let stat = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+    Some(stat.filter(|stat| stat.contains(") S ")).count())
+}
+
+fn check_hung(options: &[&str]) -> Result<()> {
+    let recording = Recording::of(options, &[])?;
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    for (kind, name, function) in [
+        ("mutex", "kept_lock", "wait_for_lock"),
+        ("condition-variable", "never_ready", "wait_for_condition"),
+        ("semaphore", "no_tokens", "wait_for_token"),
+        ("stream", "pipe", "wait_for_data"),
+        ("event", "epoll", "wait_for_event"),
+        ("sleep", "Sleep", "sleep_ns"),
+    ] {
+        let row = waits.iter().find(|row| is_type(row, kind)).with_context(|| format!("no {kind}: {waits:?}"))?;
+        ensure!(text(row, "object").starts_with(name), "the {kind} is {}", text(row, "object"));
+        let stack = row["top_stack"].to_string();
+        let root = if kind == "sleep" { "_start" } else { "clone" };
+        ensure!(stack.contains(function) && stack.contains(root), "stack of the {kind}: {stack}");
+    }
     conservation::check(&recording, None)
 }
 
