@@ -141,13 +141,14 @@ impl<'a> Collection<'a> {
         let recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
         let rings = open_rings(&hooks, &drained)?;
+        let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
         if child.is_some() {
             hooks.seed()?; // recorded from its exec on: nothing comes of it yet
         }
         launch::be_prompt();
         // As late as can be, so that what Dwell does before is no part of the elapsed time.
         let now = monotonic_ns();
-        let manifest = new_manifest(options, child.as_ref().map(|child| child.pid), now);
+        manifest.start_ns = now;
         folder.write_manifest(&manifest)?;
         if options.start_paused {
             drained.borrow_mut().recorder.mark(kind::PAUSE, now);
@@ -427,7 +428,7 @@ fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
     }
 }
 
-fn new_manifest(options: &Options, child: Option<u32>, start_ns: u64) -> Manifest {
+fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
     let command = match &options.target {
         Target::Launch(launch) => launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         Target::Attach(_) => Vec::new(),
@@ -448,7 +449,7 @@ fn new_manifest(options: &Options, child: Option<u32>, start_ns: u64) -> Manifes
         target_concurrency: options.target_concurrency,
         sampling_interval_ns: options.sampling_interval_ns,
         started_at: time_of_day(),
-        start_ns,
+        start_ns: 0,
         end_ns: 0,
         exit_status: None,
         collector_cpu_ns: 0,
