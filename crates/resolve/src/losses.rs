@@ -37,6 +37,10 @@ const DOCS: &[(&str, &str)] = &[
         "Switches that passed no hook, as under some hypervisors those from and to their own agent; put back from the kernel's account of running time, to about a millisecond.",
     ),
     ("user_stacks_empty", "User stacks that could not be read; their events have no user frames."),
+    (
+        "seeded_stacks_lost",
+        "Threads that waited when recording began and moved on before their stack was walked; that wait has no stack.",
+    ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 
