@@ -22,13 +22,13 @@ struct {
 } targets SEC(".maps");
 
 /* The mode that --strategy gives to processes of this name, else `mode`. */
-static __always_inline u8 mode_by_name(struct task_struct *task, struct control *control, u8 mode)
+static __always_inline u8 mode_by_name(const char *name, struct control *control, u8 mode)
 {
 	char comm[DWELL_COMM_BYTES] = {};
 	u8 *rule = NULL;
 
 	if (control->rule_count) {
-		bpf_probe_read_kernel(comm, sizeof(comm), task->comm);
+		bpf_probe_read_kernel_str(comm, sizeof(comm), name);
 		rule = bpf_map_lookup_elem(&rules, comm);
 	}
 	return rule ? *rule : mode;
@@ -51,7 +51,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	mode = thread->mode;
 	if (parent->tgid != child->tgid)
-		mode = mode_by_name(child, control, followed(mode));
+		mode = mode_by_name(child->comm, control, followed(mode));
 	if (!mode && !control->rule_count)
 		return 0;
 	created = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -108,7 +108,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	unwind_forget(task->tgid);
 	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
 	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
-	mode = mode_by_name(task, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);
+	mode = mode_by_name(task->comm, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);
 	if ((thread->mode & THREAD_RECORD) && !(mode & THREAD_RECORD))
 		write_thread_exit(task, thread, now);
 	if (!(thread->mode & THREAD_RECORD) && (mode & THREAD_RECORD))
@@ -134,7 +134,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	thread->rename_time_ns = now;
 	if (thread->mode & THREAD_LAUNCHING) {
 		mode = THREAD_RECORD | (control->follow_children ? THREAD_FOLLOW : 0);
-		thread->mode = mode_by_name(task, control, mode);
+		thread->mode = mode_by_name(comm, control, mode); /* task->comm is still the old one */
 		if (thread->mode & THREAD_RECORD)
 			begin_running(task, thread, now);
 	}
