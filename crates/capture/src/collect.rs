@@ -202,10 +202,13 @@ impl<'a> Collection<'a> {
         Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
     }
 
-    /// Sleeps until the next round, or until a target ends.
-    fn wait(&self) {
+    /// Sleeps until the next round, or until a target ends or maps a file.
+    fn wait(&mut self) {
         let mappings = self.map_events.iter().map(MapEvents::fd);
-        wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), ROUND);
+        let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), ROUND);
+        // A target that has ended stays readable for good: once is enough to be woken.
+        let mut readable = readable.into_iter();
+        self.pidfds.retain(|_| readable.next() != Some(true));
     }
 
     fn round(&mut self) -> Result<()> {
@@ -474,15 +477,12 @@ fn save_vdso(folder: &ResultFolder) {
     let _ = image.and_then(|image| std::fs::write(folder.modules().join("vdso.so"), image));
 }
 
+/// Which of the descriptors are readable, after `timeout` at most. One call only: asking a perf event clears the answer.
 #[allow(unsafe_code, reason = "poll")]
-fn wait_readable<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, timeout: Duration) {
+fn wait_readable<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, timeout: Duration) -> Vec<bool> {
     let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut polled: Vec<libc::pollfd> = fds.map(entry).collect();
-    // One that is readable for good (a target that has ended while others run) would make this a busy loop.
-    // SAFETY: the array is valid for its length during the calls.
-    unsafe {
-        libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, 0);
-        polled.retain(|entry| entry.revents & libc::POLLHUP == 0);
-        libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout.as_millis() as i32);
-    }
+    // SAFETY: the array is valid for its length during the call.
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout.as_millis() as i32) };
+    polled.iter().map(|entry| entry.revents != 0).collect()
 }

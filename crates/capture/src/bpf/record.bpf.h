@@ -56,9 +56,9 @@ struct thread {
 	s32 waker_syscall;
 	u64 running_since_ns; /* recorded while running, since then; 0 = runtime_base_ns is known */
 	u64 runtime_base_ns;  /* CPU time that it had used when it was first recorded */
-	u64 in_time_ns;         /* when it last came to the CPU, and the CPU time that it had used then */
+	u64 in_time_ns;       /* when it last came to the CPU, and the CPU time that it had used then */
 	u64 in_runtime_ns;
-	u64 out_runtime_ns;   /* CPU time that it had used when it last left the CPU */
+	u64 out_runtime_ns; /* CPU time that it had used when it last left the CPU */
 	u8 waker_context;
 	u8 mode;
 	u8 on_cpu;                    /* as the hooks saw it */
