@@ -188,6 +188,12 @@ def record(dwell: str, result: Path, program: list[str]) -> str:
     return run([dwell, "collect", "threading"] + options + program)
 
 
+def lost_and_unseen(losses: dict[str, int]) -> tuple[int, int]:
+    """Events lost, and switches that the kernel did not show to any tool (see the losses report)."""
+    unseen = sum(losses.get(name, 0) for name in ("switches_unseen", "repaired_intervals"))
+    return sum(losses.values()) - unseen, unseen
+
+
 def sustained(dwell: str, scale: float) -> list[str]:
     """200,000 switches a second for ten seconds: what is lost, and what the collector needs for it."""
     seconds = max(1, int(10 * scale))
@@ -198,11 +204,12 @@ def sustained(dwell: str, scale: float) -> list[str]:
         manifest = json.loads((result / "manifest.json").read_text())
         summary = json.loads(run([dwell, "report", "summary", str(result), "--format", "json"]))
         switches, took = value(output, "switches"), value(output, "seconds")
-        lost = sum(summary["losses"].values())
+        lost, unseen = lost_and_unseen(summary["losses"])
         return [
             "## Sustained rate", "", "| | |", "|---|---:|",
             f"| switches per second, for {took:.1f} s | {switches / took:,.0f} |",
             f"| events lost | {lost:,} |",
+            f"| switches hidden by the hypervisor, put back | {unseen:,} |",
             f"| Dwell's own CPU time | {manifest['collector_cpu_ns'] / took / 1e9:.1%} of one CPU |",
             f"| Dwell's peak memory | {manifest['collector_peak_bytes'] / 1e6:.0f} MB |",
             f"| bytes of result per context switch, stacks included | {folder_bytes(result) / switches:.1f} |", "",
@@ -218,11 +225,11 @@ def large_result(dwell: str, scale: float) -> list[str]:
         switches, raw = value(output, "switches"), folder_bytes(result)
         finalizing, _ = timed([dwell, "finalize", "--quiet", str(result)])
         reporting, _ = timed([dwell, "report", "waits", str(result)])
-        lost = json.loads(run([dwell, "report", "summary", str(result), "--format", "json"]))["losses"]
+        losses = json.loads(run([dwell, "report", "summary", str(result), "--format", "json"]))["losses"]
         return [
             "## A large result", "", "| | |", "|---|---:|",
             f"| context switches | {switches:,.0f} |",
-            f"| events lost | {sum(lost.values()):,} |",
+            f"| events lost | {lost_and_unseen(losses)[0]:,} |",
             f"| raw data | {raw / 1e6:.0f} MB |",
             f"| `dwell finalize` | {finalizing:.1f} s |",
             f"| result | {folder_bytes(result) / 1e6:.0f} MB, {folder_bytes(result) / switches:.1f} bytes per switch |",
