@@ -29,6 +29,7 @@ use crate::waiting;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
+const ROUNDS_PER_LOSS_COUNT: u64 = 16;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
 /// How long a stopped collection waits for the program to end by the same Ctrl-C.
@@ -117,6 +118,8 @@ struct Collection<'a> {
     paused: bool,
     stopping_since_ns: Option<u64>,
     limit_reached: bool,
+    rounds: u64,
+    losses_seen: u64,
     manifest: Manifest,
 }
 
@@ -166,6 +169,8 @@ impl<'a> Collection<'a> {
             paused: options.start_paused,
             stopping_since_ns: None,
             limit_reached: false,
+            rounds: 0,
+            losses_seen: 0,
             manifest,
         };
         collection.let_go(&targets)?;
@@ -253,13 +258,18 @@ impl<'a> Collection<'a> {
         self.round()
     }
 
-    fn progress(&self) -> Progress {
+    /// Asking the kernel for the loss counters costs more than a quiet round: not every time.
+    fn progress(&mut self) -> Progress {
+        self.rounds += 1;
+        if self.rounds.is_multiple_of(ROUNDS_PER_LOSS_COUNT) {
+            self.losses_seen = self.hooks.losses().iter().map(|(_, count)| count).sum();
+        }
         let drained = self.drained.borrow();
         Progress {
             elapsed_ns: monotonic_ns() - self.manifest.start_ns,
             threads: drained.threads,
             events: drained.recorder.event_count,
-            losses: self.hooks.losses().iter().map(|(_, count)| count).sum(),
+            losses: self.losses_seen,
             bytes: drained.recorder.written_bytes(),
             paused: self.paused,
         }

@@ -61,8 +61,6 @@ impl Hooks {
             follow_children: u32::from(options.follow_children),
             rule_count: options.strategy.len() as u32,
             kernel_stacks_for_all: u32::from(options.kernel_stacks_for_all),
-            user_stacks: 1,
-            waker_stacks: 1,
             period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
             preempt_count_offset: preempt_count_offset.unwrap_or(0),
             has_preempt_count: u32::from(preempt_count_offset.is_some()),

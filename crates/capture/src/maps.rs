@@ -10,8 +10,6 @@ pub struct Control {
     pub follow_children: u32,
     pub rule_count: u32,
     pub kernel_stacks_for_all: u32,
-    pub user_stacks: u32,
-    pub waker_stacks: u32,
     pub period_ns: u32,
     pub preempt_count_offset: i32,
     pub has_preempt_count: u32,

@@ -62,13 +62,11 @@ static __always_inline u8 syscall_class(s32 number)
 
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **files = BPF_CORE_READ(table, fd);
+	struct fdtable *table = task->files->fdt;
 	struct file *file = NULL;
 
-	if (!table || fd >= BPF_CORE_READ(table, max_fds))
-		return NULL;
-	bpf_probe_read_kernel(&file, sizeof(file), files + fd);
+	if (fd < table->max_fds)
+		bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd);
 	return file;
 }
 
@@ -128,13 +126,36 @@ static __always_inline void read_name(struct record_object *record, struct file 
 	record->text_bytes = bytes > 0 ? bytes : 0;
 }
 
-static __always_inline u64 read_socket(struct record_object *record, struct file *file)
+static __always_inline struct sock *sock_of(struct file *file)
 {
 	struct socket *socket = BPF_CORE_READ(file, private_data);
-	struct sock *sk = BPF_CORE_READ(socket, sk);
+
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* What tells a file from every other one. Asked at every wait, so it reads no more than that. */
+static __always_inline u64 file_key(struct file *file, struct inode *inode, u16 mode)
+{
+	struct sock *sk;
+	u64 ports;
+
+	switch (mode) {
+	case S_IFSOCK: /* the kernel uses a closed socket's memory again */
+		sk = sock_of(file);
+		ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
+		return mix((u64)sk, ports);
+	case 0: /* all anonymous inodes share one: tell the files apart */
+		return mix((u64)BPF_CORE_READ(file, private_data), (u64)file);
+	default:
+		return mix(BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev));
+	}
+}
+
+static __always_inline void read_socket(struct record_object *record, struct file *file)
+{
+	struct sock *sk = sock_of(file);
 	struct unix_address *address;
 
-	record->kind = OBJECT_SOCKET;
 	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	record->protocol = BPF_CORE_READ(sk, sk_protocol);
 	record->socket_state = BPF_CORE_READ(sk, __sk_common.skc_state);
@@ -161,7 +182,20 @@ static __always_inline u64 read_socket(struct record_object *record, struct file
 			record->text_bytes = 108;
 		}
 	}
-	return mix((u64)sk, (u64)record->local_port << 32 | record->remote_port);
+}
+
+static __always_inline u8 object_kind(u16 mode)
+{
+	switch (mode) {
+	case S_IFSOCK:
+		return OBJECT_SOCKET;
+	case S_IFIFO:
+		return OBJECT_PIPE;
+	case S_IFCHR:
+		return OBJECT_CHARACTER_DEVICE;
+	default:
+		return mode ? OBJECT_FILE : OBJECT_ANONYMOUS;
+	}
 }
 
 /*
@@ -171,44 +205,33 @@ static __always_inline u64 read_socket(struct record_object *record, struct file
 __noinline u64 file_object(u64 file_address, u32 fd, u32 tid, u32 tgid)
 {
 	u32 zero = 0;
-	struct record_object *record = bpf_map_lookup_elem(&object_buffer, &zero);
 	struct file *file = (struct file *)file_address;
+	struct record_object *record;
 	struct inode *inode;
 	u16 mode;
 	u64 key;
 
-	if (!record || !file)
+	if (!file)
 		return 0;
-	__builtin_memset(record, 0, sizeof(*record));
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
-	record->inode = BPF_CORE_READ(inode, i_ino);
-	record->device = BPF_CORE_READ(inode, i_sb, s_dev);
-	key = mix(record->inode, record->device);
-	switch (mode) {
-	case S_IFSOCK:
-		key = read_socket(record, file);
-		break;
-	case S_IFIFO:
-		record->kind = OBJECT_PIPE;
-		break;
-	case S_IFCHR:
-		record->kind = OBJECT_CHARACTER_DEVICE;
-		break;
-	case 0: /* all anonymous inodes share one: tell the files apart */
-		record->kind = OBJECT_ANONYMOUS;
-		key = mix((u64)BPF_CORE_READ(file, private_data), (u64)file);
-		break;
-	default:
-		record->kind = OBJECT_FILE;
-	}
+	key = file_key(file, inode, mode);
 	if (key == 0)
 		key = 1;
 	if (is_seen(key))
 		return key;
-	if (mode == 0)
+	record = bpf_map_lookup_elem(&object_buffer, &zero);
+	if (!record)
+		return 0;
+	__builtin_memset(record, 0, sizeof(*record));
+	record->kind = object_kind(mode);
+	record->inode = BPF_CORE_READ(inode, i_ino);
+	record->device = BPF_CORE_READ(inode, i_sb, s_dev);
+	if (mode == S_IFSOCK)
+		read_socket(record, file);
+	else if (mode == 0)
 		read_name(record, file);
-	else if (mode != S_IFSOCK)
+	else
 		read_path(record, file);
 	set_header(&record->h, RECORD_OBJECT, sizeof(*record), tid, bpf_ktime_get_ns());
 	record->key = key;
@@ -256,22 +279,33 @@ static __always_inline u64 publish_set(struct record_object *set)
 	return set->key;
 }
 
+/* Loops over the members are bpf_loop's, so that the verifier looks at one member and not at every combination. */
+struct set_walk {
+	struct record_object *set;
+	struct task_struct *task;
+	u64 fds; /* poll: address of the array; select: the descriptors left, a bit each */
+};
+
+static long walk_poll(u64 index, struct set_walk *walk)
+{
+	struct pollfd entry;
+
+	if (bpf_probe_read_user(&entry, sizeof(entry), (void *)(walk->fds + index * sizeof(entry))))
+		return 1;
+	if (entry.fd >= 0)
+		add_member(walk->set, walk->task, index, entry.fd);
+	return 0;
+}
+
 /* The key of a poll set, from its first members. */
 static __noinline u64 poll_object(struct task_struct *task, u64 user_fds, u32 count)
 {
-	struct record_object *set = new_set(task, count);
-	struct pollfd entry;
-	u32 i;
+	struct set_walk walk = {.set = new_set(task, count), .task = task, .fds = user_fds};
 
-	if (!set)
+	if (!walk.set)
 		return 0;
-	for (i = 0; i < DWELL_MAX_MEMBERS && i < count; i++) {
-		if (bpf_probe_read_user(&entry, sizeof(entry), (void *)(user_fds + i * sizeof(entry))))
-			break;
-		if (entry.fd >= 0)
-			add_member(set, task, i, entry.fd);
-	}
-	return publish_set(set);
+	bpf_loop(count < DWELL_MAX_MEMBERS ? count : DWELL_MAX_MEMBERS, walk_poll, &walk, 0);
+	return publish_set(walk.set);
 }
 
 /* The number of the lowest bit that is set; BPF has no instruction for it. */
@@ -285,27 +319,32 @@ static __always_inline u32 lowest_bit(u64 bits)
 	return number | (bits & 0xccccccccccccccccull ? 2 : 0) | (bits & 0xaaaaaaaaaaaaaaaaull ? 1 : 0);
 }
 
+static long walk_select(u64 index, struct set_walk *walk)
+{
+	if (!walk->fds)
+		return 1;
+	add_member(walk->set, walk->task, index, lowest_bit(walk->fds));
+	walk->fds &= walk->fds - 1;
+	walk->set->member_count = index + 1;
+	return 0;
+}
+
 /* The same for select: its descriptors below 64, in any of the three sets. */
 static __noinline u64 select_object(struct task_struct *task, struct pt_regs *regs)
 {
-	u64 fds = 0, writable = 0, exceptional = 0, limit = regs->di;
-	struct record_object *set = new_set(task, limit);
-	u32 i;
+	u64 readable = 0, writable = 0, exceptional = 0, limit = regs->di;
+	struct set_walk walk = {.set = new_set(task, 0), .task = task};
 
-	if (!set)
+	if (!walk.set)
 		return 0;
-	bpf_probe_read_user(&fds, sizeof(u64), (void *)regs->si);
+	bpf_probe_read_user(&readable, sizeof(u64), (void *)regs->si);
 	bpf_probe_read_user(&writable, sizeof(u64), (void *)regs->dx);
 	bpf_probe_read_user(&exceptional, sizeof(u64), (void *)regs->r10);
-	fds |= writable | exceptional;
+	walk.fds = readable | writable | exceptional;
 	if (limit < 64)
-		fds &= (1ull << limit) - 1;
-	for (i = 0; i < DWELL_MAX_MEMBERS && fds; i++) {
-		add_member(set, task, i, lowest_bit(fds));
-		fds &= fds - 1;
-	}
-	set->member_count = i;
-	return publish_set(set);
+		walk.fds &= (1ull << limit) - 1;
+	bpf_loop(DWELL_MAX_MEMBERS, walk_select, &walk, 0);
+	return publish_set(walk.set);
 }
 
 static __always_inline u64 read_duration(u64 user_timespec)

@@ -19,8 +19,6 @@ struct control {
 	u32 follow_children;
 	u32 rule_count;
 	u32 kernel_stacks_for_all;
-	u32 user_stacks;
-	u32 waker_stacks;
 	u32 period_ns;
 	/* from this CPU's run queue to its preempt count; meaningless unless has_preempt_count */
 	s32 preempt_count_offset;

@@ -52,8 +52,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (state & STATE_DEAD) {
 			write_thread_exit(prev, out, record.h.time_ns);
 		} else {
-			if (control->user_stacks)
-				record.user_stack = take_user_stack(prev, state ? &out->out : &out->waking);
+			record.user_stack = take_user_stack(prev, state ? &out->out : &out->waking);
 			if (state && needs_kernel_stack(state, target.class, control))
 				record.kernel_stack = take_kernel_stack(ctx, prev);
 		}

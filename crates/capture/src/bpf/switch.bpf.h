@@ -122,7 +122,6 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 {
 	struct record_switch record = {};
 	struct wait_target target = {};
-	struct control *control = controls();
 
 	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
 	record.flags = SWITCH_SEEDED;
@@ -136,7 +135,7 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 	} else {
 		record.h.tid = task->pid;
 		set_out(&record, task, task->__state & STATE_MASK, false, &target);
-		if (record.state && control && control->user_stacks)
+		if (record.state)
 			record.user_stack = request_user_stack(task, record.h.time_ns);
 	}
 	write_record(&record, sizeof(record), LOSS_SWITCH);

@@ -45,7 +45,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 		return 0;
 	thread->waker_syscall = current_syscall(current);
 	waker = recorded(current);
-	if (control->waker_stacks && waker)
+	if (waker)
 		thread->waker_stack = take_user_stack(current, &waker->waking);
 	return 0;
 }
