@@ -29,6 +29,8 @@ use crate::waiting;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
+/// A program that has mapped nothing for so long has likely mapped what it starts with.
+const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
@@ -185,6 +187,9 @@ impl<'a> Collection<'a> {
         let now = self.manifest.start_ns;
         describe_running(targets, now, &mut self.drained.borrow_mut());
         look_up(&mut self.drained.borrow_mut(), &mut self.unwinding, now)?;
+        while self.unwinding.is_behind() {
+            self.unwinding.catch_up()?;
+        }
         self.hooks.seed()?;
         self.round() // at once, while the threads that wait still stand where the seeding found them
     }
@@ -210,7 +215,8 @@ impl<'a> Collection<'a> {
     /// Sleeps until the next round, or until a target ends or maps a file.
     fn wait(&mut self) {
         let mappings = self.map_events.iter().map(MapEvents::fd);
-        let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), ROUND);
+        let timeout = if self.unwinding.is_behind() { QUIET } else { ROUND };
+        let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), timeout);
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
         self.pidfds.retain(|_| readable.next() != Some(true));
@@ -231,6 +237,9 @@ impl<'a> Collection<'a> {
         }
         walk_waiting(drained, &self.unwinding);
         look_up(drained, &mut self.unwinding, time_ns)?;
+        if self.mappings.is_empty() {
+            self.unwinding.catch_up()?;
+        }
         for mapping in self.mappings.drain(..) {
             if drained.processes.contains(&mapping.header.h.tid) {
                 self.unwinding.map(&mapping)?;

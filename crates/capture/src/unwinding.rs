@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use dwell_unwind::{Mapping as UnwindMapping, Registry, Step, Update, program_files};
+use dwell_unwind::{Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
@@ -19,6 +19,8 @@ use crate::perf::Mapping;
 /// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind.h.
 const SHARD_WORDS: usize = 1 << 19;
 const SHARDS: u32 = 256;
+/// Code up to this size has its table made at once: 2 ms at most.
+const AT_ONCE_BYTES: u64 = 2 << 20;
 
 /// The tables and the maps that they are written to.
 pub struct Unwinding {
@@ -27,13 +29,14 @@ pub struct Unwinding {
     words: MapHandle,
     shards: HashMap<u32, Shard>,
     threads: HashMap<u32, u64>,
+    waiting: Vec<UnwindMapping>,
 }
 
 impl Unwinding {
     /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
     pub fn new(processes: MapHandle, words: MapHandle) -> Self {
         let registry = Registry::new(SHARDS * SHARD_WORDS as u32);
-        Self { registry, processes, words, shards: HashMap::new(), threads: HashMap::new() }
+        Self { registry, processes, words, shards: HashMap::new(), threads: HashMap::new(), waiting: Vec::new() }
     }
 
     /// Makes the tables of a program, its interpreter and its libraries before it runs.
@@ -47,14 +50,36 @@ impl Unwinding {
     pub fn map(&mut self, mapping: &Mapping) -> Result<()> {
         let header = &mapping.header;
         let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
-        let updates = self.registry.map(&UnwindMapping {
+        self.take(UnwindMapping {
             tgid: header.h.tid,
             start: header.start,
             length: header.length,
             file_offset: header.file_offset,
             path: PathBuf::from(OsStr::from_bytes(&mapping.path)),
             build_id: build_id.to_vec(),
-        });
+        })
+    }
+
+    /// Large files wait: reading one takes up to 100 ms, in which the tables of libc and the program would be missing.
+    fn take(&mut self, mapping: UnwindMapping) -> Result<()> {
+        if mapping.length > AT_ONCE_BYTES && !self.registry.knows(&mapping) {
+            self.waiting.push(mapping);
+            return Ok(());
+        }
+        let updates = self.registry.map(&mapping);
+        self.apply(updates)
+    }
+
+    /// Whether tables wait to be made.
+    pub fn is_behind(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Makes the table of the smallest file that waits.
+    pub fn catch_up(&mut self) -> Result<()> {
+        self.waiting.sort_unstable_by_key(|mapping| std::cmp::Reverse(mapping.length));
+        let Some(mapping) = self.waiting.pop() else { return Ok(()) };
+        let updates = self.registry.map(&mapping);
         self.apply(updates)
     }
 
@@ -83,8 +108,11 @@ impl Unwinding {
 
     /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.
     pub fn read_process(&mut self, tgid: u32) -> Result<()> {
-        let updates = self.registry.seed(tgid).unwrap_or_else(|_| self.registry.exit(tgid));
-        self.apply(updates)
+        self.waiting.retain(|mapping| mapping.tgid != tgid);
+        let updates = self.registry.exec(tgid);
+        self.apply(updates)?;
+        let text = std::fs::read(format!("/proc/{tgid}/maps")).unwrap_or_default();
+        parse_maps(tgid, &text).into_iter().try_for_each(|mapping| self.take(mapping))
     }
 
     /// How to get from address `pc` of process `tgid` to its caller.

@@ -162,6 +162,11 @@ impl Registry {
         self.map_all(mapping.tgid, std::slice::from_ref(mapping))
     }
 
+    /// Whether the mapped file, told by its build-id, was read before.
+    pub fn knows(&self, mapping: &Mapping) -> bool {
+        !mapping.build_id.is_empty() && self.tables.contains_key(&FileKey::BuildId(mapping.build_id.clone()))
+    }
+
     /// All executable mappings of process `tgid` as `/proc/PID/maps` has them now; those known before are forgotten.
     pub fn seed(&mut self, tgid: u32) -> std::io::Result<Vec<Update>> {
         let text = std::fs::read(format!("/proc/{tgid}/maps"))?;
