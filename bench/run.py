@@ -254,10 +254,10 @@ def prepare() -> None:
 
 HEADER = """# What Dwell costs
 
-Made by `make bench` ({machine}); do not edit. Figures are medians of {rounds} rounds, and every round runs all tools in
-turn. A program's time is what it measures itself. Ratios are to the same program with nothing; slow tools get a tenth
-of the steps. An unpinned ping-pong spends most of its time in idle CPUs' wake-ups, in which any tool hides: read it
-together with the pinned one.
+Made by `make bench`{scale} on {machine}; do not edit. Figures are medians of {rounds}
+rounds, and every round runs all tools in turn. A program's time is what it measures itself. Ratios are to the same
+program with nothing; slow tools get a tenth of the steps. Differences below a tenth are noise here. An unpinned
+ping-pong spends most of its time in idle CPUs' wake-ups, in which any tool hides: read it together with the pinned one.
 
 ## Slow-down of the profiled program
 """
@@ -272,7 +272,8 @@ def main() -> None:
     options = parser.parse_args()
     dwell = str(Path(options.dwell).resolve())
     prepare()
-    lines = [HEADER.format(machine=machine(), rounds=options.rounds)]
+    scale = "" if options.scale == 1.0 else f" (`--scale {options.scale}`)"
+    lines = [HEADER.format(machine=machine(), rounds=options.rounds, scale=scale)]
     lines += slow_downs([tool for tool in tools(dwell) if tool.available()], options.scale, options.rounds)
     lines += sustained(dwell, options.scale)
     lines += large_result(dwell, options.scale)
