@@ -3,6 +3,9 @@
 use crate::fold::{Fold, Weights};
 use crate::metrics::total;
 
+/// The loss that the collector makes good.
+const PUT_BACK: &str = "switches_unseen";
+
 /// The notes of a view of `fold`, the most important first.
 pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     let (shown, whole) = (fold.shown(), fold.whole());
@@ -14,6 +17,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     notes.extend(range(fold));
     notes.extend(idle(fold, &shown));
     notes.extend(unknown(&whole));
+    notes.extend(put_back(fold));
     notes.extend(estimated(fold, &whole));
     notes
 }
@@ -25,10 +29,18 @@ pub fn losses(fold: &Fold<'_>) -> Option<String> {
         .name
         .iter()
         .zip(&losses.count)
-        .filter(|(_, count)| **count > 0)
+        .filter(|(name, count)| **count > 0 && name.as_str() != PUT_BACK)
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     (!told.is_empty()).then(|| format!("Not everything was recorded: {}. See the losses report.", told.join(", ")))
+}
+
+/// What the collector could put back is a remark, not a banner.
+fn put_back(fold: &Fold<'_>) -> Option<String> {
+    let losses = &fold.trace.losses;
+    let row = losses.name.iter().position(|name| name == PUT_BACK)?;
+    let count = losses.count.get(row).filter(|count| **count > 0)?;
+    Some(format!("Switches that the kernel showed to no hook, put back from its account of running time: {count}."))
 }
 
 fn damage(fold: &Fold<'_>) -> Vec<String> {
