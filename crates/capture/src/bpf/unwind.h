@@ -8,7 +8,7 @@
  * table begins. Where no table covers an address (JIT code, a file mapped a moment ago), that step follows the frame
  * pointer.
  *
- * A step is a global function, which the verifier checks once instead of once per frame. Needs Linux 5.15 (global
+ * A step is a global function, which the verifier checks once instead of once per frame. Its steps need Linux 5.15 (global
  * functions with pointers to memory, bpf_task_pt_regs). Memory is read without faults: a page that is not resident ends
  * the walk. Include after vmlinux.h, bpf_helpers.h and wire.h.
  */
@@ -442,13 +442,6 @@ __noinline int unwind_walk(u32 tgid, struct unwind_scratch *scratch)
 		end = unwind_step(process, scratch);
 	scratch->stack.end = end;
 	return scratch->stack.count;
-}
-
-/* The whole stack of the current process's thread with these user registers; gives the number of frames. */
-static __always_inline int unwind_user(u32 tgid, u64 ip, u64 sp, u64 bp, struct unwind_scratch *scratch)
-{
-	unwind_begin(scratch, ip, sp, bp);
-	return unwind_walk(tgid, scratch);
 }
 
 /* A child has its parent's mappings from its first instruction on. */
