@@ -68,6 +68,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             line: 0,
             inlined: false,
             kernel: false,
+            after_call: false,
         });
         let parent = if row % 12 == 0 { StackId::NONE } else { StackId::new(row - 1) };
         trace.stacks.push(StackRow { parent, frame: FrameId::new(row), end: 1 });

@@ -128,6 +128,7 @@ impl Builder {
             line,
             inlined: false,
             kernel: false,
+            after_call: false,
         };
         let frame = FrameId::new(self.trace.frames.push(row));
         self.frames.insert(function.into(), frame);

@@ -67,6 +67,7 @@ fn type_name(ty: ColumnType) -> &'static str {
         ColumnType::I32 => "int32",
         ColumnType::Bool => "boolean",
         ColumnType::Text => "string",
+        ColumnType::Bytes => "binary",
         ColumnType::Id => "id (uint32, nullable)",
     }
 }

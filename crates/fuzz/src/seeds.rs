@@ -6,7 +6,7 @@ use dwell_model::{ObjectId, ProcessId, StackId, ThreadId};
 use dwell_store::raw::wire::{MapHeader, RecordHeader, StackHeader, SwitchRecord, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::tables::{OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
 use tempfile::TempDir;
 
 pub(crate) fn records() -> Vec<Vec<u8>> {
@@ -96,7 +96,7 @@ pub(crate) fn result() -> Option<(TempDir, PathBuf)> {
     for start_ns in 0..50 {
         trace.off_cpu.push(a_wait(start_ns * 10));
     }
-    trace.write(&result).ok()?;
+    trace.write(&result, &CodeTables::default()).ok()?;
     let table = result.path().join("tables/off_cpu.parquet");
     Some((folder, table))
 }

@@ -61,4 +61,10 @@ ids! {
     StackId;
     /// A row of `objects`: what threads waited on.
     ObjectId;
+    /// A row of `code`: a function whose machine code the result holds.
+    CodeId;
+    /// A row of `inlines`: a function inlined at one place.
+    InlineId;
+    /// A row of `sources`: a source file.
+    SourceId;
 }

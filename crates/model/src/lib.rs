@@ -11,7 +11,7 @@ mod state;
 mod syscall;
 
 pub use finding::FindingDef;
-pub use id::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+pub use id::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use state::{Outcome, Reason, StackEnd, WakerKind};

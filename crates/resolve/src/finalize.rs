@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use dwell_store::raw::Stream;
 use dwell_store::tables::NoticeRow;
-use dwell_store::{Manifest, ResultFolder, State, Table, Trace};
+use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 
 use crate::input::{Damage, Meta, read_stream};
 use crate::losses::{self, name};
@@ -27,9 +27,9 @@ pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progres
         let finalized = manifest.state == State::Finalized;
         return Err(if finalized { Error::AlreadyFinalized { path } } else { Error::NoSpool { path } });
     }
-    let mut trace = resolve(folder, manifest, options, progress);
+    let (mut trace, code) = resolve(folder, manifest, options, progress);
     progress.step("writing", 0, 1);
-    trace.write(folder)?;
+    trace.write(folder, &code)?;
     progress.step("writing", 1, 1);
     if !options.keep_spool
         && let Err(error) = std::fs::remove_dir_all(folder.spool())
@@ -41,7 +41,12 @@ pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progres
 }
 
 /// Everything but writing.
-fn resolve(folder: &ResultFolder, manifest: Manifest, options: &Options, progress: &dyn Progress) -> Trace {
+fn resolve(
+    folder: &ResultFolder,
+    manifest: Manifest,
+    options: &Options,
+    progress: &dyn Progress,
+) -> (Trace, CodeTables) {
     let mut loaded = load(folder, &manifest, progress);
     loaded.replay.close_silent();
     let end_ns = if manifest.end_ns == 0 { loaded.replay.last_ns } else { loaded.replay.relative(manifest.end_ns) };
@@ -74,7 +79,7 @@ fn resolve(folder: &ResultFolder, manifest: Manifest, options: &Options, progres
     trace.frames = named.woven.frames;
     trace.stacks = named.woven.stacks;
     trace.objects = named.objects;
-    trace
+    (trace, CodeTables::default())
 }
 
 /// The spool, read and replayed.

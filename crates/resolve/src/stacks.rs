@@ -185,6 +185,7 @@ fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usiz
         line,
         inlined,
         kernel,
+        after_call: !site.exact,
     };
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {

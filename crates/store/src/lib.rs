@@ -4,6 +4,7 @@
 //! The tables and their columns are declared once, in [`tables`]; writer, reader, version check and
 //! `docs/trace-format.md` come from that declaration.
 
+mod code_tables;
 pub mod error;
 mod manifest;
 pub mod raw;
@@ -11,6 +12,7 @@ mod result;
 mod table;
 pub mod tables;
 
+pub use code_tables::CodeTables;
 pub use error::{Error, Result};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use result::{ResultFolder, Trace};

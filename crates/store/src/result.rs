@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
+use crate::code_tables::CodeTables;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::table::{self, Table};
@@ -167,8 +168,9 @@ impl Trace {
         Ok(trace)
     }
 
-    /// Writes the tables, then the manifest as finalized: until then the result counts as not finalized.
-    pub fn write(&mut self, folder: &ResultFolder) -> Result<()> {
+    /// Writes the tables, those of `code` with them, then the manifest as finalized: until then the result counts as not
+    /// finalized.
+    pub fn write(&mut self, folder: &ResultFolder, code: &CodeTables) -> Result<()> {
         let partial = folder.path().join("tables.partial");
         let tables = folder.path().join("tables");
         for stale in [&partial, &tables] {
@@ -188,8 +190,10 @@ impl Trace {
         table::write(&partial, &self.pauses)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
+        code.write(&partial)?;
         fs::rename(&partial, &tables).map_err(|error| Error::io(&tables, error))?;
         self.manifest.state = State::Finalized;
+        self.manifest.trace_format = TRACE_FORMAT;
         folder.write_manifest(&self.manifest)
     }
 

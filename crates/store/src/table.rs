@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+use dwell_model::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -33,6 +33,7 @@ pub enum ColumnType {
     I32,
     Bool,
     Text,
+    Bytes,
     /// A row number of another table, null for none.
     Id,
 }
@@ -48,6 +49,7 @@ impl ColumnType {
             Self::I32 => DataType::Int32,
             Self::Bool => DataType::Boolean,
             Self::Text => DataType::Utf8,
+            Self::Bytes => DataType::Binary,
         }
     }
 }
@@ -131,7 +133,7 @@ macro_rules! id_cells {
     )*};
 }
 
-id_cells!(ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId);
+id_cells!(ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId, CodeId, InlineId, SourceId);
 
 impl Cell for bool {
     const TYPE: ColumnType = ColumnType::Bool;
@@ -151,6 +153,17 @@ impl Cell for String {
     }
     fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
         cells.extend(array.as_string_opt::<i32>()?.iter().map(|cell| cell.unwrap_or_default().to_owned()));
+        Some(())
+    }
+}
+
+impl Cell for Vec<u8> {
+    const TYPE: ColumnType = ColumnType::Bytes;
+    fn array(cells: &[Self]) -> ArrayRef {
+        Arc::new(BinaryArray::from_iter_values(cells))
+    }
+    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
+        cells.extend(array.as_binary_opt::<i32>()?.iter().map(|cell| cell.unwrap_or_default().to_owned()));
         Some(())
     }
 }
@@ -270,6 +283,7 @@ absent! {
     u8 = 0; u16 = 0; u32 = 0; u64 = 0; i16 = 0; i32 = 0; bool = false; String = String::new();
     ProcessId = Self::NONE; ThreadId = Self::NONE; ModuleId = Self::NONE;
     FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
+    CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE; Vec<u8> = Vec::new();
 }
 
 fn schema<T: Table>() -> Arc<Schema> {

@@ -1,7 +1,7 @@
 //! The tables of a result. Times are nanoseconds since the start of the collection unless a column says otherwise;
 //! an id column holds a row number of the table that its name says, null for none.
 
-use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+use dwell_model::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
 
 use crate::table::tables;
 
@@ -69,11 +69,43 @@ tables! {
         line: u32, 1, "Source line, 0 when unknown.";
         inlined: bool, 1, "Whether this function is inlined into its caller's frame at the same address.";
         kernel: bool, 1, "Whether it is kernel code.";
+        after_call: bool, 2, "Whether offset is the address behind a call, which function, file and line are of; else it is the instruction's own.";
     }
     /// One row per file that was mapped executable.
     Modules ModuleRow "modules" {
         path: String, 1, "Path, or a name in brackets for [kernel] and [vdso].";
         build_id: String, 1, "Build id in hexadecimal, empty when unknown.";
+    }
+    /// One row per contiguous piece of machine code that threads were in, of one function: the listing of `dwell source`.
+    /// A function whose rare parts the compiler moved away has several. Ordered by module and address.
+    Code CodeRow "code" {
+        module: ModuleId, 2, "File that it is in.";
+        address: u64, 2, "Where it begins in its ELF file.";
+        function: String, 2, "The function, named as in frames.";
+        bytes: Vec<u8>, 2, "The machine code.";
+    }
+    /// One row per call that the compiler replaced by the called function's code, within a row of `code`.
+    Inlines InlineRow "inlines" {
+        code: CodeId, 2, "Code that it is part of.";
+        parent: InlineId, 2, "Inlined function that made the call, null when it was the code's own function; a lower row.";
+        function: String, 2, "The called function, named as in frames.";
+        call_file: SourceId, 2, "Source file of the call, null when unknown.";
+        call_line: u32, 2, "Line of the call, 0 when unknown.";
+    }
+    /// One row per run of instructions that come from one line, ordered by code and offset; each ends where the next begins.
+    Lines LineRow "lines" {
+        code: CodeId, 2, "Code that they are part of.";
+        offset: u32, 2, "Where they begin, from the code's own beginning.";
+        inline: InlineId, 2, "Innermost inlined function that they are of, null for the code's own.";
+        file: SourceId, 2, "Source file, null when unknown.";
+        line: u32, 2, "Line in it, 0 when unknown.";
+    }
+    /// One row per source file that `lines` or `inlines` name.
+    Sources SourceRow "sources" {
+        path: String, 2, "Path as the debug information has it, and as in frames.";
+        text: String, 2, "Its text at finalization, empty when it is not there.";
+        state: u8, 2, "Whether text is there: 0 it is, 1 the file was not found, 2 it was not the user's to read, 3 it is no text, 4 it was left out for its size.";
+        newer: bool, 2, "Whether the file was changed after the program was built, so that lines may have moved.";
     }
     /// One row per synchronization object.
     Objects ObjectRow "objects" {

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::{ObjectRow, OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
 use tempfile::TempDir;
 
 use crate::harness::Case;
@@ -221,7 +221,7 @@ fn small_trace() -> Trace {
 /// Writes `trace` into `folder/result`.
 fn write(folder: &TempDir, mut trace: Trace) -> Result<PathBuf> {
     let result = ResultFolder::create(&folder.path().join("result"))?;
-    trace.write(&result)?;
+    trace.write(&result, &CodeTables::default())?;
     Ok(result.path().to_owned())
 }
 
