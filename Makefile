@@ -12,15 +12,22 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build samples demo test lint unit product bench clean
+
+.PHONY: all deps build web samples demo test lint unit product bench clean
 
 all: build samples
 
 deps:
 	scripts/install-deps.sh build
 
-build:
+build: $(if $(wildcard web/package.json),web)
 	cargo build --release
+
+# The web UI, from which crates/server takes web/dist. Its build script looks again because of the touch: cargo cannot
+# watch for a folder that is not there yet.
+web:
+	cd web && npm ci --no-audit --no-fund && npm run build
+	touch crates/server/build.rs
 
 samples:
 	$(MAKE) --no-print-directory -C samples

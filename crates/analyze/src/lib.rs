@@ -2,7 +2,7 @@
 //!
 //! One sweep over time cuts every interval by the utilization meanwhile, one fold sums the pieces by what they can be
 //! grouped by, and every report is a projection of the fold to a [`View`]. Nothing here reads or writes files, and
-//! nothing formats numbers for people: that is the presenter's.
+//! nothing formats numbers for people: that is the presenter's. Exact numbers for programs are [`json`].
 
 mod blame;
 mod call_stacks;
@@ -14,12 +14,14 @@ mod findings;
 mod fold;
 mod grouping;
 mod intervals;
+pub mod json;
 mod metrics;
 mod query;
 mod reports;
 mod selection;
 mod sweep;
 mod thread_index;
+mod thread_times;
 pub mod view;
 mod windows;
 
@@ -29,7 +31,9 @@ pub use metrics::METRICS;
 pub use query::{CallStackMode, Filter, FilterKey, Level, Query, QueryError, Thresholds, parse_levels, parse_metric};
 pub use reports::{Report, report};
 pub use sweep::CLASSES;
+pub use thread_times::{ThreadTimes, thread_times};
 pub use view::{Column, Row, Value, View};
+pub use windows::elapsed_ns;
 
 #[cfg(test)]
 mod picture;

@@ -97,6 +97,23 @@ impl From<dwell_resolve::Error> for Hinted {
     }
 }
 
+impl From<dwell_server::Error> for Hinted {
+    fn from(error: dwell_server::Error) -> Self {
+        use dwell_server::Error as E;
+        let hinted = Self::new(&error);
+        match error {
+            E::Store(error) => error.into(),
+            E::Listen { source, .. } => hinted.hint(match source.kind() {
+                std::io::ErrorKind::AddrInUse => "name another --port, or none for a free one",
+                std::io::ErrorKind::PermissionDenied => "name a --port above 1023",
+                _ => "name an address of this machine with --listen; `ip address` shows them",
+            }),
+            E::Tls { .. } => hinted.hint("--tls-cert takes the certificate chain and --tls-key its key, both PEM"),
+            E::System(_) => hinted.hint("ulimit -n; ulimit -u show whether a limit is reached"),
+        }
+    }
+}
+
 impl From<dwell_analyze::QueryError> for Hinted {
     fn from(error: dwell_analyze::QueryError) -> Self {
         let hint = error.hint().unwrap_or_else(|| query_hint(&error).to_owned());

@@ -12,6 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, openat, statat};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// How deep the folders of a result go, and then some.
 const DEPTH: usize = 16;
@@ -35,6 +36,14 @@ impl Invoker {
         let name = env::var("SUDO_USER").ok().filter(|name| !name.is_empty())?;
         let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
         (uid != 0).then_some(Self { name, uid, gid })
+    }
+
+    /// Makes this process the user's, for good. Only while it has one thread: the kernel changes no others.
+    pub fn become_user(&self) -> io::Result<()> {
+        let (uid, gid) = (Uid::from_raw(self.uid), Gid::from_raw(self.gid));
+        set_thread_groups(&[gid])?;
+        set_thread_res_gid(gid, gid, gid)?;
+        Ok(set_thread_res_uid(uid, uid, uid)?)
     }
 
     /// Gives an open file to the user.

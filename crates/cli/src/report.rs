@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use dwell_analyze::json;
 use dwell_analyze::view::{Column, Row, Value, View};
 use dwell_analyze::{Filter, Level, Query, Report, parse_metric};
 use dwell_store::{ResultFolder, Trace};
@@ -11,7 +12,7 @@ use dwell_store::{ResultFolder, Trace};
 use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
-use crate::{csv, json, output, text};
+use crate::{csv, output, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {

@@ -15,6 +15,19 @@ pub enum Unit {
     Threads,
 }
 
+impl Unit {
+    /// The word in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Ns => "ns",
+            Self::Count => "count",
+            Self::Fraction => "fraction",
+            Self::NsPerCount => "ns-per-count",
+            Self::Threads => "threads",
+        }
+    }
+}
+
 /// Which direction is good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
@@ -24,6 +37,17 @@ pub enum Better {
     Higher,
     /// It depends.
     Neither,
+}
+
+impl Better {
+    /// The word in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Lower => "lower",
+            Self::Higher => "higher",
+            Self::Neither => "neither",
+        }
+    }
 }
 
 /// What has to be collected for a metric to exist.

@@ -6,6 +6,7 @@ mod parse;
 mod reports;
 
 use std::ffi::OsString;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
@@ -43,6 +44,7 @@ Examples:
                     # the same of one result, by place, for some threads
   dwell report blame queue_lock
                     # what the others did while threads waited on queue_lock
+  dwell view        # the same in the browser, to look around in
   dwell doctor      # what this machine offers, and how to get what is missing
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 77 privileges or kernel features
@@ -66,6 +68,9 @@ pub enum Command {
         after_help = reports::help()
     )]
     Report(Box<ReportArgs>),
+    /// Show a result, or all results of a folder, in the browser.
+    #[command(after_help = VIEW_EXAMPLES)]
+    View(ViewArgs),
     /// Make a result of what a deferred or interrupted collection recorded.
     #[command(arg_required_else_help = true, after_help = FINALIZE_EXAMPLES)]
     Finalize(FinalizeArgs),
@@ -95,6 +100,19 @@ Examples:
   sudo dwell collect threading --target-process nginx --duration 10s
 
 `dwell collect threading --help` has all options and more examples.";
+
+const VIEW_EXAMPLES: &str = "\
+Examples:
+  dwell view r000th   # prints an address that only this machine reaches
+  dwell view          # every result in the current folder
+  dwell view results --port 8080 --no-browser
+                      # from a laptop: ssh -L 8080:127.0.0.1:8080 HOST, then
+                      # open the printed address there
+  dwell view r000th --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
+
+The address has a token that is good once; the browser then keeps a cookie until
+dwell view ends, by Ctrl-C. Nothing is written, and nothing is fetched from
+elsewhere.";
 
 const FINALIZE_EXAMPLES: &str = "\
 Examples:
@@ -300,6 +318,32 @@ pub enum Format {
     Csv,
     /// One document, exact numbers; docs/reports.md describes it.
     Json,
+}
+
+/// Options of `dwell view`.
+#[derive(Args, Debug)]
+pub struct ViewArgs {
+    /// A result, or a folder of results.
+    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    pub path: PathBuf,
+    /// Port to listen on [default: a free one].
+    #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]
+    pub port: u16,
+    /// Only print the address.
+    #[arg(long)]
+    pub no_browser: bool,
+    /// Address to listen on; one that other machines reach needs --tls-cert and --tls-key, or --insecure.
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub listen: IpAddr,
+    /// Certificate chain in PEM form.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    pub tls_cert: Option<PathBuf>,
+    /// Its private key in PEM form.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
+    pub tls_key: Option<PathBuf>,
+    /// Serve other machines without encryption: everyone on the way can read the result, and the cookie.
+    #[arg(long)]
+    pub insecure: bool,
 }
 
 /// Options of `dwell finalize`.

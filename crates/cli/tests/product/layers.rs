@@ -19,8 +19,9 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-capture", &["dwell-model", "dwell-store", "dwell-unwind"]),
     ("dwell-resolve", &["dwell-model", "dwell-store"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
+    ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind"]),
-    ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze"]),
+    ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze", "dwell-server"]),
 ];
 
 /// Knowledge that only some crates have: the library that stands for it, and who may depend on it.
@@ -33,6 +34,9 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("parquet", &["dwell-store"]),
     ("arrow-array", &["dwell-store"]),
     ("clap", &["dwell"]),
+    ("axum", &["dwell-server"]),
+    ("hyper", &["dwell-server"]),
+    ("tokio", &["dwell-server"]),
 ];
 
 /// Folders whose code may say `unsafe`.

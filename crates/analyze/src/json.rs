@@ -1,12 +1,12 @@
-//! A view as JSON: the contract of docs/reports.md.
+//! A view as JSON: the contract of docs/reports.md, for `dwell report --format json` and the web UI alike.
 //!
 //! A single view is an object of its columns; every other is `{"rows": […], "notes": […]}`. Numbers are exact:
 //! nanoseconds and counts are integers.
 
-use dwell_analyze::view::{Column, Row, Value, View};
 use serde_json::{Map, Number, Value as Json, json};
 
-use crate::text::bars::CLASSES;
+use crate::sweep::CLASSES;
+use crate::view::{Column, Row, Value, View};
 
 /// The view as pretty-printed JSON that ends with a newline.
 pub fn render(view: &View) -> String {
@@ -30,20 +30,22 @@ fn rows(view: &View) -> Json {
     view.rows.iter().map(|row| Json::Object(record(&view.columns, row, tree))).collect()
 }
 
-fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
+/// A row as an object of the columns; with its depth where the view is a tree.
+pub fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
     let depth = tree.then(|| ("depth".to_owned(), json!(row.depth)));
     let fields = columns.iter().zip(&row.values).map(|(column, value)| (column.id.to_owned(), self::value(value)));
     depth.into_iter().chain(fields).collect()
 }
 
-fn value(value: &Value) -> Json {
+/// One value; a number that is none is null.
+pub fn value(value: &Value) -> Json {
     match value {
         Value::None => Json::Null,
         Value::Text(text) => json!(text),
         Value::Count(number) | Value::Ns(number) => json!(number),
         Value::Fraction(number) | Value::Real(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
         Value::ByClass(classes) => {
-            CLASSES.iter().zip(classes).map(|((name, ..), ns)| ((*name).to_owned(), json!(ns))).collect()
+            CLASSES.iter().zip(classes).map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect()
         }
         Value::Histogram(times) => json!(times),
         Value::Stack(frames) => json!(frames),
@@ -71,7 +73,45 @@ fn pair(row: &Row) -> Option<(String, Json)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::{summary, tree, waits};
+
+    fn column(id: &'static str) -> Column {
+        Column { id, title: "", help: "", detail: false }
+    }
+
+    fn waits() -> View {
+        let stack = Value::Stack(vec!["pthread_mutex_lock".into(), "push".into()]);
+        let classes = Value::ByClass([3_330_000_000, 4_000_000_000, 1_000_000_000, 0, 0]);
+        let values = vec![Value::Text("queue_lock".into()), Value::Ns(8_330_000_000), classes, stack];
+        View {
+            columns: ["object", "wait_ns", "wait_by_class", "top_stack"].map(column).to_vec(),
+            rows: vec![
+                Row { depth: 0, values },
+                Row { depth: 0, values: vec![Value::Text("x".into()), Value::Ns(1), Value::None, Value::None] },
+            ],
+            notes: vec!["12 events were lost: the ring buffer was full.".into()],
+            ..View::default()
+        }
+    }
+
+    fn summary() -> View {
+        let losses = View {
+            columns: ["name", "count"].map(column).to_vec(),
+            rows: vec![Row { depth: 0, values: vec![Value::Text("ring_full".into()), Value::Count(12)] }],
+            ..View::default()
+        };
+        let values = vec![
+            Value::Ns(5_020_000_000),
+            Value::Histogram(vec![20_000_000, 1_500_000_000]),
+            Value::Rows(Box::new(losses)),
+            Value::Rows(Box::new(waits())),
+        ];
+        View {
+            columns: ["elapsed_ns", "histogram_cpu", "losses", "top_objects"].map(column).to_vec(),
+            rows: vec![Row { depth: 0, values }],
+            single: true,
+            ..View::default()
+        }
+    }
 
     #[test]
     fn rows_have_exact_numbers_and_classes_by_name() {
@@ -95,7 +135,9 @@ mod tests {
 
     #[test]
     fn a_tree_says_its_depths() {
-        assert_eq!(document(&tree())["rows"][2]["depth"], 2);
+        let mut tree = waits();
+        tree.rows[1].depth = 1;
+        assert_eq!(document(&tree)["rows"][1]["depth"], 1);
     }
 
     #[test]

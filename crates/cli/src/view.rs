@@ -1,0 +1,102 @@
+//! `dwell view`: serves results to the browser of this machine.
+
+use std::env;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use dwell_server::{Library, Options, Server, TlsFiles};
+use dwell_store::ResultFolder;
+
+use crate::args::ViewArgs;
+use crate::error::{Hinted, Result, quoted};
+use crate::output;
+use crate::owner::Invoker;
+
+/// Serves until Ctrl-C.
+pub fn run(args: &ViewArgs) -> Result<ExitCode> {
+    let tls = tls(args)?;
+    let listen = SocketAddr::new(args.listen, args.port);
+    drop_privileges(&args.path)?;
+    let library = library(&args.path)?;
+    let server = Server::bind(Options { library, listen, tls })?;
+    if !Server::has_ui() {
+        eprintln!("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
+    }
+    output::print(&format!("{}\n", server.url()))?;
+    eprintln!("dwell: open this address in a browser; Ctrl-C ends");
+    if !args.no_browser {
+        open_browser(server.url());
+    }
+    server.run()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tls(args: &ViewArgs) -> Result<Option<TlsFiles>> {
+    if let (Some(certificate), Some(key)) = (args.tls_cert.clone(), args.tls_key.clone()) {
+        return Ok(Some(TlsFiles { certificate, key }));
+    }
+    if args.listen.is_loopback() || args.insecure {
+        return Ok(None);
+    }
+    let message = format!("{} can be reached from other machines, and needs encryption", args.listen);
+    Err(Hinted::usage(message).hint(
+        "give --tls-cert and --tls-key, or --insecure; or leave --listen out and use ssh -L PORT:127.0.0.1:PORT HOST",
+    ))
+}
+
+/// Viewing needs no privileges: under sudo, the server is the user's from here on.
+fn drop_privileges(path: &Path) -> Result<()> {
+    let Some(invoker) = Invoker::of_sudo() else { return Ok(()) };
+    let failed = |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
+    invoker.become_user().map_err(failed)?;
+    let readable = !path.join("manifest.json").exists() || std::fs::File::open(path.join("manifest.json")).is_ok();
+    if readable && path.metadata().is_ok() {
+        return Ok(());
+    }
+    let message = format!("{} may not read {}, and dwell view reads no more than that", invoker.name, path.display());
+    Err(Hinted::new(message).hint(format!("sudo chown -R {} {}", invoker.name, quoted(path))))
+}
+
+fn library(path: &Path) -> Result<Library> {
+    Library::open(path).map_err(|error| {
+        let is_folder = path.is_dir() && !path.join("manifest.json").exists();
+        if is_folder && ResultFolder::latest(path).is_none() {
+            return Hinted::new(format!("there is no result in {}", path.display()))
+                .hint("dwell collect threading -- PROGRAM makes one; dwell view FOLDER names another folder");
+        }
+        error.into()
+    })
+}
+
+/// Opens the user's browser, where there is a screen to show it on. Root has none: its browser would run with all
+/// its rights, in somebody else's session.
+fn open_browser(url: &str) {
+    let screen = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some_and(|it| !it.is_empty()));
+    let privileged = rustix::process::geteuid().is_root() || env::var_os("SUDO_UID").is_some();
+    if !screen || privileged {
+        return;
+    }
+    // The address is on the screen already: that nothing opens is no failure.
+    let _ = entry_page(url).and_then(|page| {
+        Command::new("xdg-open").arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
+    });
+}
+
+/// A page that only the user can read and that leads to `url`: everybody can read the arguments of a command, and the
+/// token with them. Each server of the user's overwrites the one before.
+fn entry_page(url: &str) -> io::Result<PathBuf> {
+    let folder = env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_absolute());
+    let page = folder.ok_or_else(|| io::Error::other("no XDG_RUNTIME_DIR"))?.join("dwell-view.html");
+    match fs::remove_file(&page) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&page)?;
+    let html = format!("<!doctype html><meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>Dwell</title>");
+    file.write_all(html.as_bytes())?;
+    Ok(page)
+}

@@ -1,0 +1,165 @@
+//! What a result is: the list of them, and for one its manifest, threads, losses, and the words that it can be asked in.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use dwell_analyze::{FilterKey, Level, METRICS, Report};
+use dwell_store::Trace;
+use serde_json::{Value as Json, json};
+
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::state::App;
+use crate::transport::cut_text;
+
+/// The end of a log that is shown, bytes.
+const LOG: u64 = 1 << 20;
+
+fn answer(document: &Json) -> Response {
+    ([("content-type", "application/json")], document.to_string()).into_response()
+}
+
+/// The results that there are.
+pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
+    let results = app.compute({
+        let app = app.clone();
+        move || Ok(app.library.results())
+    });
+    let results = results.await?.into_iter().map(|result| {
+        let manifest = &result.manifest;
+        let mut program = manifest.command.join(" ");
+        if program.is_empty() {
+            program = manifest.target_pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
+        }
+        cut_text(&mut program);
+        json!({
+            "id": result.id,
+            "name": result.id,
+            "program": program,
+            "analysis": manifest.analysis,
+            "elapsed_ns": manifest.end_ns.saturating_sub(manifest.start_ns),
+            "created": date(manifest.started_at),
+            "size_bytes": result.size_bytes(),
+            "problem": result.problem(),
+        })
+    });
+    Ok(answer(&results.collect()))
+}
+
+/// The result itself.
+pub fn info(trace: &Trace, _: &Params) -> Result<String, Problem> {
+    let word = |id: &str, title: &str, help: &str| json!({ "id": id, "title": title, "help": help });
+    let metrics = METRICS.iter().map(|metric| {
+        json!({
+            "id": metric.id, "title": metric.title, "unit": metric.unit.id(), "additive": metric.additive,
+            "better": metric.better.id(), "help": metric.short_help, "detail": metric.long_help,
+        })
+    });
+    let losses = trace.losses.name.iter().zip(&trace.losses.count).zip(&trace.losses.doc);
+    Ok(json!({
+        "manifest": serde_json::to_value(&trace.manifest).map_err(|_| Problem::internal())?,
+        "elapsed_ns": dwell_analyze::elapsed_ns(trace),
+        "cpus": trace.manifest.cpus.usable,
+        "target_concurrency": trace.manifest.target_concurrency.unwrap_or(trace.manifest.cpus.usable),
+        "metrics": metrics.collect::<Vec<_>>(),
+        "levels": Level::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
+        "filter_keys": FilterKey::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
+        "reports": Report::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
+        "losses": losses.map(|((name, count), doc)| json!({ "name": name, "count": count, "doc": doc }))
+            .collect::<Vec<_>>(),
+        "notices": trace.notices.text,
+        "threads": threads(trace),
+    })
+    .to_string())
+}
+
+fn threads(trace: &Trace) -> Vec<Json> {
+    let (threads, processes) = (&trace.threads, &trace.processes);
+    let of_thread = |thread: usize, times: &dwell_analyze::ThreadTimes| {
+        let mut name = threads.name[thread].clone();
+        cut_text(&mut name);
+        let process = threads.process[thread].get().filter(|row| *row < processes.pid.len());
+        json!({
+            "id": thread,
+            "tid": threads.tid[thread],
+            "pid": process.map_or(0, |row| processes.pid[row]),
+            "name": name,
+            "process": process.map_or("", |row| &processes.name[row]),
+            "start_ns": threads.start_ns[thread],
+            "end_ns": threads.end_ns[thread],
+            "running_ns": times.running_ns,
+            "runnable_ns": times.runnable_ns,
+            "waiting_ns": times.waiting_ns,
+            "waits": times.waits,
+            "switches": times.switches,
+        })
+    };
+    let times = dwell_analyze::thread_times(trace);
+    times.iter().enumerate().map(|(thread, times)| of_thread(thread, times)).collect()
+}
+
+/// The log of collection and finalization; of a long one, its end.
+pub async fn log(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Response, Problem> {
+    let read = app.compute({
+        let app = app.clone();
+        move || {
+            let path = app.library.find(&id)?.folder.log();
+            read_log(&path).map_err(|error| Problem::missing(format!("the log cannot be read: {error}")))
+        }
+    });
+    Ok(answer(&json!({ "text": read.await? })))
+}
+
+/// Not through a link, which may lead anywhere, and not from a pipe, which may never end.
+fn read_log(path: &std::path::Path) -> std::io::Result<String> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
+        Ok(metadata) if !metadata.is_file() => return Err(std::io::Error::other("log.txt is no file")),
+        other => other?,
+    };
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG)))?;
+    file.take(LOG).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    Ok(if length > LOG { format!("[{} bytes before this are left out]\n{text}", length - LOG) } else { text })
+}
+
+/// A time of day as RFC 3339 in UTC; empty for one that is none.
+fn date(seconds: f64) -> String {
+    // 9999-12-31: what lies behind has no such form.
+    if !(0.0..253_402_300_800.0).contains(&seconds) {
+        return String::new();
+    }
+    let seconds = seconds as u64;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Howard Hinnant's civil_from_days, for days since 1970.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_date_1() {
+        assert_eq!(date(0.0), "1970-01-01T00:00:00Z");
+        assert_eq!(date(951_782_399.9), "2000-02-28T23:59:59Z");
+        assert_eq!(date(1_709_208_000.0), "2024-02-29T12:00:00Z");
+        assert_eq!(date(f64::NAN), "");
+        assert_eq!(date(-1.0), "");
+    }
+}

@@ -1,0 +1,129 @@
+//! `dwell view`: the web UI and what it asks for, over HTTP on this machine.
+//!
+//! Every answer is a projection of `dwell_analyze`; nothing is computed here and nothing is written. The only crate
+//! that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids that are looked up in a
+//! list, never by paths.
+
+mod api;
+mod cache;
+mod connections;
+mod guard;
+mod library;
+mod params;
+mod problem;
+mod session;
+mod state;
+mod transport;
+mod ui;
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+
+pub use library::Library;
+use state::App;
+
+/// What to serve, and where.
+#[derive(Debug)]
+pub struct Options {
+    /// The results.
+    pub library: Library,
+    /// Address and port to listen on; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// Certificate chain and key, PEM: with them, HTTPS.
+    pub tls: Option<TlsFiles>,
+}
+
+/// Where the certificate is.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate chain, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+}
+
+/// Why nothing can be served.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The address cannot be bound.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The certificate or key is none.
+    #[error("{}: {reason}", path.display())]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A result cannot be read.
+    #[error(transparent)]
+    Store(#[from] dwell_store::Error),
+    /// The system refuses something that every program may have.
+    #[error("cannot start the server: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// A server that listens and is not running yet.
+pub struct Server {
+    listener: TcpListener,
+    tls: Option<connections::Tls>,
+    app: Arc<App>,
+    url: String,
+}
+
+impl Server {
+    /// Binds the address and draws the session's secrets.
+    pub fn bind(options: Options) -> Result<Self, Error> {
+        let tls = options.tls.as_ref().map(connections::Tls::read).transpose()?;
+        let listen = |source| Error::Listen { address: options.listen, source };
+        let listener = TcpListener::bind(options.listen).map_err(listen)?;
+        let address = listener.local_addr().map_err(listen)?;
+        let session = session::Session::new(address.port()).map_err(std::io::Error::other)?;
+        let scheme = if tls.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}/?token={}", host(address), session.token());
+        let guard = guard::Guard::new(address.ip(), tls.is_some(), session);
+        let app = Arc::new(App::new(options.library, guard));
+        Ok(Self { listener, tls, app, url })
+    }
+
+    /// The address to open, with the one-time token in it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether the web UI is part of this binary.
+    pub fn has_ui() -> bool {
+        ui::is_built()
+    }
+
+    /// Serves until the process ends.
+    pub fn run(self) -> Result<(), Error> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(runtime.block_on(connections::serve(self.listener, self.tls, router(self.app)))?)
+    }
+}
+
+/// Every route, behind the guard.
+fn router(app: Arc<App>) -> Router {
+    let guarded = axum::middleware::from_fn_with_state(app.clone(), guard::check);
+    ui::routes(api::routes()).layer(guarded).with_state(app)
+}
+
+/// How the address stands in a URL: one that means every interface is reached by loopback.
+fn host(address: SocketAddr) -> String {
+    let loopback = |ip: IpAddr| match ip {
+        IpAddr::V4(_) => IpAddr::from([127, 0, 0, 1]),
+        IpAddr::V6(_) => IpAddr::V6(std::net::Ipv6Addr::LOCALHOST),
+    };
+    let ip = if address.ip().is_unspecified() { loopback(address.ip()) } else { address.ip() };
+    SocketAddr::new(ip, address.port()).to_string()
+}

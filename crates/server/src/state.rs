@@ -1,0 +1,60 @@
+//! What all requests share: the results, the guard, the caches, and the pool that computes.
+
+use std::sync::Arc;
+
+use dwell_store::Trace;
+use tokio::sync::Semaphore;
+
+use crate::cache::Cache;
+use crate::guard::Guard;
+use crate::library::Library;
+use crate::problem::Problem;
+
+/// Traces that stay open: two are compared, and one was looked at before.
+const TRACES: usize = 3;
+/// Finished documents that are kept, bytes.
+const DOCUMENTS: usize = 64 << 20;
+/// Computations at once: a machine that profiles has other work too.
+const COMPUTATIONS: usize = 4;
+
+/// The application.
+pub struct App {
+    /// Which results there are.
+    pub library: Library,
+    /// Who may ask.
+    pub guard: Guard,
+    /// Finished documents, by result, route and question.
+    pub documents: Cache<Arc<Vec<u8>>>,
+    traces: Cache<Arc<Trace>>,
+    permits: Arc<Semaphore>,
+}
+
+impl App {
+    /// The application over `library`.
+    pub fn new(library: Library, guard: Guard) -> Self {
+        let documents = Cache::new(DOCUMENTS, |document: &Arc<Vec<u8>>| document.len());
+        let traces = Cache::new(TRACES, |_| 1);
+        Self { library, guard, documents, traces, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
+    }
+
+    /// The trace of a result: read once, shared by all who ask.
+    pub async fn trace(self: &Arc<Self>, id: &str) -> Result<Arc<Trace>, Problem> {
+        let (app, wanted) = (self.clone(), id.to_owned());
+        let read = || self.compute(move || Ok(Arc::new(Trace::read(&app.library.find(&wanted)?.folder)?)));
+        self.traces.get(id.to_owned(), read).await
+    }
+
+    /// Does `work` on the pool for computations. A request whose client has gone before its turn is never begun.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let permit = self.permits.clone().acquire_owned().await.map_err(|_| Problem::internal())?;
+        let task = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop(permit);
+            done
+        });
+        task.await.map_err(|_| Problem::internal())?
+    }
+}
