@@ -13,21 +13,27 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
 
-.PHONY: all deps build web samples demo test lint unit product bench clean
+.PHONY: all deps build web samples demo test lint unit product web-test bench clean
 
 all: build samples
 
 deps:
 	scripts/install-deps.sh build
 
-build: $(if $(wildcard web/package.json),web)
+# The web UI is part of the binary; cargo alone builds one without it.
+build: web
 	cargo build --release
 
 # The web UI, from which crates/server takes web/dist. Its build script looks again because of the touch: cargo cannot
 # watch for a folder that is not there yet.
-web:
-	cd web && npm ci --no-audit --no-fund && npm run build
+web: web/node_modules
+	cd web && npm run --silent build
 	touch crates/server/build.rs
+
+# The folder is as new as the lock file that was installed.
+web/node_modules: web/package-lock.json
+	cd web && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
 
 samples:
 	$(MAKE) --no-print-directory -C samples
@@ -42,7 +48,7 @@ demo: deps
 
 test:
 	scripts/install-deps.sh test
-	$(MAKE) --no-print-directory samples lint unit product
+	$(MAKE) --no-print-directory samples lint unit web-test product
 	@echo 'make test: everything passed'
 
 lint:
@@ -59,6 +65,11 @@ unit:
 product: samples
 	cargo test -p dwell --test product
 
+# The web UI without a browser: format, lint, types, layers, unit tests, and that it builds.
+web-test: web/node_modules
+	cd web && npm run --silent lint && npm run --silent test
+	$(MAKE) --no-print-directory web
+
 # Tables for docs/benchmarks.md; takes about twenty minutes on a quiet machine.
 bench:
 	scripts/install-deps.sh bench
@@ -68,4 +79,4 @@ bench:
 clean:
 	cargo clean
 	$(MAKE) --no-print-directory -C samples clean
-	rm -rf bench/bin
+	rm -rf bench/bin web/dist web/node_modules

@@ -8,10 +8,15 @@ samples=(g++ libtbb-dev)
 test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux)
 bench=(linux-perf strace valgrind)
 
+# The web UI. A Node.js from elsewhere than Debian does as well.
+web=()
+command -v node >/dev/null && command -v npm >/dev/null || web=(nodejs npm)
+browser=(chromium fonts-dejavu-core)
+
 case "${1:-build}" in
-  build) wanted=("${build[@]}" "${samples[@]}") ;;
-  test) wanted=("${build[@]}" "${samples[@]}" "${test[@]}") ;;
-  bench) wanted=("${build[@]}" "${samples[@]}" "${test[@]}" "${bench[@]}") ;;
+  build) wanted=("${build[@]}" "${samples[@]}" "${web[@]}") ;;
+  test) wanted=("${build[@]}" "${samples[@]}" "${web[@]}" "${test[@]}" "${browser[@]}") ;;
+  bench) wanted=("${build[@]}" "${samples[@]}" "${web[@]}" "${test[@]}" "${browser[@]}" "${bench[@]}") ;;
   *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
 esac
 

@@ -1,0 +1,96 @@
+// The page: header with the tabs, filter bar, the view, the timeline strip.
+
+import { Suspense, useEffect, useState } from 'react';
+import { fetchResults } from '../api/client';
+import type { ResultInfo } from '../api/types';
+import { dispatchKey } from '../logic/keyboard';
+import { usePreferences } from '../state/preferences';
+import { useDispatch, useView } from '../state/provider';
+import { asApiError, useCall } from '../state/resource';
+import { Boundary } from '../views/parts/boundary';
+import { Split } from '../views/parts/split';
+import { Failure, Skeleton } from '../views/parts/states';
+import { Tips } from '../views/parts/tips';
+import { FilterBar } from './filter-bar';
+import { Header } from './header';
+import { Help, useAppKeys } from './help';
+import { Progress } from './progress';
+import { ResultList } from './result-list';
+import { TimelineStrip } from './strip';
+import { VIEWS } from './views';
+
+export function App() {
+  // Another language renders everything again.
+  const { language } = usePreferences();
+  useEffect(() => {
+    const listen = (event: KeyboardEvent) => dispatchKey(event) && event.preventDefault();
+    document.addEventListener('keydown', listen);
+    return () => document.removeEventListener('keydown', listen);
+  }, []);
+  return (
+    <>
+      <Page key={language} />
+      <Tips />
+    </>
+  );
+}
+
+function Page() {
+  const [results, setResults] = useState<ResultInfo[] | null>(null);
+  const [error, setError] = useState<{ message: string; hint: string | null } | null>(null);
+  const result = useView((state) => state.result);
+  const dispatch = useDispatch();
+  const help = useAppKeys();
+  useEffect(() => {
+    const abort = new AbortController();
+    fetchResults(abort.signal).then(setResults, (reason) => !abort.signal.aborted && setError(asApiError(reason)));
+    return () => abort.abort();
+  }, []);
+  // A folder with one result opens it; a link to a result that is gone shows the list.
+  useEffect(() => {
+    const only = results?.length === 1 ? results[0] : undefined;
+    if (only && result !== only.id) dispatch({ result: only.id }, 'touch');
+  }, [results, result, dispatch]);
+  if (error) return <Failure error={error.message} hint={error.hint} />;
+  const current = results?.find(({ id }) => id === result);
+  return (
+    <div className="page">
+      <Progress />
+      <Header results={results ?? []} current={current} openHelp={() => help.setOpen(true)} />
+      {current ? <ResultPage key={current.id} /> : results ? <ResultList results={results} /> : <Skeleton rows={6} />}
+      {help.open && <Help close={() => help.setOpen(false)} />}
+    </div>
+  );
+}
+
+function ResultPage() {
+  const tab = useView((state) => state.tab);
+  const { stripOpen } = usePreferences();
+  const info = useCall('info');
+  const { View, strip } = VIEWS[tab];
+  const main = (
+    <main className="main" aria-label={tab}>
+      <Boundary key={tab}>
+        <Suspense fallback={null}>
+          <View />
+        </Suspense>
+      </Boundary>
+    </main>
+  );
+  return (
+    <>
+      <FilterBar info={info.data} />
+      {strip && stripOpen ? (
+        <Split name="strip" second="below" size={148} least={60}>
+          {main}
+          <TimelineStrip />
+        </Split>
+      ) : (
+        <>
+          {main}
+          {strip && <TimelineStrip />}
+        </>
+      )}
+    </>
+  );
+}

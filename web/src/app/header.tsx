@@ -1,0 +1,111 @@
+// Result, program, tabs, and what belongs to the page as a whole.
+
+import { useState } from 'react';
+import type { ResultInfo } from '../api/types';
+import { LANGUAGES, t } from '../base/texts';
+import { duration } from '../base/units';
+import { openResult } from '../state/actions';
+import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
+import { useDispatch, useStore, useView } from '../state/provider';
+import { TABS } from '../state/view-state';
+
+interface Props {
+  results: ResultInfo[];
+  current: ResultInfo | undefined;
+  openHelp: () => void;
+}
+
+export function Header({ results, current, openHelp }: Props) {
+  return (
+    <header className="header">
+      <strong className="brand">Dwell</strong>
+      {current && <ResultPicker results={results} current={current} />}
+      {current ? <Tabs /> : <span className="grow" />}
+      <Tools openHelp={openHelp} />
+    </header>
+  );
+}
+
+function ResultPicker({ results, current }: { results: ResultInfo[]; current: ResultInfo }) {
+  const dispatch = useDispatch();
+  return (
+    <span className="result-name">
+      {results.length > 1 ? (
+        <select
+          aria-label={t('app.result')}
+          value={current.id}
+          onChange={({ target }) => dispatch((state) => openResult(state, target.value))}
+        >
+          <option value="">{t('app.results')} …</option>
+          {results.map(({ id, program, problem }) => (
+            <option key={id} value={id} disabled={problem !== undefined}>
+              {id} {program}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <span>{current.name}</span>
+      )}
+      <span className="program" data-tip={current.program}>
+        {current.program}
+      </span>
+      <span className="faint">{duration(current.elapsed_ns)}</span>
+    </span>
+  );
+}
+
+function Tabs() {
+  const active = useView((state) => state.tab);
+  const dispatch = useDispatch();
+  return (
+    <nav className="tabs" aria-label={t('app.tabs')}>
+      {TABS.map((tab) => (
+        <button
+          key={tab}
+          type="button"
+          className="tab"
+          aria-current={tab === active ? 'page' : undefined}
+          onClick={() => dispatch({ tab })}
+        >
+          {t(`tab.${tab}`)}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Tools({ openHelp }: { openHelp: () => void }) {
+  const store = useStore();
+  const { language, theme } = usePreferences();
+  const [copied, setCopied] = useState(false);
+  const copy = () =>
+    navigator.clipboard?.writeText(window.location.href).then(() => {
+      setCopied(true);
+      setTimeout(() => setCopied(false), 1500);
+    });
+  return (
+    <span className="tools">
+      <Tool name={t('app.undo')} shown="[" press={store.undo} />
+      <Tool name={t('app.redo')} shown="]" press={store.redo} />
+      <Tool name={copied ? t('app.copied') : t('app.copy-link')} shown={copied ? '✓' : '⧉'} press={copy} />
+      <Tool name={t('app.theme')} shown={theme === 'dark' ? '☾' : '☀'} press={toggleTheme} />
+      <select
+        aria-label={t('app.language')}
+        value={language}
+        onChange={({ target }) => setPreferences({ language: LANGUAGES.find((tag) => tag === target.value) ?? 'en' })}
+      >
+        <option value="en">EN</option>
+        <option value="ja">日本語</option>
+      </select>
+      <Tool name={t('app.help')} shown="?" press={openHelp} />
+    </span>
+  );
+}
+
+function Tool({ name, shown, press }: { name: string; shown: string; press: () => void }) {
+  return (
+    <button type="button" className="tool" aria-label={name} data-tip={name} onClick={press}>
+      {shown}
+    </button>
+  );
+}

@@ -1,0 +1,23 @@
+// The tabs and their views, loaded when first shown.
+
+import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
+import type { Tab } from '../state/view-state';
+import { SummaryView } from '../views/summary';
+
+interface TabView {
+  View: ComponentType | LazyExoticComponent<ComponentType>;
+  /** Whether the timeline strip is below it. */
+  strip: boolean;
+}
+
+export const VIEWS: Record<Tab, TabView> = {
+  // The first paint shows it, so it comes with the page.
+  summary: { View: SummaryView, strip: false },
+  'caller-callee': { View: lazy(() => import('../views/caller-callee')), strip: true },
+  'top-down': { View: lazy(() => import('../views/top-down')), strip: true },
+  objects: { View: lazy(() => import('../views/objects')), strip: true },
+  blame: { View: lazy(() => import('../views/blame')), strip: true },
+  platform: { View: lazy(() => import('../views/platform')), strip: false },
+  findings: { View: lazy(() => import('../views/findings')), strip: true },
+  log: { View: lazy(() => import('../views/log')), strip: false },
+};

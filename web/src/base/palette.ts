@@ -1,0 +1,135 @@
+// Colours, one table for both themes: the style sheet's variables and the canvases are made from it. Colours say state
+// and nothing else; the hues are told apart with any colour-vision deficiency (after Okabe and Ito) and differ in
+// lightness too.
+
+export const THEMES = ['dark', 'light'] as const;
+export type Theme = (typeof THEMES)[number];
+
+/** States of a thread, in the words of the timeline's tiles. */
+export const STATES = [
+  'running',
+  'spin',
+  'overhead',
+  'lock',
+  'condition',
+  'idle',
+  'socket',
+  'io',
+  'sleep',
+  'other-wait',
+  'preempted',
+  'starting',
+  'absent',
+] as const;
+export type State = (typeof STATES)[number];
+
+/** Classes of the CPU utilization. */
+export const CLASSES = ['idle', 'poor', 'ok', 'ideal', 'over'] as const;
+export type Class = (typeof CLASSES)[number];
+
+const GROUND = {
+  dark: {
+    ground: '#15171b',
+    panel: '#1b1e23',
+    raised: '#24282f',
+    line: '#2f343c',
+    'line-strong': '#474e59',
+    text: '#dcdfe4',
+    faint: '#9aa2ae',
+    accent: '#6cb6ff',
+    selection: '#283749',
+    hover: '#22262d',
+    warning: '#f0b429',
+    'warning-ground': '#3a2e12',
+    bad: '#ff8a6b',
+    bar: '#3d6f9c',
+    skeleton: '#2a2e35',
+  },
+  light: {
+    ground: '#ffffff',
+    panel: '#f7f8f9',
+    raised: '#eceef1',
+    line: '#dde0e4',
+    'line-strong': '#b4bac3',
+    text: '#1c2026',
+    faint: '#5a626e',
+    accent: '#0b62b8',
+    selection: '#d5e6f8',
+    hover: '#f0f3f6',
+    warning: '#8a5a00',
+    'warning-ground': '#fff3d1',
+    bad: '#b3330b',
+    bar: '#9cc3e6',
+    skeleton: '#e6e8ec',
+  },
+} as const;
+
+const STATE_COLORS: Record<Theme, Record<State, string>> = {
+  dark: {
+    running: '#1fa187',
+    spin: '#e5484d',
+    overhead: '#c26a6d',
+    lock: '#e8692c',
+    condition: '#7c7460',
+    idle: '#3c424b',
+    socket: '#4a93d9',
+    io: '#a678d8',
+    sleep: '#6b727d',
+    'other-wait': '#93806f',
+    preempted: '#f0b429',
+    starting: '#59616d',
+    absent: 'transparent',
+  },
+  light: {
+    running: '#0f8f77',
+    spin: '#cf222e',
+    overhead: '#c4686c',
+    lock: '#d55e00',
+    condition: '#d8cfb4',
+    idle: '#e4e6ea',
+    socket: '#2f7fc9',
+    io: '#8e5bc4',
+    sleep: '#a9b0ba',
+    'other-wait': '#b8a492',
+    preempted: '#e6a100',
+    starting: '#c6ccd4',
+    absent: 'transparent',
+  },
+};
+
+const CLASS_COLORS: Record<Theme, Record<Class, string>> = {
+  dark: { idle: '#7d848e', poor: '#e5532d', ok: '#e0a526', ideal: '#1fa187', over: '#4a93d9' },
+  light: { idle: '#9aa1ab', poor: '#d5421b', ok: '#e39a00', ideal: '#0f8f77', over: '#2f7fc9' },
+};
+
+export type Ground = keyof (typeof GROUND)['dark'];
+
+/** The colours of one theme, for canvases. */
+export interface Palette {
+  theme: Theme;
+  ground: Record<Ground, string>;
+  state: Record<State, string>;
+  class: Record<Class, string>;
+}
+
+export function palette(theme: Theme): Palette {
+  return { theme, ground: GROUND[theme], state: STATE_COLORS[theme], class: CLASS_COLORS[theme] };
+}
+
+/** The style sheet's variables: `--text`, `--state-lock`, `--class-poor`, … */
+export function variables(theme: Theme): [name: string, color: string][] {
+  const { ground, state, class: classes } = palette(theme);
+  return [
+    ...Object.entries(ground).map(([name, color]): [string, string] => [`--${name}`, color]),
+    ...Object.entries(state).map(([name, color]): [string, string] => [`--state-${name}`, color]),
+    ...Object.entries(classes).map(([name, color]): [string, string] => [`--class-${name}`, color]),
+  ];
+}
+
+/** A colour that stays the same for a name, for things without a state (modules of a flame graph): hue by hash. */
+export function nameColor(name: string, theme: Theme): string {
+  let hash = 0;
+  for (let index = 0; index < name.length; index += 1) hash = (hash * 31 + name.charCodeAt(index)) | 0;
+  const hue = (hash >>> 0) % 360;
+  return theme === 'dark' ? `hsl(${hue} 22% 34%)` : `hsl(${hue} 38% 84%)`;
+}

@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, expect, test } from 'vitest';
+import { browserLanguage, help, setLanguage, t, title } from './texts';
+import { en } from './texts/en';
+import { ja } from './texts/ja';
+import { helpJa, titleJa } from './texts/words-ja';
+
+afterEach(() => setLanguage('en'));
+
+test('a text speaks the chosen language and fills names in', () => {
+  expect(t('filter.shown', { share: '98.9 %' })).toBe('98.9 % is shown');
+  setLanguage('ja');
+  expect(t('filter.shown', { share: '98.9 %' })).toBe('98.9 % を表示中');
+  expect(title('wait_ns', 'Wait Time')).toBe('待機時間');
+  expect(title('a-metric-of-a-later-version', 'Later')).toBe('Later');
+  expect(help('thread', 'Thread, by name and id.')).not.toMatch(/Thread/);
+});
+
+test('each text has the same names to fill in, in both languages', () => {
+  const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
+  for (const key of Object.keys(en) as (keyof typeof en)[]) expect(names(ja[key]), key).toEqual(names(en[key]));
+});
+
+test('every metric and finding of the documentation has words in Japanese', () => {
+  const text = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+  const metrics = [...text.matchAll(/^\| `(\w+)` \|/gm)].map(([, id]) => id ?? '');
+  const findings = [...text.matchAll(/^### .*\(`([\w-]+)`\)/gm)].map(([, id]) => id ?? '');
+  expect(metrics.length).toBeGreaterThan(20);
+  expect(findings.length).toBeGreaterThan(5);
+  expect([...metrics, ...findings].filter((id) => !titleJa[id] || !helpJa[id])).toEqual([]);
+});
+
+test('the language is the first of the browser that there is a catalogue for', () => {
+  expect(browserLanguage(['fr-FR', 'ja-JP', 'en'])).toBe('ja');
+  expect(browserLanguage(['fr'])).toBe('en');
+});

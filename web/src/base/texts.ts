@@ -1,0 +1,42 @@
+// The texts of the chosen language.
+
+import { en } from './texts/en';
+import { ja } from './texts/ja';
+import { helpJa, titleJa } from './texts/words-ja';
+
+export const LANGUAGES = ['en', 'ja'] as const;
+export type Language = (typeof LANGUAGES)[number];
+export type TextKey = keyof typeof en;
+
+const CATALOGUES: Record<Language, Record<TextKey, string>> = { en, ja };
+let current: Language = 'en';
+
+/** The language of the browser, when there is a catalogue for it. */
+export function browserLanguage(languages: readonly string[]): Language {
+  const known = languages.map((tag) => LANGUAGES.find((language) => tag.toLowerCase().split('-')[0] === language));
+  return known.find((language) => language !== undefined) ?? 'en';
+}
+
+/** Which language `t` speaks; the caller renders everything again. */
+export function setLanguage(language: Language): void {
+  current = language;
+}
+
+export function language(): Language {
+  return current;
+}
+
+/** The text of a key, with `{name}` filled in. */
+export function t(key: TextKey, values: Record<string, string | number> = {}): string {
+  return CATALOGUES[current][key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+}
+
+/** A title that the server gives in English (a metric, grouping level, filter key, finding), by its id. */
+export function title(id: string, english: string): string {
+  return (current === 'ja' ? titleJa[id] : undefined) ?? english;
+}
+
+/** Likewise for help. */
+export function help(id: string, english: string): string {
+  return (current === 'ja' ? helpJa[id] : undefined) ?? english;
+}

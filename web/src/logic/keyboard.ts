@@ -1,0 +1,91 @@
+// The keyboard map: one table, from which the help overlay and the listener are made.
+
+import type { TextKey } from '../base/texts';
+
+export interface Key {
+  id: string;
+  /** As `KeyboardEvent.key`; several do the same. */
+  keys: readonly string[];
+  /** As the help shows it. */
+  shown: string;
+  text: TextKey;
+  group: 'view' | 'list' | 'timeline';
+}
+
+export const KEYS = [
+  { id: 'help', keys: ['?'], shown: '?', text: 'keys.help', group: 'view' },
+  { id: 'tab', keys: ['1', '2', '3', '4', '5', '6', '7', '8', '9'], shown: '1 … 9', text: 'keys.tab', group: 'view' },
+  { id: 'previous-tab', keys: [','], shown: ',', text: 'keys.previous-tab', group: 'view' },
+  { id: 'next-tab', keys: ['.'], shown: '.', text: 'keys.next-tab', group: 'view' },
+  { id: 'undo', keys: ['['], shown: '[', text: 'keys.undo', group: 'view' },
+  { id: 'redo', keys: [']'], shown: ']', text: 'keys.redo', group: 'view' },
+  { id: 'filter-in', keys: ['f'], shown: 'f', text: 'keys.filter-in', group: 'view' },
+  { id: 'filter-out', keys: ['F'], shown: 'F', text: 'keys.filter-out', group: 'view' },
+  { id: 'clear', keys: ['x'], shown: 'x', text: 'keys.clear', group: 'view' },
+  { id: 'theme', keys: ['T'], shown: 'T', text: 'keys.theme', group: 'view' },
+  { id: 'strip', keys: ['t'], shown: 't', text: 'keys.strip', group: 'view' },
+  { id: 'escape', keys: ['Escape'], shown: 'Esc', text: 'keys.escape', group: 'view' },
+  { id: 'search', keys: ['/'], shown: '/', text: 'keys.search', group: 'list' },
+  { id: 'move', keys: ['ArrowUp', 'ArrowDown'], shown: '↑ ↓', text: 'keys.move', group: 'list' },
+  { id: 'expand', keys: ['ArrowRight', 'Enter'], shown: '→', text: 'keys.expand', group: 'list' },
+  { id: 'collapse', keys: ['ArrowLeft'], shown: '←', text: 'keys.collapse', group: 'list' },
+  { id: 'expand-all', keys: ['*'], shown: '*', text: 'keys.expand-all', group: 'list' },
+  {
+    id: 'page',
+    keys: ['PageUp', 'PageDown', 'Home', 'End'],
+    shown: 'PgUp PgDn Home End',
+    text: 'keys.page',
+    group: 'list',
+  },
+  { id: 'copy', keys: ['c'], shown: 'c', text: 'keys.copy', group: 'list' },
+  { id: 'stack', keys: ['<', '>'], shown: '< >', text: 'keys.stack', group: 'list' },
+  { id: 'zoom', keys: ['z'], shown: 'z', text: 'keys.zoom', group: 'timeline' },
+  { id: 'zoom-all', keys: ['0'], shown: '0', text: 'keys.zoom-all', group: 'timeline' },
+  { id: 'pan', keys: ['a', 'd'], shown: 'a d', text: 'keys.pan', group: 'timeline' },
+  { id: 'zoom-in', keys: ['w', 's', '+', '-'], shown: 'w s', text: 'keys.zoom-in', group: 'timeline' },
+] as const satisfies readonly Key[];
+
+export type KeyId = (typeof KEYS)[number]['id'];
+
+/** What a key does; false: nothing here, let another handler or the browser have it. */
+export type Handler = (event: KeyboardEvent) => boolean | undefined;
+export type Handlers = Partial<Record<KeyId, Handler>>;
+
+/** The id of the key, unless it belongs to a text field or is a browser's short cut. */
+export function keyOf(
+  event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>,
+  typing: boolean,
+): KeyId | null {
+  if (event.ctrlKey || event.metaKey || event.altKey) return null;
+  if (typing && event.key !== 'Escape') return null;
+  return KEYS.find(({ keys }) => (keys as readonly string[]).includes(event.key))?.id ?? null;
+}
+
+/** Whether keys go into a text field. */
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'range', 'button'].includes(target.type);
+  return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
+}
+
+/** Handlers of the screens that are shown; the newest is asked first. */
+const stack: Handlers[] = [];
+
+export function pushHandlers(handlers: Handlers): () => void {
+  stack.push(handlers);
+  return () => {
+    const at = stack.indexOf(handlers);
+    if (at >= 0) stack.splice(at, 1);
+  };
+}
+
+/** Gives a key press to the newest handler that takes it; true when one did. */
+export function dispatchKey(event: KeyboardEvent): boolean {
+  const id = keyOf(event, isTyping(event.target));
+  if (!id) return false;
+  for (let at = stack.length - 1; at >= 0; at -= 1) {
+    const handler = stack[at]?.[id];
+    if (handler && handler(event) !== false) return true;
+  }
+  return false;
+}

@@ -1,0 +1,71 @@
+// Values of tables: how each kind is shown as text, and how long its bar is.
+
+import { CLASSES, type Class } from '../base/palette';
+import { count, duration, percent, real } from '../base/units';
+
+export type ByClass = Record<Class, number>;
+export type Kind = 'text' | 'count' | 'ns' | 'fraction' | 'real' | 'by_class' | 'histogram' | 'stack' | 'rows';
+
+export function isByClass(value: unknown): value is ByClass {
+  return typeof value === 'object' && value !== null && CLASSES.every((name) => name in value);
+}
+
+/** What a column holds, by its id's ending as docs/reports.md defines them, or by a value of it. */
+export function kindOf(id: string, value?: unknown): Kind {
+  if (id.endsWith('_by_class') || isByClass(value)) return 'by_class';
+  if (id.endsWith('_ns')) return 'ns';
+  if (id.startsWith('histogram_')) return 'histogram';
+  if (id === 'stack' || id.endsWith('_stack')) return 'stack';
+  if (id === 'share' || id.endsWith('_share') || id === 'cpu_utilization') return 'fraction';
+  if (id.startsWith('avg_')) return 'real';
+  if (typeof value === 'number') return Number.isInteger(value) ? 'count' : 'real';
+  return Array.isArray(value) ? 'rows' : 'text';
+}
+
+/** Whether numbers of this kind are right-aligned and can have bars. */
+export function isNumeric(kind: Kind): boolean {
+  return kind === 'count' || kind === 'ns' || kind === 'fraction' || kind === 'real' || kind === 'by_class';
+}
+
+/** The number behind a value: the sum over the classes, or itself; null for text and what is unknown. */
+export function amount(value: unknown): number | null {
+  if (typeof value === 'number') return value;
+  return isByClass(value) ? CLASSES.reduce((sum, name) => sum + value[name], 0) : null;
+}
+
+/** The value as text; empty for what is unknown. */
+export function asText(kind: Kind, value: unknown): string {
+  if (value === null || value === undefined) return '';
+  if (kind === 'stack' && Array.isArray(value)) return value.map(String).join(' ← ');
+  const number = amount(value);
+  if (number === null) return typeof value === 'object' ? '' : String(value);
+  switch (kind) {
+    case 'ns':
+    case 'by_class':
+      return number === 0 ? '0' : duration(number);
+    case 'count':
+      return count(number);
+    case 'fraction':
+      return percent(number);
+    case 'real':
+      return real(number);
+    default:
+      return String(number);
+  }
+}
+
+/** The parts of a stacked bar, as fractions of `full`; classes without time are left out. */
+export function barParts(value: ByClass, full: number): { name: Class; fraction: number }[] {
+  if (full <= 0) return [];
+  return CLASSES.map((name) => ({ name, fraction: value[name] / full })).filter(({ fraction }) => fraction > 0);
+}
+
+/** A field of CSV, quoted where RFC 4180 wants it. */
+export function csvField(value: unknown): string {
+  const plain = Array.isArray(value)
+    ? value.map(String).join(';')
+    : value === null || value === undefined
+      ? ''
+      : String(value);
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain;
+}

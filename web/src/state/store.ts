@@ -1,0 +1,97 @@
+// Holds the current view and its past and future. The browser's own history keeps them, so that Back, Forward, `[` and
+// `]` are one thing and a reload loses nothing.
+
+import { fromHash, toHash } from './url';
+import type { ViewState } from './view-state';
+
+/** What the store needs of `window`; tests give their own. */
+export interface Browser {
+  hash(): string;
+  /** The index kept with the current entry; null for one that is not ours. */
+  index(): number | null;
+  push(hash: string, index: number): void;
+  replace(hash: string, index: number): void;
+  go(delta: number): void;
+  onChange(listener: () => void): void;
+}
+
+/** `step`: can be undone with `[`; `touch`: goes with the step before (selecting a row, typing, dragging). */
+export type How = 'step' | 'touch';
+export type Change = (state: ViewState) => ViewState;
+export type Dispatch = (change: Change | Partial<ViewState>, how?: How) => void;
+
+export class Store {
+  private state: ViewState;
+  private index: number;
+  private newest: number;
+  private readonly listeners = new Set<() => void>();
+
+  constructor(private readonly browser: Browser) {
+    this.state = fromHash(browser.hash());
+    this.index = browser.index() ?? 0;
+    this.newest = this.index;
+    browser.replace(toHash(this.state), this.index);
+    browser.onChange(() => this.arrived());
+  }
+
+  readonly get = (): ViewState => this.state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  readonly dispatch: Dispatch = (change, how = 'step') => {
+    const next = typeof change === 'function' ? change(this.state) : { ...this.state, ...change };
+    if (toHash(next) === toHash(this.state)) return;
+    this.state = next;
+    if (how === 'step') {
+      this.index += 1;
+      this.newest = this.index;
+      this.browser.push(toHash(next), this.index);
+    } else {
+      this.browser.replace(toHash(next), this.index);
+    }
+    this.publish();
+  };
+
+  /** `[`: the step before. */
+  readonly undo = (): void => {
+    if (this.index > 0) this.browser.go(-1);
+  };
+
+  /** `]`: the step after, when there is one. */
+  readonly redo = (): void => {
+    if (this.index < this.newest) this.browser.go(1);
+  };
+
+  private arrived(): void {
+    const index = this.browser.index();
+    if (index === null) {
+      // A link typed or pasted into this page: it is the newest step now.
+      this.index += 1;
+      this.newest = this.index;
+      this.browser.replace(this.browser.hash(), this.index);
+    } else {
+      this.index = index;
+    }
+    this.state = fromHash(this.browser.hash());
+    this.publish();
+  }
+
+  private publish(): void {
+    for (const listener of this.listeners) listener();
+  }
+}
+
+/** The real browser. */
+export function windowBrowser(): Browser {
+  return {
+    hash: () => window.location.hash,
+    index: () => (typeof history.state?.dwell === 'number' ? history.state.dwell : null),
+    push: (hash, index) => history.pushState({ dwell: index }, '', `#${hash}`),
+    replace: (hash, index) => history.replaceState({ dwell: index }, '', `#${hash.replace(/^#/, '')}`),
+    go: (delta) => history.go(delta),
+    onChange: (listener) => window.addEventListener('popstate', listener),
+  };
+}

@@ -1,0 +1,118 @@
+// What is looked at: one plain value that the address bar holds, so that a link shows the same view again. Theme,
+// language and the sizes of panes are the reader's own and not part of it.
+
+export const TABS = [
+  'summary',
+  'caller-callee',
+  'top-down',
+  'objects',
+  'blame',
+  'platform',
+  'findings',
+  'log',
+] as const;
+export type Tab = (typeof TABS)[number];
+
+export const STACK_KINDS = ['wait', 'waker', 'cpu', 'creation'] as const;
+export type StackKind = (typeof STACK_KINDS)[number];
+
+export const FLAME_WEIGHTS = ['cpu', 'wait', 'both'] as const;
+export type FlameWeight = (typeof FLAME_WEIGHTS)[number];
+
+export const BAND_KINDS = ['thread', 'process', 'object', 'cpu'] as const;
+export type BandKind = (typeof BAND_KINDS)[number];
+
+export const STACK_MODES = ['all', 'user', 'user+1'] as const;
+export type StackMode = (typeof STACK_MODES)[number];
+
+/** Part of the collection: ns since its start, `to` excluded. */
+export interface Range {
+  from: number;
+  to: number;
+}
+
+/** One condition, as in the command line's `--filter KEY=VALUE`. */
+export interface Filter {
+  key: string;
+  value: string;
+}
+
+/** Limits of the utilization classes as fractions of the target concurrency. */
+export interface Thresholds {
+  poor: number;
+  ok: number;
+  ideal: number;
+}
+
+export interface ViewState {
+  /** Id of the result; empty: the list of results. */
+  result: string;
+  tab: Tab;
+  /** Filtered in by time; null: the whole collection. */
+  range: Range | null;
+  excludedRanges: Range[];
+  /** Same key: alternatives; different keys: all must hold. */
+  filters: Filter[];
+  excludes: Filter[];
+  includeIdle: boolean;
+  stackMode: StackMode;
+  inlines: boolean;
+  /** T; null: as collected. */
+  target: number | null;
+  thresholds: Thresholds | null;
+
+  /** Grouping of the Bottom-up grid, outermost first. */
+  groupBy: string[];
+  /** Columns of the grids; empty: the view's own. */
+  metrics: string[];
+  sort: { metric: string; descending: boolean } | null;
+  /** Keys of the selected row, outermost first; empty: none. */
+  selection: string[];
+  stackKind: StackKind;
+  search: string;
+
+  /** Object that Sync objects and Blame look at. */
+  object: string;
+  /** Function that Caller/Callee and Source look at. */
+  function: string;
+  module: string;
+  flame: { weight: FlameWeight; inverted: boolean; byThread: boolean; focus: string[] };
+  /** The other result of Compare. */
+  compare: string;
+
+  /** What the timeline shows; null: all. */
+  zoom: Range | null;
+  /** Selected on the timeline, not yet filtered. */
+  mark: Range | null;
+  bands: BandKind;
+  bandSort: string;
+}
+
+export const EMPTY: ViewState = {
+  result: '',
+  tab: 'summary',
+  range: null,
+  excludedRanges: [],
+  filters: [],
+  excludes: [],
+  includeIdle: false,
+  stackMode: 'user+1',
+  inlines: true,
+  target: null,
+  thresholds: null,
+  groupBy: ['object', 'function', 'call-stack'],
+  metrics: [],
+  sort: null,
+  selection: [],
+  stackKind: 'wait',
+  search: '',
+  object: '',
+  function: '',
+  module: '',
+  flame: { weight: 'cpu', inverted: false, byThread: false, focus: [] },
+  compare: '',
+  zoom: null,
+  mark: null,
+  bands: 'thread',
+  bandSort: 'start',
+};

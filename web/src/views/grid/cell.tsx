@@ -1,0 +1,47 @@
+// One value of a table: text, number, bar, or bar and number.
+
+import { t } from '../../base/texts';
+import { percent } from '../../base/units';
+import { amount, asText, type ByClass, barParts, isByClass, type Kind } from '../../logic/values';
+import type { NumberStyle } from '../../state/preferences';
+
+interface Props {
+  kind: Kind;
+  value: unknown;
+  /** The value whose bar is as long as the column is wide. */
+  full: number;
+  /** The value that is 100 %; null where shares make no sense. */
+  total: number | null;
+  style: NumberStyle;
+}
+
+export function Cell({ kind, value, full, total, style }: Props) {
+  const number = amount(value);
+  if (number === null) return <span className="cell-text">{asText(kind, value)}</span>;
+  const text = style === 'percent' && total ? percent(number / total) : asText(kind, value);
+  const bars = (style === 'bar' || style === 'bar-number') && (kind === 'ns' || kind === 'by_class') && full > 0;
+  if (!bars) return <span className="cell-number">{text}</span>;
+  return (
+    <span className="cell-bar" data-tip={isByClass(value) ? classesText(value) : undefined}>
+      <Bar value={value} number={number} full={full} />
+      {style === 'bar-number' && <span className="cell-number">{text}</span>}
+    </span>
+  );
+}
+
+function Bar({ value, number, full }: { value: unknown; number: number; full: number }) {
+  const parts = isByClass(value) ? barParts(value, full) : [{ name: 'plain', fraction: Math.abs(number) / full }];
+  return (
+    <span className="bar">
+      {parts.map(({ name, fraction }) => (
+        <i key={name} className={`fill fill-${name}`} style={{ width: `${Math.min(1, fraction) * 100}%` }} />
+      ))}
+    </span>
+  );
+}
+
+/** `Idle 1.2 s · Poor 300 ms`, for the hover. */
+export function classesText(value: ByClass): string {
+  const parts = barParts(value, 1).map(({ name, fraction }) => `${t(`class.${name}`)} ${asText('ns', fraction)}`);
+  return parts.join(' · ');
+}

@@ -1,0 +1,256 @@
+// A table of any length: rows of one height, only those on the screen are drawn; columns can be sorted and resized;
+// moved through by keyboard. It knows nothing of where its rows come from.
+
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactNode,
+  type UIEvent,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from 'react';
+import { ROW_HEIGHT, scrollTo, visibleRows } from '../../logic/window';
+import { preferences, setPreferences, usePreferences } from '../../state/preferences';
+
+export interface GridColumn {
+  id: string;
+  title: string;
+  help?: string | undefined;
+  numeric: boolean;
+  /** Width in px before the reader changes it; the first column takes what is left over. */
+  width: number;
+  sortable?: boolean;
+}
+
+export interface GridRow {
+  key: string;
+  depth: number;
+  /** null: has no children. */
+  expanded: boolean | null;
+  cells: ReactNode[];
+}
+
+interface Props {
+  /** Under which widths are remembered; the accessible name is `label`. */
+  name: string;
+  label: string;
+  columns: GridColumn[];
+  rows: number;
+  /** Builds the row at an index; called for rows on the screen only. */
+  row: (index: number) => GridRow;
+  selected: number;
+  onSelect: (index: number) => void;
+  onToggle?: (index: number, open: boolean) => void;
+  /** Enter or a double click. */
+  onOpen?: (index: number) => void;
+  onKey?: (event: KeyboardEvent, index: number) => boolean;
+  sort?: { metric: string; descending: boolean } | null;
+  onSort?: (column: string) => void;
+  /** The rows that are drawn, so that their data can be had. */
+  onVisible?: (first: number, last: number) => void;
+}
+
+const LEAST_WIDTH = 48;
+
+export function Grid(props: Props) {
+  const { name, columns, rows, selected, onVisible } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const [view, setView] = useState({ top: 0, height: 600 });
+  const id = useId();
+  const template = useTemplate(name, columns);
+  const { first, last } = visibleRows(view.top, view.height, rows);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const observer = new ResizeObserver(() => setView((old) => ({ ...old, height: element.clientHeight })));
+    observer.observe(element);
+    setView({ top: element.scrollTop, height: element.clientHeight });
+    return () => observer.disconnect();
+  }, []);
+  useEffect(() => onVisible?.(first, last), [onVisible, first, last]);
+  useEffect(() => {
+    const element = box.current;
+    if (element && selected >= 0) element.scrollTop = scrollTo(selected, element.scrollTop, element.clientHeight);
+  }, [selected]);
+  const scrolled = (event: UIEvent<HTMLDivElement>) => {
+    const top = event.currentTarget.scrollTop;
+    setView((old) => (Math.floor(old.top / ROW_HEIGHT) === Math.floor(top / ROW_HEIGHT) ? old : { ...old, top }));
+  };
+  return (
+    <div
+      ref={box}
+      className="grid"
+      role="treegrid"
+      tabIndex={0}
+      aria-label={props.label}
+      aria-rowcount={rows + 1}
+      aria-colcount={columns.length}
+      aria-activedescendant={selected >= first && selected < last ? `${id}-${selected}` : undefined}
+      onScroll={scrolled}
+      onKeyDown={(event) => gridKey(event, props, view.height)}
+    >
+      <Head {...props} template={template} />
+      <div className="grid-body" role="rowgroup" style={{ height: rows * ROW_HEIGHT }}>
+        {range(first, last).map((index) => (
+          <Row key={index} id={`${id}-${index}`} index={index} template={template} {...props} />
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first }, (_, at) => first + at);
+}
+
+/** The columns' widths as CSS, with the reader's own in place of the given ones. */
+function useTemplate(name: string, columns: GridColumn[]): string {
+  const { sizes } = usePreferences();
+  const widths = columns.map(({ id, width }, at) => {
+    const own = sizes[`${name}.${id}`];
+    if (own !== undefined) return `${own}px`;
+    return at === 0 ? `minmax(${width}px, 1fr)` : `${width}px`;
+  });
+  return widths.join(' ');
+}
+
+function Head({ name, columns, sort, onSort, template }: Props & { template: string }) {
+  const drag = (event: PointerEvent<HTMLElement>, id: string) => {
+    const cell = event.currentTarget.parentElement;
+    if (event.buttons !== 1 || !cell) return;
+    const width = Math.max(LEAST_WIDTH, Math.round(event.clientX - cell.getBoundingClientRect().left));
+    setPreferences({ sizes: { ...preferences().sizes, [`${name}.${id}`]: width } });
+  };
+  const reset = (id: string) => {
+    const { [`${name}.${id}`]: _, ...sizes } = preferences().sizes;
+    setPreferences({ sizes });
+  };
+  return (
+    <div className="grid-head" role="rowgroup">
+      <div className="grid-row" role="row" style={{ gridTemplateColumns: template }}>
+        {columns.map(({ id, title, help, numeric, sortable }) => {
+          const order = sortOrder(sort, id);
+          return (
+            <div
+              key={id}
+              role="columnheader"
+              className={numeric ? 'grid-cell numeric' : 'grid-cell'}
+              aria-sort={sortable ? order : undefined}
+              data-tip={help}
+            >
+              {sortable && onSort ? (
+                <button type="button" className="grid-sort" onClick={() => onSort(id)}>
+                  {title}
+                  {order !== 'none' && <span aria-hidden="true">{order === 'descending' ? ' ▾' : ' ▴'}</span>}
+                </button>
+              ) : (
+                title
+              )}
+              <span
+                className="grid-resize"
+                aria-hidden="true"
+                onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+                onPointerMove={(event) => drag(event, id)}
+                onDoubleClick={() => reset(id)}
+              />
+            </div>
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function sortOrder(sort: Props['sort'], id: string): 'ascending' | 'descending' | 'none' {
+  if (sort?.metric !== id) return 'none';
+  return sort.descending ? 'descending' : 'ascending';
+}
+
+function Row({
+  id,
+  index,
+  template,
+  columns,
+  row,
+  selected,
+  onSelect,
+  onToggle,
+  onOpen,
+}: Props & { id: string; index: number; template: string }) {
+  const { depth, expanded, cells } = row(index);
+  const toggle = (event: React.MouseEvent) => {
+    event.stopPropagation();
+    onToggle?.(index, !expanded);
+  };
+  return (
+    <div
+      id={id}
+      role="row"
+      className={index === selected ? 'grid-row grid-data selected' : 'grid-row grid-data'}
+      style={{ gridTemplateColumns: template, top: index * ROW_HEIGHT }}
+      aria-rowindex={index + 2}
+      aria-level={depth + 1}
+      aria-selected={index === selected}
+      aria-expanded={expanded ?? undefined}
+      onClick={() => onSelect(index)}
+      onDoubleClick={() => onOpen?.(index)}
+    >
+      {cells.map((cell, at) => (
+        <div
+          key={columns[at]?.id ?? at}
+          role="gridcell"
+          className={columns[at]?.numeric ? 'grid-cell numeric' : 'grid-cell'}
+          style={at === 0 ? { paddingLeft: 6 + depth * 14 } : undefined}
+        >
+          {at === 0 && (
+            <span className="twisty" aria-hidden="true" onClick={expanded === null ? undefined : toggle}>
+              {expanded === null ? '' : expanded ? '▾' : '▸'}
+            </span>
+          )}
+          {cell}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+/** Keys of a list with the focus. What it does not handle goes on to the page. */
+function gridKey(event: KeyboardEvent, props: Props, height: number): void {
+  if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
+  const { rows, selected, onSelect } = props;
+  const to = (index: number) => rows > 0 && onSelect(Math.max(0, Math.min(rows - 1, index)));
+  const page = Math.max(1, Math.floor(height / ROW_HEIGHT) - 2);
+  const moves: Record<string, () => unknown> = {
+    ArrowDown: () => to(selected + 1),
+    ArrowUp: () => to(selected - 1),
+    PageDown: () => to(selected + page),
+    PageUp: () => to(selected - page),
+    Home: () => to(0),
+    End: () => to(rows - 1),
+    ArrowRight: () => expandKey(props, true),
+    ArrowLeft: () => expandKey(props, false),
+    Enter: () => selected >= 0 && props.onOpen?.(selected),
+  };
+  const move = moves[event.key];
+  if (move) move();
+  else if (!(selected >= 0 && props.onKey?.(event, selected))) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Right opens a row or goes to its first child; left closes it or goes to its parent. */
+function expandKey({ rows, row, selected, onSelect, onToggle }: Props, open: boolean): void {
+  if (selected < 0 || selected >= rows) return;
+  const { depth, expanded } = row(selected);
+  if (expanded === !open) onToggle?.(selected, open);
+  else if (open) {
+    if (expanded) onSelect(selected + 1);
+  } else {
+    let above = selected - 1;
+    while (above >= 0 && row(above).depth >= depth) above -= 1;
+    if (above >= 0) onSelect(above);
+  }
+}

@@ -1,0 +1,186 @@
+// A report of the server as a grid: every column that fits a screen, folding, sorting, searching, copying.
+
+import { type ReactNode, useMemo, useState } from 'react';
+import type { ViewDocument } from '../../api/types';
+import { help, t, title } from '../../base/texts';
+import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
+import { amount, asText, csvField, isNumeric } from '../../logic/values';
+import { usePreferences } from '../../state/preferences';
+import { Empty } from '../parts/states';
+import { Cell } from './cell';
+import { Grid, type GridColumn } from './grid';
+
+type Column = ViewDocument['columns'][number];
+
+interface Props {
+  name: string;
+  label: string;
+  document: ViewDocument;
+  /** Columns that are not shown: ids that only programs need. */
+  hidden?: readonly string[];
+  search?: string;
+  /** Text shown instead of a cell's value, by column id. */
+  show?: (column: string, row: ReportRow) => ReactNode | undefined;
+  selected?: (row: ReportRow) => boolean;
+  onSelect?: (row: ReportRow) => void;
+  onOpen?: (row: ReportRow) => void;
+  empty?: ReactNode;
+}
+
+/** The value of a column by id. */
+export function field(document: ViewDocument, row: ReportRow, id: string): unknown {
+  return row.values[document.columns.findIndex((column) => column.id === id)];
+}
+
+export function ReportGrid(props: Props) {
+  const { document, name, label, hidden = [], search = '' } = props;
+  const { numbers } = usePreferences();
+  const [sort, setSort] = useState<{ metric: string; descending: boolean } | null>(null);
+  const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
+  const [cursor, setCursor] = useState(-1);
+  const columns = useMemo(() => shownColumns(document, hidden), [document, hidden]);
+  const rows = useMemo(() => order(document, sort, search), [document, sort, search]);
+  const identity = useMemo(() => identities(rows), [rows]);
+  const shown = useMemo(() => shownRows(rows, closedIndices(identity, closed)), [rows, identity, closed]);
+  const children = useMemo(() => hasChildren(rows), [rows]);
+  const full = useMemo(() => maxima(document, columns), [document, columns]);
+  if (rows.length === 0) return <Empty>{search ? t('empty.search', { search }) : props.empty}</Empty>;
+  const at = (index: number) => rows[shown[index] ?? 0];
+  const chosen = props.selected ? shown.findIndex((row) => rows[row] && props.selected?.(rows[row])) : cursor;
+  const toggle = (index: number, open: boolean) => {
+    const key = identity[shown[index] ?? -1];
+    if (key === undefined) return;
+    const next = new Set(closed);
+    if (open) next.delete(key);
+    else next.add(key);
+    setClosed(next);
+  };
+  const cellsOf = (row: ReportRow): ReactNode[] =>
+    columns.map(({ column, index }) => {
+      const own = props.show?.(column.id, row);
+      if (own !== undefined) return own;
+      const total = amount(document.total?.[column.id]);
+      return (
+        <Cell
+          key={column.id}
+          kind={column.kind}
+          value={row.values[index]}
+          full={full.get(column.id) ?? 0}
+          total={total}
+          style={numbers}
+        />
+      );
+    });
+  return (
+    <Grid
+      name={name}
+      label={label}
+      columns={columns.map(({ column }) => gridColumn(column))}
+      rows={shown.length}
+      row={(index) => {
+        const original = shown[index] ?? 0;
+        const row = rows[original] ?? { depth: 0, values: [] };
+        const expanded = children[original] ? !closed.has(identity[original] ?? '') : null;
+        return { key: identity[original] ?? '', depth: row.depth, expanded, cells: cellsOf(row) };
+      }}
+      selected={chosen}
+      onSelect={(index) => {
+        setCursor(index);
+        const row = at(index);
+        if (row) props.onSelect?.(row);
+      }}
+      onToggle={toggle}
+      onOpen={(index) => {
+        const row = at(index);
+        if (row) props.onOpen?.(row);
+      }}
+      onKey={(event, index) => event.key === 'c' && copyRow(columns, at(index))}
+      sort={sort}
+      onSort={(metric) => setSort(nextSort(sort, metric))}
+    />
+  );
+}
+
+/** Largest first, then smallest first, then as the report came. */
+export function nextSort(sort: { metric: string; descending: boolean } | null, metric: string) {
+  if (sort?.metric !== metric) return { metric, descending: true };
+  return sort.descending ? { metric, descending: false } : null;
+}
+
+interface Shown {
+  column: Column;
+  index: number;
+}
+
+function shownColumns(document: ViewDocument, hidden: readonly string[]): Shown[] {
+  const all = document.columns.map((column, index) => ({ column, index }));
+  return all.filter(
+    ({ column }) => column.kind !== 'rows' && column.kind !== 'histogram' && !hidden.includes(column.id),
+  );
+}
+
+function order(
+  document: ViewDocument,
+  sort: { metric: string; descending: boolean } | null,
+  search: string,
+): ReportRow[] {
+  const found = matchingRows(document.rows, search).flatMap((at) => document.rows[at] ?? []);
+  if (!sort) return found;
+  const index = document.columns.findIndex((column) => column.id === sort.metric);
+  const number = (row: ReportRow) => {
+    const value = row.values[index];
+    return typeof value === 'string' ? value : amount(value);
+  };
+  return sortedRows(found, number, sort.descending);
+}
+
+/** A name for each row that stays when rows are sorted or filtered: its path of names. */
+function identities(rows: readonly ReportRow[]): string[] {
+  const path: string[] = [];
+  const seen = new Map<string, number>();
+  return rows.map(({ depth, values }) => {
+    path.length = depth;
+    path[depth] = values.slice(0, 2).map(String).join('\u0001');
+    const name = path.join('\u0002');
+    const times = seen.get(name) ?? 0;
+    seen.set(name, times + 1);
+    return times === 0 ? name : `${name}\u0003${times}`;
+  });
+}
+
+function closedIndices(identity: readonly string[], closed: ReadonlySet<string>): ReadonlySet<number> {
+  return new Set(identity.flatMap((name, at) => (closed.has(name) ? [at] : [])));
+}
+
+function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
+  const largest = ({ index }: Shown) =>
+    document.rows.reduce((most, { values }) => Math.max(most, Math.abs(amount(values[index]) ?? 0)), 0);
+  return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
+}
+
+function gridColumn({ id, title: english, help: text, kind }: Column): GridColumn {
+  const numeric = isNumeric(kind);
+  const width =
+    { by_class: 200, ns: 150, count: 76, fraction: 76, real: 76 }[kind as string] ?? (kind === 'stack' ? 260 : 180);
+  return { id, title: title(id, english), help: help(id, text), numeric, width, sortable: true };
+}
+
+function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {
+  if (!row) return false;
+  navigator.clipboard?.writeText(columns.map(({ column, index }) => asText(column.kind, row.values[index])).join('\t'));
+  return true;
+}
+
+/** The whole report as CSV, exact numbers, as the command line's `--format csv`. */
+export function reportCsv(document: ViewDocument): string {
+  const head = document.columns.flatMap(({ id, kind }) =>
+    kind === 'by_class' ? ['idle', 'poor', 'ok', 'ideal', 'over'].map((name) => `${id}_${name}`) : [id],
+  );
+  const line = ({ values }: ReportRow) =>
+    document.columns.flatMap(({ kind }, at) => {
+      const value = values[at];
+      if (kind === 'by_class') return Object.values((value ?? {}) as Record<string, number>);
+      return [kind === 'rows' ? JSON.stringify(value) : value];
+    });
+  return `${[head, ...document.rows.map(line)].map((fields) => fields.map(csvField).join(',')).join('\r\n')}\r\n`;
+}

@@ -1,0 +1,67 @@
+// Two panes with a bar between them that can be dragged or moved with the arrow keys; the size is remembered.
+
+import type { KeyboardEvent, PointerEvent, ReactNode } from 'react';
+import { t } from '../../base/texts';
+import { preferences, setPreferences, usePreferences } from '../../state/preferences';
+
+interface Props {
+  /** Under which the size is remembered. */
+  name: string;
+  /** `right`: the second pane is beside the first; `below`: under it. */
+  second: 'right' | 'below';
+  /** Size of the second pane in px when none is remembered. */
+  size: number;
+  least?: number;
+  children: [ReactNode, ReactNode];
+}
+
+export function Split({ name, second, size, least = 80, children }: Props) {
+  const current = usePreferences().sizes[name] ?? size;
+  const across = second === 'right';
+  const resize = (px: number, room: number) => {
+    const fitted = Math.round(Math.max(least, Math.min(px, room - least)));
+    setPreferences({ sizes: { ...preferences().sizes, [name]: fitted } });
+  };
+  const drag = (event: PointerEvent<HTMLDivElement>) => {
+    if (event.buttons !== 1) return;
+    const box = event.currentTarget.parentElement?.getBoundingClientRect();
+    if (!box) return;
+    if (across) resize(box.right - event.clientX, box.width);
+    else resize(box.bottom - event.clientY, box.height);
+  };
+  const key = (event: KeyboardEvent<HTMLDivElement>) => {
+    const box = event.currentTarget.parentElement?.getBoundingClientRect();
+    const grow = {
+      ArrowLeft: across ? 16 : 0,
+      ArrowRight: across ? -16 : 0,
+      ArrowUp: across ? 0 : 16,
+      ArrowDown: across ? 0 : -16,
+    };
+    const step = grow[event.key as keyof typeof grow];
+    if (!box || !step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    resize(current + step, across ? box.width : box.height);
+  };
+  return (
+    <div className={`split split-${second}`}>
+      <div className="split-first">{children[0]}</div>
+      {/* biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is not an <hr>. */}
+      <div
+        className="split-bar"
+        role="separator"
+        aria-label={t('pane.resize')}
+        aria-orientation={across ? 'vertical' : 'horizontal'}
+        aria-valuenow={current}
+        aria-valuemin={least}
+        tabIndex={0}
+        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+        onPointerMove={drag}
+        onKeyDown={key}
+      />
+      <div className="split-second" style={across ? { width: current } : { height: current }}>
+        {children[1]}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,67 @@
+// What a pane shows when it has no data: a skeleton, an error with its hint, or why there is nothing.
+
+import type { ReactNode } from 'react';
+import { t } from '../../base/texts';
+import { clearFilters, filtered } from '../../state/actions';
+import { useDispatch, useView } from '../../state/provider';
+import type { Resource } from '../../state/resource';
+
+/** Shows `children` of the data; before there is any, a skeleton; an error instead. */
+export function Loaded<T>({
+  of,
+  rows = 8,
+  children,
+}: {
+  of: Resource<T>;
+  rows?: number;
+  children: (data: T) => ReactNode;
+}) {
+  if (of.error) return <Failure error={of.error.message} hint={of.error.hint} retry={of.retry} />;
+  if (of.data === undefined) return of.slow ? <Skeleton rows={rows} /> : null;
+  return (
+    <div className={of.slow ? 'loaded stale' : 'loaded'} aria-busy={of.loading}>
+      {children(of.data)}
+    </div>
+  );
+}
+
+export function Skeleton({ rows }: { rows: number }) {
+  return (
+    <div className="skeleton" role="status" aria-label={t('app.loading')}>
+      {Array.from({ length: rows }, (_, row) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: bars without content never change places.
+        <div key={row} className={`skeleton-bar skeleton-${row % 4}`} />
+      ))}
+    </div>
+  );
+}
+
+export function Failure({ error, hint, retry }: { error: string; hint: string | null; retry?: () => void }) {
+  return (
+    <div className="message" role="alert">
+      <p className="bad">{t('error.title', { error })}</p>
+      {hint && <p>{t('error.hint', { hint })}</p>}
+      {retry && (
+        <button type="button" onClick={retry}>
+          {t('error.retry')}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Nothing to show: why, and what to do about it. */
+export function Empty({ children }: { children?: ReactNode }) {
+  const isFiltered = useView(filtered);
+  const dispatch = useDispatch();
+  return (
+    <div className="message" role="status">
+      <p>{children ?? (isFiltered ? t('empty.filtered') : t('empty.rows'))}</p>
+      {isFiltered && (
+        <button type="button" onClick={() => dispatch(clearFilters)}>
+          {t('empty.clear')}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,43 @@
+// What was recorded, when and where.
+
+import type { Document, Info } from '../../api/types';
+import { t } from '../../base/texts';
+import { count, duration } from '../../base/units';
+
+export function Platform({ info, summary }: { info: Info; summary: Document }) {
+  const { manifest } = info;
+  const cpus = (manifest.cpus ?? {}) as { online?: number; usable?: number; model?: string };
+  const command = Array.isArray(manifest.command) ? manifest.command.map(String).join(' ') : '';
+  const started = new Date(Number(manifest.started_at) * 1000);
+  const rows: [string, string][] = [
+    [t('summary.command'), command || (manifest.target_pids as number[] | undefined)?.join(', ') || ''],
+    [t('summary.result'), `${manifest.analysis}`],
+    [t('summary.started'), Number.isNaN(started.getTime()) ? '' : started.toLocaleString()],
+    [t('summary.exit'), manifest.exit_status === null ? '' : String(manifest.exit_status ?? '')],
+    ['', t('summary.threads', { threads: Number(summary.threads), processes: Number(summary.processes) })],
+    [t('summary.host'), String(manifest.host ?? '')],
+    [t('summary.kernel'), String(manifest.kernel ?? '')],
+    [t('summary.cpu'), `${cpus.model ?? ''} · ${cpus.usable ?? '?'} / ${cpus.online ?? '?'}`],
+    [t('summary.events'), count(Number(manifest.events))],
+    [t('summary.sampling'), duration(Number(manifest.sampling_interval_ns))],
+    [t('summary.overhead'), duration(Number(manifest.collector_cpu_ns))],
+    [t('summary.version'), String(manifest.dwell_version ?? '')],
+  ];
+  return (
+    <>
+      <h2>{t('summary.collection')}</h2>
+      <table className="table facts">
+        <tbody>
+          {rows
+            .filter(([, value]) => value !== '')
+            .map(([name, value]) => (
+              <tr key={`${name} ${value}`}>
+                <th scope="row">{name}</th>
+                <td>{value}</td>
+              </tr>
+            ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

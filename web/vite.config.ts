@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+
+// `npm run dev` shows the UI with quick reload; DWELL_URL is what `dwell view` printed, without the token, and its
+// session cookie has to be in the browser (open the printed address once, on the same host).
+const server = process.env.DWELL_URL ?? 'http://127.0.0.1:8123';
+
+export default defineConfig({
+  esbuild: { jsx: 'automatic' },
+  build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
+  server: { proxy: { '/api': { target: server, changeOrigin: true } } },
+  test: { include: ['src/**/*.test.ts'], environment: 'node' },
+});

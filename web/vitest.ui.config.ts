@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config';
+
+// The screens in a real browser, on recordings made for the test.
+export default defineConfig({
+  test: {
+    include: ['tests/ui/**/*.test.ts'],
+    environment: 'node',
+    globalSetup: ['tests/ui/setup.ts'],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    fileParallelism: false,
+  },
+});
