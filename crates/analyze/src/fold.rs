@@ -311,8 +311,8 @@ impl<'t> Summer<'t> {
         for (row, (_, thread)) in samples.filter(|(_, (estimated, _))| **estimated) {
             estimates.entry(*thread).or_default().push(row);
         }
-        let by_cpu =
-            query.group_by.contains(&Level::Cpu) || query.filters.iter().any(|filter| filter.key == FilterKey::Cpu);
+        let mut filters = query.filters.iter().chain(&query.exclude);
+        let by_cpu = query.group_by.contains(&Level::Cpu) || filters.any(|filter| filter.key == FilterKey::Cpu);
         Self {
             trace,
             by_cpu,

@@ -4,6 +4,7 @@
 //! grouped by, and every report is a projection of the fold to a [`View`]. Nothing here reads or writes files, and
 //! nothing formats numbers for people: that is the presenter's. Exact numbers for programs are [`json`].
 
+mod analysis;
 mod blame;
 mod call_stacks;
 mod classify;
@@ -22,9 +23,11 @@ mod selection;
 mod sweep;
 mod thread_index;
 mod thread_times;
+pub mod timeline;
 pub mod view;
 mod windows;
 
+pub use analysis::Analysis;
 pub use conservation::check_conservation;
 pub use findings::FINDINGS;
 pub use metrics::METRICS;

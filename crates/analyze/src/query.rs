@@ -30,7 +30,7 @@ pub enum QueryError {
         /// `an object` or `a function`.
         what: &'static str,
     },
-    /// A range without time in it.
+    /// A range without time in it, or all of it excluded.
     #[error("the time range is empty: it must end after it starts, within the collection's {elapsed_ns} ns")]
     EmptyRange {
         /// Length of the collection.
@@ -98,9 +98,9 @@ macro_rules! words {
             }
 
             /// The one of this id; the error carries the nearest id.
-            pub fn parse(id: &str) -> Result<Self, QueryError> {
+            pub fn parse(id: &str) -> Result<Self, $crate::query::QueryError> {
                 let found = Self::ALL.iter().find(|word| word.id() == id).copied();
-                found.ok_or_else(|| QueryError::unknown($what, id, Self::ALL.iter().map(|word| word.id())))
+                found.ok_or_else(|| $crate::query::QueryError::unknown($what, id, Self::ALL.iter().map(|word| word.id())))
             }
         }
     };
@@ -232,8 +232,12 @@ impl Default for Thresholds {
 pub struct Query {
     /// Only this part of the collection: `from .. to`, ns since its start.
     pub range: Option<(u64, u64)>,
+    /// Parts of the collection that are left out.
+    pub excluded_ranges: Vec<(u64, u64)>,
     /// Only what these let through. n(t) and c(t) count all threads in any case.
     pub filters: Vec<Filter>,
+    /// Nothing that any of these matches.
+    pub exclude: Vec<Filter>,
     /// Grouping, outermost first; empty: the report's own.
     pub group_by: Vec<Level>,
     /// Columns; empty: the report's own.
@@ -258,11 +262,25 @@ pub struct Query {
     pub bins: usize,
 }
 
+impl Query {
+    /// Whether it looks at a part of what there is, in the same time.
+    pub fn is_filtered(&self) -> bool {
+        !self.filters.is_empty() || !self.exclude.is_empty()
+    }
+
+    /// Whether it looks at a part of the time.
+    pub fn is_cut(&self) -> bool {
+        self.range.is_some() || !self.excluded_ranges.is_empty()
+    }
+}
+
 impl Default for Query {
     fn default() -> Self {
         Self {
             range: None,
+            excluded_ranges: Vec::new(),
             filters: Vec::new(),
+            exclude: Vec::new(),
             group_by: Vec::new(),
             metrics: Vec::new(),
             sort: None,

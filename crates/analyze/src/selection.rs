@@ -1,4 +1,4 @@
-//! The query's filters against the sites of a fold.
+//! The query's filters and exclusions against the sites of a fold.
 
 use std::collections::HashMap;
 
@@ -10,20 +10,29 @@ use crate::fold::{Site, object_type};
 use crate::query::{Filter, FilterKey, Query};
 use crate::sweep::CLASSES;
 
-/// The filters, those of one key together: one of these must hold, for every key.
+/// The filters, those of one key together: one of these must hold, for every key; of those that exclude, none.
 pub struct Selection<'t> {
     trace: &'t Trace,
-    keys: Vec<(FilterKey, Vec<&'t Filter>)>,
+    keys: Vec<Rule<'t>>,
+}
+
+/// The filters of one key, alternatives of each other.
+struct Rule<'t> {
+    key: FilterKey,
+    filters: Vec<&'t Filter>,
+    /// Whether what they match is left out instead.
+    excludes: bool,
 }
 
 impl<'t> Selection<'t> {
     /// The filters of `query`.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Self {
-        let mut keys: Vec<(FilterKey, Vec<&Filter>)> = Vec::new();
-        for filter in &query.filters {
-            match keys.iter_mut().find(|(key, _)| *key == filter.key) {
-                Some((_, filters)) => filters.push(filter),
-                None => keys.push((filter.key, vec![filter])),
+        let mut keys: Vec<Rule<'_>> = Vec::new();
+        let filters = query.filters.iter().map(|filter| (filter, false));
+        for (filter, excludes) in filters.chain(query.exclude.iter().map(|filter| (filter, true))) {
+            match keys.iter_mut().find(|rule| rule.key == filter.key && rule.excludes == excludes) {
+                Some(rule) => rule.filters.push(filter),
+                None => keys.push(Rule { key: filter.key, filters: vec![filter], excludes }),
             }
         }
         Self { trace, keys }
@@ -31,25 +40,27 @@ impl<'t> Selection<'t> {
 
     /// The utilization classes that the filters let through.
     pub fn class_mask(&self) -> [bool; 5] {
-        let filters = self.keys.iter().find(|(key, _)| *key == FilterKey::Utilization);
-        let passes = |class: &str| filters.is_none_or(|(_, any)| any.iter().any(|filter| filter.matches(class)));
-        CLASSES.map(passes)
+        let rules = || self.keys.iter().filter(|rule| rule.key == FilterKey::Utilization);
+        let holds =
+            |rule: &Rule<'_>, class: &str| rule.filters.iter().any(|filter| filter.matches(class)) != rule.excludes;
+        CLASSES.map(|class| rules().all(|rule| holds(rule, class)))
     }
 
     /// Marks the sites that pass.
     pub fn apply(&self, stacks: &CallStacks<'_>, sites: &mut [Site]) {
-        // A stack matters once, however many sites have it.
-        let mut functions: HashMap<StackId, bool> = HashMap::new();
-        for (key, filters) in &self.keys {
+        for rule in self.keys.iter().filter(|rule| rule.key != FilterKey::Utilization) {
+            // A stack is judged once, however many sites have it.
+            let mut functions: HashMap<StackId, bool> = HashMap::new();
+            let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
             for site in sites.iter_mut().filter(|site| site.selected) {
-                let matches = |text: &str| filters.iter().any(|filter| filter.matches(text));
-                site.selected = match key {
+                let stack = site.key.stack;
+                let holds = match rule.key {
                     FilterKey::Function => {
-                        let stack = site.key.stack;
                         *functions.entry(stack).or_insert_with(|| stacks.whole_names(stack).any(matches))
                     }
-                    key => self.passes(*key, site, stacks, &matches),
+                    key => self.passes(key, site, stacks, &matches),
                 };
+                site.selected = holds != rule.excludes;
             }
         }
     }

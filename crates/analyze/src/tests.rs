@@ -100,6 +100,34 @@ fn an_event_loop_is_idle_and_ranks_last() {
     assert_eq!(names(&only), vec![e]);
 }
 
+#[test]
+fn what_is_excluded_is_the_rest_of_what_is_filtered() {
+    let trace = trace(CONVOY);
+    let whole = sum(&of(Report::Waits, &trace, &Query::default()), "wait_ns");
+    for filter in ["thread=a", "object=m", "object-type=sleep", "function=use_m", "utilization=poor", "outcome=woken"] {
+        let only = sum(&of(Report::Waits, &trace, &filters(&[filter])), "wait_ns");
+        let without = Query { exclude: vec![Filter::parse(filter).unwrap()], ..Query::default() };
+        let rest = sum(&of(Report::Waits, &trace, &without), "wait_ns");
+        assert_eq!(only + rest, whole, "{filter}");
+        assert!(only > 0 && of(Report::Waits, &trace, &without).notes.iter().any(|note| note.contains("is shown")));
+    }
+}
+
+#[test]
+fn what_is_excluded_in_time_is_the_rest_of_the_range() {
+    let trace = trace(CONVOY);
+    let cpu = |query: &Query| number(&column(&of(Report::Summary, &trace, query), "cpu_ns")[0]);
+    let elapsed = |query: &Query| number(&column(&of(Report::Summary, &trace, query), "elapsed_ns")[0]);
+    let range = (4 * CELL, 9 * CELL);
+    let only = Query { range: Some(range), ..Query::default() };
+    let without = Query { excluded_ranges: vec![range], ..Query::default() };
+    assert_eq!(cpu(&only) + cpu(&without), cpu(&Query::default()));
+    assert_eq!(elapsed(&without), 18 * CELL);
+    assert!(of(Report::Summary, &trace, &without).notes.iter().any(|note| note.starts_with("All without 4.00 ms")));
+    let nothing = Query { excluded_ranges: vec![(0, u64::MAX)], ..Query::default() };
+    assert!(report(Report::Summary, &trace, &nothing).is_err());
+}
+
 /// Names a function of the picture otherwise.
 fn renamed(mut trace: Trace, from: &str, to: &str) -> Trace {
     let frame = trace.frames.function.iter().position(|name| name == from).unwrap();

@@ -27,8 +27,24 @@ impl Windows {
         if query.range.is_some() && from >= to {
             return Err(QueryError::EmptyRange { elapsed_ns });
         }
-        let windows = Self::without(from, to, pauses(trace));
-        Ok(Self { to_the_end: to == elapsed_ns, ..windows })
+        let mut left_out = pauses(trace);
+        left_out.extend(query.excluded_ranges.iter().copied().filter(|(from, to)| from < to));
+        left_out.sort_unstable();
+        let windows = Self::without(from, to, left_out);
+        if windows.parts.is_empty() && !query.excluded_ranges.is_empty() {
+            return Err(QueryError::EmptyRange { elapsed_ns });
+        }
+        let to_the_end = to == elapsed_ns && query.excluded_ranges.iter().all(|(_, end)| *end < elapsed_ns);
+        Ok(Self { to_the_end, ..windows })
+    }
+
+    /// Length of what `query` looks at, pauses included.
+    pub fn elapsed_ns(trace: &Trace, query: &Query) -> u64 {
+        let elapsed_ns = elapsed_ns(trace);
+        let (from, to) = query.range.unwrap_or((0, elapsed_ns));
+        let mut left_out = query.excluded_ranges.clone();
+        left_out.sort_unstable();
+        Self::without(from, to.min(elapsed_ns), left_out).length_ns()
     }
 
     /// The whole collection.
@@ -36,11 +52,11 @@ impl Windows {
         Self { to_the_end: true, ..Self::without(0, elapsed_ns(trace), pauses(trace)) }
     }
 
-    /// `from .. to` without `pauses`, which are in order.
-    fn without(from: u64, to: u64, pauses: Vec<(u64, u64)>) -> Self {
+    /// `from .. to` without `left_out`, which are in order of their starts.
+    fn without(from: u64, to: u64, left_out: Vec<(u64, u64)>) -> Self {
         let mut parts = Vec::new();
         let mut start = from;
-        for (pause_start, pause_end) in pauses {
+        for (pause_start, pause_end) in left_out {
             let end = pause_start.min(to);
             if start < end {
                 parts.push((start, end));
@@ -88,12 +104,6 @@ fn pauses(trace: &Trace) -> Vec<(u64, u64)> {
     let mut pauses: Vec<_> = trace.pauses.start_ns.iter().copied().zip(trace.pauses.end_ns.iter().copied()).collect();
     pauses.sort_unstable();
     pauses
-}
-
-/// Paused time of the whole collection.
-pub fn paused_ns(trace: &Trace) -> u64 {
-    let elapsed = elapsed_ns(trace);
-    elapsed - Windows::without(0, elapsed, pauses(trace)).length_ns()
 }
 
 #[cfg(test)]

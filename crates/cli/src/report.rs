@@ -63,6 +63,7 @@ fn result_path(asked: &Asked) -> Result<PathBuf> {
 fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
     let mut query = Query {
         range: args.time_range,
+        excluded_ranges: args.excluded_range.clone(),
         limit: args.limit,
         target_concurrency: args.target_concurrency,
         include_idle: args.include_idle,
@@ -74,6 +75,9 @@ fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
     };
     for filter in &args.filter {
         query.filters.push(Filter::parse(filter)?);
+    }
+    for filter in &args.exclude {
+        query.exclude.push(Filter::parse(filter)?);
     }
     for level in &args.group_by {
         query.group_by.push(Level::parse(level.trim())?);

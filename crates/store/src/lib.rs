@@ -6,6 +6,7 @@
 
 mod code_tables;
 pub mod error;
+mod events;
 mod manifest;
 pub mod raw;
 mod result;
@@ -14,6 +15,7 @@ pub mod tables;
 
 pub use code_tables::CodeTables;
 pub use error::{Error, Result};
+pub use events::{Column, Estimate, EventKey, Events, OffCpuEvents, SampleEvents};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use result::{ResultFolder, Trace};
 pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef};

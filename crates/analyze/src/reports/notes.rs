@@ -57,7 +57,7 @@ fn damage(fold: &Fold<'_>) -> Vec<String> {
 
 /// How much the filters show.
 fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<String> {
-    if fold.query.filters.is_empty() {
+    if !fold.query.is_filtered() {
         return None;
     }
     let part = |part: u64, whole: u64, of: &str| (whole > 0).then(|| format!("{} of the {of}", percent(part, whole)));
@@ -70,9 +70,24 @@ fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<String> {
 }
 
 fn range(fold: &Fold<'_>) -> Option<String> {
-    let (from, to) = fold.query.range?;
-    let share = percent(fold.windows.length_ns(), crate::windows::elapsed_ns(fold.trace));
-    Some(format!("Only from {} to {}: {share} of the elapsed time.", duration(from), duration(to)))
+    let elapsed = crate::windows::elapsed_ns(fold.trace);
+    let share = percent(fold.windows.length_ns(), elapsed);
+    let left_out: Vec<String> = fold
+        .query
+        .excluded_ranges
+        .iter()
+        .map(|(from, to)| format!("{} to {}", duration(*from), duration((*to).min(elapsed))))
+        .collect();
+    let without = if left_out.is_empty() { String::new() } else { format!("without {}", left_out.join(", ")) };
+    match (fold.query.range, without.is_empty()) {
+        (None, true) => None,
+        (None, false) => Some(format!("All {without}: {share} of the elapsed time.")),
+        (Some((from, to)), _) => {
+            let comma = if without.is_empty() { "" } else { ", " };
+            let (from, to) = (duration(from), duration(to));
+            Some(format!("Only from {from} to {to}{comma}{without}: {share} of the elapsed time."))
+        }
+    }
 }
 
 fn idle(fold: &Fold<'_>, shown: &Weights) -> Option<String> {

@@ -8,7 +8,7 @@ use crate::fold::Fold;
 use crate::metrics::total;
 use crate::sweep::{Levels, target_concurrency};
 use crate::view::{Column, Row, Value, View};
-use crate::windows::{elapsed_ns, paused_ns};
+use crate::windows::Windows;
 
 /// Objects named in the summary.
 const TOP_OBJECTS: usize = 5;
@@ -29,13 +29,8 @@ pub fn summary(fold: &Fold<'_>) -> View {
 
 fn times(fold: &Fold<'_>) -> Vec<Field> {
     let weights = fold.shown();
-    let (elapsed, paused) = match fold.query.range {
-        None => (elapsed_ns(fold.trace), paused_ns(fold.trace)),
-        Some((from, to)) => {
-            let length = to.min(elapsed_ns(fold.trace)).saturating_sub(from);
-            (length, length.saturating_sub(fold.windows.length_ns()))
-        }
-    };
+    let elapsed = Windows::elapsed_ns(fold.trace, fold.query);
+    let paused = elapsed.saturating_sub(fold.windows.length_ns());
     vec![
         Field(
             "elapsed_ns",
@@ -88,7 +83,7 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
     let threads: std::collections::BTreeSet<_> =
         fold.sites.iter().filter(|site| site.selected).map(|site| site.key.thread).collect();
     // Unfiltered, a thread counts even when it left no trace inside the range.
-    let all = fold.query.filters.is_empty() && fold.query.range.is_none();
+    let all = !fold.query.is_filtered() && !fold.query.is_cut();
     let threads = if all { fold.trace.threads.tid.len() } else { threads.len() };
     let processes = if all { fold.trace.processes.pid.len() } else { processes.len() };
     vec![

@@ -11,7 +11,7 @@ use crate::view::{Column, Row, Value, View};
 /// One row per thread that the filters let through, the busiest first.
 pub fn threads(fold: &Fold<'_>) -> View {
     let mut weights: Vec<Option<Weights>> = vec![None; fold.trace.threads.tid.len()];
-    if fold.query.filters.is_empty() {
+    if !fold.query.is_filtered() {
         // A thread that left no trace inside the range is still one.
         weights.iter_mut().for_each(|weights| *weights = Some(Weights::default()));
     }

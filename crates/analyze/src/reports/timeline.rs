@@ -84,7 +84,7 @@ pub fn timeline(fold: &Fold<'_>) -> View {
 }
 
 fn shown_threads(fold: &Fold<'_>) -> Vec<bool> {
-    let mut shown = vec![fold.query.filters.is_empty(); fold.trace.threads.tid.len()];
+    let mut shown = vec![!fold.query.is_filtered(); fold.trace.threads.tid.len()];
     for (_, site, _) in fold.selected() {
         if let Some(shown) = site.key.thread.get().and_then(|row| shown.get_mut(row)) {
             *shown = true;

@@ -263,9 +263,15 @@ pub struct ReportArgs {
     /// Show only what matches, such as thread=worker; can be given several times.
     #[arg(short, long, value_name = "KEY=VALUE", help_heading = "What to show")]
     pub filter: Vec<String>,
+    /// Leave out what matches; can be given several times.
+    #[arg(short = 'x', long, value_name = "KEY=VALUE", help_heading = "What to show")]
+    pub exclude: Vec<String>,
     /// Show only this part of the time, such as 1.5s-3s.
     #[arg(long, value_name = "FROM-TO", value_parser = parse::range, allow_hyphen_values = true, help_heading = "What to show")]
     pub time_range: Option<(u64, u64)>,
+    /// Leave out this part of the time; can be given several times.
+    #[arg(long, value_name = "FROM-TO", value_parser = parse::range, allow_hyphen_values = true, help_heading = "What to show")]
+    pub excluded_range: Vec<(u64, u64)>,
     /// Show these metrics, such as wait_ns,wait_count.
     #[arg(short, long, value_name = "METRICS", value_delimiter = ',', help_heading = "What to show")]
     pub metric: Vec<String>,

@@ -106,7 +106,7 @@ pub fn help() -> String {
     }
     text.push_str(&format!("  {LOG:<13}  {LOG_HELP}\n"));
     text.push_str(&format!("\nLevels of --group-by:\n{}", listed(Level::ALL.iter().map(|level| level.id()))));
-    text.push_str(&format!("\nKeys of --filter:\n{}", listed(FilterKey::ALL.iter().map(|key| key.id()))));
+    text.push_str(&format!("\nKeys of --filter and --exclude:\n{}", listed(FilterKey::ALL.iter().map(|key| key.id()))));
     text.push_str(EXAMPLES);
     text
 }

@@ -1,0 +1,72 @@
+//! A trace made ready for many questions: its events thread by thread, and what is the same for every query.
+
+use std::sync::OnceLock;
+
+use dwell_model::Reason;
+use dwell_store::{Events, Trace};
+
+use crate::call_stacks::CallStacks;
+use crate::query::{Query, QueryError};
+use crate::reports::{Report, report};
+use crate::timeline::{TimelineState, states_of};
+use crate::view::View;
+
+/// A trace made ready for many questions. Can be asked from several threads at once.
+#[derive(Debug)]
+pub struct Analysis {
+    pub(crate) trace: Trace,
+    pub(crate) events: Events,
+    states: OnceLock<Vec<TimelineState>>,
+}
+
+impl Analysis {
+    /// Prepares `trace`: time and memory in proportion to its rows.
+    pub fn new(trace: Trace) -> Self {
+        let events = Events::of(&trace);
+        Self { trace, events, states: OnceLock::new() }
+    }
+
+    /// The trace.
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+
+    /// Length of the collection, ns.
+    pub fn elapsed_ns(&self) -> u64 {
+        crate::windows::elapsed_ns(&self.trace)
+    }
+
+    /// The answer of a report. Fails when the query asks for what is not there.
+    pub fn report(&self, kind: Report, query: &Query) -> Result<View, QueryError> {
+        report(kind, &self.trace, query)
+    }
+
+    /// Start and end of a thread that is there and lived.
+    pub(crate) fn life(&self, thread: usize) -> Option<(u64, u64)> {
+        let threads = &self.trace.threads;
+        let life = (*threads.start_ns.get(thread)?, *threads.end_ns.get(thread)?);
+        (life.0 <= life.1).then_some(life)
+    }
+
+    pub(crate) fn state_of_key(&self, key: u32) -> TimelineState {
+        let states = self.states.get_or_init(|| {
+            let stacks = CallStacks::new(&self.trace, &Query::default());
+            states_of(&self.trace, &self.events, &stacks)
+        });
+        states.get(key as usize).copied().unwrap_or(TimelineState::OtherWait)
+    }
+
+    /// State of the blocked part of an off-CPU row, and what it waited on.
+    pub(crate) fn waiting(&self, row: usize) -> (TimelineState, u32) {
+        let key = self.events.off_cpu.key[row];
+        (self.state_of_key(key), self.events.key(key).object().raw())
+    }
+
+    /// State of the time in the run queue of an off-CPU row.
+    pub(crate) fn queueing(&self, row: usize) -> TimelineState {
+        match self.events.off_cpu_key(row).reason() {
+            Some(Reason::Starting) => TimelineState::Starting,
+            _ => TimelineState::Preempted,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The bands of a timeline, in the order asked for.
+
+use dwell_model::MetricDef;
+
+use super::BandKind;
+use crate::analysis::Analysis;
+use crate::fold::{Fold, Weights};
+use crate::grouping::Groups;
+use crate::metrics::{METRICS, magnitude, value};
+use crate::query::{Level, Query, QueryError};
+
+/// Metrics that every band carries, for sorting and hovering.
+const BAND_METRICS: &[&str] =
+    &["cpu_ns", "wait_ns", "wait_count", "wait_poor_ns", "preemption_ns", "preemption_count", "spin_ns", "switches"];
+
+/// The order of bands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BandOrder {
+    /// Earliest start first.
+    #[default]
+    Start,
+    /// By name.
+    Name,
+    /// Largest first.
+    Metric(&'static str),
+}
+
+impl BandOrder {
+    /// The order of this name: `start`, `name`, or a metric's id.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        Ok(match text {
+            "" | "start" => Self::Start,
+            "name" => Self::Name,
+            id => Self::Metric(crate::query::parse_metric(id)?.id),
+        })
+    }
+}
+
+/// One band.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Band {
+    /// Row of the threads, processes or objects table, or number of the CPU.
+    pub id: u32,
+    /// Name.
+    pub label: String,
+    /// Process that it belongs to; empty for none.
+    pub process: String,
+    /// Start of its life, ns.
+    pub start_ns: u64,
+    /// End of its life, ns.
+    pub end_ns: u64,
+    /// Metrics by id.
+    pub values: Vec<(&'static str, f64)>,
+}
+
+/// The bands that the query lets through, in order. A band that did nothing in the query's range is there too when no
+/// filter speaks of it.
+pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder) -> Result<Vec<Band>, QueryError> {
+    let grouped = by_cpu(query, by);
+    let fold = Fold::new(&analysis.trace, &grouped)?;
+    let level = by.level();
+    let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
+    let mut weights: Vec<(u32, Weights)> =
+        groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
+    if !query.is_filtered() {
+        add_silent(analysis, by, &mut weights);
+    }
+    let metrics =
+        METRICS.iter().filter(|metric| BAND_METRICS.contains(&metric.id) || order == BandOrder::Metric(metric.id));
+    let metrics: Vec<&'static MetricDef> = metrics.collect();
+    let mut bands: Vec<Band> =
+        weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect();
+    let by_metric = |band: &Band, id: &str| band.values.iter().find(|(known, _)| *known == id).map_or(0.0, |(_, v)| *v);
+    bands.sort_by(|a, b| {
+        let first = match order {
+            BandOrder::Start => a.start_ns.cmp(&b.start_ns),
+            BandOrder::Name => a.label.cmp(&b.label),
+            BandOrder::Metric(id) => by_metric(b, id).total_cmp(&by_metric(a, id)),
+        };
+        first.then(a.id.cmp(&b.id))
+    });
+    Ok(bands)
+}
+
+/// CPUs are told apart only where the query asks for them.
+fn by_cpu(query: &Query, by: BandKind) -> Query {
+    Query { group_by: vec![by.level()], ..query.clone() }
+}
+
+/// Whether the key names a row: [unknown] has no band.
+fn is_known(by: BandKind, id: u32) -> bool {
+    if by == BandKind::Cpu { id != u32::from(u16::MAX) } else { id != u32::MAX }
+}
+
+fn add_silent(analysis: &Analysis, by: BandKind, weights: &mut Vec<(u32, Weights)>) {
+    let rows = match by {
+        BandKind::Thread => analysis.trace.threads.tid.len(),
+        BandKind::Process => analysis.trace.processes.pid.len(),
+        BandKind::Object | BandKind::Cpu => 0,
+    };
+    let mut there = vec![false; rows];
+    for (id, _) in weights.iter() {
+        if let Some(there) = there.get_mut(*id as usize) {
+            *there = true;
+        }
+    }
+    let silent = there.iter().enumerate().filter(|(_, there)| !**there);
+    weights.extend(silent.map(|(row, _)| (row as u32, Weights::default())));
+}
+
+fn band(analysis: &Analysis, by: BandKind, id: u32, (metrics, weights): (&[&'static MetricDef], &Weights)) -> Band {
+    let (trace, row) = (&analysis.trace, id as usize);
+    let name = |names: &[String]| names.get(row).cloned().unwrap_or_default();
+    let process = |row: Option<usize>| row.and_then(|row| trace.processes.name.get(row)).cloned().unwrap_or_default();
+    let whole = (0, analysis.elapsed_ns());
+    let (label, process, (start_ns, end_ns)) = match by {
+        BandKind::Thread => {
+            let of = trace.threads.process.get(row).and_then(|process| process.get());
+            let tid = trace.threads.tid.get(row).copied().unwrap_or(0);
+            (format!("{} ({tid})", name(&trace.threads.name)), process(of), analysis.life(row).unwrap_or_default())
+        }
+        BandKind::Process => {
+            let life = (trace.processes.start_ns.get(row), trace.processes.end_ns.get(row));
+            let life = (life.0.copied().unwrap_or(0), life.1.copied().unwrap_or(whole.1));
+            let pid = trace.processes.pid.get(row).copied().unwrap_or(0);
+            (format!("{} ({pid})", name(&trace.processes.name)), process(Some(row)), life)
+        }
+        BandKind::Object => {
+            let of = trace.objects.process.get(row).and_then(|process| process.get());
+            (name(&trace.objects.name), process(of), whole)
+        }
+        BandKind::Cpu => (format!("CPU {id}"), String::new(), whole),
+    };
+    let values = metrics.iter().map(|metric| (metric.id, magnitude(&value(metric, weights)))).collect();
+    Band { id, label, process, start_ns, end_ns, values }
+}
+
+impl BandKind {
+    fn level(self) -> Level {
+        match self {
+            Self::Thread => Level::Thread,
+            Self::Process => Level::Process,
+            Self::Object => Level::Object,
+            Self::Cpu => Level::Cpu,
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! The timeline: bands, what was done in them drawn as fine as the pixels are, curves, arrows, and what is known of
+//! one interval. The work is in proportion to the pixels where the trace has more than these.
+
+mod arrows;
+mod bands;
+mod charts;
+mod grid;
+mod histogram;
+mod interval;
+mod pieces;
+mod states;
+#[cfg(test)]
+mod tests;
+mod tile;
+
+pub use arrows::{Arrow, Arrows, arrows};
+pub use bands::{Band, BandOrder, bands};
+pub use charts::{Charts, Series, charts};
+pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
+pub use interval::{IntervalInfo, StackFrame, interval_at};
+pub use states::TimelineState;
+pub(crate) use states::states_of;
+pub use tile::{BandTile, CLIPPED, MANY, Tile, TileRequest, tile};
+
+use crate::query::words;
+
+words! { "kind of band";
+    /// What a band of the timeline is.
+    BandKind {
+        Thread = "thread", "Thread", "A band per thread.";
+        Process = "process", "Process", "A band per process: all its threads.";
+        Object = "object", "Sync Object", "A band per object: when threads waited on it.";
+        Cpu = "cpu", "CPU", "A band per CPU: when threads of the program ran on it.";
+    }
+}

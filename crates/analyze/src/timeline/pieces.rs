@@ -1,0 +1,92 @@
+//! What each thread did in a part of the time, piece by piece.
+
+use super::states::TimelineState;
+use crate::analysis::Analysis;
+
+/// A stretch of time in which a thread did one thing; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it did.
+    pub state: TimelineState,
+    /// Start, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+    /// What it waited on, as a row; `u32::MAX` for nothing.
+    pub object: u32,
+    /// Off-CPU row that it is of; none: it ran.
+    pub row: Option<usize>,
+}
+
+/// Tells what `thread` did in `from .. to`, in order of time, within its life. Work in proportion to the intervals and
+/// samples that are told.
+pub fn for_each_piece(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+    let Some(life) = analysis.life(thread) else { return };
+    let (from, to) = (from.max(life.0), to.min(life.1));
+    if from >= to {
+        return;
+    }
+    let off_cpu = &analysis.events.off_cpu;
+    let rows = off_cpu.of(thread);
+    let first = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < from);
+    // The row before may reach into the range.
+    let first = first.saturating_sub(1).max(rows.start);
+    let mut running = Running::new(analysis, thread, from);
+    let mut reached = from;
+    for row in first..rows.end {
+        let start = off_cpu.start_ns[row].clamp(from, to);
+        running.tell((reached, start), &mut tell);
+        // Of intervals that overlap, in a damaged trace, the later one counts.
+        let end = if row + 1 < rows.end { off_cpu.start_ns[row + 1].min(to) } else { to }.max(start);
+        let woken = off_cpu.woken_ns(row).clamp(start, end);
+        let ran = off_cpu.end_ns(row).clamp(woken, end);
+        if start < woken {
+            let (state, object) = analysis.waiting(row);
+            tell(Piece { state, from: start, to: woken, object, row: Some(row) });
+        }
+        if woken < ran {
+            let state = analysis.queueing(row);
+            tell(Piece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
+        }
+        reached = ran.max(reached);
+        if start >= to {
+            return;
+        }
+    }
+    running.tell((reached, to), &mut tell);
+}
+
+/// Splits running time by what the samples say of it.
+struct Running<'a> {
+    analysis: &'a Analysis,
+    /// The next sample, and the thread's last one: that stands for what follows too.
+    next: usize,
+    end: usize,
+}
+
+impl<'a> Running<'a> {
+    fn new(analysis: &'a Analysis, thread: usize, from: u64) -> Self {
+        let samples = &analysis.events.samples;
+        let rows = samples.of(thread);
+        let next = rows.start + samples.time_ns[rows.clone()].partition_point(|time| *time <= from);
+        let next = if next == rows.end { next.saturating_sub(1).max(rows.start) } else { next };
+        Self { analysis, next, end: rows.end }
+    }
+
+    fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(Piece)) {
+        let samples = &self.analysis.events.samples;
+        while from < to {
+            while self.next + 1 < self.end && samples.time_ns[self.next] <= from {
+                self.next += 1;
+            }
+            let is_last = self.next + 1 >= self.end;
+            let until = if is_last { to } else { samples.time_ns[self.next].min(to) };
+            let state = match self.next < self.end {
+                true => self.analysis.state_of_key(samples.key[self.next]),
+                false => TimelineState::Running,
+            };
+            tell(Piece { state, from, to: until, object: u32::MAX, row: None });
+            from = until;
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The drawing of a part of the timeline: for each band, what was done when, as fine as the pixels are.
+
+use super::BandKind;
+use super::grid::grid_band;
+use super::pieces::{Piece, for_each_piece};
+use super::states::{STATES, TimelineState};
+use crate::analysis::Analysis;
+
+/// A segment stands for several intervals: the state with the most time is shown.
+pub const MANY: u8 = 1;
+/// A segment goes on outside the tile.
+pub const CLIPPED: u8 = 2;
+
+/// Widest tile, pixels.
+const WIDEST: usize = 1 << 14;
+
+/// What to draw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TileRequest {
+    /// Start, ns since the start of the collection.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Pixels that it is drawn on.
+    pub width: usize,
+    /// What a band is.
+    pub by: BandKind,
+    /// Bands: rows of the threads, processes or objects table, or CPU numbers.
+    pub bands: Vec<u32>,
+}
+
+/// A drawing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tile {
+    /// Start, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+    /// Whether every segment is one interval with its own start and end.
+    pub exact: bool,
+    /// The bands, in the order asked for.
+    pub bands: Vec<BandTile>,
+}
+
+/// One band: segments in order of time without overlap, columns of the same length; and samples.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BandTile {
+    /// Which one.
+    pub id: u32,
+    /// Starts, ns.
+    pub start: Vec<u64>,
+    /// Ends, ns.
+    pub end: Vec<u64>,
+    /// What was waited on, a row of the objects table; of a CPU's band the thread that ran; `u32::MAX` for none.
+    pub object: Vec<u32>,
+    /// Indices into [`TimelineState::ALL`].
+    pub state: Vec<u8>,
+    /// [`MANY`], [`CLIPPED`].
+    pub flags: Vec<u8>,
+    /// Samples, one per pixel at most: time of the first one, ns.
+    pub sample_time: Vec<u64>,
+    /// Number of samples in that pixel, 255 for more.
+    pub sample_density: Vec<u8>,
+}
+
+impl BandTile {
+    pub(super) fn push(&mut self, piece: Piece, flags: u8) {
+        let state = piece.state.index() as u8;
+        let last = self.state.len().wrapping_sub(1);
+        // Neighbours that stand for many already lose nothing by being one.
+        let same = self.state.get(last) == Some(&state) && self.end.get(last) == Some(&piece.from);
+        if same && flags & MANY != 0 && self.flags[last] & MANY != 0 {
+            self.end[last] = piece.to;
+            return;
+        }
+        self.start.push(piece.from);
+        self.end.push(piece.to);
+        self.object.push(piece.object);
+        self.state.push(state);
+        self.flags.push(flags);
+    }
+}
+
+/// Draws a part of the timeline. An empty or inverted range gives empty bands.
+pub fn tile(analysis: &Analysis, request: &TileRequest) -> Tile {
+    let to = request.to.min(analysis.elapsed_ns());
+    let from = request.from.min(to);
+    let width = request.width.clamp(1, WIDEST);
+    let band = |id: &u32| match request.by {
+        BandKind::Thread => thread_band(analysis, *id, (from, to), width),
+        by => grid_band(analysis, by, *id, (from, to, width)),
+    };
+    let bands: Vec<BandTile> = request.bands.iter().map(band).collect();
+    let exact = bands.iter().all(|band| band.flags.iter().all(|flags| flags & MANY == 0));
+    Tile { from, to, exact, bands }
+}
+
+fn thread_band(analysis: &Analysis, id: u32, range: (u64, u64), width: usize) -> BandTile {
+    let thread = id as usize;
+    let pixel_ns = (range.1 - range.0).div_ceil(width as u64).max(1);
+    let mut merger = Merger::new(BandTile { id, ..BandTile::default() }, pixel_ns);
+    for_each_piece(analysis, thread, range, |piece| merger.add(piece));
+    let mut band = merger.finish();
+    mark_clipped(analysis, thread, range, &mut band);
+    samples(analysis, thread, (range.0, range.1, width), &mut band);
+    band
+}
+
+/// The first and last segment go on outside when the thread lives there and its interval does.
+fn mark_clipped(analysis: &Analysis, thread: usize, (from, to): (u64, u64), band: &mut BandTile) {
+    let mut reaches = |at: u64, index: usize| {
+        let mut across = false;
+        for_each_piece(analysis, thread, (at.saturating_sub(1), at + 1), |piece| {
+            across |= piece.from < at && piece.to > at;
+        });
+        if let Some(flags) = band.flags.get_mut(index).filter(|_| across) {
+            *flags |= CLIPPED;
+        }
+    };
+    let last = band.start.len().wrapping_sub(1);
+    if band.start.first() == Some(&from) {
+        reaches(from, 0);
+    }
+    if band.end.last() == Some(&to) {
+        reaches(to, last);
+    }
+}
+
+/// Merges what is shorter than a pixel.
+struct Merger {
+    band: BandTile,
+    pixel_ns: u64,
+    from: u64,
+    to: u64,
+    pieces: usize,
+    times: [u64; STATES],
+    /// Longest piece of each state: its object is shown.
+    longest: [(u64, u32); STATES],
+}
+
+impl Merger {
+    fn new(band: BandTile, pixel_ns: u64) -> Self {
+        let longest = [(0, u32::MAX); STATES];
+        Self { band, pixel_ns, from: 0, to: 0, pieces: 0, times: [0; STATES], longest }
+    }
+
+    fn add(&mut self, piece: Piece) {
+        let ns = piece.to - piece.from;
+        if self.pieces > 0 && piece.from != self.to {
+            self.flush();
+        }
+        if ns >= self.pixel_ns {
+            self.flush();
+            self.band.push(piece, 0);
+            return;
+        }
+        if self.pieces == 0 {
+            self.from = piece.from;
+        }
+        let state = piece.state.index();
+        self.times[state] += ns;
+        if ns > self.longest[state].0 {
+            self.longest[state] = (ns, piece.object);
+        }
+        self.pieces += 1;
+        self.to = piece.to;
+        if self.to - self.from >= self.pixel_ns {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if self.pieces == 0 {
+            return;
+        }
+        let most = (0..STATES).rev().max_by_key(|state| self.times[*state]).unwrap_or(0);
+        let state = TimelineState::ALL[most];
+        let piece = Piece { state, from: self.from, to: self.to, object: self.longest[most].1, row: None };
+        self.band.push(piece, if self.pieces > 1 { MANY } else { 0 });
+        self.pieces = 0;
+        self.times = [0; STATES];
+        self.longest = [(0, u32::MAX); STATES];
+    }
+
+    fn finish(mut self) -> BandTile {
+        self.flush();
+        self.band
+    }
+}
+
+/// The samples of a thread, one a pixel.
+fn samples(analysis: &Analysis, thread: usize, (from, to, width): (u64, u64, usize), band: &mut BandTile) {
+    let samples = &analysis.events.samples;
+    let rows = samples.of(thread);
+    let times = &samples.time_ns[rows];
+    let mut at = times.partition_point(|time| *time < from);
+    let end = times.partition_point(|time| *time < to);
+    let (span, width) = (u128::from(to - from), width as u128);
+    while at < end {
+        let pixel = u128::from(times[at] - from) * width / span;
+        let edge = from + ((pixel + 1) * span).div_ceil(width) as u64;
+        let count = times[at..end].partition_point(|time| *time < edge).max(1);
+        band.sample_time.push(times[at]);
+        band.sample_density.push(u8::try_from(count).unwrap_or(u8::MAX));
+        at += count;
+    }
+}
