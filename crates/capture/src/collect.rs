@@ -32,6 +32,8 @@ const ROUND: Duration = Duration::from_millis(20);
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
+/// Copied stacks, of 28 KiB at most, that wait for the tables of large files.
+const MAX_HELD_COPIES: usize = 256;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
 /// How long a stopped collection waits for the program to end by the same Ctrl-C.
@@ -87,6 +89,7 @@ struct Drained {
     exits: u64,
     last_exit_ns: u64,
     waiting: Vec<RegistersRecord>,
+    copies: Vec<(RegistersRecord, Vec<u8>)>,
     seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
 }
@@ -101,6 +104,7 @@ impl Drained {
             exits: 0,
             last_exit_ns: 0,
             waiting: Vec::new(),
+            copies: Vec::new(),
             seeded_stacks_lost: 0,
             look_ups: Vec::new(),
         }
@@ -235,7 +239,7 @@ impl<'a> Collection<'a> {
         if let Some(failure) = drained.failure.take() {
             return Err(failure);
         }
-        walk_waiting(drained, &self.unwinding);
+        walk_waiting(drained, &mut self.unwinding);
         look_up(drained, &mut self.unwinding, time_ns)?;
         if self.mappings.is_empty() {
             self.unwinding.catch_up()?;
@@ -246,6 +250,7 @@ impl<'a> Collection<'a> {
                 drained.recorder.meta().map(mapping.header, &mapping.path);
             }
         }
+        walk_copies(drained, &mut self.unwinding, false);
         drained.recorder.end_round(time_ns)?;
         let limit = self.options.data_limit_bytes;
         if limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit {
@@ -291,6 +296,7 @@ impl<'a> Collection<'a> {
         let mut drained = self.drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
+        walk_copies(&mut drained, &mut self.unwinding, true);
         drained.recorder.flush(monotonic_ns())?;
         let manifest = &mut self.manifest;
         manifest.state = State::Collected;
@@ -353,9 +359,14 @@ fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingB
 
 fn take_record(drained: &mut Drained, bytes: &[u8]) {
     let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
-    if header.kind == kind::REGISTERS {
-        let registers = bytes.get(..size_of::<RegistersRecord>()).map(pod_read_unaligned::<RegistersRecord>);
-        drained.waiting.extend(registers);
+    if matches!(header.kind, kind::REGISTERS | kind::STACK_COPY) {
+        if let Some((registers, copy)) = bytes.split_at_checked(size_of::<RegistersRecord>()) {
+            let registers = pod_read_unaligned::<RegistersRecord>(registers);
+            match header.kind {
+                kind::REGISTERS => drained.waiting.push(registers),
+                _ => drained.copies.push((registers, copy.to_vec())),
+            }
+        }
         return;
     }
     if let Err(error) = drained.recorder.record(&header, bytes) {
@@ -395,12 +406,22 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
 }
 
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
-fn walk_waiting(drained: &mut Drained, unwinding: &Unwinding) {
-    for registers in std::mem::take(&mut drained.waiting) {
-        match waiting::stack(&registers, |pc| unwinding.step(registers.tgid, pc)) {
+fn walk_waiting(drained: &mut Drained, unwinding: &mut Unwinding) {
+    for record in std::mem::take(&mut drained.waiting) {
+        match waiting::stack(&record, unwinding) {
             Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
             None => drained.seeded_stacks_lost += 1,
         }
+    }
+}
+
+/// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those.
+fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, at_end: bool) {
+    let held = if unwinding.is_behind() && !at_end { MAX_HELD_COPIES } else { 0 };
+    let due = drained.copies.len().saturating_sub(held);
+    for (record, bytes) in drained.copies.drain(..due) {
+        let (stack, frames) = waiting::copied_stack(&record, bytes, unwinding);
+        drained.recorder.meta().stack(stack, &frames);
     }
 }
 

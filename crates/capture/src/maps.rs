@@ -26,6 +26,7 @@ pub const LOSSES: &[&str] = &[
     "threads_not_tracked",
     "user_stacks_empty",
     "switches_unseen",
+    "stack_copies_skipped",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

@@ -8,8 +8,9 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
-use dwell_unwind::{Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
+use dwell_unwind::{CallFrames, Code, Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 
@@ -115,13 +116,9 @@ impl Unwinding {
         parse_maps(tgid, &text).into_iter().try_for_each(|mapping| self.take(mapping))
     }
 
-    /// How to get from address `pc` of process `tgid` to its caller.
-    pub fn step(&self, tgid: u32, pc: u64) -> Step {
-        let word = |number: u32| {
-            let number = number as usize;
-            self.shards.get(&((number / SHARD_WORDS) as u32))?.read(number % SHARD_WORDS)
-        };
-        self.registry.step(tgid, pc, word)
+    /// The code of process `tgid` for walks in user space: what rows say, or, when `complete`, all that its files say.
+    pub fn code(&mut self, tgid: u32, complete: bool) -> ProcessCode<'_> {
+        ProcessCode { tgid, complete, registry: &mut self.registry, shards: &self.shards }
     }
 
     /// What could not be covered: name and count, zeros left out.
@@ -184,6 +181,28 @@ impl Unwinding {
         let fd = shard.map.as_fd().as_raw_fd() as u32;
         self.words.update(&number.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
         Ok(entry.insert(shard))
+    }
+}
+
+/// The code of one process; see [`Unwinding::code`].
+pub struct ProcessCode<'u> {
+    tgid: u32,
+    complete: bool,
+    registry: &'u mut Registry,
+    shards: &'u HashMap<u32, Shard>,
+}
+
+impl Code for ProcessCode<'_> {
+    fn step(&mut self, pc: u64) -> Step {
+        let word = |number: u32| {
+            let number = number as usize;
+            self.shards.get(&((number / SHARD_WORDS) as u32))?.read(number % SHARD_WORDS)
+        };
+        self.registry.step(self.tgid, pc, word)
+    }
+
+    fn frames(&mut self, pc: u64) -> Option<(Rc<CallFrames>, u64)> {
+        if self.complete { self.registry.frames(self.tgid, pc) } else { None }
     }
 }
 

@@ -1,31 +1,53 @@
-//! The stacks of threads that waited already when recording began or was resumed.
+//! The stacks that the kernel side hands to user space: of threads that waited already when recording began or was
+//! resumed, and those that rows of an unwind table do not lead through.
 //!
-//! The hook that takes these threads in cannot read their memory. It writes their registers; this walks the stack from
-//! there as long as the thread stands still, and gives nothing if it has moved: half of a stack may be of another wait.
+//! Of a thread that waits, the hook writes the registers; this walks the stack from there as long as the thread stands
+//! still, and gives nothing if it has moved: half of a stack may be of another wait. A thread that runs on has had a piece
+//! of its stack copied, and the walk goes as far as that reaches.
 #![allow(unsafe_code, reason = "process_vm_readv")]
 
 use std::fs;
 
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, StackHeader, kind};
-use dwell_unwind::{Memory, Registers, Step, walk};
+use dwell_unwind::{End, Memory, Registers, Walk, walk};
+
+use crate::unwinding::Unwinding;
 
 const PAGE_BYTES: u64 = 4096;
 /// Read at once from the stack pointer on: most stacks are shallower.
 const FIRST_BYTES: usize = 64 << 10;
 /// Read at once where that did not reach.
 const LATER_BYTES: usize = PAGE_BYTES as usize;
+/// Register of the stack pointer, as DWARF numbers it.
+const SP: usize = 7;
 
-/// The user stack of the thread that `record` is about; none when it has moved since or is gone. `step_at` is of its
-/// process.
-pub fn stack(record: &RegistersRecord, step_at: impl Fn(u64) -> Step) -> Option<(StackHeader, Vec<u64>)> {
+/// A stack record that is to be written: its header and frames.
+pub type Stack = (StackHeader, Vec<u64>);
+
+/// The user stack of the thread that `record` is about; none when it has moved since or is gone. Rows
+/// lead through nearly all stacks; only where they do not is all read that the files say.
+pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stack> {
     let tid = i32::try_from(record.h.tid).ok()?;
-    let mut memory = ThreadMemory { tid, start: 0, bytes: Vec::new() };
-    memory.read(record.sp, FIRST_BYTES);
-    let registers = Registers { ip: record.ip, sp: record.sp, bp: record.bp };
-    let walked = walk(registers, step_at, &mut memory);
-    if !stands_still(record) {
-        return None;
+    let mut memory = ThreadMemory::of(tid);
+    memory.read(record.registers[SP], FIRST_BYTES);
+    let mut walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
+    if walked.end == End::BadRule {
+        walked = walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory);
     }
+    stands_still(record).then(|| explained(record, walked))
+}
+
+/// The user stack of which `bytes` are a copy, from the stack pointer on.
+pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Unwinding) -> Stack {
+    let mut memory = Copied { start: record.registers[SP], bytes };
+    explained(record, walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory))
+}
+
+fn registers(record: &RegistersRecord) -> Registers {
+    Registers { ip: record.ip, all: record.registers.map(Some) }
+}
+
+fn explained(record: &RegistersRecord, walked: Walk) -> Stack {
     let header = StackHeader {
         h: RecordHeader { kind: kind::STACK, ..record.h },
         key: record.key,
@@ -34,7 +56,7 @@ pub fn stack(record: &RegistersRecord, step_at: impl Fn(u64) -> Step) -> Option<
         flags: 0,
         end: walked.end as u8,
     };
-    Some((header, walked.frames))
+    (header, walked.frames)
 }
 
 /// Whether the thread has run no instruction since its registers were taken: it is off the CPU at the same place, and
@@ -42,7 +64,8 @@ pub fn stack(record: &RegistersRecord, step_at: impl Fn(u64) -> Step) -> Option<
 fn stands_still(record: &RegistersRecord) -> bool {
     let folder = format!("/proc/{}/task/{}", record.tgid, record.h.tid);
     let read = |name: &str| fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
-    place(&read("syscall")) == Some((record.sp, record.ip)) && switches(&read("status")) == Some(record.switches)
+    place(&read("syscall")) == Some((record.registers[SP], record.ip))
+        && switches(&read("status")) == Some(record.switches)
 }
 
 /// Stack pointer and instruction pointer in the text of `/proc/TID/syscall`, which says `running` of one that runs.
@@ -58,41 +81,53 @@ fn switches(text: &str) -> Option<u64> {
     count("voluntary_ctxt_switches:")?.checked_add(count("nonvoluntary_ctxt_switches:")?)
 }
 
-/// The memory of a thread, by way of the piece that was read last.
-struct ThreadMemory {
-    tid: i32,
+/// A piece of a stack.
+struct Copied {
     start: u64,
     bytes: Vec<u8>,
 }
 
-impl ThreadMemory {
-    /// Reads `length` bytes from `start` on, or as many as there are.
-    fn read(&mut self, start: u64, length: usize) {
-        self.start = start;
-        self.bytes.resize(length, 0);
-        let local = libc::iovec { iov_base: self.bytes.as_mut_ptr().cast(), iov_len: self.bytes.len() };
-        let pieces = pages(start, length);
-        // SAFETY: `local` and `pieces` are valid during the call, which writes only into `bytes`, within its length; the
-        // remote addresses are checked by the kernel.
-        let read =
-            unsafe { libc::process_vm_readv(self.tid, &raw const local, 1, pieces.as_ptr(), pieces.len() as u64, 0) };
-        self.bytes.truncate(usize::try_from(read).unwrap_or(0));
-    }
-
-    fn in_piece(&self, address: u64) -> Option<u64> {
+impl Memory for Copied {
+    fn word(&mut self, address: u64) -> Option<u64> {
         let at = usize::try_from(address.checked_sub(self.start)?).ok()?;
         let bytes = self.bytes.get(at..at.checked_add(8)?)?;
         Some(u64::from_ne_bytes(bytes.try_into().ok()?))
     }
 }
 
+/// The memory of a thread, by way of the piece that was read last.
+struct ThreadMemory {
+    tid: i32,
+    piece: Copied,
+}
+
+impl ThreadMemory {
+    fn of(tid: i32) -> Self {
+        Self { tid, piece: Copied { start: 0, bytes: Vec::new() } }
+    }
+
+    /// Reads `length` bytes from `start` on, or as many as there are.
+    fn read(&mut self, start: u64, length: usize) {
+        let Copied { start: piece_start, bytes } = &mut self.piece;
+        *piece_start = start;
+        bytes.resize(length, 0);
+        let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+        let pieces = pages(start, length);
+        // SAFETY: `local` and `pieces` are valid during the call, which writes only into `bytes`, within its length; the
+        // remote addresses are checked by the kernel.
+        let read =
+            unsafe { libc::process_vm_readv(self.tid, &raw const local, 1, pieces.as_ptr(), pieces.len() as u64, 0) };
+        bytes.truncate(usize::try_from(read).unwrap_or(0));
+    }
+}
+
 impl Memory for ThreadMemory {
     fn word(&mut self, address: u64) -> Option<u64> {
-        if let Some(word) = self.in_piece(address) {
+        if let Some(word) = self.piece.word(address) {
             return Some(word);
         }
         self.read(address, LATER_BYTES);
-        self.in_piece(address)
+        self.piece.word(address)
     }
 }
 
@@ -141,7 +176,7 @@ mod tests {
     fn memory_is_read_as_far_as_it_is_there() {
         let words: Vec<u64> = (0..4096).collect();
         let start = words.as_ptr() as u64;
-        let mut memory = ThreadMemory { tid: std::process::id() as i32, start: 0, bytes: Vec::new() };
+        let mut memory = ThreadMemory::of(std::process::id() as i32);
         memory.read(start, FIRST_BYTES);
         assert_eq!(memory.word(start + 8 * 9), Some(9));
         assert_eq!(memory.word(start + 8 * 4095), Some(4095));

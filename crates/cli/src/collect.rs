@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dwell_analyze::CallStackMode;
 use dwell_capture::{Launch, Options, Target, pids_named};
 use dwell_store::{Manifest, ResultFolder};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -89,7 +90,7 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.duration_ns = args.duration;
     options.data_limit_bytes = args.data_limit;
     options.ring_buffer_ns = args.ring_buffer;
-    options.kernel_stacks_for_all = args.kernel_stacks;
+    options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(options)

@@ -36,6 +36,10 @@ const DOCS: &[(&str, &str)] = &[
         "switches_unseen",
         "Switches that passed no hook, as under some hypervisors those from and to their own agent; put back from the kernel's account of running time, to about a millisecond.",
     ),
+    (
+        "stack_copies_skipped",
+        "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
+    ),
     ("user_stacks_empty", "User stacks that could not be read; their events have no user frames."),
     (
         "seeded_stacks_lost",

@@ -2,7 +2,7 @@
 //!
 //! Only three rules matter for walking a stack (CFA, return address, rbp), so this is a small interpreter of its own over
 //! gimli's instructions: gimli's full evaluation keeps a rule for every register and is several times slower. What cannot
-//! be expressed by a [`Step`] becomes [`Rule::Unsupported`], never a guess.
+//! be expressed by a [`Step`] or an [`Extra`] becomes [`Rule::Unsupported`], never a guess; `frames.rs` evaluates that.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use gimli::{
     UnwindExpression, UnwindSection, X86_64,
 };
 
-use crate::row::{Row, Rule, Step};
+use crate::row::{Extra, Row, Rule, Step};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -29,6 +29,8 @@ enum Cfa {
     Plt,
     /// \*(register + offset) + the second number.
     Deref(Register, i64, u64),
+    /// \*(register + offset + index * 8) + the second number.
+    Indexed(Register, i64, Register, u64),
     Other,
 }
 
@@ -53,23 +55,23 @@ struct State {
 impl State {
     const START: Self = Self { cfa: Cfa::Other, rbp: Saved::Same, ra: Saved::Same };
 
-    fn step(&self) -> Step {
+    fn step(&self, extras: &mut Extras) -> Step {
         match self.ra {
             Saved::Undefined => Step::of(Rule::End),
             Saved::At(X86_64::RSP, UCONTEXT_RIP) if self.cfa == Cfa::Deref(X86_64::RSP, UCONTEXT_RSP, 0) => {
                 Step::of(Rule::Signal)
             }
-            Saved::AtCfa(-8) => self.ordinary_step().unwrap_or(Step::of(Rule::Unsupported)),
+            Saved::AtCfa(-8) => self.ordinary_step(extras).unwrap_or(Step::of(Rule::Unsupported)),
             _ => Step::of(Rule::Unsupported),
         }
     }
 
-    fn ordinary_step(&self) -> Option<Step> {
+    fn ordinary_step(&self, extras: &mut Extras) -> Option<Step> {
         match self.cfa {
-            Cfa::Register(X86_64::RSP, offset) => {
+            Cfa::Register(X86_64::RSP, offset) if offset % 8 == 0 => {
                 Some(Step { rule: Rule::Rsp, cfa: words(offset)?, rbp: self.saved_rbp() })
             }
-            Cfa::Register(X86_64::RBP, offset) => {
+            Cfa::Register(X86_64::RBP, offset) if offset % 8 == 0 => {
                 Some(Step { rule: Rule::Rbp, cfa: words(offset)?, rbp: self.saved_rbp() })
             }
             Cfa::Plt => Some(Step { rule: Rule::Plt, cfa: 0, rbp: self.saved_rbp() }),
@@ -79,7 +81,26 @@ impl State {
             Cfa::Deref(X86_64::RSP, offset, 8) => {
                 Some(Step { rule: Rule::RspDeref, cfa: words(offset)?, rbp: self.saved_rbp() })
             }
-            _ => None,
+            _ => Some(Step { rule: Rule::Extra, cfa: extras.number(self.extra()?)?, rbp: self.saved_rbp() }),
+        }
+    }
+
+    fn extra(&self) -> Option<Extra> {
+        let number = |register: Register| u8::try_from(register.0).ok().filter(|number| *number < 16);
+        let of = |register, offset: i64| {
+            let (base, offset) = (number(register)?, i32::try_from(offset).ok()?);
+            Some(Extra { base, index: None, offset, deref: false, add: 0 })
+        };
+        match self.cfa {
+            Cfa::Register(register, offset) => of(register, offset),
+            Cfa::Deref(register, offset, add) => {
+                Some(Extra { deref: true, add: i16::try_from(add).ok()?, ..of(register, offset)? })
+            }
+            Cfa::Indexed(register, offset, index, add) => {
+                let (index, add) = (Some((number(index)?, 3)), i16::try_from(add).ok()?);
+                Some(Extra { index, deref: true, add, ..of(register, offset)? })
+            }
+            Cfa::Plt | Cfa::Other => None,
         }
     }
 
@@ -101,6 +122,26 @@ fn words(bytes: i64) -> Option<i32> {
     (bytes % 8 == 0 && (-0x8_0000..0x8_0000).contains(&words)).then_some(words)
 }
 
+/// The extra words of a table, each once.
+#[derive(Default)]
+pub(crate) struct Extras {
+    pub list: Vec<Extra>,
+    numbers: HashMap<Extra, i32>,
+}
+
+impl Extras {
+    /// The number of `extra`; none when there are more than a row can count.
+    fn number(&mut self, extra: Extra) -> Option<i32> {
+        if let Some(number) = self.numbers.get(&extra) {
+            return Some(*number);
+        }
+        let number = i32::try_from(self.list.len()).ok().filter(|number| *number < 0x8_0000)?;
+        self.list.push(extra);
+        self.numbers.insert(extra, number);
+        Some(number)
+    }
+}
+
 /// The rows of one function: a run in [`Functions::rows`].
 #[derive(Clone, Copy)]
 pub(crate) struct Function {
@@ -116,6 +157,7 @@ pub(crate) struct Functions {
     pub functions: Vec<Function>,
     /// Link-time address relative to the table's base.
     pub rows: Vec<Row>,
+    pub extras: Extras,
     /// Entries that could not be read or lie outside of the file's code.
     pub skipped: u64,
 }
@@ -175,7 +217,8 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
         }
         let first_row = found.rows.len();
         let initial = self.cies.get(&fde.cie().offset()).map_or(State::START, |(_, state)| *state);
-        let mut run = Run { rows: &mut found.rows, first_row, base: extent.base, pc: start, end, state: initial };
+        let Functions { rows, extras, .. } = found;
+        let mut run = Run { rows, extras, first_row, base: extent.base, pc: start, end, state: initial };
         self.run(fde.cie(), fde.instructions(self.section, self.bases), initial, &mut run);
         run.finish();
         found.functions.push(Function { start, end, first_row, row_count: found.rows.len() - first_row });
@@ -187,8 +230,8 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
             return Ok(cie.clone());
         }
         let cie = self.section.cie_from_offset(self.bases, offset)?;
-        let mut ignored = Vec::new();
-        let mut run = Run { rows: &mut ignored, first_row: 0, base: 0, pc: 0, end: 0, state: State::START };
+        let (rows, extras) = (&mut Vec::new(), &mut Extras::default());
+        let mut run = Run { rows, extras, first_row: 0, base: 0, pc: 0, end: 0, state: State::START };
         self.run(&cie, cie.instructions(self.section, self.bases), State::START, &mut run);
         let state = run.state;
         self.cies.insert(key, (cie.clone(), state));
@@ -284,7 +327,7 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
         let mut found = Vec::new();
         while let Ok(Some(operation)) = operations.next() {
             found.push(operation);
-            if found.len() > 3 {
+            if found.len() > 7 {
                 break; // longer than any that is recognised by its operations
             }
         }
@@ -305,6 +348,16 @@ impl<'a, S: UnwindSection<Slice<'a>>> Reader<'a, '_, S> {
                 [Operation::PlusConstant { value }] => Cfa::Deref(register, offset, value),
                 _ => Cfa::Other,
             },
+            // OpenSSL's Montgomery multiplication
+            [
+                Operation::RegisterOffset { register, offset, .. },
+                Operation::RegisterOffset { register: index, offset: 0, .. },
+                Operation::UnsignedConstant { value: 8 },
+                Operation::Mul,
+                Operation::Plus,
+                Operation::Deref { size: 8, space: false, .. },
+                Operation::PlusConstant { value },
+            ] => Cfa::Indexed(register, offset, index, value),
             _ => Cfa::Other,
         }
     }
@@ -349,6 +402,7 @@ enum Flow {
 /// A function's program while it runs.
 struct Run<'r> {
     rows: &'r mut Vec<Row>,
+    extras: &'r mut Extras,
     first_row: usize,
     base: u64,
     pc: u64,
@@ -373,7 +427,7 @@ impl Run<'_> {
     }
 
     fn emit(&mut self) {
-        let step = self.state.step();
+        let step = self.state.step(self.extras);
         let repeats = self.rows.len() > self.first_row && self.rows.last().is_some_and(|row| row.step == step);
         if let (false, Ok(pc)) = (repeats, u32::try_from(self.pc - self.base)) {
             self.rows.push(Row { pc, step });

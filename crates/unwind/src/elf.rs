@@ -3,7 +3,7 @@
 
 use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
-use object::{LittleEndian, Object as _, ObjectSection as _, ReadRef};
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadRef};
 
 use crate::error::{Error, Result};
 
@@ -126,6 +126,25 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
 
     fn address(&self, name: &str) -> u64 {
         self.file.section_by_name(name).map_or(0, |section| section.address())
+    }
+
+    /// The content of a section, uncompressed.
+    pub fn section_bytes(&self, name: &str) -> Option<std::borrow::Cow<'data, [u8]>> {
+        self.file.section_by_name(name)?.uncompressed_data().ok()
+    }
+
+    /// Where Go's code begins: `runtime.text`, or `.text` where Go's own linker has put nothing else there.
+    pub fn go_text(&self) -> Option<u64> {
+        let symbol = self.file.symbols().find(|symbol| symbol.name_bytes() == Ok(b"runtime.text"));
+        let of_section = || self.file.section_by_name(".text").filter(|_| self.file.section_by_name(".init").is_none());
+        symbol.map(|symbol| symbol.address()).or_else(|| of_section().map(|section| section.address()))
+    }
+
+    /// The code from link-time address `start` to `end`.
+    pub fn code(&self, start: u64, end: u64) -> Option<&'data [u8]> {
+        let segment = self.segments.iter().find(|segment| segment.vaddr <= start && end <= segment.end())?;
+        let offset = segment.file_offset.checked_add(start - segment.vaddr)?;
+        self.file.data().read_bytes_at(offset, end.checked_sub(start)?).ok()
     }
 
     /// The section's extent is not known here: it is read to the end of its segment, and its own terminator ends it.

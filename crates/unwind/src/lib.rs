@@ -9,6 +9,8 @@
 mod cfi;
 mod elf;
 mod error;
+mod frames;
+mod go;
 mod maps;
 mod program;
 mod registry;
@@ -19,9 +21,10 @@ mod walk;
 
 pub use elf::Segment;
 pub use error::{Error, Result};
+pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
 pub use program::program_files;
 pub use registry::{Losses, Notice, Registry, Update};
-pub use row::{Row, Rule, Step};
+pub use row::{Extra, Row, Rule, Step};
 pub use table::{BLOCK_SHIFT, Layout, UnwindTable};
-pub use walk::{End, MAX_FRAMES, Memory, Registers, Walk, walk};
+pub use walk::{Code, End, MAX_FRAMES, Memory, Registers, Walk, walk};

@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
+use crate::frames::CallFrames;
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Rule, Step};
 use crate::table::{Layout, Place, UnwindTable};
@@ -116,6 +118,8 @@ pub struct Registry {
     capacity_words: u32,
     losses: Losses,
     notices: Vec<Notice>,
+    /// By the first word of the file's table; none for a file that cannot be read again.
+    frames: HashMap<u32, Option<Rc<CallFrames>>>,
 }
 
 impl Registry {
@@ -129,6 +133,7 @@ impl Registry {
             capacity_words,
             losses: Losses::default(),
             notices: Vec::new(),
+            frames: HashMap::new(),
         }
     }
 
@@ -212,13 +217,40 @@ impl Registry {
         self.place_at(tgid, pc).map_or(Step::of(Rule::NoTable), |place| place.step(word))
     }
 
-    fn place_at(&self, tgid: u32, pc: u64) -> Option<Place> {
-        let (start, range) = self.processes.get(&tgid)?.range(..=pc).next_back()?;
-        if pc >= range.end {
-            return None;
+    /// The complete call frame information of the file at runtime address `pc` of process `tgid`, and the link-time
+    /// address there. The file is read again, at its first use.
+    pub fn frames(&mut self, tgid: u32, pc: u64) -> Option<(Rc<CallFrames>, u64)> {
+        let place = self.place_at(tgid, pc)?;
+        let known = self.tables.iter().find_map(|(key, placed)| {
+            placed.as_ref().filter(|placed| placed.first_word == place.first_word).map(|placed| (key, placed))
+        });
+        let (key, placed) = known?;
+        let address = placed.layout.base().checked_add(u64::from(place.pc))?;
+        if !self.frames.contains_key(&place.first_word) {
+            let vdso = *key == FileKey::Vdso;
+            let build_id = placed.build_id.clone();
+            let read = if vdso { None } else { self.read_frames(tgid, pc, &build_id) };
+            self.frames.insert(place.first_word, read.map(Rc::new));
         }
+        self.frames.get(&place.first_word)?.clone().map(|frames| (frames, address))
+    }
+
+    fn read_frames(&self, tgid: u32, pc: u64, build_id: &[u8]) -> Option<CallFrames> {
+        let maps = std::fs::read(format!("/proc/{tgid}/maps")).ok()?;
+        let mapping = parse_maps(tgid, &maps).into_iter().find(|mapping| (mapping.start..mapping.end()).contains(&pc));
+        let frames = CallFrames::of_open_file(open(&mapping?).ok()?).ok()?;
+        (frames.build_id() == build_id).then_some(frames)
+    }
+
+    fn place_at(&self, tgid: u32, pc: u64) -> Option<Place> {
+        let (start, range) = self.range_at(tgid, pc)?;
         let address = u32::try_from(pc - start).ok()?.checked_add(range.offset)?;
         Some(Place { first_word: range.table, blocks: range.blocks, pc: address })
+    }
+
+    fn range_at(&self, tgid: u32, pc: u64) -> Option<(&u64, &Range)> {
+        let found = self.processes.get(&tgid)?.range(..=pc).next_back()?;
+        (pc < found.1.end).then_some(found)
     }
 
     fn process_update(&mut self, tgid: u32) -> Update {
@@ -299,7 +331,7 @@ impl Registry {
         };
         self.next_word = end;
         let placed = Placed {
-            first_word,
+            first_word: first_word.saturating_add(u32::try_from(table.extras()).ok()?),
             blocks: u32::try_from(table.index().len()).ok()?,
             layout: table.layout().clone(),
             build_id: table.build_id().to_vec(),

@@ -18,12 +18,17 @@ pub enum Rule {
     Signal = 4,
     /// The outermost frame (the return address is undefined): `_start`, the entry of a thread.
     End = 5,
-    /// A rule that is not supported; the walk ends here.
+    /// A rule that no row can say; the walk goes on in user space, with a copy of the stack.
     Unsupported = 6,
     /// Realigned stack: CFA = \*(rbp + 8 * cfa), and the caller's rbp lies at \*rbp.
     RbpDeref = 7,
     /// Stack pointer kept on the stack, as in OpenSSL's assembly: CFA = \*(rsp + 8 * cfa) + 8.
     RspDeref = 8,
+    /// An [`Extra`]: `cfa` is its number. It needs registers that are known in the innermost frame only.
+    Extra = 9,
+    /// A frame that runs on another stack than its caller's, as Go's `systemstack` does: CFA = rbp + 16, where it may lie
+    /// below the frame, and the caller's rbp at CFA - 16.
+    StackSwitch = 10,
 }
 
 impl Rule {
@@ -36,6 +41,8 @@ impl Rule {
             5 => Self::End,
             7 => Self::RbpDeref,
             8 => Self::RspDeref,
+            9 => Self::Extra,
+            10 => Self::StackSwitch,
             0 => Self::NoTable,
             _ => Self::Unsupported,
         }
@@ -90,6 +97,48 @@ impl Row {
     }
 }
 
+/// A way to find the CFA that does not fit a row, as hand-written assembly has it:
+/// CFA = base + offset, plus index * 2^shift where there is an index, read from memory there if `deref`, plus `add`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Extra {
+    /// Number of the base register, as DWARF counts them: 0 = rax, 6 = rbp, 7 = rsp, 15 = r15.
+    pub base: u8,
+    /// Number of the index register and its shift.
+    pub index: Option<(u8, u8)>,
+    /// Bytes.
+    pub offset: i32,
+    /// Whether the sum is the address of the CFA rather than the CFA.
+    pub deref: bool,
+    /// Bytes, added last.
+    pub add: i16,
+}
+
+impl Extra {
+    /// The packed form: bits 0..4 base, 4..8 index, 8..10 shift, 10 whether there is an index, 11 deref, 16..32 add,
+    /// 32..64 offset.
+    pub fn to_word(self) -> u64 {
+        let (index, shift) = self.index.unwrap_or_default();
+        u64::from(self.base & 15)
+            | u64::from(index & 15) << 4
+            | u64::from(shift & 3) << 8
+            | u64::from(self.index.is_some()) << 10
+            | u64::from(self.deref) << 11
+            | u64::from(self.add.cast_unsigned()) << 16
+            | u64::from(self.offset.cast_unsigned()) << 32
+    }
+
+    /// Unpacks what [`Extra::to_word`] packed.
+    pub fn from_word(word: u64) -> Self {
+        Self {
+            base: (word & 15) as u8,
+            index: (word >> 10 & 1 != 0).then_some(((word >> 4 & 15) as u8, (word >> 8 & 3) as u8)),
+            offset: ((word >> 32) as u32).cast_signed(),
+            deref: word >> 11 & 1 != 0,
+            add: ((word >> 16) as u16).cast_signed(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +156,16 @@ mod tests {
             assert_eq!(Row::from_word(row.to_word()), row);
         }
         assert_eq!(Row::from_word(0).step.rule, Rule::NoTable);
+    }
+
+    #[test]
+    fn words_hold_extras() {
+        for extra in [
+            Extra { base: 0, index: None, offset: 8, deref: false, add: 0 },
+            Extra { base: 7, index: Some((9, 3)), offset: 8, deref: true, add: 8 },
+            Extra { base: 15, index: Some((15, 0)), offset: i32::MIN, deref: true, add: -1 },
+        ] {
+            assert_eq!(Extra::from_word(extra.to_word()), extra);
+        }
     }
 }

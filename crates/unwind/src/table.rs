@@ -3,7 +3,7 @@
 //! Addresses in a table are counted from its base: the link-time address of the file's first executable segment, rounded
 //! down to a page. A table is a run of 64-bit words: first the index, a word per block of code (the first row that matters
 //! to the block in the low half, their number in the high half), then the rows. Rows are counted from the table's first
-//! word, so that a table can be put anywhere as it is.
+//! word, so that a table can be put anywhere as it is. Before the first word, counted backwards, lie the extra words.
 
 use std::path::Path;
 
@@ -14,7 +14,8 @@ use object::read::ReadCache;
 use crate::cfi::{self, Extent, Function, Functions};
 use crate::elf::{Elf, FrameSection, PAGE_BYTES, Segment};
 use crate::error::{Error, Result};
-use crate::row::{Row, Rule, Step};
+use crate::go;
+use crate::row::{Extra, Row, Rule, Step};
 
 /// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
 pub const BLOCK_SHIFT: u32 = 8;
@@ -54,6 +55,7 @@ impl Layout {
 #[derive(Debug)]
 pub struct UnwindTable {
     layout: Layout,
+    extras: usize,
     blocks: usize,
     words: Vec<u64>,
     build_id: Vec<u8>,
@@ -81,14 +83,20 @@ impl UnwindTable {
         let elf = Elf::parse(data)?;
         let file_bytes = data.len().unwrap_or(0);
         let extent = extent(&elf.segments, file_bytes).ok_or(Error::Layout)?;
-        let found = read_frames(&elf.frame_section()?, extent);
+        let found = match (go::read(&elf, extent), elf.frame_section()) {
+            // Go's table has what .debug_frame says, and more; .eh_frame is of C code beside it.
+            (Some(go), Ok(section)) if !section.debug => together(go, read_frames(&section, extent)),
+            (Some(go), _) => go,
+            (None, section) => read_frames(&section?, extent),
+        };
         let rows = merge(&found, extent);
         let blocks = rows.last().map_or(0, |row| (row.pc >> BLOCK_SHIFT) as usize + 1);
         let build_id = elf.build_id();
         Ok(Self {
             layout: Layout { base: extent.base, segments: elf.segments },
+            extras: found.extras.list.len(),
             blocks,
-            words: index_and_rows(&rows, blocks),
+            words: extras_index_and_rows(&found.extras.list, &rows, blocks),
             build_id,
             skipped: found.skipped,
         })
@@ -99,24 +107,35 @@ impl UnwindTable {
         &self.layout
     }
 
-    /// Index, then rows.
+    /// Extra words, index, rows.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// Index, then rows, taken out of the table.
+    /// Extra words, index, rows, taken out of the table.
     pub fn into_words(self) -> Vec<u64> {
         self.words
     }
 
+    /// How many words lie before the table's first word, the index's.
+    pub fn extras(&self) -> usize {
+        self.extras
+    }
+
     /// The index: a word for each block of code.
     pub fn index(&self) -> &[u64] {
-        &self.words[..self.blocks]
+        &self.words[self.extras..][..self.blocks]
     }
 
     /// The rows, packed, ascending by address.
     pub fn rows(&self) -> &[u64] {
-        &self.words[self.blocks..]
+        &self.words[self.extras + self.blocks..]
+    }
+
+    /// The extra word that a step of [`Rule::Extra`] names.
+    pub fn extra(&self, step: Step) -> Option<Extra> {
+        let number = usize::try_from(step.cfa).ok().filter(|number| *number < self.extras)?;
+        self.words.get(self.extras - 1 - number).map(|word| Extra::from_word(*word))
     }
 
     /// The file's GNU build-id; empty when it has none.
@@ -131,7 +150,8 @@ impl UnwindTable {
 
     /// The step for table address `pc`, found as the BPF programs find it: by the block's index word, then by binary search.
     pub fn lookup(&self, pc: u32) -> Step {
-        let place = Place { first_word: 0, blocks: u32::try_from(self.blocks).unwrap_or(u32::MAX), pc };
+        let first_word = u32::try_from(self.extras).unwrap_or(u32::MAX);
+        let place = Place { first_word, blocks: u32::try_from(self.blocks).unwrap_or(u32::MAX), pc };
         place.step(|number| self.words.get(number as usize).copied())
     }
 }
@@ -197,6 +217,14 @@ fn read_frames(section: &FrameSection<'_>, extent: Extent) -> Functions {
     }
 }
 
+/// The functions of both.
+fn together(mut one: Functions, other: Functions) -> Functions {
+    let rows = one.rows.len();
+    one.functions.extend(other.functions.iter().map(|it| Function { first_row: it.first_row + rows, ..*it }));
+    one.rows.extend(other.rows);
+    Functions { skipped: one.skipped + other.skipped, extras: other.extras, ..one }
+}
+
 /// All functions' rows in ascending order, each address by the first function that begins closest before it.
 fn merge(found: &Functions, extent: Extent) -> Vec<Row> {
     let mut functions = found.functions.clone();
@@ -238,8 +266,9 @@ impl Rows {
 
 /// The index word of a block names the rows from the one that holds at the block's first byte to the last that begins
 /// in the block.
-fn index_and_rows(rows: &[Row], blocks: usize) -> Vec<u64> {
-    let mut words = Vec::with_capacity(blocks + rows.len());
+fn extras_index_and_rows(extras: &[Extra], rows: &[Row], blocks: usize) -> Vec<u64> {
+    let mut words = Vec::with_capacity(extras.len() + blocks + rows.len());
+    words.extend(extras.iter().rev().map(|extra| extra.to_word()));
     let mut next = 0; // the first row that begins behind the block's first byte
     for block in 0..blocks as u64 {
         let first_byte = block << BLOCK_SHIFT;

@@ -1,16 +1,22 @@
-//! Walks the stack of a thread that stands still, in user space: what `unwind.h` does for the current thread.
+//! Walks the stack of a thread that stands still, or a copy of one, in user space.
 //!
-//! Rules, limits and ends are those of `unwind.h`, step for step. Where registers and memory come from is the caller's
-//! part; both are hostile, and nothing in them makes a walk longer than [`MAX_FRAMES`].
+//! Rules, limits and ends are those of `unwind.h`, step for step; where the caller has the complete call frame information
+//! of a file at hand, also what no row can say. Where registers and memory come from is the caller's part; both are
+//! hostile, and nothing in them makes a walk longer than [`MAX_FRAMES`].
 
+use std::rc::Rc;
+
+use gimli::Register;
+
+use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
 
 /// Most frames of a walk: `DWELL_MAX_FRAMES`.
 pub const MAX_FRAMES: usize = 127;
-/// Offsets in `ucontext_t` of the interrupted registers.
-const UCONTEXT_RBP: u64 = 120;
-const UCONTEXT_RSP: u64 = 160;
+/// Offset in `ucontext_t` of the interrupted instruction pointer.
 const UCONTEXT_RIP: u64 = 168;
+/// Word in `ucontext_t` of each register, as DWARF numbers them.
+const UCONTEXT: [u64; 16] = [18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12];
 /// `mov $15,%rax; syscall`, its first 8 bytes: a signal trampoline that has no table.
 const TRAMPOLINE: u64 = 0x0f00_0000_0fc0_c748;
 /// No code lies in the first page.
@@ -32,15 +38,63 @@ pub enum End {
     BadRule = 5,
 }
 
-/// The user registers that a walk needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The user registers of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registers {
     /// Instruction pointer.
     pub ip: u64,
-    /// Stack pointer.
-    pub sp: u64,
-    /// Frame pointer, where code uses one.
-    pub bp: u64,
+    /// The others, as DWARF numbers them; none where the value is lost.
+    pub all: [Option<u64>; 16],
+}
+
+const RBP: usize = 6;
+const RSP: usize = 7;
+
+impl Registers {
+    /// What a walk by rows needs.
+    pub fn of(ip: u64, sp: u64, bp: u64) -> Self {
+        let mut all = [None; 16];
+        (all[RSP], all[RBP]) = (Some(sp), Some(bp));
+        Self { ip, all }
+    }
+
+    /// The register of this number; 16 is the instruction pointer.
+    pub(crate) fn get(&self, register: Register) -> Option<u64> {
+        match register.0 {
+            16 => Some(self.ip),
+            number => self.all.get(usize::from(number)).copied().flatten(),
+        }
+    }
+
+    fn sp(&self) -> u64 {
+        self.all[RSP].unwrap_or(0)
+    }
+
+    /// 0 where it is lost.
+    fn bp(&self) -> u64 {
+        self.all[RBP].unwrap_or(0)
+    }
+}
+
+/// What is known of the code that a thread runs.
+pub trait Code {
+    /// The step for a runtime address, of rule [`Rule::NoTable`] where no table covers it.
+    fn step(&mut self, pc: u64) -> Step;
+
+    /// The complete call frame information of the file at a runtime address, where it is at hand, and the link-time
+    /// address there.
+    fn frames(&mut self, pc: u64) -> Option<(Rc<CallFrames>, u64)>;
+}
+
+/// Steps alone.
+impl<F: Fn(u64) -> Step> Code for F {
+    fn step(&mut self, pc: u64) -> Step {
+        self(pc)
+    }
+
+    fn frames(&mut self, _: u64) -> Option<(Rc<CallFrames>, u64)> {
+        None
+    }
 }
 
 /// The memory of the thread.
@@ -58,15 +112,14 @@ pub struct Walk {
     pub end: End,
 }
 
-/// Walks from `registers` on. `step_at` gives the step for a runtime address, of rule [`Rule::NoTable`] where no table
-/// covers it.
-pub fn walk(registers: Registers, step_at: impl Fn(u64) -> Step, memory: &mut impl Memory) -> Walk {
+/// Walks from `registers` on.
+pub fn walk(registers: Registers, code: &mut impl Code, memory: &mut impl Memory) -> Walk {
     let mut walker = Walker { registers, exact: true, frames: Vec::new(), memory };
     let end = loop {
         if walker.frames.len() >= MAX_FRAMES {
             break End::TooDeep;
         }
-        if let Err(end) = walker.go_to_caller(&step_at) {
+        if let Err(end) = walker.go_to_caller(code) {
             break end;
         }
     };
@@ -83,24 +136,45 @@ struct Walker<'m, M> {
 
 impl<M: Memory> Walker<'_, M> {
     /// Notes the frame and goes to its caller.
-    fn go_to_caller(&mut self, step_at: impl Fn(u64) -> Step) -> Result<(), End> {
+    fn go_to_caller(&mut self, code: &mut impl Code) -> Result<(), End> {
         let ip = self.registers.ip;
         self.frames.push(ip);
         // A call that does not return may be a function's last instruction.
         let pc = ip.wrapping_sub(u64::from(!self.exact));
         self.exact = false;
-        let step = step_at(pc);
+        let step = code.step(pc);
         match step.rule {
             Rule::NoTable => self.frame_pointer_step(),
             Rule::Signal => self.signal_step(),
             Rule::End => Err(End::Complete),
-            Rule::Unsupported => Err(End::BadRule),
-            Rule::Rsp | Rule::Rbp | Rule::Plt | Rule::RbpDeref | Rule::RspDeref => self.row_step(step),
+            Rule::StackSwitch => self.row_step(step),
+            _ => match code.frames(pc) {
+                Some((frames, address)) => self.complete_step(&frames, address, step),
+                None => self.row_step(step),
+            },
         }
     }
 
+    /// By complete call frame information, or by the row, which may come from elsewhere.
+    fn complete_step(&mut self, frames: &CallFrames, address: u64, step: Step) -> Result<(), End> {
+        let Caller { registers, exact } = match frames.caller(address, &self.registers, self.memory) {
+            Err(End::NoTable) => return self.row_step(step),
+            caller => caller?,
+        };
+        let ordinary = matches!(step.rule, Rule::Rsp | Rule::Rbp | Rule::Plt | Rule::RspDeref | Rule::RbpDeref);
+        if ordinary && registers.sp() <= self.registers.sp() {
+            return Err(End::BadRule);
+        }
+        if registers.ip == 0 {
+            return Err(End::Complete);
+        }
+        self.registers = registers;
+        self.exact = exact;
+        Ok(())
+    }
+
     fn row_step(&mut self, step: Step) -> Result<(), End> {
-        let Registers { ip, sp, bp } = self.registers;
+        let (ip, sp, bp) = (self.registers.ip, self.registers.sp(), self.registers.bp());
         let offset = i64::from(step.cfa).wrapping_mul(8);
         let mut caller_bp = bp;
         let cfa = match step.rule {
@@ -111,10 +185,12 @@ impl<M: Memory> Walker<'_, M> {
                 caller_bp = self.read(bp)?;
                 self.read(bp.wrapping_add_signed(offset))?
             }
-            _ => self.read(sp.wrapping_add_signed(offset))?.wrapping_add(8),
+            Rule::RspDeref => self.read(sp.wrapping_add_signed(offset))?.wrapping_add(8),
+            Rule::StackSwitch => bp.wrapping_add(16),
+            _ => return Err(End::BadRule),
         };
-        if cfa <= sp {
-            return Err(End::Unreadable); // a register that the walk needs was lost
+        if cfa <= sp && step.rule != Rule::StackSwitch {
+            return Err(End::BadRule); // a register that the walk needs was lost
         }
         match step.rbp {
             0 => {}
@@ -125,24 +201,25 @@ impl<M: Memory> Walker<'_, M> {
         if caller_ip == 0 {
             return Err(End::Complete);
         }
-        self.registers = Registers { ip: caller_ip, sp: cfa, bp: caller_bp };
+        self.registers = Registers::of(caller_ip, cfa, caller_bp);
         Ok(())
     }
 
     fn signal_step(&mut self) -> Result<(), End> {
-        let context = self.registers.sp;
-        self.registers = Registers {
-            bp: self.read(context.wrapping_add(UCONTEXT_RBP))?,
-            sp: self.read(context.wrapping_add(UCONTEXT_RSP))?,
-            ip: self.read(context.wrapping_add(UCONTEXT_RIP))?,
-        };
+        let context = self.registers.sp();
+        let ip = self.read(context.wrapping_add(UCONTEXT_RIP))?;
+        let mut all = [None; 16];
+        for (register, slot) in all.iter_mut().zip(UCONTEXT) {
+            *register = Some(self.read(context.wrapping_add(slot * 8))?);
+        }
+        self.registers = Registers { ip, all };
         self.exact = true;
         Ok(())
     }
 
     /// By the frame pointer, where there is no table. A zero in rbp marks the outermost frame.
     fn frame_pointer_step(&mut self) -> Result<(), End> {
-        let Registers { ip, sp, bp: frame } = self.registers;
+        let (ip, sp, frame) = (self.registers.ip, self.registers.sp(), self.registers.bp());
         if self.memory.word(ip) == Some(TRAMPOLINE) {
             return self.signal_step();
         }
@@ -158,7 +235,7 @@ impl<M: Memory> Walker<'_, M> {
             0 => Err(End::Complete),
             1..LOWEST_CODE => Err(End::NoTable),
             _ => {
-                self.registers = Registers { ip: caller_ip, sp: frame.wrapping_add(16), bp: caller_bp };
+                self.registers = Registers::of(caller_ip, frame.wrapping_add(16), caller_bp);
                 Ok(())
             }
         }
@@ -190,7 +267,9 @@ mod tests {
         Words { start: 0x7000, words: words.to_vec() }
     }
 
-    const START: Registers = Registers { ip: 0x1_0000, sp: 0x7000, bp: 0x7010 };
+    fn start() -> Registers {
+        Registers::of(0x1_0000, 0x7000, 0x7010)
+    }
 
     #[test]
     fn rows_lead_from_frame_to_frame() {
@@ -200,14 +279,15 @@ mod tests {
             0x2_ffff => Step::of(Rule::End),
             _ => Step::of(Rule::Unsupported),
         };
-        let walked = walk(START, step_at, &mut stack(&[0, 0x7020, 0x2_0000, 0x1234, 0x3_0000]));
+        let walked = walk(start(), &mut { step_at }, &mut stack(&[0, 0x7020, 0x2_0000, 0x1234, 0x3_0000]));
         // frame 2's CFA is its rbp + 8 = 0x7028, so that its return address lies at 0x7020
         assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: End::Complete });
     }
 
     #[test]
     fn frame_pointers_stand_in_for_tables() {
-        let walked = walk(START, |_| Step::of(Rule::NoTable), &mut stack(&[0, 0, 0x7020, 0x2_0000, 0, 0x3_0000]));
+        let walked =
+            walk(start(), &mut (|_| Step::of(Rule::NoTable)), &mut stack(&[0, 0, 0x7020, 0x2_0000, 0, 0x3_0000]));
         assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x2_0000, 0x3_0000], end: End::Complete });
     }
 
@@ -215,17 +295,17 @@ mod tests {
     fn signal_frames_lead_to_what_was_interrupted() {
         let mut words = vec![0; 24];
         words[(UCONTEXT_RIP / 8) as usize] = 0x5_0000;
-        words[(UCONTEXT_RSP / 8) as usize] = 0x70a0;
+        words[UCONTEXT[RSP] as usize] = 0x70a0;
         let step_at = |pc| Step::of(if pc == 0x5_0000 { Rule::End } else { Rule::Signal });
-        let walked = walk(START, step_at, &mut stack(&words));
+        let walked = walk(start(), &mut { step_at }, &mut stack(&words));
         assert_eq!(walked, Walk { frames: vec![0x1_0000, 0x5_0000], end: End::Complete });
     }
 
     #[test]
     fn walks_end_where_memory_or_rules_do() {
-        let with = |rule, cfa| walk(START, |_| Step { rule, cfa, rbp: 0 }, &mut stack(&[])).end;
+        let with = |rule, cfa| walk(start(), &mut (|_| Step { rule, cfa, rbp: 0 }), &mut stack(&[])).end;
         assert_eq!(with(Rule::Rsp, 2), End::Unreadable);
-        assert_eq!(with(Rule::Rsp, -2), End::Unreadable);
+        assert_eq!(with(Rule::Rsp, -2), End::BadRule);
         assert_eq!(with(Rule::RbpDeref, 1), End::Unreadable);
         assert_eq!(with(Rule::Unsupported, 0), End::BadRule);
         assert_eq!(with(Rule::NoTable, 0), End::NoTable);
@@ -233,7 +313,7 @@ mod tests {
 
     #[test]
     fn endless_stacks_are_cut() {
-        let walked = walk(START, |_| Step { rule: Rule::Rsp, cfa: 1, rbp: 0 }, &mut stack(&[0x2_0000; 500]));
+        let walked = walk(start(), &mut (|_| Step { rule: Rule::Rsp, cfa: 1, rbp: 0 }), &mut stack(&[0x2_0000; 500]));
         assert_eq!((walked.frames.len(), walked.end), (MAX_FRAMES, End::TooDeep));
     }
 }

@@ -2,7 +2,8 @@
  *
  * Stacks: taken into a buffer of the CPU, hashed, and written to the ring the first time that they are seen. What
  * travels with every event is the 64-bit key. The key covers the address space, so that equal addresses of two
- * processes, or of two programs of one process, are two stacks.
+ * processes, or of two programs of one process, are two stacks. A stack whose walk does not get through is copied, as
+ * far as COPY_PIECES reach and no more often than copy_paces allows, and walked by user space.
  */
 #ifndef DWELL_STACK_BPF_H
 #define DWELL_STACK_BPF_H
@@ -54,6 +55,110 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space)
 	return key;
 }
 
+/* The stack of a thread is copied up to this size, in pieces that end with a page of its memory. */
+#define COPY_PIECES 7
+#define COPY_PIECE  4096
+
+struct stack_copy {
+	struct record_registers registers;
+	u8 bytes[COPY_PIECES * COPY_PIECE];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct stack_copy);
+} copy_buffer SEC(".maps");
+
+/* When the next copy may be made: a rule that needs one is worth more of them than a missing table, which is missing for
+ * good in the code of most JIT compilers. */
+struct copy_pace {
+	u64 rule_ns;
+	u64 other_ns;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct copy_pace);
+} copy_paces SEC(".maps");
+
+#define COPY_RULE_NS  2000000ull
+#define COPY_OTHER_NS 20000000ull
+#define COPY_BURST    16
+
+static __always_inline bool may_copy(u64 *next_ns, u64 interval_ns, u64 now)
+{
+	u64 next = *next_ns > now ? *next_ns : now;
+
+	if (next > now + COPY_BURST * interval_ns)
+		return false;
+	*next_ns = next + interval_ns;
+	return true;
+}
+
+static __always_inline void set_registers(struct record_registers *record, struct pt_regs *regs)
+{
+	u64 *to = record->registers;
+
+	record->ip = regs->ip;
+	to[0] = regs->ax, to[1] = regs->dx, to[2] = regs->cx, to[3] = regs->bx;
+	to[4] = regs->si, to[5] = regs->di, to[6] = regs->bp, to[7] = regs->sp;
+	to[8] = regs->r8, to[9] = regs->r9, to[10] = regs->r10, to[11] = regs->r11;
+	to[12] = regs->r12, to[13] = regs->r13, to[14] = regs->r14, to[15] = regs->r15;
+}
+
+/* Bytes of the stack from `sp` on that could be read into the copy. */
+__noinline u32 copy_pieces(struct stack_copy *copy, u64 sp)
+{
+	u32 first = COPY_PIECE - (sp & (COPY_PIECE - 1)), at, i;
+
+	if (!copy || bpf_probe_read_user(copy->bytes, first, (void *)sp))
+		return 0;
+	for (i = 0; i < COPY_PIECES - 1; i++) {
+		at = first + i * COPY_PIECE;
+		if (at > sizeof(copy->bytes) - COPY_PIECE)
+			break;
+		if (bpf_probe_read_user(copy->bytes + at, COPY_PIECE, (void *)(sp + at)))
+			return at;
+	}
+	return first + i * COPY_PIECE;
+}
+
+/* Asks user space to walk the current thread's stack, whose walk here came to `end`. Returns the stack's key to be. */
+__noinline u64 copy_stack(u32 end, u64 space)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 zero = 0, bytes;
+	u64 size;
+	struct stack_copy *copy = bpf_map_lookup_elem(&copy_buffer, &zero);
+	struct copy_pace *pace = bpf_map_lookup_elem(&copy_paces, &zero);
+	u64 now = bpf_ktime_get_ns();
+	bool rule = end == UNWIND_BAD_RULE;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+
+	if (!copy || !pace)
+		return 0;
+	if (!may_copy(rule ? &pace->rule_ns : &pace->other_ns, rule ? COPY_RULE_NS : COPY_OTHER_NS, now)) {
+		count_loss(LOSS_STACK_COPY);
+		return 0;
+	}
+	set_registers(&copy->registers, regs);
+	bytes = copy_pieces(copy, regs->sp) & ~7u;
+	size = sizeof(copy->registers) + bytes;
+	UNWIND_AS_CHECKED(size);
+	if (size > sizeof(*copy))
+		return 0;
+	set_header(&copy->registers.h, RECORD_STACK_COPY, size, task->pid, now);
+	copy->registers.key = mix(mix(space, task->pid), now) | 1ull << 63;
+	copy->registers.switches = 0;
+	copy->registers.tgid = task->tgid;
+	copy->registers.bytes = bytes;
+	return write_record(copy, size, LOSS_STACK) ? copy->registers.key : 0;
+}
+
 static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task)
 {
 	struct unwind_scratch *scratch = this_stack_buffer();
@@ -88,13 +193,18 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct unwi
 	if (!scratch)
 		return 0;
 	scratch->stack.flags = 0;
-	unwind_begin(scratch, regs->ip, regs->sp, regs->bp);
+	unwind_begin(scratch, regs);
 	key = unwind_recall(scratch, memory, space);
 	if (key)
 		return key;
 	if (unwind_walk(task->tgid, scratch) <= 0) {
 		count_loss(LOSS_USER_STACK_EMPTY);
 		return 0;
+	}
+	if (scratch->stack.end != UNWIND_COMPLETE && scratch->stack.end != UNWIND_TOO_DEEP) {
+		key = copy_stack(scratch->stack.end, space);
+		if (key)
+			return key;
 	}
 	key = publish_stack(task->pid, task->tgid, space);
 	if (key)

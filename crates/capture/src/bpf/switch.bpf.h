@@ -105,13 +105,11 @@ static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
 
 	if (!task->mm || (task->flags & (PF_EXITING | PF_KTHREAD)))
 		return 0;
-	record.ip = regs->ip;
-	if (!record.ip) /* a worker of io_uring: it has no user code */
+	if (!regs->ip) /* a worker of io_uring: it has no user code */
 		return 0;
 	set_header(&record.h, RECORD_REGISTERS, sizeof(record), task->pid, now);
 	record.key = mix(mix(task->mm->start_stack, task->pid), now) | 1ull << 63;
-	record.sp = regs->sp;
-	record.bp = regs->bp;
+	set_registers(&record, regs);
 	record.switches = task->nvcsw + task->nivcsw;
 	record.tgid = task->tgid;
 	return write_record(&record, sizeof(record), LOSS_STACK) ? record.key : 0;

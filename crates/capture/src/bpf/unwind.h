@@ -6,7 +6,8 @@
  * describe the same layout. All tables lie in one space of 64-bit words, `unwind_words`, cut into shards that user space
  * creates when they are needed. `unwind_processes` says for each process which file is mapped where and where the file's
  * table begins. Where no table covers an address (JIT code, a file mapped a moment ago), that step follows the frame
- * pointer.
+ * pointer. Only rsp and rbp are followed from frame to frame; the other registers are known where a thread stands and
+ * where a signal interrupted it. A walk that needs more ends with UNWIND_BAD_RULE, and user space goes on (stack.bpf.h).
  *
  * A step is a global function, which the verifier checks once instead of once per frame. Its steps need Linux 5.15 (global
  * functions with pointers to memory, bpf_task_pt_regs). Memory is read without faults: a page that is not resident ends
@@ -44,7 +45,13 @@ enum unwind_rule {
 	UNWIND_RULE_UNSUPPORTED = 6,
 	UNWIND_RULE_RBP_DEREF = 7,
 	UNWIND_RULE_RSP_DEREF = 8,
+	UNWIND_RULE_EXTRA = 9,
+	UNWIND_RULE_STACK_SWITCH = 10,
 };
+
+/* Numbers of registers, as DWARF counts them. */
+#define UNWIND_RBP 6
+#define UNWIND_RSP 7
 
 #define UNWIND_RBP_LOST (-128)
 /* Offsets in ucontext_t of the interrupted registers. */
@@ -84,6 +91,8 @@ struct unwind_scratch {
 	u64 start_ip;
 	u64 start_sp;
 	u64 start_bp;
+	u64 registers;         /* where all registers of a frame that `exact` is set for lie */
+	u64 registers_in_user; /* in a ucontext_t of the thread, not in the kernel's pt_regs */
 	u8 read[UNWIND_SLOTS]; /* which words of the first window */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
@@ -261,9 +270,50 @@ static __always_inline bool unwind_read(struct unwind_scratch *scratch, u64 addr
 	return true;
 }
 
+/* Where registers lie, in words: by DWARF number, in pt_regs and in ucontext_t. */
+static const u8 unwind_in_pt_regs[16] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0};
+static const u8 unwind_in_ucontext[16] = {18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 11, 12};
+
+/* Register `number` of the frame; but for rsp and rbp, `all` tells whether it is known. */
+static __always_inline bool unwind_register(struct unwind_scratch *scratch, u32 number, bool all, u64 *value)
+{
+	number &= 15;
+	if (number == UNWIND_RSP || number == UNWIND_RBP) {
+		*value = number == UNWIND_RSP ? scratch->sp : scratch->bp;
+		return true;
+	}
+	if (!all)
+		return false;
+	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* the memory has no such register */
+	if (scratch->registers_in_user)
+		return !bpf_probe_read_user(value, 8, (void *)(scratch->registers + unwind_in_ucontext[number] * 8));
+	return !bpf_probe_read_kernel(value, 8, (void *)(scratch->registers + unwind_in_pt_regs[number] * 8));
+}
+
+/* The CFA by an extra word: see Extra of dwell-unwind. */
+__noinline int unwind_extra(struct unwind_scratch *scratch, u64 extra, u32 all, u64 *cfa)
+{
+	u64 base = 0, index = 0;
+
+	if (!scratch || !cfa)
+		return UNWIND_BAD_RULE;
+	if (!unwind_register(scratch, extra, all, &base))
+		return UNWIND_BAD_RULE;
+	if (extra >> 10 & 1 && !unwind_register(scratch, extra >> 4, all, &index))
+		return UNWIND_BAD_RULE;
+	base += (index << (extra >> 8 & 3)) + ((s64)extra >> 32);
+	if (extra >> 11 & 1 && !unwind_read(scratch, base, &base))
+		return UNWIND_UNREADABLE;
+	*cfa = base + ((s64)(extra << 32) >> 48);
+	return UNWIND_GOES_ON;
+}
+
 static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
 {
 	u64 context = scratch->sp;
+
+	scratch->registers = context;
+	scratch->registers_in_user = 1;
 
 	if (!unwind_read(scratch, context + UNWIND_UCONTEXT_RBP, &scratch->bp) ||
 	    !unwind_read(scratch, context + UNWIND_UCONTEXT_RSP, &scratch->sp) ||
@@ -297,11 +347,13 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	return UNWIND_GOES_ON;
 }
 
-static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row)
+/* `table` is the first word of the table that the row is from; `all` as in unwind_register. */
+static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 row, u32 table, u32 all)
 {
 	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8; /* bits 32..52 */
 	s64 rbp = (s64)(row << 4) >> 56;               /* bits 52..60 */
-	u64 sp = scratch->sp, cfa, caller_bp = scratch->bp, caller_ip;
+	u64 sp = scratch->sp, cfa = 0, caller_bp = scratch->bp, caller_ip, extra;
+	int end;
 
 	switch (row >> 60) {
 	case UNWIND_RULE_RSP:
@@ -323,6 +375,17 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 			return UNWIND_UNREADABLE;
 		cfa += 8;
 		break;
+	case UNWIND_RULE_EXTRA:
+		if (!unwind_word(table - 1 - (u32)(cfa_offset / 8), &extra))
+			return UNWIND_BAD_RULE;
+		end = unwind_extra(scratch, extra, all, &cfa);
+		if (end != UNWIND_GOES_ON)
+			return end;
+		break;
+	case UNWIND_RULE_STACK_SWITCH:
+		cfa = scratch->bp + 16;
+		sp = 0;
+		break;
 	case UNWIND_RULE_SIGNAL:
 		return unwind_signal_step(scratch);
 	case UNWIND_RULE_END:
@@ -333,7 +396,7 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 		return UNWIND_BAD_RULE;
 	}
 	if (cfa <= sp)
-		return UNWIND_UNREADABLE; /* a register that the walk needs was lost */
+		return UNWIND_BAD_RULE; /* a register that the walk needs was lost */
 	if (rbp == UNWIND_RBP_LOST)
 		caller_bp = 0;
 	else if (rbp && !unwind_read(scratch, cfa + rbp * 8, &caller_bp))
@@ -353,6 +416,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 {
 	struct unwind_mapping *mapping;
 	u64 count, pc;
+	u32 exact;
 
 	if (!process || !scratch)
 		return UNWIND_NO_TABLE;
@@ -364,24 +428,29 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	scratch->stack.count = count + 1;
 	scratch->hash = (scratch->hash ^ scratch->ip) * 0x9e3779b97f4a7c15ULL;
 	scratch->hash ^= scratch->hash >> 29;
-	pc = scratch->ip - !scratch->exact; /* a call that does not return may be a function's last instruction */
+	exact = scratch->exact;
+	pc = scratch->ip - !exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
 	mapping = unwind_find_mapping(process, scratch, pc);
-	return unwind_row_step(scratch, mapping ? unwind_find_row(mapping, pc) : 0);
+	if (!mapping)
+		return unwind_frame_pointer_step(scratch);
+	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
 }
 
 /* First: the user registers of the current process's thread, and the piece of stack that most walks need. */
-static __always_inline void unwind_begin(struct unwind_scratch *scratch, u64 ip, u64 sp, u64 bp)
+static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct pt_regs *regs)
 {
-	scratch->start_ip = scratch->ip = ip;
-	scratch->start_sp = scratch->sp = sp;
-	scratch->start_bp = scratch->bp = bp;
+	scratch->start_ip = scratch->ip = regs->ip;
+	scratch->start_sp = scratch->sp = regs->sp;
+	scratch->start_bp = scratch->bp = regs->bp;
+	scratch->registers = (u64)regs;
+	scratch->registers_in_user = 0;
 	scratch->hash = 0;
 	scratch->mapping = 0;
 	scratch->exact = 1;
 	scratch->read_words = 0;
 	scratch->stack.count = 0;
-	unwind_read_window(scratch, sp);
+	unwind_read_window(scratch, regs->sp);
 }
 
 /* The key of the stack when it is the one that is remembered, else 0. After unwind_begin. `space` names the address

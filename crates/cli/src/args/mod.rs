@@ -209,9 +209,10 @@ pub struct CollectArgs {
     /// Time between samples of running threads, 100us to 1s.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse::sampling_interval, help_heading = "How to record")]
     pub sampling_interval: u64,
-    /// Take kernel stacks of every wait, not only where the system call does not tell the reason; costs more.
-    #[arg(long, help_heading = "How to record")]
-    pub kernel_stacks: bool,
+    /// Which functions the printed stacks show. Kernel stacks are recorded of samples, and of waits whose system call does
+    /// not tell the reason; with `all`, of every wait, which costs more.
+    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to record")]
+    pub call_stack_mode: CallStackMode,
     /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to record")]
     pub target_concurrency: Option<u32>,
@@ -228,9 +229,6 @@ pub struct CollectArgs {
     /// Where else to look for binaries and debug information.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
     pub search_dir: Vec<PathBuf>,
-    /// Which functions the printed stacks show.
-    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "The result")]
-    pub call_stack_mode: CallStackMode,
     /// Print neither progress nor summary.
     #[arg(short, long, help_heading = "The result")]
     pub quiet: bool,

@@ -20,7 +20,9 @@ enum record_kind {
 	RECORD_THREAD_NAME = 6,
 	RECORD_THREAD_EXIT = 7,
 	RECORD_EXEC = 8,
-	RECORD_REGISTERS = 9, /* for the collector, which writes a RECORD_STACK in its place */
+	/* For the collector, which writes a RECORD_STACK in their place: */
+	RECORD_REGISTERS = 9,
+	RECORD_STACK_COPY = 10,
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -162,16 +164,16 @@ struct record_exec {
 	char path[DWELL_TEXT_BYTES];
 };
 
-/* Where a thread stands that waited before recording began; its stack is walked by user space. */
+/* Where a thread stands whose stack is walked by user space: one that waited before recording began, or one whose stack
+ * the kernel side cannot walk; of the latter a copy of the stack follows, from its stack pointer on. */
 struct record_registers {
 	struct record_header h; /* tid: the thread */
 	u64 key;                /* of the RECORD_STACK to be */
 	u64 ip;
-	u64 sp;
-	u64 bp;
-	u64 switches; /* nvcsw + nivcsw of the task: unchanged as long as it has not moved */
+	u64 registers[16]; /* as DWARF numbers them; 7 is the stack pointer */
+	u64 switches;      /* nvcsw + nivcsw of the task: unchanged as long as it has not moved */
 	u32 tgid;
-	u32 reserved;
+	u32 bytes; /* of the copy */
 };
 
 _Static_assert(sizeof(struct record_header) == 16, "wire");
@@ -183,6 +185,6 @@ _Static_assert(sizeof(struct record_thread_new) == 56, "wire");
 _Static_assert(sizeof(struct record_thread_name) == 32, "wire");
 _Static_assert(sizeof(struct record_thread_exit) == 32, "wire");
 _Static_assert(sizeof(struct record_exec) == 296, "wire");
-_Static_assert(sizeof(struct record_registers) == 64, "wire");
+_Static_assert(sizeof(struct record_registers) == 176, "wire");
 
 #endif

@@ -21,6 +21,7 @@ pub mod kind {
     pub const THREAD_EXIT: u16 = 7;
     pub const EXEC: u16 = 8;
     pub const REGISTERS: u16 = 9;
+    pub const STACK_COPY: u16 = 10;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -107,8 +108,8 @@ records! {
     ExecRecord = 296, "A process runs another program." {
         h: RecordHeader, tgid: u32, old_tid: u32, comm: [u8; 16], path: [u8; TEXT_BYTES],
     }
-    RegistersRecord = 64, "The saved user registers of a thread that waits; for the collector, never in a spool." {
-        h: RecordHeader, key: u64, ip: u64, sp: u64, bp: u64, switches: u64, tgid: u32, reserved: u32,
+    RegistersRecord = 176, "A thread's user registers, and `bytes` of its stack behind; for the collector, never in a spool." {
+        h: RecordHeader, key: u64, ip: u64, registers: [u64; 16], switches: u64, tgid: u32, bytes: u32,
     }
     MapHeader = 88, "The fixed part of a file mapping's record; `path_bytes` of path follow, padded to 8." {
         h: RecordHeader, start: u64, length: u64, file_offset: u64, inode: u64, device: u32, protection: u32,

@@ -1,0 +1,233 @@
+//! Unwind rows of Go code, from the table that Go's own tracebacks use (`.gopclntab`): it is in every Go binary, stripped
+//! or not, while `.eh_frame` does not cover Go and `.debug_frame` is often stripped.
+//!
+//! Layout of Go 1.18 and later (`src/debug/gosym/pclntab.go`, `src/runtime/symtab.go`); an older one gives no rows, and its
+//! stacks are walked by frame pointers, which Go keeps. Where the runtime changes stacks for a call (`systemstack`,
+//! `asmcgocall`), the frame pointer leads back to the goroutine's. On `mcall` and `morestack` that stack is left for good:
+//! the scheduler's ends there, as in Go's own tracebacks.
+
+use object::ReadRef;
+
+use crate::cfi::{Extent, Function, Functions};
+use crate::elf::Elf;
+use crate::row::{Row, Rule, Step};
+
+const MAGIC_1_18: u32 = 0xffff_fff0;
+const MAGIC_1_20: u32 = 0xffff_fff1;
+/// `abi.FuncFlagTopFrame`, `…SPWrite`, `…Asm`.
+const TOP_FRAME: u8 = 1;
+const SP_WRITE: u8 = 2;
+const ASSEMBLY: u8 = 4;
+/// Longer names are none that are asked for.
+const NAME_BYTES: usize = 64;
+/// What a function that keeps a frame pointer begins with: `push %rbp`, or the check of the stack's bounds before it.
+const PROLOGUES: [&[u8]; 4] = [&[0x55], &[0x49, 0x3b, 0x66], &[0x4c, 0x8d, 0x64], &[0x4c, 0x8d, 0xa4]];
+
+/// The rows of all Go functions; none when the file has no such table or one that is not understood.
+pub(crate) fn read<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, extent: Extent) -> Option<Functions> {
+    let bytes = elf.section_bytes(".gopclntab").or_else(|| elf.section_bytes(".data.rel.ro.gopclntab"))?;
+    let table = Table::parse(&bytes, elf)?;
+    let mut found = Functions::default();
+    let mut last = 0;
+    for number in 0..table.count {
+        let (mut start, end, at) = table.function(number)?;
+        if start < last || start < extent.base || end > extent.end || start >= end {
+            found.skipped += 1;
+            continue;
+        }
+        last = start;
+        let first_row = found.rows.len();
+        // The kernel makes this the return address of a signal handler; it is looked up as one, by the byte before it.
+        start -= u64::from(table.name(at).is_some_and(is_trampoline));
+        if table.rows(elf, extent, (start, end, at), &mut found.rows).is_none() {
+            found.rows.truncate(first_row);
+            found.skipped += 1;
+            continue;
+        }
+        found.functions.push(Function { start, end, first_row, row_count: found.rows.len() - first_row });
+    }
+    (!found.functions.is_empty()).then_some(found)
+}
+
+struct Table<'b> {
+    bytes: &'b [u8],
+    text: u64,
+    count: usize,
+    names: usize,
+    deltas: usize,
+    functions: usize,
+}
+
+impl<'b> Table<'b> {
+    fn parse<'data, R: ReadRef<'data>>(bytes: &'b [u8], elf: &Elf<'data, R>) -> Option<Self> {
+        let understood = matches!(u32_at(bytes, 0)?, MAGIC_1_18 | MAGIC_1_20) && bytes.get(6..8)? == [1, 8];
+        let offset = |number: usize| usize::try_from(u64_at(bytes, 8 + 8 * number)?).ok();
+        let table = Self {
+            bytes,
+            // Go 1.26 and position-independent programs do not write it here.
+            text: match u64_at(bytes, 24)? {
+                0 => elf.go_text()?,
+                text => text,
+            },
+            count: offset(0)?,
+            names: offset(3)?,
+            deltas: offset(6)?,
+            functions: offset(7)?,
+        };
+        let fits = table.count.checked_mul(8)?.checked_add(table.functions)? <= bytes.len();
+        (understood && fits).then_some(table)
+    }
+
+    /// Start, end and the place of the description of a function.
+    fn function(&self, number: usize) -> Option<(u64, u64, usize)> {
+        let entry = self.functions + 8 * number;
+        let address = |at| self.text.checked_add(u64::from(u32_at(self.bytes, at)?));
+        let place = self.functions.checked_add(u32_at(self.bytes, entry + 4)? as usize)?;
+        Some((address(entry)?, address(entry + 8)?, place))
+    }
+
+    fn name(&self, function: usize) -> Option<&'b [u8]> {
+        let start = self.names.checked_add(u32_at(self.bytes, function + 4)? as usize)?;
+        let rest = self.bytes.get(start..)?;
+        rest.get(..NAME_BYTES).unwrap_or(rest).split(|byte| *byte == 0).next()
+    }
+
+    fn rows<'data, R: ReadRef<'data>>(
+        &self,
+        elf: &Elf<'data, R>,
+        extent: Extent,
+        (start, end, place): (u64, u64, usize),
+        rows: &mut Vec<Row>,
+    ) -> Option<()> {
+        let flags = *self.bytes.get(place + 41)?;
+        let pc = |address: u64| u32::try_from(address - extent.base).ok();
+        let name = self.name(place)?;
+        let base_name = name.strip_suffix(b".abi0").unwrap_or(name);
+        let handler = base_name.starts_with(b"runtime.sigtramp") || base_name.starts_with(b"runtime.cgoSigtramp");
+        if is_trampoline(name) || (flags & TOP_FRAME != 0 && !handler) {
+            let rule = if is_trampoline(name) { Rule::Signal } else { Rule::End };
+            rows.push(Row { pc: pc(start)?, step: Step::of(rule) });
+            return Some(());
+        }
+        let sizes = u32_at(self.bytes, place + 16)?;
+        if sizes == 0 {
+            return Some(()); // a mark, no function
+        }
+        let special = flags & (SP_WRITE | ASSEMBLY) != 0;
+        let code = special.then(|| elf.code(start, end)).flatten().unwrap_or_default();
+        let keeps_rbp = flags & ASSEMBLY == 0 || PROLOGUES.iter().any(|prologue| code.starts_with(prologue));
+        self.frame_sizes(start, end, sizes, |address, size| {
+            let rbp = if keeps_rbp && size >= 8 { -2 } else { 0 };
+            let step = match size {
+                0.. if size % 8 == 0 => Step { rule: Rule::Rsp, cfa: size / 8 + 1, rbp },
+                _ => Step::of(Rule::Unsupported), // vfork's caller has its return address in a register
+            };
+            rows.push(Row { pc: pc(address)?, step });
+            Some(())
+        })?;
+        if flags & SP_WRITE != 0 {
+            let for_good = base_name == b"runtime.mcall" || base_name.starts_with(b"runtime.morestack");
+            let step = if for_good { Step::of(Rule::End) } else { Step { rule: Rule::StackSwitch, cfa: 2, rbp: -2 } };
+            switch_stacks(code, pc(start)?, step, for_good || base_name != b"runtime.systemstack", rows);
+        }
+        Some(())
+    }
+
+    /// Calls `each` with the first address and the size of the frame, without the return address, for each stretch of
+    /// code.
+    fn frame_sizes(
+        &self,
+        start: u64,
+        end: u64,
+        offset: u32,
+        mut each: impl FnMut(u64, i32) -> Option<()>,
+    ) -> Option<()> {
+        let mut at = self.deltas.checked_add(offset as usize)?;
+        let (mut address, mut size) = (start, -1_i32);
+        while address < end {
+            let delta = varint(self.bytes, &mut at)?;
+            if delta == 0 && address != start {
+                break;
+            }
+            let change = (delta >> 1).cast_signed() ^ -(delta & 1).cast_signed();
+            size = size.checked_add(change)?;
+            each(address, size)?;
+            let length = varint(self.bytes, &mut at).filter(|length| *length > 0)?;
+            address = address.checked_add(u64::from(length))?;
+        }
+        Some(())
+    }
+}
+
+fn is_trampoline(name: &[u8]) -> bool {
+    name.starts_with(b"runtime.sigreturn__sigaction")
+}
+
+/// Behind the first instruction that loads the stack pointer, `step` holds, to the function's end or behind the next.
+fn switch_stacks(code: &[u8], start: u32, step: Step, to_end: bool, rows: &mut Vec<Row>) {
+    let loads = |bytes: &[u8]| match bytes {
+        [0x48 | 0x49, 0x8b, 0x60..=0x67, ..] => Some(4), // mov disp8(%reg), %rsp
+        [0x48 | 0x4c, 0x89, modrm, ..] if modrm & 0xc7 == 0xc4 => Some(3), // mov %reg, %rsp
+        _ => None,
+    };
+    let mut ends = code.windows(4).enumerate().filter_map(|(at, bytes)| Some(start + at as u32 + loads(bytes)?));
+    let Some(from) = ends.next() else { return };
+    let until = if to_end { None } else { ends.next() };
+    let after =
+        until.and_then(|until| rows.iter().rev().find(|row| row.pc <= until).map(|row| Row { pc: until, ..*row }));
+    let kept: Vec<Row> = rows.iter().filter(|row| row.pc > until.unwrap_or(u32::MAX)).copied().collect();
+    rows.retain(|row| row.pc < from);
+    rows.push(Row { pc: from, step });
+    rows.extend(after);
+    rows.extend(kept);
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    bytes.get(at..at.checked_add(8)?)?.try_into().ok().map(u64::from_le_bytes)
+}
+
+fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
+    let mut value = 0_u32;
+    for shift in (0..35).step_by(7) {
+        let byte = *bytes.get(*at)?;
+        *at += 1;
+        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_seven_bits_a_byte() {
+        let mut at = 0;
+        assert_eq!(varint(&[0x85, 0x02, 7], &mut at), Some(0x105));
+        assert_eq!((varint(&[0x85, 0x02, 7], &mut at), at), (Some(7), 3));
+        assert_eq!(varint(&[0xff; 8], &mut 0), None);
+        assert_eq!(varint(&[0x80], &mut 0), None);
+    }
+
+    #[test]
+    fn a_load_of_the_stack_pointer_switches_stacks() {
+        let normal = Step { rule: Rule::Rsp, cfa: 1, rbp: 0 };
+        let other = Step { rule: Rule::StackSwitch, cfa: 2, rbp: -2 };
+        // nop; mov 0x38(%rdx),%rsp; call *%rdi; mov 0x38(%rax),%rsp; ret
+        let code = [0x90, 0x48, 0x8b, 0x62, 0x38, 0xff, 0xd7, 0x48, 0x8b, 0x60, 0x38, 0xc3, 0, 0, 0];
+        let row = |pc, step| Row { pc, step };
+        let mut rows = vec![row(100, normal)];
+        switch_stacks(&code, 100, other, false, &mut rows);
+        assert_eq!(rows, [row(100, normal), row(105, other), row(111, normal)]);
+        let mut rows = vec![row(100, normal), row(103, normal), row(107, normal)];
+        switch_stacks(&code, 100, Step::of(Rule::End), true, &mut rows);
+        assert_eq!(rows, [row(100, normal), row(103, normal), row(105, Step::of(Rule::End))]);
+    }
+}
