@@ -219,12 +219,15 @@ fn system_frames(trace: &Trace) -> Vec<bool> {
     trace.frames.module.iter().zip(&trace.frames.kernel).map(|(module, kernel)| *kernel || of_module(module)).collect()
 }
 
+/// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
+const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];
+
 /// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
 fn is_system_module(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
     let stem = base.split(".so").next().unwrap_or(base);
     let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
-    base.starts_with('[') || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
+    KERNEL_MODULES.contains(&base) || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
 }
 
 #[cfg(test)]
@@ -236,7 +239,7 @@ mod tests {
         for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
             assert!(is_system_module(path), "{path}");
         }
-        for path in ["/usr/bin/libc", "/usr/lib/libavcodec.so.59", "/srv/app", ""] {
+        for path in ["/usr/bin/libc", "/usr/lib/libavcodec.so.59", "/srv/app", "", "[jit] node", "[anon]"] {
             assert!(!is_system_module(path), "{path}");
         }
     }

@@ -18,6 +18,7 @@ use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
+use crate::keeper::Keeper;
 use crate::launch::{self, Child};
 use crate::machine;
 use crate::options::{Options, Target};
@@ -77,7 +78,7 @@ pub fn collect(
 enum LookUp {
     ThreadNew { tgid: u32, parent: u32 },
     ThreadExit(u32),
-    Program(u32),
+    Program { pid: u32, time_ns: u64 },
     EpollMembers { pid: u32, fd: i32, key: u64 },
 }
 
@@ -119,6 +120,7 @@ struct Collection<'a> {
     map_events: Vec<MapEvents>,
     mappings: Vec<Mapping>,
     unwinding: Unwinding,
+    keeper: Keeper,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
     paused: bool,
@@ -170,6 +172,7 @@ impl<'a> Collection<'a> {
             map_events,
             mappings: Vec::new(),
             unwinding,
+            keeper: Keeper::new(folder.modules()),
             child,
             pidfds,
             paused: options.start_paused,
@@ -189,8 +192,14 @@ impl<'a> Collection<'a> {
             return child.release();
         }
         let now = self.manifest.start_ns;
-        describe_running(targets, now, &mut self.drained.borrow_mut());
-        look_up(&mut self.drained.borrow_mut(), &mut self.unwinding, now)?;
+        let mut drained = self.drained.borrow_mut();
+        describe_running(targets, now, &mut drained);
+        look_up(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
+        for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now)) {
+            self.keeper.mapped(&mut mapping);
+            drained.recorder.meta().map(mapping.header, &mapping.path);
+        }
+        drop(drained);
         while self.unwinding.is_behind() {
             self.unwinding.catch_up()?;
         }
@@ -240,17 +249,19 @@ impl<'a> Collection<'a> {
             return Err(failure);
         }
         walk_waiting(drained, &mut self.unwinding);
-        look_up(drained, &mut self.unwinding, time_ns)?;
+        look_up(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
         if self.mappings.is_empty() {
             self.unwinding.catch_up()?;
         }
-        for mapping in self.mappings.drain(..) {
+        for mut mapping in self.mappings.drain(..) {
             if drained.processes.contains(&mapping.header.h.tid) {
                 self.unwinding.map(&mapping)?;
+                self.keeper.mapped(&mut mapping);
                 drained.recorder.meta().map(mapping.header, &mapping.path);
             }
         }
         walk_copies(drained, &mut self.unwinding, false);
+        self.keeper.end_round();
         drained.recorder.end_round(time_ns)?;
         let limit = self.options.data_limit_bytes;
         if limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit {
@@ -314,6 +325,7 @@ impl<'a> Collection<'a> {
             manifest.losses.push(("seeded_stacks_lost".into(), drained.seeded_stacks_lost));
         }
         manifest.losses.extend(self.unwinding.losses());
+        manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.notices.append(&mut self.hooks.notices);
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
@@ -388,7 +400,7 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         }
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
-                drained.look_ups.push(LookUp::Program(exec.tgid));
+                drained.look_ups.push(LookUp::Program { pid: exec.tgid, time_ns: header.time_ns });
             }
         }
         kind::OBJECT => {
@@ -425,24 +437,29 @@ fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, at_end: bool) {
     }
 }
 
-fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, time_ns: u64) -> Result<()> {
+fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
     for look_up in std::mem::take(&mut drained.look_ups) {
         let (kind, tid, key, text) = match look_up {
             LookUp::ThreadNew { tgid, parent } => {
                 unwinding.thread_new(tgid, parent)?;
+                keeper.thread_new(tgid, parent);
                 continue;
             }
             LookUp::ThreadExit(tgid) => {
                 unwinding.thread_exit(tgid)?;
+                if unwinding.is_gone(tgid) {
+                    keeper.exit(tgid, now_ns);
+                }
                 continue;
             }
-            LookUp::Program(pid) => {
+            LookUp::Program { pid, time_ns } => {
                 unwinding.read_process(pid)?;
+                keeper.program(pid, time_ns);
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
             }
             LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };
-        drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns }, key, &text);
+        drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
     }
     Ok(())
 }
@@ -464,10 +481,7 @@ fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
         exec.comm[..kept].copy_from_slice(&name[..kept]);
         drained.processes.insert(pid);
         drained.recorder.meta().fixed(&exec);
-        drained.look_ups.push(LookUp::Program(pid));
-        for mapping in proc::mappings(pid, now_ns) {
-            drained.recorder.meta().map(mapping.header, &mapping.path);
-        }
+        drained.look_ups.push(LookUp::Program { pid, time_ns: now_ns });
     }
 }
 

@@ -5,8 +5,10 @@
 
 mod clock;
 mod collect;
+mod copying;
 mod error;
 mod hooks;
+mod keeper;
 mod kernel_types;
 mod launch;
 mod machine;
@@ -17,6 +19,7 @@ mod probe;
 mod proc;
 mod recorder;
 mod unwinding;
+mod view;
 mod waiting;
 
 pub use collect::{Progress, collect};

@@ -107,6 +107,11 @@ impl Unwinding {
         self.apply(updates)
     }
 
+    /// Whether process `tgid` has no thread left.
+    pub fn is_gone(&self, tgid: u32) -> bool {
+        !self.threads.contains_key(&tgid)
+    }
+
     /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.
     pub fn read_process(&mut self, tgid: u32) -> Result<()> {
         self.waiting.retain(|mapping| mapping.tgid != tgid);

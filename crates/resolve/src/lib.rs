@@ -13,6 +13,7 @@ mod finalize;
 mod hash;
 mod input;
 mod intervals;
+mod jit;
 mod lives;
 mod losses;
 mod mappings;

@@ -45,6 +45,14 @@ const DOCS: &[(&str, &str)] = &[
         "seeded_stacks_lost",
         "Threads that waited when recording began and moved on before their stack was walked; that wait has no stack.",
     ),
+    (
+        "jit_maps_unreadable",
+        "Maps and logs of code made at run time that were not taken whole: not the process's own regular files, too large, or unreadable; their code has no names.",
+    ),
+    (
+        "modules_not_kept",
+        "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
+    ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

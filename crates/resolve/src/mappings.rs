@@ -4,10 +4,12 @@
 //! the image that it replaces; and nothing tells a fork's, which are its parent's. A look-up that finds nothing in an
 //! image therefore goes on in the one that it came from.
 
+use std::collections::HashSet;
+
 use crate::hash::FastMap;
 use crate::input::RawMap;
 use crate::lives::{ImageId, Lives};
-use crate::modules::Modules;
+use crate::modules::{Module, Modules};
 
 const PAGE_BITS: u32 = 12;
 
@@ -43,6 +45,32 @@ struct Image {
     pages: FastMap<u64, Option<Mapping>>,
 }
 
+impl Image {
+    /// Runtimes map the memory of their code bit by bit, and again whenever they change who may write to it: what is
+    /// told again is left out, and an offset is counted from where the whole region begins, which is the same from run
+    /// to run if the runtime does the same.
+    fn settle_anonymous(&mut self, is_anonymous: impl Fn(&Mapping) -> bool) {
+        let mut told = HashSet::new();
+        self.maps.retain(|map| {
+            if !is_anonymous(map) {
+                told.clear();
+                return true;
+            }
+            told.insert((map.start, map.end))
+        });
+        let mut anonymous: Vec<&mut Mapping> = self.maps.iter_mut().filter(|map| is_anonymous(map)).collect();
+        anonymous.sort_by_key(|map| map.start);
+        let (mut region, mut reach) = (0, 0);
+        for map in anonymous {
+            if map.start > reach {
+                region = map.start;
+            }
+            reach = map.end.max(reach);
+            map.file_offset = map.start - region;
+        }
+    }
+}
+
 /// The mappings of every image.
 pub struct Mappings {
     images: Vec<Image>,
@@ -60,14 +88,14 @@ impl Mappings {
         for RawMap { header, path } in maps {
             let time_ns = relative(header.h.time_ns);
             let Some(image) = lives.image_at(header.h.tid, time_ns) else { continue };
-            let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
-            let module = modules.intern(path, build_id);
+            let module = modules.of_mapping(header, path);
             let end = header.start.saturating_add(header.length);
             let map = Mapping { start: header.start, end, file_offset: header.file_offset, module, time_ns };
             mappings.images[image as usize].maps.push(map);
         }
         for image in &mut mappings.images {
             image.maps.sort_by_key(|map| map.time_ns);
+            image.settle_anonymous(|map| modules.get(map.module).is_some_and(Module::is_anonymous));
         }
         mappings
     }

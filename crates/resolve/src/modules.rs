@@ -7,6 +7,8 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use dwell_store::raw::wire::MapHeader;
+use dwell_store::{Kept, module_identity};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
@@ -17,6 +19,8 @@ pub const KERNEL: u32 = 0;
 /// Number that stands for code in no known file.
 pub const UNKNOWN: u32 = u32::MAX;
 
+/// What memory without a file is called.
+const ANONYMOUS: &str = "[anon]";
 const PAGE: u64 = 4096;
 /// More program headers than any real file has.
 const MOST_SEGMENTS: usize = 1024;
@@ -38,6 +42,8 @@ pub struct Module {
     pub path: String,
     /// Build id in hexadecimal, empty when not recorded.
     pub build_id: String,
+    /// What tells it from other files of its path; empty when nothing does.
+    identity: String,
     /// The file that is known to be it.
     pub file: Option<PathBuf>,
     segments: Vec<Segment>,
@@ -56,6 +62,16 @@ impl Module {
     /// The name without its folder.
     pub fn base(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Whether it is a file with code, not memory that code was written into.
+    pub fn is_file(&self) -> bool {
+        is_file(&self.path) || self.path == "[vdso]"
+    }
+
+    /// Whether it is memory without a file: each process has its own.
+    pub fn is_anonymous(&self) -> bool {
+        self.path == ANONYMOUS
     }
 
     /// The name for code without a symbol.
@@ -91,9 +107,10 @@ pub struct Places<'a> {
     pub ended: Option<SystemTime>,
 }
 
-/// Every module of the trace, each (path, build id) once. Number 0 is the kernel.
+/// Every module of the trace, each file once. Number 0 is the kernel.
 pub struct Modules {
     modules: Vec<Module>,
+    /// By path and identity.
     numbers: HashMap<(String, String), u32>,
 }
 
@@ -105,15 +122,29 @@ impl Default for Modules {
 }
 
 impl Modules {
-    /// The module of a recorded path and build id.
-    pub fn intern(&mut self, path: &[u8], build_id: &[u8]) -> u32 {
+    /// The module of a recorded mapping.
+    pub fn of_mapping(&mut self, map: &MapHeader, path: &[u8]) -> u32 {
+        let build_id = map.build_id.get(..map.build_id_bytes as usize).unwrap_or_default();
         let path = String::from_utf8_lossy(path);
-        let path = path.strip_suffix(" (deleted)").unwrap_or(&path).to_owned();
-        let build_id = hexadecimal(build_id);
+        if path.is_empty() || path.starts_with("//anon") {
+            return self.intern(ANONYMOUS, &[], String::new());
+        }
+        let path = path.strip_suffix(" (deleted)").unwrap_or(&path);
+        let identity = module_identity(build_id, map.device, map.inode).filter(|_| is_file(path));
+        self.intern(path, build_id, identity.unwrap_or_default())
+    }
+
+    /// The module of the run-time code of a process of this name.
+    pub fn of_jit(&mut self, process: &str) -> u32 {
+        self.intern(&format!("[jit] {process}"), &[], String::new())
+    }
+
+    fn intern(&mut self, path: &str, build_id: &[u8], identity: String) -> u32 {
         let next = u32::try_from(self.modules.len()).unwrap_or(UNKNOWN);
-        let number = *self.numbers.entry((path.clone(), build_id.clone())).or_insert(next);
+        let number = *self.numbers.entry((path.to_owned(), identity.clone())).or_insert(next);
         if number == next {
-            self.modules.push(Module { path, build_id, ..Module::default() });
+            let (path, build_id) = (path.to_owned(), hexadecimal(build_id));
+            self.modules.push(Module { path, build_id, identity, ..Module::default() });
         }
         number
     }
@@ -162,15 +193,20 @@ fn candidates(module: &Module, places: &Places<'_>) -> Vec<PathBuf> {
     if module.path == "[vdso]" {
         return vec![places.modules.join("vdso.so")];
     }
-    if !module.path.starts_with('/') || module.path.starts_with("//") || module.path.starts_with("/dev/") {
+    if !is_file(&module.path) {
         return Vec::new();
     }
-    let mut paths = vec![PathBuf::from(&module.path)];
+    let kept = Kept::Module { identity: module.identity.clone() };
+    let mut paths = vec![places.modules.join(kept.file_name()), PathBuf::from(&module.path)];
     for folder in places.search_dirs {
         paths.push(folder.join(module.base()));
         paths.push(folder.join(module.path.trim_start_matches('/')));
     }
     paths
+}
+
+fn is_file(path: &str) -> bool {
+    path.starts_with('/') && !["//", "/dev/", "/memfd:", "/SYSV"].iter().any(|mark| path.starts_with(mark))
 }
 
 /// Perf records 20 bytes and pads shorter ids with zeros.
@@ -214,8 +250,15 @@ mod tests {
     fn this_program() -> Modules {
         let mut modules = Modules::default();
         let path = std::env::current_exe().expect("path");
-        modules.intern(path.to_string_lossy().as_bytes(), &[]);
+        modules.of_mapping(&map(&[]), path.to_string_lossy().as_bytes());
         modules
+    }
+
+    fn map(build_id: &[u8]) -> MapHeader {
+        let mut map: MapHeader = bytemuck::Zeroable::zeroed();
+        map.build_id[..build_id.len()].copy_from_slice(build_id);
+        map.build_id_bytes = build_id.len() as u32;
+        map
     }
 
     fn places(search_dirs: &[PathBuf]) -> Places<'_> {
@@ -237,7 +280,7 @@ mod tests {
     fn a_file_of_another_build_is_not_used() {
         let mut modules = Modules::default();
         let path = std::env::current_exe().expect("path");
-        modules.intern(path.to_string_lossy().as_bytes(), &[1; 20]);
+        modules.of_mapping(&map(&[1; 20]), path.to_string_lossy().as_bytes());
         assert_eq!(modules.locate(&places(&[])), [(1, Problem::Changed(path))]);
         assert!(modules.get(1).expect("module").file.is_none());
     }
@@ -248,7 +291,7 @@ mod tests {
         let folder = [path.parent().expect("parent").to_owned()];
         let mut modules = Modules::default();
         let gone = format!("/gone/{}", path.file_name().expect("name").to_string_lossy());
-        modules.intern(format!("{gone} (deleted)").as_bytes(), &[]);
+        modules.of_mapping(&map(&[]), format!("{gone} (deleted)").as_bytes());
         assert_eq!(modules.locate(&places(&folder)), []);
         assert_eq!(modules.get(1).expect("module").file.as_deref(), Some(path.as_path()));
     }

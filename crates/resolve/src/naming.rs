@@ -1,5 +1,6 @@
 //! Gives names to everything that the replay left as numbers: modules, symbols, stacks, then objects.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use dwell_model::{ObjectId, StackId, ThreadId};
@@ -9,18 +10,21 @@ use rayon::prelude::*;
 
 use crate::hash::FastMap;
 use crate::input::Meta;
+use crate::jit::{Jit, how_to_name};
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
-use crate::modules::{KERNEL, Modules, Places, Problem};
+use crate::modules::{KERNEL, Module, Modules, Places, Problem};
 use crate::objects::{self, Code, Sources, data_addresses};
 use crate::replay::Replay;
-use crate::stacks::{Names, Sites, Woven, place_in, weave};
+use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
 use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
 use crate::waits::Hint;
 use crate::{Mode, Options, Progress};
 
 /// Most notices of one kind; the rest is counted in the last one.
 const MOST_NOTICES: usize = 20;
+/// So many addresses outside of all files are trampolines, not what a program spends its time in.
+const FEW_UNNAMED: usize = 3;
 
 /// The named tables.
 pub struct Named {
@@ -60,12 +64,13 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let places =
         Places { search_dirs: &options.search_dirs, modules: raw.folder.modules(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places);
+    let jit = Arc::new(Jit::load(&raw.folder.modules(), &raw.replay.lives, &mut modules, &relative));
     let mut sites = Sites::default();
-    let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &relative);
+    let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &jit, &relative);
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
     drop(place);
 
-    let plan = Plan::new(raw, &modules, &mappings, &sites);
+    let plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
     let depth = Depth { debug_info: options.mode == Mode::Full, inlines: options.inlines };
     let answers = symbolize(&plan.requests, depth, &options.search_dirs, progress);
     let names = Names::new(&plan.sites, &answers);
@@ -76,7 +81,12 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
         woven,
         objects,
         object_ids,
-        notices: notices(raw.manifest, &modules, &problems, &plan, &answers),
+        notices: [
+            jit.notices.clone(),
+            unnamed_code(raw, &modules, &sites).into_iter().collect(),
+            notices(raw.manifest, &modules, &problems, &plan, &answers),
+        ]
+        .concat(),
         changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
         missing_stacks: sites.missing,
     }
@@ -103,10 +113,10 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(raw: &Raw<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites) -> Self {
+    fn new(raw: &Raw<'_>, modules: &Modules, mappings: &Mappings, sites: &Sites, jit: &Arc<Jit>) -> Self {
         let count = modules.all().len();
         let requests = (0..count as u32).map(|number| Request {
-            place: place_of(raw.manifest, modules, number),
+            place: place_of(raw.manifest, modules, number, jit),
             code: Vec::new(),
             data: Vec::new(),
         });
@@ -137,9 +147,12 @@ impl Plan {
     }
 }
 
-fn place_of(manifest: &Manifest, modules: &Modules, number: u32) -> Place {
+fn place_of(manifest: &Manifest, modules: &Modules, number: u32, jit: &Arc<Jit>) -> Place {
     if number == KERNEL {
         return if is_this_boot(manifest) { Place::Kernel } else { Place::None };
+    }
+    if jit.is_module(number) {
+        return Place::Jit(Arc::clone(jit));
     }
     let file = modules.get(number).and_then(|module| module.file.clone());
     file.map_or(Place::None, Place::File)
@@ -189,6 +202,18 @@ fn functions_of_joined<'a>(raw: &Raw<'_>, code: Code<'a>, ids: &[StackId]) -> Fa
         }
     }
     functions
+}
+
+/// Says how code that was made at run time gets names, when there is much without.
+fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<String> {
+    let unnamed = |site: &&Site| modules.get(site.module).is_some_and(Module::is_anonymous);
+    let count = sites.sites.keys().iter().filter(unnamed).count();
+    if count < FEW_UNNAMED {
+        return None;
+    }
+    let mut processes = raw.replay.lives.images.iter().map(|image| raw.replay.lives.process_name(image.process));
+    let how = processes.find_map(how_to_name).unwrap_or("see docs/symbols.md for what its runtime offers");
+    Some(format!("Code made at run time has no names ({count} addresses): {how}."))
 }
 
 fn notices(

@@ -10,9 +10,10 @@ use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, S
 
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
+use crate::jit::Jit;
 use crate::lives::Lives;
 use crate::mappings::Mappings;
-use crate::modules::{KERNEL, Modules, UNKNOWN};
+use crate::modules::{KERNEL, Module, Modules, UNKNOWN};
 use crate::symbols::{Answer, Function};
 use crate::waits::{Interner, StackKey};
 
@@ -85,6 +86,7 @@ pub fn place_in<'a>(
     lives: &'a Lives,
     mappings: &'a mut Mappings,
     modules: &'a Modules,
+    jit: &'a Jit,
     relative: &'a dyn Fn(u64) -> u64,
 ) -> impl FnMut(RawStack, u64) -> (u32, u64) + 'a {
     move |stack, address| {
@@ -94,6 +96,11 @@ pub fn place_in<'a>(
         let time_ns = relative(stack.time_ns);
         let image = lives.image_at(stack.tgid, time_ns);
         let found = image.and_then(|image| mappings.find(image, address, time_ns));
+        let in_file = found.and_then(|map| modules.get(map.module)).is_some_and(Module::is_file);
+        let made = || image.and_then(|image| jit.find(lives, image, address, time_ns));
+        if let Some(place) = (!in_file).then(made).flatten() {
+            return place;
+        }
         let Some(map) = found else { return (UNKNOWN, address) };
         let offset = map.offset(address);
         (map.module, modules.get(map.module).map_or(offset, |module| module.address(offset)))
@@ -189,8 +196,8 @@ fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usiz
     };
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {
-        let unknown = || format!("[unknown]+{:#x}", site.address);
-        let name = known.map_or_else(unknown, |module| module.code_name(site.address));
+        // An address that lies in nothing is another in every run, so that its number would tell nobody anything.
+        let name = known.map_or_else(|| "[unknown]".to_owned(), |module| module.code_name(site.address));
         return vec![FrameId::new(table.push(row(name, String::new(), 0, false)))];
     }
     let rows = functions.iter().enumerate().map(|(depth, function)| {

@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use blazesym::MaybeDefault;
@@ -14,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
+use crate::jit::Jit;
 
 /// Addresses per call of the symbolizer: the step of the progress display.
 const BATCH: usize = 2048;
@@ -39,12 +41,14 @@ pub struct DataSymbol {
 }
 
 /// Where a module's symbols are.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Place {
     /// In this ELF file, and the debug file that it names.
     File(PathBuf),
     /// In the running kernel.
     Kernel,
+    /// In what the runtimes that made the code tell of it.
+    Jit(Arc<Jit>),
     /// Nowhere.
     None,
 }
@@ -105,6 +109,12 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
     let source = match &request.place {
         Place::File(path) => elf_source(path, depth),
         Place::Kernel => kernel_source(),
+        Place::Jit(jit) => {
+            let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
+            answer.code = request.code.iter().map(functions).collect();
+            step(request.code.len());
+            return answer;
+        }
         Place::None => return answer,
     };
     let symbolizer = symbolizer(depth, debug_dirs);

@@ -67,7 +67,7 @@ fn frames(trace: &Trace) -> Vec<(String, String, bool)> {
 fn code_and_data_have_names_and_lines() {
     let trace = recorded("", &Options::default());
     let frames = frames(&trace);
-    assert_eq!(frames[0].0, "[unknown]+0x1234");
+    assert_eq!(frames[0].0, "[unknown]");
     let named = |name: &str, file: &str| frames.iter().any(|frame| frame.0.contains(name) && frame.1 == file);
     assert!(named("a_function_of_the_test", "symbols.rs"), "{frames:?}");
     assert_eq!(trace.objects.name, ["symbols::DWELL_TEST_LOCK"]);

@@ -7,6 +7,7 @@
 mod code_tables;
 pub mod error;
 mod events;
+mod kept;
 mod manifest;
 pub mod raw;
 mod result;
@@ -16,6 +17,7 @@ pub mod tables;
 pub use code_tables::CodeTables;
 pub use error::{Error, Result};
 pub use events::{Column, Estimate, EventKey, Events, OffCpuEvents, SampleEvents};
+pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use result::{ResultFolder, Trace};
 pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef};

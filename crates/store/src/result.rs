@@ -69,7 +69,7 @@ impl ResultFolder {
         self.path.join("spool")
     }
 
-    /// Where copies of code that is in no file lie: the vDSO.
+    /// Where copies lie of what finalization could not read otherwise: the vDSO, and what [`crate::Kept`] names.
     pub fn modules(&self) -> PathBuf {
         self.path.join("modules")
     }

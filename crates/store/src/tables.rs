@@ -63,7 +63,7 @@ tables! {
     /// One row per distinct frame: a code address, or a function inlined at it.
     Frames FrameRow "frames" {
         module: ModuleId, 1, "File that the code is in, null when unknown.";
-        offset: u64, 1, "Address inside the module (as in its ELF file), or the address itself without a module.";
+        offset: u64, 1, "Address inside the module: as in its ELF file; in a module `[jit] …` a place in all of its code laid end to end; the address itself without a module.";
         function: String, 1, "Demangled name; `[module]+0x…` when there is no symbol.";
         file: String, 1, "Source file, empty when unknown.";
         line: u32, 1, "Source line, 0 when unknown.";
@@ -73,7 +73,7 @@ tables! {
     }
     /// One row per file that was mapped executable.
     Modules ModuleRow "modules" {
-        path: String, 1, "Path, or a name in brackets for [kernel] and [vdso].";
+        path: String, 1, "Path, or a name in brackets: [kernel], [vdso], `[jit] PROCESS` for code made at run time, [anon] for memory without a file.";
         build_id: String, 1, "Build id in hexadecimal, empty when unknown.";
     }
     /// One row per contiguous piece of machine code that threads were in, of one function: the listing of `dwell source`.

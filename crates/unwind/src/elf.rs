@@ -1,7 +1,10 @@
 //! What an ELF file says about itself that unwinding needs: its segments, its build-id, its call frame information and
 //! the libraries it asks for. Reads only the parts of the file that it needs.
 
+use std::fs::File;
+
 use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
+use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadRef};
 
@@ -9,6 +12,13 @@ use crate::error::{Error, Result};
 
 /// Page size of the processor; mappings and segments are rounded to it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
+
+/// The GNU build-id of an x86-64 ELF file, whose position it moves; `None` when it has none or is none.
+pub fn build_id_of(file: &File) -> Option<Vec<u8>> {
+    let cache = ReadCache::new(file.try_clone().ok()?);
+    let elf = Elf::parse(&cache).ok()?;
+    Some(elf.build_id()).filter(|id| !id.is_empty())
+}
 
 /// A loadable segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ mod table;
 mod vdso;
 mod walk;
 
-pub use elf::Segment;
+pub use elf::{Segment, build_id_of};
 pub use error::{Error, Result};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};

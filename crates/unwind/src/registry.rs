@@ -264,7 +264,7 @@ impl Registry {
         if mapping.path == Path::new("[vdso]") {
             return self.place_once(FileKey::Vdso, &mapping.path, updates, vdso::table);
         }
-        if !mapping.path.is_absolute() || mapping.path.starts_with("//anon") {
+        if !mapping.path.is_absolute() || mapping.path.starts_with("//anon") || is_code_log(&mapping.path) {
             return None;
         }
         if let Some(known) = self.tables.get(&FileKey::BuildId(mapping.build_id.clone())) {
@@ -349,6 +349,12 @@ impl Registry {
         *count += 1;
         self.notices.push(Notice { path: path.to_owned(), reason: error.to_string() });
     }
+}
+
+/// `jit-PID.dump`, which runtimes map to tell profilers of it: no code is run there.
+fn is_code_log(path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.starts_with("jit-") && name.ends_with(".dump")
 }
 
 /// The mapped file itself when the process still has it, even if its name is gone; else by its path as the process sees it.

@@ -12,6 +12,7 @@ mod layers;
 mod real_programs;
 mod recording;
 mod survival;
+mod symbols;
 mod truth;
 
 use std::process::ExitCode;
@@ -22,5 +23,6 @@ fn main() -> ExitCode {
     cases.extend(survival::cases());
     cases.extend(truth::cases());
     cases.extend(real_programs::cases());
+    cases.extend(symbols::cases());
     harness::run(cases)
 }

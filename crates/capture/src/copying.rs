@@ -1,0 +1,154 @@
+//! Copies files of the profiled program into the result, beside the collection: a drain must not wait for a disk, nor for
+//! a file system that the program itself serves.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use crate::view::open_owned;
+
+/// No file larger than this is copied whole …
+const MOST_FILE_BYTES: u64 = 256 << 20;
+/// … and no more than this in all.
+const MOST_BYTES: u64 = 1 << 30;
+/// How long the end of the collection waits for copies.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Where a file's contents come from.
+pub enum Origin {
+    /// A file that is open.
+    File(File),
+    /// A file that may be in this folder, by its name; it must belong to one of the owners.
+    Named(OwnedFd, String, Vec<u32>),
+}
+
+/// What is copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// A map or log of run-time code: the part of it that there is room for is better than nothing.
+    JitMap,
+    /// A file with code: whole, or not at all.
+    Module,
+}
+
+/// How many files of a kind were to be copied, and are.
+#[derive(Default)]
+struct Count {
+    wanted: AtomicU64,
+    done: AtomicU64,
+}
+
+struct Job {
+    origin: Origin,
+    target: PathBuf,
+    what: What,
+}
+
+/// The thread that copies. Dropping this leaves unfinished copies behind.
+pub struct Copying {
+    jobs: Option<Sender<Job>>,
+    finished: Receiver<()>,
+    counts: Arc<[Count; 2]>,
+}
+
+impl Copying {
+    /// Starts the thread.
+    pub fn start() -> Self {
+        let (jobs, inbox) = channel::<Job>();
+        let (finish, finished) = channel();
+        let counts: Arc<[Count; 2]> = Arc::default();
+        let done = Arc::clone(&counts);
+        std::thread::spawn(move || {
+            let mut room = MOST_BYTES;
+            for job in inbox {
+                let what = job.what;
+                if copy(job, &mut room).is_ok() {
+                    done[what as usize].done.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            let _ = finish.send(()); // nobody waits any more when that took too long
+        });
+        Self { jobs: Some(jobs), finished, counts }
+    }
+
+    /// Copies a file to `target`, some time later.
+    pub fn copy(&self, origin: Origin, target: PathBuf, what: What) {
+        self.counts[what as usize].wanted.fetch_add(1, Ordering::Relaxed);
+        if let Some(jobs) = &self.jobs {
+            let _ = jobs.send(Job { origin, target, what }); // without the thread, it is counted as not done
+        }
+    }
+
+    /// Waits for what was to be copied. Returns how many maps of code and how many modules were not.
+    pub fn finish(&mut self) -> (u64, u64) {
+        self.jobs = None;
+        let _ = self.finished.recv_timeout(PATIENCE);
+        let lost = |what: What| {
+            let count = &self.counts[what as usize];
+            count.wanted.load(Ordering::Relaxed).saturating_sub(count.done.load(Ordering::Relaxed))
+        };
+        (lost(What::JitMap), lost(What::Module))
+    }
+}
+
+fn copy(job: Job, room: &mut u64) -> io::Result<()> {
+    let mut source = match job.origin {
+        Origin::File(file) => file,
+        Origin::Named(folder, name, owners) => match open_owned(folder.as_fd(), &name, &owners) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            opened => opened?,
+        },
+    };
+    let limit = MOST_FILE_BYTES.min(*room);
+    let bytes = source.metadata()?.len();
+    if bytes > limit && job.what == What::Module {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    source.rewind()?; // its headers were read
+    let copied = write(source, limit, &job.target)?;
+    *room -= copied.min(*room);
+    if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
+}
+
+fn write(source: File, limit: u64, path: &Path) -> io::Result<u64> {
+    let mut target = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let copied = io::copy(&mut source.take(limit), &mut target);
+    if copied.is_err() {
+        let _ = std::fs::remove_file(path); // half a file would be taken for a whole one
+    }
+    copied
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    #[test]
+    fn files_are_copied_and_what_cannot_be_is_counted() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("perf-1.map"), "1000 10 f\n").expect("file");
+        let large = File::create(path("large")).expect("file");
+        large.set_len(MOST_FILE_BYTES + 1).expect("a sparse file");
+        let owners = vec![folder.path().metadata().expect("metadata").uid()];
+        let named = |name: &str| {
+            let folder = File::open(folder.path()).expect("folder").into();
+            Origin::Named(folder, name.into(), owners.clone())
+        };
+        let mut copying = Copying::start();
+        copying.copy(named("perf-1.map"), path("copy"), What::JitMap);
+        copying.copy(named("perf-2.map"), path("none"), What::JitMap);
+        copying.copy(named("perf-1.map"), path("copy"), What::JitMap); // is there already
+        copying.copy(Origin::File(File::open(path("large")).expect("file")), path("module"), What::Module);
+        assert_eq!(copying.finish(), (1, 1));
+        assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
+        assert!(!path("none").exists() && !path("module").exists());
+    }
+}

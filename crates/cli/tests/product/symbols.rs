@@ -1,0 +1,189 @@
+//! Where names come from: run-time code by the maps of its runtime, files in other mount namespaces, files that are gone,
+//! debug information in files of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::{Case, Skip};
+use crate::recording::{Recording, Running, needs_program, needs_recording, number, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("symbols::node_map", || node("--perf-basic-prof")),
+        Case::new("symbols::node_log", || node("--perf-prof")),
+        Case::new("symbols::code_without_a_map", code_without_a_map),
+        Case::new("symbols::java_map", java_map),
+        Case::new("symbols::python_map", python_map),
+        Case::new("symbols::foreign_map", foreign_map),
+    ]
+}
+
+const SCRIPT: &str = "
+function inner(n) { let s = 0; for (let i = 0; i < n; i++) s += Math.sqrt(i); return s }
+function outer(n) { return inner(n) + inner(n + 1) }
+const end = Date.now() + 500
+while (Date.now() < end) outer(50000)
+";
+
+/// Functions by CPU time, the largest first.
+fn functions(recording: &Recording) -> Result<Vec<Value>> {
+    recording.rows(&["hotspots", "--limit", "500"])
+}
+
+fn find<'a>(rows: &'a [Value], function: &str) -> Result<&'a Value> {
+    let names: Vec<&str> = rows.iter().take(8).map(|row| text(row, "function")).collect();
+    let found = rows.iter().find(|row| text(row, "function") == function);
+    found.with_context(|| format!("{function} is not among the functions: {names:?}"))
+}
+
+/// The names on the stack of the function's first sample, itself first.
+fn stack(row: &Value) -> Vec<&str> {
+    row["top_stack"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn share(recording: &Recording, row: &Value) -> Result<f64> {
+    Ok(number(row, "cpu_ns")? / number(&recording.report(&["summary"])?, "cpu_ns")?)
+}
+
+/// A recording of a script of node's, in a folder that its logs may fill.
+fn node_recording(options: &[&str]) -> Result<(Recording, TempDir)> {
+    needs_recording()?;
+    let node = needs_program("node")?;
+    let folder = TempDir::new()?;
+    let script = folder.path().join("script.js");
+    fs::write(&script, SCRIPT)?;
+    let mut command = vec![node.as_str()];
+    command.extend(options);
+    let (script, place) = (script.display().to_string(), folder.path().display().to_string());
+    command.push(&script);
+    let recording = Recording::of(&["--app-working-dir", &place], &command)?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    Ok((recording, folder))
+}
+
+/// Functions of a script have names, lines and whole stacks, by what node itself writes of its code.
+fn node(option: &str) -> Result<()> {
+    let (recording, _folder) = node_recording(&[option])?;
+    let rows = functions(&recording)?;
+    let inner = find(&rows, "inner")?;
+    ensure!(text(inner, "module") == "[jit] node", "{inner}");
+    ensure!(text(inner, "source").contains("script.js:2"), "{inner}");
+    ensure!(share(&recording, inner)? > 0.3, "inner has {} of the CPU time", share(&recording, inner)?);
+    let stack = stack(inner);
+    ensure!(stack.last() == Some(&"_start"), "the stack does not reach _start: {stack:?}");
+    let unnamed = rows.iter().filter(|row| text(row, "function").starts_with("[anon]"));
+    let unnamed: f64 = unnamed.map(|row| share(&recording, row)).sum::<Result<f64>>()?;
+    ensure!(unnamed < 0.05, "{unnamed} of the CPU time is in code without a name");
+    Ok(())
+}
+
+/// Without a map the report says how to get one, and no name is a bare address.
+fn code_without_a_map() -> Result<()> {
+    let (recording, _folder) = node_recording(&[])?;
+    let rows = functions(&recording)?;
+    ensure!(rows.iter().any(|row| text(row, "function").starts_with("[anon]+0x")), "no code outside of files");
+    ensure!(rows.iter().all(|row| !text(row, "function").starts_with("0x")), "a bare address");
+    let notes = recording.report(&["summary"])?.to_string();
+    ensure!(notes.contains("--perf-basic-prof"), "nothing says how code gets names");
+    Ok(())
+}
+
+const JAVA: &str = "
+public class Work {
+    static double inner(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i); return s; }
+    public static void main(String[] arguments) {
+        long end = System.currentTimeMillis() + 1000;
+        double s = 0;
+        while (System.currentTimeMillis() < end) s += inner(50000);
+        System.out.println(s);
+    }
+}
+";
+
+fn java_map() -> Result<()> {
+    needs_recording()?;
+    let (java, javac) = (needs_program("java")?, needs_program("javac")?);
+    let folder = TempDir::new()?;
+    fs::write(folder.path().join("Work.java"), JAVA)?;
+    let place = folder.path().display().to_string();
+    run(Command::new(javac).args(["-d", &place]).arg(folder.path().join("Work.java")))?;
+    let options = ["-XX:+PreserveFramePointer", "-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit"];
+    let command: Vec<&str> = [java.as_str()].into_iter().chain(options).chain(["-cp", &place, "Work"]).collect();
+    let recording = Recording::of(&[], &command)?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let rows = functions(&recording)?;
+    let inner = find(&rows, "Work.inner")?;
+    ensure!(text(inner, "module") == "[jit] java", "{inner}");
+    let stack = stack(inner);
+    ensure!(matches!(stack.last(), Some(&"clone3" | &"_start")), "the stack has no root: {stack:?}");
+    Ok(())
+}
+
+const PYTHON: &str = "
+def inner(n):
+    s = 0
+    for i in range(n): s += i * i
+    return s
+for i in range(150): inner(20000)
+";
+
+/// The first Python that names its functions to profilers.
+fn python_with_maps() -> Result<String> {
+    let installed = fs::read_dir("/root/.pyenv/versions").into_iter().flatten().flatten().map(|entry| entry.path());
+    let candidates = installed.map(|version| version.join("bin/python3")).chain([PathBuf::from("/usr/bin/python3")]);
+    let takes_option = |path: &PathBuf| {
+        let check = "import sys; sys.exit(not sys.is_stack_trampoline_active())";
+        Command::new(path).args(["-X", "perf", "-c", check]).output().is_ok_and(|output| output.status.success())
+    };
+    let found = candidates.into_iter().find(takes_option);
+    found
+        .map(|path| path.display().to_string())
+        .ok_or_else(|| Skip("no Python with -X perf is installed".into()).into())
+}
+
+fn python_map() -> Result<()> {
+    needs_recording()?;
+    let python = python_with_maps()?;
+    let recording = Recording::of(&[], &[&python, "-X", "perf", "-c", PYTHON])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let rows = recording.rows(&["top-down", "--limit", "2000"])?;
+    let inner = find(&rows, "inner")?;
+    ensure!(share(&recording, inner)? > 0.3, "inner has {} of the CPU time", share(&recording, inner)?);
+    Ok(())
+}
+
+/// A map that is a link is not followed: it is counted, and nothing of it comes into the result.
+fn foreign_map() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let secret = folder.path().join("secret");
+    fs::write(&secret, "1000 1000 secret\n")?;
+    let script = format!("ln -s {} /tmp/perf-$$.map; sleep 0.2", secret.display());
+    let recording = Recording::of(&[], &["sh", "-c", &script])?;
+    let links = fs::read_dir("/tmp")?.flatten().map(|entry| entry.path());
+    let ours = links.filter(|path| fs::read_link(path).is_ok_and(|target| target == secret));
+    ours.for_each(|path| drop(fs::remove_file(path)));
+    let losses = recording.report(&["losses"])?.to_string();
+    ensure!(losses.contains("jit_maps_unreadable"), "{losses}");
+    ensure!(kept(&recording, ".map")?.is_empty(), "{:?}", kept(&recording, ".map")?);
+    Ok(())
+}
+
+/// The files that the collector kept whose names end so.
+fn kept(recording: &Recording, end: &str) -> Result<Vec<String>> {
+    let names =
+        fs::read_dir(recording.path().join("modules"))?.flatten().filter_map(|it| it.file_name().into_string().ok());
+    Ok(names.filter(|name| name.ends_with(end)).collect())
+}
+
+/// Runs a command that has to succeed.
+fn run(command: &mut Command) -> Result<()> {
+    let output = Running::start(command)?.finish()?;
+    ensure!(output.status.success(), "{command:?}: {}", output.stderr);
+    Ok(())
+}
