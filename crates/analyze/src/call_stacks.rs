@@ -139,6 +139,12 @@ impl<'t> CallStacks<'t> {
         self.functions.get(function as usize).map_or("[unknown]", |(name, _)| name)
     }
 
+    /// Path of the file that a function's code is in.
+    pub fn module_path(&self, function: FunctionId) -> Option<&'t str> {
+        let (_, module) = self.functions.get(function as usize)?;
+        self.trace.modules.path.get(module.get()?).map(String::as_str)
+    }
+
     /// Names of the frames shown, leaf first.
     pub fn names(&self, stack: StackId) -> Vec<String> {
         self.chain(stack).map(|stack| self.function_name(self.function(stack)).to_owned()).collect()

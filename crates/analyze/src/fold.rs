@@ -3,6 +3,8 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
 
 use dwell_model::{ObjectId, ObjectType, Reason, StackId, ThreadId};
 use dwell_store::Trace;
@@ -205,12 +207,8 @@ impl Site {
     }
 }
 
-/// The fold of a trace.
-pub struct Fold<'t> {
-    /// What was folded.
-    pub trace: &'t Trace,
-    /// What was asked.
-    pub query: &'t Query,
+/// What is summed, whatever is then shown of it: the same for all questions of one selection.
+pub struct Sums<'t> {
     /// Where it was looked at.
     pub windows: Windows,
     /// The stacks as the query shows them.
@@ -225,6 +223,23 @@ pub struct Fold<'t> {
     pub class_mask: [bool; 5],
 }
 
+/// The fold of a trace.
+pub struct Fold<'t> {
+    /// What was folded.
+    pub trace: &'t Trace,
+    /// What was asked.
+    pub query: &'t Query,
+    sums: Arc<Sums<'t>>,
+}
+
+impl<'t> Deref for Fold<'t> {
+    type Target = Sums<'t>;
+
+    fn deref(&self) -> &Sums<'t> {
+        &self.sums
+    }
+}
+
 impl<'t> Fold<'t> {
     /// Folds `trace` for `query`: one sweep. Fails when the query's range is empty.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
@@ -236,7 +251,21 @@ impl<'t> Fold<'t> {
         let Summer { mut sites, site_of_row, class_mask, .. } = summer;
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
-        Ok(Self { trace, query, windows, stacks, sites, site_of_row, levels, class_mask })
+        Ok(Self { trace, query, sums: Arc::new(Sums { windows, stacks, sites, site_of_row, levels, class_mask }) })
+    }
+
+    /// The same sums for another question of the same [`Query::selection`]: grouping, metrics, order and limit are
+    /// the projection's.
+    pub fn asked<'q>(&self, query: &'q Query) -> Fold<'q>
+    where
+        't: 'q,
+    {
+        Fold { trace: self.trace, query, sums: self.sums.clone() }
+    }
+
+    /// Memory that the sums take, bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.site_of_row.as_slice()) + size_of_val(self.sites.as_slice())
     }
 
     /// The sites that the filters let through, with their numbers and weights.
@@ -250,6 +279,11 @@ impl<'t> Fold<'t> {
         let mut sum = Weights::default();
         self.selected().for_each(|(_, _, weights)| sum.add(&weights));
         sum
+    }
+
+    /// A metric of what the filters let through.
+    pub fn total(&self, metric: &dwell_model::MetricDef) -> crate::view::Value {
+        crate::metrics::value(metric, &self.shown())
     }
 
     /// The sum over everything.

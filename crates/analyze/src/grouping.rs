@@ -156,7 +156,7 @@ impl<'f, 't> Groups<'f, 't> {
 
 /// Keys of levels, and their names. Rows of the trace's tables are their own keys; text is interned.
 #[derive(Default)]
-struct Labels {
+pub struct Labels {
     texts: Vec<String>,
     ids: HashMap<String, u32>,
 }
@@ -172,13 +172,14 @@ impl Labels {
         id
     }
 
-    fn key(&mut self, fold: &Fold<'_>, level: Level, site: &Site) -> u32 {
+    /// The key of the group of `level` that a site is in.
+    pub fn key(&mut self, fold: &Fold<'_>, level: Level, site: &Site) -> u32 {
         let (key, trace) = (&site.key, fold.trace);
         let shown = fold.stacks.shown(key.stack);
         let frame = fold.stacks.frame(shown);
         match level {
             Level::Function => match frame {
-                None if key.reason.is_none() => self.intern("[not sampled]") | UNSAMPLED,
+                None if key.reason.is_none() => self.intern(NOT_SAMPLED) | UNSAMPLED,
                 _ => fold.stacks.function(shown),
             },
             Level::CallStack => shown.raw(),
@@ -206,10 +207,30 @@ impl Labels {
         }
     }
 
-    fn label(&self, fold: &Fold<'_>, level: Level, key: u32) -> String {
+    /// A key as a word that means the same in the next question about the same result.
+    pub fn word(&self, level: Level, key: u32) -> String {
+        let text = || self.texts.get((key & !UNSAMPLED) as usize).cloned().unwrap_or_default();
+        match level {
+            _ if is_interned(level) => text(),
+            Level::Function if key != NO_FUNCTION && key & UNSAMPLED != 0 => text(),
+            _ => key.to_string(),
+        }
+    }
+
+    /// The key of such a word; none for one that is no key.
+    pub fn parse(&mut self, level: Level, word: &str) -> Option<u32> {
+        match level {
+            _ if is_interned(level) => Some(self.intern(word)),
+            Level::Function if word == NOT_SAMPLED => Some(self.intern(word) | UNSAMPLED),
+            _ => word.parse().ok(),
+        }
+    }
+
+    /// Name of the group of `level` that has this key.
+    pub fn label(&self, fold: &Fold<'_>, level: Level, key: u32) -> String {
         let trace = fold.trace;
         match level {
-            Level::Function if key != NO_FUNCTION && key & UNSAMPLED != 0 => "[not sampled]".into(),
+            Level::Function if key != NO_FUNCTION && key & UNSAMPLED != 0 => NOT_SAMPLED.into(),
             Level::Function | Level::SourceFunction => fold.stacks.function_name(key).to_owned(),
             Level::CallStack => fold.stacks.names(StackId::from_raw(key)).join(" ← "),
             Level::Module => {
@@ -233,6 +254,13 @@ impl Labels {
 
 /// Marks the key of running time for which no sample stands: no trace has two billion functions.
 const UNSAMPLED: u32 = 1 << 31;
+const NOT_SAMPLED: &str = "[not sampled]";
+
+/// Whether keys of the level are interned texts.
+fn is_interned(level: Level) -> bool {
+    use Level::{SourceFile, SourceLine, ThreadName, WaitKind, Waker};
+    matches!(level, SourceFile | SourceLine | ThreadName | WaitKind | Waker)
+}
 
 fn wait_kind(site: &Site) -> String {
     match site.key.reason {

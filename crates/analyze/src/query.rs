@@ -263,6 +263,24 @@ pub struct Query {
 }
 
 impl Query {
+    /// What of the query decides the sums; questions that agree in it share a fold.
+    #[must_use]
+    pub fn selection(&self) -> Self {
+        let by_cpu = self.group_by.contains(&Level::Cpu);
+        Self {
+            range: self.range,
+            filters: self.filters.clone(),
+            exclude: self.exclude.clone(),
+            excluded_ranges: self.excluded_ranges.clone(),
+            group_by: if by_cpu { vec![Level::Cpu] } else { Vec::new() },
+            target_concurrency: self.target_concurrency,
+            thresholds: self.thresholds,
+            call_stack_mode: self.call_stack_mode,
+            inlines: self.inlines,
+            ..Self::default()
+        }
+    }
+
     /// Whether it looks at a part of what there is, in the same time.
     pub fn is_filtered(&self) -> bool {
         !self.filters.is_empty() || !self.exclude.is_empty()

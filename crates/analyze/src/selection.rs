@@ -1,8 +1,9 @@
 //! The query's filters and exclusions against the sites of a fold.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use dwell_model::{ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, ThreadId, WakerKind};
+use dwell_model::{Outcome, Reason, StackId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
 use crate::call_stacks::CallStacks;
@@ -58,76 +59,56 @@ impl<'t> Selection<'t> {
                     FilterKey::Function => {
                         *functions.entry(stack).or_insert_with(|| stacks.whole_names(stack).any(matches))
                     }
-                    key => self.passes(key, site, stacks, &matches),
+                    FilterKey::Module | FilterKey::SourceFile => {
+                        value(self.trace, stacks, rule.key, site).is_some_and(|path| path_matches(&path, &matches))
+                    }
+                    key => value(self.trace, stacks, key, site).is_some_and(|text| matches(&text)),
                 };
                 site.selected = holds != rule.excludes;
             }
         }
     }
+}
 
-    fn passes(&self, key: FilterKey, site: &Site, stacks: &CallStacks<'_>, matches: &dyn Fn(&str) -> bool) -> bool {
-        let trace = self.trace;
-        let off_cpu = site.key.reason.is_some();
-        match key {
-            FilterKey::Thread => matches(self.thread_name(site.key.thread)),
-            FilterKey::Tid => matches(&number(&trace.threads.tid, site.key.thread.get())),
-            FilterKey::Process => {
-                self.process(site.key.thread).get().is_some_and(|row| matches(&trace.processes.name[row]))
-            }
-            FilterKey::Pid => matches(&number(&trace.processes.pid, self.process(site.key.thread).get())),
-            FilterKey::Module => self.frame(site, stacks).is_some_and(|frame| self.module_matches(frame, matches)),
-            FilterKey::SourceFile => {
-                self.frame(site, stacks).is_some_and(|frame| path_matches(&trace.frames.file[frame], matches))
-            }
-            FilterKey::Object => site.key.object.is_some() && matches(self.object_name(site.key.object)),
-            FilterKey::ObjectType => {
-                site.is_wait() && {
-                    let kind: ObjectType = object_type(trace, site.key.object);
-                    matches(kind.id())
-                }
-            }
-            FilterKey::Reason => matches(site.key.reason.map_or("running", Reason::id)),
-            FilterKey::Outcome => site.is_wait() && matches(Outcome::from_code(site.key.outcome).id()),
-            FilterKey::Waker => off_cpu && self.waker_matches(site, matches),
-            FilterKey::Cpu => matches(&site.key.cpu.to_string()),
-            FilterKey::Idle => site.is_wait() && matches(if site.idle { "yes" } else { "no" }),
-            // The class mask and the function memo of `apply` are these two.
-            FilterKey::Utilization | FilterKey::Function => true,
+/// What a filter of `key` compares with, of one site; none: no value matches. Functions are the whole stack's and the
+/// utilization class is cut within a site, so that those two have no single value.
+pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site: &Site) -> Option<Cow<'t, str>> {
+    let thread = |thread: ThreadId| thread.get().and_then(|row| trace.threads.name.get(row)).map_or("", String::as_str);
+    let process = || {
+        let process = site.key.thread.get().and_then(|row| trace.threads.process.get(row)).and_then(|it| it.get());
+        process.filter(|row| *row < trace.processes.pid.len())
+    };
+    let frame = || stacks.frame(stacks.shown(site.key.stack));
+    let text = |text: &'t str| Some(Cow::Borrowed(text));
+    match key {
+        FilterKey::Thread => text(thread(site.key.thread)),
+        FilterKey::Tid => number(&trace.threads.tid, site.key.thread.get()),
+        FilterKey::Process => process().map(|row| Cow::Borrowed(trace.processes.name[row].as_str())),
+        FilterKey::Pid => number(&trace.processes.pid, process()),
+        FilterKey::Module => {
+            let module = trace.frames.module[frame()?].get().and_then(|row| trace.modules.path.get(row));
+            text(module?)
         }
-    }
-
-    fn waker_matches(&self, site: &Site, matches: &dyn Fn(&str) -> bool) -> bool {
-        match WakerKind::from_code(site.key.waker_kind) {
-            WakerKind::Thread => matches(self.thread_name(site.key.waker)),
-            kind => matches(kind.id()),
+        FilterKey::SourceFile => text(&trace.frames.file[frame()?]),
+        FilterKey::Object => text(trace.objects.name.get(site.key.object.get()?)?),
+        FilterKey::ObjectType => site.is_wait().then(|| Cow::Borrowed(object_type(trace, site.key.object).id())),
+        FilterKey::Reason => text(site.key.reason.map_or("running", Reason::id)),
+        FilterKey::Outcome => site.is_wait().then(|| Cow::Borrowed(Outcome::from_code(site.key.outcome).id())),
+        FilterKey::Waker => {
+            site.key.reason?;
+            match WakerKind::from_code(site.key.waker_kind) {
+                WakerKind::Thread => text(thread(site.key.waker)),
+                kind => text(kind.id()),
+            }
         }
-    }
-
-    fn module_matches(&self, frame: usize, matches: &dyn Fn(&str) -> bool) -> bool {
-        let module = self.trace.frames.module[frame].get().and_then(|row| self.trace.modules.path.get(row));
-        module.is_some_and(|path| path_matches(path, matches))
-    }
-
-    fn frame(&self, site: &Site, stacks: &CallStacks<'_>) -> Option<usize> {
-        stacks.frame(stacks.shown(site.key.stack))
-    }
-
-    fn thread_name(&self, thread: ThreadId) -> &str {
-        thread.get().and_then(|row| self.trace.threads.name.get(row)).map_or("", String::as_str)
-    }
-
-    fn object_name(&self, object: ObjectId) -> &str {
-        object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str)
-    }
-
-    fn process(&self, thread: ThreadId) -> ProcessId {
-        let process = thread.get().and_then(|row| self.trace.threads.process.get(row)).copied();
-        process.filter(|id| id.get().is_some_and(|row| row < self.trace.processes.pid.len())).unwrap_or(ProcessId::NONE)
+        FilterKey::Cpu => Some(Cow::Owned(site.key.cpu.to_string())),
+        FilterKey::Idle => site.is_wait().then_some(Cow::Borrowed(if site.idle { "yes" } else { "no" })),
+        FilterKey::Utilization | FilterKey::Function => None,
     }
 }
 
-fn number(column: &[u32], row: Option<usize>) -> String {
-    row.and_then(|row| column.get(row)).map(u32::to_string).unwrap_or_default()
+fn number(column: &[u32], row: Option<usize>) -> Option<Cow<'static, str>> {
+    Some(Cow::Owned(row.and_then(|row| column.get(row)).map(u32::to_string).unwrap_or_default()))
 }
 
 /// A path is given whole or by its last part.

@@ -7,6 +7,7 @@
 mod api;
 mod cache;
 mod connections;
+mod fold;
 mod guard;
 mod library;
 mod params;

@@ -1,7 +1,8 @@
 //! The words of an address's query: the same as the options of `dwell report`.
 
 use axum::http::Uri;
-use dwell_analyze::{CallStackMode, Filter, Query, parse_levels, parse_metric};
+use dwell_analyze::explore::{GridLevel, parse_grid_levels};
+use dwell_analyze::{CallStackMode, Filter, FilterKey, Level, Query, parse_metric};
 
 use crate::problem::Problem;
 
@@ -34,13 +35,23 @@ impl Params {
         for filter in self.all("filter") {
             query.filters.push(Filter::parse(filter)?);
         }
-        if let Some(levels) = self.text("group-by") {
-            query.group_by = parse_levels(levels)?;
+        for filter in self.all("exclude") {
+            query.exclude.push(Filter::parse(filter)?);
         }
+        for range in self.all("excluded-range") {
+            query.excluded_ranges.push(parse_range(range)?);
+        }
+        // Grids go on through the stacks behind their last level; reports know levels only.
+        let levels = parse_grid_levels(self.text("group-by").unwrap_or_default())?;
+        query.group_by = levels.into_iter().filter_map(GridLevel::level).collect();
         for metric in self.text("metrics").into_iter().flat_map(|metrics| metrics.split(',')) {
             query.metrics.push(parse_metric(metric.trim())?);
         }
-        query.sort = self.text("sort").map(parse_metric).transpose()?;
+        query.sort = self.text("sort").filter(|_| !self.by_name()).map(parse_metric).transpose()?;
+        if self.text("key") == Some(FilterKey::Cpu.id()) {
+            // The list of CPUs needs sums by CPU.
+            query.group_by.push(Level::Cpu);
+        }
         query.limit = self.number("limit")?;
         query.bins = self.number("bins")?.unwrap_or(query.bins).max(1);
         query.target_concurrency = self.number("target-concurrency")?.filter(|threads| *threads > 0);
@@ -57,6 +68,11 @@ impl Params {
             *limit = self.number(name)?.filter(|share: &f64| share.is_finite()).unwrap_or(*limit);
         }
         Ok(query)
+    }
+
+    /// Whether rows are to be sorted by their names.
+    pub fn by_name(&self) -> bool {
+        self.text("sort") == Some("name")
     }
 
     /// The value of a word, when it has one.
@@ -79,6 +95,12 @@ impl Params {
     pub fn flag(&self, name: &str) -> bool {
         self.text(name).is_some_and(|value| matches!(value, "1" | "true" | "yes" | "on"))
     }
+}
+
+/// `FROM-TO` in ns.
+fn parse_range(text: &str) -> Result<(u64, u64), Problem> {
+    let range = text.split_once('-').and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
+    range.ok_or_else(|| Problem::query("`excluded-range` is FROM-TO in nanoseconds"))
 }
 
 #[cfg(test)]

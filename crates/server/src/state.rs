@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
+use dwell_analyze::Query;
 use dwell_store::Trace;
 use tokio::sync::Semaphore;
 
 use crate::cache::Cache;
+use crate::fold::SharedFold;
 use crate::guard::Guard;
 use crate::library::Library;
 use crate::problem::Problem;
 
 /// Traces that stay open: two are compared, and one was looked at before.
 const TRACES: usize = 3;
+/// Sums by selection that are kept, bytes: undoing a filter is at once.
+const FOLDS: usize = 512 << 20;
 /// Finished documents that are kept, bytes.
 const DOCUMENTS: usize = 64 << 20;
 /// Computations at once: a machine that profiles has other work too.
@@ -26,6 +30,7 @@ pub struct App {
     /// Finished documents, by result, route and question.
     pub documents: Cache<Arc<Vec<u8>>>,
     traces: Cache<Arc<Trace>>,
+    folds: Cache<Arc<SharedFold>>,
     permits: Arc<Semaphore>,
 }
 
@@ -34,7 +39,8 @@ impl App {
     pub fn new(library: Library, guard: Guard) -> Self {
         let documents = Cache::new(DOCUMENTS, |document: &Arc<Vec<u8>>| document.len());
         let traces = Cache::new(TRACES, |_| 1);
-        Self { library, guard, documents, traces, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
+        let folds = Cache::new(FOLDS, |fold: &Arc<SharedFold>| fold.bytes());
+        Self { library, guard, documents, traces, folds, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
     }
 
     /// The trace of a result: read once, shared by all who ask.
@@ -42,6 +48,15 @@ impl App {
         let (app, wanted) = (self.clone(), id.to_owned());
         let read = || self.compute(move || Ok(Arc::new(Trace::read(&app.library.find(&wanted)?.folder)?)));
         self.traces.get(id.to_owned(), read).await
+    }
+
+    /// The fold of a result for the selection of `query`: made once, shared by every view of it.
+    pub async fn fold(self: &Arc<Self>, id: &str, query: &Query) -> Result<Arc<SharedFold>, Problem> {
+        let trace = self.trace(id).await?;
+        let selection = query.selection();
+        let key = format!("{id} {selection:?}");
+        let make = || self.compute(move || Ok(Arc::new(SharedFold::of(trace, selection)?)));
+        self.folds.get(key, make).await
     }
 
     /// Does `work` on the pool for computations. A request whose client has gone before its turn is never begun.

@@ -14,6 +14,7 @@ mod waits;
 
 pub(crate) use grouped::{cut_note, detail, plain, stack_value};
 pub(crate) use notes::{duration, notes, percent};
+pub(crate) use trees::functions;
 
 use dwell_store::Trace;
 
@@ -65,25 +66,29 @@ pub fn report(report: Report, trace: &Trace, query: &Query) -> Result<View, Quer
     if report == Report::Losses {
         return Ok(View { title: report.title().into(), ..losses::losses(trace) });
     }
-    let fold = Fold::new(trace, query)?;
+    report_of(report, &Fold::new(trace, query)?)
+}
+
+/// The same of sums that are there already.
+pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
-        Report::Summary => summary::summary(&fold),
-        Report::Waits => waits::waits(&fold),
-        Report::Hotspots => grouped::hotspots(&fold),
-        Report::BottomUp => trees::bottom_up(&fold),
-        Report::TopDown => trees::top_down(&fold),
-        Report::CallerCallee => trees::caller_callee(&fold)?,
-        Report::Threads if query.group_by.is_empty() => threads::threads(&fold),
+        Report::Summary => summary::summary(fold),
+        Report::Waits => waits::waits(fold),
+        Report::Hotspots => grouped::hotspots(fold),
+        Report::BottomUp => trees::bottom_up(fold),
+        Report::TopDown => trees::top_down(fold),
+        Report::CallerCallee => trees::caller_callee(fold)?,
+        Report::Threads if fold.query.group_by.is_empty() => threads::threads(fold),
         Report::Threads => {
             let metrics = ["cpu_ns", "preemption_ns", "wait_ns", "unknown_ns", "switches", "preemption_count"];
-            grouped::grouped(&fold, &[], &metrics, |weights| weights.cpu_ns() as f64)
+            grouped::grouped(fold, &[], &metrics, |weights| weights.cpu_ns() as f64)
         }
-        Report::Transitions => transitions::transitions(&fold),
-        Report::Timeline => timeline::timeline(&fold),
-        Report::Findings => crate::findings::report(&fold),
-        Report::Blame => blame::blame(&fold)?,
-        Report::CriticalPath => critical_path::critical_path(&fold),
-        Report::Losses => View::default(),
+        Report::Transitions => transitions::transitions(fold),
+        Report::Timeline => timeline::timeline(fold),
+        Report::Findings => crate::findings::report(fold),
+        Report::Blame => blame::blame(fold)?,
+        Report::CriticalPath => critical_path::critical_path(fold),
+        Report::Losses => losses::losses(fold.trace),
     };
     Ok(View { title: report.title().into(), ..view })
 }

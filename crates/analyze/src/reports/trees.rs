@@ -103,7 +103,7 @@ fn weights_of_stacks(fold: &Fold<'_>) -> Vec<(StackId, Weights)> {
 }
 
 /// Functions of a stack, leaf first; an empty stack is one unknown function.
-fn functions(fold: &Fold<'_>, stack: StackId) -> Vec<FunctionId> {
+pub fn functions(fold: &Fold<'_>, stack: StackId) -> Vec<FunctionId> {
     let functions: Vec<_> = fold.stacks.chain(stack).map(|stack| fold.stacks.function(stack)).collect();
     if functions.is_empty() { vec![NO_FUNCTION] } else { functions }
 }

@@ -10,7 +10,6 @@ use dwell_analyze::{FilterKey, Level, METRICS, Report};
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
-use crate::params::Params;
 use crate::problem::Problem;
 use crate::state::App;
 use crate::transport::cut_text;
@@ -50,7 +49,7 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
 }
 
 /// The result itself.
-pub fn info(trace: &Trace, _: &Params) -> Result<String, Problem> {
+pub fn info(trace: &Trace) -> Result<String, Problem> {
     let word = |id: &str, title: &str, help: &str| json!({ "id": id, "title": title, "help": help });
     let metrics = METRICS.iter().map(|metric| {
         json!({

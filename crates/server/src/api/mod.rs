@@ -1,5 +1,6 @@
 //! The routes under `/api`: each understands its question, and has it answered from the cache or on the pool.
 
+mod explore;
 mod info;
 mod views;
 
@@ -11,7 +12,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dwell_store::Trace;
+use dwell_analyze::Fold;
 
 use crate::params::Params;
 use crate::problem::Problem;
@@ -21,6 +22,7 @@ use crate::state::App;
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/results", get(info::results))
+        .route("/api/r/{id}/info", get(info))
         .route("/api/r/{id}/log", get(info::log))
         .route("/api/r/{id}/{view}", get(view))
         .route("/api/r/{id}/report/{name}", get(report))
@@ -37,11 +39,12 @@ impl IntoResponse for Document {
     }
 }
 
-/// Makes a view's document from a trace and a question.
-type Make = fn(&Trace, &Params) -> Result<String, Problem>;
+/// Makes a view's document from a fold and a question.
+type Make = fn(&Fold<'_>, &Params) -> Result<String, Problem>;
 
-/// The views that need a trace and a question only.
-const VIEWS: &[(&str, Make)] = &[("info", info::info)];
+/// The views that need a fold and a question only.
+const VIEWS: &[(&str, Make)] =
+    &[("filters", explore::filters), ("flame", explore::flames), ("grid", explore::rows), ("stacks", explore::stacks)];
 
 async fn view(
     State(app): State<Arc<App>>,
@@ -59,7 +62,7 @@ async fn report(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
-    let make = move |trace: &Trace, params: &Params| views::report(report, trace, params);
+    let make = move |fold: &Fold<'_>, params: &Params| views::report(report, fold, params);
     document(&app, (&id, &format!("report/{name}")), Params::parse(&uri)?, make).await
 }
 
@@ -69,23 +72,32 @@ async fn columns(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
-    let make = move |trace: &Trace, params: &Params| views::columns(report, trace, params);
+    let make = move |fold: &Fold<'_>, params: &Params| views::columns(report, fold, params);
     document(&app, (&id, &format!("view/{name}")), Params::parse(&uri)?, make).await
+}
+
+async fn info(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Document, Problem> {
+    let trace = app.trace(&id).await?;
+    let make = || app.compute(move || Ok(Arc::new(info::info(&trace)?.into_bytes())));
+    Ok(Document(app.documents.get(format!("{id} info"), make).await?))
 }
 
 async fn unknown() -> Problem {
     Problem::missing("there is no such address")
 }
 
-/// The document of `view` of the result `id`: from the cache, or made on the pool.
+/// The document of `view` of the result `id`: from the cache, or made on the pool from the selection's fold.
 async fn document(
     app: &Arc<App>,
     (id, view): (&str, &str),
     params: Params,
-    make: impl Fn(&Trace, &Params) -> Result<String, Problem> + Send + 'static,
+    make: impl Fn(&Fold<'_>, &Params) -> Result<String, Problem> + Send + 'static,
 ) -> Result<Document, Problem> {
-    let trace = app.trace(id).await?;
     let key = format!("{id} {view} {params:?}");
-    let make = || app.compute(move || Ok(Arc::new(make(&trace, &params)?.into_bytes())));
-    Ok(Document(app.documents.get(key, make).await?))
+    let made = || async {
+        let fold = app.fold(id, &params.query).await?;
+        let params = params.clone();
+        app.compute(move || Ok(Arc::new(make(&fold.asked(&params.query), &params)?.into_bytes()))).await
+    };
+    Ok(Document(app.documents.get(key, made).await?))
 }

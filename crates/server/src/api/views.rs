@@ -1,8 +1,7 @@
 //! The reports, as documents and with their columns.
 
 use dwell_analyze::view::{Value, View};
-use dwell_analyze::{Report, json};
-use dwell_store::Trace;
+use dwell_analyze::{Fold, METRICS, Report, json};
 use serde_json::{Value as Json, json};
 
 use crate::params::Params;
@@ -15,19 +14,19 @@ pub fn parse(name: &str) -> Result<Report, Problem> {
 }
 
 /// The document of `dwell report NAME --format json`, byte for byte.
-pub fn report(report: Report, trace: &Trace, params: &Params) -> Result<String, Problem> {
-    Ok(json::render(&view(report, trace, params)?))
+pub fn report(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
+    Ok(json::render(&view(report, fold)?))
 }
 
-fn view(report: Report, trace: &Trace, params: &Params) -> Result<View, Problem> {
-    let mut view = dwell_analyze::report(report, trace, &params.query)?;
+fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
+    let mut view = dwell_analyze::report_of(report, fold)?;
     transport::cut(&mut view);
     Ok(view)
 }
 
 /// The same with what the columns are, for grids that know no report.
-pub fn columns(report: Report, trace: &Trace, params: &Params) -> Result<String, Problem> {
-    let view = view(report, trace, params)?;
+pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
+    let view = view(report, fold)?;
     let columns = view.columns.iter().enumerate().map(|(index, column)| {
         json!({ "id": column.id, "title": column.title, "help": column.help, "kind": kind(&view, index) })
     });
@@ -35,7 +34,7 @@ pub fn columns(report: Report, trace: &Trace, params: &Params) -> Result<String,
         let values: Vec<Json> = row.values.iter().map(json::value).collect();
         json!({ "depth": row.depth, "values": values })
     });
-    let total = totals(&view);
+    let total = totals(&view, fold);
     Ok(json!({
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
@@ -62,24 +61,9 @@ fn kind(view: &View, column: usize) -> &'static str {
     kinds.into_iter().next().unwrap_or("text")
 }
 
-/// Sums of the additive metrics over the rows of the top level.
-fn totals(view: &View) -> Json {
-    let additive = |id: &str| dwell_analyze::METRICS.iter().any(|metric| metric.id == id && metric.additive);
-    let sums = view.columns.iter().enumerate().filter(|(_, column)| additive(column.id)).map(|(index, column)| {
-        let cells = view.rows.iter().filter(|row| row.depth == 0).filter_map(|row| row.values.get(index));
-        (column.id.to_owned(), json::value(&cells.fold(Value::None, sum)))
-    });
-    sums.collect()
-}
-
-fn sum(sum: Value, value: &Value) -> Value {
-    match (sum, value) {
-        (Value::None, value) => value.clone(),
-        (Value::Ns(a), Value::Ns(b)) => Value::Ns(a.saturating_add(*b)),
-        (Value::Count(a), Value::Count(b)) => Value::Count(a.saturating_add(*b)),
-        (Value::ByClass(a), Value::ByClass(b)) => {
-            Value::ByClass(std::array::from_fn(|class| a[class].saturating_add(b[class])))
-        }
-        (sum, _) => sum,
-    }
+/// Sums of the additive metrics over all that is selected, whatever rows the limit leaves.
+fn totals(view: &View, fold: &Fold<'_>) -> Json {
+    let shown = |id: &str| METRICS.iter().find(|metric| metric.id == id && metric.additive);
+    let sums = view.columns.iter().filter_map(|column| Some((column.id.to_owned(), fold.total(shown(column.id)?))));
+    sums.map(|(id, value)| (id, json::value(&value))).collect()
 }

@@ -1,0 +1,91 @@
+//! The entries of a filter's list: what there is to choose from, and how much of the time each one has.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::fold::{Fold, Site};
+use crate::query::FilterKey;
+use crate::selection;
+use crate::sweep::CLASSES;
+
+/// The entries of one key.
+#[derive(Clone, Debug, Serialize)]
+pub struct FilterValues {
+    /// The entries, the largest first.
+    pub values: Vec<FilterValue>,
+    /// Entries that there are, before the limit.
+    pub total: usize,
+    /// Part of CPU and wait time that all filters together show.
+    pub shown: f64,
+}
+
+/// One entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FilterValue {
+    /// The value, as a filter takes it.
+    pub value: String,
+    /// CPU time, ns.
+    pub cpu_ns: u64,
+    /// Wait time, ns.
+    pub wait_ns: u64,
+    /// Part of the whole's CPU and wait time.
+    pub share: f64,
+}
+
+/// The values of `key` that have `search` in them, whatever is selected now, at most `limit`. A function counts with
+/// all that it calls, so that shares of functions add up to more than one.
+pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize) -> FilterValues {
+    let search = search.to_lowercase();
+    let (whole, shown) = (fold.whole(), fold.shown());
+    let whole = whole.cpu_ns().saturating_add(whole.wait_ns()).max(1) as f64;
+    let share = |cpu: u64, wait: u64| cpu.saturating_add(wait) as f64 / whole;
+    let value = |(value, (cpu_ns, wait_ns)): (Cow<'_, str>, (u64, u64))| FilterValue {
+        value: value.into_owned(),
+        cpu_ns,
+        wait_ns,
+        share: share(cpu_ns, wait_ns),
+    };
+    let found = times(fold, key).into_iter().filter(|(value, _)| value.to_lowercase().contains(&search));
+    let mut values: Vec<FilterValue> = found.map(value).collect();
+    values.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.value.cmp(&b.value)));
+    let total = values.len();
+    values.truncate(limit);
+    FilterValues { values, total, shown: share(shown.cpu_ns(), shown.wait_ns()) }
+}
+
+/// CPU and wait time of every value.
+fn times<'f>(fold: &'f Fold<'_>, key: FilterKey) -> HashMap<Cow<'f, str>, (u64, u64)> {
+    let mut times: HashMap<Cow<'f, str>, (u64, u64)> = HashMap::new();
+    let mut add = |value: Cow<'f, str>, (cpu, wait): (u64, u64)| {
+        let sum = times.entry(value).or_default();
+        *sum = (sum.0.saturating_add(cpu), sum.1.saturating_add(wait));
+    };
+    for site in &fold.sites {
+        match key {
+            FilterKey::Utilization => {
+                for (class, name) in CLASSES.iter().enumerate() {
+                    add(Cow::Borrowed(name), time(site, std::array::from_fn(|other| other == class)));
+                }
+            }
+            FilterKey::Function => {
+                let mut names: Vec<&str> = fold.stacks.whole_names(site.key.stack).collect();
+                names.sort_unstable();
+                names.dedup();
+                names.into_iter().for_each(|name| add(Cow::Borrowed(name), time(site, [true; 5])));
+            }
+            key => {
+                if let Some(value) = selection::value(fold.trace, &fold.stacks, key, site) {
+                    add(value, time(site, [true; 5]));
+                }
+            }
+        }
+    }
+    times
+}
+
+fn time(site: &Site, mask: [bool; 5]) -> (u64, u64) {
+    let weights = site.weights(mask);
+    (weights.cpu_ns(), weights.wait_ns())
+}

@@ -1,0 +1,15 @@
+//! What a person who looks around asks for, a piece at a time: one level of a grid, one stack, the entries of a filter,
+//! a flame graph. Like the reports, these are projections of the fold; unlike them, they answer in the shapes of the web
+//! UI (`web/src/api/types.ts`).
+
+mod filter_values;
+mod flame;
+mod grid;
+mod path;
+mod stack_pane;
+
+pub use filter_values::{FilterValues, filter_values};
+pub use flame::{Flame, FlameQuery, FlameWeight, flame};
+pub use grid::{Grid, GridQuery, grid};
+pub use path::{GridLevel, Place, parse_grid_levels};
+pub use stack_pane::{Frame, StackKind, StackPane, frames, stack_pane};

@@ -1,0 +1,129 @@
+//! The stacks behind a row, the heaviest first, one at a time.
+
+use std::collections::HashMap;
+
+use dwell_model::StackId;
+use serde::Serialize;
+
+use super::path::{Place, Walk};
+use crate::fold::{Fold, Site, Weights};
+use crate::query::words;
+
+words! { "kind of stack";
+    /// Which stacks.
+    StackKind {
+        All = "all", "All", "Where threads ran and waited.";
+        Cpu = "cpu", "CPU", "Where threads ran.";
+        Wait = "wait", "Wait", "Where threads waited.";
+        Waker = "waker", "Waker", "Where the threads were that ended the waits.";
+        Creation = "creation", "Creation", "Where the objects were first waited on: creation itself is not recorded.";
+    }
+}
+
+/// One stack of several.
+#[derive(Clone, Debug, Serialize)]
+pub struct StackPane {
+    /// Stacks that there are.
+    pub count: usize,
+    /// Which one this is.
+    pub index: usize,
+    /// Its time, ns.
+    pub weight_ns: u64,
+    /// Time of all of them, ns.
+    pub total_ns: u64,
+    /// Its waits.
+    pub waits: u64,
+    /// Its frames, leaf first.
+    pub frames: Vec<Frame>,
+    /// How the walk of the stack ended.
+    pub end: &'static str,
+}
+
+/// One frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Frame {
+    /// Function.
+    pub function: String,
+    /// File that its code is in.
+    pub module: String,
+    /// Source file, empty when unknown.
+    pub file: String,
+    /// Source line, 0 when unknown.
+    pub line: u32,
+    /// Whether it is inlined into its caller.
+    pub inlined: bool,
+    /// Whether it is kernel code.
+    pub kernel: bool,
+    /// Whether it is the system's and not the program's.
+    pub system: bool,
+}
+
+/// The stack number `index`, counted from 0 by weight, of those of `kind` at `place`. An index beyond the last one is
+/// the last one.
+pub fn stack_pane(fold: &Fold<'_>, place: &Place, kind: StackKind, index: usize) -> StackPane {
+    let sites = Walk::new(fold, place).sites();
+    let mut sums: HashMap<StackId, (u64, u64)> = HashMap::new();
+    for (site, weights) in &sites {
+        let site = &fold.sites[*site];
+        let (stack, ns) = part(fold, kind, site, weights);
+        if ns > 0 || (weights.wait_count > 0 && kind != StackKind::Cpu && stack.is_some()) {
+            let sum = sums.entry(fold.stacks.shown(stack)).or_default();
+            *sum = (sum.0.saturating_add(ns), sum.1 + weights.wait_count);
+        }
+    }
+    // Where there are none, the place is not known: that is no stack.
+    if kind != StackKind::Cpu && kind != StackKind::All {
+        sums.remove(&StackId::NONE);
+    }
+    let total_ns = sums.values().fold(0u64, |sum, (ns, _)| sum.saturating_add(*ns));
+    let mut stacks: Vec<(StackId, (u64, u64))> = sums.into_iter().collect();
+    stacks.sort_unstable_by(|a, b| b.1.0.cmp(&a.1.0).then(a.0.cmp(&b.0)));
+    let index = index.min(stacks.len().saturating_sub(1));
+    let (stack, (weight_ns, waits)) = stacks.get(index).copied().unwrap_or((StackId::NONE, (0, 0)));
+    let end = stack.get().and_then(|row| fold.trace.stacks.end.get(row)).copied().unwrap_or(0);
+    StackPane {
+        count: stacks.len(),
+        index,
+        weight_ns,
+        total_ns,
+        waits,
+        frames: frames(fold, stack),
+        end: ENDS.get(usize::from(end)).copied().unwrap_or(ENDS[0]),
+    }
+}
+
+/// The stack and the time that a site adds to it.
+fn part(fold: &Fold<'_>, kind: StackKind, site: &Site, weights: &Weights) -> (StackId, u64) {
+    match kind {
+        StackKind::All => (site.key.stack, weights.cpu_ns().saturating_add(weights.wait_ns())),
+        StackKind::Cpu => (site.key.stack, weights.cpu_ns()),
+        StackKind::Wait => (site.key.stack, weights.wait_ns()),
+        StackKind::Waker => (site.key.waker_stack, weights.wait_ns()),
+        StackKind::Creation => {
+            let first = site.key.object.get().and_then(|row| fold.trace.objects.first_stack.get(row)).copied();
+            (first.unwrap_or(StackId::NONE), weights.wait_ns())
+        }
+    }
+}
+
+/// By the code of the stacks table.
+const ENDS: [&str; 6] = ["unknown", "complete", "no table", "unreadable memory", "too deep", "unsupported rule"];
+
+/// The frames that the query shows of a stack, leaf first.
+pub fn frames(fold: &Fold<'_>, stack: StackId) -> Vec<Frame> {
+    let of_trace = &fold.trace.frames;
+    let frame = |stack: StackId| {
+        let row = fold.stacks.frame(stack)?;
+        let function = fold.stacks.function(stack);
+        Some(Frame {
+            function: fold.stacks.function_name(function).to_owned(),
+            module: fold.stacks.module_path(function).unwrap_or_default().to_owned(),
+            file: of_trace.file[row].clone(),
+            line: of_trace.line[row],
+            inlined: of_trace.inlined[row],
+            kernel: of_trace.kernel[row],
+            system: fold.stacks.is_system(stack),
+        })
+    };
+    fold.stacks.chain(stack).filter_map(frame).collect()
+}

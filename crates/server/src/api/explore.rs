@@ -1,0 +1,83 @@
+//! The pieces that a person who looks around asks for.
+
+use dwell_analyze::explore::{
+    FlameQuery, FlameWeight, GridQuery, Place, StackKind, filter_values, flame, grid, parse_grid_levels, stack_pane,
+};
+use dwell_analyze::{FilterKey, Fold};
+use serde::Serialize;
+
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::transport::cut_text;
+
+/// Entries of a filter's list, unless asked otherwise.
+const ENTRIES: usize = 1000;
+/// Rows of a grid, unless asked otherwise.
+const ROWS: usize = 200;
+/// Share of a flame graph's node that can be seen on a wide screen.
+const SEEN: f64 = 0.0005;
+
+fn document(answer: &impl Serialize) -> Result<String, Problem> {
+    serde_json::to_string(answer).map_err(|_| Problem::internal())
+}
+
+fn place(params: &Params) -> Result<Place, Problem> {
+    let path = params.text("path").map(serde_json::from_str).transpose();
+    let path = path.map_err(|_| Problem::query("`path` is a JSON array of the keys of rows"))?;
+    let levels = parse_grid_levels(params.text("group-by").unwrap_or_default())?;
+    Ok(Place { levels, path: path.unwrap_or_default() })
+}
+
+/// One level of a tree grid.
+pub fn rows(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    let place = place(params)?;
+    if place.levels.is_empty() {
+        return Err(Problem::query("`group-by` is missing").hint("such as object,function,callers"));
+    }
+    let query = GridQuery {
+        place,
+        offset: params.number("offset")?.unwrap_or(0),
+        limit: params.number("limit")?.unwrap_or(ROWS),
+        search: params.text("search").unwrap_or_default().to_owned(),
+        by_name: params.by_name(),
+        descending: params.text("descending").map_or(!params.by_name(), |word| word != "0"),
+    };
+    let mut grid = grid(fold, &query);
+    for row in &mut grid.rows {
+        cut_text(&mut row.label);
+    }
+    document(&grid)
+}
+
+/// One of the stacks behind a row.
+pub fn stacks(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    let kind = StackKind::parse(params.text("kind").unwrap_or(StackKind::All.id()))?;
+    let index = params.number("index")?.unwrap_or(0);
+    let mut pane = stack_pane(fold, &place(params)?, kind, index);
+    for frame in &mut pane.frames {
+        cut_text(&mut frame.function);
+    }
+    document(&pane)
+}
+
+/// The flame graph.
+pub fn flames(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    let query = FlameQuery {
+        weight: FlameWeight::parse(params.text("weight").unwrap_or(FlameWeight::Both.id()))?,
+        inverted: params.flag("inverted"),
+        by_thread: params.flag("by-thread"),
+        min_share: params.number("min-share")?.unwrap_or(SEEN),
+    };
+    let mut graph = flame(fold, &query);
+    graph.names.iter_mut().for_each(cut_text);
+    document(&graph)
+}
+
+/// The entries of a filter.
+pub fn filters(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    let key = FilterKey::parse(params.text("key").unwrap_or_default())?;
+    let limit = params.number("limit")?.unwrap_or(ENTRIES);
+    let mut values = filter_values(fold, key, params.text("search").unwrap_or_default(), limit);
+    values.values.iter_mut().for_each(|entry| cut_text(&mut entry.value));
+    document(&values)
+}
