@@ -7,6 +7,6 @@ const server = process.env.DWELL_URL ?? 'http://127.0.0.1:8123';
 export default defineConfig({
   esbuild: { jsx: 'automatic' },
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false }, reportCompressedSize: false },
-  server: { proxy: { '/api': { target: server, changeOrigin: true } } },
+  server: { host: '127.0.0.1', proxy: { '/api': { target: server, changeOrigin: false } } },
   test: { include: ['src/**/*.test.ts'], environment: 'node' },
 });

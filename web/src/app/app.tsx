@@ -9,7 +9,7 @@ import { useDispatch, useView } from '../state/provider';
 import { asApiError, useCall } from '../state/resource';
 import { Boundary } from '../views/parts/boundary';
 import { Split } from '../views/parts/split';
-import { Failure, Skeleton } from '../views/parts/states';
+import { Failure, Pending, Skeleton } from '../views/parts/states';
 import { Tips } from '../views/parts/tips';
 import { FilterBar } from './filter-bar';
 import { Header } from './header';
@@ -71,7 +71,7 @@ function ResultPage() {
   const main = (
     <main className="main" aria-label={tab}>
       <Boundary key={tab}>
-        <Suspense fallback={null}>
+        <Suspense fallback={<Pending />}>
           <View />
         </Suspense>
       </Boundary>

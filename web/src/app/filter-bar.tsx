@@ -219,7 +219,7 @@ function Options({ info }: { info: Info | undefined }) {
             <select
               value={stackMode}
               onChange={({ target: { value } }) =>
-                dispatch({ stackMode: STACK_MODES.find((mode) => mode === value) ?? 'user+1' })
+                dispatch({ stackMode: STACK_MODES.find((mode) => mode === value) ?? 'user+1', selection: [] })
               }
             >
               {STACK_MODES.map((mode) => (
@@ -234,7 +234,7 @@ function Options({ info }: { info: Info | undefined }) {
             <input
               type="checkbox"
               checked={inlines}
-              onChange={({ target: { checked } }) => dispatch({ inlines: checked })}
+              onChange={({ target: { checked } }) => dispatch({ inlines: checked, selection: [] })}
             />
           </label>
           <label data-tip={t('option.idle.help')}>

@@ -3,7 +3,7 @@
 import { useState } from 'react';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
-import { duration } from '../base/units';
+import { baseName, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
 import { useDispatch, useStore, useView } from '../state/provider';
@@ -39,7 +39,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
           <option value="">{t('app.results')} …</option>
           {results.map(({ id, program, problem }) => (
             <option key={id} value={id} disabled={problem !== undefined}>
-              {id} {program}
+              {id} {baseName(program)}
             </option>
           ))}
         </select>
@@ -47,7 +47,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
         <span>{current.name}</span>
       )}
       <span className="program" data-tip={current.program}>
-        {current.program}
+        {baseName(current.program)}
       </span>
       <span className="faint">{duration(current.elapsed_ns)}</span>
     </span>
@@ -87,7 +87,7 @@ function Tools({ openHelp }: { openHelp: () => void }) {
     <span className="tools">
       <Tool name={t('app.undo')} shown="[" press={store.undo} />
       <Tool name={t('app.redo')} shown="]" press={store.redo} />
-      <Tool name={copied ? t('app.copied') : t('app.copy-link')} shown={copied ? '✓' : '⧉'} press={copy} />
+      <Tool name={copied ? t('app.copied') : t('app.copy-link')} shown={copied ? '✓' : t('app.link')} press={copy} />
       <Tool name={t('app.theme')} shown={theme === 'dark' ? '☾' : '☀'} press={toggleTheme} />
       <select
         aria-label={t('app.language')}

@@ -4,6 +4,7 @@ import { lazy, Suspense } from 'react';
 import { t } from '../base/texts';
 import { setPreferences, usePreferences } from '../state/preferences';
 import { Boundary } from '../views/parts/boundary';
+import { Pending } from '../views/parts/states';
 
 const TimelinePane = lazy(() => import('../views/timeline/pane'));
 
@@ -22,7 +23,7 @@ export function TimelineStrip() {
       </button>
       {stripOpen && (
         <Boundary>
-          <Suspense fallback={null}>
+          <Suspense fallback={<Pending />}>
             <TimelinePane mode="strip" />
           </Suspense>
         </Boundary>

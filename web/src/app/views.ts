@@ -13,8 +13,10 @@ interface TabView {
 export const VIEWS: Record<Tab, TabView> = {
   // The first paint shows it, so it comes with the page.
   summary: { View: SummaryView, strip: false },
+  'bottom-up': { View: lazy(() => import('../views/bottom-up')), strip: true },
   'caller-callee': { View: lazy(() => import('../views/caller-callee')), strip: true },
   'top-down': { View: lazy(() => import('../views/top-down')), strip: true },
+  flame: { View: lazy(() => import('../views/flame')), strip: true },
   objects: { View: lazy(() => import('../views/objects')), strip: true },
   blame: { View: lazy(() => import('../views/blame')), strip: true },
   platform: { View: lazy(() => import('../views/platform')), strip: false },

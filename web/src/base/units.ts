@@ -68,6 +68,11 @@ export function span(from: number, to: number): string {
   return `${(from / scale).toFixed(decimals)}–${end}`;
 }
 
+/** The last part of a path. */
+export function baseName(path: string): string {
+  return path.replace(/.*\/(?=.)/, '');
+}
+
 function signed(value: number): string {
   return value < 0 ? '-' : '';
 }

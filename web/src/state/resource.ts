@@ -65,6 +65,8 @@ export interface CallOptions {
   when?: boolean | undefined;
   /** Another result than the view's. */
   result?: string | undefined;
+  /** Another selection than the view's, made from it. */
+  change?: ((state: ViewState) => ViewState) | undefined;
 }
 
 type CallName = Exclude<keyof Answers, 'report' | 'view'>;
@@ -85,8 +87,9 @@ export function useReportView(name: string, options: CallOptions = {}): Resource
 }
 
 /** The address of a call with the view's selection. */
-export function useCallUrl(call: string, { params, without, when = true, result }: CallOptions): string | null {
-  const own = useView((state) => callUrl(state, call, params ?? {}, without, result));
+export function useCallUrl(call: string, options: CallOptions): string | null {
+  const { params = {}, without, when = true, result, change = (state) => state } = options;
+  const own = useView((state) => callUrl(change(state), call, params, without, result));
   return useMemo(() => (when ? own : null), [own, when]);
 }
 

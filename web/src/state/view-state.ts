@@ -3,8 +3,10 @@
 
 export const TABS = [
   'summary',
+  'bottom-up',
   'caller-callee',
   'top-down',
+  'flame',
   'objects',
   'blame',
   'platform',
@@ -100,7 +102,7 @@ export const EMPTY: ViewState = {
   inlines: true,
   target: null,
   thresholds: null,
-  groupBy: ['object', 'function', 'call-stack'],
+  groupBy: ['function', 'callers'],
   metrics: [],
   sort: null,
   selection: [],

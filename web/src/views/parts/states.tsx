@@ -1,6 +1,7 @@
 // What a pane shows when it has no data: a skeleton, an error with its hint, or why there is nothing.
 
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect } from 'react';
+import { begin } from '../../base/activity';
 import { t } from '../../base/texts';
 import { clearFilters, filtered } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
@@ -64,4 +65,10 @@ export function Empty({ children }: { children?: ReactNode }) {
       )}
     </div>
   );
+}
+
+/** In place of a view whose code is on its way: the page is not idle meanwhile. */
+export function Pending() {
+  useEffect(() => begin(), []);
+  return null;
 }

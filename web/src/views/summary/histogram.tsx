@@ -131,9 +131,13 @@ function Limits({ chart, limits, target, preview }: LimitsProps) {
     event.stopPropagation();
     dispatch({ thresholds: moveLimit(limits, which, Math.floor(limits[which] * target) + step, target) });
   };
-  return (['poor', 'ok', 'ideal'] as const).map((which) => {
-    const last = Math.floor(limits[which] * target + 1e-9);
-    const x = chart.xOf(last + 0.5);
+  const last = ({ poor, ok, ideal }: Thresholds) => [poor, ok, ideal].map((limit) => Math.floor(limit * target + 1e-9));
+  const numbers = last(limits);
+  return (['poor', 'ok', 'ideal'] as const).map((which, order) => {
+    const threads = numbers[order] ?? 0;
+    // Limits behind the same number stand side by side.
+    const beside = numbers.slice(0, order).filter((other) => other === threads).length;
+    const x = chart.xOf(threads + 0.5) + beside * 11;
     return (
       <g
         key={which}
@@ -141,7 +145,7 @@ function Limits({ chart, limits, target, preview }: LimitsProps) {
         role="slider"
         tabIndex={0}
         aria-label={`${t(`class.${which}`)} ≤`}
-        aria-valuenow={last}
+        aria-valuenow={threads}
         aria-valuemin={0}
         aria-valuemax={chart.bars.length * chart.step}
         transform={`translate(${x} ${TOP + HEIGHT})`}
@@ -151,7 +155,7 @@ function Limits({ chart, limits, target, preview }: LimitsProps) {
         onKeyDown={(event) => key(event, which)}
         data-tip={`${t(`class.${which}`)} ≤ ${percent(limits[which])}`}
       >
-        <line y1={-HEIGHT} y2={0} className="limit-line" />
+        {beside === 0 && <line y1={-HEIGHT} y2={0} className="limit-line" />}
         <path d="M0 -1L5 6V12H-5V6Z" className={`fill-${which}`} />
       </g>
     );

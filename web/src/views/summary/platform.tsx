@@ -1,7 +1,7 @@
 // What was recorded, when and where.
 
 import type { Document, Info } from '../../api/types';
-import { t } from '../../base/texts';
+import { t, title } from '../../base/texts';
 import { count, duration } from '../../base/units';
 
 export function Platform({ info, summary }: { info: Info; summary: Document }) {
@@ -14,7 +14,8 @@ export function Platform({ info, summary }: { info: Info; summary: Document }) {
     [t('summary.result'), `${manifest.analysis}`],
     [t('summary.started'), Number.isNaN(started.getTime()) ? '' : started.toLocaleString()],
     [t('summary.exit'), manifest.exit_status === null ? '' : String(manifest.exit_status ?? '')],
-    ['', t('summary.threads', { threads: Number(summary.threads), processes: Number(summary.processes) })],
+    [title('threads', 'Threads'), count(Number(summary.threads))],
+    [title('processes', 'Processes'), count(Number(summary.processes))],
     [t('summary.host'), String(manifest.host ?? '')],
     [t('summary.kernel'), String(manifest.kernel ?? '')],
     [t('summary.cpu'), `${cpus.model ?? ''} · ${cpus.usable ?? '?'} / ${cpus.online ?? '?'}`],

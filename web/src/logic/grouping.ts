@@ -1,0 +1,66 @@
+// Groupings of the Bottom-up grid, and which filter a row of each level stands for.
+
+import type { Filter } from '../state/view-state';
+
+/** The level that goes on from a function to its callers. */
+export const CALLERS = 'callers';
+export const CALLEES = 'callees';
+
+/** What the list offers; anything else can be nested by hand. */
+export const GROUPINGS: readonly (readonly string[])[] = [
+  ['function', CALLERS],
+  ['object', 'function', CALLERS],
+  ['object-type', 'object', 'function', CALLERS],
+  ['thread', 'function', CALLERS],
+  ['thread', 'object', 'function', CALLERS],
+  ['process', 'thread', 'function', CALLERS],
+  ['module', 'function', CALLERS],
+  ['source-file', 'source-line'],
+  ['object', 'thread'],
+  ['wait-kind', 'object'],
+  ['waker', 'object', 'function'],
+  ['cpu', 'thread'],
+];
+
+/** Filter keys of the levels whose rows are called by name. */
+const KEYS: Record<string, string> = {
+  function: 'function',
+  'source-function': 'function',
+  [CALLERS]: 'function',
+  [CALLEES]: 'function',
+  module: 'module',
+  'source-file': 'source-file',
+  'thread-name': 'thread',
+  object: 'object',
+  'object-type': 'object-type',
+  cpu: 'cpu',
+};
+
+/** Levels whose rows are called `name (id)`, and the filter by that id. */
+const NUMBERED: Record<string, string> = { thread: 'tid', process: 'pid' };
+
+/** The filter that a row of a level stands for; null where there is none. */
+export function filterOf(level: string, key: string): Filter | null {
+  const byId = NUMBERED[level];
+  if (byId) {
+    const id = /\((\d+)\)$/.exec(key)?.[1];
+    return id ? { key: byId, value: id } : null;
+  }
+  const byName = KEYS[level];
+  return byName ? { key: byName, value: key } : null;
+}
+
+/** The level of the row at this depth: what follows the last level are its callers or callees. */
+export function levelAt(groupBy: readonly string[], depth: number): string {
+  return groupBy[Math.min(depth, groupBy.length - 1)] ?? '';
+}
+
+/** Filters for a row and those above it: one for each key, the innermost. */
+export function filtersOf(groupBy: readonly string[], path: readonly string[]): Filter[] {
+  const found = new Map<string, Filter>();
+  path.forEach((key, depth) => {
+    const filter = filterOf(levelAt(groupBy, depth), key);
+    if (filter) found.set(filter.key, filter);
+  });
+  return [...found.values()];
+}

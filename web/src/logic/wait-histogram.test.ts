@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import type { Histogram } from '../api/types';
+import { between, brushed, layoutWaits } from './wait-histogram';
+
+/** The recipe's two populations: many fast waits of about 1 ms, few slow ones of about 200 ms. */
+const step = 2 ** 0.25;
+const bins = Array.from({ length: 80 }, (_, at) => {
+  const from_ns = 1000 * step ** at;
+  const count = Math.round(1000 * Math.exp(-(((at - 40) / 3) ** 2)) + 10 * Math.exp(-(((at - 70) / 2) ** 2)));
+  return { from_ns, to_ns: from_ns * step, count, total_ns: count * from_ns * 1.09 };
+});
+const humps = [
+  { centre_ns: 1e6, count: 5000, total_ns: 5e9 },
+  { centre_ns: 1.9e8, count: 35, total_ns: 7e9 },
+  { centre_ns: 1.1e6, count: 1, total_ns: 1e6 },
+];
+const layout = layoutWaits({ bins, humps } as Histogram, 600);
+
+test('both populations are seen: one by number, the other by time', () => {
+  const fast = layout.bars.filter(({ fromNs }) => fromNs < 1e7);
+  const slow = layout.bars.filter(({ fromNs }) => fromNs > 1e8);
+  expect(Math.max(...fast.map(({ up }) => up))).toBe(1);
+  expect(Math.max(...slow.map(({ down }) => down))).toBe(1);
+  expect(Math.max(...fast.map(({ down }) => down))).toBeGreaterThan(0.3);
+});
+
+test('the axis is logarithmic with a tick for each decade', () => {
+  const [a, b, c] = layout.ticks;
+  expect((b?.ns ?? 0) / (a?.ns ?? 1)).toBeCloseTo(10);
+  expect((b?.x ?? 0) - (a?.x ?? 0)).toBeCloseTo((c?.x ?? 0) - (b?.x ?? 0));
+  expect(layout.nsAt(layout.xOf(12_345))).toBeCloseTo(12_345, 3);
+  expect(layout.bars.every(({ x, width }) => x >= 0 && x + width <= 600)).toBe(true);
+});
+
+test('humps are named unless a heavier one is in the way', () => {
+  expect(layout.humps.map(({ count }) => count)).toEqual([35, 5000]);
+});
+
+test('a brush takes in whole bins, drawn in either direction', () => {
+  const range = brushed(layout, layout.xOf(3e8), layout.xOf(5e7));
+  expect(range).toEqual(brushed(layout, layout.xOf(5e7), layout.xOf(3e8)));
+  const slow = bins.filter(({ from_ns }) => from_ns > 5e7).reduce((sum, { count }) => sum + count, 0);
+  expect(between(layout.bars, range?.fromNs ?? 0, range?.toNs ?? 0).count).toBe(slow);
+  expect(brushed(layout, 0, 0.001)).toBeNull();
+});
+
+test('no waits make an empty chart', () => {
+  const empty = layoutWaits({ bins: [], humps: [] }, 300);
+  expect(empty.bars).toEqual([]);
+  expect(empty.ticks.length).toBeGreaterThan(0);
+});

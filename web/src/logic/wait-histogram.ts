@@ -1,0 +1,88 @@
+// Layout of the histogram of the waits' lengths: a logarithmic axis; upwards how many waits, downwards how much time,
+// each as a part of its own highest bar, so that many short waits and few long ones are both seen.
+
+import type { Histogram } from '../api/types';
+
+export interface WaitBar {
+  fromNs: number;
+  toNs: number;
+  count: number;
+  totalNs: number;
+  x: number;
+  width: number;
+  /** Parts of the highest bar upwards and downwards, 0 to 1. */
+  up: number;
+  down: number;
+}
+
+export interface WaitHistogram {
+  bars: WaitBar[];
+  /** Decades of the axis. */
+  ticks: { ns: number; x: number }[];
+  /** Humps with a name, those with the most time first; those that would lie on another name are left out. */
+  humps: { x: number; centreNs: number; count: number; totalNs: number }[];
+  xOf(ns: number): number;
+  nsAt(x: number): number;
+}
+
+/** Names of humps need this much room. */
+const NAME_PX = 132;
+
+export function layoutWaits({ bins, humps }: Histogram, width: number): WaitHistogram {
+  const used = bins.filter(({ count }) => count > 0);
+  const first = Math.max(used[0]?.from_ns ?? 1e3, 1);
+  const last = Math.max(used.at(-1)?.to_ns ?? 1e6, first * 2);
+  // Half a bin of air on both sides, and at least a decade.
+  const low = Math.log10(first) - 0.1;
+  const high = Math.max(Math.log10(last) + 0.1, low + 1);
+  const xOf = (ns: number) => ((Math.log10(Math.max(ns, 1)) - low) / (high - low)) * width;
+  const nsAt = (x: number) => 10 ** (low + (x / width) * (high - low));
+  const mostCount = Math.max(...used.map(({ count }) => count), 1);
+  const mostTime = Math.max(...used.map(({ total_ns }) => total_ns), 1);
+  const bars = used.map(({ from_ns: fromNs, to_ns: toNs, count, total_ns: totalNs }) => {
+    const x = xOf(fromNs);
+    return {
+      fromNs,
+      toNs,
+      count,
+      totalNs,
+      x,
+      width: Math.max(xOf(toNs) - x - 0.5, 0.5),
+      up: count / mostCount,
+      down: totalNs / mostTime,
+    };
+  });
+  const decades = Array.from(
+    { length: Math.ceil(high) - Math.floor(low) + 1 },
+    (_, at) => 10 ** (Math.floor(low) + at),
+  );
+  const ticks = decades.map((ns) => ({ ns, x: xOf(ns) })).filter(({ x }) => x >= 0 && x <= width);
+  return { bars, ticks, humps: named(humps, xOf), xOf, nsAt };
+}
+
+function named(humps: Histogram['humps'], xOf: (ns: number) => number): WaitHistogram['humps'] {
+  const placed: WaitHistogram['humps'] = [];
+  const order = [...humps].sort((a, b) => b.total_ns - a.total_ns);
+  for (const { centre_ns: centreNs, count, total_ns: totalNs } of order) {
+    const x = xOf(centreNs);
+    if (placed.every((other) => Math.abs(other.x - x) >= NAME_PX)) placed.push({ x, centreNs, count, totalNs });
+  }
+  return placed;
+}
+
+/** What lies between two lengths: bins count that begin in it. */
+export function between(bars: readonly WaitBar[], fromNs: number, toNs: number): { count: number; totalNs: number } {
+  const inside = bars.filter((bar) => bar.fromNs >= fromNs && bar.fromNs < toNs);
+  return {
+    count: inside.reduce((sum, { count }) => sum + count, 0),
+    totalNs: inside.reduce((sum, { totalNs }) => sum + totalNs, 0),
+  };
+}
+
+/** The lengths that a brush from one x to another takes in: whole bins. */
+export function brushed(layout: WaitHistogram, from: number, to: number): { fromNs: number; toNs: number } | null {
+  const [left, right] = from < to ? [from, to] : [to, from];
+  const hit = layout.bars.filter((bar) => bar.x + bar.width > left && bar.x < right);
+  const [first, last] = [hit[0], hit.at(-1)];
+  return first && last ? { fromNs: Math.round(first.fromNs), toNs: Math.round(last.toNs) } : null;
+}

@@ -1,0 +1,67 @@
+// The tree of the Bottom-up grid for the current view. While another question is under way the tree before stays on the
+// screen.
+
+import { useEffect, useReducer, useRef, useState } from 'react';
+import { fetchJson } from '../../api/client';
+import type { Grid } from '../../api/types';
+import { Tree } from '../../logic/tree';
+import { useStore } from '../../state/provider';
+import { callUrl } from '../../state/resource';
+import type { ViewState } from '../../state/view-state';
+
+export interface Question {
+  groupBy: readonly string[];
+  metrics: readonly string[];
+  sort: { metric: string; descending: boolean } | null;
+  search: string;
+}
+
+/** `question` as text is what the tree depends on, with the selection in `url`. */
+export function useTree(question: Question, url: string | null): Tree | null {
+  const store = useStore();
+  const [shown, setShown] = useState<Tree | null>(null);
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const open = useRef(new Map<string, Set<string>>());
+  const grouping = question.groupBy.join();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address has the question and the selection in it.
+  useEffect(() => {
+    const abort = new AbortController();
+    const state = store.get();
+    const kept = open.current.get(grouping) ?? new Set<string>();
+    open.current.set(grouping, kept);
+    const fetchPage = (path: readonly string[], offset: number, limit: number) =>
+      fetchJson(pageUrl(state, question, path, offset, limit), abort.signal) as Promise<Grid>;
+    const tree = new Tree(fetchPage, kept, () => {
+      if (abort.signal.aborted) return;
+      if (tree.ready || tree.error) setShown(tree);
+      redraw();
+    });
+    void tree.start();
+    return () => abort.abort();
+  }, [url, grouping, store]);
+  return shown;
+}
+
+/** The address of the first page: another one is another question. */
+export function questionUrl(state: ViewState, question: Question): string {
+  return pageUrl(state, question, [], 0, 100);
+}
+
+function pageUrl(
+  state: ViewState,
+  { groupBy, metrics, sort, search }: Question,
+  path: readonly string[],
+  offset: number,
+  limit: number,
+): string {
+  return callUrl(state, 'grid', {
+    'group-by': groupBy.join(','),
+    metrics: metrics.join(','),
+    sort: sort?.metric,
+    descending: sort ? Number(sort.descending) : undefined,
+    path: path.length > 0 ? JSON.stringify(path) : undefined,
+    offset: offset > 0 ? offset : undefined,
+    limit,
+    search,
+  });
+}

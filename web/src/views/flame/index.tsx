@@ -1,0 +1,61 @@
+// Flame graph: where CPU time, wait time or both go, from the start of the threads down, or inverted from the place up.
+
+import { t } from '../../base/texts';
+import { useDispatch, useView } from '../../state/provider';
+import { useCall } from '../../state/resource';
+import { FLAME_WEIGHTS, type ViewState } from '../../state/view-state';
+import { Empty, Loaded } from '../parts/states';
+import { SearchField, Toolbar } from '../parts/toolbar';
+import { FlameChart } from './chart';
+
+export default function FlameView() {
+  const { weight, inverted, byThread } = useView((state) => state.flame);
+  const flame = useCall('flame', {
+    params: {
+      weight,
+      inverted: inverted ? 1 : 0,
+      'by-thread': byThread ? 1 : 0,
+    },
+  });
+  return (
+    <section className="pane" aria-label={t('tab.flame')}>
+      <FlameToolbar />
+      <Loaded of={flame}>
+        {(data) => (data.parent.length === 0 ? <Empty>{t('flame.none')}</Empty> : <FlameChart flame={data} />)}
+      </Loaded>
+    </section>
+  );
+}
+
+function FlameToolbar() {
+  const flame = useView((state) => state.flame);
+  const dispatch = useDispatch();
+  // What is in the middle of one tree is not in another.
+  const set = (patch: Partial<ViewState['flame']>) => dispatch({ flame: { ...flame, focus: [], ...patch } });
+  return (
+    <Toolbar>
+      <fieldset className="choices" aria-label={t('flame.weight')}>
+        {FLAME_WEIGHTS.map((weight) => (
+          <label key={weight}>
+            <input type="radio" name="weight" checked={flame.weight === weight} onChange={() => set({ weight })} />
+            {t(`flame.${weight}`)}
+          </label>
+        ))}
+      </fieldset>
+      <label data-tip={t('flame.inverted.help')}>
+        <input type="checkbox" checked={flame.inverted} onChange={({ target }) => set({ inverted: target.checked })} />
+        {t('flame.inverted')}
+      </label>
+      <label>
+        <input type="checkbox" checked={flame.byThread} onChange={({ target }) => set({ byThread: target.checked })} />
+        {t('flame.by-thread')}
+      </label>
+      <SearchField />
+      {flame.focus.length > 0 && (
+        <button type="button" onClick={() => dispatch({ flame: { ...flame, focus: [] } })}>
+          {t('flame.all')}
+        </button>
+      )}
+    </Toolbar>
+  );
+}

@@ -1,0 +1,194 @@
+// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part, and
+// filters to it.
+
+import { type PointerEvent, useMemo, useState } from 'react';
+import type { Histogram } from '../../api/types';
+import { t } from '../../base/texts';
+import { count, duration, percent } from '../../base/units';
+import { between, brushed, layoutWaits, type WaitHistogram } from '../../logic/wait-histogram';
+import { filterIn } from '../../state/actions';
+import { useDispatch, useView } from '../../state/provider';
+import { useCall } from '../../state/resource';
+import { useSize } from '../parts/canvas';
+import { Empty, Loaded } from '../parts/states';
+import { Toolbar } from '../parts/toolbar';
+
+/** Filter key for the length of a wait, in ns: `FROM-TO`. */
+const LENGTH_KEY = 'wait-length';
+
+export function WaitHistogramPane({ object }: { object: string }) {
+  const [of, setOf] = useState<'wait' | 'off_cpu' | 'runnable'>('wait');
+  const histogram = useCall('histogram', { params: { of, object: of === 'wait' ? object : '' } });
+  return (
+    <section className="pane" aria-label={t('histogram.title')}>
+      <Toolbar>
+        <strong className="ellipsis">{object || t('histogram.all')}</strong>
+        <span className="grow" />
+        <select
+          aria-label={t('histogram.of')}
+          value={of}
+          onChange={({ target }) =>
+            setOf(target.value === 'off_cpu' ? 'off_cpu' : target.value === 'runnable' ? 'runnable' : 'wait')
+          }
+        >
+          <option value="wait">{t('histogram.wait')}</option>
+          <option value="off_cpu">{t('histogram.off_cpu')}</option>
+          <option value="runnable">{t('histogram.runnable')}</option>
+        </select>
+      </Toolbar>
+      <Loaded of={histogram} rows={5}>
+        {(data) =>
+          data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} object={object} />
+        }
+      </Loaded>
+    </section>
+  );
+}
+
+const AXIS = 20;
+const NAMES = 20;
+
+function Chart({ histogram, object }: { histogram: Histogram; object: string }) {
+  const { box, size } = useSize<HTMLDivElement>();
+  const layout = useMemo(() => layoutWaits(histogram, Math.max(size.width, 1)), [histogram, size.width]);
+  const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
+  const part = brush ? brushed(layout, brush.from, brush.to) : null;
+  const room = Math.max(size.height - AXIS - NAMES - 26, 40);
+  const middle = NAMES + room * 0.55;
+  const drag = (event: PointerEvent<SVGSVGElement>) => {
+    const x = event.clientX - event.currentTarget.getBoundingClientRect().left;
+    if (event.type === 'pointerdown') {
+      event.currentTarget.setPointerCapture(event.pointerId);
+      setBrush({ from: x, to: x });
+    } else if (event.buttons === 1 && brush) setBrush({ ...brush, to: x });
+  };
+  return (
+    <div ref={box} className="wait-histogram">
+      {size.width > 0 && (
+        <svg
+          width={size.width}
+          height={NAMES + room + AXIS}
+          role="img"
+          aria-label={describe(layout)}
+          onPointerDown={drag}
+          onPointerMove={drag}
+        >
+          {part && <Brush layout={layout} part={part} height={NAMES + room} />}
+          {layout.bars.map((bar) => (
+            <g key={bar.fromNs} data-tip={barTip(bar)}>
+              <rect x={bar.x} width={bar.width} y={NAMES} height={room} className="histogram-room" />
+              <rect
+                x={bar.x}
+                width={bar.width}
+                y={middle - bar.up * (middle - NAMES)}
+                height={bar.up * (middle - NAMES)}
+                className="wait-count"
+              />
+              <rect
+                x={bar.x}
+                width={bar.width}
+                y={middle}
+                height={bar.down * (NAMES + room - middle)}
+                className="wait-time"
+              />
+            </g>
+          ))}
+          <line x1={0} x2={size.width} y1={middle} y2={middle} className="histogram-axis" />
+          {layout.ticks.map(({ ns, x }) => (
+            <g key={ns}>
+              <line x1={x} x2={x} y1={NAMES} y2={NAMES + room} className="wait-tick" />
+              <text x={x} y={NAMES + room + 13} textAnchor="middle">
+                {tickText(ns)}
+              </text>
+            </g>
+          ))}
+          {layout.humps.map(({ x, centreNs, count: waits }) => (
+            <text
+              key={centreNs}
+              x={Math.min(Math.max(x, 62), size.width - 62)}
+              y={12}
+              textAnchor="middle"
+              className="hump"
+            >
+              {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) })}
+            </text>
+          ))}
+        </svg>
+      )}
+      <BrushLine layout={layout} part={part} object={object} clear={() => setBrush(null)} />
+    </div>
+  );
+}
+
+/** `1 ms`, `10 µs`: decades have no decimals. */
+function tickText(ns: number): string {
+  return duration(Math.round(ns)).replace(/\.0+ /, ' ');
+}
+
+function barTip({ fromNs, toNs, count: waits, totalNs }: WaitHistogram['bars'][number]): string {
+  const range = `${duration(Math.round(fromNs))} – ${duration(Math.round(toNs))}`;
+  return `${range}: ${t('stack.waits', { count: count(waits) })}, ${duration(totalNs)}`;
+}
+
+function describe({ humps }: WaitHistogram): string {
+  const names = humps.map(({ centreNs, count: waits }) =>
+    t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) }),
+  );
+  return `${t('histogram.title')}: ${names.join('; ')}`;
+}
+
+interface Part {
+  fromNs: number;
+  toNs: number;
+}
+
+function Brush({ layout, part, height }: { layout: WaitHistogram; part: Part; height: number }) {
+  const [left, right] = [layout.xOf(part.fromNs), layout.xOf(part.toNs)];
+  return <rect x={left} width={right - left} y={0} height={height} className="brush" />;
+}
+
+interface BrushLineProps {
+  layout: WaitHistogram;
+  part: Part | null;
+  object: string;
+  clear: () => void;
+}
+
+/** What is in the brushed part, and the button that filters to it. */
+function BrushLine({ layout, part, object, clear }: BrushLineProps) {
+  const info = useCall('info');
+  const result = useView((state) => state.result);
+  const dispatch = useDispatch();
+  const whole = between(layout.bars, 0, Number.POSITIVE_INFINITY);
+  if (!part) {
+    return (
+      <p className="brush-line faint" data-result={result}>
+        {t('histogram.help', { count: count(whole.count), time: duration(whole.totalNs) })}
+      </p>
+    );
+  }
+  const { count: waits, totalNs } = between(layout.bars, part.fromNs, part.toNs);
+  const share = percent(whole.totalNs > 0 ? totalNs / whole.totalNs : 0);
+  const canFilter = info.data?.filter_keys.some(({ id }) => id === LENGTH_KEY);
+  const filter = () => {
+    dispatch((state) => {
+      const byObject = object === '' ? state : filterIn(state, 'object', object);
+      return filterIn(byObject, LENGTH_KEY, `${part.fromNs}-${part.toNs}`);
+    });
+    clear();
+  };
+  return (
+    <p className="brush-line">
+      {duration(part.fromNs)} – {duration(part.toNs)}: {t('stack.waits', { count: count(waits) })}, {duration(totalNs)}{' '}
+      ({share}){' '}
+      {canFilter && (
+        <button type="button" onClick={filter}>
+          {t('filter.in')}
+        </button>
+      )}{' '}
+      <button type="button" className="quiet" onClick={clear}>
+        ×
+      </button>
+    </p>
+  );
+}
