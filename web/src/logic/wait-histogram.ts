@@ -70,9 +70,9 @@ function named(humps: Histogram['humps'], xOf: (ns: number) => number): WaitHist
   return placed;
 }
 
-/** What lies between two lengths: bins count that begin in it. */
+/** What lies between two lengths: bins count whose middle does. */
 export function between(bars: readonly WaitBar[], fromNs: number, toNs: number): { count: number; totalNs: number } {
-  const inside = bars.filter((bar) => bar.fromNs >= fromNs && bar.fromNs < toNs);
+  const inside = bars.filter(({ fromNs: from, toNs: to }) => (from + to) / 2 >= fromNs && (from + to) / 2 < toNs);
   return {
     count: inside.reduce((sum, { count }) => sum + count, 0),
     totalNs: inside.reduce((sum, { totalNs }) => sum + totalNs, 0),

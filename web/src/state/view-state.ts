@@ -10,6 +10,7 @@ export const TABS = [
   'objects',
   'blame',
   'platform',
+  'source',
   'findings',
   'log',
 ] as const;

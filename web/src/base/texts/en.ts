@@ -234,4 +234,11 @@ export const en = {
   'histogram.runnable': 'in the run queue',
   'histogram.hump': '{length} · {count} waits',
   'histogram.help': '{count} waits, {time}. Up: number, down: time. Drag to select',
+
+  'source.none': 'Neither source nor machine code of this function is in the result.',
+  'source.no-lines': 'No lines: the module has no line table.',
+  'source.no-code': 'No machine code: an interpreter’s function, or its module was not kept.',
+  'source.line': 'Source line',
+  'source.code': 'Assembly',
+  'source.cpu-total': 'CPU Time: Total',
 } as const;

@@ -236,4 +236,11 @@ export const ja: Record<keyof typeof en, string> = {
   'histogram.runnable': '実行キュー内',
   'histogram.hump': '{length} · {count} 回',
   'histogram.help': '{count} 回の待機、{time}。上: 回数、下: 時間。ドラッグで選択',
+
+  'source.none': 'この関数のソースも機械語も結果に含まれていません。',
+  'source.no-lines': '行がありません: モジュールに行番号表がありません。',
+  'source.no-code': '機械語がありません: インタープリターの関数か、モジュールが保存されていません。',
+  'source.line': 'ソース行',
+  'source.code': 'アセンブリー',
+  'source.cpu-total': 'CPU 時間: 合計',
 };

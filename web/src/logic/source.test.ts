@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { heading, hottest, type SourceLine, sameSpot } from './source';
+
+const line = (file: string, number: number, cpu_ns = 0, inlined_from: string | null = null): SourceLine => ({
+  file,
+  line: number,
+  text: '',
+  cpu_ns,
+  cpu_total_ns: cpu_ns,
+  wait_ns: 0,
+  wait_total_ns: 0,
+  waits: 0,
+  inlined_from,
+});
+
+test('the dearest line is the first to look at', () => {
+  expect(hottest([line('a.c', 1), line('a.c', 2, 5), line('a.c', 3, 2)])).toBe(1);
+  expect(hottest([])).toBe(0);
+});
+
+test('lines and instructions are of one spot when file and line agree', () => {
+  expect(sameSpot({ file: 'a.c', line: 3 }, line('a.c', 3))).toBe(true);
+  expect(sameSpot({ file: 'b.c', line: 3 }, line('a.c', 3))).toBe(false);
+  expect(sameSpot({ file: null, line: null }, { file: null, line: null })).toBe(false);
+});
+
+test('a heading stands where file or inlined function change', () => {
+  const lines = [
+    line('a.c', 1),
+    line('a.c', 2),
+    line('x.h', 7, 0, 'get'),
+    line('x.h', 8, 0, 'get'),
+    line('x.h', 9, 0, 'put'),
+  ];
+  expect(lines.map((_, at) => heading(lines, at))).toEqual(['a.c', null, 'get', null, 'put']);
+});

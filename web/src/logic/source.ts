@@ -1,0 +1,69 @@
+// The document of `dwell source --format json`: lines and instructions of a function with the time spent at each.
+
+import type { Document } from '../api/types';
+
+export interface SourceLine {
+  file: string | null;
+  line: number;
+  text: string | null;
+  cpu_ns: number;
+  cpu_total_ns: number;
+  wait_ns: number;
+  wait_total_ns: number;
+  waits: number;
+  inlined_from: string | null;
+}
+
+export interface Instruction {
+  address: number;
+  text: string | null;
+  file: string | null;
+  line: number | null;
+  inlined: { function: string }[];
+  cpu_ns: number;
+  wait_ns: number;
+  target: string | null;
+}
+
+export interface SourceDocument extends Document {
+  function: string | null;
+  module: string | null;
+  file: string | null;
+  cpu_ns: number;
+  cpu_total_ns: number;
+  wait_ns: number;
+  wait_total_ns: number;
+  waits: number;
+  lines: SourceLine[];
+  instructions: Instruction[];
+}
+
+/** Where a line or an instruction is from, to find the one from the other. */
+export interface Spot {
+  file: string | null;
+  line: number | null;
+}
+
+export function sameSpot(a: Spot, b: Spot): boolean {
+  return a.line !== null && a.line > 0 && a.line === b.line && a.file === b.file;
+}
+
+/** Index of the line or instruction with the most time of its own, the first to look at; 0 when none has any. */
+export function hottest(rows: readonly { cpu_ns: number; wait_ns: number }[]): number {
+  let best = 0;
+  let most = 0;
+  rows.forEach(({ cpu_ns, wait_ns }, at) => {
+    if (cpu_ns + wait_ns > most) {
+      most = cpu_ns + wait_ns;
+      best = at;
+    }
+  });
+  return best;
+}
+
+/** Heading of each run of lines of one file and function: shown where it changes. */
+export function heading(lines: readonly SourceLine[], at: number): string | null {
+  const [line, before] = [lines[at], lines[at - 1]];
+  if (!line || (before && before.file === line.file && before.inlined_from === line.inlined_from)) return null;
+  return line.inlined_from ?? line.file;
+}
