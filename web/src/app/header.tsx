@@ -44,11 +44,13 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
           ))}
         </select>
       ) : (
-        <span>{current.name}</span>
+        <>
+          <span>{current.name}</span>
+          <span className="program" data-tip={current.program}>
+            {baseName(current.program)}
+          </span>
+        </>
       )}
-      <span className="program" data-tip={current.program}>
-        {baseName(current.program)}
-      </span>
       <span className="faint">{duration(current.elapsed_ns)}</span>
     </span>
   );

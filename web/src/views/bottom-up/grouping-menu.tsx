@@ -39,7 +39,7 @@ export function GroupingMenu({ levels }: { levels: Word[] }) {
   );
 }
 
-function levelTitle(id: string, levels: Word[]): string {
+export function levelTitle(id: string, levels: Word[]): string {
   if (id === CALLERS) return t('grid.callers');
   if (id === CALLEES) return t('grid.callees');
   return title(id, levels.find((level) => level.id === id)?.title ?? id);

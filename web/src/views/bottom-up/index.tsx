@@ -38,7 +38,7 @@ function GridPane({ info }: { info: Info }) {
         <SearchField />
         <span className="grow" />
       </Toolbar>
-      <TreeGrid metrics={metrics} />
+      <TreeGrid metrics={metrics} levels={info.levels} />
     </>
   );
 }

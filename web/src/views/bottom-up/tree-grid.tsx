@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
-import type { MetricDef } from '../../api/types';
+import type { MetricDef, Word } from '../../api/types';
 import { t, title } from '../../base/texts';
 import { filtersOf } from '../../logic/grouping';
 import type { FlatRow, Tree } from '../../logic/tree';
@@ -13,9 +13,10 @@ import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
 import { Empty, Failure, Skeleton } from '../parts/states';
 import { metricColumn } from './columns';
+import { levelTitle } from './grouping-menu';
 import { questionUrl, useTree } from './use-tree';
 
-export function TreeGrid({ metrics }: { metrics: MetricDef[] }) {
+export function TreeGrid({ metrics, levels }: { metrics: MetricDef[]; levels: Word[] }) {
   const { groupBy, sort, search } = useView(({ groupBy, sort, search }) => ({ groupBy, sort, search }));
   const ids = useMemo(() => metrics.map(({ id }) => id), [metrics]);
   const question = useMemo(() => ({ groupBy, metrics: ids, sort, search }), [groupBy, ids, sort, search]);
@@ -27,17 +28,18 @@ export function TreeGrid({ metrics }: { metrics: MetricDef[] }) {
     return <Failure error={tree.error.message} hint={hint} retry={() => void tree.start()} />;
   }
   if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : undefined}</Empty>;
-  return <Rows tree={tree} metrics={metrics} groupBy={groupBy} sort={sort} />;
+  return <Rows tree={tree} metrics={metrics} levels={levels} groupBy={groupBy} sort={sort} />;
 }
 
 interface RowsProps {
   tree: Tree;
   metrics: MetricDef[];
+  levels: Word[];
   groupBy: string[];
   sort: { metric: string; descending: boolean } | null;
 }
 
-function Rows({ tree, metrics, groupBy, sort }: RowsProps) {
+function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
   const { numbers } = usePreferences();
   const selection = useView((state) => state.selection);
   const dispatch = useDispatch();
@@ -48,14 +50,14 @@ function Rows({ tree, metrics, groupBy, sort }: RowsProps) {
     () => [
       {
         id: 'name',
-        title: groupBy.map((level) => title(level, level)).join(' / '),
+        title: groupBy.map((level) => levelTitle(level, levels)).join(' / '),
         numeric: false,
         width: 220,
         sortable: true,
       },
       ...metrics.map(metricColumn),
     ],
-    [metrics, groupBy],
+    [metrics, levels, groupBy],
   );
   const pathOf = (index: number): string[] => {
     const at = rows[index];
@@ -70,6 +72,9 @@ function Rows({ tree, metrics, groupBy, sort }: RowsProps) {
   };
   return (
     <>
+      <button type="button" className="quiet expand-all" onClick={() => void tree.expandAll([])}>
+        {t('grid.expand-all')}
+      </button>
       <Grid
         name="bottom-up"
         label={t('tab.bottom-up')}
@@ -149,10 +154,6 @@ function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
           <span className="faint">{title(id, english)}</span> {asText(kindOf(id, tree.total[id]), tree.total[id])}
         </span>
       ))}
-      <span className="grow" />
-      <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
-        {t('grid.expand-all')}
-      </button>
     </footer>
   );
 }

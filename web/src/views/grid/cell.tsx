@@ -18,6 +18,7 @@ interface Props {
 export function Cell({ kind, value, full, total, style }: Props) {
   const number = amount(value);
   if (number === null) return <span className="cell-text">{asText(kind, value)}</span>;
+  if (number === 0) return <span className="cell-number zero">0</span>;
   const text = style === 'percent' && total ? percent(number / total) : asText(kind, value);
   const bars = (style === 'bar' || style === 'bar-number') && (kind === 'ns' || kind === 'by_class') && full > 0;
   if (!bars) return <span className="cell-number">{text}</span>;

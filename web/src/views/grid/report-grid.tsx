@@ -160,9 +160,12 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
 
 function gridColumn({ id, title: english, help: text, kind }: Column): GridColumn {
   const numeric = isNumeric(kind);
-  const width =
-    { by_class: 200, ns: 150, count: 76, fraction: 76, real: 76 }[kind as string] ?? (kind === 'stack' ? 260 : 180);
-  return { id, title: title(id, english), help: help(id, text), numeric, width, sortable: true };
+  const shown = title(id, english);
+  const least =
+    { by_class: 180, ns: 118, count: 64, fraction: 64, real: 64 }[kind as string] ?? (kind === 'stack' ? 240 : 120);
+  // A heading is read whole, as far as it is no sentence.
+  const width = Math.max(least, Math.min(shown.length * 7 + 20, 150));
+  return { id, title: shown, help: help(id, text), numeric, width, sortable: true };
 }
 
 function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {

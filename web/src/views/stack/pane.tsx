@@ -12,7 +12,7 @@ import { STACK_KINDS } from '../../state/view-state';
 import { Empty, Loaded } from '../parts/states';
 import { CopyButton, Toolbar } from '../parts/toolbar';
 
-/** Of the row selected in the Bottom-up grid, or of one object. */
+/** Of the row selected in the Bottom-up grid, or of one object; the empty object is all of them. */
 export function StackPane({ object }: { object?: string }) {
   const { kind, groupBy, selection } = useView((state) => ({
     kind: state.stackKind,
@@ -25,7 +25,7 @@ export function StackPane({ object }: { object?: string }) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: another question begins with its heaviest stack.
   useEffect(() => setIndex(0), [question]);
   const stack = useCall('stacks', {
-    change: (state) => (object === undefined ? state : filterIn(state, 'object', object)),
+    change: (state) => (object ? filterIn(state, 'object', object) : state),
     params: {
       kind,
       index: index > 0 ? index : undefined,
@@ -126,7 +126,7 @@ export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
           </li>
         );
       })}
-      {stack.end && <li className="faint frame-end">{stack.end}</li>}
+      {stack.end && stack.end !== 'complete' && <li className="faint frame-end">{stack.end}</li>}
     </ol>
   );
 }
