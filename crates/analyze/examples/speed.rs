@@ -69,6 +69,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             inlined: false,
             kernel: false,
             after_call: false,
+            python: false,
         });
         let parent = if row % 12 == 0 { StackId::NONE } else { StackId::new(row - 1) };
         trace.stacks.push(StackRow { parent, frame: FrameId::new(row), end: 1 });
@@ -110,6 +111,7 @@ fn trace(rows: u64) -> serde_json::Result<Trace> {
             waker: ThreadId::new(numbers.below(4) as usize),
             waker_kind: 1,
             waker_stack: StackId::new(numbers.below(3) as usize),
+            holder: ThreadId::NONE,
         });
         if row % 10 == 0 {
             trace.samples.push(SampleRow {

@@ -33,6 +33,14 @@ const SYSTEM_LIBRARIES: &[&str] = &[
     "libubsan",
 ];
 
+/// How the files of interpreters are called, whose functions the program's own code runs in: `python3.11`,
+/// `libpython3.12.so.1.0`.
+const INTERPRETERS: &[&str] = &["python3", "libpython3"];
+/// Where the sources of Python's standard library lie, and how what it does not have in files is called.
+const PYTHON_LIBRARY: &str = "/lib/python3";
+const PYTHON_PACKAGES: &str = "-packages/";
+const PYTHON_FROZEN: &str = "<frozen ";
+
 /// Where the sources of standard libraries lie that are compiled into programs.
 const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
 /// How their functions' names begin, for want of sources.
@@ -53,6 +61,8 @@ pub struct CallStacks<'t> {
     function_of_frame: Vec<FunctionId>,
     functions: Vec<(&'t str, ModuleId)>,
     system: Vec<bool>,
+    /// The frames of interpreters, which a query for the program's own code does not show among Python functions.
+    interpreter: Vec<bool>,
 }
 
 impl<'t> CallStacks<'t> {
@@ -65,7 +75,11 @@ impl<'t> CallStacks<'t> {
             shown: Vec::new(),
             function_of_frame,
             functions,
-            system: system_frames(trace),
+            system: frames_of(trace, is_system_module, true),
+            interpreter: match query.call_stack_mode {
+                CallStackMode::All => Vec::new(),
+                _ => frames_of(trace, is_interpreter, false),
+            },
         };
         stacks.fold_system_frames(query.call_stack_mode);
         stacks
@@ -99,9 +113,14 @@ impl<'t> CallStacks<'t> {
         stack.get().and_then(|row| self.shown.get(row)).copied().unwrap_or(StackId::NONE)
     }
 
-    /// The stacks from what is shown of `stack` to the root: one for each frame shown.
+    /// The stacks from what is shown of `stack` to the root: one for each frame shown. What an interpreter does to run
+    /// Python functions is left out.
     pub fn chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
-        let visible = |stack: &StackId| self.inlines || !self.is_inlined(*stack);
+        let mut in_python = false;
+        let visible = move |stack: &StackId| {
+            in_python |= self.frame(*stack).is_some_and(|frame| self.trace.frames.python[frame]);
+            (self.inlines || !self.is_inlined(*stack)) && !(in_python && self.is_interpreter(*stack))
+        };
         self.whole_chain(self.shown(stack)).filter(visible)
     }
 
@@ -177,7 +196,9 @@ impl<'t> CallStacks<'t> {
     fn is_standard_library(&self, stack: StackId) -> bool {
         self.frame(stack).is_some_and(|frame| {
             let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
-            STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
+            let python = self.trace.frames.python[frame];
+            (python && is_python_library(file))
+                || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
                 || STANDARD_NAMES.iter().any(|start| name.starts_with(start))
         })
     }
@@ -195,6 +216,10 @@ impl<'t> CallStacks<'t> {
     /// Whether the frame at the end of `stack` is of the system: kernel, C library, a threading runtime.
     pub fn is_system(&self, stack: StackId) -> bool {
         self.frame(stack).is_none_or(|frame| self.system[frame])
+    }
+
+    fn is_interpreter(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.interpreter.get(frame).copied().unwrap_or(false))
     }
 
     /// Whether the frame at the end of `stack` is kernel code.
@@ -219,10 +244,22 @@ fn intern_functions(trace: &Trace) -> (Vec<FunctionId>, Vec<(&str, ModuleId)>) {
     (of_frame.collect(), functions)
 }
 
-fn system_frames(trace: &Trace) -> Vec<bool> {
-    let system: Vec<bool> = trace.modules.path.iter().map(|path| is_system_module(path)).collect();
-    let of_module = |module: &ModuleId| module.get().and_then(|row| system.get(row)).copied().unwrap_or(false);
-    trace.frames.module.iter().zip(&trace.frames.kernel).map(|(module, kernel)| *kernel || of_module(module)).collect()
+/// For each frame, whether it is in a module that `belongs`; for those of the kernel `kernel`.
+fn frames_of(trace: &Trace, belongs: fn(&str) -> bool, kernel: bool) -> Vec<bool> {
+    let modules: Vec<bool> = trace.modules.path.iter().map(|path| belongs(path)).collect();
+    let of_module = |module: &ModuleId| module.get().and_then(|row| modules.get(row)).copied().unwrap_or(false);
+    let frames = trace.frames.module.iter().zip(&trace.frames.kernel);
+    frames.map(|(module, in_kernel)| (*in_kernel && kernel) || of_module(module)).collect()
+}
+
+/// Whether the file is an interpreter.
+fn is_interpreter(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py")
+}
+
+fn is_python_library(file: &str) -> bool {
+    file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
 }
 
 /// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
@@ -233,7 +270,7 @@ fn is_system_module(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
     let stem = base.split(".so").next().unwrap_or(base);
     let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
-    KERNEL_MODULES.contains(&base) || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
+    KERNEL_MODULES.contains(&base) || is_interpreter(path) || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
 }
 
 #[cfg(test)]
@@ -245,7 +282,19 @@ mod tests {
         for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
             assert!(is_system_module(path), "{path}");
         }
-        for path in ["/usr/bin/libc", "/usr/lib/libavcodec.so.59", "/srv/app", "", "[jit] node", "[anon]"] {
+        for path in ["/usr/bin/python3.11", "/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0"] {
+            assert!(is_system_module(path) && is_interpreter(path), "{path}");
+        }
+        for path in [
+            "/srv/python3.py",
+            "/usr/lib/python3/dist-packages/app.py",
+            "/usr/bin/libc",
+            "/usr/lib/libavcodec.so.59",
+            "/srv/app",
+            "",
+            "[jit] node",
+            "[anon]",
+        ] {
             assert!(!is_system_module(path), "{path}");
         }
     }

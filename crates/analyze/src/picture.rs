@@ -129,6 +129,7 @@ impl Builder {
             inlined: false,
             kernel: false,
             after_call: false,
+            python: false,
         };
         let frame = FrameId::new(self.trace.frames.push(row));
         self.frames.insert(function.into(), frame);
@@ -240,6 +241,7 @@ impl Builder {
             waker: waker.map_or(ThreadId::NONE, ThreadId::new),
             waker_kind: kind.code(),
             waker_stack,
+            holder: ThreadId::NONE,
         });
         ran
     }

@@ -18,7 +18,7 @@ use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
-use crate::unwinding::Unwinding;
+use crate::unwinding::{Python, Unwinding};
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
 #[repr(align(16))]
@@ -87,7 +87,8 @@ impl Hooks {
             let map = map.ok_or_else(|| Error::Unsupported { reason: format!("no map {name}") })?;
             MapHandle::try_from(&map).map_err(failed)
         };
-        Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?))
+        let python = Python { processes: clone("python_processes")?, in_use: clone("python_in_use")? };
+        Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?, python))
     }
 
     /// The rings, one per CPU.

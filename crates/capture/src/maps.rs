@@ -27,6 +27,8 @@ pub const LOSSES: &[&str] = &[
     "user_stacks_empty",
     "switches_unseen",
     "stack_copies_skipped",
+    "python_frames_unreadable",
+    "python_code_cut",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

@@ -23,10 +23,19 @@ const SHARDS: u32 = 256;
 /// Code up to this size has its table made at once: 2 ms at most.
 const AT_ONCE_BYTES: u64 = 2 << 20;
 
+/// The maps of processes that run CPython: what is known of each, and whether there is any.
+pub struct Python {
+    /// `python_processes`.
+    pub processes: MapHandle,
+    /// `python_in_use`.
+    pub in_use: MapHandle,
+}
+
 /// The tables and the maps that they are written to.
 pub struct Unwinding {
     registry: Registry,
     processes: MapHandle,
+    python: Python,
     words: MapHandle,
     shards: HashMap<u32, Shard>,
     threads: HashMap<u32, u64>,
@@ -35,9 +44,17 @@ pub struct Unwinding {
 
 impl Unwinding {
     /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
-    pub fn new(processes: MapHandle, words: MapHandle) -> Self {
+    pub fn new(processes: MapHandle, words: MapHandle, python: Python) -> Self {
         let registry = Registry::new(SHARDS * SHARD_WORDS as u32);
-        Self { registry, processes, words, shards: HashMap::new(), threads: HashMap::new(), waiting: Vec::new() }
+        Self {
+            registry,
+            processes,
+            python,
+            words,
+            shards: HashMap::new(),
+            threads: HashMap::new(),
+            waiting: Vec::new(),
+        }
     }
 
     /// Makes the tables of a program, its interpreter and its libraries before it runs.
@@ -136,6 +153,7 @@ impl Unwinding {
             ("unwind_table_space", losses.table_space),
             ("unwind_mappings", losses.mappings),
             ("unwind_entries", losses.entries),
+            ("interpreters_unknown", losses.unknown_interpreters),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
@@ -155,10 +173,25 @@ impl Unwinding {
                     // A full map means frame-pointer stacks for this process, no more.
                     let _ = self.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
                 }
-                Update::Forget { tgid } => match self.processes.delete(&tgid.to_ne_bytes()) {
-                    Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => return Err(failed(error)),
-                    _ => {}
-                },
+                Update::Python { tgid, value } => self.write_python(tgid, &value)?,
+                Update::Forget { tgid } => self.forget(tgid).map_err(failed)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn write_python(&self, tgid: u32, value: &[u8]) -> Result<()> {
+        let failed = |source| Error::Bpf { what: "describing an interpreter".into(), source };
+        // A full map means that this process has no Python frames, no more.
+        let _ = self.python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
+        self.python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
+    }
+
+    fn forget(&self, tgid: u32) -> libbpf_rs::Result<()> {
+        for map in [&self.processes, &self.python.processes] {
+            match map.delete(&tgid.to_ne_bytes()) {
+                Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => return Err(error),
+                _ => {}
             }
         }
         Ok(())

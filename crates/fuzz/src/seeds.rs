@@ -116,6 +116,7 @@ fn a_wait(start_ns: u64) -> OffCpuRow {
         waker: ThreadId::NONE,
         waker_kind: 3,
         waker_stack: StackId::NONE,
+        holder: ThreadId::NONE,
     }
 }
 

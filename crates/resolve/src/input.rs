@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use dwell_store::raw::wire::{MapHeader, ObjectRecord, STACK_KERNEL, StackHeader};
+use dwell_store::raw::wire::{MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, STACK_KERNEL, StackHeader};
 use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 
 use crate::hash::FastMap;
@@ -25,6 +25,23 @@ pub struct RawStack {
     count: usize,
 }
 
+#[cfg(test)]
+impl RawStack {
+    /// A stack that ended so.
+    pub fn of_end(end: u8) -> Self {
+        Self { tgid: 1, time_ns: 0, kernel: false, end, first: 0, count: 0 }
+    }
+}
+
+/// The Python frames of a stack as recorded.
+#[derive(Clone, Debug)]
+pub struct PythonStack {
+    /// Leaf first.
+    pub frames: Box<[PythonFrame]>,
+    /// `PYTHON_CUT`.
+    pub flags: u16,
+}
+
 /// A mapping as recorded.
 #[derive(Clone, Debug)]
 pub struct RawMap {
@@ -41,6 +58,8 @@ pub struct Meta {
     frames: Vec<u64>,
     objects: FastMap<u64, Vec<ObjectRecord>>,
     members: FastMap<u64, String>,
+    python_stacks: FastMap<u64, PythonStack>,
+    python_functions: FastMap<u64, (PythonCodeHeader, Box<[u8]>)>,
     /// Mappings, in the order of the stream.
     pub maps: Vec<RawMap>,
     /// Process, time and arguments.
@@ -58,6 +77,16 @@ impl Meta {
     /// The stack's addresses, leaf first.
     pub fn frames(&self, stack: RawStack) -> &[u64] {
         &self.frames[stack.first..stack.first + stack.count]
+    }
+
+    /// The Python frames of the stack of `key`.
+    pub fn python_stack(&self, key: u64) -> Option<&PythonStack> {
+        self.python_stacks.get(&key)
+    }
+
+    /// Every Python function by its key: its description and what there is of its line table.
+    pub fn python_functions(&self) -> impl Iterator<Item = (&u64, &(PythonCodeHeader, Box<[u8]>))> {
+        self.python_functions.iter()
     }
 
     /// What object key `key` stood for at `time_ns`: the latest description until then, or the first.
@@ -83,6 +112,13 @@ impl Meta {
             Record::Pause(header) => return Some(Event::Pause(header.time_ns)),
             Record::Resume(header) => return Some(Event::Resume(header.time_ns)),
             Record::Stack(header, frames) => self.take_stack(header, &frames),
+            Record::PythonStack(header, frames) => {
+                let stack = || PythonStack { frames: frames.into(), flags: header.flags };
+                self.python_stacks.entry(header.key).or_insert_with(stack);
+            }
+            Record::PythonCode(header, table) => {
+                self.python_functions.entry(header.key).or_insert_with(|| (*header, table.into()));
+            }
             Record::Object(record) => self.take_object(*record),
             Record::Map(header, path) => self.maps.push(RawMap { header, path: path.into() }),
             Record::Command(header, text) => {

@@ -32,6 +32,8 @@ pub struct Departure {
     pub wait: ObjectId,
     /// Number of the raw stack.
     pub stack: StackId,
+    /// Who held the lock that it waits for, where the lock tells.
+    pub holder: ThreadId,
 }
 
 /// How a thread comes back to a CPU.
@@ -139,7 +141,13 @@ impl Intervals {
         if self.is_paused() {
             self.set(thread, State::Paused, time_ns);
         } else if let Beginning::Created(creator) = beginning {
-            let why = Departure { reason: Reason::Starting, syscall: -1, wait: ObjectId::NONE, stack: StackId::NONE };
+            let why = Departure {
+                reason: Reason::Starting,
+                syscall: -1,
+                wait: ObjectId::NONE,
+                stack: StackId::NONE,
+                holder: ThreadId::NONE,
+            };
             let row = self.open(thread, time_ns, why);
             if creator.thread.is_some() {
                 self.rows.waker[row] = creator.thread;
@@ -348,6 +356,7 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackId::NONE,
+            holder: why.holder,
         });
         self.set(thread, State::Off(row), start_ns);
         row
@@ -411,6 +420,7 @@ impl Intervals {
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackId::NONE,
+            holder: ThreadId::NONE,
         });
     }
 

@@ -21,6 +21,7 @@ mod modules;
 mod naming;
 mod objects;
 mod order;
+mod python;
 mod replay;
 mod samples;
 mod stacks;

@@ -53,6 +53,18 @@ const DOCS: &[(&str, &str)] = &[
         "modules_not_kept",
         "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
     ),
+    (
+        "python_frames_unreadable",
+        "Stacks whose Python frames could not be read to their end; they show the interpreter's own functions there.",
+    ),
+    (
+        "python_code_cut",
+        "Python functions whose line table was too long or could not be read; they have the line of their beginning.",
+    ),
+    (
+        "interpreters_unknown",
+        "Files with a version of CPython that Dwell does not know; their Python functions are not shown.",
+    ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

@@ -139,6 +139,11 @@ impl Modules {
         self.intern(&format!("[jit] {process}"), &[], String::new())
     }
 
+    /// The module of a file of Python functions.
+    pub fn of_python(&mut self, path: &str) -> u32 {
+        self.intern(path, &[], String::new())
+    }
+
     fn intern(&mut self, path: &str, build_id: &[u8], identity: String) -> u32 {
         let next = u32::try_from(self.modules.len()).unwrap_or(UNKNOWN);
         let number = *self.numbers.entry((path.to_owned(), identity.clone())).or_insert(next);

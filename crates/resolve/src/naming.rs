@@ -15,6 +15,7 @@ use crate::lives::ImageId;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, Places, Problem};
 use crate::objects::{self, Code, Sources, data_addresses};
+use crate::python::Functions;
 use crate::replay::Replay;
 use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
 use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
@@ -64,6 +65,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let places =
         Places { search_dirs: &options.search_dirs, modules: raw.folder.modules(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places);
+    let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
     let jit = Arc::new(Jit::load(&raw.folder.modules(), &raw.replay.lives, &mut modules, &relative));
     let mut sites = Sites::default();
     let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &jit, &relative);
@@ -73,7 +75,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
     let depth = Depth { debug_info: options.mode == Mode::Full, inlines: options.inlines };
     let answers = symbolize(&plan.requests, depth, &options.search_dirs, progress);
-    let names = Names::new(&plan.sites, &answers);
+    let names = Names::new(&plan.sites, &answers, &python);
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let (objects, object_ids) = name_objects(raw, &woven, &modules, &symbols);

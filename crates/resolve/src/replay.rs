@@ -197,11 +197,13 @@ impl Replay {
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
             let wait = self.wait(thread, record, stack);
-            return Departure { reason: Reason::Waiting, syscall, wait, stack };
+            let holder =
+                self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0).unwrap_or(ThreadId::NONE);
+            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
-        Departure { reason, syscall, wait: ObjectId::NONE, stack }
+        Departure { reason, syscall, wait: ObjectId::NONE, stack, holder: ThreadId::NONE }
     }
 
     fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> ObjectId {
@@ -213,7 +215,7 @@ impl Replay {
             syscall,
             operation,
             sleep: Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0),
-            hint: self.hint(syscall, record.detail),
+            hint: self.hint(syscall, record),
             object: record.object,
         };
         let number = self.waits.intern(wait);
@@ -223,8 +225,10 @@ impl Replay {
         ObjectId::new(number)
     }
 
-    fn hint(&self, syscall: i16, detail: u64) -> Hint {
+    fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {
+        let detail = record.detail;
         match syscall {
+            _ if record.flags & switch_flag::GIL != 0 => Hint::Gil,
             FUTEX => {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;

@@ -14,6 +14,7 @@ use crate::jit::Jit;
 use crate::lives::Lives;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, UNKNOWN};
+use crate::python::{self, Functions, Merger};
 use crate::symbols::{Answer, Function};
 use crate::waits::{Interner, StackKey};
 
@@ -134,15 +135,16 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
         .collect();
     let tracing = tracing_sites(sites, &woven.frames, &chains);
+    let mut merger = Merger::new(names.python);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
     for key in keys {
-        let end = meta.stack(key.user).map_or(0, |stack| stack.end);
+        let (user, end) = user_frames(key.user, meta, sites, &chains, (&mut merger, &mut woven.frames));
         let kernel = sites.of(key.kernel);
         let ours = kernel.iter().take(MOST_TRACING_FRAMES).rposition(|&site| tracing[site as usize]);
         let kernel = kernel[ours.map_or(0, |last| last + 1)..].iter().rev();
-        let user = sites.of(key.user).iter().rev();
+        let kernel = kernel.flat_map(|&site| &chains[site as usize]);
         let mut at = StackId::NONE;
-        for &frame in user.chain(kernel).flat_map(|&site| &chains[site as usize]) {
+        for &frame in user.iter().chain(kernel) {
             let stacks = &mut woven.stacks;
             at = *nodes
                 .entry((at, frame, end))
@@ -151,6 +153,23 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         woven.ids.push(at);
     }
     woven
+}
+
+/// The frames of the user stack of `key`, root first, and how the walk ended.
+fn user_frames(
+    key: u64,
+    meta: &Meta,
+    sites: &Sites,
+    chains: &[Vec<FrameId>],
+    (merger, frames): (&mut Merger<'_>, &mut Frames),
+) -> (Vec<FrameId>, u8) {
+    let native: Vec<&[FrameId]> = sites.of(key).iter().map(|&site| chains[site as usize].as_slice()).collect();
+    match (meta.stack(key), meta.python_stack(key)) {
+        (Some(stack), Some(python)) => (merger.merge(stack, python, &native, frames), python::end_of(stack, python)),
+        (stack, _) => {
+            (native.iter().rev().flat_map(|chain| chain.iter().copied()).collect(), stack.map_or(0, |s| s.end))
+        }
+    }
 }
 
 /// Which sites are in what the kernel runs to record them: they are no part of the program's stack.
@@ -163,19 +182,20 @@ fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec
     chains.iter().enumerate().map(|(number, chain)| kernel(number) && chain.iter().any(traces)).collect()
 }
 
-/// The functions found for each site.
+/// The functions found for each site, and those of Python.
 pub struct Names<'a> {
     by_site: HashMap<usize, &'a [Function]>,
+    python: &'a Functions,
 }
 
 impl<'a> Names<'a> {
     /// `requests` holds, for each answer, the numbers of the sites that were asked for.
-    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer]) -> Self {
+    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], python: &'a Functions) -> Self {
         let pairs = requests.iter().zip(answers);
         let by_site = pairs.flat_map(|(sites, answer)| {
             sites.iter().zip(&answer.code).map(|(&site, functions)| (site as usize, functions.as_slice()))
         });
-        Self { by_site: by_site.collect() }
+        Self { by_site: by_site.collect(), python }
     }
 }
 
@@ -193,6 +213,7 @@ fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usiz
         inlined,
         kernel,
         after_call: !site.exact,
+        python: false,
     };
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {

@@ -81,6 +81,8 @@ pub enum Hint {
     Process(ProcessId),
     /// The value that a futex is expected to hold, 3 for more.
     Value(u8),
+    /// CPython's global interpreter lock, whose memory the futex is part of.
+    Gil,
 }
 
 /// One kind of wait: everything that decides what object it is.

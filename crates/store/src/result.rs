@@ -217,6 +217,7 @@ impl Trace {
         rows.processes("objects.process", &self.objects.process)?;
         rows.threads("threads.parent", &self.threads.parent)?;
         rows.threads("off_cpu.waker", &self.off_cpu.waker)?;
+        rows.threads("off_cpu.holder", &self.off_cpu.holder)?;
         rows.stacks("off_cpu.stack", &self.off_cpu.stack)?;
         rows.stacks("off_cpu.waker_stack", &self.off_cpu.waker_stack)?;
         rows.stacks("samples.stack", &self.samples.stack)?;

@@ -44,6 +44,7 @@ tables! {
         waker: ThreadId, 1, "Thread that woke it, null when no profiled thread did.";
         waker_kind: u8, 1, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt.";
         waker_stack: StackId, 1, "Where the waker was.";
+        holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (GIL), else null.";
     }
     /// One row per sample of a running thread, ordered by time_ns.
     Samples SampleRow "samples" {
@@ -70,10 +71,11 @@ tables! {
         inlined: bool, 1, "Whether this function is inlined into its caller's frame at the same address.";
         kernel: bool, 1, "Whether it is kernel code.";
         after_call: bool, 2, "Whether offset is the address behind a call, which function, file and line are of; else it is the instruction's own.";
+        python: bool, 2, "Whether it is a Python function; offset is then the line that it begins at times 2^32, plus the bytecode instruction's offset in it.";
     }
-    /// One row per file that was mapped executable.
+    /// One row per file that was mapped executable, or that Python functions are from.
     Modules ModuleRow "modules" {
-        path: String, 1, "Path, or a name in brackets: [kernel], [vdso], `[jit] PROCESS` for code made at run time, [anon] for memory without a file.";
+        path: String, 1, "Path, of a Python function its source file's; or a name in brackets: [kernel], [vdso], `[jit] PROCESS` for code made at run time, [anon] for memory without a file.";
         build_id: String, 1, "Build id in hexadecimal, empty when unknown.";
     }
     /// One row per contiguous piece of machine code that threads were in, of one function: the listing of `dwell source`.

@@ -90,6 +90,21 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
         Ok(Self { file, segments })
     }
 
+    /// The parsed file.
+    pub fn file(&self) -> &ElfFile64<'data, LittleEndian, R> {
+        &self.file
+    }
+
+    /// The `length` bytes that the file holds for link-time address `vaddr`.
+    pub fn loaded_bytes(&self, vaddr: u64, length: u64) -> Option<&'data [u8]> {
+        let segment = self.segments.iter().find(|segment| (segment.vaddr..segment.end()).contains(&vaddr))?;
+        let skip = vaddr - segment.vaddr;
+        if segment.file_size - skip < length {
+            return None;
+        }
+        self.file.data().read_bytes_at(segment.file_offset.checked_add(skip)?, length).ok()
+    }
+
     /// The GNU build-id; empty when the file has none.
     pub fn build_id(&self) -> Vec<u8> {
         self.file.build_id().ok().flatten().unwrap_or_default().to_vec()

@@ -4,13 +4,15 @@
 //! crate reads the call frame information of x86-64 ELF files into compact sorted rows ([`UnwindTable`]), lays out the
 //! tables of many files in one space of 64-bit words that all processes share, and keeps for each process the list of its
 //! executable mappings ([`Registry`]). It makes bytes only: loading them into BPF maps is the capture crate's part, walking
-//! the current thread's stack is `unwind.h`'s. [`walk`] does the same for a thread that stands still, in user space.
+//! the current thread's stack is `unwind.h`'s. It also finds interpreters (CPython) in these files and where their state
+//! lies, since they are read here first. [`walk`] does the same for a thread that stands still, in user space.
 
 mod cfi;
 mod elf;
 mod error;
 mod frames;
 mod go;
+mod interpreters;
 mod maps;
 mod program;
 mod registry;

@@ -13,6 +13,7 @@ use std::rc::Rc;
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
 use crate::frames::CallFrames;
+use crate::interpreters::{Python, unknown_version};
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Rule, Step};
 use crate::table::{Layout, Place, UnwindTable};
@@ -40,7 +41,14 @@ pub enum Update {
         /// A `struct unwind_process`.
         value: Vec<u8>,
     },
-    /// Out of `unwind_processes`: delete key `tgid`, which may not be there.
+    /// Into `python_processes`: the value of key `tgid`, which runs CPython.
+    Python {
+        /// The process.
+        tgid: u32,
+        /// A `struct python_process`.
+        value: Vec<u8>,
+    },
+    /// Out of `unwind_processes` and `python_processes`: delete key `tgid`, which may not be there.
     Forget {
         /// The process.
         tgid: u32,
@@ -62,6 +70,8 @@ pub struct Losses {
     pub mappings: u64,
     /// Entries of call frame information that could not be used.
     pub entries: u64,
+    /// Files with an interpreter whose frames are not known.
+    pub unknown_interpreters: u64,
 }
 
 /// A file that has no table.
@@ -99,6 +109,7 @@ struct Placed {
     blocks: u32,
     layout: Layout,
     build_id: Vec<u8>,
+    python: Option<Python>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -184,6 +195,7 @@ impl Registry {
         let mut updates = Vec::new();
         for mapping in mappings.iter().filter(|mapping| mapping.tgid == tgid && mapping.length > 0) {
             let table = self.table_of_mapping(mapping, &mut updates);
+            updates.extend(table.as_ref().and_then(|table| python_update(mapping, table)));
             let range = table.and_then(|table| {
                 let offset = table.layout.address_of_mapping(mapping.file_offset)?;
                 Some(Range { end: mapping.end(), offset, table: table.first_word, blocks: table.blocks })
@@ -198,6 +210,7 @@ impl Registry {
     pub fn fork(&mut self, parent: u32, child: u32) -> Vec<Update> {
         let Some(ranges) = self.processes.get(&parent).cloned() else { return Vec::new() };
         self.processes.insert(child, ranges);
+        // The interpreter's state was copied in the kernel, in the fork itself.
         vec![self.process_update(child)]
     }
 
@@ -308,7 +321,13 @@ impl Registry {
             return known.clone();
         }
         let placed = match make() {
-            Ok(table) => self.place(table, updates),
+            Ok(table) => {
+                if let Some(Python::Unknown { minor }) = table.python() {
+                    self.losses.unknown_interpreters += 1;
+                    self.notices.push(Notice { path: path.to_owned(), reason: unknown_version(minor) });
+                }
+                self.place(table, updates)
+            }
             Err(error) => {
                 self.note(path, &error);
                 None
@@ -335,6 +354,7 @@ impl Registry {
             blocks: u32::try_from(table.index().len()).ok()?,
             layout: table.layout().clone(),
             build_id: table.build_id().to_vec(),
+            python: table.python(),
         };
         updates.push(Update::Words { first: first_word, words: table.into_words() });
         Some(placed)
@@ -364,6 +384,13 @@ fn open(mapping: &Mapping) -> std::io::Result<File> {
     File::open(format!("/proc/{tgid}/map_files/{start:x}-{:x}", mapping.end()))
         .or_else(|_| File::open(Path::new(&format!("/proc/{tgid}/root")).join(inside)))
         .or_else(|_| File::open(path))
+}
+
+/// What the BPF programs need to know of the interpreter that the mapping brings.
+fn python_update(mapping: &Mapping, table: &Placed) -> Option<Update> {
+    let address = table.layout.base() + u64::from(table.layout.address_of_mapping(mapping.file_offset)?);
+    let value = table.python?.process_value(mapping.start.wrapping_sub(address))?;
+    Some(Update::Python { tgid: mapping.tgid, value })
 }
 
 /// Puts a mapping in, cutting away what it covers of those before.

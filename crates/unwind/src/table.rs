@@ -15,6 +15,7 @@ use crate::cfi::{self, Extent, Function, Functions};
 use crate::elf::{Elf, FrameSection, PAGE_BYTES, Segment};
 use crate::error::{Error, Result};
 use crate::go;
+use crate::interpreters::{self, Python};
 use crate::row::{Extra, Row, Rule, Step};
 
 /// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
@@ -60,6 +61,7 @@ pub struct UnwindTable {
     words: Vec<u64>,
     build_id: Vec<u8>,
     skipped: u64,
+    python: Option<Python>,
 }
 
 impl UnwindTable {
@@ -91,7 +93,7 @@ impl UnwindTable {
         };
         let rows = merge(&found, extent);
         let blocks = rows.last().map_or(0, |row| (row.pc >> BLOCK_SHIFT) as usize + 1);
-        let build_id = elf.build_id();
+        let (build_id, python) = (elf.build_id(), interpreters::python(&elf));
         Ok(Self {
             layout: Layout { base: extent.base, segments: elf.segments },
             extras: found.extras.list.len(),
@@ -99,6 +101,7 @@ impl UnwindTable {
             words: extras_index_and_rows(&found.extras.list, &rows, blocks),
             build_id,
             skipped: found.skipped,
+            python,
         })
     }
 
@@ -146,6 +149,11 @@ impl UnwindTable {
     /// Entries of the call frame information that could not be used.
     pub fn skipped(&self) -> u64 {
         self.skipped
+    }
+
+    /// CPython, when the file holds it.
+    pub(crate) fn python(&self) -> Option<Python> {
+        self.python
     }
 
     /// The step for table address `pc`, found as the BPF programs find it: by the block's index word, then by binary search.

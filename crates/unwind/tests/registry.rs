@@ -13,6 +13,7 @@ const CAPACITY: u32 = 1 << 24;
 struct Maps {
     words: Vec<u64>,
     process: Vec<u8>,
+    python: Vec<u8>,
 }
 
 impl Maps {
@@ -26,7 +27,11 @@ impl Maps {
                     tables += 1;
                 }
                 Update::Process { value, .. } => self.process = value,
-                Update::Forget { .. } => self.process.clear(),
+                Update::Python { value, .. } => self.python = value,
+                Update::Forget { .. } => {
+                    self.process.clear();
+                    self.python.clear();
+                }
             }
         }
         tables

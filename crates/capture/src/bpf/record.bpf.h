@@ -37,6 +37,8 @@ enum loss {
 	LOSS_USER_STACK_EMPTY,
 	LOSS_SWITCH_UNSEEN,
 	LOSS_STACK_COPY,
+	LOSS_PYTHON_UNREADABLE,
+	LOSS_PYTHON_CODE,
 	LOSS_COUNT,
 };
 
@@ -58,6 +60,10 @@ struct thread {
 	u64 in_time_ns;       /* when it last came to the CPU, and the CPU time that it had used then */
 	u64 in_runtime_ns;
 	u64 out_runtime_ns; /* CPU time that it had used when it last left the CPU */
+	u64 python_state;       /* its PyThreadState, 0 = not found yet */
+	u64 python_interpreter; /* that one's PyInterpreterState */
+	u64 python_failure_ns;  /* when it was last looked for in vain */
+	u32 python_failures;
 	u8 waker_context;
 	u8 mode;
 	u8 on_cpu;                    /* as the hooks saw it */

@@ -8,6 +8,7 @@
 #ifndef DWELL_STACK_BPF_H
 #define DWELL_STACK_BPF_H
 
+#include "python.bpf.h"
 #include "record.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */
@@ -26,10 +27,11 @@ static __always_inline struct unwind_scratch *this_stack_buffer(void)
 }
 
 /*
- * Gives the stack in this program's buffer its key, and writes it when it is new. Returns the key, 0 for none. A global
- * function, so that the verifier looks at it once and not at every call.
+ * Gives the stack in this program's buffer its key, and writes it when it is new. `python` is the hash of the Python
+ * frames in their buffer, 0 when there are none. Returns the key, 0 for none. A global function, so that the verifier
+ * looks at it once and not at every call.
  */
-__noinline u64 publish_stack(u32 tid, u32 tgid, u64 space)
+__noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
 {
 	struct unwind_scratch *scratch = this_stack_buffer();
 	u32 count, size;
@@ -40,11 +42,13 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space)
 	count = scratch->stack.count;
 	if (count == 0 || count > DWELL_MAX_FRAMES)
 		return 0;
-	key = mix(mix(mix(space, tgid), scratch->hash), count << 8 | scratch->stack.end);
+	key = mix(mix(mix(space ^ python, tgid), scratch->hash), count << 8 | scratch->stack.end);
 	if (key == 0)
 		key = 1;
 	if (is_seen(key))
 		return key;
+	if (python)
+		publish_python(key, tid, tgid);
 	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(u64);
 	set_header(&scratch->stack.h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
@@ -177,38 +181,45 @@ static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task
 	scratch->stack.count = count;
 	scratch->stack.flags = STACK_KERNEL;
 	scratch->stack.end = UNWIND_COMPLETE;
-	return publish_stack(task->pid, 0, 0);
+	return publish_stack(task->pid, 0, 0, 0);
 }
 
 /*
- * The stack of the current thread's user code, by unwind tables. `memory` is of the thread: where it stood the last time
- * that this program asked, so that a thread which blocks again at the same place is not walked again.
+ * The stack of the current thread's user code, by unwind tables, with its Python frames. `memory` is of the thread: where
+ * it stood the last time that this program asked, so that a thread which blocks again at the same place is not walked
+ * again. The same native stack may be another Python function: it is remembered with the hash of the Python frames.
  */
-static __always_inline u64 take_user_stack(struct task_struct *task, struct unwind_memory *memory)
+static __always_inline u64 take_user_stack(struct task_struct *task, struct thread *thread,
+					   struct unwind_memory *memory)
 {
 	struct unwind_scratch *scratch = this_stack_buffer();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u64 space = task->mm->start_stack, key;
+	u64 space = task->mm->start_stack, python, key;
 
 	if (!scratch)
 		return 0;
 	scratch->stack.flags = 0;
 	unwind_begin(scratch, regs);
-	key = unwind_recall(scratch, memory, space);
+	python = take_python_frames(task, thread, space);
+	key = unwind_recall(scratch, memory, space ^ python);
 	if (key)
 		return key;
 	if (unwind_walk(task->tgid, scratch) <= 0) {
 		count_loss(LOSS_USER_STACK_EMPTY);
 		return 0;
 	}
+	if (python)
+		place_python_frames(scratch);
 	if (scratch->stack.end != UNWIND_COMPLETE && scratch->stack.end != UNWIND_TOO_DEEP) {
 		key = copy_stack(scratch->stack.end, space);
+		if (key && python)
+			publish_python(key, task->pid, task->tgid);
 		if (key)
 			return key;
 	}
-	key = publish_stack(task->pid, task->tgid, space);
+	key = publish_stack(task->pid, task->tgid, space, python);
 	if (key)
-		unwind_remember(scratch, memory, space, key);
+		unwind_remember(scratch, memory, space ^ python, key);
 	return key;
 }
 

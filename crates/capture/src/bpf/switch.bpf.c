@@ -7,6 +7,8 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#define SYSCALL_FUTEX 202
+
 /* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. */
 static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct control *control)
 {
@@ -52,7 +54,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (state & STATE_DEAD) {
 			write_thread_exit(prev, out, record.h.time_ns);
 		} else {
-			record.user_stack = take_user_stack(prev, state ? &out->out : &out->waking);
+			record.user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
+			if (record.syscall == SYSCALL_FUTEX && state &&
+			    python_gil(prev, out, record.object, &record.holder_tid))
+				record.flags |= SWITCH_GIL;
 			if (state && needs_kernel_stack(state, target.class, control))
 				record.kernel_stack = take_kernel_stack(ctx, prev);
 		}

@@ -60,13 +60,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	created->mode = mode;
-	if (parent->tgid != child->tgid)
+	if (parent->tgid != child->tgid) {
 		unwind_fork(parent->tgid, child->tgid);
+		python_fork(parent->tgid, child->tgid);
+	}
 	if (!(mode & THREAD_RECORD))
 		return 0;
 	if (thread->mode & THREAD_RECORD) {
 		birth.parent = parent;
-		birth.stack = take_user_stack(parent, &thread->waking);
+		birth.stack = take_user_stack(parent, thread, &thread->waking);
 	}
 	write_thread_new(child, &birth, bpf_ktime_get_ns());
 	return 0;
@@ -100,12 +102,15 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct control *control = controls();
+	u32 tgid = task->tgid;
 	u64 now;
 	u8 mode;
 
 	if (!thread || !control)
 		return 0;
 	unwind_forget(task->tgid);
+	bpf_map_delete_elem(&python_processes, &tgid);
+	thread->python_state = 0;
 	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
 	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
 	mode = mode_by_name(task->comm, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);

@@ -94,6 +94,7 @@ struct unwind_scratch {
 	u64 registers;         /* where all registers of a frame that `exact` is set for lie */
 	u64 registers_in_user; /* in a ucontext_t of the thread, not in the kernel's pt_regs */
 	u8 read[UNWIND_SLOTS]; /* which words of the first window */
+	u64 sps[DWELL_MAX_FRAMES]; /* stack pointer of each frame */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
 
@@ -425,6 +426,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	if (count >= DWELL_MAX_FRAMES)
 		return UNWIND_TOO_DEEP;
 	scratch->stack.frames[count] = scratch->ip;
+	scratch->sps[count] = scratch->sp;
 	scratch->stack.count = count + 1;
 	scratch->hash = (scratch->hash ^ scratch->ip) * 0x9e3779b97f4a7c15ULL;
 	scratch->hash ^= scratch->hash >> 29;

@@ -173,6 +173,10 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	unsigned int __state;
 	int on_cpu;
@@ -191,6 +195,7 @@ struct task_struct {
 	sigset_t blocked;
 	struct sigpending pending;
 	char comm[16];
+	struct thread_struct thread;
 };
 
 struct linux_binprm {

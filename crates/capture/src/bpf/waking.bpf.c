@@ -46,6 +46,6 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	thread->waker_syscall = current_syscall(current);
 	waker = recorded(current);
 	if (waker)
-		thread->waker_stack = take_user_stack(current, &waker->waking);
+		thread->waker_stack = take_user_stack(current, waker, &waker->waking);
 	return 0;
 }

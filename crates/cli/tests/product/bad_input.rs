@@ -214,6 +214,7 @@ fn small_trace() -> Trace {
         waker: ThreadId::NONE,
         waker_kind: 3,
         waker_stack: StackId::NONE,
+        holder: ThreadId::NONE,
     });
     trace
 }

@@ -3,13 +3,18 @@
 use dwell_model::{FrameId, StackId};
 use dwell_store::tables::{Frames, Stacks};
 
-use super::patterns::{Caller, is_library};
+use super::patterns::{Caller, PYTHON_LIBRARY, is_library};
 use crate::hash::StableHash;
 use crate::modules::Modules;
 
 /// Where threads begin, besides the runtimes' own functions.
 const ENTRIES: &[&str] =
     &["_start", "clone", "clone3", "__clone", "__clone3", "start_thread", "execute_native_thread_routine"];
+
+/// Whether a Python file is of the standard library.
+fn is_python_library(path: &str) -> bool {
+    path.starts_with("<frozen ") || (path.contains("/lib/python3") && !path.contains("-packages/"))
+}
 
 /// Stacks, frames and the modules' names.
 #[derive(Clone, Copy)]
@@ -47,11 +52,14 @@ impl<'a> Code<'a> {
     }
 
     fn caller(self, frame: usize) -> Caller<'a> {
-        let module = self.frames.module[frame].raw();
-        Caller {
-            module: self.modules.get(module).map_or("", |module| module.base()),
-            function: self.frames.function[frame].as_str(),
+        let module = self.modules.get(self.frames.module[frame].raw());
+        if self.frames.python[frame] {
+            // A Python function is called as it likes: its file alone tells whose it is.
+            let standard = module.is_some_and(|module| is_python_library(&module.path));
+            let module = if standard { PYTHON_LIBRARY } else { module.map_or("", |module| module.base()) };
+            return Caller { module, function: "" };
         }
+        Caller { module: module.map_or("", |module| module.base()), function: self.frames.function[frame].as_str() }
     }
 
     /// The user frames from the program's own code outwards; all of them when it is library code throughout.

@@ -257,7 +257,7 @@ impl<'a> Classifier<'a> {
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
         let symbol = self.sources.symbols.get(&(wait.image, wait.object));
         let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
-        if kind == ObjectType::Gil || gil() {
+        if wait.hint == Hint::Gil || kind == ObjectType::Gil || gil() {
             return Target { identity: Identity::Gil(image), address: wait.object, certain: true };
         }
         let mut base = refine.base(wait.object);

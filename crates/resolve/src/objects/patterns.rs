@@ -142,6 +142,9 @@ pub fn is_gil<'a>(symbol: &str, mut callers: impl Iterator<Item = Caller<'a>>) -
 /// The C library's files.
 const LIBC: &[&str] = &["libc.so", "libc-2", "libpthread", "ld-musl"];
 
+/// What stands for the files of Python's standard library.
+pub const PYTHON_LIBRARY: &str = "[python library]";
+
 /// Libraries whose frames are none of the program's own code.
 const RUNTIMES: &[&str] = &[
     "libc.so",
@@ -160,6 +163,8 @@ const RUNTIMES: &[&str] = &[
     "libtbb.so",
     "libjvm.so",
     "libpython",
+    "python3",
+    PYTHON_LIBRARY,
     "[vdso]",
 ];
 

@@ -3,8 +3,8 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    ExecRecord, MapHeader, ObjectRecord, RecordHeader, SampleRecord, StackHeader, SwitchRecord, TextHeader,
-    ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
+    ExecRecord, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, SampleRecord,
+    StackHeader, SwitchRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -15,6 +15,10 @@ pub enum Record<'a> {
     Sample(SampleRecord),
     /// Frames leaf first.
     Stack(StackHeader, Vec<u64>),
+    /// Python frames leaf first.
+    PythonStack(PythonStackHeader, Vec<PythonFrame>),
+    /// A Python function and what there is of its line table.
+    PythonCode(Box<PythonCodeHeader>, &'a [u8]),
     Object(Box<ObjectRecord>),
     ThreadNew(ThreadNewRecord),
     ThreadName(ThreadNameRecord),
@@ -76,6 +80,18 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
             let frames = body.get(size_of::<StackHeader>()..)?;
             let frames = frames.chunks_exact(8).take(usize::from(stack.count));
             Record::Stack(stack, frames.map(pod_read_unaligned).collect())
+        }
+        kind::PYTHON_STACK => {
+            let stack: PythonStackHeader = prefix(body)?;
+            let frames = body.get(size_of::<PythonStackHeader>()..)?.chunks_exact(size_of::<PythonFrame>());
+            let frames = frames.take(usize::from(stack.count));
+            Record::PythonStack(stack, frames.map(pod_read_unaligned).collect())
+        }
+        kind::PYTHON_CODE => {
+            let code: PythonCodeHeader = prefix(body)?;
+            let table = body.get(size_of::<PythonCodeHeader>()..)?;
+            let present = table.len().min(code.table_bytes as usize);
+            Record::PythonCode(Box::new(code), &table[..present])
         }
         kind::OBJECT => Record::Object(Box::new(prefix(body)?)),
         kind::THREAD_NEW => Record::ThreadNew(prefix(body)?),

@@ -23,6 +23,8 @@ enum record_kind {
 	/* For the collector, which writes a RECORD_STACK in their place: */
 	RECORD_REGISTERS = 9,
 	RECORD_STACK_COPY = 10,
+	RECORD_PYTHON_STACK = 11, /* the Python frames of the RECORD_STACK of the same key */
+	RECORD_PYTHON_CODE = 12,  /* the Python function behind a key of these frames */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -44,6 +46,7 @@ enum switch_flag {
 	SWITCH_IOWAIT = 2,         /* task_struct.in_iowait of the thread switched out */
 	SWITCH_SIGNAL_PENDING = 4, /* of the thread switched in */
 	SWITCH_SEEDED = 8,         /* not a switch: the thread's state when recording began or was resumed */
+	SWITCH_GIL = 16,           /* the thread switched out waits for CPython's global interpreter lock */
 };
 
 enum waker_context {
@@ -72,6 +75,8 @@ struct record_switch {
 	u64 waker_stack;
 	u32 waker_tid;
 	s32 waker_syscall;
+	u32 holder_tid; /* of the thread switched out: who holds the lock that it waits for, 0 = not known */
+	u32 reserved;
 };
 
 struct record_sample {
@@ -95,6 +100,48 @@ struct record_stack {
 	u8 flags;                     /* enum stack_flag */
 	u8 end;                       /* StackEnd of the model crate */
 	u64 frames[DWELL_MAX_FRAMES]; /* `count` of them are present */
+};
+
+enum python_flag {
+	PYTHON_CUT = 1, /* there are more frames, or they could not be read */
+};
+
+/* native: not known here. The segments follow the evaluations of the native stack that come after those that are known. */
+#define PYTHON_BY_COUNT 0xfffe
+
+struct python_frame {
+	u64 code;        /* key of a RECORD_PYTHON_CODE */
+	s32 instruction; /* bytes from the first instruction; negative before it */
+	u16 native;      /* number of the native frame that ran it, leaf first */
+	u16 segment;     /* frames that one evaluation ran have the same number, counted from the leaf */
+};
+
+struct record_python_stack {
+	struct record_header h;
+	u64 key; /* of the RECORD_STACK */
+	u16 count;
+	u16 flags; /* enum python_flag */
+	u32 reserved;
+	struct python_frame frames[DWELL_MAX_FRAMES]; /* leaf first; `count` of them are present */
+};
+
+#define DWELL_PYTHON_TEXT_BYTES  256
+#define DWELL_PYTHON_TABLE_BYTES 16384
+
+struct record_python_code {
+	struct record_header h;
+	u64 key;
+	u32 first_line;
+	u32 table_bytes; /* of the whole line table, may exceed what is present */
+	u16 file_bytes;  /* present; of a longer one the end */
+	u16 name_bytes;  /* present; of a longer one the beginning */
+	u8 file_kind;    /* bytes of a character: 1 (Latin-1), 2, 4 */
+	u8 name_kind;
+	u8 version; /* of CPython, 3.x */
+	u8 reserved;
+	char file[DWELL_PYTHON_TEXT_BYTES];
+	char name[DWELL_PYTHON_TEXT_BYTES];
+	char table[DWELL_PYTHON_TABLE_BYTES]; /* of the version's format; as much as the record's size leaves */
 };
 
 enum object_kind {
@@ -177,7 +224,7 @@ struct record_registers {
 };
 
 _Static_assert(sizeof(struct record_header) == 16, "wire");
-_Static_assert(sizeof(struct record_switch) == 88, "wire");
+_Static_assert(sizeof(struct record_switch) == 96, "wire");
 _Static_assert(sizeof(struct record_sample) == 40, "wire");
 _Static_assert(sizeof(struct record_stack) == 32 + 8 * DWELL_MAX_FRAMES, "wire");
 _Static_assert(sizeof(struct record_object) == 416, "wire");
@@ -186,5 +233,8 @@ _Static_assert(sizeof(struct record_thread_name) == 32, "wire");
 _Static_assert(sizeof(struct record_thread_exit) == 32, "wire");
 _Static_assert(sizeof(struct record_exec) == 296, "wire");
 _Static_assert(sizeof(struct record_registers) == 176, "wire");
+_Static_assert(sizeof(struct python_frame) == 16, "wire");
+_Static_assert(sizeof(struct record_python_stack) == 32 + 16 * DWELL_MAX_FRAMES, "wire");
+_Static_assert(sizeof(struct record_python_code) == 40 + 512 + DWELL_PYTHON_TABLE_BYTES, "wire");
 
 #endif

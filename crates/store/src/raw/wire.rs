@@ -22,6 +22,8 @@ pub mod kind {
     pub const EXEC: u16 = 8;
     pub const REGISTERS: u16 = 9;
     pub const STACK_COPY: u16 = 10;
+    pub const PYTHON_STACK: u16 = 11;
+    pub const PYTHON_CODE: u16 = 12;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -37,6 +39,7 @@ pub mod switch_flag {
     pub const IOWAIT: u8 = 2;
     pub const SIGNAL_PENDING: u8 = 4;
     pub const SEEDED: u8 = 8;
+    pub const GIL: u8 = 16;
 }
 
 /// Numbers of [`SwitchRecord::waker_context`].
@@ -60,6 +63,12 @@ pub mod object_kind {
     pub const POLL_SET: u8 = 6;
 }
 
+/// Bytes of a Python function's name, or of its file's path, that a record holds.
+pub const PYTHON_TEXT_BYTES: usize = 256;
+/// Bit of [`PythonStackHeader::flags`]: there are more frames, or they could not be read.
+pub const PYTHON_CUT: u16 = 1;
+/// [`PythonFrame::native`]: not known; counting segments and evaluations tells.
+pub const PYTHON_BY_COUNT: u16 = 0xfffe;
 /// Bit of [`StackHeader::flags`]: the frames are kernel addresses.
 pub const STACK_KERNEL: u8 = 1;
 /// Bit of [`ThreadNewRecord::flags`]: the thread was there before.
@@ -80,16 +89,28 @@ records! {
     RecordHeader = 16, "What every record begins with." {
         kind: u16, size: u16, tid: u32, time_ns: u64,
     }
-    SwitchRecord = 88, "A context switch." {
+    SwitchRecord = 96, "A context switch." {
         h: RecordHeader, next_tid: u32, cpu: u16, flags: u8, waker_context: u8,
         state: u32, syscall: i32, object: u64, detail: u64, user_stack: u64, kernel_stack: u64,
         wake_time_ns: u64, waker_stack: u64, waker_tid: u32, waker_syscall: i32,
+        holder_tid: u32, reserved: u32,
     }
     SampleRecord = 40, "A running thread, by the clock." {
         h: RecordHeader, cpu: u16, in_kernel: u16, period_ns: u32, user_stack: u64, kernel_stack: u64,
     }
     StackHeader = 32, "The fixed part of a stack record; `count` addresses follow, leaf first." {
         h: RecordHeader, key: u64, tgid: u32, count: u16, flags: u8, end: u8,
+    }
+    PythonFrame = 16, "A Python frame." {
+        code: u64, instruction: i32, native: u16, segment: u16,
+    }
+    PythonStackHeader = 32, "The fixed part of a Python stack's record; `count` frames follow, leaf first." {
+        h: RecordHeader, key: u64, count: u16, flags: u16, reserved: u32,
+    }
+    PythonCodeHeader = 552, "The fixed part of a Python function's record; its line table, or the beginning of it, follows." {
+        h: RecordHeader, key: u64, first_line: u32, table_bytes: u32, file_bytes: u16, name_bytes: u16,
+        file_kind: u8, name_kind: u8, version: u8, reserved: u8,
+        file: [u8; PYTHON_TEXT_BYTES], name: [u8; PYTHON_TEXT_BYTES],
     }
     ObjectRecord = 416, "What an object key stands for." {
         h: RecordHeader, key: u64, inode: u64, tgid: u32, fd: i32, kind: u8, socket_state: u8, family: u16,

@@ -1,0 +1,532 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * The Python frames of a thread: CPython keeps a list of them for each of its threads, and a walk of the native stack
+ * meets only the interpreter's own functions. `struct python_process` says where the list begins and how its structures
+ * are laid out in that version; user space finds that in the mapped files (interpreters.rs of dwell-unwind).
+ *
+ * A Python function is described the first time that it is seen, from here: a moment later the program may have ended.
+ * Everything is read from the program, so nothing of it is believed: loops are bounded, a code object must have the type
+ * of code objects, and what cannot be read makes a shorter stack and a counted loss.
+ *
+ * Which native frame ran which Python frames: since CPython 3.11 the frames that C code entered can be told, and of each
+ * evaluation something lies in the frame of its C function; earlier, each C function ran one frame. Include after
+ * record.bpf.h.
+ */
+#ifndef DWELL_PYTHON_BPF_H
+#define DWELL_PYTHON_BPF_H
+
+#include "record.bpf.h"
+
+#define PYTHON_PROCESSES   1024
+#define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
+#define PYTHON_FRAME_BYTES 128
+#define PYTHON_CODE_BYTES  192
+#define PYTHON_OWNED_BY_C  3        /* FRAME_OWNED_BY_CSTACK, Include/internal/pycore_frame.h of 3.12 and 3.13 */
+#define PYTHON_GIL_BYTES   256      /* struct _gil_runtime_state is 208 bytes */
+#define PYTHON_RETRIES     16       /* searches for a thread's state without a pause */
+#define PYTHON_PAUSE_NS    10000000 /* between later ones: threads of native libraries have none */
+#define PYTHON_STATE_BYTES 48       /* the head of a text object */
+
+/* STYLE_... of interpreters.rs */
+enum python_style {
+	PYTHON_FRAME_OBJECTS = 0,
+	PYTHON_ENTRY_MARK = 1,
+	PYTHON_SHIM = 2,
+};
+
+enum python_walk {
+	PYTHON_GOES_ON = 0,
+	PYTHON_COMPLETE = 1,
+	PYTHON_UNREADABLE = 2,
+	PYTHON_TOO_DEEP = 3,
+};
+
+/* Offsets of interpreters.rs, which says what each is. */
+struct python_process {
+	u64 runtime;
+	u64 code_type;
+	u32 version;
+	u32 style;
+	u32 instruction_bytes;
+	u32 interpreters;
+	u32 interpreter_next;
+	u32 interpreter_threads;
+	u32 thread_next;
+	u32 thread_id;
+	u32 thread_frame;
+	u32 cframe;
+	u32 cframe_frame;
+	u32 cframe_previous;
+	u32 frame_bytes;
+	u32 frame_previous;
+	u32 frame_code;
+	u32 frame_instruction;
+	u32 frame_owner;
+	u32 object_type;
+	u32 code_bytes;
+	u32 code_start;
+	u32 code_name;
+	u32 code_file;
+	u32 code_table;
+	u32 code_line;
+	u32 bytes_length;
+	u32 bytes_data;
+	u32 text_length;
+	u32 text_state;
+	u32 text_ascii;
+	u32 text_compact;
+	u32 gil_pointer;
+	u32 gil;
+	u32 gil_holder;
+	u32 gil_locked;
+};
+
+_Static_assert(sizeof(struct python_process) == 16 + 34 * 4, "interpreters.rs");
+
+/* What a walk works on and gives. Frames that one evaluation ran are a segment; marks[segment] is an address in the C
+ * function's frame, 0 = not known. */
+struct python_scratch {
+	struct record_python_stack stack;
+	struct record_python_code code;
+	u64 hash;
+	u64 space;
+	u64 frame;  /* the next one */
+	u64 cframe; /* its evaluation's record */
+	u64 segment;
+	u64 placed; /* frames whose native one is known */
+	u64 native; /* the one that is looked at */
+	u64 codes[DWELL_MAX_FRAMES];
+	u64 marks[DWELL_MAX_FRAMES + 1];
+	u8 frame_bytes[PYTHON_FRAME_BYTES + 8];
+	u8 code_bytes[PYTHON_CODE_BYTES + 8];
+	u8 text_bytes[PYTHON_STATE_BYTES];
+};
+
+/* Key: tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, PYTHON_PROCESSES);
+	__type(key, u32);
+	__type(value, struct python_process);
+} python_processes SEC(".maps");
+
+/* 1 once there is such a process, so that nobody else pays for the look-up. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u32);
+} python_in_use SEC(".maps");
+
+/* Which thread a thread state is of: mix(tgid, its address) -> thread id. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u32);
+} python_threads SEC(".maps");
+
+/* One for each program, as stack_buffer. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct python_scratch);
+} python_buffer SEC(".maps");
+
+static __always_inline struct python_scratch *this_python_buffer(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&python_buffer, &zero);
+}
+
+/* NULL for a process that does not run a known CPython. */
+static __always_inline struct python_process *python_of(u32 tgid)
+{
+	u32 zero = 0, *in_use = bpf_map_lookup_elem(&python_in_use, &zero);
+
+	return in_use && *in_use ? bpf_map_lookup_elem(&python_processes, &tgid) : NULL;
+}
+
+static __always_inline u64 python_pointer(u64 address)
+{
+	u64 value = 0;
+
+	return bpf_probe_read_user(&value, sizeof(value), (void *)address) ? 0 : value;
+}
+
+struct python_search {
+	struct python_process *process;
+	u64 interpreter;
+	u64 thread;
+	u64 id;
+	u64 found;
+};
+
+static int python_search_step(u32 i, struct python_search *search)
+{
+	struct python_process *process = search->process;
+
+	if (!search->thread) {
+		search->interpreter =
+			i ? python_pointer(search->interpreter + process->interpreter_next) : search->interpreter;
+		if (!search->interpreter)
+			return 1;
+		search->thread = python_pointer(search->interpreter + process->interpreter_threads);
+		return 0;
+	}
+	if (python_pointer(search->thread + process->thread_id) == search->id) {
+		search->found = search->thread;
+		return 1;
+	}
+	search->thread = python_pointer(search->thread + process->thread_next);
+	return 0;
+}
+
+/* The current thread's state, which CPython knows by what pthread_self gives: the base of the thread's local storage. */
+static __always_inline u64 python_state(struct python_process *process, struct task_struct *task, struct thread *thread)
+{
+	struct python_search search = {.process = process, .id = task->thread.fsbase};
+	u64 now, key;
+	u32 tid = task->pid;
+
+	if (!search.id)
+		return 0;
+	if (thread->python_state && python_pointer(thread->python_state + process->thread_id) == search.id)
+		return thread->python_state;
+	thread->python_state = 0;
+	now = bpf_ktime_get_ns();
+	if (thread->python_failures > PYTHON_RETRIES && now - thread->python_failure_ns < PYTHON_PAUSE_NS)
+		return 0;
+	search.interpreter = python_pointer(process->runtime + process->interpreters);
+	bpf_loop(PYTHON_THREADS, python_search_step, &search, 0);
+	if (!search.found) {
+		thread->python_failures++;
+		thread->python_failure_ns = now;
+		return 0;
+	}
+	thread->python_state = search.found;
+	thread->python_interpreter = search.interpreter;
+	key = mix(task->tgid, search.found);
+	bpf_map_update_elem(&python_threads, &key, &tid, BPF_ANY);
+	return search.found;
+}
+
+static __always_inline u64 python_field(const u8 *bytes, u32 offset, u32 bound)
+{
+	u64 at = offset;
+
+	UNWIND_AS_CHECKED(at);
+	return at <= bound ? *(u64 *)(bytes + at) : 0;
+}
+
+static __always_inline bool python_read(u8 *bytes, u64 length, u32 bound, u64 address)
+{
+	UNWIND_AS_CHECKED(length);
+	return length - 1 < bound && !bpf_probe_read_user(bytes, length, (void *)address);
+}
+
+/* Ends a segment with an address in the frame of the C function that ran it. */
+static __always_inline void python_end_segment(struct python_scratch *scratch, u64 mark)
+{
+	u64 segment = scratch->segment;
+
+	UNWIND_AS_CHECKED(segment);
+	if (segment < DWELL_MAX_FRAMES) {
+		scratch->marks[segment] = mark;
+		scratch->marks[segment + 1] = 0;
+		scratch->segment = segment + 1;
+	}
+}
+
+/* Notes the frame and goes to its caller. A global function, so that the verifier looks at it once. */
+__noinline int python_step(struct python_process *process, struct python_scratch *scratch)
+{
+	u64 count, previous, code, instruction, key, owner;
+	struct python_frame *frame;
+
+	if (!process || !scratch)
+		return PYTHON_UNREADABLE;
+	if (!scratch->frame)
+		return PYTHON_COMPLETE;
+	if (!python_read(scratch->frame_bytes, process->frame_bytes, PYTHON_FRAME_BYTES, scratch->frame))
+		return PYTHON_UNREADABLE;
+	previous = python_field(scratch->frame_bytes, process->frame_previous, PYTHON_FRAME_BYTES);
+	owner = python_field(scratch->frame_bytes, process->frame_owner, PYTHON_FRAME_BYTES) & 0xff;
+	if (process->style == PYTHON_SHIM && owner == PYTHON_OWNED_BY_C) {
+		python_end_segment(scratch, scratch->frame);
+		scratch->frame = previous;
+		return PYTHON_GOES_ON;
+	}
+	count = scratch->stack.count;
+	UNWIND_AS_CHECKED(count);
+	if (count >= DWELL_MAX_FRAMES)
+		return PYTHON_TOO_DEEP;
+	code = python_field(scratch->frame_bytes, process->frame_code, PYTHON_FRAME_BYTES);
+	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, code) ||
+	    python_field(scratch->code_bytes, process->object_type, PYTHON_CODE_BYTES) != process->code_type)
+		return PYTHON_UNREADABLE;
+	instruction = python_field(scratch->frame_bytes, process->frame_instruction, PYTHON_FRAME_BYTES);
+	if (process->instruction_bytes)
+		instruction = (u64)((s64)(s32)instruction * process->instruction_bytes);
+	else
+		instruction -= code + process->code_start;
+	/* Another code object may lie there later. */
+	key = mix(mix(scratch->space, code), python_field(scratch->code_bytes, process->code_name, PYTHON_CODE_BYTES));
+	key = mix(key, python_field(scratch->code_bytes, process->code_table, PYTHON_CODE_BYTES));
+	key = mix(key, python_field(scratch->code_bytes, process->code_line, PYTHON_CODE_BYTES) & 0xffffffff);
+	frame = &scratch->stack.frames[count];
+	frame->code = key;
+	frame->instruction = instruction;
+	frame->native = PYTHON_BY_COUNT;
+	frame->segment = process->style == PYTHON_FRAME_OBJECTS ? count : scratch->segment;
+	scratch->codes[count] = code;
+	scratch->hash = mix(mix(mix(scratch->hash, key), instruction & 0xffffffff), scratch->segment);
+	scratch->stack.count = count + 1;
+	if (process->style == PYTHON_ENTRY_MARK && owner) {
+		python_end_segment(scratch, scratch->cframe);
+		scratch->cframe = python_pointer(scratch->cframe + process->cframe_previous);
+	}
+	scratch->frame = previous;
+	return PYTHON_GOES_ON;
+}
+
+/* Walks the frames from scratch->frame on. Returns a hash of them, 0 when there is none. */
+__noinline u64 python_walk(struct python_process *process, struct python_scratch *scratch)
+{
+	int end = PYTHON_GOES_ON;
+
+	if (!process || !scratch)
+		return 0;
+	scratch->hash = 0;
+	scratch->segment = 0;
+	scratch->marks[0] = 0; /* those of styles without marks stay so */
+	scratch->stack.count = 0;
+	/* Twice as many steps as frames: each may be followed by a shim. */
+	for (int i = 0; i <= 2 * DWELL_MAX_FRAMES && end == PYTHON_GOES_ON; i++)
+		end = python_step(process, scratch);
+	scratch->stack.flags = end == PYTHON_COMPLETE ? 0 : PYTHON_CUT;
+	if (end == PYTHON_UNREADABLE)
+		count_loss(LOSS_PYTHON_UNREADABLE);
+	if (!scratch->stack.count)
+		return 0;
+	return mix(scratch->hash, end) | 1;
+}
+
+/* The Python frames of the current thread, into this program's buffer. Returns a hash of them, 0 when it has none. */
+static __always_inline u64 take_python_frames(struct task_struct *task, struct thread *thread, u64 space)
+{
+	struct python_process *process = python_of(task->tgid);
+	struct python_scratch *scratch;
+	u64 state;
+
+	if (!process)
+		return 0;
+	scratch = this_python_buffer();
+	state = python_state(process, task, thread);
+	if (!scratch || !state)
+		return 0;
+	scratch->space = space;
+	scratch->cframe = 0;
+	if (process->cframe) {
+		scratch->cframe = python_pointer(state + process->cframe);
+		scratch->frame = python_pointer(scratch->cframe + process->cframe_frame);
+	} else {
+		scratch->frame = python_pointer(state + process->thread_frame);
+	}
+	return python_walk(process, scratch);
+}
+
+/* Places a frame, or goes on to the next native one: true while there is more to do. Its state lies in memory, where the
+ * verifier does not follow it from step to step. */
+__noinline int python_place_step(struct unwind_scratch *unwound, struct python_scratch *scratch)
+{
+	u64 at, native, segment, mark;
+
+	if (!unwound || !scratch)
+		return 0;
+	at = scratch->placed;
+	native = scratch->native;
+	UNWIND_AS_CHECKED(at);
+	UNWIND_AS_CHECKED(native);
+	if (at >= DWELL_MAX_FRAMES || at >= scratch->stack.count || native >= DWELL_MAX_FRAMES - 1)
+		return 0;
+	segment = scratch->stack.frames[at].segment;
+	UNWIND_AS_CHECKED(segment);
+	mark = segment < DWELL_MAX_FRAMES ? scratch->marks[segment] : 0;
+	if (!mark)
+		return 0;
+	if (native + 1 < unwound->stack.count && unwound->sps[native + 1] <= mark) {
+		scratch->native = native + 1;
+		return 1;
+	}
+	/* How far the last frame reaches is not known, but the outermost one evaluates nothing. */
+	if (mark < unwound->sps[native] || native + 1 >= unwound->stack.count)
+		return 0;
+	scratch->stack.frames[at].native = native;
+	scratch->placed = at + 1;
+	return 1;
+}
+
+/* Which native frame ran each Python frame. `sps` of the native walk: a frame reaches from its own to the next one. */
+__noinline int python_place(struct unwind_scratch *unwound, struct python_scratch *scratch)
+{
+	if (!unwound || !scratch)
+		return 0;
+	scratch->placed = 0;
+	scratch->native = 0;
+	for (int i = 0; i < 2 * DWELL_MAX_FRAMES; i++) {
+		if (!python_place_step(unwound, scratch))
+			break;
+	}
+	return 0;
+}
+
+/* For the stack of this program's native walk. A style without marks has one segment a frame, all of them unknown. */
+static __always_inline void place_python_frames(struct unwind_scratch *unwound)
+{
+	struct python_scratch *scratch = this_python_buffer();
+
+	if (scratch && scratch->segment)
+		python_place(unwound, scratch);
+}
+
+/* A text's characters into `to`: the end of a longer one if `tail`. Returns their bytes; `kind` is what a character has. */
+static __always_inline u32 python_text(struct python_process *process, struct python_scratch *scratch, char *to,
+				       u64 address, bool tail, u8 *kind)
+{
+	u64 length, state, width, skip = 0, bytes;
+
+	*kind = 1;
+	if (bpf_probe_read_user(scratch->text_bytes, sizeof(scratch->text_bytes), (void *)address))
+		return 0;
+	length = python_field(scratch->text_bytes, process->text_length, PYTHON_STATE_BYTES - 8);
+	state = python_field(scratch->text_bytes, process->text_state, PYTHON_STATE_BYTES - 8);
+	width = state >> 2 & 7; /* struct { interned:2, kind:3, compact:1, ascii:1 } */
+	if (!(state >> 5 & 1) || (width != 1 && width != 2 && width != 4) || length > 1 << 20)
+		return 0;
+	*kind = width;
+	bytes = length * width;
+	if (bytes > DWELL_PYTHON_TEXT_BYTES) {
+		skip = tail ? bytes - DWELL_PYTHON_TEXT_BYTES : 0;
+		bytes = DWELL_PYTHON_TEXT_BYTES;
+	}
+	address += (state >> 6 & 1 ? process->text_ascii : process->text_compact) + skip;
+	UNWIND_AS_CHECKED(bytes);
+	if (bytes == 0 || bytes > DWELL_PYTHON_TEXT_BYTES || bpf_probe_read_user(to, bytes, (void *)address))
+		return 0;
+	return bytes;
+}
+
+/* Writes what Python function the frame number `at` runs. */
+__noinline int python_describe(struct python_process *process, struct python_scratch *scratch, u64 at)
+{
+	struct record_python_code *code;
+	u64 table, length = 0, size;
+
+	if (!process || !scratch || at >= DWELL_MAX_FRAMES)
+		return 0;
+	code = &scratch->code;
+	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, scratch->codes[at]))
+		return 0;
+	code->key = scratch->stack.frames[at].code;
+	code->version = process->version;
+	code->reserved = 0;
+	code->first_line = python_field(scratch->code_bytes, process->code_line, PYTHON_CODE_BYTES);
+	code->file_bytes = python_text(process, scratch, code->file,
+				       python_field(scratch->code_bytes, process->code_file, PYTHON_CODE_BYTES), true,
+				       &code->file_kind);
+	code->name_bytes = python_text(process, scratch, code->name,
+				       python_field(scratch->code_bytes, process->code_name, PYTHON_CODE_BYTES), false,
+				       &code->name_kind);
+	table = python_field(scratch->code_bytes, process->code_table, PYTHON_CODE_BYTES);
+	length = python_pointer(table + process->bytes_length);
+	code->table_bytes = length > 1 << 30 ? 0 : length;
+	if (length > DWELL_PYTHON_TABLE_BYTES) {
+		count_loss(LOSS_PYTHON_CODE);
+		length = DWELL_PYTHON_TABLE_BYTES;
+	}
+	UNWIND_AS_CHECKED(length);
+	if (length > DWELL_PYTHON_TABLE_BYTES)
+		return 0;
+	if (length && bpf_probe_read_user(code->table, length, (void *)table + process->bytes_data)) {
+		count_loss(LOSS_PYTHON_CODE);
+		length = 0;
+		code->table_bytes = 0;
+	}
+	size = sizeof(*code) - sizeof(code->table) + ((length + 7) & ~7ULL);
+	UNWIND_AS_CHECKED(size);
+	if (size > sizeof(*code))
+		return 0;
+	set_header(&code->h, RECORD_PYTHON_CODE, size, 0, bpf_ktime_get_ns());
+	if (write_record(code, size, LOSS_STACK))
+		set_seen(code->key);
+	return 0;
+}
+
+/* Writes the Python frames of this program's buffer, which belong to the native stack of `key`. */
+__noinline int publish_python(u64 key, u32 tid, u32 tgid)
+{
+	struct python_process *process = bpf_map_lookup_elem(&python_processes, &tgid);
+	struct python_scratch *scratch = this_python_buffer();
+	u64 count, size;
+
+	if (!process || !scratch)
+		return 0;
+	count = scratch->stack.count;
+	UNWIND_AS_CHECKED(count);
+	if (count > DWELL_MAX_FRAMES)
+		return 0;
+	for (u64 i = 0; i < DWELL_MAX_FRAMES && i < count; i++) {
+		if (!is_seen(scratch->stack.frames[i].code))
+			python_describe(process, scratch, i);
+	}
+	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(struct python_frame);
+	UNWIND_AS_CHECKED(size);
+	if (size > sizeof(scratch->stack))
+		return 0;
+	set_header(&scratch->stack.h, RECORD_PYTHON_STACK, size, tid, bpf_ktime_get_ns());
+	scratch->stack.key = key;
+	scratch->stack.reserved = 0;
+	write_record(&scratch->stack, size, LOSS_STACK);
+	return 0;
+}
+
+/*
+ * Who holds the global interpreter lock, when the futex at `address` is part of it: true then. The lock's mutex and
+ * condition variable lie in struct _gil_runtime_state, Include/internal/pycore_gil.h.
+ */
+static __always_inline bool python_gil(struct task_struct *task, struct thread *thread, u64 address, u32 *holder)
+{
+	struct python_process *process = python_of(task->tgid);
+	u64 gil, state, key;
+	u32 locked = 0, *tid;
+
+	if (!process || !thread->python_state)
+		return false;
+	gil = process->gil_pointer ? python_pointer(thread->python_interpreter + process->gil_pointer)
+				   : process->runtime + process->gil;
+	if (!gil || address - gil >= PYTHON_GIL_BYTES)
+		return false;
+	state = python_pointer(gil + process->gil_holder);
+	bpf_probe_read_user(&locked, sizeof(locked), (void *)gil + process->gil_locked);
+	if (locked != 1 || state == thread->python_state)
+		return true;
+	key = mix(task->tgid, state);
+	tid = bpf_map_lookup_elem(&python_threads, &key);
+	*holder = tid ? *tid : 0;
+	return true;
+}
+
+/* A child has its parent's interpreter. */
+static __always_inline void python_fork(u32 parent_tgid, u32 child_tgid)
+{
+	struct python_process *parent = python_of(parent_tgid);
+
+	if (parent)
+		bpf_map_update_elem(&python_processes, &child_tgid, parent, BPF_NOEXIST);
+}
+
+#endif
