@@ -21,6 +21,7 @@ mod metrics;
 mod query;
 mod reports;
 mod selection;
+pub mod source;
 mod sweep;
 mod thread_index;
 mod thread_times;

@@ -30,6 +30,26 @@ pub enum QueryError {
         /// `an object` or `a function`.
         what: &'static str,
     },
+    /// A name that several have.
+    #[error("`{name}` is not one but {}", several(choices, *more))]
+    Ambiguous {
+        /// The name given.
+        name: String,
+        /// What it could be: modules, or names.
+        choices: Vec<String>,
+        /// How many more it could be.
+        more: usize,
+        /// Whether the module tells them apart.
+        by_module: bool,
+    },
+    /// A function of which there is nothing to list.
+    #[error("there is no listing of `{function}`: {reason}")]
+    NoListing {
+        /// The function.
+        function: String,
+        /// Why, a clause.
+        reason: String,
+    },
     /// A range without time in it, or all of it excluded.
     #[error("the time range is empty: it must end after it starts, within the collection's {elapsed_ns} ns")]
     EmptyRange {
@@ -54,12 +74,26 @@ impl QueryError {
             Self::Unknown { what: "filter key", .. } | Self::FilterForm { .. } => {
                 Some(format!("keys: {}", FilterKey::ALL.iter().map(|key| key.id()).collect::<Vec<_>>().join(", ")))
             }
+            Self::Ambiguous { choices, by_module, .. } => {
+                let first = choices.first().map_or("", String::as_str);
+                Some(if *by_module {
+                    format!("--module {first}")
+                } else {
+                    format!("name one of them, such as `{first}`")
+                })
+            }
             Self::Unknown { what: "metric", .. } => {
                 Some(format!("metrics: {}", METRICS.iter().map(|metric| metric.id).collect::<Vec<_>>().join(", ")))
             }
             _ => None,
         }
     }
+}
+
+/// `2: a, b`.
+fn several(choices: &[String], more: usize) -> String {
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}: {}{rest}", choices.len() + more, choices.join(", "))
 }
 
 /// The name of `known` that is most similar to `name`, when one is similar at all.

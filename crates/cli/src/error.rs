@@ -133,6 +133,7 @@ fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
         E::SubjectMissing { .. } => {
             "dwell report hotspots lists the functions; then dwell report caller-callee FUNCTION"
         }
+        E::NoListing { .. } => "dwell report hotspots lists the functions with their modules and source lines",
         E::EmptyRange { .. } => "dwell report timeline shows when something happened",
         _ => "dwell report --help lists reports, levels and filter keys",
     }

@@ -41,6 +41,7 @@ pub fn run_on(folder: &ResultFolder, search_dirs: &[PathBuf], mode: Finalization
         mode: if fast { Mode::Fast } else { Mode::Full },
         inlines: !fast,
         keep_spool: false,
+        reader: Invoker::of_sudo().map(|invoker| invoker.user()),
     };
     let bar = Bar(progress::bar(quiet));
     Ok(dwell_resolve::finalize(folder, &options, &bar)?)

@@ -46,6 +46,11 @@ impl Invoker {
         Ok(set_thread_res_uid(uid, uid, uid)?)
     }
 
+    /// The user as finalization asks for one.
+    pub fn user(&self) -> dwell_resolve::User {
+        dwell_resolve::User { uid: self.uid, gid: self.gid }
+    }
+
     /// Gives an open file to the user.
     pub fn take_file(&self, file: &File) -> io::Result<()> {
         let (uid, gid) = self.ids();

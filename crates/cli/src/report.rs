@@ -45,19 +45,21 @@ fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
 }
 
 /// How many of the notes, which begin with them, are about what was not recorded.
-fn warnings(trace: &Trace) -> usize {
+pub fn warnings(trace: &Trace) -> usize {
     usize::from(trace.losses.count.iter().any(|count| *count > 0)) + usize::from(trace.manifest.end_ns == 0)
 }
 
 fn result_path(asked: &Asked) -> Result<PathBuf> {
-    let newest = || {
-        let newest = ResultFolder::latest(Path::new("."));
-        newest.map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)).ok_or_else(|| {
-            Hinted::new("there is no result in this folder")
-                .hint("dwell collect threading -- PROGRAM makes one; dwell report NAME FOLDER names another")
-        })
-    };
-    asked.result.clone().map_or_else(newest, Ok)
+    asked.result.clone().map_or_else(newest_result, Ok)
+}
+
+/// The newest result in the current folder.
+pub fn newest_result() -> Result<PathBuf> {
+    let newest = ResultFolder::latest(Path::new("."));
+    newest.map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)).ok_or_else(|| {
+        Hinted::new("there is no result in this folder")
+            .hint("dwell collect threading -- PROGRAM makes one; dwell report NAME FOLDER names another")
+    })
 }
 
 fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {

@@ -55,7 +55,8 @@ fn resolve(
     trace.samples = loaded.replay.intervals.weights.finish();
     let named = {
         let Loaded { meta, replay, .. } = &loaded;
-        let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu };
+        let raw =
+            Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
         naming::name(&raw, options, progress)
     };
     naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
@@ -79,7 +80,7 @@ fn resolve(
     trace.frames = named.woven.frames;
     trace.stacks = named.woven.stacks;
     trace.objects = named.objects;
-    (trace, CodeTables::default())
+    (trace, named.code)
 }
 
 /// The spool, read and replayed.

@@ -14,6 +14,7 @@ mod hash;
 mod input;
 mod intervals;
 mod jit;
+mod listing;
 mod lives;
 mod losses;
 mod mappings;
@@ -24,6 +25,7 @@ mod order;
 mod python;
 mod replay;
 mod samples;
+mod source_files;
 mod stacks;
 mod symbols;
 mod waits;
@@ -32,6 +34,7 @@ use std::path::PathBuf;
 
 pub use error::Error;
 pub use finalize::finalize;
+pub use source_files::User;
 
 /// How much of the files' debug information is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,11 +57,13 @@ pub struct Options {
     pub inlines: bool,
     /// Keep the raw data after success.
     pub keep_spool: bool,
+    /// Whose the result will be; none: who this process runs as. Sources that this user may not read are not copied.
+    pub reader: Option<User>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { search_dirs: Vec::new(), mode: Mode::Full, inlines: true, keep_spool: false }
+        Self { search_dirs: Vec::new(), mode: Mode::Full, inlines: true, keep_spool: false, reader: None }
     }
 }
 

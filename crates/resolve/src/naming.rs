@@ -5,18 +5,20 @@ use std::time::{Duration, SystemTime};
 
 use dwell_model::{ObjectId, StackId, ThreadId};
 use dwell_store::tables::{Objects, OffCpu, Samples};
-use dwell_store::{Manifest, ResultFolder};
+use dwell_store::{CodeTables, Manifest, ResultFolder};
 use rayon::prelude::*;
 
 use crate::hash::FastMap;
 use crate::input::Meta;
 use crate::jit::{Jit, how_to_name};
+use crate::listing;
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, Places, Problem};
 use crate::objects::{self, Code, Sources, data_addresses};
 use crate::python::Functions;
 use crate::replay::Replay;
+use crate::source_files::{self, Origin, User};
 use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
 use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
 use crate::waits::Hint;
@@ -39,6 +41,8 @@ pub struct Named {
     pub changed_files: u64,
     /// Stacks that no record explains.
     pub missing_stacks: u64,
+    /// Machine code, lines and sources of what threads were in.
+    pub code: CodeTables,
     /// Remarks.
     pub notices: Vec<String>,
 }
@@ -55,6 +59,8 @@ pub struct Raw<'a> {
     pub replay: &'a Replay,
     /// The intervals, still with raw numbers.
     pub off_cpu: &'a OffCpu,
+    /// The samples, still with raw numbers.
+    pub samples: &'a Samples,
 }
 
 /// Names everything.
@@ -72,17 +78,23 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
     drop(place);
 
-    let plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
-    let depth = Depth { debug_info: options.mode == Mode::Full, inlines: options.inlines };
+    let full = options.mode == Mode::Full;
+    let mut plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
+    if full {
+        plan.set_shares(&sites.shares(&stack_shares(raw), raw.replay.stacks.keys()));
+    }
+    let depth = Depth { debug_info: full, inlines: options.inlines };
     let answers = symbolize(&plan.requests, depth, &options.search_dirs, progress);
     let names = Names::new(&plan.sites, &answers, &python);
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let (objects, object_ids) = name_objects(raw, &woven, &modules, &symbols);
+    let code = listing_tables(raw, &modules, &answers, options);
     Named {
         woven,
         objects,
         object_ids,
+        code,
         notices: [
             jit.notices.clone(),
             unnamed_code(raw, &modules, &sites).into_iter().collect(),
@@ -92,6 +104,39 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
         changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
         missing_stacks: sites.missing,
     }
+}
+
+/// For each raw stack its share of all CPU time, or of all wait time where that is more.
+fn stack_shares(raw: &Raw<'_>) -> Vec<f64> {
+    let mut times = vec![(0u64, 0u64); raw.replay.stacks.keys().len()];
+    for (stack, weight_ns) in raw.samples.stack.iter().zip(&raw.samples.weight_ns) {
+        if let Some(time) = stack.get().and_then(|number| times.get_mut(number)) {
+            time.0 = time.0.saturating_add(*weight_ns);
+        }
+    }
+    for (stack, wait_ns) in raw.off_cpu.stack.iter().zip(&raw.off_cpu.wait_ns) {
+        if let Some(time) = stack.get().and_then(|number| times.get_mut(number)) {
+            time.1 = time.1.saturating_add(*wait_ns);
+        }
+    }
+    let (cpu_ns, wait_ns) = times.iter().fold((0.0, 0.0), |sum, time| (sum.0 + time.0 as f64, sum.1 + time.1 as f64));
+    let share =
+        |&(cpu, wait): &(u64, u64)| (cpu as f64 / f64::max(cpu_ns, 1.0)).max(wait as f64 / f64::max(wait_ns, 1.0));
+    times.iter().map(share).collect()
+}
+
+/// The listings as tables, with the text of the files that they name.
+fn listing_tables(raw: &Raw<'_>, modules: &Modules, answers: &[Answer], options: &Options) -> CodeTables {
+    let mut tables = listing::tables(answers, modules);
+    let origins = modules.all().iter().map(|module| match &module.file {
+        // A copy of the collector's does not say whose the file was.
+        Some(file) if file.starts_with(raw.folder.modules()) => Origin::unknown(),
+        Some(file) => Origin::of_file(file),
+        None => Origin::unknown(),
+    });
+    let reader = options.reader.unwrap_or_else(User::current);
+    source_files::fill(&mut tables, &origins.collect::<Vec<_>>(), &options.search_dirs, reader);
+    tables
 }
 
 fn ended_at(manifest: &Manifest) -> Option<SystemTime> {
@@ -121,6 +166,7 @@ impl Plan {
             place: place_of(raw.manifest, modules, number, jit),
             code: Vec::new(),
             data: Vec::new(),
+            shares: Vec::new(),
         });
         let mut plan = Self {
             requests: requests.collect(),
@@ -140,6 +186,13 @@ impl Plan {
             plan.data[module as usize].push((image, address));
         }
         plan
+    }
+
+    /// Says of each code address which share of the time its stacks have. `shares` is by site.
+    fn set_shares(&mut self, shares: &[f64]) {
+        for (request, sites) in self.requests.iter_mut().zip(&self.sites) {
+            request.shares = sites.iter().map(|&site| shares[site as usize]).collect();
+        }
     }
 
     fn data_symbols(&self, answers: &[Answer]) -> FastMap<(ImageId, u64), DataSymbol> {
@@ -249,6 +302,12 @@ fn notices(
         if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
             notices.push(format!("The symbols of {path} could not be read: {reason}."));
         }
+    }
+    let left_out: usize = answers.iter().map(|answer| answer.listings.left_out).sum();
+    if left_out > 0 {
+        notices.push(format!(
+            "{left_out} functions that threads were in are not listed by dwell source: their code is too large."
+        ));
     }
     let more = notices.len().saturating_sub(MOST_NOTICES);
     notices.truncate(MOST_NOTICES);

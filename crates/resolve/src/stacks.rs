@@ -77,6 +77,20 @@ impl Sites {
         }
     }
 
+    /// For each site the sum of the `shares` of the raw stacks `keys` that go through it, a recursive one once.
+    pub fn shares(&self, shares: &[f64], keys: &[StackKey]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.sites.keys().len()];
+        let mut seen = vec![u32::MAX; sums.len()];
+        for (number, (key, share)) in keys.iter().zip(shares).enumerate().filter(|(_, (_, share))| **share > 0.0) {
+            for &site in self.of(key.user).iter().chain(self.of(key.kernel)) {
+                if std::mem::replace(&mut seen[site as usize], number as u32) != number as u32 {
+                    sums[site as usize] += share;
+                }
+            }
+        }
+        sums
+    }
+
     fn of(&self, key: u64) -> &[u32] {
         self.by_key.get(&key).map_or(&[], Vec::as_slice)
     }

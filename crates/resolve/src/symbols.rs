@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::jit::Jit;
+use crate::listing::{self, Extent, Listings};
 
 /// Addresses per call of the symbolizer: the step of the progress display.
 const BATCH: usize = 2048;
@@ -61,6 +62,8 @@ pub struct Request {
     pub code: Vec<u64>,
     /// Data addresses.
     pub data: Vec<u64>,
+    /// For each code address, its share of the time of all stacks; empty when nothing is to be listed.
+    pub shares: Vec<f64>,
 }
 
 /// The names, in the order of the request.
@@ -70,6 +73,8 @@ pub struct Answer {
     pub code: Vec<Vec<Function>>,
     /// For each data address its symbol.
     pub data: Vec<Option<DataSymbol>>,
+    /// Machine code and lines of the functions at the code addresses, as far as they are worth it.
+    pub listings: Listings,
     /// Why there are no names although there is a file.
     pub failure: Option<String>,
 }
@@ -119,6 +124,7 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
     };
     let symbolizer = symbolizer(depth, debug_dirs);
     let absolute = matches!(request.place, Place::Kernel);
+    let mut extents = Vec::with_capacity(request.code.len());
     let mut look_up = |addresses: &[u64], take: &mut dyn FnMut(&mut Answer, Option<Sym<'_>>)| {
         for batch in addresses.chunks(BATCH) {
             let input = if absolute { Input::AbsAddr(batch) } else { Input::VirtOffset(batch) };
@@ -132,12 +138,64 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
             step(batch.len());
         }
     };
-    look_up(&request.code, &mut |answer, sym| answer.code.push(sym.map(functions).unwrap_or_default()));
+    look_up(&request.code, &mut |answer, sym| {
+        extents.push(sym.as_ref().and_then(extent));
+        answer.code.push(sym.map(functions).unwrap_or_default());
+    });
     look_up(&request.data, &mut |answer, sym| answer.data.push(sym.and_then(data_symbol)));
     if let (Place::File(path), true) = (&request.place, depth.debug_info) {
         qualify(&mut answer.code, &request.code, path, debug_dirs);
+        if !request.shares.is_empty() {
+            listing::complete(path, &request.code, &mut extents);
+        }
+        let functions = listing::worth_listing(&request.shares, &extents, &answer.code);
+        let names = FileNames { symbolizer: &symbolizer, source: &source };
+        // A listing that cannot be made must not cost the names.
+        let listings = catch_unwind(AssertUnwindSafe(|| listing::list(path, functions, &names)));
+        answer.listings = listings.unwrap_or_default();
     }
     answer
+}
+
+/// Names for a file's listings.
+struct FileNames<'a> {
+    symbolizer: &'a Symbolizer,
+    source: &'a Source<'a>,
+}
+
+impl FileNames<'_> {
+    fn look_up<T: Clone + Default>(&self, addresses: &[u64], take: impl Fn(u64, Sym<'_>) -> T) -> Vec<T> {
+        let mut answers = Vec::with_capacity(addresses.len());
+        for batch in addresses.chunks(BATCH) {
+            let found = self.symbolizer.symbolize(self.source, Input::VirtOffset(batch)).unwrap_or_default();
+            let symbols = found.into_iter().map(Symbolized::into_sym).zip(batch);
+            let end = answers.len() + batch.len();
+            answers.extend(
+                symbols.map(|(symbol, address)| symbol.map(|symbol| take(*address, symbol)).unwrap_or_default()),
+            );
+            answers.resize(end, T::default());
+        }
+        answers
+    }
+}
+
+impl listing::Names for FileNames<'_> {
+    fn chains(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
+        self.look_up(addresses, |_, symbol| functions(symbol))
+    }
+
+    fn functions(&self, addresses: &[u64]) -> Vec<Option<String>> {
+        self.look_up(addresses, |address, symbol| {
+            let inside = address == symbol.addr || extent(&symbol).is_some() || symbol.size.is_none();
+            inside.then(|| readable(symbol.name.into_owned()))
+        })
+    }
+}
+
+/// Where the code of the function lies, when that is known of the part that the address is in.
+fn extent(sym: &Sym<'_>) -> Option<Extent> {
+    let bytes = sym.size.filter(|size| sym.offset < *size)?;
+    Some(Extent { start: sym.addr, bytes: bytes as u64 })
 }
 
 /// Gives functions that the debug information names without their scope the one of their symbol, where there is one.

@@ -84,7 +84,7 @@ tables! {
         module: ModuleId, 2, "File that it is in.";
         address: u64, 2, "Where it begins in its ELF file.";
         function: String, 2, "The function, named as in frames.";
-        bytes: Vec<u8>, 2, "The machine code.";
+        bytes: Vec<u8>, 2, "The machine code; empty for a function of which only the name is known, since listed code calls it.";
     }
     /// One row per call that the compiler replaced by the called function's code, within a row of `code`.
     Inlines InlineRow "inlines" {

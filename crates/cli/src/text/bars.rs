@@ -101,7 +101,7 @@ fn grouped(times: &[u64]) -> Vec<(String, u64)> {
 }
 
 /// A bar in eighths of a column.
-fn bar(value: u64, full: u64, columns: usize) -> String {
+pub fn bar(value: u64, full: u64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (u128::from(value) * columns as u128 * 8).checked_div(u128::from(full)).unwrap_or(0);
     let eighths = usize::try_from(eighths).unwrap_or(0).max(usize::from(value > 0));

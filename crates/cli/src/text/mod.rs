@@ -5,6 +5,7 @@
 
 pub mod bars;
 pub mod digest;
+pub mod source;
 pub mod style;
 mod table;
 pub mod units;

@@ -110,6 +110,15 @@ pub fn truncate_middle(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail}"))
 }
 
+/// `text` in at most `columns` columns, with an ellipsis in place of its end.
+pub fn truncate_end(text: &str, columns: usize) -> Cow<'_, str> {
+    match columns.checked_sub(1) {
+        _ if width(text) <= columns => Cow::Borrowed(text),
+        Some(room) => Cow::Owned(format!("{}…", fitting(text.chars(), room))),
+        None => Cow::Borrowed(""),
+    }
+}
+
 fn fitting(characters: impl Iterator<Item = char>, columns: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {

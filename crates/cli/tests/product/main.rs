@@ -11,6 +11,7 @@ mod harness;
 mod layers;
 mod real_programs;
 mod recording;
+mod source;
 mod survival;
 mod symbols;
 mod truth;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     cases.extend(bad_input::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());
+    cases.extend(source::cases());
     cases.extend(real_programs::cases());
     cases.extend(symbols::cases());
     harness::run(cases)
