@@ -2,7 +2,7 @@
 //! debug information in files of its own.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
@@ -10,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, Running, needs_program, needs_recording, number, text};
+use crate::recording::{Recording, Running, needs_program, needs_recording, number, run_dwell, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -20,6 +20,10 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::java_map", java_map),
         Case::new("symbols::python_map", python_map),
         Case::new("symbols::foreign_map", foreign_map),
+        Case::new("symbols::mount_namespace", mount_namespace),
+        Case::new("symbols::short_lived_in_a_namespace", short_lived_in_a_namespace),
+        Case::new("symbols::replaced_while_it_ran", replaced_while_it_ran),
+        Case::new("symbols::replaced_before_finalization", replaced_before_finalization),
     ]
 }
 
@@ -171,6 +175,93 @@ fn foreign_map() -> Result<()> {
     let losses = recording.report(&["losses"])?.to_string();
     ensure!(losses.contains("jit_maps_unreadable"), "{losses}");
     ensure!(kept(&recording, ".map")?.is_empty(), "{:?}", kept(&recording, ".map")?);
+    Ok(())
+}
+
+/// Builds a program that spends `milliseconds` in a function of this name.
+fn build(path: &Path, function: &str, milliseconds: u32, options: &[&str]) -> Result<()> {
+    let compiler = needs_program("cc")?;
+    let source = path.with_extension("c");
+    fs::write(
+        &source,
+        format!(
+            "#include <time.h>\n\
+             static volatile unsigned long sum;\n\
+             __attribute__((noinline)) static void {function}(void) {{ for (int i = 0; i < 100000; i++) sum += i; }}\n\
+             int main(void) {{\n\
+             struct timespec now; clock_gettime(CLOCK_MONOTONIC, &now);\n\
+             long end = now.tv_sec * 1000 + now.tv_nsec / 1000000 + {milliseconds};\n\
+             do {{ {function}(); clock_gettime(CLOCK_MONOTONIC, &now); }}\n\
+             while (now.tv_sec * 1000 + now.tv_nsec / 1000000 < end);\n\
+             return 0; }}\n"
+        ),
+    )?;
+    run(Command::new(compiler).args(["-O1", "-o"]).arg(path).arg(&source).args(options))
+}
+
+/// A shell in a mount namespace of its own runs `inner`, which a file system of its own hides `outer` behind.
+fn in_a_namespace(folder: &Path, milliseconds: u32) -> Result<Recording> {
+    needs_recording()?;
+    needs_program("unshare")?;
+    let hidden = folder.join("hidden");
+    fs::create_dir(&hidden)?;
+    build(&hidden.join("app"), "outer_function", 300, &[])?;
+    build(&folder.join("inner"), "inner_function", milliseconds, &[])?;
+    let (place, inner) = (hidden.display(), folder.join("inner").display().to_string());
+    let script = format!("mount -t tmpfs none {place} && cp {inner} {place}/app && exec {place}/app");
+    let recording = Recording::of(&["--sampling-interval", "1"], &["unshare", "-m", "sh", "-c", &script])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    Ok(recording)
+}
+
+fn mount_namespace() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = in_a_namespace(folder.path(), 300)?;
+    let rows = functions(&recording)?;
+    let inner = find(&rows, "inner_function")?;
+    ensure!(share(&recording, inner)? > 0.5, "{inner}");
+    ensure!(find(&rows, "outer_function").is_err(), "the file of this machine's namespace was used");
+    ensure!(kept(&recording, ".elf")?.len() == 1, "{:?} were kept", kept(&recording, ".elf")?);
+    Ok(())
+}
+
+fn short_lived_in_a_namespace() -> Result<()> {
+    let folder = TempDir::new()?;
+    let recording = in_a_namespace(folder.path(), 5)?;
+    find(&functions(&recording)?, "inner_function").map(drop)
+}
+
+/// The names are those of the file that ran, although another one has its path when the program ends.
+fn replaced_while_it_ran() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let path = |name: &str| folder.path().join(name);
+    build(&path("app"), "first_build", 300, &[])?;
+    build(&path("new"), "second_build", 300, &[])?;
+    let script = format!("{0}/app & sleep 0.1; mv {0}/new {0}/app; wait", folder.path().display());
+    let recording = Recording::of(&[], &["sh", "-c", &script])?;
+    let rows = functions(&recording)?;
+    ensure!(share(&recording, find(&rows, "first_build")?)? > 0.5, "the file that ran has no names");
+    ensure!(find(&rows, "second_build").is_err(), "names of a file that did not run");
+    Ok(())
+}
+
+/// A file of another build is said to be one, and not guessed at.
+fn replaced_before_finalization() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = folder.path().join("app");
+    build(&app, "first_build", 200, &[])?;
+    let recording = Recording::of(&["--finalization-mode", "deferred"], &[&app.display().to_string()])?;
+    fs::remove_file(&app)?;
+    build(&app, "second_build", 200, &[])?;
+    let output = run_dwell(&["finalize", &recording.path().display().to_string()])?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let rows = functions(&recording)?;
+    let unnamed = rows.iter().find(|row| text(row, "function").starts_with("[app]+0x")).context("no code of app")?;
+    ensure!(share(&recording, unnamed)? > 0.01 && find(&rows, "second_build").is_err(), "{unnamed}");
+    let report = recording.report(&["losses"])?.to_string();
+    ensure!(report.contains("build_id_mismatch"), "{report}");
     Ok(())
 }
 
