@@ -8,6 +8,7 @@ use dwell_store::{ResultFolder, Trace};
 use indicatif::ProgressBar;
 
 use crate::args::{FinalizationMode, FinalizeArgs};
+use crate::debuginfod;
 use crate::error::{Hinted, Result, quoted};
 use crate::owner::Invoker;
 use crate::progress;
@@ -38,6 +39,7 @@ pub fn run_on(folder: &ResultFolder, search_dirs: &[PathBuf], mode: Finalization
     let fast = mode == FinalizationMode::Fast;
     let options = Options {
         search_dirs: search_dirs.to_vec(),
+        debuginfod: debuginfod::settings(|name| std::env::var(name).ok()),
         mode: if fast { Mode::Fast } else { Mode::Full },
         inlines: !fast,
         keep_spool: false,

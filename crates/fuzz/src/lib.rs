@@ -8,6 +8,7 @@ mod seeds;
 
 use std::path::Path;
 
+use dwell_resolve::readers;
 use dwell_store::raw::{Record, Records, SpoolReader, Stream};
 use dwell_store::{ResultFolder, Trace};
 use dwell_unwind::UnwindTable;
@@ -31,6 +32,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "table", run: table, seeds: seeds::table },
     Target { name: "unwind", run: unwind, seeds: seeds::unwind },
     Target { name: "maps", run: maps, seeds: seeds::maps },
+    Target { name: "perf_map", run: perf_map, seeds: seeds::perf_map },
+    Target { name: "jit_dump", run: jit_dump, seeds: seeds::jit_dump },
+    Target { name: "debug_data", run: debug_data, seeds: seeds::debug_data },
 ];
 
 /// Records of a decompressed chunk.
@@ -79,6 +83,21 @@ pub fn unwind(bytes: &[u8]) {
 /// The text of `/proc/PID/maps`, in which a program chooses the paths.
 pub fn maps(bytes: &[u8]) {
     let _ = dwell_unwind::parse_maps(1, bytes);
+}
+
+/// The map of run-time code that a runtime writes.
+pub fn perf_map(bytes: &[u8]) {
+    let _ = readers::perf_map(bytes);
+}
+
+/// The log of run-time code that a runtime writes.
+pub fn jit_dump(bytes: &[u8]) {
+    let _ = readers::jit_dump(bytes);
+}
+
+/// The compressed symbol table of a stripped file.
+pub fn debug_data(bytes: &[u8]) {
+    let _ = readers::debug_data(bytes);
 }
 
 fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {

@@ -132,3 +132,43 @@ pub(crate) fn unwind() -> Vec<Vec<u8>> {
 pub(crate) fn maps() -> Vec<Vec<u8>> {
     std::fs::read("/proc/self/maps").into_iter().collect()
 }
+
+pub(crate) fn perf_map() -> Vec<Vec<u8>> {
+    let lines = (0..40).map(|i| format!("{:x} {:x} JS:*f{i} /srv/app.js:{i}:1\n", 0x1000 + i * 0x28, 0x20 + i));
+    vec![lines.collect::<String>().into_bytes(), b"0x1000 0x20 int Main.run(int)\n1010 10 py::run:/a.py\n".to_vec()]
+}
+
+/// A header, then pieces of code that come with lines, move and end (jitdump-specification.txt).
+pub(crate) fn jit_dump() -> Vec<Vec<u8>> {
+    let mut log: Vec<u8> =
+        [0x4a69_5444u32, 1, 40, 62, 0, 7, 0, 0, 0, 0].iter().flat_map(|it| it.to_le_bytes()).collect();
+    for index in 0..10u64 {
+        let (start, size) = (0x1000 + index * 0x18, 0x20);
+        let lines = [words(&[start, 1, start]), 7u32.to_le_bytes().to_vec(), vec![0; 4], b"/srv/app.js\0".to_vec()];
+        log_record(&mut log, 2, index, &lines.concat());
+        let load = [words(&[7, start, start, size, index]), b"JS:*f /srv/app.js:1:2\0".to_vec(), vec![0x90; 32]];
+        log_record(&mut log, 0, index, &load.concat());
+        log_record(&mut log, 1, index + 5, &words(&[7, start, start, start + 0x4000, size, index]));
+    }
+    log_record(&mut log, 3, 99, &[]);
+    vec![log]
+}
+
+fn words(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+fn log_record(log: &mut Vec<u8>, kind: u32, time_ns: u64, body: &[u8]) {
+    log.extend(kind.to_le_bytes());
+    log.extend((16 + body.len() as u32).to_le_bytes());
+    log.extend(time_ns.to_le_bytes());
+    log.extend(body);
+}
+
+/// `/bin/true` of Debian, compressed with xz as it is: an ELF file, if one without symbols.
+pub(crate) fn debug_data() -> Vec<Vec<u8>> {
+    let compressed = std::process::Command::new("xz").args(["--stdout", "--keep", "/bin/true"]).output();
+    let compressed = compressed.ok().filter(|output| output.status.success()).map(|output| output.stdout);
+    // Where there is no xz, the readers still get what is no table.
+    vec![compressed.unwrap_or_else(|| b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46".to_vec())]
+}

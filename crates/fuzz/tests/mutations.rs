@@ -80,3 +80,18 @@ fn unwind() {
 fn maps() {
     exercise_named("maps");
 }
+
+#[test]
+fn perf_map() {
+    exercise_named("perf_map");
+}
+
+#[test]
+fn jit_dump() {
+    exercise_named("jit_dump");
+}
+
+#[test]
+fn debug_data() {
+    exercise_named("debug_data");
+}

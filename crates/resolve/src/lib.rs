@@ -7,6 +7,8 @@
 //! No other crate knows ELF or DWARF. Damaged or missing input makes a loss or a notice, never an error; an error
 //! means that there is nothing to read or nowhere to write.
 
+mod debug_files;
+mod debuginfod;
 mod demangle;
 mod error;
 mod finalize;
@@ -27,11 +29,13 @@ mod replay;
 mod samples;
 mod source_files;
 mod stacks;
+mod symbol_table;
 mod symbols;
 mod waits;
 
 use std::path::PathBuf;
 
+pub use debuginfod::DebuginfodSettings;
 pub use error::Error;
 pub use finalize::finalize;
 pub use source_files::User;
@@ -51,6 +55,8 @@ pub enum Mode {
 pub struct Options {
     /// Where else to look for the profiled files and their debug files: `--search-dir`.
     pub search_dirs: Vec<PathBuf>,
+    /// Servers to ask for debug files, when the user names any.
+    pub debuginfod: Option<DebuginfodSettings>,
     /// `--finalization-mode`.
     pub mode: Mode,
     /// Expand inlined functions; needs [`Mode::Full`].
@@ -63,7 +69,36 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { search_dirs: Vec::new(), mode: Mode::Full, inlines: true, keep_spool: false, reader: None }
+        Self {
+            search_dirs: Vec::new(),
+            debuginfod: None,
+            mode: Mode::Full,
+            inlines: true,
+            keep_spool: false,
+            reader: None,
+        }
+    }
+}
+
+/// The readers of what a profiled program writes, for the fuzzer: how many names each finds.
+pub mod readers {
+    use crate::jit::{Jit, parse_dump, parse_perf_map};
+    use crate::symbol_table::SymbolTable;
+
+    /// The text of a `perf-PID.map`, and look-ups in it.
+    pub fn perf_map(bytes: &[u8]) -> usize {
+        Jit::of_codes(parse_perf_map(bytes).collect())
+    }
+
+    /// A `jit-PID.dump`, and look-ups in it.
+    pub fn jit_dump(bytes: &[u8]) -> usize {
+        Jit::of_codes(parse_dump(bytes).codes)
+    }
+
+    /// The contents of a `.gnu_debugdata` section, and look-ups in it.
+    pub fn debug_data(bytes: &[u8]) -> usize {
+        let Ok(table) = SymbolTable::of_compressed(bytes) else { return 0 };
+        [0, 0x1000, u64::MAX].iter().filter(|&&address| table.find(address).is_some()).count()
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Module {
     identity: String,
     /// The file that is known to be it.
     pub file: Option<PathBuf>,
+    /// The file that holds its debug information, when that is another one.
+    pub debug_file: Option<PathBuf>,
     segments: Vec<Segment>,
 }
 
@@ -164,6 +166,11 @@ impl Modules {
         &self.modules
     }
 
+    /// The module `number`, to be completed.
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut Module> {
+        self.modules.get_mut(number as usize)
+    }
+
     /// Finds every module's file. Returns what was not found.
     pub fn locate(&mut self, places: &Places<'_>) -> Vec<(u32, Problem)> {
         let mut problems = Vec::new();
@@ -215,13 +222,18 @@ fn is_file(path: &str) -> bool {
 }
 
 /// Perf records 20 bytes and pads shorter ids with zeros.
-fn same_build(found: &str, recorded: &str) -> bool {
+pub fn same_build(found: &str, recorded: &str) -> bool {
     !found.is_empty() && found.trim_end_matches('0') == recorded.trim_end_matches('0')
 }
 
 fn written_after(path: &Path, ended: Option<SystemTime>) -> bool {
     let written = path.metadata().and_then(|metadata| metadata.modified()).ok();
     matches!((written, ended), (Some(written), Some(ended)) if written > ended)
+}
+
+/// The build id of an ELF file in hexadecimal, empty when it has none; `None` when it is no ELF file.
+pub fn read_build_id(path: &Path) -> Option<String> {
+    read_elf(path).map(|(build_id, _)| build_id)
 }
 
 /// The build id and loadable segments of an ELF file for x86-64; `None` when it is none.

@@ -1,5 +1,6 @@
 //! Gives names to everything that the replay left as numbers: modules, symbols, stacks, then objects.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -8,6 +9,8 @@ use dwell_store::tables::{Objects, OffCpu, Samples};
 use dwell_store::{CodeTables, Manifest, ResultFolder};
 use rayon::prelude::*;
 
+use crate::debug_files::DebugFiles;
+use crate::debuginfod::Debuginfod;
 use crate::hash::FastMap;
 use crate::input::Meta;
 use crate::jit::{Jit, how_to_name};
@@ -78,6 +81,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
     drop(place);
 
+    let debug_notices = find_debug_files(&mut modules, &sites, options, progress);
     let full = options.mode == Mode::Full;
     let mut plan = Plan::new(raw, &modules, &mappings, &sites, &jit);
     if full {
@@ -97,6 +101,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
         code,
         notices: [
             jit.notices.clone(),
+            debug_notices,
             unnamed_code(raw, &modules, &sites).into_iter().collect(),
             notices(raw.manifest, &modules, &problems, &plan, &answers),
         ]
@@ -137,6 +142,23 @@ fn listing_tables(raw: &Raw<'_>, modules: &Modules, answers: &[Answer], options:
     let reader = options.reader.unwrap_or_else(User::current);
     source_files::fill(&mut tables, &origins.collect::<Vec<_>>(), &options.search_dirs, reader);
     tables
+}
+
+/// Finds the debug files of the modules that code was seen in. Returns remarks.
+fn find_debug_files(modules: &mut Modules, sites: &Sites, options: &Options, progress: &dyn Progress) -> Vec<String> {
+    if options.mode == Mode::Fast {
+        return Vec::new();
+    }
+    let servers = options.debuginfod.clone().map(Debuginfod::new);
+    let mut debug_files = DebugFiles::new(&options.search_dirs, servers);
+    let used: BTreeSet<u32> = sites.sites.keys().iter().map(|site| site.module).collect();
+    for (done, number) in used.iter().enumerate() {
+        progress.step("debug files", done as u64, used.len() as u64);
+        if let Some(module) = modules.get_mut(*number).filter(|module| module.is_file()) {
+            module.debug_file = debug_files.find(module);
+        }
+    }
+    debug_files.take_notices()
 }
 
 fn ended_at(manifest: &Manifest) -> Option<SystemTime> {
@@ -209,8 +231,9 @@ fn place_of(manifest: &Manifest, modules: &Modules, number: u32, jit: &Arc<Jit>)
     if jit.is_module(number) {
         return Place::Jit(Arc::clone(jit));
     }
-    let file = modules.get(number).and_then(|module| module.file.clone());
-    file.map_or(Place::None, Place::File)
+    let module = modules.get(number);
+    let file = module.and_then(|module| Some(Place::File(module.file.clone()?, module.debug_file.clone())));
+    file.unwrap_or(Place::None)
 }
 
 /// Kernel addresses mean something only until the machine is started again.

@@ -17,6 +17,7 @@ use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::jit::Jit;
 use crate::listing::{self, Extent, Listings};
+use crate::symbol_table::SymbolTable;
 
 /// Addresses per call of the symbolizer: the step of the progress display.
 const BATCH: usize = 2048;
@@ -44,8 +45,8 @@ pub struct DataSymbol {
 /// Where a module's symbols are.
 #[derive(Clone)]
 pub enum Place {
-    /// In this ELF file, and the debug file that it names.
-    File(PathBuf),
+    /// In this ELF file, and in the file that holds its debug information, when that is another one.
+    File(PathBuf, Option<PathBuf>),
     /// In the running kernel.
     Kernel,
     /// In what the runtimes that made the code tell of it.
@@ -77,6 +78,8 @@ pub struct Answer {
     pub listings: Listings,
     /// Why there are no names although there is a file.
     pub failure: Option<String>,
+    /// Where the function of each code address lies.
+    extents: Vec<Option<Extent>>,
 }
 
 /// What to look up.
@@ -103,6 +106,7 @@ pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], pro
     };
     let mut answers: Vec<Answer> = requests.par_iter().map(answer).collect();
     for (answer, request) in answers.iter_mut().zip(requests) {
+        // Where the reader gave up.
         answer.code.resize(request.code.len(), Vec::new());
         answer.data.resize(request.data.len(), None);
     }
@@ -110,49 +114,30 @@ pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], pro
 }
 
 fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn(usize)) -> Answer {
-    let mut answer = Answer::default();
-    let source = match &request.place {
-        Place::File(path) => elf_source(path, depth),
-        Place::Kernel => kernel_source(),
+    let mut answer = Answer {
+        code: vec![Vec::new(); request.code.len()],
+        data: vec![None; request.data.len()],
+        ..Answer::default()
+    };
+    match &request.place {
+        Place::File(path, debug_file) => {
+            let readers: Vec<Reader> = file_readers(path, debug_file.as_deref(), depth, debug_dirs).collect();
+            answer.fill(request, &readers, step);
+            answer.fill_from_debug_data(request, path);
+            if depth.debug_info {
+                qualify(&mut answer.code, &request.code, debug_file.as_deref().unwrap_or(path), debug_dirs);
+                answer.list(request, path, &readers);
+            }
+        }
+        Place::Kernel => {
+            let symbolizer = symbolizer(depth, debug_dirs);
+            answer.fill(request, &[Reader { source: kernel_source(), symbolizer, absolute: true }], step);
+        }
         Place::Jit(jit) => {
             let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
             answer.code = request.code.iter().map(functions).collect();
-            step(request.code.len());
-            return answer;
         }
-        Place::None => return answer,
-    };
-    let symbolizer = symbolizer(depth, debug_dirs);
-    let absolute = matches!(request.place, Place::Kernel);
-    let mut extents = Vec::with_capacity(request.code.len());
-    let mut look_up = |addresses: &[u64], take: &mut dyn FnMut(&mut Answer, Option<Sym<'_>>)| {
-        for batch in addresses.chunks(BATCH) {
-            let input = if absolute { Input::AbsAddr(batch) } else { Input::VirtOffset(batch) };
-            match symbolizer.symbolize(&source, input) {
-                Ok(found) => found.into_iter().map(Symbolized::into_sym).for_each(|sym| take(&mut answer, sym)),
-                Err(error) => {
-                    answer.failure = Some(error.to_string());
-                    batch.iter().for_each(|_| take(&mut answer, None));
-                }
-            }
-            step(batch.len());
-        }
-    };
-    look_up(&request.code, &mut |answer, sym| {
-        extents.push(sym.as_ref().and_then(extent));
-        answer.code.push(sym.map(functions).unwrap_or_default());
-    });
-    look_up(&request.data, &mut |answer, sym| answer.data.push(sym.and_then(data_symbol)));
-    if let (Place::File(path), true) = (&request.place, depth.debug_info) {
-        qualify(&mut answer.code, &request.code, path, debug_dirs);
-        if !request.shares.is_empty() {
-            listing::complete(path, &request.code, &mut extents);
-        }
-        let functions = listing::worth_listing(&request.shares, &extents, &answer.code);
-        let names = FileNames { symbolizer: &symbolizer, source: &source };
-        // A listing that cannot be made must not cost the names.
-        let listings = catch_unwind(AssertUnwindSafe(|| listing::list(path, functions, &names)));
-        answer.listings = listings.unwrap_or_default();
+        Place::None => {}
     }
     answer
 }
@@ -196,6 +181,111 @@ impl listing::Names for FileNames<'_> {
 fn extent(sym: &Sym<'_>) -> Option<Extent> {
     let bytes = sym.size.filter(|size| sym.offset < *size)?;
     Some(Extent { start: sym.addr, bytes: bytes as u64 })
+}
+
+/// The ways to read a file's symbols, the best first; what one does not know or cannot read, the next one may.
+fn file_readers<'a>(
+    path: &'a Path,
+    debug_file: Option<&'a Path>,
+    depth: Depth,
+    debug_dirs: &'a [PathBuf],
+) -> impl Iterator<Item = Reader> + 'a {
+    let symbols = Depth { debug_info: false, inlines: false };
+    let with_debug_info = depth.debug_info.then_some((debug_file.unwrap_or(path), depth));
+    with_debug_info.into_iter().chain([(path, symbols)]).map(move |(path, depth)| Reader {
+        source: elf_source(path, depth),
+        symbolizer: symbolizer(depth, debug_dirs),
+        absolute: false,
+    })
+}
+
+/// One way to read symbols.
+struct Reader {
+    source: Source<'static>,
+    symbolizer: Symbolizer,
+    absolute: bool,
+}
+
+impl Reader {
+    fn read(&self, addresses: &[u64], take: &mut dyn FnMut(usize, Sym<'_>)) -> Result<(), String> {
+        let input = if self.absolute { Input::AbsAddr(addresses) } else { Input::VirtOffset(addresses) };
+        let found = self.symbolizer.symbolize(&self.source, input).map_err(|error| error.to_string())?;
+        for (number, symbol) in found.into_iter().enumerate() {
+            if let Some(symbol) = symbol.into_sym() {
+                take(number, symbol);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Answer {
+    fn fill(&mut self, request: &Request, readers: &[Reader], step: &dyn Fn(usize)) {
+        self.extents.resize(request.code.len(), None);
+        for (pass, reader) in readers.iter().enumerate() {
+            let code: Vec<usize> = (0..self.code.len()).filter(|&row| self.code[row].is_empty()).collect();
+            let data: Vec<usize> = (0..self.data.len()).filter(|&row| self.data[row].is_none()).collect();
+            let told = |count: usize| {
+                if pass == 0 {
+                    step(count);
+                }
+            };
+            for rows in code.chunks(BATCH) {
+                let addresses: Vec<u64> = rows.iter().map(|&row| request.code[row]).collect();
+                let read = reader.read(&addresses, &mut |number, sym| {
+                    self.extents[rows[number]] = extent(&sym);
+                    self.code[rows[number]] = functions(sym);
+                });
+                self.note(read);
+                told(rows.len());
+            }
+            for rows in data.chunks(BATCH) {
+                let addresses: Vec<u64> = rows.iter().map(|&row| request.data[row]).collect();
+                let read = reader.read(&addresses, &mut |number, sym| self.data[rows[number]] = data_symbol(sym));
+                self.note(read);
+                told(rows.len());
+            }
+        }
+    }
+
+    /// Lists the functions that took time: their code is the file's, the names are those of the best reader.
+    fn list(&mut self, request: &Request, path: &Path, readers: &[Reader]) {
+        let Some(Reader { source, symbolizer, .. }) = readers.first() else { return };
+        if !request.shares.is_empty() {
+            listing::complete(path, &request.code, &mut self.extents);
+        }
+        let functions = listing::worth_listing(&request.shares, &self.extents, &self.code);
+        let names = FileNames { symbolizer, source };
+        // A listing that cannot be made must not cost the names.
+        let listings = catch_unwind(AssertUnwindSafe(|| listing::list(path, functions, &names)));
+        self.listings = listings.unwrap_or_default();
+    }
+
+    fn note(&mut self, read: Result<(), String>) {
+        if let Err(why) = read {
+            self.failure.get_or_insert(why);
+        }
+    }
+
+    /// Names what is left by the small table that stripped files of some distributions carry.
+    fn fill_from_debug_data(&mut self, request: &Request, path: &Path) {
+        if self.code.iter().all(|functions| !functions.is_empty()) && self.data.iter().all(Option::is_some) {
+            return;
+        }
+        let table = match SymbolTable::of_debug_data(path) {
+            Ok(None) => return,
+            Ok(Some(table)) => table,
+            Err(why) => return self.failure = Some(why),
+        };
+        self.failure = None; // blazesym's, which cannot read it
+        for (functions, &address) in self.code.iter_mut().zip(&request.code).filter(|(row, _)| row.is_empty()) {
+            functions.extend(table.find(address).map(|(name, _)| function(name.to_owned(), None)));
+        }
+        for (symbol, &address) in self.data.iter_mut().zip(&request.data).filter(|(row, _)| row.is_none()) {
+            let found = table.find(address);
+            *symbol = found.map(|(name, offset)| DataSymbol { name: readable(name.to_owned()), offset });
+        }
+    }
 }
 
 /// Gives functions that the debug information names without their scope the one of their symbol, where there is one.

@@ -2,6 +2,8 @@
 //! debug information in files of its own.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -24,6 +26,11 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::short_lived_in_a_namespace", short_lived_in_a_namespace),
         Case::new("symbols::replaced_while_it_ran", replaced_while_it_ran),
         Case::new("symbols::replaced_before_finalization", replaced_before_finalization),
+        Case::new("symbols::debug_link", debug_link),
+        Case::new("symbols::search_dir", search_dir),
+        Case::new("symbols::debuginfod", debuginfod),
+        Case::new("symbols::mini_debug_info", mini_debug_info),
+        Case::new("symbols::damaged_files", damaged_files),
     ]
 }
 
@@ -262,6 +269,139 @@ fn replaced_before_finalization() -> Result<()> {
     ensure!(share(&recording, unnamed)? > 0.01 && find(&rows, "second_build").is_err(), "{unnamed}");
     let report = recording.report(&["losses"])?.to_string();
     ensure!(report.contains("build_id_mismatch"), "{report}");
+    Ok(())
+}
+
+/// A stripped program, and its debug information in a file of its own.
+struct Stripped {
+    folder: TempDir,
+    app: PathBuf,
+    debug: PathBuf,
+    build_id: String,
+}
+
+impl Stripped {
+    fn build() -> Result<Self> {
+        needs_recording()?;
+        let folder = TempDir::new()?;
+        let (app, debug) = (folder.path().join("app"), folder.path().join("elsewhere"));
+        build(&app, "stripped_function", 300, &["-g", "-Wl,--build-id"])?;
+        run(Command::new(needs_program("objcopy")?).arg("--only-keep-debug").args([&app, &debug]))?;
+        run(Command::new(needs_program("strip")?).arg(&app))?;
+        let notes = Running::start(Command::new(needs_program("readelf")?).arg("-n").arg(&app))?.finish()?.stdout;
+        let build_id = notes.lines().find_map(|line| line.trim().strip_prefix("Build ID: ")).context("no build id")?;
+        Ok(Self { app, debug, build_id: build_id.to_owned(), folder })
+    }
+
+    fn record(&self, options: &[&str], environment: &[(&str, &str)]) -> Result<Recording> {
+        Recording::with_environment(options, &[&self.app.display().to_string()], environment)
+    }
+}
+
+/// The function has its name and its line.
+fn expect_debug_information(recording: &Recording) -> Result<()> {
+    let rows = functions(recording)?;
+    let row = find(&rows, "stripped_function")?;
+    ensure!(text(row, "source").contains("app.c:3"), "{row}");
+    Ok(())
+}
+
+fn debug_link() -> Result<()> {
+    let stripped = Stripped::build()?;
+    let linked = stripped.folder.path().join("app.debug");
+    fs::rename(&stripped.debug, &linked)?;
+    let link = format!("--add-gnu-debuglink={}", linked.display());
+    run(Command::new(needs_program("objcopy")?).arg(link).arg(&stripped.app))?;
+    expect_debug_information(&stripped.record(&[], &[])?)?;
+    // A debug file of another build is not used; nor does it cost the names that there are.
+    build(&stripped.folder.path().join("other"), "other_function", 1, &["-g"])?;
+    fs::rename(stripped.folder.path().join("other"), &linked)?;
+    let rows = functions(&stripped.record(&[], &[])?)?;
+    ensure!(find(&rows, "other_function").is_err() && find(&rows, "stripped_function").is_err(), "a wrong debug file");
+    ensure!(rows.iter().any(|row| text(row, "function").starts_with("[app]+0x")), "no code of app");
+    Ok(())
+}
+
+fn search_dir() -> Result<()> {
+    let stripped = Stripped::build()?;
+    let (first, rest) = stripped.build_id.split_at(2);
+    let place = stripped.folder.path().join("symbols");
+    fs::create_dir_all(place.join(".build-id").join(first))?;
+    fs::copy(&stripped.debug, place.join(".build-id").join(first).join(format!("{rest}.debug")))?;
+    let place = place.display().to_string();
+    expect_debug_information(&stripped.record(&["--search-dir", &place], &[])?)
+}
+
+/// A debuginfod server that has one file. Returns its address.
+fn serve(build_id: &str, file: &Path) -> Result<String> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = format!("http://{}", listener.local_addr()?);
+    let (request, body) = (format!("GET /buildid/{build_id}/debuginfo "), fs::read(file)?);
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let mut head = [0; 4096];
+            let count = connection.read(&mut head).unwrap_or(0);
+            let known = head[..count].starts_with(request.as_bytes());
+            let (status, body) = if known { ("200 OK", body.as_slice()) } else { ("404 Not Found", &b""[..]) };
+            let answer = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", body.len());
+            let _ = connection.write_all(answer.as_bytes()).and_then(|()| connection.write_all(body));
+        }
+    });
+    Ok(address)
+}
+
+/// Debug files come from servers when servers are named, and only then.
+fn debuginfod() -> Result<()> {
+    needs_program("curl")?;
+    let stripped = Stripped::build()?;
+    let cache = TempDir::new()?;
+    let place = cache.path().display().to_string();
+    let cached = ("DEBUGINFOD_CACHE_PATH", place.as_str());
+    let rows = functions(&stripped.record(&[], &[cached, ("DEBUGINFOD_URLS", "")])?)?;
+    ensure!(find(&rows, "stripped_function").is_err(), "the name is known without a server");
+    let url = serve(&stripped.build_id, &stripped.debug)?;
+    expect_debug_information(&stripped.record(&[], &[cached, ("DEBUGINFOD_URLS", &url)])?)?;
+    ensure!(cache.path().join(&stripped.build_id).join("debuginfo").is_file(), "it is not in the cache");
+    // Nobody listens there: a notice, and the file from the cache.
+    let dead = ("DEBUGINFOD_URLS", "http://127.0.0.1:1");
+    expect_debug_information(&stripped.record(&[], &[cached, dead])?)?;
+    fs::remove_dir_all(cache.path().join(&stripped.build_id))?;
+    let recording = stripped.record(&[], &[cached, dead])?;
+    ensure!(recording.report(&["summary"])?.to_string().contains("debuginfod server"), "nothing says that it failed");
+    Ok(())
+}
+
+/// The small symbol table that Fedora's packages carry.
+fn mini_debug_info() -> Result<()> {
+    let (objcopy, xz) = (needs_program("objcopy")?, needs_program("xz")?);
+    let stripped = Stripped::build()?;
+    let (mini, list) = (stripped.folder.path().join("mini"), stripped.folder.path().join("list"));
+    fs::write(&list, "stripped_function\n")?;
+    let keep = format!("--keep-symbols={}", list.display());
+    run(Command::new(&objcopy).args(["-S", "--remove-section=.comment", &keep]).args([&stripped.debug, &mini]))?;
+    run(Command::new(xz).arg(&mini))?;
+    let section = format!("--add-section=.gnu_debugdata={}.xz", mini.display());
+    run(Command::new(&objcopy).arg(section).arg(&stripped.app))?;
+    find(&functions(&stripped.record(&[], &[])?)?, "stripped_function").map(drop)
+}
+
+/// Programs whose section headers lead nowhere, and one of 2 GB: their names are missing, nothing else.
+fn damaged_files() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let app = folder.path().join("app");
+    for (offset, value) in [(0x28, u64::MAX - 64), (0x28, 1 << 30), (0x28, 0x40)] {
+        build(&app, "busy_function", 100, &[])?;
+        let mut bytes = fs::read(&app)?;
+        bytes[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+        fs::write(&app, bytes)?;
+        fs::OpenOptions::new().write(true).open(&app)?.set_len(2 << 30)?;
+        let recording = Recording::of(&[], &[&app.display().to_string()])?;
+        ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+        let rows = functions(&recording)?;
+        let named = rows.iter().any(|row| text(row, "function").starts_with("[app]+0x"));
+        ensure!(named || find(&rows, "busy_function").is_ok(), "no code of app");
+    }
     Ok(())
 }
 

@@ -114,6 +114,16 @@ impl Jit {
         jit
     }
 
+    /// How many of some addresses within and beside the pieces have a name.
+    pub fn of_codes(codes: Vec<Code>) -> usize {
+        let addresses: Vec<u64> =
+            codes.iter().flat_map(|code| [code.start, code.end - 1, code.end]).take(1000).collect();
+        let mut jit = Self::default();
+        jit.add(0, 0, codes);
+        let named = |address: &u64| jit.find(&Lives::default(), 0, *address, 5).and_then(|(_, at)| jit.function_at(at));
+        addresses.iter().filter_map(named).count()
+    }
+
     fn read(&mut self, path: &Path, name: &str, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));

@@ -1,0 +1,109 @@
+//! Symbols of stripped files that carry a small table of their own, `.gnu_debugdata` ("MiniDebugInfo"): an ELF file of
+//! symbols only, compressed by xz, as Fedora's packages have it.
+//!
+//! blazesym reads it by a library of C without bounds on memory; here a file that expands without end costs its own names.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use lzma_rust2::XzReader;
+use object::read::ReadCache;
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+/// Largest compressed table that is read …
+const MOST_COMPRESSED_BYTES: u64 = 64 << 20;
+/// … and its largest size when it is expanded; Fedora's largest has some 20 MB.
+const MOST_BYTES: u64 = 256 << 20;
+/// Memory for expanding, KiB: what xz needs at its highest level.
+const MOST_MEMORY_KIB: u32 = 128 << 10;
+
+/// Symbols by address.
+#[derive(Debug, Default)]
+pub struct SymbolTable {
+    symbols: Vec<Symbol>,
+}
+
+#[derive(Debug)]
+struct Symbol {
+    address: u64,
+    bytes: u64,
+    name: String,
+}
+
+impl SymbolTable {
+    /// The symbols in a file's `.gnu_debugdata` and in its dynamic symbol table, which the former leaves out; `None` when
+    /// the file has none of the former. Fails when it cannot be read.
+    pub fn of_debug_data(path: &Path) -> Result<Option<Self>, String> {
+        let file = File::open(path).map_err(|error| error.to_string())?;
+        let cache = ReadCache::new(file);
+        let elf = object::File::parse(&cache).map_err(|error| error.to_string())?;
+        let Some(section) = elf.section_by_name(".gnu_debugdata") else { return Ok(None) };
+        if section.size() > MOST_COMPRESSED_BYTES {
+            return Err("its .gnu_debugdata is too large".into());
+        }
+        let mut table = Self::of_compressed(section.data().map_err(|error| error.to_string())?)?;
+        table.add(elf.dynamic_symbols());
+        table.sort();
+        Ok(Some(table))
+    }
+
+    /// The symbols of an ELF file that xz compressed.
+    pub fn of_compressed(compressed: &[u8]) -> Result<Self, String> {
+        let mut bytes = Vec::new();
+        let reader = XzReader::new_mem_limit(compressed, false, MOST_MEMORY_KIB);
+        let failed = |error| format!("its .gnu_debugdata: {error}");
+        reader.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        if bytes.len() as u64 > MOST_BYTES {
+            return Err("its .gnu_debugdata expands to too much".into());
+        }
+        let elf = object::File::parse(bytes.as_slice()).map_err(|error| format!("its .gnu_debugdata: {error}"))?;
+        let mut table = Self::default();
+        table.add(elf.symbols());
+        table.sort();
+        Ok(table)
+    }
+
+    fn add<'d>(&mut self, symbols: impl Iterator<Item = impl ObjectSymbol<'d>>) {
+        let of_program = |kind| matches!(kind, SymbolKind::Text | SymbolKind::Data);
+        for symbol in symbols.filter(|it| it.is_definition() && it.size() > 0 && of_program(it.kind())) {
+            let name = symbol.name().ok().filter(|name| !name.is_empty()).map(str::to_owned);
+            self.symbols.extend(name.map(|name| Symbol { address: symbol.address(), bytes: symbol.size(), name }));
+        }
+    }
+
+    fn sort(&mut self) {
+        self.symbols.sort_by(|a, b| (a.address, a.bytes, &a.name).cmp(&(b.address, b.bytes, &b.name)));
+    }
+
+    /// The symbol over `address`, as the file spells it, and the distance from its start.
+    pub fn find(&self, address: u64) -> Option<(&str, u64)> {
+        let after = self.symbols.partition_point(|symbol| symbol.address <= address);
+        let symbol = self.symbols.get(after.checked_sub(1)?)?;
+        let offset = address - symbol.address;
+        (offset < symbol.bytes).then_some((symbol.name.as_str(), offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        assert!(SymbolTable::of_compressed(b"").is_err());
+        assert!(SymbolTable::of_compressed(b"\xfd7zXZ\0 and rubbish").is_err());
+        let own = std::env::current_exe().expect("path");
+        assert!(SymbolTable::of_debug_data(&own).expect("readable").is_none());
+    }
+
+    #[test]
+    fn a_symbol_covers_its_own_bytes_only() {
+        let symbol = |address, bytes, name: &str| Symbol { address, bytes, name: name.into() };
+        let table = SymbolTable { symbols: vec![symbol(0x10, 8, "a"), symbol(0x20, 8, "b")] };
+        assert_eq!(table.find(0x17), Some(("a", 7)));
+        assert_eq!(table.find(0x18), None);
+        assert_eq!(table.find(0xf), None);
+        assert_eq!(table.find(0x20), Some(("b", 0)));
+    }
+}
