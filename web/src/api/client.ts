@@ -73,15 +73,10 @@ export async function fetchJson(url: string, signal?: AbortSignal): Promise<unkn
   return value;
 }
 
-/** One tile of the timeline. */
+/** One tile of the timeline; who asks keeps it. */
 export async function fetchTile(url: string, signal?: AbortSignal): Promise<Tile> {
-  const known = remembered(url);
-  if (known !== undefined) return known as Tile;
   const response = await request(url, signal);
-  const buffer = await response.arrayBuffer();
-  const tile = decodeTile(buffer);
-  remember(url, tile, buffer.byteLength);
-  return tile;
+  return decodeTile(await response.arrayBuffer());
 }
 
 /** An answer that is in memory already; undefined when it is not. */

@@ -43,6 +43,11 @@ export const KEYS = [
   { id: 'zoom-all', keys: ['0'], shown: '0', text: 'keys.zoom-all', group: 'timeline' },
   { id: 'pan', keys: ['a', 'd'], shown: 'a d', text: 'keys.pan', group: 'timeline' },
   { id: 'zoom-in', keys: ['w', 's', '+', '-'], shown: 'w s', text: 'keys.zoom-in', group: 'timeline' },
+  { id: 'interval', keys: ['N', 'n'], shown: 'N n', text: 'keys.interval', group: 'timeline' },
+  // These are the band list's own, or those of lists with another meaning.
+  { id: 'ends', keys: [], shown: 'Home End', text: 'keys.ends', group: 'timeline' },
+  { id: 'band', keys: [], shown: 'p h e', text: 'keys.pin', group: 'timeline' },
+  { id: 'pick', keys: [], shown: '↵', text: 'keys.pick', group: 'timeline' },
 ] as const satisfies readonly Key[];
 
 export type KeyId = (typeof KEYS)[number]['id'];

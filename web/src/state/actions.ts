@@ -57,6 +57,10 @@ export function openResult(state: ViewState, result: string): ViewState {
     target: null,
     zoom: null,
     mark: null,
+    picked: null,
+    pinned: [],
+    hidden: [],
+    expanded: [],
     flame: { ...state.flame, focus: [] },
   };
 }

@@ -35,6 +35,11 @@ const full: ViewState = {
   mark: { from: 3, to: 4 },
   bands: 'cpu',
   bandSort: 'wait_ns',
+  picked: { thread: 3, at: 1_234_567_890_123 },
+  pinned: [4, 1],
+  hidden: [2],
+  expanded: [1],
+  off: ['running', 'samples'],
 };
 
 test('a link restores every part of the view', () => {
@@ -50,7 +55,7 @@ test('the empty view has an empty link', () => {
 
 test('what a link has wrong is left out, the rest is kept', () => {
   const state = fromHash(
-    '#r=r000th&tab=nonsense&range=9-3&xrange=x&filter=novalue&classes=2,1,0&flame=[1]&sel={}&target=no&sort=x&group=',
+    '#r=r000th&tab=nonsense&range=9-3&xrange=x&filter=novalue&classes=2,1,0&flame=[1]&sel={}&target=no&sort=x&group=&at=3&pin=a,1&hide=&open=-1',
   );
   expect(state).toEqual({ ...EMPTY, result: 'r000th' });
 });

@@ -6,6 +6,7 @@ import {
   EMPTY,
   type Filter,
   FLAME_WEIGHTS,
+  type Instant,
   type Range,
   STACK_KINDS,
   STACK_MODES,
@@ -55,6 +56,21 @@ const filters: Field<Filter[]> = {
 const number: Field<number> = {
   write: (value) => [String(value)],
   read: ([first]) => (first !== undefined && Number.isFinite(Number(first)) ? Number(first) : undefined),
+};
+/** Ids of rows. */
+const ids: Field<number[]> = {
+  write: (values) => [values.join(',')],
+  read: ([first]) => {
+    const texts = (first ?? '').split(',');
+    return texts.every((id) => /^\d{1,15}$/.test(id)) ? texts.map(Number) : undefined;
+  },
+};
+const instant: Field<Instant> = {
+  write: ({ thread, at }) => [`${thread}@${at}`],
+  read: ([first]) => {
+    const [, thread, at] = /^(\d{1,10})@(\d{1,15})$/.exec(first ?? '') ?? [];
+    return thread === undefined ? undefined : { thread: Number(thread), at: Number(at) };
+  },
 };
 const thresholds: Field<Thresholds> = {
   write: ({ poor, ok, ideal }) => [`${poor},${ok},${ideal}`],
@@ -110,6 +126,11 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   mark: ['mark', optional(range)],
   bands: ['bands', oneOf(BAND_KINDS)],
   bandSort: ['bandsort', text],
+  picked: ['at', optional(instant)],
+  pinned: ['pin', ids],
+  hidden: ['hide', ids],
+  expanded: ['open', ids],
+  off: ['off', words],
 };
 
 /** The link's part behind `#`. */

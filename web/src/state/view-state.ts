@@ -40,6 +40,12 @@ export interface Filter {
   value: string;
 }
 
+/** A thread at an instant: what it did then is selected on the timeline. */
+export interface Instant {
+  thread: number;
+  at: number;
+}
+
 /** Limits of the utilization classes as fractions of the target concurrency. */
 export interface Thresholds {
   poor: number;
@@ -89,6 +95,14 @@ export interface ViewState {
   mark: Range | null;
   bands: BandKind;
   bandSort: string;
+  /** What a thread did at an instant, shown beside the timeline. */
+  picked: Instant | null;
+  /** Bands that are held at the top, left out, shown higher; ids of the kind that `bands` says. */
+  pinned: number[];
+  hidden: number[];
+  expanded: number[];
+  /** States that the legend has switched off. */
+  off: string[];
 }
 
 export const EMPTY: ViewState = {
@@ -118,4 +132,9 @@ export const EMPTY: ViewState = {
   mark: null,
   bands: 'thread',
   bandSort: 'start',
+  picked: null,
+  pinned: [],
+  hidden: [],
+  expanded: [],
+  off: [],
 };

@@ -1,6 +1,9 @@
 // Every text of the screen that is not data. `{name}` is filled in; ja.ts has the same keys, which the compiler checks.
 
+import { timelineEn } from './timeline-en';
+
 export const en = {
+  ...timelineEn,
   'app.results': 'Results',
   'app.result': 'Result',
   'app.tabs': 'Views',

@@ -1,8 +1,10 @@
 // 日本語. Same keys as en.ts.
 
 import type { en } from './en';
+import { timelineJa } from './timeline-ja';
 
 export const ja: Record<keyof typeof en, string> = {
+  ...timelineJa,
   'app.results': '結果一覧',
   'app.result': '結果',
   'app.tabs': 'ビュー',

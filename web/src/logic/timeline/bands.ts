@@ -1,0 +1,98 @@
+// Which bands there are and where: order, pins, hidden ones, search, and heights.
+
+import type { Bands } from '../../api/types';
+
+export type Band = Bands['bands'][number];
+
+export const BAND_HEIGHT = 20;
+export const EXPANDED_HEIGHT = 40;
+
+/** What the reader arranged; ids of bands. */
+export interface Arrangement {
+  pinned: readonly number[];
+  hidden: readonly number[];
+  expanded: readonly number[];
+  search: string;
+}
+
+export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '' };
+
+/** A band in its place, px from the top of the first. */
+export interface BandRow {
+  band: Band;
+  top: number;
+  height: number;
+  pinned: boolean;
+  expanded: boolean;
+}
+
+/** Pinned bands first, in the order of pinning, then the others as the server sorted them; hidden ones and those that
+ * the search does not match are left out, but a pinned band is always there. */
+export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[] {
+  const pinned = by.pinned.flatMap((id) => bands.find((band) => band.id === id) ?? []);
+  const hidden = new Set(by.hidden);
+  const pins = new Set(by.pinned);
+  const others = bands.filter((band) => !pins.has(band.id) && !hidden.has(band.id) && matches(band, by.search));
+  const expanded = new Set(by.expanded);
+  let top = 0;
+  return [...pinned, ...others].map((band) => {
+    const height = expanded.has(band.id) ? EXPANDED_HEIGHT : BAND_HEIGHT;
+    const row = { band, top, height, pinned: pins.has(band.id), expanded: expanded.has(band.id) };
+    top += height;
+    return row;
+  });
+}
+
+/** Every word of the search is in the label or the process, whatever the case. */
+function matches({ label, process }: Band, search: string): boolean {
+  const text = `${label} ${process}`.toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => text.includes(word));
+}
+
+export function heightOf(rows: readonly BandRow[]): number {
+  const last = rows.at(-1);
+  return last ? last.top + last.height : 0;
+}
+
+/** Indices of the first row that is seen and one past the last. */
+export function visibleBands(
+  rows: readonly BandRow[],
+  scrollTop: number,
+  height: number,
+): [first: number, end: number] {
+  const first = firstEndingAfter(rows, scrollTop);
+  let end = first;
+  while (end < rows.length && (rows[end]?.top ?? 0) < scrollTop + height) end += 1;
+  return [first, end];
+}
+
+/** Index of the row at `y`; -1: none. */
+export function rowAt(rows: readonly BandRow[], y: number): number {
+  if (y < 0 || y >= heightOf(rows)) return -1;
+  return firstEndingAfter(rows, y);
+}
+
+function firstEndingAfter(rows: readonly BandRow[], y: number): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const row = rows[middle];
+    if (row && row.top + row.height <= y) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The scroll position nearest to the present one at which the row is seen whole. */
+export function scrollToRow(row: BandRow, scrollTop: number, height: number): number {
+  if (row.top < scrollTop) return row.top;
+  return Math.max(scrollTop, row.top + row.height - height);
+}
+
+/** The list with the id put in at its end, or taken out. */
+export function toggled(ids: readonly number[], id: number): number[] {
+  return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id];
+}

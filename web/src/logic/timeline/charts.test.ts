@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { chartColumns, chartQuestion, gripAt, valueAt } from './charts';
+import { random } from './fixture';
+
+const series = { id: 'running', title: '', unit: 'threads', max: 4, mean: [0, 2, 4, 1], peak: [1, 3, 4, 2] };
+const charts = { from: 0, to: 400, series: [series] };
+
+describe('charts', () => {
+  it('average means and keep peaks when bins share a column', () => {
+    expect(chartColumns(charts, series, { from: 0, to: 400 }, 2)).toEqual([
+      { mean: 0.25, peak: 0.75 },
+      { mean: 0.625, peak: 1 },
+    ]);
+    expect(chartColumns(charts, series, { from: 100, to: 200 }, 3)).toEqual(Array(3).fill({ mean: 0.5, peak: 0.75 }));
+    expect(chartColumns(charts, series, { from: 300, to: 500 }, 2)).toEqual([{ mean: 0.25, peak: 0.5 }, null]);
+  });
+
+  it('tell the value at a time', () => {
+    expect(valueAt(charts, series, 250)).toEqual({ mean: 4, peak: 4 });
+    expect(valueAt(charts, series, 400)).toBeNull();
+  });
+
+  it('ask for more than is seen, and the same again after small steps', () => {
+    const next = random(1);
+    for (let round = 0; round < 200; round += 1) {
+      const span = 100 + next() * 1e9;
+      const view = { from: next() * 1e10, to: 0 };
+      view.to = view.from + span;
+      const asked = chartQuestion(view, 1000, 2e10);
+      expect(asked.from).toBeLessThanOrEqual(view.from);
+      expect(asked.to).toBeGreaterThanOrEqual(view.to);
+      expect(asked.width / (asked.to - asked.from)).toBeCloseTo(1000 / span, 1);
+      expect(Number.isInteger(asked.from) && Number.isInteger(asked.to)).toBe(true);
+    }
+  });
+
+  it('tell handles from the middle of the overview', () => {
+    const [range, whole] = [
+      { from: 100, to: 200 },
+      { from: 0, to: 1000 },
+    ];
+    expect([50, 95, 105, 150, 197, 210].map((x) => gripAt(x, range, whole, 1000))).toEqual([
+      'outside',
+      'from',
+      'from',
+      'middle',
+      'to',
+      'outside',
+    ]);
+    const narrow = { from: 100, to: 101 };
+    expect([99, 102].map((x) => gripAt(x, narrow, whole, 1000))).toEqual(['from', 'to']);
+  });
+});

@@ -1,0 +1,170 @@
+// One band's events as columns of the screen: which state each pixel shows, whether many events share it, and how many
+// samples lie in it. What it costs depends on pixels and on what the server's tiles hold, which is bounded by theirs.
+
+import type { TileBand } from '../../api/tile';
+import { STATES } from '../../base/palette';
+import type { Viewport } from './viewport';
+
+export const NO_STATE = 255;
+/** Bits of a tile's flags. */
+export const FLAG_MANY = 1;
+export const FLAG_CLIPPED = 2;
+
+/** Part of a band's data, to be drawn between two times. Parts of one band follow one another in time. */
+export interface Part {
+  data: TileBand;
+  from: number;
+  to: number;
+}
+
+export interface Columns {
+  width: number;
+  /** Index into STATES, or NO_STATE. */
+  state: Uint8Array;
+  /** 1: more events than the column can show. */
+  many: Uint8Array;
+  /** 0: no sample; up to 255. */
+  samples: Uint8Array;
+}
+
+export function newColumns(width: number): Columns {
+  return {
+    width,
+    state: new Uint8Array(width),
+    many: new Uint8Array(width),
+    samples: new Uint8Array(width),
+  };
+}
+
+/** Draws parts into columns, one after another, and settles each column when the next begins: what took most of its
+ * time is shown, and time without events counts for nothing, so that no event is lost in emptiness. */
+class Painter {
+  private column = -1;
+  private readonly weight = new Float64Array(STATES.length);
+  private inside = 0;
+  private insideState = NO_STATE;
+  private flagged = false;
+
+  constructor(private readonly out: Columns) {}
+
+  /** An event from x0 to x1, in columns; `whole`: both of its ends are its own. */
+  add(x0: number, x1: number, state: number, flags: number, whole: boolean): void {
+    const first = Math.max(0, Math.floor(x0));
+    const last = Math.min(this.out.width - 1, Math.ceil(x1) - 1);
+    if (last < first) {
+      if (first < this.out.width && x1 >= 0) this.enter(first, 0, state);
+      return;
+    }
+    const many = (flags & FLAG_MANY) !== 0;
+    this.enter(first, Math.min(x1, first + 1) - Math.max(x0, first), state);
+    this.flagged ||= many;
+    if (first === last) {
+      if (whole && x0 >= 0 && x1 <= this.out.width) this.within(state);
+      return;
+    }
+    this.settle();
+    if (last > first + 1) {
+      this.out.state.fill(state, first + 1, last);
+      if (many) this.out.many.fill(1, first + 1, last);
+    }
+    this.enter(last, x1 - last, state);
+    this.flagged ||= many;
+  }
+
+  /** Decides the column that is being filled. */
+  settle(): void {
+    if (this.column < 0) return;
+    let most = 0;
+    for (let state = 1; state < this.weight.length; state += 1) {
+      if ((this.weight[state] ?? 0) > (this.weight[most] ?? 0)) most = state;
+    }
+    this.out.state[this.column] = most;
+    const hidden = this.inside > 1 || (this.inside === 1 && this.insideState !== most);
+    this.out.many[this.column] = this.flagged || hidden ? 1 : 0;
+    this.weight.fill(0);
+    this.column = -1;
+  }
+
+  private enter(column: number, weight: number, state: number): void {
+    if (column !== this.column) {
+      this.settle();
+      this.column = column;
+      this.inside = 0;
+      this.flagged = false;
+    }
+    // The smallest weight still counts more than nothing.
+    this.weight[state] = (this.weight[state] ?? 0) + Math.max(weight, 1e-9);
+  }
+
+  private within(state: number): void {
+    this.inside += 1;
+    this.insideState = state;
+  }
+}
+
+/** Draws a band. `states` says which of STATES each state of the tile is. */
+export function paintColumns(parts: readonly Part[], view: Viewport, out: Columns, states: Uint8Array): void {
+  out.state.fill(NO_STATE);
+  out.many.fill(0);
+  out.samples.fill(0);
+  const painter = new Painter(out);
+  const scale = out.width / (view.to - view.from);
+  for (const part of parts) {
+    const from = Math.max(part.from, view.from);
+    const to = Math.min(part.to, view.to);
+    const { start, end, state, flags, sampleTime, sampleDensity } = part.data;
+    for (let at = firstEndingAfter(end, from); at < start.length; at += 1) {
+      const [begin, finish] = [start[at] ?? 0, end[at] ?? 0];
+      if (begin >= to) break;
+      const clipped = begin < from || finish > to || ((flags[at] ?? 0) & FLAG_CLIPPED) !== 0;
+      const x0 = (Math.max(begin, from) - view.from) * scale;
+      const x1 = (Math.min(finish, to) - view.from) * scale;
+      painter.add(x0, x1, states[state[at] ?? 0] ?? 0, flags[at] ?? 0, !clipped);
+    }
+    paintSamples(out, from, to, { sampleTime, sampleDensity, origin: view.from, scale });
+  }
+  painter.settle();
+}
+
+interface Samples {
+  sampleTime: Float64Array;
+  sampleDensity: Uint8Array;
+  origin: number;
+  scale: number;
+}
+
+function paintSamples(out: Columns, from: number, to: number, samples: Samples): void {
+  const { sampleTime, sampleDensity, origin, scale } = samples;
+  for (let at = firstNotBefore(sampleTime, from); at < sampleTime.length; at += 1) {
+    const time = sampleTime[at] ?? 0;
+    if (time >= to) break;
+    const column = Math.floor((time - origin) * scale);
+    const density = (out.samples[column] ?? 0) + Math.max(1, sampleDensity[at] ?? 1);
+    if (column >= 0 && column < out.width) out.samples[column] = Math.min(255, density);
+  }
+}
+
+/** Index of the first of the ascending `ends` that is above `time`. */
+export function firstEndingAfter(ends: Float64Array, time: number): number {
+  let [low, high] = [0, ends.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((ends[middle] ?? 0) <= time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Index of the first of the ascending `times` that is not below `time`. */
+function firstNotBefore(times: Float64Array, time: number): number {
+  const at = firstEndingAfter(times, time);
+  return at > 0 && times[at - 1] === time ? at - 1 : at;
+}
+
+/** How the states of a tile's header are numbered in STATES; a state that this version does not know is another wait. */
+export function stateNumbers(names: readonly string[]): Uint8Array {
+  return Uint8Array.from(names, (name) => {
+    const at = (STATES as readonly string[]).indexOf(name);
+    return at >= 0 ? at : STATES.indexOf('other-wait');
+  });
+}

@@ -1,0 +1,47 @@
+// One line about what is under the pointer: what the tile knows at once, the rest as soon as the server has said it.
+
+import type { Interval } from '../../api/types';
+import type { State } from '../../base/palette';
+import { type TextKey, t } from '../../base/texts';
+import { duration } from '../../base/units';
+import type { Piece } from './hit';
+
+/** The interval, if it is of this thread and holds the time. */
+export function covering(interval: Interval | null | undefined, thread: number | null, time: number): Interval | null {
+  const there = interval && interval.thread === thread && interval.start_ns <= time && time < interval.end_ns;
+  return there ? interval : null;
+}
+
+/** How long the state lasted: a wait's blocked part, the run queue's part, or all of the interval. */
+export function lengthOf(interval: Interval): number {
+  if (interval.state === 'preempted') return interval.runnable_ns;
+  return interval.wait_ns > 0 ? interval.wait_ns : interval.end_ns - interval.start_ns;
+}
+
+export function stateText(state: string): string {
+  const key = `state.${state}`;
+  return t(key as TextKey) ?? state;
+}
+
+/** State, duration, object, waker, and the function at the top of the stack. */
+export function describeInterval(interval: Interval): string {
+  const { state, object, waker, stack, cpu } = interval;
+  const top = stack[0]?.function;
+  const parts = [
+    `${stateText(state)} ${duration(lengthOf(interval))}`,
+    object && t('hover.on', { object }),
+    waker && t('hover.by', { waker }),
+    top && t('hover.in', { function: top }),
+    isRunning(state) && cpu >= 0 && t('hover.cpu', { cpu }),
+  ];
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(' · ');
+}
+
+export function describePiece({ state, from, to, many }: Piece): string {
+  const name = many ? t('hover.many', { state: stateText(state) }) : stateText(state);
+  return `${name} ${duration(Math.round(to - from))}`;
+}
+
+function isRunning(state: string): boolean {
+  return (['running', 'spin', 'overhead'] satisfies State[] as string[]).includes(state);
+}
