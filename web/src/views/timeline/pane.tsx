@@ -1,79 +1,232 @@
-// The timeline. Below the other views (`strip`) it shows the whole time with what is filtered in; as the Platform tab
-// (`full`) all of it.
+// The timeline. Below the other views (`strip`) it is the overview and the bands; as the Platform tab (`full`) it has a
+// toolbar, legend, charts, and what is known of the picked interval.
 
-import { useLayoutEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import type { Bands as BandList, Info, Interval } from '../../api/types';
 import { t } from '../../base/texts';
-import { instant, real } from '../../base/units';
-import { useView } from '../../state/provider';
-import { useReport } from '../../state/resource';
-import { Loaded } from '../parts/states';
+import { arrangedBands } from '../../logic/timeline/bands';
+import { covering } from '../../logic/timeline/describe';
+import type { Hit } from '../../logic/timeline/hit';
+import { Scene } from '../../logic/timeline/scene';
+import { panBy, showRange, wheelFactor, wholeNs, zoomAbout } from '../../logic/timeline/viewport';
+import { useKeys } from '../../logic/use-keys';
+import { filterInRange, filterOutRange } from '../../state/actions';
+import { useDispatch, useStore, useView } from '../../state/provider';
+import { type Resource, useCall } from '../../state/resource';
+import { Split } from '../parts/split';
+import { Empty, Failure, Loaded } from '../parts/states';
+import { AxisLine, Bands } from './bands';
+import { ChartRows } from './charts';
+import { useBandData } from './data';
+import { Detail } from './detail';
+import { type Hovered, HoverLine, useHoveredInterval } from './hover';
+import { Overview } from './overview';
+import { AXIS_HEIGHT, LABELS, type Setting, SettingContext, threadOf } from './setting';
+import './timeline.css';
+import { Legend, TimelineToolbar } from './toolbar';
+import { useArrows } from './use-arrows';
 
-const BINS = 300;
+type Mode = 'strip' | 'full';
 
-export default function TimelinePane({ mode }: { mode: 'strip' | 'full' }) {
-  const range = useView((state) => state.range);
-  const bins = useReport('timeline', { params: { bins: BINS }, without: { time: true } });
+export default function TimelinePane({ mode }: { mode: Mode }) {
+  const info = useCall('info');
+  const { by, sort } = useView((state) => ({ by: state.bands, sort: state.bandSort }));
+  const bands = useCall('bands', { params: { by, sort } });
   return (
     <div className={`timeline timeline-${mode}`}>
-      <Loaded of={bins} rows={2}>
-        {({ rows = [] }) => <Overview rows={rows} range={range} />}
+      <Loaded of={info} rows={4}>
+        {(known) => (
+          <Loaded of={bands} rows={mode === 'full' ? 12 : 4}>
+            {({ bands: list }) => <Timeline mode={mode} info={known} bands={list} />}
+          </Loaded>
+        )}
       </Loaded>
     </div>
   );
 }
 
-interface OverviewProps {
-  rows: Record<string, unknown>[];
-  range: { from: number; to: number } | null;
+interface Props {
+  mode: Mode;
+  info: Info;
+  bands: BandList['bands'];
 }
 
-function Overview({ rows, range }: OverviewProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const [size, setSize] = useState({ width: 0, height: 0 });
-  useLayoutEffect(() => {
-    if (!box.current) return;
-    const observer = new ResizeObserver(([entry]) => entry && setSize(entry.contentRect));
-    observer.observe(box.current);
-    return () => observer.disconnect();
-  }, []);
-  const elapsed = rows.reduce((sum, row) => sum + Number(row.length_ns), 0);
-  const most = Math.max(...rows.map((row) => Number(row.avg_concurrency)), 1e-9);
-  const x = (ns: number) => (ns / Math.max(elapsed, 1)) * size.width;
-  return (
-    <div ref={box} className="overview">
-      <svg width={size.width} height={size.height} role="img" aria-label={t('pane.timeline')}>
-        {rows.map((row) => {
-          const [start, length] = [Number(row.start_ns), Number(row.length_ns)];
-          const tip = `${instant(start, length)}: ${real(Number(row.avg_running))}`;
-          const bar = (value: number, name: string) => {
-            const height = (value / most) * size.height;
-            return (
-              <rect
-                x={x(start)}
-                width={Math.max(1, x(length))}
-                y={size.height - height}
-                height={height}
-                className={name}
-              />
-            );
-          };
-          return (
-            <g key={start} data-tip={tip}>
-              {bar(Number(row.avg_concurrency), 'fill-preempted')}
-              {bar(Number(row.avg_running), 'fill-running')}
-            </g>
-          );
-        })}
-        {range && (
-          <rect
-            x={x(range.from)}
-            width={x(range.to - range.from)}
-            y={0}
-            height={size.height}
-            className="overview-range"
-          />
-        )}
-      </svg>
-    </div>
+function Timeline({ mode, info, bands }: Props) {
+  const scene = useScene(info.elapsed_ns);
+  const by = useView((state) => state.bands);
+  const arrangement = useView(({ pinned, hidden, expanded, search }) => ({ pinned, hidden, expanded, search }));
+  const rows = useMemo(
+    () => arrangedBands(bands, mode === 'full' ? arrangement : { ...arrangement, search: '' }),
+    [bands, arrangement, mode],
   );
+  const data = useBandData(scene, info, useDeviceRatio());
+  const interval = usePicked();
+  const picked = useView((state) => state.picked);
+  const known = picked ? covering(interval.data, picked.thread, picked.at) : null;
+  const [hovered, setHovered] = useHovered(by, rows);
+  const hoveredInterval = useHoveredInterval(hovered);
+  const arrows = useArrows(scene, known, hoveredInterval);
+  useTimelineKeys(mode, scene, known);
+  const setting: Setting = { scene, info, by, rows, data, picked: known, arrows, hover: setHovered };
+  const body = (
+    <Body mode={mode} scene={scene}>
+      {data.error !== null && <Failure error={String((data.error as Error).message)} hint={null} />}
+      <Bands empty={<Empty>{t('timeline.bands.none')}</Empty>} />
+      <HoverLine scene={scene} hovered={hovered} interval={hoveredInterval} />
+    </Body>
+  );
+  return (
+    <SettingContext value={setting}>{mode === 'strip' ? body : <Full interval={interval}>{body}</Full>}</SettingContext>
+  );
+}
+
+function Full({ interval, children }: { interval: Resource<Interval>; children: ReactNode }) {
+  return (
+    <>
+      <TimelineToolbar />
+      <Legend />
+      <Split name="timeline-detail" second="right" size={300} least={180}>
+        {children}
+        <Detail interval={interval} />
+      </Split>
+    </>
+  );
+}
+
+/** Everything that lies on the time; the wheel zooms it. */
+function Body({ mode, scene, children }: { mode: Mode; scene: Scene; children: ReactNode }) {
+  const box = useRef<HTMLElement>(null);
+  useEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const wheel = (event: WheelEvent) => {
+      const x = event.clientX - element.getBoundingClientRect().left - LABELS;
+      if (x < 0 || x > scene.width) return;
+      event.preventDefault();
+      const sideways = event.shiftKey ? event.deltaY || event.deltaX : event.deltaX;
+      if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        scene.moveTo(panBy(scene.view, sideways, scene.width, scene.elapsedNs));
+      } else {
+        const factor = wheelFactor(event.deltaY, event.deltaMode);
+        scene.moveTo(zoomAbout(scene.view, x, scene.width, factor, scene.elapsedNs));
+      }
+    };
+    // React's wheel listeners are passive: the page would scroll, and Ctrl would zoom it.
+    element.addEventListener('wheel', wheel, { passive: false });
+    return () => element.removeEventListener('wheel', wheel);
+  }, [scene]);
+  return (
+    <section className="tl-body" ref={box} aria-label={t('pane.timeline')}>
+      <Overview height={mode === 'full' ? 40 : 26} />
+      <AxisLine height={AXIS_HEIGHT} />
+      <div className="tl-middle">{children}</div>
+      {mode === 'full' && <ChartRows />}
+    </section>
+  );
+}
+
+/** The scene, bound to the view's zoom in both directions. */
+function useScene(elapsedNs: number): Scene {
+  const store = useStore();
+  const dispatch = useDispatch();
+  const zoom = useView((state) => state.zoom);
+  const scene = useMemo(() => new Scene(elapsedNs, store.get().zoom), [elapsedNs, store]);
+  useEffect(() => scene.follow(zoom), [scene, zoom]);
+  useEffect(() => {
+    const stop = scene.onSettled((view) => dispatch({ zoom: scene.isWhole ? null : wholeNs(view) }));
+    return () => {
+      stop();
+      scene.stop();
+    };
+  }, [scene, dispatch]);
+  return scene;
+}
+
+/** Device pixels per CSS pixel; changes when the window moves to another screen or the page is zoomed. */
+function useDeviceRatio(): number {
+  const [ratio, setRatio] = useState(window.devicePixelRatio || 1);
+  useEffect(() => {
+    const query = window.matchMedia(`(resolution: ${ratio}dppx)`);
+    const change = () => setRatio(window.devicePixelRatio || 1);
+    query.addEventListener('change', change);
+    return () => query.removeEventListener('change', change);
+  }, [ratio]);
+  return ratio;
+}
+
+/** What is known of the picked interval; the other views follow its object. */
+function usePicked(): Resource<Interval> {
+  const picked = useView((state) => state.picked);
+  const dispatch = useDispatch();
+  const interval = useCall('interval', { params: { ...picked }, when: picked !== null });
+  const object = picked && covering(interval.data, picked.thread, picked.at)?.object;
+  useEffect(() => {
+    if (object) dispatch({ object }, 'touch');
+  }, [object, dispatch]);
+  return interval;
+}
+
+/** What the pointer is over; renders again only when that is another piece, or the time has left the known interval. */
+function useHovered(by: Setting['by'], rows: Setting['rows']) {
+  const [hovered, setHovered] = useState<Hovered | null>(null);
+  const last = useRef('');
+  const set = (hit: Hit | null) => {
+    const piece = hit?.piece;
+    const key = hit && piece ? `${hit.row} ${piece.from} ${piece.to} ${piece.state}` : '';
+    if (key === last.current) return;
+    last.current = key;
+    const band = hit && rows[hit.row]?.band;
+    setHovered(hit && band ? { hit, label: band.label, thread: threadOf(by, band.id, hit) } : null);
+  };
+  return [hovered, set] as const;
+}
+
+const PAN_STEP = 0.15;
+const ZOOM_STEP = 0.7;
+
+function useTimelineKeys(mode: Mode, scene: Scene, picked: Interval | null): void {
+  const store = useStore();
+  const dispatch = useDispatch();
+  const mark = () => store.get().mark;
+  const move = (view: Scene['view'], rest?: number) => {
+    scene.moveTo(view, rest);
+    return true;
+  };
+  const pan = (by: number) => move(panBy(scene.view, by * PAN_STEP * scene.width, scene.width, scene.elapsedNs));
+  const onMark = (change: typeof filterInRange) => () => {
+    const range = mark();
+    if (range) dispatch((state) => change(state, range));
+    return range !== null;
+  };
+  const step = (at: number) => {
+    if (!picked || at < 0 || at >= scene.elapsedNs) return false;
+    dispatch({ picked: { thread: picked.thread, at } }, 'touch');
+    return true;
+  };
+  useKeys({
+    pan: ({ key }) => pan(key === 'a' ? -1 : 1),
+    'zoom-in': ({ key }) => {
+      const x = scene.pointer?.x ?? scene.width / 2;
+      const factor = key === 'w' || key === '+' ? ZOOM_STEP : 1 / ZOOM_STEP;
+      return move(zoomAbout(scene.view, x, scene.width, factor, scene.elapsedNs));
+    },
+    zoom: () => {
+      const range = mark();
+      if (range) dispatch({ zoom: range, mark: null });
+      else if (picked) move(showRange({ from: picked.start_ns, to: picked.end_ns }, scene.elapsedNs), 0);
+      return range !== null || picked !== null;
+    },
+    'zoom-all': () => move({ from: 0, to: scene.elapsedNs }, 0),
+    'filter-in': onMark(filterInRange),
+    'filter-out': onMark(filterOutRange),
+    interval: ({ key }) => picked !== null && step(key === 'n' ? picked.end_ns : picked.start_ns - 1),
+    page: ({ key }) => mode === 'full' && scene.toEnd(key),
+    collapse: () => mode === 'full' && pan(-1),
+    expand: ({ key }) => mode === 'full' && key === 'ArrowRight' && pan(1),
+    escape: () => {
+      if (!mark() && !store.get().picked) return false;
+      dispatch(mark() ? { mark: null } : { picked: null }, mark() ? 'touch' : 'step');
+      return true;
+    },
+  });
 }

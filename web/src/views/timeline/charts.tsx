@@ -1,0 +1,120 @@
+// The curves below the bands, on the same time as these, each with its value under the cursor.
+
+import { useEffect, useRef, useState } from 'react';
+import type { Charts as ChartData } from '../../api/types';
+import { begin } from '../../base/activity';
+import { palette } from '../../base/palette';
+import { help, t, title } from '../../base/texts';
+import { real } from '../../base/units';
+import { chartQuestion, type Series, valueAt } from '../../logic/timeline/charts';
+import { timeAt } from '../../logic/timeline/viewport';
+import { usePreferences } from '../../state/preferences';
+import { useView } from '../../state/provider';
+import { useCall } from '../../state/resource';
+import { paintChart } from './paint-charts';
+import { useSetting } from './setting';
+import { useSurface } from './surface';
+import { usePointer } from './use-pointer';
+
+const FOLLOW_MS = 120;
+
+/** The server's curves for what is shown and a little more; asked again while the view moves, but not in every frame. */
+function useCharts(): ChartData | undefined {
+  const { scene } = useSetting();
+  const ask = () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs);
+  const [question, setQuestion] = useState(ask);
+  const asked = useRef(question);
+  const newest = useRef(ask);
+  newest.current = ask;
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let end = () => {};
+    const stop = scene.onFrame(() => {
+      if (timer || same(asked.current, newest.current())) return;
+      end = begin();
+      timer = setTimeout(() => {
+        timer = undefined;
+        asked.current = newest.current();
+        setQuestion(asked.current);
+        end();
+      }, FOLLOW_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+      end();
+    };
+  }, [scene]);
+  return useCall('charts', { params: question, without: { time: true } }).data;
+}
+
+type Question = ReturnType<typeof chartQuestion>;
+
+function same(a: Question, b: Question): boolean {
+  return a.from === b.from && a.to === b.to && a.width === b.width;
+}
+
+export function ChartRows() {
+  const charts = useCharts();
+  // The number of running threads and CPU usage are one curve on two scales.
+  const shown = charts?.series.filter(({ id }) => id !== 'running') ?? [];
+  return (
+    <div className="tl-charts">
+      {charts && shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} />)}
+    </div>
+  );
+}
+
+function ChartRow({ charts, series }: { charts: ChartData; series: Series }) {
+  const { scene, info } = useSetting();
+  const { theme } = usePreferences();
+  const target = useView((state) => state.target) ?? info.target_concurrency;
+  const pointer = usePointer('charts');
+  const readout = useRef<HTMLSpanElement>(null);
+  const isPercent = series.unit === '%';
+  const goal = isPercent ? null : target;
+  const scale = { ...series, max: Math.max(series.max, goal ?? 0) };
+  const canvas = useSurface(scene, (context, width, height) => {
+    const x = scene.pointer?.x ?? null;
+    const value = x === null ? null : valueAt(charts, series, timeAt(x, scene.view, width));
+    if (readout.current)
+      readout.current.textContent = value ? valueText(value, isPercent) : scaleText(scale.max, isPercent);
+    paintChart(context, {
+      charts,
+      series: scale,
+      view: scene.view,
+      width,
+      height,
+      palette: palette(theme),
+      target: goal === null ? null : goal / scale.max,
+      cursor: x,
+    });
+  });
+  const known = series.id === 'cpu_usage' || series.id === 'concurrency';
+  const name = known ? t(`chart.${series.id as 'cpu_usage'}`) : title(series.id, series.title);
+  return (
+    <div className="tl-row tl-chart">
+      <div className="tl-label" data-tip={help(series.id, t('chart.help'))}>
+        <span className="tl-name">{name}</span>
+        <span className="faint number" ref={readout} />
+      </div>
+      <canvas
+        ref={canvas}
+        className="tl-canvas"
+        role="img"
+        aria-label={`${name}. ${t('chart.help')}`}
+        style={{ width: scene.width }}
+        {...pointer}
+      />
+    </div>
+  );
+}
+
+function valueText({ mean, peak }: { mean: number; peak: number }, isPercent: boolean): string {
+  const text = (value: number) => (isPercent ? `${real(value)} %` : real(value));
+  return t('chart.value', { mean: text(mean), peak: text(peak) });
+}
+
+function scaleText(max: number, isPercent: boolean): string {
+  return isPercent ? `0 – ${real(max)} %` : `0 – ${real(max)}`;
+}

@@ -1,0 +1,60 @@
+// The data of the timeline: bands by React, tiles by a loader of their own that the drawing asks.
+
+import { useEffect, useMemo, useRef, useState } from 'react';
+import { fetchTile, resultUrl } from '../../api/client';
+import type { Info } from '../../api/types';
+import type { BandRow } from '../../logic/timeline/bands';
+import type { Part } from '../../logic/timeline/columns';
+import { AGAIN_AFTER_MS, TileLoader } from '../../logic/timeline/loader';
+import type { Scene } from '../../logic/timeline/scene';
+import { levelFor, missingTiles, TileMemory, tileQuestion, tilesOver, topLevel } from '../../logic/timeline/tiles';
+import { useView } from '../../state/provider';
+import { selectionQuery, withParams } from '../../state/query';
+
+export interface BandData {
+  partsOf(band: number): { parts: readonly Part[]; states: Uint8Array };
+  /** Asks for what is missing for these bands and those near. */
+  need(seen: readonly BandRow[], near: readonly BandRow[]): void;
+  /** Why tiles do not come; null: they do. */
+  error: unknown;
+}
+
+/** Tiles of the view's selection. Those of the selection before are drawn until the new ones come. */
+export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
+  const { result, by } = useView((state) => ({ result: state.result, by: state.bands }));
+  const query = useView((state) => selectionQuery(state, { time: true }).toString());
+  const [error, setError] = useState<unknown>(null);
+  const before = useRef<{ by: string; memory: TileMemory } | null>(null);
+  const data = useMemo(() => {
+    const top = topLevel(info.elapsed_ns);
+    const memory = new TileMemory(top, by === 'thread');
+    let old = before.current?.by === by ? before.current.memory : null;
+    before.current = { by, memory };
+    const fetch = (tile: Parameters<typeof tileQuestion>[0], bands: readonly number[], signal: AbortSignal) => {
+      const params = { ...tileQuestion(tile, info.elapsed_ns), by, bands: bands.join(',') };
+      return fetchTile(resultUrl(result, 'tile', withParams(new URLSearchParams(query), params)), signal);
+    };
+    const loader: TileLoader = new TileLoader(memory, fetch, () => {
+      setError(loader.error);
+      if (loader.idle) old = null;
+      if (loader.error !== null) setTimeout(scene.invalidate, AGAIN_AFTER_MS);
+      scene.invalidate();
+    });
+    const levelNow = () => levelFor((scene.view.to - scene.view.from) / Math.max(1, scene.width * ratio));
+    const partsOf = (band: number) => {
+      const parts = memory.parts(scene.view, levelNow(), info.elapsed_ns, band);
+      if (parts.length > 0 || !old) return { parts, states: memory.states };
+      return { parts: old.parts(scene.view, levelNow(), info.elapsed_ns, band), states: old.states };
+    };
+    const need = (seen: readonly BandRow[], near: readonly BandRow[]) => {
+      const level = levelNow();
+      const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
+      memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
+      const sight = { view: scene.view, level, elapsedNs: info.elapsed_ns, bands: ids(seen), nearBands: ids(near) };
+      loader.want(missingTiles(memory, sight, top));
+    };
+    return { loader, partsOf, need };
+  }, [scene, info, result, by, query, ratio]);
+  useEffect(() => () => data.loader.stop(), [data]);
+  return { partsOf: data.partsOf, need: data.need, error };
+}

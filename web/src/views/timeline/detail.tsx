@@ -1,0 +1,146 @@
+// Everything that is known of the picked interval: what it was, where, and who ended it.
+
+import type { Interval } from '../../api/types';
+import { t } from '../../base/texts';
+import { duration } from '../../base/units';
+import { exactTime } from '../../logic/timeline/axis';
+import { stateText } from '../../logic/timeline/describe';
+import { filterIn } from '../../state/actions';
+import { useDispatch, useView } from '../../state/provider';
+import type { Resource } from '../../state/resource';
+import { Failure, Skeleton } from '../parts/states';
+import { Frames } from '../stack/pane';
+import { useSetting } from './setting';
+
+export function Detail({ interval }: { interval: Resource<Interval> }) {
+  const dispatch = useDispatch();
+  const picked = useView((state) => state.picked);
+  const close = (
+    <button
+      type="button"
+      className="quiet tl-close"
+      aria-label={t('detail.close')}
+      data-tip={t('detail.close')}
+      onClick={() => dispatch({ picked: null })}
+    >
+      ×
+    </button>
+  );
+  return (
+    <section className="pane tl-detail" aria-label={t('detail.title')} aria-busy={interval.loading}>
+      <div className="toolbar">
+        <strong>{t('detail.title')}</strong>
+        <span className="grow" />
+        {picked && close}
+      </div>
+      <div className="scroll">
+        {!picked && <p className="message faint">{t('detail.pick')}</p>}
+        {picked && interval.error && (
+          <Failure
+            error={interval.error.status === 404 ? t('detail.absent') : interval.error.message}
+            hint={interval.error.hint}
+          />
+        )}
+        {picked && !interval.data && interval.slow && <Skeleton rows={8} />}
+        {picked && interval.data && <Known interval={interval.data} />}
+      </div>
+    </section>
+  );
+}
+
+function Known({ interval }: { interval: Interval }) {
+  const { info } = useSetting();
+  const thread = info.threads.find(({ id }) => id === interval.thread);
+  const name = thread ? `${thread.name} (${thread.tid})` : String(interval.thread);
+  return (
+    <div className="tl-known">
+      <h3>
+        <i className={`swatch state-${interval.state}`} /> {stateText(interval.state)}{' '}
+        {duration(interval.end_ns - interval.start_ns)}
+      </h3>
+      <p className="faint">{name}</p>
+      <Buttons interval={interval} name={name} />
+      <Facts interval={interval} />
+      <h3>{t('detail.stack')}</h3>
+      {interval.stack.length > 0 ? (
+        <Frames stack={{ frames: interval.stack, end: '' }} />
+      ) : (
+        <p className="faint">{t('detail.no-stack')}</p>
+      )}
+      {interval.waker_stack.length > 0 && (
+        <>
+          <h3>{t('detail.waker-stack')}</h3>
+          <Frames stack={{ frames: interval.waker_stack, end: '' }} />
+        </>
+      )}
+    </div>
+  );
+}
+
+function Buttons({ interval, name }: { interval: Interval; name: string }) {
+  const dispatch = useDispatch();
+  const { scene } = useSetting();
+  const { thread, start_ns: start, end_ns: end, object } = interval;
+  const go = (at: number) => dispatch({ picked: { thread, at } }, 'touch');
+  return (
+    <p className="tl-buttons">
+      <button type="button" aria-label={t('detail.previous')} disabled={start <= 0} onClick={() => go(start - 1)}>
+        ◂
+      </button>
+      <button type="button" aria-label={t('detail.next')} disabled={end >= scene.elapsedNs} onClick={() => go(end)}>
+        ▸
+      </button>
+      <button type="button" onClick={() => dispatch({ zoom: { from: start, to: end } })}>
+        {t('detail.zoom')}
+      </button>
+      <button type="button" onClick={() => dispatch((state) => filterIn(state, 'thread', name))}>
+        {t('detail.thread')}
+      </button>
+      {object && (
+        <button type="button" onClick={() => dispatch((state) => filterIn(state, 'object', object))}>
+          {t('detail.only-object')}
+        </button>
+      )}
+    </p>
+  );
+}
+
+function Facts({ interval }: { interval: Interval }) {
+  const dispatch = useDispatch();
+  const { object, object_type: type, reason, outcome, syscall, cpu, waker, waker_kind: kind } = interval;
+  const facts: [string, React.ReactNode][] = [
+    [t('detail.from'), exactTime(interval.start_ns)],
+    [t('detail.length'), duration(interval.end_ns - interval.start_ns)],
+    [t('detail.wait'), interval.wait_ns > 0 && duration(interval.wait_ns)],
+    [t('detail.queue'), interval.runnable_ns > 0 && duration(interval.runnable_ns)],
+    [
+      t('detail.object'),
+      object && (
+        <>
+          <button type="button" className="link" onClick={() => dispatch({ tab: 'objects', object })}>
+            {object}
+          </button>{' '}
+          <span className="faint">{type}</span>
+        </>
+      ),
+    ],
+    [t('detail.waker'), waker ? `${waker}${kind && kind !== 'thread' ? ` (${kind})` : ''}` : kind],
+    [t('detail.reason'), reason],
+    [t('detail.outcome'), outcome],
+    [t('detail.syscall'), syscall],
+    [t('detail.cpu'), cpu >= 0 && String(cpu)],
+  ];
+  return (
+    <dl className="tl-facts">
+      {facts.map(
+        ([name, value]) =>
+          value && (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>{value}</dd>
+            </div>
+          ),
+      )}
+    </dl>
+  );
+}

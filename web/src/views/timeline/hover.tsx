@@ -1,0 +1,72 @@
+// The line beside the pointer.
+
+import { useEffect, useRef, useState } from 'react';
+import type { Interval } from '../../api/types';
+import { begin } from '../../base/activity';
+import { covering, describeInterval, describePiece } from '../../logic/timeline/describe';
+import type { Hit } from '../../logic/timeline/hit';
+import type { Scene } from '../../logic/timeline/scene';
+import { useCall } from '../../state/resource';
+import { LABELS } from './setting';
+
+const REST_MS = 60;
+
+export interface Hovered {
+  thread: number | null;
+  label: string;
+  hit: Hit;
+}
+
+/** What the server knows of the hovered interval, once the pointer has rested on it for a moment. */
+export function useHoveredInterval(hovered: Hovered | null): Interval | null {
+  const [rested, setRested] = useState<{ thread: number; at: number } | null>(null);
+  const thread = hovered?.hit.piece && !hovered.hit.piece.many ? hovered.thread : null;
+  const at = Math.max(0, Math.floor(hovered?.hit.time ?? 0));
+  const covered = useRef<Interval | null>(null);
+  const known = covering(covered.current, thread, at);
+  useEffect(() => {
+    if (thread === null || known) return;
+    const end = begin();
+    const timer = setTimeout(() => {
+      setRested({ thread, at });
+      end();
+    }, REST_MS);
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, [thread, at, known]);
+  const interval = useCall('interval', { params: { ...rested }, when: rested !== null });
+  if (interval.data) covered.current = interval.data;
+  return covering(covered.current, thread, at);
+}
+
+export function HoverLine({
+  scene,
+  hovered,
+  interval,
+}: {
+  scene: Scene;
+  hovered: Hovered | null;
+  interval: Interval | null;
+}) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    return scene.onFrame(() => {
+      const [element, pointer] = [box.current, scene.pointer];
+      const parent = element?.parentElement;
+      if (!element || !parent || pointer?.y == null) return;
+      const left = Math.min(LABELS + pointer.x + 14, parent.clientWidth - element.offsetWidth - 6);
+      const below = pointer.y + 20;
+      const top = below + element.offsetHeight > parent.clientHeight ? pointer.y - element.offsetHeight - 10 : below;
+      element.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(top)}px)`;
+    });
+  }, [scene]);
+  const piece = hovered?.hit.piece;
+  const text = !piece ? '' : interval ? describeInterval(interval) : describePiece(piece);
+  return (
+    <div ref={box} className="tl-hover" role="status" hidden={text === ''}>
+      <span className="faint">{hovered?.label}</span> {text}
+    </div>
+  );
+}

@@ -1,0 +1,123 @@
+// What lies over the bands and follows the pointer: cursor, outlines, arrows, the selected range and its menu.
+
+import { type RefObject, useEffect, useRef } from 'react';
+import { palette } from '../../base/palette';
+import { t } from '../../base/texts';
+import { span } from '../../base/units';
+import { arrowShapes } from '../../logic/timeline/arrows';
+import { hitTest } from '../../logic/timeline/hit';
+import { xOf } from '../../logic/timeline/viewport';
+import { filterInRange, filterOutRange } from '../../state/actions';
+import { usePreferences } from '../../state/preferences';
+import { useDispatch, useView } from '../../state/provider';
+import { type OverlayPicture, paintOverlay } from './paint-bands';
+import { threadOf, useSetting } from './setting';
+import { useSurface } from './surface';
+import { usePointer } from './use-pointer';
+
+export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | null> }) {
+  const { scene, rows, data, by, info, picked, arrows, hover } = useSetting();
+  const { theme } = usePreferences();
+  const { mark, range, excluded } = useView(({ mark, range, excludedRanges }) => ({
+    mark,
+    range,
+    excluded: excludedRanges,
+  }));
+  const dispatch = useDispatch();
+  const hitAt = (x: number, y: number) =>
+    hitTest({ x, y: y + scene.scrollTop, width: scene.width }, scene.view, rows, data.partsOf);
+  const pointer = usePointer('bands', {
+    click(x, y) {
+      const hit = hitAt(x, y);
+      const band = hit && rows[hit.row]?.band;
+      if (!band) return;
+      const thread = threadOf(by, band.id, hit);
+      if (by === 'object') dispatch({ object: band.label }, 'touch');
+      const at = Math.max(0, Math.min(Math.floor(hit.time), info.elapsed_ns - 1));
+      dispatch({ picked: thread === null ? null : { thread, at } });
+    },
+    scroll(top) {
+      if (scroller.current) scroller.current.scrollTop = top;
+    },
+  });
+  const canvas = useSurface(scene, (context, width, height) => {
+    const { x, y } = scene.pointer ?? { x: null, y: null };
+    const hit = x !== null && y !== null ? hitAt(x, y) : null;
+    hover(hit);
+    const outlines: OverlayPicture['outlines'] = [];
+    const hovered = hit?.piece && rows[hit.row];
+    if (hovered && hit.piece) {
+      outlines.push({ time: hit.piece, top: hovered.top - scene.scrollTop, height: hovered.height, strong: false });
+    }
+    const row = picked && by === 'thread' ? rows.find(({ band }) => band.id === picked.thread) : undefined;
+    if (row && picked) {
+      const time = { from: picked.start_ns, to: picked.end_ns };
+      outlines.push({ time, top: row.top - scene.scrollTop, height: row.height, strong: true });
+    }
+    const sheet = { view: scene.view, width, height, scrollTop: scene.scrollTop };
+    paintOverlay(context, {
+      view: scene.view,
+      width,
+      height,
+      palette: palette(theme),
+      mark: scene.mark ?? mark,
+      range,
+      excluded,
+      outlines,
+      arrows: arrows.flatMap(({ arrow, strong }) =>
+        arrowShapes([arrow], rows, sheet).map((shape) => ({ shape, strong })),
+      ),
+      cursor: x,
+    });
+  });
+  return (
+    <>
+      <canvas ref={canvas} className="tl-layer tl-pointer" {...pointer} />
+      {mark && <SelectionMenu range={mark} />}
+    </>
+  );
+}
+
+/** What to do with the selected range; stays at its right end while the view moves. */
+function SelectionMenu({ range }: { range: { from: number; to: number } }) {
+  const { scene } = useSetting();
+  const dispatch = useDispatch();
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    return scene.onFrame(() => {
+      if (!box.current) return;
+      const [x0, x1] = [xOf(range.from, scene.view, scene.width), xOf(range.to, scene.view, scene.width)];
+      box.current.hidden = scene.mark !== null || x1 < 0 || x0 > scene.width;
+      const left = Math.max(0, Math.min(x1 + 6, scene.width - box.current.offsetWidth - 4));
+      box.current.style.transform = `translate(${Math.round(left)}px, 6px)`;
+    });
+  }, [scene, range]);
+  return (
+    <div
+      ref={box}
+      className="tl-menu"
+      role="toolbar"
+      aria-label={t('menu.selection', { span: span(range.from, range.to) })}
+    >
+      <span className="faint">{span(range.from, range.to)}</span>
+      <button type="button" onClick={() => dispatch({ zoom: range, mark: null })}>
+        {t('menu.zoom')} <kbd>z</kbd>
+      </button>
+      <button type="button" onClick={() => dispatch((state) => filterInRange(state, range))}>
+        {t('filter.in.selection')} <kbd>f</kbd>
+      </button>
+      <button type="button" onClick={() => dispatch((state) => filterOutRange(state, range))}>
+        {t('filter.out')} <kbd>F</kbd>
+      </button>
+      <button
+        type="button"
+        className="quiet"
+        aria-label={t('menu.drop')}
+        data-tip={t('menu.drop')}
+        onClick={() => dispatch({ mark: null }, 'touch')}
+      >
+        ×
+      </button>
+    </div>
+  );
+}
