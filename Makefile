@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
 
-.PHONY: all deps build web samples demo test lint unit product web-test bench clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test bench clean
 
 all: build samples
 
@@ -48,7 +48,7 @@ demo: deps
 
 test:
 	scripts/install-deps.sh test
-	$(MAKE) --no-print-directory samples lint unit web-test product
+	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
 	@echo 'make test: everything passed'
 
 lint:
@@ -69,6 +69,11 @@ product: samples
 web-test: web/node_modules
 	cd web && npm run --silent lint && npm run --silent test
 	$(MAKE) --no-print-directory web
+
+# The screens in Chromium, through `dwell view`, on recordings made for it.
+ui-test: web samples
+	cargo build -p dwell
+	cd web && DWELL=$(abspath $(TARGET))/debug/dwell npm run --silent ui-test
 
 # Tables for docs/benchmarks.md; takes about twenty minutes on a quiet machine.
 bench:

@@ -8,6 +8,7 @@ import { usePreferences } from '../state/preferences';
 import { useDispatch, useView } from '../state/provider';
 import { asApiError, useCall } from '../state/resource';
 import { Boundary } from '../views/parts/boundary';
+import { Banner } from '../views/parts/notes';
 import { Split } from '../views/parts/split';
 import { Failure, Pending, Skeleton } from '../views/parts/states';
 import { Tips } from '../views/parts/tips';
@@ -79,6 +80,7 @@ function ResultPage() {
   );
   return (
     <>
+      {info.data && <Banner losses={info.data.losses} />}
       <FilterBar info={info.data} />
       {strip && stripOpen ? (
         <Split name="strip" second="below" size={148} least={60}>

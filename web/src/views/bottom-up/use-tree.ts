@@ -29,6 +29,10 @@ export function useTree(question: Question, url: string | null): Tree | null {
     const state = store.get();
     const kept = open.current.get(grouping) ?? new Set<string>();
     open.current.set(grouping, kept);
+    // A link shows the selected row, so what is above it is open.
+    for (let depth = 1; depth < state.selection.length; depth += 1) {
+      kept.add(JSON.stringify(state.selection.slice(0, depth)));
+    }
     const fetchPage = (path: readonly string[], offset: number, limit: number) =>
       fetchJson(pageUrl(state, question, path, offset, limit), abort.signal) as Promise<Grid>;
     const tree = new Tree(fetchPage, kept, () => {

@@ -15,13 +15,17 @@ export function Notes({ notes }: { notes: readonly string[] }) {
   );
 }
 
-/** Losses and the like, above everything. */
+/** Switches that the collector put back: a remark, not a loss, as in the reports. */
+const PUT_BACK = 'switches_unseen';
+
+/** What was lost, above every view. */
 export function Banner({ losses }: { losses: { name: string; count: number; doc: string }[] }) {
-  if (losses.length === 0) return null;
+  const told = losses.filter(({ name, count }) => count > 0 && name !== PUT_BACK);
+  if (told.length === 0) return null;
   return (
-    <div className="banner" role="alert">
+    <div className="banner" role="status">
       <strong>{t('losses.title')}</strong>{' '}
-      {losses.map(({ name, count, doc }) => (
+      {told.map(({ name, count, doc }) => (
         <span key={name} data-tip={doc} className="loss">
           {name}: {count.toLocaleString('en')}
         </span>

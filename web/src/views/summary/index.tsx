@@ -9,7 +9,7 @@ import { useDispatch } from '../../state/provider';
 import { type Resource, useCall, useReport } from '../../state/resource';
 import { type Finding, FindingCards } from '../findings/cards';
 import { Cell } from '../grid/cell';
-import { Banner, Notes } from '../parts/notes';
+import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
 import { ClassHistogramChart } from './histogram';
 import { Platform } from './platform';
@@ -19,7 +19,6 @@ export function SummaryView() {
   const summary = useReport('summary');
   return (
     <div className="scroll pad summary">
-      {info.data && <Banner losses={info.data.losses} />}
       <Loaded of={summary} rows={16}>
         {(document) => <Body document={document} info={info.data} />}
       </Loaded>

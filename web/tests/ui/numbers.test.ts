@@ -1,0 +1,72 @@
+// The numbers on the screen are those of the command line.
+
+import { describe, expect, test } from 'vitest';
+import { count, duration, percent } from '../../src/base/units';
+import { report, skipped, useScreen } from './screen';
+
+type Row = Record<string, unknown>;
+
+describe.skipIf(skipped)('numbers', () => {
+  const screen = useScreen();
+
+  test('summary', async () => {
+    const summary = report<Row>('r000th', 'summary');
+    await screen().open('r=r000th');
+    for (const id of ['elapsed_ns', 'cpu_ns', 'effective_ns', 'spin_ns', 'overhead_ns', 'wait_ns', 'preemption_ns']) {
+      expect(await screen().text(`[data-figure=${id}] dd`), id).toBe(duration(Number(summary[id])));
+    }
+    expect(await screen().text('[data-figure=wait_count] dd')).toBe(count(Number(summary.wait_count)));
+    expect(await screen().text('[data-figure=cpu_utilization] dd')).toContain(percent(Number(summary.cpu_utilization)));
+    const cards = await screen().page.locator('.card h3').allInnerTexts();
+    const findings = summary.findings as Row[];
+    expect(cards).toEqual(findings.map(({ title, subject }) => `${title}: ${subject}`));
+  });
+
+  test('sync objects', async () => {
+    const { rows } = report<{ rows: Row[] }>('r000th', 'waits');
+    await screen().open('r=r000th&tab=objects');
+    const shown = await screen().rows('Sync Objects');
+    expect(shown.map(([object]) => object)).toEqual(rows.map(({ object }) => object));
+    for (const [at, row] of rows.entries()) {
+      expect(shown[at]).toContain(count(Number(row.wait_count)));
+      expect(shown[at]).toContain(duration(Number(row.max_wait_ns)));
+      expect(shown[at]).toContain(duration(Number(row.wait_ns)));
+    }
+  });
+
+  test('bottom-up, grouped by object: rows and totals', async () => {
+    const { rows } = report<{ rows: Row[] }>('r000th', 'waits', '--group-by', 'object');
+    const summary = report<Row>('r000th', 'summary');
+    await screen().open('r=r000th&tab=bottom-up&group=object,function,callers');
+    const shown = await screen().rows('Bottom-up');
+    for (const row of rows) {
+      const line = shown.find(([name]) => name === row.object);
+      expect(line, String(row.object)).toContain(duration(Number(row.wait_ns)));
+      expect(line, String(row.object)).toContain(count(Number(row.wait_count)));
+    }
+    expect(await screen().text('[data-total=wait_by_class]')).toContain(duration(Number(summary.wait_ns)));
+    expect(await screen().text('[data-total=wait_count]')).toContain(count(Number(summary.wait_count)));
+  });
+
+  test('blame', async () => {
+    const { rows } = report<{ rows: Row[] }>('r000th', 'blame queue_lock');
+    await screen().open('r=r000th&tab=blame&object=queue_lock');
+    const shown = await screen().rows('Blame');
+    expect(shown.map(([name, role, ns]) => [name, role, ns])).toEqual(
+      rows.map(({ name, role, wait_ns }) => [name, role, duration(Number(wait_ns))]),
+    );
+  });
+
+  test('a filter by thread and time gives the numbers of the same filter on the command line', async () => {
+    const whole = report<{ rows: Row[] }>('r000th', 'waits');
+    const filters = ['--filter', 'thread=worker-1', '--time-range', '20000000ns-120000000ns'];
+    const { rows } = report<{ rows: Row[] }>('r000th', 'waits', ...filters);
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows[0]?.wait_ns).not.toBe(whole.rows[0]?.wait_ns);
+    await screen().open('r=r000th&tab=objects&filter=thread%3Dworker-1&range=20000000-120000000');
+    const shown = await screen().rows('Sync Objects');
+    expect(shown.map(([object, , waits]) => [object, waits])).toEqual(
+      rows.map(({ object, wait_count }) => [object, count(Number(wait_count))]),
+    );
+  });
+});

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest';
+import { TABS } from '../../src/state/view-state';
+import { report, skipped, useScreen } from './screen';
+
+describe.skipIf(skipped)('screens', () => {
+  const screen = useScreen();
+
+  test.each(TABS)('%s is shown, without faults of accessibility', async (tab) => {
+    await screen().open(`r=r000th&tab=${tab}`);
+    const main = screen().page.getByRole('main');
+    expect((await main.innerText()).length).toBeGreaterThan(tab === 'platform' || tab === 'flame' ? 0 : 40);
+    expect(await screen().page.getByRole('alert').allInnerTexts()).toEqual([]);
+    expect(await screen().faults()).toEqual([]);
+  });
+
+  test.each(['light', 'ja'])('the page is readable in %s', async (choice) => {
+    await screen().page.addInitScript((chosen) => {
+      if (location.protocol === 'about:') return;
+      localStorage.setItem('dwell', JSON.stringify(chosen === 'ja' ? { language: 'ja' } : { theme: 'light' }));
+    }, choice);
+    for (const tab of ['summary', 'bottom-up']) {
+      await screen().open(`r=r000th&tab=${tab}`);
+      expect(await screen().faults()).toEqual([]);
+    }
+    if (choice === 'ja') expect(await screen().text('nav')).toContain('ボトムアップ');
+  });
+
+  test('a folder shows its results, and one opens', async () => {
+    await screen().open('');
+    const { page } = screen();
+    expect(await page.locator('tbody tr').count()).toBe(2);
+    await page.getByRole('button', { name: 'r001th' }).click();
+    await screen().idle();
+    expect(screen().hash).toBe('#r=r001th');
+    expect(await screen().text('[data-figure=elapsed_ns] dd')).toMatch(/s$/);
+  });
+
+  test('a link to a result that is gone shows the list', async () => {
+    await screen().open('r=r999th&tab=flame');
+    expect(await screen().page.locator('tbody tr').count()).toBe(2);
+  });
+
+  test('the histogram of a socket with delayed acknowledgements has two humps with names', async () => {
+    const { rows } = report<{ rows: { object: string; type: string; wait_count: number }[] }>(
+      'r001th',
+      'waits',
+      '--include-idle',
+    );
+    const socket =
+      rows.filter(({ type }) => type === 'socket').sort((a, b) => b.wait_count - a.wait_count)[0]?.object ?? '';
+    await screen().open(`r=r001th&tab=objects&idle=1&${new URLSearchParams({ object: socket })}`);
+    const names = await screen().page.locator('.hump').allInnerTexts();
+    expect(names.length).toBeGreaterThanOrEqual(2);
+    // A delayed acknowledgement takes 40 ms; the other answers come at once.
+    expect(names.some((name) => /^(3\d|4\d)(\.\d+)? ms · \d+ waits$/.test(name))).toBe(true);
+    expect(names.some((name) => / µs · \d+ waits$|^\d(\.\d+)? ms/.test(name))).toBe(true);
+  });
+});

@@ -1,0 +1,80 @@
+// Records two programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
+// tests are skipped.
+
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { TestProject } from 'vitest/node';
+
+export interface Served {
+  /** Where the page is; empty: skipped. */
+  origin: string;
+  /** Cookie of the session, for every browser of the tests: the token is good for one visit. */
+  cookie: { name: string; value: string };
+  dwell: string;
+  folder: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    served: Served;
+  }
+}
+
+const BROWSER = '/usr/bin/chromium';
+const NOTHING: Served = { origin: '', cookie: { name: '', value: '' }, dwell: '', folder: '' };
+
+export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
+  const dwell = resolve(process.env.DWELL ?? '../target/debug/dwell');
+  const missing = reason(dwell);
+  if (missing) {
+    process.stderr.write(`SKIP: every test of the screens: ${missing}\n`);
+    project.provide('served', NOTHING);
+    return undefined;
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'dwell-ui-'));
+  const record = (name: string, ...command: string[]) =>
+    execFileSync(dwell, ['collect', 'threading', '--result-dir', join(folder, name), '--', ...command], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: 60_000,
+    });
+  record('r000th', resolve('../samples/bin/convoy'));
+  record('r001th', 'python3', resolve('tests/ui/program.py'));
+  const server = spawn(dwell, ['view', '--no-browser', folder], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const url = await printed(server);
+  project.provide('served', { origin: new URL(url).origin, cookie: await session(url), dwell, folder });
+  return () => {
+    server.kill();
+    rmSync(folder, { recursive: true, force: true });
+  };
+}
+
+function reason(dwell: string): string | null {
+  if (process.getuid?.() !== 0) return 'recording needs root';
+  if (!existsSync(BROWSER)) return `there is no ${BROWSER}`;
+  if (!existsSync(dwell)) return `there is no ${dwell}: cargo build -p dwell`;
+  if (!existsSync('../samples/bin/convoy')) return 'the samples are not built: make samples';
+  return null;
+}
+
+/** The address that `dwell view` prints. */
+function printed(server: ChildProcess): Promise<string> {
+  return new Promise((done, fail) => {
+    let text = '';
+    server.stdout?.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      const url = /https?:\/\/\S+token=\S+/.exec(text)?.[0];
+      if (url) done(url);
+    });
+    server.on('exit', (status) => fail(new Error(`dwell view ended with ${status}: ${text}`)));
+  });
+}
+
+async function session(url: string): Promise<Served['cookie']> {
+  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie') ?? '';
+  const [name = '', value = ''] = cookie.split(';')[0]?.split('=') ?? [];
+  return { name, value };
+}

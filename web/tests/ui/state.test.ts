@@ -1,0 +1,133 @@
+// Filters that every view obeys, links, undo, the keyboard, and names that are not to be trusted.
+
+import { describe, expect, test } from 'vitest';
+import { report, skipped, useScreen } from './screen';
+
+describe.skipIf(skipped)('state', () => {
+  const screen = useScreen();
+
+  test('filtering in by the selected row changes every view, and undo brings it back', async () => {
+    const tabs = ['summary', 'caller-callee', 'top-down', 'flame', 'objects', 'findings'] as const;
+    const seen = async () => {
+      const looks: Record<string, string> = {};
+      for (const tab of tabs) {
+        await screen()
+          .page.locator('nav .tab')
+          .nth((await import('../../src/state/view-state')).TABS.indexOf(tab))
+          .click();
+        await screen().idle();
+        looks[tab] = await screen().page.getByRole('main').innerText();
+      }
+      return looks;
+    };
+    await screen().open('r=r000th&tab=summary');
+    const before = await seen();
+    await screen().open('r=r000th&tab=bottom-up&group=object,function,callers');
+    await screen().page.getByRole('treegrid').focus();
+    const at = (await screen().rows('Bottom-up')).findIndex(([name]) => name === 'Sleep in sleep_until');
+    await screen().press(...Array.from({ length: at + 1 }, () => 'ArrowDown'), 'f');
+    expect(screen().hash).toContain('filter=object%3DSleep+in+sleep_until');
+    expect(await screen().text('.shown')).toMatch(/^\d[\d.]* % is shown$/);
+    expect((await screen().rows('Bottom-up')).map(([name]) => name)).toEqual(['Sleep in sleep_until']);
+    const after = await seen();
+    for (const tab of tabs) expect(after[tab], tab).not.toBe(before[tab]);
+    await screen().press('x');
+    expect(await screen().text('.shown')).toBe('No filters are applied');
+    await screen().press('[');
+    expect(await screen().text('.shown')).toMatch(/is shown$/);
+  });
+
+  test('the filter bar lists values with their share and filters in and out', async () => {
+    const { page } = screen();
+    await screen().open('r=r000th&tab=objects');
+    await page.getByRole('button', { name: /^Thread:/ }).click();
+    await screen().idle();
+    const entry = page.locator('.filter-entry', { hasText: 'worker-1' });
+    expect(await entry.innerText()).toMatch(/%/);
+    await entry.getByRole('checkbox').check();
+    await screen().idle();
+    expect(screen().hash).toContain('filter=thread%3Dworker-1');
+    await entry.getByRole('button').click();
+    await screen().idle();
+    expect(screen().hash).toContain('exclude=thread%3Dworker-1');
+    expect(screen().hash).not.toContain('filter=');
+  });
+
+  test('a link restores the view', async () => {
+    await screen().open('r=r000th&tab=bottom-up&group=object,function,callers&filter=thread%3Dworker*');
+    await screen().page.getByRole('treegrid').focus();
+    await screen().press('ArrowDown', 'ArrowRight', 'ArrowDown', 'f');
+    const [hash, rows] = [screen().hash, await screen().rows('Bottom-up')];
+    expect(rows.length).toBeGreaterThan(0);
+    await screen().open(hash.slice(1));
+    expect(
+      await screen()
+        .rows('Bottom-up')
+        .then((again) => again[0]),
+    ).toEqual(rows[0]);
+    expect(screen().hash).toBe(hash);
+  });
+
+  test('everything can be done with the keyboard alone', async () => {
+    await screen().open('r=r000th');
+    await screen().press('2');
+    expect(screen().hash).toContain('tab=bottom-up');
+    await screen().press('.', '.', ',');
+    expect(screen().hash).toContain('tab=caller-callee');
+    await screen().press('/');
+    await screen().page.keyboard.type('push_item');
+    await screen().page.waitForFunction(() => location.hash.includes('search=push_item'));
+    await screen().idle();
+    expect((await screen().rows('Caller/Callee')).map(([name]) => name)).toEqual(['push_item']);
+    await screen().press('Escape', '?');
+    expect(await screen().page.getByRole('dialog').innerText()).toContain('filter in');
+    await screen().press('Escape');
+    expect(await screen().page.getByRole('dialog').count()).toBe(0);
+    // From the start of the page the tabulator key reaches the tabs, the filters and the list.
+    const reached = new Set<string>();
+    await screen().page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+    for (let step = 0; step < 60; step += 1) {
+      await screen().page.keyboard.press('Tab');
+      reached.add(
+        await screen().page.evaluate(() => {
+          const place = document.activeElement?.closest(
+            'nav, .filter-bar, .toolbar, [role=treegrid], [role=separator]',
+          );
+          return place?.getAttribute('role') ?? place?.className ?? place?.tagName ?? '';
+        }),
+      );
+    }
+    for (const place of ['tabs', 'filter-bar', 'toolbar', 'treegrid', 'separator']) expect(reached).toContain(place);
+  });
+
+  test('a caller is shown by going into a row', async () => {
+    await screen().open('r=r000th&tab=bottom-up');
+    await screen().page.getByRole('treegrid').focus();
+    const first = (await screen().rows('Bottom-up'))[0]?.[0];
+    expect(first).toBe('pthread_mutex_lock');
+    await screen().press('ArrowDown', 'ArrowRight');
+    const names = (await screen().rows('Bottom-up')).map(([name]) => name);
+    expect(names.slice(0, 2)).toEqual(['pthread_mutex_lock', 'push_item']);
+    expect(await screen().text('.stack-head')).toMatch(/^Viewing 1 of \d+ selected stacks/m);
+    expect(await screen().page.locator('.frame-name').allInnerTexts()).toContain('push_item');
+  });
+
+  test('a finding leads to its evidence', async () => {
+    await screen().open('r=r000th');
+    await screen().page.getByRole('button', { name: 'Show me' }).first().click();
+    await screen().idle();
+    expect(screen().hash).toContain('tab=blame');
+    expect((await screen().rows('Blame'))[0]?.[0]).toContain('queue_lock');
+  });
+
+  test('hostile names are text', async () => {
+    const { rows } = report<{ rows: { name: string }[] }>('r001th', 'threads');
+    expect(rows.some(({ name }) => name.startsWith('<b>x</b>'))).toBe(true);
+    await screen().open('r=r001th&tab=bottom-up&group=thread,function,callers');
+    const names = (await screen().rows('Bottom-up')).map(([name]) => name);
+    expect(names.some((name) => name?.startsWith('<b>x</b>"\'&'))).toBe(true);
+    expect(await screen().page.locator('main b').count()).toBe(0);
+    await screen().open(`r=r001th&tab=objects&${new URLSearchParams({ object: '<img src=x onerror=alert(1)>' })}`);
+    expect(await screen().page.locator('img').count()).toBe(0);
+  });
+});
