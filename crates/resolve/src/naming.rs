@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use dwell_model::{ObjectId, StackId, ThreadId};
-use dwell_store::tables::{Objects, OffCpu, Samples};
+use dwell_store::tables::{Frames, Objects, OffCpu, Samples};
 use dwell_store::{CodeTables, Manifest, ResultFolder};
 use rayon::prelude::*;
 
@@ -93,7 +93,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let (objects, object_ids) = name_objects(raw, &woven, &modules, &symbols);
-    let code = listing_tables(raw, &modules, &answers, options);
+    let code = listing_tables(raw, &modules, (&answers, &woven.frames), options);
     Named {
         woven,
         objects,
@@ -131,7 +131,15 @@ fn stack_shares(raw: &Raw<'_>) -> Vec<f64> {
 }
 
 /// The listings as tables, with the text of the files that they name.
-fn listing_tables(raw: &Raw<'_>, modules: &Modules, answers: &[Answer], options: &Options) -> CodeTables {
+fn listing_tables(
+    raw: &Raw<'_>,
+    modules: &Modules,
+    (answers, frames): (&[Answer], &Frames),
+    options: &Options,
+) -> CodeTables {
+    if options.mode != Mode::Full {
+        return CodeTables::default();
+    }
     let mut tables = listing::tables(answers, modules);
     let origins = modules.all().iter().map(|module| match &module.file {
         // A copy of the collector's does not say whose the file was.
@@ -140,7 +148,15 @@ fn listing_tables(raw: &Raw<'_>, modules: &Modules, answers: &[Answer], options:
         None => Origin::unknown(),
     });
     let reader = options.reader.unwrap_or_else(User::current);
-    source_files::fill(&mut tables, &origins.collect::<Vec<_>>(), &options.search_dirs, reader);
+    let mut files = source_files::Reader::new(&options.search_dirs, reader);
+    files.fill_all(&mut tables, &origins.collect::<Vec<_>>());
+    // Interpreted functions' files are named by the process: by its user, when Dwell started it as the result's.
+    let manifest = raw.manifest;
+    let launched = !manifest.command.is_empty() && manifest.target_pids.is_empty();
+    let as_reader = launched && !manifest.options.iter().any(|option| option.starts_with("--user"));
+    let origin = if as_reader { Origin { namer: reader, ..Origin::unknown() } } else { Origin::unknown() };
+    let interpreted = frames.file.iter().zip(&frames.python).filter(|(file, python)| **python && !file.is_empty());
+    files.add(&mut tables.sources, interpreted.map(|(file, _)| file.as_str()), &origin);
     tables
 }
 

@@ -5,7 +5,7 @@
 //! the user on whose behalf Dwell runs, and the owner of the file whose debug information has the path. What not
 //! everybody may read must also be called as sources are. Access lists beyond mode bits are not looked at.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::Read;
 use std::os::fd::AsRawFd;
@@ -14,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use dwell_model::ModuleId;
-use dwell_store::tables::Sources;
+use dwell_store::tables::{SourceRow, Sources};
 use dwell_store::{CodeTables, Table};
 
 /// Largest file that is copied: the SQLite amalgamation has 9 MB.
@@ -98,28 +98,8 @@ impl Origin {
     }
 }
 
-/// Fills in the text of the files in `tables.sources`. `origins` has one for each module.
-pub fn fill(tables: &mut CodeTables, origins: &[Origin], search_dirs: &[PathBuf], reader: User) {
-    let CodeTables { code, inlines, lines, sources } = tables;
-    let mut modules: Vec<Vec<ModuleId>> = vec![Vec::new(); sources.len()];
-    let named = lines.file.iter().zip(&lines.code).chain(inlines.call_file.iter().zip(&inlines.code));
-    for (source, code_id) in named {
-        let (Some(source), Some(row)) = (source.get(), code_id.get()) else { continue };
-        if modules[source].last() != Some(&code.module[row]) {
-            modules[source].push(code.module[row]);
-        }
-    }
-    let mut files = Reader::new(search_dirs, reader);
-    for (row, modules) in modules.iter_mut().enumerate() {
-        modules.sort_unstable();
-        modules.dedup();
-        let origins = modules.iter().filter_map(|module| origins.get(module.get()?).cloned());
-        files.fill(sources, row, &origins.collect::<Vec<_>>());
-    }
-}
-
 /// Reads source files.
-struct Reader<'a> {
+pub struct Reader<'a> {
     search_dirs: &'a [PathBuf],
     reader: User,
     room: u64,
@@ -129,8 +109,35 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// A reader for a result that will be `reader`'s.
-    fn new(search_dirs: &'a [PathBuf], reader: User) -> Self {
+    pub fn new(search_dirs: &'a [PathBuf], reader: User) -> Self {
         Self { search_dirs, reader, room: MOST_BYTES, folders: HashMap::new() }
+    }
+
+    /// Fills in the text of the files in `tables.sources`. `origins` has one for each module.
+    pub fn fill_all(&mut self, tables: &mut CodeTables, origins: &[Origin]) {
+        let CodeTables { code, inlines, lines, sources } = tables;
+        let mut modules: Vec<BTreeSet<ModuleId>> = vec![BTreeSet::new(); sources.len()];
+        let named = lines.file.iter().zip(&lines.code).chain(inlines.call_file.iter().zip(&inlines.code));
+        for (source, code_id) in named {
+            if let (Some(source), Some(row)) = (source.get(), code_id.get()) {
+                modules[source].insert(code.module[row]);
+            }
+        }
+        for (row, modules) in modules.iter().enumerate() {
+            let origins = modules.iter().filter_map(|module| origins.get(module.get()?).cloned());
+            self.fill(sources, row, &origins.collect::<Vec<_>>());
+        }
+    }
+
+    /// Adds the files at `paths` that are not among `sources` yet; `origin` names them.
+    pub fn add<'p>(&mut self, sources: &mut Sources, paths: impl Iterator<Item = &'p str>, origin: &Origin) {
+        let known: BTreeSet<String> = sources.path.iter().cloned().collect();
+        let added: BTreeSet<&str> = paths.filter(|path| !known.contains(*path)).collect();
+        for path in added {
+            let row = SourceRow { path: path.to_owned(), text: String::new(), state: state::NOT_FOUND, newer: false };
+            let row = sources.push(row);
+            self.fill(sources, row, std::slice::from_ref(origin));
+        }
     }
 
     /// Fills row `row` of `sources`, whose file each of `origins` names. Who may read it: the reader, and all of those.
@@ -214,5 +221,84 @@ impl<'a> Reader<'a> {
             let metadata = folder.ancestors().map(fs::metadata).collect::<Result<Vec<_>, _>>();
             metadata.unwrap_or_default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    const STRANGER: User = User { uid: 54_321, gid: 54_321 };
+
+    fn write(path: &Path, mode: u32) {
+        fs::write(path, "int main;\n").expect("file");
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("mode");
+    }
+
+    /// State of the file at `path` for a result of `reader`'s, named by `namer`.
+    fn state_of(path: &Path, reader: User, namer: User) -> u8 {
+        let mut sources = Sources::default();
+        let origin = Origin { namer, ..Origin::unknown() };
+        let path = path.display().to_string();
+        Reader::new(&[], reader).add(&mut sources, [path.as_str()].into_iter(), &origin);
+        assert_eq!(sources.text[0].is_empty(), sources.state[0] != state::READ);
+        sources.state[0]
+    }
+
+    #[test]
+    fn what_not_everybody_may_read_is_for_those_who_may() {
+        let folder = tempfile::tempdir().expect("folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).expect("mode");
+        let (public, private) = (folder.path().join("public.c"), folder.path().join("private.c"));
+        let (no_source, link) = (folder.path().join("shadow"), folder.path().join("link.c"));
+        write(&public, 0o644);
+        write(&private, 0o600);
+        write(&no_source, 0o600);
+        symlink(&no_source, &link).expect("link");
+        let own = User::current();
+        assert_eq!(state_of(&public, STRANGER, STRANGER), state::READ);
+        assert_eq!(state_of(&private, own, own), state::READ);
+        assert_eq!(state_of(&private, STRANGER, own), state::NOT_PERMITTED);
+        assert_eq!(state_of(&private, own, STRANGER), state::NOT_PERMITTED);
+        assert_eq!(state_of(&no_source, own, own), state::NOT_PERMITTED);
+        assert_eq!(state_of(&link, own, own), state::NOT_PERMITTED, "the name that counts is the file's own");
+    }
+
+    #[test]
+    fn a_public_file_in_a_private_folder_is_private() {
+        let folder = tempfile::tempdir().expect("folder");
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700)).expect("mode");
+        let path = folder.path().join("public.c");
+        write(&path, 0o644);
+        let own = User::current();
+        assert_eq!(state_of(&path, own, own), state::READ);
+        assert_eq!(state_of(&path, STRANGER, own), state::NOT_PERMITTED);
+        assert_eq!(state_of(&path, own, User::ANYBODY), state::NOT_PERMITTED);
+    }
+
+    #[test]
+    fn what_is_no_source_is_not_copied() {
+        let folder = tempfile::tempdir().expect("folder");
+        let binary = folder.path().join("binary.c");
+        fs::write(&binary, b"a\0b").expect("file");
+        let own = User::current();
+        for path in [binary.as_path(), folder.path(), Path::new("/dev/zero"), Path::new("/proc/self/maps")] {
+            assert_eq!(state_of(path, own, own), state::NO_TEXT, "{}", path.display());
+        }
+        assert_eq!(state_of(Path::new("/nonexistent/a.c"), own, own), state::NOT_FOUND);
+    }
+
+    #[test]
+    fn files_that_have_moved_are_found_by_the_end_of_their_path() {
+        let folder = tempfile::tempdir().expect("folder");
+        fs::create_dir(folder.path().join("src")).expect("folder");
+        write(&folder.path().join("src/a.c"), 0o644);
+        let dirs = [folder.path().to_owned()];
+        let mut sources = Sources::default();
+        let origin = Origin { namer: User::current(), ..Origin::unknown() };
+        Reader::new(&dirs, User::current()).add(&mut sources, ["/build/x/src/a.c"].into_iter(), &origin);
+        assert_eq!((sources.state[0], sources.text[0].as_str()), (state::READ, "int main;\n"));
     }
 }

@@ -354,7 +354,13 @@ pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
 
 fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
     let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| Error::table(path, error))
+    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| Error::table(path, error))?;
+    // The Parquet reader would panic on these (ColumnChunkMetaData::byte_range).
+    let columns = builder.metadata().row_groups().iter().flat_map(|group| group.columns());
+    let mut starts =
+        columns.map(|column| (column.dictionary_page_offset(), column.data_page_offset(), column.compressed_size()));
+    let sound = starts.all(|(dictionary, data, size)| dictionary.unwrap_or(0) >= 0 && data >= 0 && size >= 0);
+    sound.then_some(builder).ok_or_else(|| Error::table(path, "a column has no place in the file"))
 }
 
 fn read_groups<T: Table>(path: &Path, groups: Vec<usize>) -> Result<T> {

@@ -10,6 +10,8 @@ mod costs;
 mod disassembly;
 mod listing;
 mod subject;
+#[cfg(test)]
+mod tests;
 
 use dwell_store::{CodeTables, Trace};
 

@@ -43,6 +43,11 @@ impl Subject {
         let Some(path) = self.module.get().and_then(|row| trace.modules.path.get(row)) else {
             return "its code was made at run time and lies in no file".into();
         };
+        let frames = &trace.frames;
+        let interpreted = |row: usize| frames.python[row] && self.has_frame(trace, row);
+        if (0..frames.function.len()).any(interpreted) {
+            return "an interpreter runs it".into();
+        }
         if path == "[kernel]" {
             return "Dwell keeps no code of the kernel".into();
         }
