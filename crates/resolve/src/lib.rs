@@ -27,6 +27,7 @@ mod order;
 mod python;
 mod replay;
 mod samples;
+mod scopes;
 mod source_files;
 mod stacks;
 mod symbol_table;

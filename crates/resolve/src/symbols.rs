@@ -17,6 +17,7 @@ use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::jit::Jit;
 use crate::listing::{self, Extent, Listings};
+use crate::scopes;
 use crate::symbol_table::SymbolTable;
 
 /// Addresses per call of the symbolizer: the step of the progress display.
@@ -126,6 +127,7 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
             answer.fill_from_debug_data(request, path);
             if depth.debug_info {
                 qualify(&mut answer.code, &request.code, debug_file.as_deref().unwrap_or(path), debug_dirs);
+                give_scopes(&mut answer.code, &request.code, debug_file.as_deref().unwrap_or(path));
                 answer.list(request, path, &readers);
             }
         }
@@ -302,6 +304,26 @@ fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dir
             let Some(symbol) = symbol.into_sym() else { continue };
             if let Some(name) = qualified(&code[row][0].name, &symbol.name) {
                 code[row][0].name = name;
+            }
+        }
+    }
+}
+
+/// Gives what still has a bare name the scope that the debug information tells, where it tells of the same functions.
+fn give_scopes(code: &mut [Vec<Function>], addresses: &[u64], path: &Path) {
+    let bare = |row: &usize| code[*row].iter().any(|function| is_bare(&function.name));
+    let rows: Vec<usize> = (0..code.len()).filter(bare).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let wanted: Vec<u64> = rows.iter().map(|&row| addresses[row]).collect();
+    for (row, chain) in rows.into_iter().zip(scopes::chains(path, &wanted)) {
+        if chain.len() != code[row].len() {
+            continue;
+        }
+        for (function, scoped) in code[row].iter_mut().zip(chain) {
+            if is_bare(&function.name) && function.name == scoped.name && !scoped.qualified.is_empty() {
+                function.name = scoped.qualified;
             }
         }
     }

@@ -31,6 +31,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::debuginfod", debuginfod),
         Case::new("symbols::mini_debug_info", mini_debug_info),
         Case::new("symbols::damaged_files", damaged_files),
+        Case::new("symbols::scopes", scopes),
     ]
 }
 
@@ -402,6 +403,52 @@ fn damaged_files() -> Result<()> {
         let named = rows.iter().any(|row| text(row, "function").starts_with("[app]+0x"));
         ensure!(named || find(&rows, "busy_function").is_ok(), "no code of app");
     }
+    Ok(())
+}
+
+const NESTED: &str = "
+#include <chrono>
+#include <cstdio>
+namespace ns {
+namespace {
+inline double heavy(double x) { double s = 0; for (int i = 1; i < 2000; i++) s += x / i; return s; }
+struct Worker {
+    double total = 0;
+    __attribute__((noinline)) void run(int n) {
+        auto add = [&](int i) { total += heavy(i); };
+        for (int i = 0; i < n; i++) add(i);
+    }
+};
+}
+double go() { Worker worker; worker.run(2000); return worker.total; }
+}
+int main() {
+    auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    double s = 0;
+    while (std::chrono::steady_clock::now() < end) s += ns::go();
+    printf(\"%f\\n\", s);
+}
+";
+
+/// What is inlined has frames of its own with scopes, unless they are not wanted.
+fn scopes() -> Result<()> {
+    needs_recording()?;
+    let compiler = needs_program("g++")?;
+    let folder = TempDir::new()?;
+    let (source, app) = (folder.path().join("app.cpp"), folder.path().join("app"));
+    fs::write(&source, NESTED)?;
+    run(Command::new(compiler).args(["-O2", "-g", "-o"]).args([&app, &source]))?;
+    let recording = Recording::of(&[], &[&app.display().to_string()])?;
+    let rows = functions(&recording)?;
+    let heavy = find(&rows, "ns::(anonymous namespace)::heavy")?;
+    ensure!(share(&recording, heavy)? > 0.5, "{heavy}");
+    let chain = stack(heavy);
+    let run = "ns::(anonymous namespace)::Worker::run";
+    let lambda = format!("{run}::{{lambda}}::operator()");
+    ensure!(chain.get(1..3) == Some(&[lambda.as_str(), run]), "{chain:?}");
+    let whole = recording.rows(&["hotspots", "--inline-mode", "off", "--limit", "500"])?;
+    ensure!(share(&recording, find(&whole, run)?)? > 0.5, "inlined functions are not their callers'");
+    ensure!(find(&whole, "ns::(anonymous namespace)::heavy").is_err(), "an inlined function with --inline-mode off");
     Ok(())
 }
 
