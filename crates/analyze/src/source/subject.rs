@@ -9,7 +9,7 @@ use super::SourceQuery;
 use crate::query::{QueryError, glob};
 
 /// Most names that an error lists.
-const MOST_CHOICES: usize = 12;
+const MOST_CHOICES: usize = 8;
 
 /// A function or a file.
 pub struct Subject {
@@ -85,6 +85,12 @@ pub fn find(trace: &Trace, tables: &CodeTables, asked: &SourceQuery) -> Result<S
     let mut found = matching(&|name| name == asked.name);
     if found.is_empty() {
         found = matching(&|name| glob(&asked.name, name));
+        // Of all that match, the ones that threads were in are more likely meant than what was only inlined somewhere.
+        let frames = trace.frames.function.iter().map(String::as_str).zip(trace.frames.module.iter().copied());
+        let on_stacks: BTreeSet<(&str, ModuleId)> = frames.collect();
+        if found.iter().any(|function| on_stacks.contains(function)) {
+            found.retain(|function| on_stacks.contains(function));
+        }
     }
     if found.is_empty()
         && let Some((file, line)) = file_and_line(&asked.name)
