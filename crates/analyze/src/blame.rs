@@ -2,7 +2,7 @@
 //!
 //! The holder of a lock during a wait is taken to be the thread that ended the wait: an unlock wakes. What that thread
 //! did since it had the lock is what the waiter waited for; where it had itself waited for the lock, the thread that
-//! woke it held the lock before.
+//! woke it held the lock before. A lock that tells who holds it (the GIL) is believed.
 
 use std::collections::HashMap;
 
@@ -49,6 +49,10 @@ pub struct Blame {
     pub outside_ns: u64,
     /// What holders did meanwhile.
     pub holders: HashMap<Doing, Share>,
+    /// Who they were, by number of the thread, and their time.
+    pub threads: HashMap<usize, u64>,
+    /// Whether the lock itself told who held it.
+    pub told: bool,
 }
 
 /// Gathers the blame for each of `objects`: one pass over the rows, then the longest waits up to `budget` pieces of
@@ -92,7 +96,8 @@ fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blam
     let (from, wait_ns) = (rows.start_ns[row], rows.wait_ns[row]);
     blame.seen_ns = blame.seen_ns.saturating_add(wait_ns);
     let mut time = from.saturating_add(wait_ns);
-    let mut holder = waker_of(fold, row);
+    let mut holder = holder_of(fold, row);
+    blame.told |= rows.holder[row].is_some();
     let (mut work, mut hand_overs, mut last) = (0, 0, None);
     while time > from {
         let here = holder.and_then(|thread| index.before(thread, time));
@@ -102,7 +107,7 @@ fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blam
         });
         if let Some(waited) = waits_too {
             hand_overs += 1;
-            holder = waker_of(fold, waited);
+            holder = holder_of(fold, waited);
             continue;
         }
         let cut = Piece { from: piece.from.max(from), to: piece.to.min(time), ..piece };
@@ -114,17 +119,22 @@ fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blam
                 1
             }
         };
+        if let Some(thread) = holder {
+            *blame.threads.entry(thread).or_default() += time - cut.from;
+        }
         time = cut.from;
     }
     blame.outside_ns = blame.outside_ns.saturating_add(time - from);
     work + hand_overs
 }
 
-/// The thread of the program that ended the wait of `row`.
-fn waker_of(fold: &Fold<'_>, row: usize) -> Option<usize> {
+/// The thread of the program that held what `row` waited for: as the lock told when the wait began, else the one that
+/// ended the wait.
+fn holder_of(fold: &Fold<'_>, row: usize) -> Option<usize> {
     let rows = &fold.trace.off_cpu;
-    let waker = rows.waker[row].get().filter(|waker| *waker < fold.trace.threads.tid.len())?;
-    (rows.thread[row].get() != Some(waker)).then_some(waker)
+    let other = |thread: &usize| *thread < fold.trace.threads.tid.len() && rows.thread[row].get() != Some(*thread);
+    let told = rows.holder[row].get().filter(other);
+    told.or_else(|| rows.waker[row].get().filter(other))
 }
 
 fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<Doing>) {

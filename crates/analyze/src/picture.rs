@@ -25,6 +25,7 @@ fn object(letter: char) -> (ObjectType, &'static str) {
         's' => (ObjectType::Sleep, "clock_nanosleep"),
         'e' => (ObjectType::Event, "epoll_wait"),
         'n' => (ObjectType::Socket, "recv"),
+        'g' => (ObjectType::Gil, "take_gil"),
         'j' => (ObjectType::ThreadJoin, "pthread_join"),
         _ => (ObjectType::Futex, "syscall"),
     }

@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "perf_map", run: perf_map, seeds: seeds::perf_map },
     Target { name: "jit_dump", run: jit_dump, seeds: seeds::jit_dump },
     Target { name: "debug_data", run: debug_data, seeds: seeds::debug_data },
+    Target { name: "python_lines", run: python_lines, seeds: seeds::python_lines },
 ];
 
 /// Records of a decompressed chunk.
@@ -98,6 +99,15 @@ pub fn jit_dump(bytes: &[u8]) {
 /// The compressed symbol table of a stripped file.
 pub fn debug_data(bytes: &[u8]) {
     let _ = readers::debug_data(bytes);
+}
+
+/// A line table of CPython: its version, then an instruction, then the table.
+pub fn python_lines(bytes: &[u8]) {
+    if let Some((&version, rest)) = bytes.split_first()
+        && let Some((instruction, table)) = rest.split_first_chunk()
+    {
+        let _ = readers::python_line(version, table, u32::MAX, i32::from_le_bytes(*instruction));
+    }
 }
 
 fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {

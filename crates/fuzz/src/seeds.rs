@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use dwell_model::{ObjectId, ProcessId, StackId, ThreadId};
-use dwell_store::raw::wire::{MapHeader, RecordHeader, StackHeader, SwitchRecord, kind};
+use dwell_store::raw::wire::{
+    MapHeader, PythonCodeHeader, PythonStackHeader, RecordHeader, StackHeader, SwitchRecord, kind,
+};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::tables::{OffCpuRow, ProcessRow, ThreadRow};
 use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
@@ -18,9 +20,19 @@ pub(crate) fn records() -> Vec<Vec<u8>> {
         buffer.stack(StackHeader { h: header, ..bytemuck::Zeroable::zeroed() }, &[0x1000, 0x2000, 0x3000]);
         buffer.map(MapHeader { h: header, ..bytemuck::Zeroable::zeroed() }, b"/usr/lib/libc.so.6");
         buffer.text(RecordHeader { kind: kind::COMMAND, ..header }, 0, b"app\0argument\0");
+        let (stack, code) = (size_of::<PythonStackHeader>() as u16, size_of::<PythonCodeHeader>() as u16);
+        let h = RecordHeader { kind: kind::PYTHON_STACK, size: stack, ..header };
+        buffer.fixed(&PythonStackHeader { h, ..bytemuck::Zeroable::zeroed() });
+        let h = RecordHeader { kind: kind::PYTHON_CODE, size: code, ..header };
+        buffer.fixed(&PythonCodeHeader { h, table_bytes: 9, ..bytemuck::Zeroable::zeroed() });
         buffer.mark(kind::ROUND, time_ns);
     }
     vec![buffer.bytes]
+}
+
+pub(crate) fn python_lines() -> Vec<Vec<u8>> {
+    let table = [0x80 | 13 << 3 | 7, 70, 5, 0x80 | 11 << 3, 1, 2, 0x80 | 14 << 3 | 3, 64, 8, 0, 0, 0].repeat(40);
+    [8, 10, 13].map(|version| [&[version, 0, 1, 0, 0][..], &table].concat()).into()
 }
 
 pub(crate) fn spool() -> Vec<Vec<u8>> {

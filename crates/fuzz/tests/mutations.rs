@@ -95,3 +95,8 @@ fn jit_dump() {
 fn debug_data() {
     exercise_named("debug_data");
 }
+
+#[test]
+fn python_lines() {
+    exercise_named("python_lines");
+}

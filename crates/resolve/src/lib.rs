@@ -84,6 +84,7 @@ impl Default for Options {
 /// The readers of what a profiled program writes, for the fuzzer: how many names each finds.
 pub mod readers {
     use crate::jit::{Jit, parse_dump, parse_perf_map};
+    pub use crate::python::line_of as python_line;
     use crate::symbol_table::SymbolTable;
 
     /// The text of a `perf-PID.map`, and look-ups in it.

@@ -6,7 +6,7 @@ use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 
 use super::evidence::{Evidence, heaviest};
 use super::{Finding, threads};
-use crate::blame::Doing;
+use crate::blame::{Blame, Doing};
 use crate::reports::{duration, percent};
 
 /// Types that one thread holds while others wait.
@@ -15,10 +15,11 @@ const LOCKS: &[ObjectType] = &[
     ObjectType::RwLock,
     ObjectType::SpinLock,
     ObjectType::KernelLock,
-    ObjectType::Gil,
     ObjectType::JvmMonitor,
     ObjectType::Futex,
 ];
+/// The lock that a Python program has no say in.
+const GIL: &[ObjectType] = &[ObjectType::Gil];
 
 /// Threads queue for one lock.
 pub const LOCK_CONVOY: FindingDef = FindingDef {
@@ -54,6 +55,61 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     queues.map(finding).collect()
 }
 
+/// Python threads take turns.
+pub const GIL_CONTENTION: FindingDef = FindingDef {
+    id: "gil-contention",
+    title: "GIL contention",
+    help: "Threads of a Python program wait for the interpreter's lock for a large part of the run: only one of them \
+           runs Python code at a time, however many CPUs there are.",
+    advice: "Let processes do the work that computes (multiprocessing, concurrent.futures.ProcessPoolExecutor) or, from \
+             Python 3.12 on, interpreters with a GIL of their own; use a free-threaded build (3.13t); call code that \
+             releases the GIL while it computes (NumPy, Cython's nogil, Py_BEGIN_ALLOW_THREADS).",
+};
+
+/// Part of the elapsed time in which some thread must be waiting for it.
+const GIL_SHARE: f64 = 0.1;
+
+pub fn gil_contention(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let contended = evidence.of_types(GIL).filter(|(_, waits)| evidence.share(waits.contended_ns) >= GIL_SHARE);
+    let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
+        let mut text = format!(
+            "{} waited {} for the GIL in {} waits; while any did ({} of the time), {:.1} did on average.",
+            threads(waits.by_thread.len()),
+            duration(waits.weights.wait_ns()),
+            waits.weights.wait_count,
+            percent(waits.contended_ns, evidence.elapsed_ns),
+            waits.queue(),
+        );
+        let holder = evidence.blame(object).and_then(|blame| running_holder(evidence, blame));
+        if let Some((stack, share)) = &holder
+            && let Some(place) = evidence.fold.stacks.place(*stack)
+        {
+            text.push_str(&format!(" Who held it ran mostly in {place}: {share} of that time."));
+        }
+        let stack = holder.map_or_else(|| waits.top_stack(), |(stack, _)| stack);
+        let name = evidence.fold.object_name(object);
+        Finding { subject: name.into(), evidence: text, stack, cost_ns: waits.weights.wait_ns() }
+    };
+    contended.map(finding).collect()
+}
+
+/// The function of the program's own that the holders of a lock ran most: its heaviest stack, and its part of their
+/// running time.
+fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId, String)> {
+    let stacks = &evidence.fold.stacks;
+    let mut functions: BTreeMap<u32, BTreeMap<StackId, u64>> = BTreeMap::new();
+    for (doing, share) in &blame.holders {
+        if let Doing::Running(stack) = doing {
+            let function = stacks.function(stacks.own(*stack));
+            *functions.entry(function).or_default().entry(*stack).or_default() += share.ns;
+        }
+    }
+    let sum = |places: &BTreeMap<StackId, u64>| places.values().sum::<u64>();
+    let all: u64 = functions.values().map(sum).sum();
+    let most = functions.values().max_by_key(|places| sum(places))?;
+    Some((heaviest(most), percent(sum(most), all)))
+}
+
 /// A lock's holder waits.
 pub const LOCK_HELD_ACROSS_WAIT: FindingDef = FindingDef {
     id: "lock-held-across-wait",
@@ -70,7 +126,8 @@ const HELD_SHARE: f64 = 0.2;
 const HELD_ELAPSED_SHARE: f64 = 0.02;
 
 pub fn lock_held_across_wait(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    evidence.of_types(LOCKS).filter_map(|(object, _)| held_across_wait(evidence, object)).collect()
+    let locks = evidence.of_types(LOCKS).chain(evidence.of_types(GIL));
+    locks.filter_map(|(object, _)| held_across_wait(evidence, object)).collect()
 }
 
 fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Finding> {

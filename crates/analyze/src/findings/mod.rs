@@ -32,6 +32,7 @@ macro_rules! findings {
 
 findings! {
     locks::LOCK_CONVOY => locks::lock_convoy;
+    locks::GIL_CONTENTION => locks::gil_contention;
     locks::LOCK_HELD_ACROSS_WAIT => locks::lock_held_across_wait;
     parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
     parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;

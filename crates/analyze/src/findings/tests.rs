@@ -53,6 +53,15 @@ fn healthy_programs_have_no_findings() {
 }
 
 #[test]
+fn threads_that_take_turns_at_the_gil() {
+    let trace = repeated(&[("a", "11gggg"), ("b", "gg22gg"), ("c", "gggg33")], 20);
+    let found = the("gil-contention", &trace);
+    assert!(found.evidence.starts_with("3 threads waited 240 ms for the GIL in"), "{}", found.evidence);
+    assert!(found.evidence.contains("Who held it ran mostly in f"), "{}", found.evidence);
+    assert!(!ids(&trace).contains(&"lock-convoy"));
+}
+
+#[test]
 fn a_convoy_and_the_sleep_in_it() {
     let lines = [("a", "1s1mmmmmm"), ("b", "mmm1s1mmm"), ("c", "mmmmmm1s1")];
     let trace = repeated(&lines, 8);

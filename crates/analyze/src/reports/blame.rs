@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectId, StackId, WakerKind};
+use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
 
 use super::grouped::{detail, plain, stack_value};
 use super::notes::{duration, notes, percent};
@@ -43,14 +43,21 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     if rows.is_empty() {
         notes.push("Nobody waited on it.".into());
     }
-    notes.push("The holder during a wait is taken to be the thread that ended it.".into());
+    let told = objects.iter().all(|object| blames.get(object).is_some_and(|blame| blame.told));
+    if !told {
+        notes.push("The holder during a wait is taken to be the thread that ended it.".into());
+    }
     Ok(View { columns: columns(), rows, notes, ..View::default() })
 }
 
 fn columns() -> Vec<Column> {
     vec![
         plain("name", "Name", "The object; below it the waiters, holders and wakers, by place."),
-        plain("role", "Role", "object, waiter, holder-running, holder-waiting, holder-runnable, outside, waker."),
+        plain(
+            "role",
+            "Role",
+            "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, waker.",
+        ),
         plain("wait_ns", "Wait Time", "Time of the waits, or the part of it in which the holder did this."),
         plain("share", "Share", "Part of the object's wait time."),
         plain("wait_count", "Waits", "Number of waits."),
@@ -78,6 +85,9 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
         rows.push(cell(1, (name, "waiter"), share, stack_value(fold, stack)));
     }
+    for (name, share) in holding_threads(fold, blame).into_iter().take(limit) {
+        rows.push(cell(1, (name, "holder"), share, Value::None));
+    }
     for ((role, name, stack), share) in holders(fold, blame).into_iter().take(limit) {
         rows.push(cell(1, (name, role), share, stack_value(fold, stack)));
     }
@@ -90,6 +100,15 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
         rows.push(cell(1, (name, "waker"), share, stack_value(fold, stack)));
     }
     rows
+}
+
+/// The threads that held a lock that tells, the longest first.
+fn holding_threads(fold: &Fold<'_>, blame: &Blame) -> Vec<(String, Share)> {
+    let threads = blame.threads.iter().filter(|_| blame.told);
+    let mut threads: Vec<_> = threads.map(|(thread, ns)| (*ns, *thread)).collect();
+    threads.sort_unstable_by_key(|(ns, thread)| (Reverse(*ns), *thread));
+    let row = |(ns, thread)| (thread_label(fold, ThreadId::new(thread)), Share { ns, waits: 0 });
+    threads.into_iter().map(row).collect()
 }
 
 /// What the holders did, by role and function, each with its heaviest stack; the longest first.

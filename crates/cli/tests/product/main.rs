@@ -9,6 +9,7 @@ mod conservation;
 mod expectation;
 mod harness;
 mod layers;
+mod python;
 mod real_programs;
 mod recording;
 mod source;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     cases.extend(truth::cases());
     cases.extend(source::cases());
     cases.extend(real_programs::cases());
+    cases.extend(python::cases());
     cases.extend(symbols::cases());
     harness::run(cases)
 }
