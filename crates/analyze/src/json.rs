@@ -43,6 +43,7 @@ pub fn value(value: &Value) -> Json {
         Value::None => Json::Null,
         Value::Text(text) => json!(text),
         Value::Count(number) | Value::Ns(number) => json!(number),
+        Value::CountChange(number) | Value::NsChange(number) => json!(number),
         Value::Fraction(number) | Value::Real(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
         Value::ByClass(classes) => {
             CLASSES.iter().zip(classes).map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect()
@@ -51,6 +52,44 @@ pub fn value(value: &Value) -> Json {
         Value::Stack(frames) => json!(frames),
         Value::Rows(view) => nested(view),
     }
+}
+
+/// What a column's values are: those of its first row that has one.
+pub fn kind(view: &View, column: usize) -> &'static str {
+    let kind = view.rows.iter().find_map(|row| match row.values.get(column)? {
+        Value::None => None,
+        Value::Text(_) => Some("text"),
+        Value::Count(_) | Value::CountChange(_) => Some("count"),
+        Value::Ns(_) | Value::NsChange(_) => Some("ns"),
+        Value::Fraction(_) => Some("fraction"),
+        Value::Real(_) => Some("real"),
+        Value::ByClass(_) => Some("by_class"),
+        Value::Histogram(_) => Some("histogram"),
+        Value::Stack(_) => Some("stack"),
+        Value::Rows(_) => Some("rows"),
+    });
+    kind.unwrap_or("text")
+}
+
+/// Cuts texts of more than `longest` bytes, marked with what is left out: names come from the profiled program.
+pub fn cut_texts(json: &mut Json, longest: usize) {
+    match json {
+        Json::String(text) => cut_text(text, longest),
+        Json::Array(values) => values.iter_mut().for_each(|value| cut_texts(value, longest)),
+        Json::Object(fields) => fields.values_mut().for_each(|value| cut_texts(value, longest)),
+        _ => {}
+    }
+}
+
+/// Cuts one text between letters.
+pub fn cut_text(text: &mut String, longest: usize) {
+    if text.len() <= longest {
+        return;
+    }
+    let end = (0..=longest).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    let left_out = text.len() - end;
+    text.truncate(end);
+    text.push_str(&format!("… [{left_out} more bytes]"));
 }
 
 /// A view within a view: a map when it pairs names with counts, a record when it is single, else an array.
@@ -138,6 +177,16 @@ mod tests {
         let mut tree = waits();
         tree.rows[1].depth = 1;
         assert_eq!(document(&tree)["rows"][1]["depth"], 1);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_letters() {
+        let mut text = "é".repeat(5_000_000);
+        cut_text(&mut text, 4095);
+        assert!(text.len() < 4140 && text.ends_with("é… [9995906 more bytes]"), "{text}");
+        let mut short = json!({ "a": ["é".repeat(2048)] });
+        cut_texts(&mut short, 4096);
+        assert_eq!(short["a"][0].as_str().unwrap().len(), 4096);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod analysis;
 mod blame;
 mod call_stacks;
 mod classify;
+pub mod compare;
 mod conservation;
 mod critical_path;
 mod distribution;

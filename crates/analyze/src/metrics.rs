@@ -21,6 +21,14 @@ macro_rules! metrics {
             long_help: $long,
         },)*];
 
+        /// Columns of a comparison for each of [`METRICS`], in the same order: first, second, difference, ratio.
+        static COMPARED: &[[(&str, &str); 4]] = &[$([
+            (concat!($id, "_first"), concat!($title, ": First")),
+            (concat!($id, "_second"), concat!($title, ": Second")),
+            (concat!($id, "_difference"), concat!($title, ": Difference")),
+            (concat!($id, "_ratio"), concat!($title, ": Ratio")),
+        ],)*];
+
         /// The values of [`METRICS`], in the same order.
         static VALUES: &[fn(&Weights) -> Value] = &[$($value,)*];
     };
@@ -156,8 +164,18 @@ pub(crate) fn magnitude(value: &Value) -> f64 {
         Value::Count(number) | Value::Ns(number) => *number as f64,
         Value::Fraction(number) | Value::Real(number) => *number,
         Value::ByClass(classes) => total(classes) as f64,
+        Value::NsChange(number) | Value::CountChange(number) => *number as f64,
         _ => 0.0,
     }
+}
+
+/// The four columns of a metric in a comparison.
+pub(crate) fn compared_columns(metric: &'static MetricDef) -> Vec<Column> {
+    const HELP: [&str; 4] =
+        ["In the first result.", "In the second result.", "First - second.", "Second / first; none without a first."];
+    let index = METRICS.iter().position(|known| known.id == metric.id);
+    let columns = index.and_then(|index| COMPARED.get(index)).into_iter().flatten().zip(HELP);
+    columns.map(|((id, title), help)| Column { id, title, help, detail: false }).collect()
 }
 
 /// The column of a metric.

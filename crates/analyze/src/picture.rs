@@ -285,6 +285,7 @@ fn cell(value: &Value) -> String {
         Value::None => "-".into(),
         Value::Text(text) => text.clone(),
         Value::Count(count) => count.to_string(),
+        Value::CountChange(change) | Value::NsChange(change) => change.to_string(),
         Value::Ns(ns) => ms(ns),
         Value::Fraction(fraction) => format!("{:.1}%", fraction * 100.0),
         Value::Real(real) => format!("{real:.2}"),

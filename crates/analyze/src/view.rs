@@ -12,6 +12,10 @@ pub enum Value {
     Count(u64),
     /// Nanoseconds.
     Ns(u64),
+    /// A difference of counts.
+    CountChange(i64),
+    /// A difference of nanoseconds.
+    NsChange(i64),
     /// A fraction of 1.
     Fraction(f64),
     /// A number with a fraction that is no duration: an average of threads.

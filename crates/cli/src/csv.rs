@@ -54,6 +54,7 @@ fn field(value: &Value) -> String {
         Value::None => String::new(),
         Value::Text(text) => text.clone(),
         Value::Count(number) | Value::Ns(number) => number.to_string(),
+        Value::CountChange(number) | Value::NsChange(number) => number.to_string(),
         Value::Fraction(number) | Value::Real(number) if number.is_finite() => number.to_string(),
         Value::Fraction(_) | Value::Real(_) => String::new(),
         Value::ByClass(numbers) => joined(numbers),

@@ -12,10 +12,13 @@ use dwell_store::{ResultFolder, Trace};
 use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
-use crate::{csv, output, text};
+use crate::{csv, html, output, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
+    if let Some(file) = &args.html {
+        return html_file(args, file);
+    }
     let asked = Asked::parse(&args.words)?;
     let query = query(args, &asked)?;
     let folder = ResultFolder::open(&result_path(&asked)?)?;
@@ -27,6 +30,24 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
         }
     };
     output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// One file for all that matters; the words name the result only.
+fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
+    let result = match args.words.as_slice() {
+        [] => None,
+        [result] => Some(PathBuf::from(result)),
+        [_, word, ..] => {
+            return Err(Hinted::usage(format!("`{word}` is one word too many"))
+                .hint("dwell report --html FILE [RESULT] has summary, findings, objects and graphs in one file"));
+        }
+    };
+    let asked = Asked { what: What::View(Report::Summary), subject: None, result };
+    let query = query(args, &asked)?;
+    let trace = Trace::read(&ResultFolder::open(&result_path(&asked)?)?)?;
+    let warnings = warnings(&trace);
+    output::write(&html::render(trace, &query, warnings)?, Some(file))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,9 +1,8 @@
-//! A fold together with the trace and the question that it is of, so that it can outlive one request.
+//! A fold together with the result and the question that it is of, so that it can outlive one request.
 
 use std::sync::Arc;
 
-use dwell_analyze::{Fold, Query};
-use dwell_store::Trace;
+use dwell_analyze::{Analysis, Fold, Query};
 use self_cell::self_cell;
 
 use crate::problem::Problem;
@@ -12,7 +11,7 @@ type Of<'t> = Fold<'t>;
 
 /// What a fold is of.
 pub struct Selected {
-    trace: Arc<Trace>,
+    analysis: Arc<Analysis>,
     selection: Query,
 }
 
@@ -26,9 +25,9 @@ self_cell! {
 }
 
 impl SharedFold {
-    /// Folds `trace` for the selection of a query. Fails when it has no time in it.
-    pub fn of(trace: Arc<Trace>, selection: Query) -> Result<Self, Problem> {
-        Ok(Self::try_new(Selected { trace, selection }, |of| Fold::new(&of.trace, &of.selection))?)
+    /// Folds a result for the selection of a query. Fails when it has no time in it.
+    pub fn of(analysis: Arc<Analysis>, selection: Query) -> Result<Self, Problem> {
+        Ok(Self::try_new(Selected { analysis, selection }, |of| Fold::new(of.analysis.trace(), &of.selection))?)
     }
 
     /// Memory that it takes, bytes.

@@ -17,6 +17,9 @@ mod state;
 mod transport;
 mod ui;
 
+#[cfg(test)]
+mod tests;
+
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;

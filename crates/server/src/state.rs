@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use dwell_analyze::Query;
+use dwell_analyze::{Analysis, Query};
 use dwell_store::Trace;
 use tokio::sync::Semaphore;
 
@@ -12,8 +12,8 @@ use crate::guard::Guard;
 use crate::library::Library;
 use crate::problem::Problem;
 
-/// Traces that stay open: two are compared, and one was looked at before.
-const TRACES: usize = 3;
+/// Results that stay open: two are compared, and one was looked at before.
+const ANALYSES: usize = 3;
 /// Sums by selection that are kept, bytes: undoing a filter is at once.
 const FOLDS: usize = 512 << 20;
 /// Finished documents that are kept, bytes.
@@ -29,7 +29,7 @@ pub struct App {
     pub guard: Guard,
     /// Finished documents, by result, route and question.
     pub documents: Cache<Arc<Vec<u8>>>,
-    traces: Cache<Arc<Trace>>,
+    analyses: Cache<Arc<Analysis>>,
     folds: Cache<Arc<SharedFold>>,
     permits: Arc<Semaphore>,
 }
@@ -38,24 +38,25 @@ impl App {
     /// The application over `library`.
     pub fn new(library: Library, guard: Guard) -> Self {
         let documents = Cache::new(DOCUMENTS, |document: &Arc<Vec<u8>>| document.len());
-        let traces = Cache::new(TRACES, |_| 1);
+        let analyses = Cache::new(ANALYSES, |_| 1);
         let folds = Cache::new(FOLDS, |fold: &Arc<SharedFold>| fold.bytes());
-        Self { library, guard, documents, traces, folds, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
+        Self { library, guard, documents, analyses, folds, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
     }
 
-    /// The trace of a result: read once, shared by all who ask.
-    pub async fn trace(self: &Arc<Self>, id: &str) -> Result<Arc<Trace>, Problem> {
+    /// A result ready for questions: read once, shared by all who ask.
+    pub async fn analysis(self: &Arc<Self>, id: &str) -> Result<Arc<Analysis>, Problem> {
         let (app, wanted) = (self.clone(), id.to_owned());
-        let read = || self.compute(move || Ok(Arc::new(Trace::read(&app.library.find(&wanted)?.folder)?)));
-        self.traces.get(id.to_owned(), read).await
+        let read =
+            || self.compute(move || Ok(Arc::new(Analysis::new(Trace::read(&app.library.find(&wanted)?.folder)?))));
+        self.analyses.get(id.to_owned(), read).await
     }
 
     /// The fold of a result for the selection of `query`: made once, shared by every view of it.
     pub async fn fold(self: &Arc<Self>, id: &str, query: &Query) -> Result<Arc<SharedFold>, Problem> {
-        let trace = self.trace(id).await?;
+        let analysis = self.analysis(id).await?;
         let selection = query.selection();
         let key = format!("{id} {selection:?}");
-        let make = || self.compute(move || Ok(Arc::new(SharedFold::of(trace, selection)?)));
+        let make = || self.compute(move || Ok(Arc::new(SharedFold::of(analysis, selection)?)));
         self.folds.get(key, make).await
     }
 

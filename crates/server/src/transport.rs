@@ -1,6 +1,10 @@
 //! What goes over the wire: a name of ten million letters is cut, and says so.
 
+use dwell_analyze::json;
 use dwell_analyze::view::{Value, View};
+use serde::Serialize;
+
+use crate::problem::Problem;
 
 /// Letters of one text that a page can show with profit.
 const LONGEST_TEXT: usize = 4096;
@@ -13,35 +17,16 @@ pub fn cut(view: &mut View) {
 
 fn cut_value(value: &mut Value) {
     match value {
-        Value::Text(text) => cut_text(text),
-        Value::Stack(frames) => frames.iter_mut().for_each(cut_text),
+        Value::Text(text) => json::cut_text(text, LONGEST_TEXT),
+        Value::Stack(frames) => frames.iter_mut().for_each(|frame| json::cut_text(frame, LONGEST_TEXT)),
         Value::Rows(view) => cut(view),
         _ => {}
     }
 }
 
-/// Cuts one text.
-pub fn cut_text(text: &mut String) {
-    if text.len() <= LONGEST_TEXT {
-        return;
-    }
-    let left_out = text.len() - LONGEST_TEXT;
-    let end = (0..=LONGEST_TEXT).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
-    text.truncate(end);
-    text.push_str(&format!("… [{left_out} more bytes]"));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_texts_are_cut_between_letters() {
-        let mut text = "é".repeat(5_000_000);
-        cut_text(&mut text);
-        assert!(text.len() < LONGEST_TEXT + 40 && text.ends_with("[9995904 more bytes]"), "{text}");
-        let mut short = "é".repeat(2048);
-        cut_text(&mut short);
-        assert_eq!(short.len(), 4096);
-    }
+/// An answer as JSON, over-long texts cut.
+pub fn document(answer: &impl Serialize) -> Result<String, Problem> {
+    let mut answer = serde_json::to_value(answer).map_err(|_| Problem::internal())?;
+    json::cut_texts(&mut answer, LONGEST_TEXT);
+    Ok(answer.to_string())
 }

@@ -12,4 +12,4 @@ pub use filter_values::{FilterValues, filter_values};
 pub use flame::{Flame, FlameQuery, FlameWeight, flame};
 pub use grid::{Grid, GridQuery, grid};
 pub use path::{GridLevel, Place, parse_grid_levels};
-pub use stack_pane::{Frame, StackKind, StackPane, frames, stack_pane};
+pub use stack_pane::{StackKind, StackPane, stack_pane};

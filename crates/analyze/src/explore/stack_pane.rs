@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::path::{Place, Walk};
 use crate::fold::{Fold, Site, Weights};
 use crate::query::words;
+use crate::timeline::{StackFrame, frames};
 
 words! { "kind of stack";
     /// Which stacks.
@@ -34,28 +35,9 @@ pub struct StackPane {
     /// Its waits.
     pub waits: u64,
     /// Its frames, leaf first.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<StackFrame>,
     /// How the walk of the stack ended.
     pub end: &'static str,
-}
-
-/// One frame.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Frame {
-    /// Function.
-    pub function: String,
-    /// File that its code is in.
-    pub module: String,
-    /// Source file, empty when unknown.
-    pub file: String,
-    /// Source line, 0 when unknown.
-    pub line: u32,
-    /// Whether it is inlined into its caller.
-    pub inlined: bool,
-    /// Whether it is kernel code.
-    pub kernel: bool,
-    /// Whether it is the system's and not the program's.
-    pub system: bool,
 }
 
 /// The stack number `index`, counted from 0 by weight, of those of `kind` at `place`. An index beyond the last one is
@@ -87,7 +69,7 @@ pub fn stack_pane(fold: &Fold<'_>, place: &Place, kind: StackKind, index: usize)
         weight_ns,
         total_ns,
         waits,
-        frames: frames(fold, stack),
+        frames: frames(&fold.stacks, fold.trace, stack),
         end: ENDS.get(usize::from(end)).copied().unwrap_or(ENDS[0]),
     }
 }
@@ -108,22 +90,3 @@ fn part(fold: &Fold<'_>, kind: StackKind, site: &Site, weights: &Weights) -> (St
 
 /// By the code of the stacks table.
 const ENDS: [&str; 6] = ["unknown", "complete", "no table", "unreadable memory", "too deep", "unsupported rule"];
-
-/// The frames that the query shows of a stack, leaf first.
-pub fn frames(fold: &Fold<'_>, stack: StackId) -> Vec<Frame> {
-    let of_trace = &fold.trace.frames;
-    let frame = |stack: StackId| {
-        let row = fold.stacks.frame(stack)?;
-        let function = fold.stacks.function(stack);
-        Some(Frame {
-            function: fold.stacks.function_name(function).to_owned(),
-            module: fold.stacks.module_path(function).unwrap_or_default().to_owned(),
-            file: of_trace.file[row].clone(),
-            line: of_trace.line[row],
-            inlined: of_trace.inlined[row],
-            kernel: of_trace.kernel[row],
-            system: fold.stacks.is_system(stack),
-        })
-    };
-    fold.stacks.chain(stack).filter_map(frame).collect()
-}

@@ -1,9 +1,11 @@
 //! Who woke whom in a part of the time, as arrows between bands.
 
+use serde::Serialize;
+
 use crate::analysis::Analysis;
 
 /// One wake-up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Arrow {
     /// Row of the thread that woke.
     pub waker: u32,
@@ -18,7 +20,7 @@ pub struct Arrow {
 }
 
 /// The wake-ups of a part of the time.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Arrows {
     /// How many there are; counted on evenly spread intervals, and scaled, where there are too many to look at.
     pub total: u64,

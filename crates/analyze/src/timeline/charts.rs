@@ -1,12 +1,14 @@
 //! Curves below the timeline: how many threads ran and were ready, pixel by pixel.
 
+use serde::Serialize;
+
 use crate::analysis::Analysis;
 use crate::query::{Query, QueryError};
 use crate::sweep::{Visitor, sweep};
 use crate::windows::Windows;
 
 /// One curve.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Series {
     /// `cpu_usage`, `running`, `concurrency`.
     pub id: &'static str,
@@ -23,7 +25,7 @@ pub struct Series {
 }
 
 /// The curves of a part of the time.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Charts {
     /// Start, ns.
     pub from: u64,

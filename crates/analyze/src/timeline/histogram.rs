@@ -1,5 +1,7 @@
 //! How long waits lasted, on a logarithmic scale: fast and slow ones stand apart as humps.
 
+use serde::Serialize;
+
 use crate::analysis::Analysis;
 use crate::fold::Fold;
 use crate::query::{Query, QueryError, words};
@@ -17,7 +19,7 @@ words! { "duration";
 const PER_OCTAVE: f64 = 4.0;
 
 /// Durations from `from_ns` up to `to_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bin {
     /// Shortest.
     pub from_ns: u64,
@@ -30,7 +32,7 @@ pub struct Bin {
 }
 
 /// A population of durations: a local maximum of the histogram and what is around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Hump {
     /// Where it is highest.
     pub centre_ns: u64,
@@ -42,7 +44,7 @@ pub struct Hump {
 
 /// A histogram: bins in order, each a fourth of a power of two wide, without gaps from the first to the last that is
 /// not empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Histogram {
     /// The bins.
     pub bins: Vec<Bin>,

@@ -1,6 +1,8 @@
 //! What a thread did at an instant, with everything that is known of it.
 
 use dwell_model::{Outcome, Reason, StackId, Syscall, WakerKind};
+use dwell_store::Trace;
+use serde::Serialize;
 
 use super::pieces::{Piece, for_each_piece};
 use crate::analysis::Analysis;
@@ -9,7 +11,7 @@ use crate::fold::object_type;
 use crate::query::Query;
 
 /// A frame of a stack, for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the columns of the frames table")]
 pub struct StackFrame {
     pub function: String,
@@ -23,7 +25,7 @@ pub struct StackFrame {
 }
 
 /// What a thread did at an instant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct IntervalInfo {
     /// Row of the thread.
     pub thread: u32,
@@ -60,8 +62,7 @@ pub struct IntervalInfo {
 }
 
 /// The frames that `stacks` shows of `stack`, leaf first.
-pub(crate) fn frames(stacks: &CallStacks<'_>, analysis: &Analysis, stack: StackId) -> Vec<StackFrame> {
-    let trace = &analysis.trace;
+pub(crate) fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<StackFrame> {
     let frame = |place: StackId| {
         let frame = stacks.frame(place)?;
         let module = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
@@ -112,8 +113,8 @@ fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> Interval
         cpu: if rows.cpu[row] == u16::MAX { -1 } else { i32::from(rows.cpu[row]) },
         waker: waker.unwrap_or_default(),
         waker_kind: if rows.wait_ns[row] > 0 { WakerKind::from_code(key.waker_kind()).id() } else { "" },
-        stack: frames(stacks, analysis, key.stack()),
-        waker_stack: frames(stacks, analysis, key.waker_stack()),
+        stack: frames(stacks, &analysis.trace, key.stack()),
+        waker_stack: frames(stacks, &analysis.trace, key.waker_stack()),
         ..IntervalInfo::default()
     }
 }
@@ -140,7 +141,7 @@ fn running(analysis: &Analysis, stacks: &CallStacks<'_>, thread: usize, time: u6
         start_ns,
         end_ns,
         cpu: cpu.map_or(-1, i32::from),
-        stack: stack.map(|stack| frames(stacks, analysis, stack)).unwrap_or_default(),
+        stack: stack.map(|stack| frames(stacks, &analysis.trace, stack)).unwrap_or_default(),
         ..IntervalInfo::default()
     }
 }

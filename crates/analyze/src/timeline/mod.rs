@@ -17,6 +17,7 @@ pub use arrows::{Arrow, Arrows, arrows};
 pub use bands::{Band, BandOrder, bands};
 pub use charts::{Charts, Series, charts};
 pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
+pub(crate) use interval::frames;
 pub use interval::{IntervalInfo, StackFrame, interval_at};
 pub use states::TimelineState;
 pub(crate) use states::states_of;

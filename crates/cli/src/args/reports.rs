@@ -125,7 +125,9 @@ Examples:
   dwell report blame queue_lock
                             # who held threads up on queue_lock, doing what
   dwell report top-down --metric wait_ns,cpu_ns --limit 20
-  dwell report timeline --format csv --output timeline.csv";
+  dwell report timeline --format csv --output timeline.csv
+  dwell report --html report.html r000th
+                            # one file to attach to a ticket";
 
 #[cfg(test)]
 mod tests {

@@ -188,7 +188,8 @@ fn is_id(column: &Column) -> bool {
 }
 
 fn is_number(value: &Value) -> bool {
-    matches!(value, Value::Count(_) | Value::Ns(_) | Value::Fraction(_) | Value::Real(_))
+    use Value::{Count, CountChange, Fraction, Ns, NsChange, Real};
+    matches!(value, Count(_) | CountChange(_) | Ns(_) | NsChange(_) | Fraction(_) | Real(_))
 }
 
 fn is_wide(value: &Value) -> bool {
@@ -219,6 +220,8 @@ fn words(value: &Value) -> String {
         Value::Text(text) => printable(text).into_owned(),
         Value::Count(count) => units::count(*count),
         Value::Ns(ns) => units::duration(*ns),
+        Value::CountChange(change) => units::signed(*change, units::count),
+        Value::NsChange(change) => units::signed(*change, units::duration),
         Value::Fraction(fraction) => units::percent(*fraction),
         Value::Real(real) => units::real(*real),
         Value::ByClass(classes) => bars::class_words(classes),

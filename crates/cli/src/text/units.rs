@@ -18,6 +18,15 @@ pub fn duration(ns: u64) -> String {
     format!("{} {unit}", significant(exact / scale))
 }
 
+/// A difference with its sign: `+1.90 ms`, `−12`, `0`.
+pub fn signed(value: i64, words: impl Fn(u64) -> String) -> String {
+    match value {
+        0 => "0".into(),
+        1.. => format!("+{}", words(value.unsigned_abs())),
+        _ => format!("−{}", words(value.unsigned_abs())),
+    }
+}
+
 /// A fraction of 1 as a percentage: `61.5 %`, `0.04 %`, `100 %`.
 pub fn percent(fraction: f64) -> String {
     if !fraction.is_finite() {

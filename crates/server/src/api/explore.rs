@@ -4,11 +4,10 @@ use dwell_analyze::explore::{
     FlameQuery, FlameWeight, GridQuery, Place, StackKind, filter_values, flame, grid, parse_grid_levels, stack_pane,
 };
 use dwell_analyze::{FilterKey, Fold};
-use serde::Serialize;
 
 use crate::params::Params;
 use crate::problem::Problem;
-use crate::transport::cut_text;
+use crate::transport::document;
 
 /// Entries of a filter's list, unless asked otherwise.
 const ENTRIES: usize = 1000;
@@ -16,10 +15,6 @@ const ENTRIES: usize = 1000;
 const ROWS: usize = 200;
 /// Share of a flame graph's node that can be seen on a wide screen.
 const SEEN: f64 = 0.0005;
-
-fn document(answer: &impl Serialize) -> Result<String, Problem> {
-    serde_json::to_string(answer).map_err(|_| Problem::internal())
-}
 
 fn place(params: &Params) -> Result<Place, Problem> {
     let path = params.text("path").map(serde_json::from_str).transpose();
@@ -42,22 +37,14 @@ pub fn rows(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
         by_name: params.by_name(),
         descending: params.text("descending").map_or(!params.by_name(), |word| word != "0"),
     };
-    let mut grid = grid(fold, &query);
-    for row in &mut grid.rows {
-        cut_text(&mut row.label);
-    }
-    document(&grid)
+    document(&grid(fold, &query))
 }
 
 /// One of the stacks behind a row.
 pub fn stacks(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
     let kind = StackKind::parse(params.text("kind").unwrap_or(StackKind::All.id()))?;
     let index = params.number("index")?.unwrap_or(0);
-    let mut pane = stack_pane(fold, &place(params)?, kind, index);
-    for frame in &mut pane.frames {
-        cut_text(&mut frame.function);
-    }
-    document(&pane)
+    document(&stack_pane(fold, &place(params)?, kind, index))
 }
 
 /// The flame graph.
@@ -68,16 +55,12 @@ pub fn flames(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
         by_thread: params.flag("by-thread"),
         min_share: params.number("min-share")?.unwrap_or(SEEN),
     };
-    let mut graph = flame(fold, &query);
-    graph.names.iter_mut().for_each(cut_text);
-    document(&graph)
+    document(&flame(fold, &query))
 }
 
 /// The entries of a filter.
 pub fn filters(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
     let key = FilterKey::parse(params.text("key").unwrap_or_default())?;
     let limit = params.number("limit")?.unwrap_or(ENTRIES);
-    let mut values = filter_values(fold, key, params.text("search").unwrap_or_default(), limit);
-    values.values.iter_mut().for_each(|entry| cut_text(&mut entry.value));
-    document(&values)
+    document(&filter_values(fold, key, params.text("search").unwrap_or_default(), limit))
 }

@@ -12,13 +12,13 @@ use serde_json::{Value as Json, json};
 
 use crate::problem::Problem;
 use crate::state::App;
-use crate::transport::cut_text;
+use crate::transport::document;
 
 /// The end of a log that is shown, bytes.
 const LOG: u64 = 1 << 20;
 
-fn answer(document: &Json) -> Response {
-    ([("content-type", "application/json")], document.to_string()).into_response()
+fn answer(answer: &Json) -> Result<Response, Problem> {
+    Ok(([("content-type", "application/json")], document(answer)?).into_response())
 }
 
 /// The results that there are.
@@ -33,7 +33,6 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         if program.is_empty() {
             program = manifest.target_pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
         }
-        cut_text(&mut program);
         json!({
             "id": result.id,
             "name": result.id,
@@ -45,7 +44,7 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
             "problem": result.problem(),
         })
     });
-    Ok(answer(&results.collect()))
+    answer(&results.collect())
 }
 
 /// The result itself.
@@ -58,7 +57,7 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
         })
     });
     let losses = trace.losses.name.iter().zip(&trace.losses.count).zip(&trace.losses.doc);
-    Ok(json!({
+    document(&json!({
         "manifest": serde_json::to_value(&trace.manifest).map_err(|_| Problem::internal())?,
         "elapsed_ns": dwell_analyze::elapsed_ns(trace),
         "cpus": trace.manifest.cpus.usable,
@@ -71,21 +70,18 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
             .collect::<Vec<_>>(),
         "notices": trace.notices.text,
         "threads": threads(trace),
-    })
-    .to_string())
+    }))
 }
 
 fn threads(trace: &Trace) -> Vec<Json> {
     let (threads, processes) = (&trace.threads, &trace.processes);
     let of_thread = |thread: usize, times: &dwell_analyze::ThreadTimes| {
-        let mut name = threads.name[thread].clone();
-        cut_text(&mut name);
         let process = threads.process[thread].get().filter(|row| *row < processes.pid.len());
         json!({
             "id": thread,
             "tid": threads.tid[thread],
             "pid": process.map_or(0, |row| processes.pid[row]),
-            "name": name,
+            "name": threads.name[thread],
             "process": process.map_or("", |row| &processes.name[row]),
             "start_ns": threads.start_ns[thread],
             "end_ns": threads.end_ns[thread],
@@ -109,7 +105,8 @@ pub async fn log(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<
             read_log(&path).map_err(|error| Problem::missing(format!("the log cannot be read: {error}")))
         }
     });
-    Ok(answer(&json!({ "text": read.await? })))
+    let text = read.await?;
+    Ok(([("content-type", "application/json")], json!({ "text": text }).to_string()).into_response())
 }
 
 /// Not through a link, which may lead anywhere, and not from a pipe, which may never end.

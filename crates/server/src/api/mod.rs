@@ -2,6 +2,7 @@
 
 mod explore;
 mod info;
+mod timeline;
 mod views;
 
 use std::sync::Arc;
@@ -12,18 +13,21 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dwell_analyze::Fold;
+use dwell_analyze::{Analysis, Fold, Level, json};
 
 use crate::params::Params;
 use crate::problem::Problem;
 use crate::state::App;
+use crate::transport;
 
 /// Every route.
 pub fn routes() -> Router<Arc<App>> {
     Router::new()
         .route("/api/results", get(info::results))
+        .route("/api/compare", get(compare))
         .route("/api/r/{id}/info", get(info))
         .route("/api/r/{id}/log", get(info::log))
+        .route("/api/r/{id}/tile", get(tile))
         .route("/api/r/{id}/{view}", get(view))
         .route("/api/r/{id}/report/{name}", get(report))
         .route("/api/r/{id}/view/{name}", get(columns))
@@ -46,14 +50,40 @@ type Make = fn(&Fold<'_>, &Params) -> Result<String, Problem>;
 const VIEWS: &[(&str, Make)] =
     &[("filters", explore::filters), ("flame", explore::flames), ("grid", explore::rows), ("stacks", explore::stacks)];
 
+/// Makes a document from a result and a question, by the timeline's own ways through the events.
+type MakeTimeline = fn(&Analysis, &Params) -> Result<String, Problem>;
+
+const TIMELINE: &[(&str, MakeTimeline)] = &[
+    ("arrows", timeline::transitions),
+    ("bands", timeline::order),
+    ("charts", timeline::curves),
+    ("histogram", timeline::durations),
+    ("interval", timeline::interval),
+];
+
 async fn view(
     State(app): State<Arc<App>>,
     Path((id, view)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Document, Problem> {
-    let known = VIEWS.iter().find(|(name, _)| *name == view);
+    let params = Params::parse(&uri)?;
+    if let Some((name, make)) = VIEWS.iter().find(|(name, _)| *name == view) {
+        return document(&app, (&id, name), params, *make).await;
+    }
+    let known = TIMELINE.iter().find(|(name, _)| *name == view);
     let (name, make) = known.ok_or_else(|| Problem::missing("there is no such view"))?;
-    document(&app, (&id, name), Params::parse(&uri)?, *make).await
+    let analysis = app.analysis(&id).await?;
+    let key = format!("{id} {name} {params:?}");
+    let made = || app.compute(move || Ok(Arc::new(make(&analysis, &params)?.into_bytes())));
+    Ok(Document(app.documents.get(key, made).await?))
+}
+
+/// A drawing of a part of the timeline: binary, and not kept, since no two requests for one are alike.
+async fn tile(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Response, Problem> {
+    let params = Params::parse(&uri)?;
+    let analysis = app.analysis(&id).await?;
+    let bytes = app.compute(move || timeline::drawing(&analysis, &params)).await?;
+    Ok(([("content-type", "application/octet-stream")], bytes).into_response())
 }
 
 async fn report(
@@ -77,9 +107,29 @@ async fn columns(
 }
 
 async fn info(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Document, Problem> {
-    let trace = app.trace(&id).await?;
-    let make = || app.compute(move || Ok(Arc::new(info::info(&trace)?.into_bytes())));
+    let analysis = app.analysis(&id).await?;
+    let make = || app.compute(move || Ok(Arc::new(info::info(analysis.trace())?.into_bytes())));
     Ok(Document(app.documents.get(format!("{id} info"), make).await?))
+}
+
+/// Two results side by side.
+async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
+    let params = Params::parse(&uri)?;
+    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
+    let (a, b) = (id("a")?, id("b")?);
+    let folds = (app.fold(a, &params.query).await?, app.fold(b, &params.query).await?);
+    let level = Level::parse(params.text("level").unwrap_or(Level::Function.id()))?;
+    let key = format!("compare {params:?}");
+    let asked = params.clone();
+    let make = || {
+        app.compute(move || {
+            let (first, second) = (folds.0.asked(&asked.query), folds.1.asked(&asked.query));
+            let mut view = dwell_analyze::compare::compare(&first, &second, level);
+            transport::cut(&mut view);
+            Ok(Arc::new(json::render(&view).into_bytes()))
+        })
+    };
+    Ok(Document(app.documents.get(key, make).await?))
 }
 
 async fn unknown() -> Problem {

@@ -1,6 +1,6 @@
 //! The reports, as documents and with their columns.
 
-use dwell_analyze::view::{Value, View};
+use dwell_analyze::view::View;
 use dwell_analyze::{Fold, METRICS, Report, json};
 use serde_json::{Value as Json, json};
 
@@ -28,7 +28,7 @@ fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
 pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     let view = view(report, fold)?;
     let columns = view.columns.iter().enumerate().map(|(index, column)| {
-        json!({ "id": column.id, "title": column.title, "help": column.help, "kind": kind(&view, index) })
+        json!({ "id": column.id, "title": column.title, "help": column.help, "kind": json::kind(&view, index) })
     });
     let rows = view.rows.iter().map(|row| {
         let values: Vec<Json> = row.values.iter().map(json::value).collect();
@@ -42,23 +42,6 @@ pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Pr
         "total": total,
     })
     .to_string())
-}
-
-/// What the column's values are: those of its first row that has one.
-fn kind(view: &View, column: usize) -> &'static str {
-    let kinds = view.rows.iter().filter_map(|row| match row.values.get(column)? {
-        Value::None => None,
-        Value::Text(_) => Some("text"),
-        Value::Count(_) => Some("count"),
-        Value::Ns(_) => Some("ns"),
-        Value::Fraction(_) => Some("fraction"),
-        Value::Real(_) => Some("real"),
-        Value::ByClass(_) => Some("by_class"),
-        Value::Histogram(_) => Some("histogram"),
-        Value::Stack(_) => Some("stack"),
-        Value::Rows(_) => Some("rows"),
-    });
-    kinds.into_iter().next().unwrap_or("text")
 }
 
 /// Sums of the additive metrics over all that is selected, whatever rows the limit leaves.

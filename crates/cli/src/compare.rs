@@ -1,0 +1,102 @@
+//! `dwell compare`: two results side by side, and limits for a build server.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use dwell_analyze::compare::{Limit, Verdict, compare};
+use dwell_analyze::{Filter, Fold, Level, Query, json, parse_metric};
+use dwell_model::Unit;
+use dwell_store::{ResultFolder, Trace};
+
+use crate::args::{CompareArgs, Format, GateArg, Switch};
+use crate::error::{Result, quoted, shell_word, status};
+use crate::text::style::Style;
+use crate::text::units;
+use crate::{csv, output, text};
+
+/// Writes the comparison; fails when a limit is not kept. Whatever else goes wrong has the status of trouble, so that
+/// a script can tell the two apart.
+pub fn run(args: &CompareArgs) -> Result<ExitCode> {
+    compared(args).map_err(|error| error.with_status(status::USAGE))
+}
+
+fn compared(args: &CompareArgs) -> Result<ExitCode> {
+    let query = query(args)?;
+    let level = Level::parse(args.level.trim())?;
+    let (first, second) = (read(&args.first)?, read(&args.second)?);
+    let (first, second) = (Fold::new(&first, &query)?, Fold::new(&second, &query)?);
+    let mut view = compare(&first, &second, level);
+    let checked: Vec<(&GateArg, Verdict)> =
+        args.fail_if.iter().map(|gate| (gate, gate.gate.check(&first, &second))).collect();
+    view.notes.extend(checked.iter().map(|(gate, verdict)| sentence(gate, verdict)));
+    let rendered = match args.format {
+        Format::Json => json::render(&view),
+        Format::Csv => csv::render(&view),
+        Format::Text if args.output.is_some() => text::render(&view, 0, &Style::of_file()),
+        Format::Text => text::render(&view, 0, &Style::of_stdout()),
+    };
+    output::write(&rendered, args.output.as_deref())?;
+    let mut broken = checked.iter().filter(|(_, verdict)| !verdict.holds()).peekable();
+    let failed = broken.peek().is_some();
+    for (gate, verdict) in broken {
+        eprintln!("gate: {}", sentence(gate, verdict));
+        eprintln!("hint: {}", look_at(gate, verdict, args));
+    }
+    Ok(if failed { ExitCode::from(status::FAILURE) } else { ExitCode::SUCCESS })
+}
+
+fn read(path: &Path) -> Result<Trace> {
+    Ok(Trace::read(&ResultFolder::open(path)?)?)
+}
+
+fn query(args: &CompareArgs) -> Result<Query> {
+    let parse = |filters: &[String]| filters.iter().map(|filter| Filter::parse(filter)).collect();
+    let filters: std::result::Result<Vec<_>, dwell_analyze::QueryError> = parse(&args.filter);
+    let exclude: std::result::Result<Vec<_>, dwell_analyze::QueryError> = parse(&args.exclude);
+    let mut query = Query {
+        filters: filters?,
+        exclude: exclude?,
+        limit: args.limit,
+        call_stack_mode: args.call_stack_mode,
+        inlines: args.inline_mode == Switch::On,
+        ..Query::default()
+    };
+    for metric in &args.metric {
+        query.metrics.push(parse_metric(metric.trim())?);
+    }
+    query.sort = args.sort.as_deref().map(parse_metric).transpose()?;
+    Ok(query)
+}
+
+/// What was measured, what the limit is, and whether it was kept.
+fn sentence(gate: &GateArg, verdict: &Verdict) -> String {
+    let amount = |number: f64| match gate.gate.metric {
+        Some(metric) if metric.unit == Unit::Count => units::count(number as u64),
+        _ => units::duration(number as u64),
+    };
+    let what = gate.gate.metric.map_or("Elapsed Time", |metric| metric.title);
+    let of = gate.gate.name.as_ref().map(|name| format!(" of {name}")).unwrap_or_default();
+    let base = match gate.gate.limit {
+        Limit::GrowthBy(part) => format!(", {} + {}", amount(verdict.first), units::percent(part)),
+        Limit::MoreBy(more) => format!(", {} + {}", amount(verdict.first), amount(more)),
+        Limit::Share(part) => format!(", {} of the total", units::percent(part)),
+        Limit::Above(_) => String::new(),
+    };
+    let kept = if verdict.holds() { "kept" } else { "exceeded" };
+    let unknown = gate.gate.name.is_some() && verdict.level.is_none();
+    let unknown = if unknown { "; neither result has this name" } else { "" };
+    let (now, limit) = (amount(verdict.second), amount(verdict.limit));
+    format!("{}: {what}{of} is {now}, the limit {limit}{base}: {kept}{unknown}", gate.text)
+}
+
+/// The report that shows where the time went.
+fn look_at(gate: &GateArg, verdict: &Verdict, args: &CompareArgs) -> String {
+    let result = quoted(&args.second);
+    let name = gate.gate.name.as_deref().map(shell_word).unwrap_or_default();
+    match verdict.level {
+        Some(Level::Object) => format!("dwell report blame {name} {result}"),
+        Some(Level::Function) => format!("dwell report caller-callee {name} {result}"),
+        Some(Level::ThreadName) => format!("dwell report bottom-up {result} --filter thread={name}"),
+        _ => format!("dwell report findings {result}"),
+    }
+}

@@ -1,0 +1,167 @@
+//! The timeline's documents, and its drawings, which are binary: a page draws a million segments a second from columns
+//! and could not parse them as text.
+
+use dwell_analyze::timeline::{
+    BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands, charts, histogram,
+    interval_at, tile,
+};
+use dwell_analyze::{Analysis, Filter, FilterKey};
+use serde_json::{Value as Json, json};
+
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::transport::document;
+
+/// Bands of one drawing: more fit on no screen.
+const MOST_BANDS: usize = 4096;
+/// Arrows of one answer, unless asked otherwise.
+const ARROWS: usize = 1000;
+/// Pixels, unless asked otherwise, and at most.
+const WIDTH: usize = 1000;
+const MOST_WIDTH: usize = 1 << 14;
+
+fn kind(params: &Params) -> Result<BandKind, Problem> {
+    Ok(BandKind::parse(params.text("by").unwrap_or(BandKind::Thread.id()))?)
+}
+
+/// The range that is looked at; of a request without one, all.
+fn range(analysis: &Analysis, params: &Params) -> (u64, u64) {
+    params.query.range.unwrap_or((0, analysis.elapsed_ns()))
+}
+
+fn width(params: &Params) -> Result<usize, Problem> {
+    Ok(params.number("width")?.unwrap_or(WIDTH).clamp(1, MOST_WIDTH))
+}
+
+/// Rows of a table, with commas between them.
+fn rows(params: &Params, name: &'static str) -> Result<Vec<u32>, Problem> {
+    let all = params.all(name).flat_map(|list| list.split(',')).take(MOST_BANDS);
+    let row = |text: &str| text.trim().parse();
+    all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{name}` is a list of numbers")))
+}
+
+/// Bands in order.
+pub fn order(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let order = BandOrder::parse(params.text("sort").unwrap_or_default())?;
+    let search = params.text("search").unwrap_or_default().to_lowercase();
+    let mut bands = bands(analysis, &params.query, kind(params)?, order)?;
+    bands.retain(|band| search.is_empty() || band.label.to_lowercase().contains(&search));
+    let bands = bands.into_iter().map(|band| {
+        let values: serde_json::Map<String, Json> =
+            band.values.iter().map(|(id, value)| ((*id).to_owned(), json!(value))).collect();
+        json!({
+            "id": band.id, "label": band.label, "process": band.process, "start_ns": band.start_ns,
+            "end_ns": band.end_ns, "values": values,
+        })
+    });
+    document(&json!({ "bands": bands.collect::<Vec<_>>() }))
+}
+
+/// Curves below the bands.
+pub fn curves(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    document(&charts(analysis, &params.query, range(analysis, params), width(params)?)?)
+}
+
+/// Who woke whom.
+pub fn transitions(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let limit = params.number("limit")?.unwrap_or(ARROWS).min(100 * ARROWS);
+    document(&arrows(analysis, range(analysis, params), &rows(params, "thread")?, limit))
+}
+
+/// Durations, or those of one object.
+pub fn durations(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let mut query = params.query.clone();
+    if let Some(object) = params.text("object") {
+        // Among those that other filters let through, if there are any.
+        query.filters.retain(|filter| filter.key != FilterKey::Object);
+        query.filters.push(Filter { key: FilterKey::Object, value: object.to_owned() });
+    }
+    let of = DurationKind::parse(params.text("of").unwrap_or(DurationKind::Wait.id()))?;
+    document(&histogram(analysis, &query, of)?)
+}
+
+/// What a thread did at an instant.
+pub fn interval(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let number = |name: &'static str| Problem::query(format!("`{name}` is missing"));
+    let thread: u32 = params.number("thread")?.ok_or_else(|| number("thread"))?;
+    let at: u64 = params.number("at")?.ok_or_else(|| number("at"))?;
+    let interval = interval_at(analysis, &params.query, thread, at);
+    document(&interval.ok_or_else(|| Problem::missing("the thread was not alive then"))?)
+}
+
+/// A drawing, in the form that `web/src/api/types.ts` describes.
+pub fn drawing(analysis: &Analysis, params: &Params) -> Result<Vec<u8>, Problem> {
+    let (from, to) = range(analysis, params);
+    let request = TileRequest { from, to, width: width(params)?, by: kind(params)?, bands: rows(params, "bands")? };
+    Ok(bytes(&tile(analysis, &request)))
+}
+
+fn bytes(tile: &Tile) -> Vec<u8> {
+    let band =
+        |band: &BandTile| json!({ "id": band.id, "segments": band.start.len(), "samples": band.sample_time.len() });
+    let header = json!({
+        "from": tile.from,
+        "to": tile.to,
+        "exact": tile.exact,
+        "states": TimelineState::ALL.iter().map(|state| state.id()).collect::<Vec<_>>(),
+        "bands": tile.bands.iter().map(band).collect::<Vec<_>>(),
+    })
+    .to_string();
+    // The length's own four bytes come first.
+    let length = (header.len() + 4).next_multiple_of(8) - 4;
+    let mut bytes =
+        Vec::with_capacity(length + tile.bands.iter().map(|band| band.start.len() * 24 + 64).sum::<usize>());
+    bytes.extend(u32::try_from(length).unwrap_or(0).to_le_bytes());
+    bytes.extend(header.as_bytes());
+    bytes.resize(length + 4, b' ');
+    for band in &tile.bands {
+        columns(&mut bytes, band);
+    }
+    bytes
+}
+
+fn columns(bytes: &mut Vec<u8>, band: &BandTile) {
+    let times = |bytes: &mut Vec<u8>, times: &[u64]| {
+        times.iter().for_each(|ns| bytes.extend((*ns as f64).to_le_bytes()));
+    };
+    let pad = |bytes: &mut Vec<u8>| bytes.resize(bytes.len().next_multiple_of(8), 0);
+    times(bytes, &band.start);
+    times(bytes, &band.end);
+    band.object.iter().for_each(|object| bytes.extend(object.to_le_bytes()));
+    bytes.extend(&band.state);
+    bytes.extend(&band.flags);
+    pad(bytes);
+    times(bytes, &band.sample_time);
+    bytes.extend(&band.sample_density);
+    pad(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_begin_at_multiples_of_eight() {
+        let band = BandTile {
+            id: 7,
+            start: vec![1, 2, 3],
+            end: vec![2, 3, 4],
+            object: vec![u32::MAX, 0, 5],
+            state: vec![0, 1, 2],
+            flags: vec![0, 1, 2],
+            sample_time: vec![2],
+            sample_density: vec![9],
+        };
+        let bytes = bytes(&Tile { from: 1, to: 4, exact: false, bands: vec![band.clone(), band] });
+        let length = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
+        let header: Json = serde_json::from_slice(&bytes[4..4 + length]).unwrap();
+        assert_eq!((4 + length) % 8, 0);
+        assert_eq!(header["bands"][1], json!({ "id": 7, "segments": 3, "samples": 1 }));
+        // Twice: 6 times, 3 objects and 6 small numbers to the next multiple, then a time and a number likewise.
+        assert_eq!(bytes.len(), 4 + length + 2 * (48 + 24 + 16));
+        let at = 4 + length;
+        assert_eq!(f64::from_le_bytes(bytes[at + 24..at + 32].try_into().unwrap()), 2.0);
+        assert_eq!(bytes[at + 48..at + 52], u32::MAX.to_le_bytes());
+        assert_eq!(bytes[at + 60..at + 66], [0, 1, 2, 0, 1, 2]);
+    }
+}

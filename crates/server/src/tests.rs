@@ -1,0 +1,361 @@
+//! The routes as a browser, another program and another site see them, over results written by the store.
+
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
+use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
+use dwell_store::{CodeTables, Manifest, ResultFolder, Trace};
+use http_body_util::BodyExt;
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use crate::guard::Guard;
+use crate::library::Library;
+use crate::session::Session;
+use crate::state::App;
+
+const HOST: &str = "127.0.0.1:8080";
+const LONG: usize = 10_000_000;
+const SCRIPT: &str = "</script><script>alert(1)</script>";
+
+fn manifest() -> Manifest {
+    let manifest = json!({
+        "trace_format": 1, "dwell_version": "0", "state": "collected", "analysis": "threading",
+        "command": [SCRIPT], "target_pids": [], "options": [], "host": "", "kernel": "", "boot_id": "",
+        "cpus": { "online": 2, "usable": 2, "model": "" }, "target_concurrency": null,
+        "sampling_interval_ns": 1_000_000, "started_at": 1e300, "start_ns": 0, "end_ns": 1_000, "exit_status": 0,
+        "collector_cpu_ns": 0, "collector_peak_bytes": 0, "events": 0, "losses": [], "notices": [],
+    });
+    serde_json::from_value(manifest).unwrap()
+}
+
+/// Two threads, one with a script for a name, that wait for a lock with a name of ten million letters.
+fn hostile() -> Trace {
+    let mut trace = Trace::new(manifest());
+    trace.processes.push(ProcessRow {
+        pid: 1,
+        parent: ProcessId::NONE,
+        name: SCRIPT.into(),
+        executable: String::new(),
+        command_line: String::new(),
+        start_ns: 0,
+        end_ns: u64::MAX,
+        exit_code: 0,
+    });
+    for name in [SCRIPT, "worker"] {
+        trace.threads.push(ThreadRow {
+            tid: 1,
+            process: ProcessId::new(0),
+            parent: ThreadId::NONE,
+            name: name.into(),
+            start_ns: 0,
+            end_ns: 1_000,
+            kernel_cpu_ns: 0,
+            exited: true,
+        });
+    }
+    let (module, stack) = (ModuleId::NONE, StackId::new(0));
+    let function = "f".repeat(LONG);
+    trace.frames.push(FrameRow {
+        module,
+        offset: 0,
+        function,
+        file: SCRIPT.into(),
+        line: 1,
+        inlined: false,
+        kernel: false,
+        after_call: true,
+    });
+    trace.stacks.push(StackRow { parent: StackId::NONE, frame: FrameId::new(0), end: 255 });
+    trace.objects.push(ObjectRow {
+        kind: 1,
+        name: "lock".repeat(LONG / 4),
+        detail: String::new(),
+        process: ProcessId::new(0),
+        address: 0,
+        first_stack: stack,
+    });
+    for (thread, start_ns) in [(0, 100), (1, 400)] {
+        trace.off_cpu.push(OffCpuRow {
+            thread: ThreadId::new(thread),
+            start_ns,
+            wait_ns: 200,
+            runnable_ns: 10,
+            cpu: 0,
+            reason: 1,
+            outcome: 1,
+            syscall: 202,
+            object: ObjectId::new(0),
+            stack,
+            waker: ThreadId::new(1 - thread),
+            waker_kind: 1,
+            waker_stack: stack,
+        });
+    }
+    let (thread, cpu) = (ThreadId::new(0), 0);
+    trace.samples.push(SampleRow { thread, time_ns: 50, weight_ns: 790, cpu, stack, estimated: false });
+    trace
+}
+
+fn write(folder: &Path, mut trace: Trace) {
+    let result = ResultFolder::create(folder).unwrap();
+    trace.write(&result, &CodeTables::default()).unwrap();
+}
+
+/// A server over a folder with the result `r000th`, a link to a folder outside, and a file.
+struct Site {
+    router: Router,
+    cookie: String,
+    token: String,
+    folder: TempDir,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self::listening_on(Ipv4Addr::LOCALHOST.into(), false)
+    }
+
+    fn listening_on(address: IpAddr, https: bool) -> Self {
+        let folder = TempDir::new().unwrap();
+        let results = folder.path().join("results");
+        fs::create_dir(&results).unwrap();
+        write(&results.join("r000th"), hostile());
+        write(&folder.path().join("outside"), hostile());
+        std::os::unix::fs::symlink(folder.path().join("outside"), results.join("r001th")).unwrap();
+        let session = Session::new(8080).unwrap();
+        let cookie = session.set_cookie(https).split(';').next().unwrap().to_owned();
+        let token = session.token().to_owned();
+        let app = App::new(Library::open(&results).unwrap(), Guard::new(address, https, session));
+        Self { router: crate::router(Arc::new(app)), cookie, token, folder }
+    }
+
+    async fn send(&self, request: Request<Body>) -> Response<Body> {
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    /// With the cookie and these headers; status and body.
+    async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
+        let mut request = Request::get(path).header("cookie", &self.cookie);
+        if headers.iter().all(|(name, _)| *name != "host") {
+            request = request.header("host", HOST);
+        }
+        let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, *value));
+        let response = self.send(request.body(Body::empty()).unwrap()).await;
+        let status = response.status();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    async fn get(&self, path: &str) -> Json {
+        let (status, body) = self.get_with(path, &[]).await;
+        assert_eq!(status, StatusCode::OK, "{path}: {body}");
+        serde_json::from_str(&body).unwrap()
+    }
+
+    async fn status(&self, path: &str, headers: &[(&str, &str)]) -> u16 {
+        self.get_with(path, headers).await.0.as_u16()
+    }
+}
+
+fn request(path: &str) -> Request<Body> {
+    Request::get(path).header("host", HOST).body(Body::empty()).unwrap()
+}
+
+fn header<'r>(response: &'r Response<Body>, name: &str) -> &'r str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+#[tokio::test]
+async fn the_token_is_exchanged_once_for_a_strict_cookie() {
+    let site = Site::new();
+    assert_eq!(site.send(request("/")).await.status(), 401);
+    assert_eq!(site.send(request("/api/results")).await.status(), 401);
+    assert_eq!(site.send(request("/?token=0")).await.status(), 401);
+    let entry = format!("/?token={}", site.token);
+    let response = site.send(request(&entry)).await;
+    assert_eq!((response.status().as_u16(), header(&response, "location")), (303, "/"));
+    let cookie = header(&response, "set-cookie");
+    assert_eq!(cookie, format!("{}; Path=/; HttpOnly; SameSite=Strict", site.cookie));
+    assert_eq!(site.send(request(&entry)).await.status(), 401, "only once");
+    assert_eq!(site.status(&entry, &[]).await, 303, "but again where the cookie is");
+    assert_eq!(site.status("/", &[]).await, 200);
+}
+
+#[tokio::test]
+async fn a_link_from_elsewhere_gets_in_by_a_page_of_ours() {
+    let site = Site::new();
+    let link = |token: &str| {
+        Request::get(format!("/?token={token}"))
+            .header("host", HOST)
+            .header("sec-fetch-site", "cross-site")
+            .header("sec-fetch-mode", "navigate")
+            .body(Body::empty())
+            .unwrap()
+    };
+    assert_eq!(site.send(link("0")).await.status(), 401);
+    let response = site.send(link(&site.token)).await;
+    assert_eq!(response.status(), 200);
+    assert!(header(&response, "set-cookie").contains("HttpOnly"));
+}
+
+#[tokio::test]
+async fn other_names_sites_and_methods_are_refused() {
+    let site = Site::new();
+    let path = "/api/results";
+    assert_eq!(site.status(path, &[]).await, 200);
+    for host in ["localhost:8080", "127.0.0.1", "[::1]:8080", "LOCALHOST"] {
+        assert_eq!(site.status(path, &[("host", host)]).await, 200, "{host}");
+    }
+    for host in ["evil.example:8080", "127.0.0.1.evil.example", "192.168.0.7:8080", "", "localhost.evil.example"] {
+        assert_eq!(site.status(path, &[("host", host)]).await, 421, "{host}");
+    }
+    assert_eq!(site.status(path, &[("host", HOST), ("host", "evil.example")]).await, 421);
+    assert_eq!(site.status(path, &[("origin", "http://127.0.0.1:8080")]).await, 200);
+    for origin in ["http://evil.example", "null", "https://127.0.0.1:8080", "http://127.0.0.1:9090"] {
+        assert_eq!(site.status(path, &[("origin", origin)]).await, 403, "{origin}");
+    }
+    for (from, status) in [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)] {
+        assert_eq!(site.status(path, &[("sec-fetch-site", from)]).await, status, "{from}");
+    }
+    assert_eq!(site.status(&format!("/api/results?x={}", "x".repeat(9000)), &[]).await, 414);
+    let post = Request::post(path).header("host", HOST).header("cookie", &site.cookie);
+    assert_eq!(site.send(post.body(Body::empty()).unwrap()).await.status(), 405);
+}
+
+#[tokio::test]
+async fn a_server_for_others_takes_addresses_but_no_foreign_names() {
+    let site = Site::listening_on(Ipv4Addr::UNSPECIFIED.into(), false);
+    assert_eq!(site.status("/", &[("host", "192.168.0.7:8080")]).await, 200);
+    assert_eq!(site.status("/", &[("host", "evil.example")]).await, 421);
+    let site = Site::listening_on(Ipv4Addr::UNSPECIFIED.into(), true);
+    let named = [("host", "profiler.example"), ("origin", "https://profiler.example")];
+    assert_eq!(site.status("/", &named).await, 200, "its certificate answers for the name");
+}
+
+#[tokio::test]
+async fn every_answer_forbids_what_it_can() {
+    let site = Site::new();
+    for (path, cookie) in [("/", true), ("/api/results", true), ("/no/such/file", true), ("/", false)] {
+        let mut request = Request::get(path).header("host", HOST);
+        if cookie {
+            request = request.header("cookie", &site.cookie);
+        }
+        let response = site.send(request.body(Body::empty()).unwrap()).await;
+        let policy = header(&response, "content-security-policy");
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert_eq!(header(&response, "x-content-type-options"), "nosniff");
+        assert_eq!(header(&response, "referrer-policy"), "no-referrer");
+        assert_eq!(header(&response, "cross-origin-opener-policy"), "same-origin");
+        assert_eq!(header(&response, "cross-origin-resource-policy"), "same-origin");
+        assert!(!header(&response, "content-type").is_empty(), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn no_path_leaves_the_folder() {
+    let site = Site::new();
+    let results = site.get("/api/results").await;
+    assert_eq!(results.as_array().unwrap().len(), 1, "links are no results: {results}");
+    let outside = site.folder.path().join("outside");
+    let outside = outside.to_str().unwrap().replace('/', "%2F");
+    for id in ["r001th", "..%2Foutside", "%2e%2e%2Foutside", "..", ".", "%00", &outside] {
+        let status = site.status(&format!("/api/r/{id}/info"), &[]).await;
+        assert!(status == 404 || status == 400, "{id}: {status}");
+    }
+    for file in ["/../Cargo.toml", "/%2e%2e/Cargo.toml", "/assets/..%2f..%2fpackage.json", "//etc/passwd"] {
+        assert_eq!(site.status(file, &[]).await, 404, "{file}");
+    }
+    let log = site.folder.path().join("results/r000th/log.txt");
+    let _ = fs::remove_file(&log);
+    assert_eq!(site.get("/api/r/r000th/log").await["text"], "");
+    std::os::unix::fs::symlink("/etc/hostname", &log).unwrap();
+    assert_eq!(site.status("/api/r/r000th/log", &[]).await, 404);
+}
+
+#[tokio::test]
+async fn a_hostile_result_is_text_of_bounded_length() {
+    let site = Site::new();
+    let results = site.get("/api/results").await;
+    assert_eq!((&results[0]["program"], &results[0]["created"]), (&json!(SCRIPT), &json!("")));
+    for path in [
+        "info",
+        "report/waits",
+        "view/hotspots",
+        "grid?group-by=object,function,callers",
+        "stacks?kind=wait",
+        "flame",
+        "filters?key=function",
+        "bands?by=object",
+        "interval?thread=0&at=150",
+        "arrows",
+        "charts?width=10",
+        "histogram",
+        "report/findings",
+        "report/blame?subject=lock*",
+    ] {
+        let (status, body) = site.get_with(&format!("/api/r/r000th/{path}"), &[]).await;
+        assert_eq!(status, 200, "{path}: {body}");
+        assert!(body.len() < 100_000, "{path}: {} bytes", body.len());
+    }
+    let info = site.get("/api/r/r000th/info").await;
+    assert_eq!(info["threads"][0]["name"], SCRIPT);
+    let waits = site.get("/api/r/r000th/report/waits").await;
+    let name = waits["rows"][0]["object"].as_str().unwrap();
+    assert!(name.starts_with("locklock") && name.ends_with(" more bytes]"), "{name}");
+}
+
+#[tokio::test]
+async fn nonsense_gets_one_sentence() {
+    let site = Site::new();
+    for (path, status) in [
+        ("grid?group-by=functoin", 400),
+        ("grid", 400),
+        ("grid?group-by=object&path=x", 400),
+        ("report/wiats", 404),
+        ("nothing", 404),
+        ("stacks?kind=x", 400),
+        ("interval?thread=99&at=1", 404),
+        ("interval", 400),
+        ("tile?bands=x", 400),
+        ("report/waits?from=900&to=900", 400),
+        ("report/waits?excluded-range=0-18446744073709551615", 400),
+        ("report/caller-callee?subject=none", 400),
+        ("charts?from=5&to=1", 400),
+    ] {
+        let (found, body) = site.get_with(&format!("/api/r/r000th/{path}"), &[]).await;
+        assert_eq!(found, status, "{path}: {body}");
+        let body: Json = serde_json::from_str(&body).unwrap();
+        assert!(body["error"].as_str().is_some_and(|error| !error.is_empty()), "{path}");
+    }
+    // Numbers without measure are no panic.
+    for path in ["tile?width=99999999&bands=4294967295,0&from=0&to=18446744073709551615", "flame?min-share=NaN"] {
+        assert_eq!(site.status(&format!("/api/r/r000th/{path}"), &[]).await, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn levels_of_a_grid_add_up_and_lead_to_stacks() {
+    let site = Site::new();
+    let top = site.get("/api/r/r000th/grid?group-by=thread,function,callers&metrics=wait_ns&sort=name").await;
+    assert_eq!((&top["total_rows"], &top["total"]["wait_ns"]), (&json!(2), &json!(400)));
+    let row = &top["rows"][1];
+    assert_eq!((&row["label"], &row["children"]), (&json!("worker (1)"), &json!(true)));
+    let path = format!("%5B%22{}%22%5D", row["key"].as_str().unwrap());
+    let below = site.get(&format!("/api/r/r000th/grid?group-by=thread,function,callers&path={path}")).await;
+    assert_eq!(below["total"]["wait_ns"], 200);
+    assert_eq!(below["rows"][0]["children"], false, "a stack of one frame has no callers");
+    let pane = site.get(&format!("/api/r/r000th/stacks?group-by=thread&kind=wait&path={path}")).await;
+    assert_eq!((&pane["count"], &pane["weight_ns"], &pane["waits"]), (&json!(1), &json!(200), &json!(1)));
+    assert_eq!(pane["frames"][0]["file"], SCRIPT);
+    let filtered = site.get("/api/r/r000th/filters?key=thread&filter=thread%3Dworker").await;
+    let share: f64 = filtered["values"].as_array().unwrap().iter().map(|it| it["share"].as_f64().unwrap()).sum();
+    assert!((share - 1.0).abs() < 1e-9, "{filtered}");
+    assert!(filtered["shown"].as_f64().unwrap() < 0.6, "{filtered}");
+}
