@@ -72,6 +72,7 @@ fn hostile() -> Trace {
         inlined: false,
         kernel: false,
         after_call: true,
+        python: false,
     });
     trace.stacks.push(StackRow { parent: StackId::NONE, frame: FrameId::new(0), end: 255 });
     trace.objects.push(ObjectRow {
@@ -97,6 +98,7 @@ fn hostile() -> Trace {
             waker: ThreadId::new(1 - thread),
             waker_kind: 1,
             waker_stack: stack,
+            holder: ThreadId::NONE,
         });
     }
     let (thread, cpu) = (ThreadId::new(0), 0);
