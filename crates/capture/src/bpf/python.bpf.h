@@ -157,12 +157,23 @@ static __always_inline u64 python_pointer(u64 address)
 	return bpf_probe_read_user(&value, sizeof(value), (void *)address) ? 0 : value;
 }
 
+/* The innermost frame of a thread state, 0 when it runs none. `cframe` is its evaluation's record, where there is one. */
+static __always_inline u64 python_current_frame(struct python_process *process, u64 state, u64 *cframe)
+{
+	*cframe = 0;
+	if (!process->cframe)
+		return python_pointer(state + process->thread_frame);
+	*cframe = python_pointer(state + process->cframe);
+	return *cframe ? python_pointer(*cframe + process->cframe_frame) : 0;
+}
+
 struct python_search {
 	struct python_process *process;
 	u64 interpreter;
 	u64 thread;
 	u64 id;
 	u64 found;
+	u64 owner; /* its interpreter */
 };
 
 static int python_search_step(u32 i, struct python_search *search)
@@ -178,8 +189,13 @@ static int python_search_step(u32 i, struct python_search *search)
 		return 0;
 	}
 	if (python_pointer(search->thread + process->thread_id) == search->id) {
+		u64 cframe;
+
+		/* A thread may have one in each of several interpreters. */
 		search->found = search->thread;
-		return 1;
+		search->owner = search->interpreter;
+		if (python_current_frame(process, search->thread, &cframe))
+			return 1;
 	}
 	search->thread = python_pointer(search->thread + process->thread_next);
 	return 0;
@@ -189,26 +205,29 @@ static int python_search_step(u32 i, struct python_search *search)
 static __always_inline u64 python_state(struct python_process *process, struct task_struct *task, struct thread *thread)
 {
 	struct python_search search = {.process = process, .id = task->thread.fsbase};
-	u64 now, key;
+	u64 known, now, key;
 	u32 tid = task->pid;
 
 	if (!search.id)
 		return 0;
-	if (thread->python_state && python_pointer(thread->python_state + process->thread_id) == search.id)
-		return thread->python_state;
-	thread->python_state = 0;
+	known = thread->python_state;
+	if (known && python_pointer(known + process->thread_id) != search.id)
+		known = 0;
+	if (known && !thread->python_idle)
+		return known;
 	now = bpf_ktime_get_ns();
 	if (thread->python_failures > PYTHON_RETRIES && now - thread->python_failure_ns < PYTHON_PAUSE_NS)
-		return 0;
+		return known;
 	search.interpreter = python_pointer(process->runtime + process->interpreters);
 	bpf_loop(PYTHON_THREADS, python_search_step, &search, 0);
+	thread->python_failures++;
+	thread->python_failure_ns = now;
 	if (!search.found) {
-		thread->python_failures++;
-		thread->python_failure_ns = now;
+		thread->python_state = 0;
 		return 0;
 	}
 	thread->python_state = search.found;
-	thread->python_interpreter = search.interpreter;
+	thread->python_interpreter = search.owner;
 	key = mix(task->tgid, search.found);
 	bpf_map_update_elem(&python_threads, &key, &tid, BPF_ANY);
 	return search.found;
@@ -329,13 +348,11 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
 	if (!scratch || !state)
 		return 0;
 	scratch->space = space;
-	scratch->cframe = 0;
-	if (process->cframe) {
-		scratch->cframe = python_pointer(state + process->cframe);
-		scratch->frame = python_pointer(scratch->cframe + process->cframe_frame);
-	} else {
-		scratch->frame = python_pointer(state + process->thread_frame);
-	}
+	scratch->frame = python_current_frame(process, state, &scratch->cframe);
+	thread->python_idle = !scratch->frame; /* then another of its states may run */
+	if (!scratch->frame)
+		return 0;
+	thread->python_failures = 0;
 	return python_walk(process, scratch);
 }
 

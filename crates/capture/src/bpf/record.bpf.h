@@ -63,7 +63,8 @@ struct thread {
 	u64 python_state;       /* its PyThreadState, 0 = not found yet */
 	u64 python_interpreter; /* that one's PyInterpreterState */
 	u64 python_failure_ns;  /* when it was last looked for in vain */
-	u32 python_failures;
+	u32 python_failures;    /* searches since it was last seen to run Python code */
+	u8 python_idle;         /* that state ran none the last time */
 	u8 waker_context;
 	u8 mode;
 	u8 on_cpu;                    /* as the hooks saw it */
