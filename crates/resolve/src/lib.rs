@@ -16,6 +16,7 @@ mod hash;
 mod input;
 mod intervals;
 mod jit;
+mod kernel;
 mod listing;
 mod lives;
 mod losses;

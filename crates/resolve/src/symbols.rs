@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::jit::Jit;
+use crate::kernel::KernelMap;
 use crate::listing::{self, Extent, Listings};
 use crate::scopes;
 use crate::symbol_table::SymbolTable;
@@ -134,6 +135,9 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
         Place::Kernel => {
             let symbolizer = symbolizer(depth, debug_dirs);
             answer.fill(request, &[Reader { source: kernel_source(), symbolizer, absolute: true }], step);
+            if !request.code.is_empty() {
+                KernelMap::read().complete(&mut answer.code, &request.code);
+            }
         }
         Place::Jit(jit) => {
             let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
