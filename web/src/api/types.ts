@@ -16,7 +16,7 @@ export interface ResultInfo {
   elapsed_ns: number;
   created: string;
   size_bytes: number;
-  problem?: string;
+  problem?: string | null;
 }
 // GET /api/results -> ResultInfo[]         (one when `dwell view r000th`; all of a folder when `dwell view FOLDER`)
 

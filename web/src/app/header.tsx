@@ -38,7 +38,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
         >
           <option value="">{t('app.results')} …</option>
           {results.map(({ id, program, problem }) => (
-            <option key={id} value={id} disabled={problem !== undefined}>
+            <option key={id} value={id} disabled={Boolean(problem)}>
               {id} {baseName(program)}
             </option>
           ))}

@@ -35,7 +35,7 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
           {results.map(({ id, name, program, analysis, elapsed_ns, created, size_bytes, problem }) => (
             <tr key={id}>
               <td>
-                <button type="button" className="link" disabled={problem !== undefined} onClick={() => open(id)}>
+                <button type="button" className="link" disabled={Boolean(problem)} onClick={() => open(id)}>
                   {name}
                 </button>
               </td>

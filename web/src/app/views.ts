@@ -23,4 +23,5 @@ export const VIEWS: Record<Tab, TabView> = {
   source: { View: lazy(() => import('../views/source')), strip: false },
   findings: { View: lazy(() => import('../views/findings')), strip: true },
   log: { View: lazy(() => import('../views/log')), strip: false },
+  compare: { View: lazy(() => import('../views/compare')), strip: false },
 };

@@ -13,6 +13,7 @@ export const TABS = [
   'source',
   'findings',
   'log',
+  'compare',
 ] as const;
 export type Tab = (typeof TABS)[number];
 

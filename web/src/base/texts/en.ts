@@ -244,4 +244,13 @@ export const en = {
   'source.line': 'Source line',
   'source.code': 'Assembly',
   'source.cpu-total': 'CPU Time: Total',
+
+  'compare.alone': 'There is no other result in this folder to compare with.',
+  'compare.first': 'first',
+  'compare.second': 'second',
+  'compare.difference': 'difference',
+  'compare.ratio': 'ratio',
+  'compare.share': 'Share of the first',
+  'compare.help':
+    'Difference = first − second: what is positive became less. Ratio = second / first. The filters hold for both',
 } as const;

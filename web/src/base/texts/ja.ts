@@ -245,4 +245,12 @@ export const ja: Record<keyof typeof en, string> = {
   'source.line': 'ソース行',
   'source.code': 'アセンブリー',
   'source.cpu-total': 'CPU 時間: 合計',
+
+  'compare.alone': 'このフォルダーには比較できる他の結果がありません。',
+  'compare.first': '1 番目',
+  'compare.second': '2 番目',
+  'compare.difference': '差',
+  'compare.ratio': '比',
+  'compare.share': '1 番目に対する割合',
+  'compare.help': '差 = 1 番目 − 2 番目 (正なら減少)。比 = 2 番目 / 1 番目。フィルターは両方に適用されます',
 };

@@ -33,7 +33,8 @@ export function ClassHistogramChart({ heading, values, target, width, targetText
       <figcaption>
         {heading} <span className="faint">{t('summary.average', { value: real(mean) })}</span>
       </figcaption>
-      <svg width={width} height={TOP + HEIGHT + AXIS} role="img" aria-label={describe(heading, shares, mean)}>
+      {/* biome-ignore lint/a11y/useSemanticElements: a drawing that has sliders in it. */}
+      <svg width={width} height={TOP + HEIGHT + AXIS} role="group" aria-label={describe(heading, shares, mean)}>
         {chart.bars.map(({ from, to, ns, name, x, width: wide, height }) => (
           <g
             key={from}
