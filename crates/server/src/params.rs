@@ -47,7 +47,9 @@ impl Params {
         for metric in self.text("metrics").into_iter().flat_map(|metrics| metrics.split(',')) {
             query.metrics.push(parse_metric(metric.trim())?);
         }
-        query.sort = self.text("sort").filter(|_| !self.by_name()).map(parse_metric).transpose()?;
+        // `start` orders the timeline's bands; it is no metric either.
+        let metric = |word: &&str| !matches!(*word, "name" | "start");
+        query.sort = self.text("sort").filter(metric).map(parse_metric).transpose()?;
         if self.text("key") == Some(FilterKey::Cpu.id()) {
             // The list of CPUs needs sums by CPU.
             query.group_by.push(Level::Cpu);
