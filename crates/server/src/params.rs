@@ -120,6 +120,7 @@ mod tests {
         let query = params.unwrap().query;
         assert_eq!((query.range, query.filters.len(), query.group_by.len()), (Some((5, 9)), 2, 2));
         assert_eq!((query.metrics[0].id, query.thresholds.ok), ("wait_ns", 0.9));
+        assert!(parse("sort=start").unwrap().query.sort.is_none());
     }
 
     #[test]
