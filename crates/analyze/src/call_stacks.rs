@@ -78,7 +78,7 @@ impl<'t> CallStacks<'t> {
             system: frames_of(trace, is_system_module, true),
             interpreter: match query.call_stack_mode {
                 CallStackMode::All => Vec::new(),
-                _ => frames_of(trace, is_interpreter, false),
+                _ => frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
             },
         };
         stacks.fold_system_frames(query.call_stack_mode);
@@ -258,6 +258,11 @@ fn is_interpreter(path: &str) -> bool {
     INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py")
 }
 
+/// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
+fn is_trampoline(path: &str) -> bool {
+    path.strip_prefix("[jit] ").is_some_and(is_interpreter)
+}
+
 fn is_python_library(file: &str) -> bool {
     file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
 }
@@ -275,6 +280,8 @@ fn is_system_module(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use dwell_store::tables::{FrameRow, ModuleRow, StackRow};
+
     use super::*;
 
     #[test]
@@ -297,5 +304,51 @@ mod tests {
         ] {
             assert!(!is_system_module(path), "{path}");
         }
+    }
+
+    /// A trace with one stack: module and function of each frame, root first; `py` in front of a Python function.
+    fn stack_of(frames: &[(&str, &str)]) -> (Trace, StackId) {
+        let mut trace = Trace::new(crate::picture::manifest(1, 1));
+        let mut parent = StackId::NONE;
+        for (path, function) in frames {
+            let module = trace.modules.push(ModuleRow { path: (*path).into(), build_id: String::new() });
+            let frame = trace.frames.push(FrameRow {
+                module: ModuleId::new(module),
+                offset: 0,
+                function: function.trim_start_matches("py ").into(),
+                file: String::new(),
+                line: 0,
+                inlined: false,
+                kernel: false,
+                after_call: false,
+                python: function.starts_with("py "),
+            });
+            parent = StackId::new(trace.stacks.push(StackRow { parent, frame: FrameId::new(frame), end: 1 }));
+        }
+        (trace, parent)
+    }
+
+    #[test]
+    fn what_runs_python_functions_is_not_shown_among_them() {
+        let (trace, stack) = stack_of(&[
+            ("/usr/lib/libc.so.6", "__libc_start_main"),
+            ("/usr/bin/python3.12", "Py_BytesMain"),
+            ("/usr/bin/python3.12", "_PyEval_EvalFrameDefault"),
+            ("/srv/app.py", "py main"),
+            ("[jit] python3.12", "work"),
+            ("/usr/bin/python3.12", "_PyEval_EvalFrameDefault"),
+            ("/srv/app.py", "py work"),
+            ("/usr/bin/python3.12", "time_sleep"),
+            ("/usr/lib/libc.so.6", "clock_nanosleep"),
+        ]);
+        let shown = |mode| {
+            let query = Query { call_stack_mode: mode, ..Query::default() };
+            CallStacks::new(&trace, &query).names(stack).join(" ")
+        };
+        assert_eq!(shown(CallStackMode::User), "work main __libc_start_main");
+        assert_eq!(shown(CallStackMode::UserPlusOne), "time_sleep work main __libc_start_main");
+        assert_eq!(shown(CallStackMode::All).split(' ').count(), 9);
+        let stacks = CallStacks::new(&trace, &Query::default());
+        assert_eq!(stacks.place(stack).as_deref(), Some("work"));
     }
 }
