@@ -75,6 +75,11 @@ ui-test: web samples
 	cargo build -p dwell
 	cd web && DWELL=$(abspath $(TARGET))/debug/dwell npm run --silent ui-test
 
+# Stacks against gdb's, at 60 random stops of each of eight programs; `make test` has eight of each.
+check-stacks: samples
+	scripts/install-deps.sh test
+	DWELL_GDB_STOPS=60 cargo test -p dwell --test product -- gdb::
+
 # Tables for docs/benchmarks.md; takes about twenty minutes on a quiet machine.
 bench:
 	scripts/install-deps.sh bench

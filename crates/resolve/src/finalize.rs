@@ -70,6 +70,8 @@ fn resolve(
         (name::STACKS, named.missing_stacks),
         (name::BUILD_ID, named.changed_files),
     ];
+    let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
+    let counted: Vec<_> = counted.into_iter().chain(cut).collect();
     trace.losses = losses::table(&trace.manifest, &counted);
     let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
     let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);

@@ -1,7 +1,7 @@
 //! The names of what was lost, and what is missing because of it: one table for the collector's counters and ours.
 
 use dwell_store::Manifest;
-use dwell_store::tables::{LossRow, Losses};
+use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]
@@ -40,6 +40,13 @@ const DOCS: &[(&str, &str)] = &[
         "stack_copies_skipped",
         "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
     ),
+    ("stacks_cut_no_table", "Samples and waits whose stack ends in code without unwind information or frame pointers."),
+    ("stacks_cut_unreadable", "Samples and waits whose stack ends at memory that could not be read."),
+    ("stacks_cut_too_deep", "Samples and waits whose stack has more than 127 frames; the outermost are missing."),
+    (
+        "stacks_cut_rule",
+        "Samples and waits whose stack ends at a rule of its unwind information that could not be followed.",
+    ),
     ("user_stacks_empty", "User stacks that could not be read; their events have no user frames."),
     (
         "seeded_stacks_lost",
@@ -67,6 +74,20 @@ const DOCS: &[(&str, &str)] = &[
     ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
+
+/// How many samples and waits have a stack that is not complete, by why it ends: StackEnd 2 to 5.
+pub fn cut_stacks(off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> [(&'static str, u64); 4] {
+    let names = ["stacks_cut_no_table", "stacks_cut_unreadable", "stacks_cut_too_deep", "stacks_cut_rule"];
+    let mut counted = names.map(|name| (name, 0));
+    let sampled = samples.stack.iter().zip(&samples.estimated).filter(|(_, estimated)| !**estimated);
+    for stack in off_cpu.stack.iter().chain(sampled.map(|(stack, _)| stack)) {
+        let end = stack.get().and_then(|row| stacks.end.get(row)).and_then(|end| usize::from(*end).checked_sub(2));
+        if let Some((_, count)) = end.and_then(|end| counted.get_mut(end)) {
+            *count += 1;
+        }
+    }
+    counted
+}
 
 /// The table: the collector's counters, then ours; zeros are left out.
 pub fn table(manifest: &Manifest, ours: &[(&'static str, u64)]) -> Losses {

@@ -1,10 +1,15 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
+use dwell_store::Trace;
+
 use crate::fold::{Fold, Weights};
 use crate::metrics::total;
 
 /// The loss that the collector makes good.
 const PUT_BACK: &str = "switches_unseen";
+
+/// What the losses begin with that say why stacks are not complete.
+const CUT: &str = "stacks_cut_";
 
 /// The notes of a view of `fold`, the most important first.
 pub fn notes(fold: &Fold<'_>) -> Vec<String> {
@@ -18,6 +23,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     notes.extend(idle(fold, &shown));
     notes.extend(unknown(&whole));
     notes.extend(put_back(fold));
+    notes.extend(cut_stacks(fold.trace));
     notes.extend(estimated(fold, &whole));
     notes
 }
@@ -29,7 +35,7 @@ pub fn losses(fold: &Fold<'_>) -> Option<String> {
         .name
         .iter()
         .zip(&losses.count)
-        .filter(|(name, count)| **count > 0 && name.as_str() != PUT_BACK)
+        .filter(|(name, count)| **count > 0 && name.as_str() != PUT_BACK && !name.starts_with(CUT))
         .map(|(name, count)| format!("{name} {count}"))
         .collect();
     (!told.is_empty()).then(|| format!("Not everything was recorded: {}. See the losses report.", told.join(", ")))
@@ -41,6 +47,30 @@ fn put_back(fold: &Fold<'_>) -> Option<String> {
     let row = losses.name.iter().position(|name| name == PUT_BACK)?;
     let count = losses.count.get(row).filter(|count| **count > 0)?;
     Some(format!("Switches that the kernel showed to no hook, put back from its account of running time: {count}."))
+}
+
+/// How many samples and waits have a user stack, and how many a complete one.
+pub fn stacks(trace: &Trace) -> (u64, u64) {
+    let sampled = trace.samples.stack.iter().zip(&trace.samples.estimated).filter(|(_, estimated)| !**estimated);
+    let all = trace.off_cpu.stack.iter().chain(sampled.map(|(stack, _)| stack));
+    let ends = all.filter_map(|stack| trace.stacks.end.get(stack.get()?)).filter(|end| **end != 0);
+    ends.fold((0, 0), |(stacks, complete), end| (stacks + 1, complete + u64::from(*end == 1)))
+}
+
+/// The share of complete stacks, where it is not all.
+fn cut_stacks(trace: &Trace) -> Option<String> {
+    let (stacks, complete) = stacks(trace);
+    let why =
+        |(name, count): (&String, &u64)| name.strip_prefix(CUT).map(|why| format!("{} {count}", why.replace('_', " ")));
+    let why: Vec<String> = trace.losses.name.iter().zip(&trace.losses.count).filter_map(why).collect();
+    (complete < stacks).then(|| {
+        format!("{:.2} % of {stacks} stacks are complete; cut: {}.", share_of(complete, stacks), why.join(", "))
+    })
+}
+
+/// In percent, rounded down: what is not all does not read 100.
+fn share_of(part: u64, whole: u64) -> f64 {
+    (part as f64 / whole.max(1) as f64 * 1e4).floor() / 100.0
 }
 
 fn damage(fold: &Fold<'_>) -> Vec<String> {

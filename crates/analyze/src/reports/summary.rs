@@ -1,7 +1,7 @@
 //! The summary: one record of the whole.
 
 use super::grouped::plain;
-use super::notes::notes;
+use super::notes::{notes, stacks};
 use super::waits::waits;
 use crate::findings;
 use crate::fold::Fold;
@@ -20,6 +20,7 @@ struct Field(&'static str, &'static str, &'static str, Value);
 pub fn summary(fold: &Fold<'_>) -> View {
     let mut fields = times(fold);
     fields.extend(concurrency(fold));
+    fields.extend(recording(fold));
     fields.extend(parts(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) =
         fields.into_iter().map(|Field(id, title, help, value)| (plain(id, title, help), value)).unzip();
@@ -120,6 +121,20 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
         ),
         Field("threads", "Threads", "Number of threads.", Value::Count(threads as u64)),
         Field("processes", "Processes", "Number of processes.", Value::Count(processes as u64)),
+    ]
+}
+
+/// About the recording itself.
+fn recording(fold: &Fold<'_>) -> Vec<Field> {
+    let (stacks, complete) = stacks(fold.trace);
+    vec![
+        Field("stacks", "Stacks", "Samples and waits whose user stack was taken.", Value::Count(stacks)),
+        Field(
+            "stacks_complete",
+            "Complete Stacks",
+            "Share of them that reach the outermost frame.",
+            Value::Fraction(complete as f64 / stacks.max(1) as f64),
+        ),
         Field(
             "collector_cpu_ns",
             "Collector CPU Time",

@@ -14,6 +14,9 @@ const FLOOR_NS: f64 = 3_000_000.0;
 /// What the kernel leaves out: the end of a thread's exit, after it has added its time to the process's.
 const PER_THREAD_NS: f64 = 5_000.0;
 
+/// The stacks that end too early: a thread that is killed or ends may have no memory to walk any more.
+const CUT: &str = "stacks_cut_";
+
 /// The losses that come from outside: some virtual machines hide the switches from and to their own agent's threads. The
 /// collector puts most of them back (`switches_unseen`), finalization repairs the rest.
 const OUTSIDE: [&str; 2] = ["switches_unseen", REPAIRED];
@@ -96,7 +99,7 @@ fn losses(summary: &Value) -> Option<String> {
     let lost = summary["losses"].as_object()?;
     let any = lost.iter().any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
-        if OUTSIDE.contains(&name.as_str()) { too_often(count) } else { count > 0.0 }
+        if OUTSIDE.contains(&name.as_str()) || name.starts_with(CUT) { too_often(count) } else { count > 0.0 }
     });
     any.then(|| format!("losses: {}", summary["losses"]))
 }

@@ -7,6 +7,7 @@
 mod bad_input;
 mod conservation;
 mod expectation;
+mod gdb;
 mod harness;
 mod layers;
 mod python;
@@ -28,5 +29,6 @@ fn main() -> ExitCode {
     cases.extend(real_programs::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
+    cases.extend(gdb::cases());
     harness::run(cases)
 }
