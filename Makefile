@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test bench clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench clean
 
 all: build samples
 

@@ -10,6 +10,7 @@ use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, EvaluationResult, LittleEndian, Location,
     Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
 };
+use object::ReadRef;
 use object::read::ReadCache;
 
 use crate::elf::Elf;
@@ -45,8 +46,16 @@ pub struct CallFrames {
 impl CallFrames {
     /// Reads the ELF file.
     pub fn of_open_file(file: File) -> Result<Self> {
-        let cache = ReadCache::new(file);
-        let elf = Elf::parse(&cache)?;
+        Self::of_data(&ReadCache::new(file))
+    }
+
+    /// Reads an ELF image in memory.
+    pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
+        Self::of_data(bytes)
+    }
+
+    fn of_data<'data, R: ReadRef<'data>>(data: R) -> Result<Self> {
+        let elf = Elf::parse(data)?;
         let section = elf.frame_section()?;
         let bases = BaseAddresses::default().set_eh_frame(section.vaddr).set_text(section.text).set_got(section.got);
         let (bytes, debug) = (section.bytes.to_vec(), section.debug);

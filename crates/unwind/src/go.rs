@@ -30,15 +30,13 @@ pub(crate) fn read<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, extent: Extent
     let mut found = Functions::default();
     let mut last = 0;
     for number in 0..table.count {
-        let (mut start, end, at) = table.function(number)?;
+        let (start, end, at) = table.function(number)?;
         if start < last || start < extent.base || end > extent.end || start >= end {
             found.skipped += 1;
             continue;
         }
         last = start;
         let first_row = found.rows.len();
-        // The kernel makes this the return address of a signal handler; it is looked up as one, by the byte before it.
-        start -= u64::from(table.name(at).is_some_and(is_trampoline));
         if table.rows(elf, extent, (start, end, at), &mut found.rows).is_none() {
             found.rows.truncate(first_row);
             found.skipped += 1;

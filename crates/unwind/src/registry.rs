@@ -110,6 +110,8 @@ struct Placed {
     layout: Layout,
     build_id: Vec<u8>,
     python: Option<Python>,
+    /// As the first process that mapped it saw it.
+    path: PathBuf,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -234,25 +236,14 @@ impl Registry {
     /// address there. The file is read again, at its first use.
     pub fn frames(&mut self, tgid: u32, pc: u64) -> Option<(Rc<CallFrames>, u64)> {
         let place = self.place_at(tgid, pc)?;
-        let known = self.tables.iter().find_map(|(key, placed)| {
-            placed.as_ref().filter(|placed| placed.first_word == place.first_word).map(|placed| (key, placed))
-        });
-        let (key, placed) = known?;
+        let placed = self.tables.values().flatten().find(|placed| placed.first_word == place.first_word)?;
         let address = placed.layout.base().checked_add(u64::from(place.pc))?;
-        if !self.frames.contains_key(&place.first_word) {
-            let vdso = *key == FileKey::Vdso;
-            let build_id = placed.build_id.clone();
-            let read = if vdso { None } else { self.read_frames(tgid, pc, &build_id) };
-            self.frames.insert(place.first_word, read.map(Rc::new));
-        }
-        self.frames.get(&place.first_word)?.clone().map(|frames| (frames, address))
-    }
-
-    fn read_frames(&self, tgid: u32, pc: u64, build_id: &[u8]) -> Option<CallFrames> {
-        let maps = std::fs::read(format!("/proc/{tgid}/maps")).ok()?;
-        let mapping = parse_maps(tgid, &maps).into_iter().find(|mapping| (mapping.start..mapping.end()).contains(&pc));
-        let frames = CallFrames::of_open_file(open(&mapping?).ok()?).ok()?;
-        (frames.build_id() == build_id).then_some(frames)
+        let frames = self.frames.entry(place.first_word).or_insert_with(|| {
+            let vdso = placed.path == Path::new("[vdso]");
+            let read = if vdso { vdso::frames() } else { read_frames(tgid, pc, placed) };
+            read.map(Rc::new)
+        });
+        frames.clone().map(|frames| (frames, address))
     }
 
     fn place_at(&self, tgid: u32, pc: u64) -> Option<Place> {
@@ -326,7 +317,7 @@ impl Registry {
                     self.losses.unknown_interpreters += 1;
                     self.notices.push(Notice { path: path.to_owned(), reason: unknown_version(minor) });
                 }
-                self.place(table, updates)
+                self.place(table, path, updates)
             }
             Err(error) => {
                 self.note(path, &error);
@@ -340,7 +331,7 @@ impl Registry {
         placed
     }
 
-    fn place(&mut self, table: UnwindTable, updates: &mut Vec<Update>) -> Option<Placed> {
+    fn place(&mut self, table: UnwindTable, path: &Path, updates: &mut Vec<Update>) -> Option<Placed> {
         self.losses.entries += table.skipped();
         let first_word = self.next_word;
         let end = u32::try_from(table.words().len()).ok().and_then(|count| first_word.checked_add(count));
@@ -355,6 +346,7 @@ impl Registry {
             layout: table.layout().clone(),
             build_id: table.build_id().to_vec(),
             python: table.python(),
+            path: path.to_owned(),
         };
         updates.push(Update::Words { first: first_word, words: table.into_words() });
         Some(placed)
@@ -375,6 +367,15 @@ impl Registry {
 fn is_code_log(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     name.starts_with("jit-") && name.ends_with(".dump")
+}
+
+/// From the file as the process has it mapped; by its path when the process is gone.
+fn read_frames(tgid: u32, pc: u64, placed: &Placed) -> Option<CallFrames> {
+    let maps = std::fs::read(format!("/proc/{tgid}/maps")).unwrap_or_default();
+    let mapping = parse_maps(tgid, &maps).into_iter().find(|mapping| (mapping.start..mapping.end()).contains(&pc));
+    let file = mapping.and_then(|mapping| open(&mapping).ok()).or_else(|| File::open(&placed.path).ok());
+    let frames = CallFrames::of_open_file(file?).ok()?;
+    (frames.build_id() == placed.build_id).then_some(frames)
 }
 
 /// The mapped file itself when the process still has it, even if its name is gone; else by its path as the process sees it.

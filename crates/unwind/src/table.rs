@@ -239,7 +239,12 @@ fn merge(found: &Functions, extent: Extent) -> Vec<Row> {
     functions.sort_by_key(|function| function.start);
     functions.dedup_by_key(|function| function.start);
     let mut rows = Rows { rows: Vec::with_capacity(found.rows.len()) };
+    let mut last_end = 0;
     for (position, function) in functions.iter().enumerate() {
+        if function.start > last_end {
+            append_early(&mut rows, found, function, extent);
+        }
+        last_end = function.end;
         let next = functions.get(position + 1).map_or(u64::MAX, |next| next.start);
         append(&mut rows, found, function, relative(next, extent));
         if function.end.saturating_add(MAX_PADDING) < next {
@@ -258,6 +263,14 @@ fn append(rows: &mut Rows, found: &Functions, function: &Function, limit: u32) {
     for row in own.take_while(|row| row.pc < limit) {
         rows.push(*row);
     }
+}
+
+/// A function that is entered by a return, as `makecontext` and the kernel's signal frames do, is looked up like any return
+/// address: by the byte before it.
+fn append_early(rows: &mut Rows, found: &Functions, function: &Function, extent: Extent) {
+    let first = found.rows.get(function.first_row).filter(|row| matches!(row.step.rule, Rule::End | Rule::Signal));
+    let (Some(row), Some(pc)) = (first, relative(function.start, extent).checked_sub(1)) else { return };
+    rows.push(Row { pc, step: row.step });
 }
 
 struct Rows {

@@ -6,6 +6,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::frames::CallFrames;
 use crate::maps::{Mapping, parse_maps};
 use crate::table::UnwindTable;
 
@@ -17,6 +18,11 @@ pub(crate) fn table() -> Result<UnwindTable> {
     let path = Path::new("[vdso]");
     let image = image().map_err(|error| Error::io(path, error))?;
     UnwindTable::of_bytes(&image)
+}
+
+/// The complete call frame information of this process's vDSO.
+pub(crate) fn frames() -> Option<CallFrames> {
+    CallFrames::of_bytes(&image().ok()?).ok()
 }
 
 fn image() -> std::io::Result<Vec<u8>> {

@@ -18,8 +18,9 @@ const PER_THREAD_NS: f64 = 5_000.0;
 const CUT: &str = "stacks_cut_";
 
 /// The losses that come from outside: some virtual machines hide the switches from and to their own agent's threads. The
-/// collector puts most of them back (`switches_unseen`), finalization repairs the rest.
-const OUTSIDE: [&str; 2] = ["switches_unseen", REPAIRED];
+/// collector puts most of them back (`switches_unseen`), finalization repairs the rest. On a busy machine a collector that
+/// does not get to run has no tables yet, and not every stack can be copied.
+const OUTSIDE: [&str; 3] = ["switches_unseen", REPAIRED, "stack_copies_skipped"];
 const REPAIRED: &str = "repaired_intervals";
 
 /// Whether switches were hidden in this recording: intervals were repaired, or the kernel's account differs.

@@ -5,6 +5,7 @@
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
 mod bad_input;
+mod chain;
 mod conservation;
 mod expectation;
 mod gdb;

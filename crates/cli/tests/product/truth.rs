@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::chain::{self, Chain};
 use crate::conservation;
 use crate::expectation::Expected;
 use crate::harness::Case;
@@ -23,6 +24,8 @@ struct Truth {
     /// What the sample does, for the reader of the file.
     #[serde(rename = "title")]
     _title: String,
+    /// The truth file of another sample, which holds for this one.
+    same_as: Option<String>,
     #[serde(default)]
     env: BTreeMap<String, String>,
     #[serde(default)]
@@ -39,6 +42,8 @@ struct Truth {
     finding: Vec<Finding>,
     #[serde(default)]
     report: Vec<Report>,
+    #[serde(default)]
+    chain: Vec<Chain>,
 }
 
 /// Rows of `waits` or `threads`, chosen by name and type, and what their sum has to be.
@@ -102,7 +107,8 @@ fn read_truth(path: &Path) -> Result<Truth> {
 }
 
 fn check(name: &str) -> Result<()> {
-    let truth = read_truth(&truth_file(name))?;
+    let own = read_truth(&truth_file(name))?;
+    let truth = own.same_as.as_ref().map(|other| read_truth(&truth_file(other))).transpose()?.unwrap_or(own);
     let recording = record(name, &truth)?;
     let code = recording.output.code();
     ensure!(
@@ -120,6 +126,7 @@ fn check(name: &str) -> Result<()> {
     }
     wrong.extend(of_findings(&recording, &truth)?);
     wrong.extend(of_reports(&recording, &truth)?);
+    wrong.extend(chain::mismatches(&recording, &truth.chain)?);
     if let Some(of_type) = &truth.stable_names {
         wrong.extend(of_names(&recording, &record(name, &truth)?, of_type)?);
     }

@@ -1,0 +1,2 @@
+/* call_chains.c, linked with -Wl,-z,lazy. */
+#include "call_chains.c"
