@@ -53,8 +53,9 @@ fn drop_privileges(path: &Path) -> Result<()> {
     let Some(invoker) = Invoker::of_sudo() else { return Ok(()) };
     let failed = |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
     invoker.become_user().map_err(failed)?;
-    let readable = !path.join("manifest.json").exists() || std::fs::File::open(path.join("manifest.json")).is_ok();
-    if readable && path.metadata().is_ok() {
+    let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    let manifest = path.join("manifest.json");
+    if !fs::read_dir(path).is_err_and(denied) && !fs::File::open(manifest).is_err_and(denied) {
         return Ok(());
     }
     let message = format!("{} may not read {}, and dwell view reads no more than that", invoker.name, path.display());

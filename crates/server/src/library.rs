@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use dwell_store::{Manifest, ResultFolder, State};
+use dwell_store::{CodeTables, Manifest, ResultFolder, State};
 
 use crate::problem::Problem;
 
@@ -63,6 +63,14 @@ impl Library {
     pub fn find(&self, id: &str) -> Result<Listed, Problem> {
         let found = self.results().into_iter().find(|result| result.id == id);
         found.ok_or_else(|| Problem::missing("there is no such result"))
+    }
+}
+
+impl Library {
+    /// The tables of machine code and source text of a result.
+    pub fn code(&self, id: &str) -> Result<CodeTables, Problem> {
+        let tables = CodeTables::read(&self.find(id)?.folder)?;
+        tables.ok_or_else(|| Problem::missing("the Dwell that finalized this result kept neither code nor sources"))
     }
 }
 

@@ -11,6 +11,7 @@ mod expectation;
 mod gdb;
 mod harness;
 mod layers;
+mod looking;
 mod python;
 mod real_programs;
 mod recording;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(bad_input::cases());
+    cases.extend(looking::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());
     cases.extend(source::cases());

@@ -27,6 +27,7 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/compare", get(compare))
         .route("/api/r/{id}/info", get(info))
         .route("/api/r/{id}/log", get(info::log))
+        .route("/api/r/{id}/source", get(source))
         .route("/api/r/{id}/tile", get(tile))
         .route("/api/r/{id}/{view}", get(view))
         .route("/api/r/{id}/report/{name}", get(report))
@@ -110,6 +111,21 @@ async fn info(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Doc
     let analysis = app.analysis(&id).await?;
     let make = || app.compute(move || Ok(Arc::new(info::info(analysis.trace())?.into_bytes())));
     Ok(Document(app.documents.get(format!("{id} info"), make).await?))
+}
+
+/// A function's lines and machine code, which lie in tables of their own that no other view needs.
+async fn source(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Document, Problem> {
+    let params = Params::parse(&uri)?;
+    let analysis = app.analysis(&id).await?;
+    let key = format!("{id} source {params:?}");
+    let shared = app.clone();
+    let make = || {
+        app.compute(move || {
+            let tables = shared.library.code(&id)?;
+            Ok(Arc::new(views::source(analysis.trace(), &tables, &params)?.into_bytes()))
+        })
+    };
+    Ok(Document(app.documents.get(key, make).await?))
 }
 
 /// Two results side by side.

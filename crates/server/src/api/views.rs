@@ -1,7 +1,9 @@
 //! The reports, as documents and with their columns.
 
+use dwell_analyze::source::{SourceQuery, Syntax};
 use dwell_analyze::view::View;
 use dwell_analyze::{Fold, METRICS, Report, json};
+use dwell_store::{CodeTables, Trace};
 use serde_json::{Value as Json, json};
 
 use crate::params::Params;
@@ -42,6 +44,21 @@ pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Pr
         "total": total,
     })
     .to_string())
+}
+
+/// The document of `dwell source --format json`.
+pub fn source(trace: &Trace, tables: &CodeTables, params: &Params) -> Result<String, Problem> {
+    let file = params.text("file");
+    let name = file.or_else(|| params.text("function")).ok_or_else(|| Problem::query("`function` is missing"))?;
+    let asked = SourceQuery {
+        name: name.to_owned(),
+        module: params.text("module").map(str::to_owned),
+        whole_file: file.is_some(),
+        syntax: if params.text("syntax") == Some("att") { Syntax::Att } else { Syntax::Intel },
+    };
+    let mut view = dwell_analyze::source::source(trace, tables, &params.query, &asked)?.document();
+    transport::cut(&mut view);
+    Ok(json::render(&view))
 }
 
 /// Sums of the additive metrics over all that is selected, whatever rows the limit leaves.
