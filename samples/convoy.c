@@ -1,5 +1,5 @@
 /* A lock convoy: four workers queue for one lock that its holder keeps while it computes and
- * sleeps; with any argument it is fixed, and the holder only looks at the queue. */
+ * sleeps. */
 #include "sample.h"
 
 #define WORKERS 4
@@ -7,7 +7,6 @@
 
 static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_barrier_t ready;
-static int fixed;
 
 static NOINLINE void update_queue(void)
 {
@@ -20,11 +19,8 @@ static NOINLINE void push_item(struct meter *waiting)
 	meter_start(waiting);
 	pthread_mutex_lock(&queue_lock);
 	meter_stop(waiting);
-	if (!fixed)
-		update_queue();
+	update_queue();
 	pthread_mutex_unlock(&queue_lock);
-	if (fixed)
-		update_queue();
 }
 
 static void *worker(void *argument)
@@ -37,13 +33,11 @@ static void *worker(void *argument)
 	return NULL;
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	struct meter waiting[WORKERS] = {0}, all = {0};
 	pthread_t threads[WORKERS];
 
-	(void)argv;
-	fixed = argc > 1;
 	pthread_barrier_init(&ready, NULL, WORKERS);
 	start_all(threads, WORKERS, worker, waiting, sizeof(*waiting), "worker");
 	join_all(threads, WORKERS);

@@ -29,9 +29,8 @@ pub fn cases() -> Vec<Case> {
     ]
 }
 
-fn convoy(options: &[&str]) -> Result<Recording> {
-    let program = sample("convoy")?;
-    Recording::of(&[], &[&[program.as_str()], options].concat())
+fn convoy() -> Result<Recording> {
+    Recording::of(&[], &[&sample("convoy")?])
 }
 
 /// A server that runs, and what its address says.
@@ -84,7 +83,7 @@ fn view(path: &Path) -> Command {
 }
 
 fn a_browser_sees_what_the_command_line_says() -> Result<()> {
-    let recording = convoy(&[])?;
+    let recording = convoy()?;
     let path = recording.path();
     let site = Site::open(&mut view(&path))?;
     let results = site.json("/api/results")?;
@@ -145,7 +144,7 @@ fn tile_covers_the_threads_life(site: &Site) -> Result<()> {
 }
 
 fn under_sudo_the_server_is_the_users() -> Result<()> {
-    let recording = convoy(&[])?;
+    let recording = convoy()?;
     let path = recording.path();
     let open = |path: &Path| fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755));
     path.ancestors().take(2).try_for_each(open)?;
@@ -167,7 +166,7 @@ fn under_sudo_the_server_is_the_users() -> Result<()> {
 }
 
 fn others_need_encryption() -> Result<()> {
-    let recording = convoy(&[])?;
+    let recording = convoy()?;
     let path = recording.path();
     let refused = Running::start(view(&path).args(["--listen", "0.0.0.0"]))?.finish()?;
     ensure!(refused.code() == 2 && refused.stderr.contains("--tls-cert"), "{}", refused.stderr);
@@ -211,7 +210,7 @@ fn what_cannot_be_viewed_says_why() -> Result<()> {
     }
     let taken = TcpListener::bind("127.0.0.1:0")?;
     let port = taken.local_addr()?.port().to_string();
-    let recording = convoy(&[])?;
+    let recording = convoy()?;
     let output = Running::start(view(&recording.path()).args(["--port", &port]))?.finish()?;
     ensure!(output.code() == 1 && output.stderr.contains("--port"), "{}", output.stderr);
     let certificate = Running::start(view(&recording.path()).args(["--tls-cert", "x"]))?.finish()?;
@@ -221,7 +220,7 @@ fn what_cannot_be_viewed_says_why() -> Result<()> {
 
 fn a_build_server_is_told_by_the_status() -> Result<()> {
     needs_recording()?;
-    let (slow, fixed) = (convoy(&[])?, convoy(&["fixed"])?);
+    let (slow, fixed) = (convoy()?, Recording::of(&[], &[&sample("convoy_fixed")?])?);
     let (slow, fixed) = (slow.path().display().to_string(), fixed.path().display().to_string());
     let compared = run_dwell(&["compare", &slow, &fixed, "--level", "object", "--format", "json"])?;
     let document: Value = serde_json::from_str(&compared.stdout)?;
@@ -255,7 +254,7 @@ fn a_build_server_is_told_by_the_status() -> Result<()> {
 }
 
 fn one_file_draws_itself() -> Result<()> {
-    let recording = convoy(&[])?;
+    let recording = convoy()?;
     let folder = TempDir::new()?;
     let file = folder.path().join("report.html");
     let written = Running::start(dwell(&["report", "--html"]).arg(&file).arg(recording.path()))?.finish()?;
