@@ -230,8 +230,11 @@ impl Keeper {
     }
 
     fn lose(&mut self, mapping: &Mapping) {
-        let there = build_id_of_path(&path_of(mapping));
-        let named = there.is_some_and(|found| same(&found, build_id(mapping)));
+        let path = path_of(mapping);
+        let named = match build_id(mapping) {
+            [] => path.is_file(), // nothing tells one from another: finalization goes by the date
+            told => build_id_of_path(&path).is_some_and(|found| same(&found, told)),
+        };
         if let Some(identity) = identity(mapping).filter(|_| !named) {
             self.files_lost += u64::from(self.files.insert(identity, None).is_none());
         }

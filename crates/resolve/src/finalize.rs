@@ -69,6 +69,7 @@ fn resolve(
         (name::REPAIRED, loaded.replay.intervals.repaired),
         (name::STACKS, named.missing_stacks),
         (name::BUILD_ID, named.changed_files),
+        (name::UNREADABLE, named.unreadable_files),
     ];
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
     let counted: Vec<_> = counted.into_iter().chain(cut).collect();

@@ -13,6 +13,7 @@ pub mod name {
     pub const REPAIRED: &str = "repaired_intervals";
     pub const STACKS: &str = "stacks_missing";
     pub const BUILD_ID: &str = "build_id_mismatch";
+    pub const UNREADABLE: &str = "files_unreadable";
 }
 
 const DOCS: &[(&str, &str)] = &[
@@ -23,6 +24,10 @@ const DOCS: &[(&str, &str)] = &[
     (name::REPAIRED, "Intervals off the CPU whose beginning or end was lost; they have no reason and inexact bounds."),
     (name::STACKS, "Stacks that events name and no record explains; these events have no stack."),
     (name::BUILD_ID, "Files that changed since the collection; their code and data have no names."),
+    (
+        name::UNREADABLE,
+        "Files with code that are gone, damaged or not allowed to be read; their code and data have no names.",
+    ),
     (
         "switches_lost",
         "Context switches that found no room in the kernel's buffer; the intervals around them are inexact.",

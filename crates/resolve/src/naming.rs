@@ -42,6 +42,8 @@ pub struct Named {
     pub object_ids: Vec<ObjectId>,
     /// Files that changed since the collection.
     pub changed_files: u64,
+    /// Files with code that was seen and that could not be read.
+    pub unreadable_files: u64,
     /// Stacks that no record explains.
     pub missing_stacks: u64,
     /// Machine code, lines and sources of what threads were in.
@@ -106,6 +108,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
             notices(raw.manifest, &modules, &problems, &plan, &answers),
         ]
         .concat(),
+        unreadable_files: unreadable(&modules, &problems, &plan),
         changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
         missing_stacks: sites.missing,
     }
@@ -308,6 +311,13 @@ fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<Strin
     let mut processes = raw.replay.lives.images.iter().map(|image| raw.replay.lives.process_name(image.process));
     let how = processes.find_map(how_to_name).unwrap_or("see docs/symbols.md for what its runtime offers");
     Some(format!("Code made at run time has no names ({count} addresses): {how}."))
+}
+
+/// How many files could not be read that code was seen in.
+fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan) -> u64 {
+    let missing = problems.iter().filter(|(_, problem)| matches!(problem, Problem::Missing));
+    let seen = missing.filter(|(number, _)| plan.used.get(*number as usize).copied().unwrap_or(false));
+    seen.filter(|(number, _)| modules.get(*number).is_some_and(Module::is_file)).count() as u64
 }
 
 fn notices(
