@@ -146,7 +146,8 @@ for i in range(150): inner(20000)
 
 /// The first Python that names its functions to profilers.
 fn python_with_maps() -> Result<String> {
-    let installed = fs::read_dir("/root/.pyenv/versions").into_iter().flatten().flatten().map(|entry| entry.path());
+    let versions = PathBuf::from(std::env::var("HOME").unwrap_or_default()).join(".pyenv/versions");
+    let installed = fs::read_dir(versions).into_iter().flatten().flatten().map(|entry| entry.path());
     let candidates = installed.map(|version| version.join("bin/python3")).chain([PathBuf::from("/usr/bin/python3")]);
     let takes_option = |path: &PathBuf| {
         let check = "import sys; sys.exit(not sys.is_stack_trampoline_active())";
