@@ -38,6 +38,7 @@ const SYSTEM_LIBRARIES: &[&str] = &[
 const INTERPRETERS: &[&str] = &["python3", "libpython3"];
 /// Where the sources of Python's standard library lie, and how what it does not have in files is called.
 const PYTHON_LIBRARY: &str = "/lib/python3";
+const PYTHON_NATIVE: &str = "/lib-dynload/";
 const PYTHON_PACKAGES: &str = "-packages/";
 const PYTHON_FROZEN: &str = "<frozen ";
 
@@ -252,10 +253,11 @@ fn frames_of(trace: &Trace, belongs: fn(&str) -> bool, kernel: bool) -> Vec<bool
     frames.map(|(module, in_kernel)| (*in_kernel && kernel) || of_module(module)).collect()
 }
 
-/// Whether the file is an interpreter.
+/// Whether the file is an interpreter, or a native part of its standard library.
 fn is_interpreter(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
-    INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py")
+    let program = INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py");
+    program || (path.contains(PYTHON_LIBRARY) && path.contains(PYTHON_NATIVE))
 }
 
 /// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
@@ -289,7 +291,11 @@ mod tests {
         for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
             assert!(is_system_module(path), "{path}");
         }
-        for path in ["/usr/bin/python3.11", "/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0"] {
+        for path in [
+            "/usr/bin/python3.11",
+            "/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0",
+            "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so",
+        ] {
             assert!(is_system_module(path) && is_interpreter(path), "{path}");
         }
         for path in [

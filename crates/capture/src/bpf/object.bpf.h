@@ -335,7 +335,7 @@ static __noinline u64 select_object(struct task_struct *task, struct pt_regs *re
 	u64 readable = 0, writable = 0, exceptional = 0, limit = regs->di;
 	struct set_walk walk = {.set = new_set(task, 0), .task = task};
 
-	if (!walk.set)
+	if (!walk.set || !limit) /* without descriptors it is a sleep */
 		return 0;
 	bpf_probe_read_user(&readable, sizeof(u64), (void *)regs->si);
 	bpf_probe_read_user(&writable, sizeof(u64), (void *)regs->dx);

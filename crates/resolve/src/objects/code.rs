@@ -11,6 +11,9 @@ use crate::modules::Modules;
 const ENTRIES: &[&str] =
     &["_start", "clone", "clone3", "__clone", "__clone3", "start_thread", "execute_native_thread_routine"];
 
+/// The folder of the native parts of Python's standard library.
+const PYTHON_NATIVE: &str = "/lib-dynload/";
+
 /// Whether a Python file is of the standard library.
 fn is_python_library(path: &str) -> bool {
     path.starts_with("<frozen ") || (path.contains("/lib/python3") && !path.contains("-packages/"))
@@ -59,7 +62,12 @@ impl<'a> Code<'a> {
             let module = if standard { PYTHON_LIBRARY } else { module.map_or("", |module| module.base()) };
             return Caller { module, function: "" };
         }
-        Caller { module: module.map_or("", |module| module.base()), function: self.frames.function[frame].as_str() }
+        let base = match module {
+            Some(module) if module.path.contains(PYTHON_NATIVE) => PYTHON_LIBRARY,
+            Some(module) => module.base(),
+            None => "",
+        };
+        Caller { module: base, function: self.frames.function[frame].as_str() }
     }
 
     /// The user frames from the program's own code outwards; all of them when it is library code throughout.
