@@ -45,7 +45,7 @@ export function axisOf(view: Viewport, width: number, labelWidth = 90): Axis {
   for (let index = first; index <= last; index += 1) {
     const time = index * minor;
     const major = time % step === 0;
-    ticks.push({ time, x: xOf(time, view, width), text: major ? label(time, step, base) : null });
+    ticks.push({ time, x: xOf(time, view, width), text: major ? label(time, step, { base, last: view.to }) : null });
   }
   return { step, base: base === null ? null : { time: base, text: exactTime(base) }, ticks };
 }
@@ -64,14 +64,16 @@ function baseOf({ from }: Viewport, step: number): number | null {
   return Math.floor(from / coarse) * coarse;
 }
 
-function label(time: number, step: number, base: number | null): string {
-  return base === null ? timeText(time, step) : `+${timeText(time - base, step)}`;
+/** All labels of an axis have the unit that its end needs. */
+function label(time: number, step: number, { base, last }: { base: number | null; last: number }): string {
+  return base === null ? timeText(time, step, last) : `+${timeText(time - base, step, last - base)}`;
 }
 
-/** A time since the start with as many digits as tell it from its neighbours `step` ns away: `1.50 s`, `20 µs`, `1:30`. */
-export function timeText(time: number, step: number): string {
-  if (time >= MINUTE && step >= 1e6) return clockText(time, step);
-  const [unit, scale] = time >= SECOND || step >= SECOND ? (['s', 1e9] as const) : subSecond(time, step);
+/** A time since the start with as many digits as tell it from its neighbours `step` ns away: `1.50 s`, `20 µs`,
+ * `1:30 min`; in the unit that suits `largest`. */
+export function timeText(time: number, step: number, largest = time): string {
+  if (largest >= MINUTE && step >= 1e6) return clockText(time, step, largest);
+  const [unit, scale] = largest >= SECOND || step >= SECOND ? (['s', 1e9] as const) : subSecond(largest, step);
   const decimals = Math.max(0, Math.ceil(Math.log10(scale) - Math.log10(step) - 1e-9));
   return `${(time / scale).toFixed(Math.min(decimals, 9))} ${unit}`;
 }
@@ -83,12 +85,13 @@ function subSecond(time: number, step: number): readonly [string, number] {
 }
 
 /** `1:30 min`, `2:05:00 h`. */
-function clockText(time: number, step: number): string {
+function clockText(time: number, step: number, largest: number): string {
   const decimals = Math.max(0, Math.ceil(9 - Math.log10(step) - 1e-9));
   const hours = Math.floor(time / HOUR);
   const minutes = Math.floor((time % HOUR) / MINUTE);
   const seconds = ((time % MINUTE) / SECOND).toFixed(decimals).padStart(decimals > 0 ? decimals + 3 : 2, '0');
-  return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${seconds} h` : `${minutes}:${seconds} min`;
+  if (largest < HOUR) return `${minutes}:${seconds} min`;
+  return `${hours}:${String(minutes).padStart(2, '0')}:${seconds} h`;
 }
 
 /** Every ns of a time, in groups of three: `3.200 000 010 s`; without the groups that are zero at its end. */

@@ -40,6 +40,10 @@ export function newColumns(width: number): Columns {
  * time is shown, and time without events counts for nothing, so that no event is lost in emptiness. */
 class Painter {
   private column = -1;
+  /** The column's state as long as it has only one, and the time of it; with more, `weight` has the time of each. */
+  private state = NO_STATE;
+  private stateWeight = 0;
+  private mixed = false;
   private readonly weight = new Float64Array(STATES.length);
   private inside = 0;
   private insideState = NO_STATE;
@@ -74,26 +78,40 @@ class Painter {
   /** Decides the column that is being filled. */
   settle(): void {
     if (this.column < 0) return;
+    const most = this.mixed ? this.heaviest() : this.state;
+    this.out.state[this.column] = most;
+    const hidden = this.inside > 1 || (this.inside === 1 && this.insideState !== most);
+    this.out.many[this.column] = this.flagged || hidden ? 1 : 0;
+    this.column = -1;
+  }
+
+  private heaviest(): number {
     let most = 0;
     for (let state = 1; state < this.weight.length; state += 1) {
       if ((this.weight[state] ?? 0) > (this.weight[most] ?? 0)) most = state;
     }
-    this.out.state[this.column] = most;
-    const hidden = this.inside > 1 || (this.inside === 1 && this.insideState !== most);
-    this.out.many[this.column] = this.flagged || hidden ? 1 : 0;
     this.weight.fill(0);
-    this.column = -1;
+    return most;
   }
 
-  private enter(column: number, weight: number, state: number): void {
+  private enter(column: number, time: number, state: number): void {
+    // The smallest weight still counts more than nothing.
+    const weight = time > 1e-9 ? time : 1e-9;
     if (column !== this.column) {
       this.settle();
       this.column = column;
       this.inside = 0;
       this.flagged = false;
+      this.mixed = false;
+      this.state = state;
+      this.stateWeight = weight;
+    } else if (!this.mixed && state === this.state) {
+      this.stateWeight += weight;
+    } else {
+      if (!this.mixed) this.weight[this.state] = this.stateWeight;
+      this.mixed = true;
+      this.weight[state] = (this.weight[state] ?? 0) + weight;
     }
-    // The smallest weight still counts more than nothing.
-    this.weight[state] = (this.weight[state] ?? 0) + Math.max(weight, 1e-9);
   }
 
   private within(state: number): void {
@@ -114,7 +132,8 @@ export function paintColumns(parts: readonly Part[], view: Viewport, out: Column
     const to = Math.min(part.to, view.to);
     const { start, end, state, flags, sampleTime, sampleDensity } = part.data;
     for (let at = firstEndingAfter(end, from); at < start.length; at += 1) {
-      const [begin, finish] = [start[at] ?? 0, end[at] ?? 0];
+      const begin = start[at] ?? 0;
+      const finish = end[at] ?? 0;
       if (begin >= to) break;
       const clipped = begin < from || finish > to || ((flags[at] ?? 0) & FLAG_CLIPPED) !== 0;
       const x0 = (Math.max(begin, from) - view.from) * scale;

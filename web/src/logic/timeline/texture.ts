@@ -51,28 +51,35 @@ export function inksOf({ ground, state }: Palette, off: readonly string[]): Inks
  * hatched states, so that they are told apart without colour. */
 export function fillTexture(pixels: Uint32Array, top: number, columns: Columns, inks: Inks): void {
   const { width, state, many, samples } = columns;
-  for (let row = 0; row < STATE_ROWS; row += 1) {
-    const start = (top + row) * width;
-    for (let column = 0; column < width; column += 1) {
-      const at = state[column] ?? NO_STATE;
-      const leans = many[column] === 1 ? column + 2 * row : column - 2 * row;
-      const striped = (leans & 7) < 4;
-      pixels[start + column] = at === NO_STATE ? 0 : stateInk(inks, at, many[column] === 1, striped);
-    }
-  }
-  const start = (top + STATE_ROWS) * width;
+  const first = top * width;
   for (let column = 0; column < width; column += 1) {
-    pixels[start + column] = tickInk(samples[column] ?? 0, inks.ticks);
+    const at = state[column] ?? NO_STATE;
+    pixels[first + column] = at === NO_STATE ? 0 : (inks.plain[at] ?? 0);
+  }
+  // Most columns are plain: their rows are one row copied, and only stripes are drawn by themselves.
+  for (let row = 1; row < STATE_ROWS; row += 1) pixels.copyWithin(first + row * width, first, first + width);
+  for (let column = 0; column < width; column += 1) {
+    const at = state[column] ?? NO_STATE;
+    if (at === NO_STATE) continue;
+    const isMany = many[column] === 1;
+    const ink = (isMany ? inks.many[at] : inks.hatch[at]) ?? 0;
+    if (ink !== inks.plain[at]) stripe(pixels, first + column, width, ink, isMany ? 2 : -2, column);
+  }
+  const ticks = (top + STATE_ROWS) * width;
+  for (let column = 0; column < width; column += 1) {
+    const density = samples[column] ?? 0;
+    pixels[ticks + column] = density === 0 ? 0 : tickInk(density, inks.ticks);
   }
 }
 
-function stateInk({ plain, many, hatch }: Inks, state: number, isMany: boolean, striped: boolean): number {
-  if (!striped) return plain[state] ?? 0;
-  return (isMany ? many[state] : hatch[state]) ?? 0;
+/** The striped rows of one column; `lean` px to the side from row to row. */
+function stripe(pixels: Uint32Array, first: number, width: number, ink: number, lean: number, column: number): void {
+  for (let row = 0; row < STATE_ROWS; row += 1) {
+    if (((column + lean * row) & 7) < 4) pixels[first + row * width] = ink;
+  }
 }
 
 function tickInk(density: number, ticks: Uint32Array): number {
-  if (density === 0) return 0;
   return ticks[density < 2 ? 0 : density < 4 ? 1 : density < 16 ? 2 : 3] ?? 0;
 }
 

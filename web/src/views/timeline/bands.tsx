@@ -27,7 +27,7 @@ export function AxisLine({ height }: { height: number }) {
   });
   return (
     <div className="tl-row" style={{ height }}>
-      <div className="tl-label faint">{t('pane.timeline')}</div>
+      <div className="tl-label" />
       <canvas ref={canvas} className="tl-canvas tl-grab" {...pointer} style={{ width: scene.width }} />
     </div>
   );

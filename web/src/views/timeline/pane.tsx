@@ -31,7 +31,8 @@ type Mode = 'strip' | 'full';
 export default function TimelinePane({ mode }: { mode: Mode }) {
   const info = useCall('info');
   const { by, sort } = useView((state) => ({ by: state.bands, sort: state.bandSort }));
-  const bands = useCall('bands', { params: { by, sort } });
+  // By start is what the server does by itself.
+  const bands = useCall('bands', { params: { by, sort: sort === 'start' ? undefined : sort } });
   return (
     <div className={`timeline timeline-${mode}`}>
       <Loaded of={info} rows={4}>

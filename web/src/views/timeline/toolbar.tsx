@@ -94,12 +94,10 @@ function Viewing() {
   const { scene } = useSetting();
   const view = useSettledView(scene);
   const length = Math.round(view.to - view.from);
+  const tenth = Math.max(1, 10 ** Math.floor(Math.log10(length / 10)));
   return (
     <span className="number" data-tip={t('timeline.view.help')}>
-      {t('timeline.viewing', {
-        from: timeText(view.from, Math.max(1, 10 ** Math.floor(Math.log10(length / 10)))),
-        span: duration(length),
-      })}
+      {t('timeline.viewing', { from: timeText(view.from, tenth, view.to), span: duration(length) })}
     </span>
   );
 }

@@ -1,0 +1,152 @@
+// What the UI costs, in a real browser: `node bench/ui.mjs URL [RESULT]`, URL as `dwell view --no-browser` prints it.
+// Prints one JSON object; times in ms. `make bench-ui` runs it on a synthetic result of 100 million events.
+
+import { chromium } from 'playwright-core';
+
+const [address, wanted] = process.argv.slice(2);
+if (!address) {
+  process.stderr.write('error: no address\nhint: node bench/ui.mjs "$(dwell view --no-browser RESULT | head -1)"\n');
+  process.exit(2);
+}
+const GESTURE_MS = 4000;
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
+const context = await browser.newContext({ viewport: { width: 2560, height: 1440 } });
+const { origin } = new URL(address);
+
+/** Counts how long the callbacks of each frame take. */
+await context.addInitScript(() => {
+  window.frameWork = [];
+  const request = window.requestAnimationFrame.bind(window);
+  const frames = new Map();
+  window.requestAnimationFrame = (callback) =>
+    request((now) => {
+      const start = performance.now();
+      callback(now);
+      frames.set(now, (frames.get(now) ?? 0) + performance.now() - start);
+      window.frameWork = [...frames.values()].slice(-2000);
+      if (frames.size > 4000) frames.clear();
+    });
+  performance.setResourceTimingBufferSize(10_000);
+});
+
+const percentile = (values, part) => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? null;
+};
+const round = (value) => (value === null ? null : Math.round(value * 10) / 10);
+const idle = (page) => page.waitForSelector('html[data-idle=true]', { timeout: 120_000 });
+
+async function firstPaint(hash) {
+  const page = await context.newPage();
+  const start = performance.now();
+  await page.goto(`${origin}/#${hash}`);
+  await idle(page);
+  const all = performance.now() - start;
+  const contentful = await page.evaluate(
+    () => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null,
+  );
+  return { page, shown: round(all), first_contentful_paint: round(contentful) };
+}
+
+/** Turns or pushes the wheel over the bands in every frame, as a hand would, and looks at the frames. */
+async function gesture(page, kind) {
+  return page.evaluate(
+    ([how, length]) =>
+      new Promise((done) => {
+        const canvas = document.querySelector('.tl-pointer');
+        const box = canvas.getBoundingClientRect();
+        const start = performance.now();
+        const times = [];
+        window.frameWork.length = 0;
+        const step = (now) => {
+          times.push(now);
+          const passed = performance.now() - start;
+          if (passed > length) return done({ times, work: window.frameWork });
+          const wave = Math.floor(passed / 1000) % 2 === 0 ? 1 : -1;
+          const turn = how === 'zoom' ? { deltaY: -40 * wave } : { deltaX: 60 * wave };
+          const at = { clientX: box.x + box.width * 0.4, clientY: box.y + 50, bubbles: true, cancelable: true };
+          canvas.dispatchEvent(new WheelEvent('wheel', { ...at, ...turn }));
+          requestAnimationFrame(step);
+        };
+        requestAnimationFrame(step);
+      }),
+    [kind, GESTURE_MS],
+  );
+}
+
+function frames({ times, work }) {
+  const between = times.slice(1).map((time, at) => time - times[at]);
+  return {
+    frames_per_second: round(((times.length - 1) / (times.at(-1) - times[0])) * 1000),
+    frame_p95: round(percentile(between, 0.95)),
+    work_p50: round(percentile(work, 0.5)),
+    work_p95: round(percentile(work, 0.95)),
+  };
+}
+
+async function tileTimes(page) {
+  const times = await page.evaluate(() =>
+    performance
+      .getEntriesByType('resource')
+      .filter(({ name }) => name.includes('/tile?'))
+      .map(({ responseEnd, requestStart, transferSize }) => ({ time: responseEnd - requestStart, size: transferSize })),
+  );
+  const done = times.filter(({ size }) => size > 0).map(({ time }) => time);
+  return {
+    tiles: done.length,
+    p50: round(percentile(done, 0.5)),
+    p95: round(percentile(done, 0.95)),
+    most: round(percentile(done, 1)),
+  };
+}
+
+async function heapMegabytes(page) {
+  const session = await context.newCDPSession(page);
+  await session.send('HeapProfiler.collectGarbage');
+  const heap = await session.send('Runtime.getHeapUsage');
+  const bytes = heap.usedSize + (heap.embedderHeapUsedSize ?? 0) + (heap.backingStorageSize ?? 0);
+  return round(bytes / 1e6);
+}
+
+/** From pressing `f` on a selected range to everything of the view being final. */
+async function filterIn(page, tab, hash) {
+  await page.goto('about:blank');
+  await page.goto(`${origin}/#${hash.replace('tab=platform', `tab=${tab}`)}`);
+  await idle(page);
+  const start = performance.now();
+  await page.keyboard.press('f');
+  await page
+    .waitForFunction(() => document.documentElement.dataset.idle === 'false', undefined, { timeout: 5000 })
+    .catch(() => {});
+  await idle(page);
+  return round(performance.now() - start);
+}
+
+const page = await context.newPage();
+await page.goto(address);
+const results = await page.evaluate(async () => (await fetch('/api/results')).json());
+const result = results.find(({ id }) => id === wanted) ?? results[0];
+await page.close();
+const hash = `r=${encodeURIComponent(result.id)}&tab=`;
+const summary = await firstPaint(`${hash}summary`);
+await summary.page.close();
+const timeline = await firstPaint(`${hash}platform`);
+const zooming = frames(await gesture(timeline.page, 'zoom'));
+await idle(timeline.page);
+await timeline.page.goto(
+  `${origin}/#${hash}platform&zoom=${Math.round(result.elapsed_ns * 0.4)}-${Math.round(result.elapsed_ns * 0.45)}`,
+);
+await idle(timeline.page);
+const panning = frames(await gesture(timeline.page, 'pan'));
+await idle(timeline.page);
+const tiles = await tileTimes(timeline.page);
+const heap_mb = await heapMegabytes(timeline.page);
+const mark = `&mark=${Math.round(result.elapsed_ns * 0.4)}-${Math.round(result.elapsed_ns * 0.6)}`;
+const filter_in = {};
+for (const tab of ['platform', 'bottom-up', 'objects']) {
+  filter_in[tab] = await filterIn(timeline.page, tab, `${hash}platform${mark}`);
+}
+const shown = ({ shown, first_contentful_paint }) => ({ shown, first_contentful_paint });
+const measured = { summary: shown(summary), timeline: shown(timeline), zooming, panning, tiles, filter_in, heap_mb };
+process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`);
+await browser.close();
