@@ -96,7 +96,7 @@ class Painter {
 
   private enter(column: number, time: number, state: number): void {
     // The smallest weight still counts more than nothing.
-    const weight = time > 1e-9 ? time : 1e-9;
+    const weight = Math.max(time, 1e-9);
     if (column !== this.column) {
       this.settle();
       this.column = column;

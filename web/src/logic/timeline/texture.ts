@@ -50,7 +50,7 @@ export function inksOf({ ground, state }: Palette, off: readonly string[]): Inks
 /** Draws a band's columns into the rows of `pixels` that begin at `top`. Stripes lean one way for "many", the other for
  * hatched states, so that they are told apart without colour. */
 export function fillTexture(pixels: Uint32Array, top: number, columns: Columns, inks: Inks): void {
-  const { width, state, many, samples } = columns;
+  const { width, state, samples } = columns;
   const first = top * width;
   for (let column = 0; column < width; column += 1) {
     const at = state[column] ?? NO_STATE;
@@ -58,17 +58,21 @@ export function fillTexture(pixels: Uint32Array, top: number, columns: Columns, 
   }
   // Most columns are plain: their rows are one row copied, and only stripes are drawn by themselves.
   for (let row = 1; row < STATE_ROWS; row += 1) pixels.copyWithin(first + row * width, first, first + width);
+  fillStripes(pixels, first, columns, inks);
+  const ticks = (top + STATE_ROWS) * width;
+  for (let column = 0; column < width; column += 1) {
+    const density = samples[column] ?? 0;
+    pixels[ticks + column] = density === 0 ? 0 : tickInk(density, inks.ticks);
+  }
+}
+
+function fillStripes(pixels: Uint32Array, first: number, { width, state, many }: Columns, inks: Inks): void {
   for (let column = 0; column < width; column += 1) {
     const at = state[column] ?? NO_STATE;
     if (at === NO_STATE) continue;
     const isMany = many[column] === 1;
     const ink = (isMany ? inks.many[at] : inks.hatch[at]) ?? 0;
     if (ink !== inks.plain[at]) stripe(pixels, first + column, width, ink, isMany ? 2 : -2, column);
-  }
-  const ticks = (top + STATE_ROWS) * width;
-  for (let column = 0; column < width; column += 1) {
-    const density = samples[column] ?? 0;
-    pixels[ticks + column] = density === 0 ? 0 : tickInk(density, inks.ticks);
   }
 }
 

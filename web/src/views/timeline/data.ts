@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { fetchTile, resultUrl } from '../../api/client';
 import type { Info } from '../../api/types';
+import { begin } from '../../base/activity';
 import type { BandRow } from '../../logic/timeline/bands';
 import type { Part } from '../../logic/timeline/columns';
 import { AGAIN_AFTER_MS, TileLoader } from '../../logic/timeline/loader';
@@ -46,15 +47,24 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       if (parts.length > 0 || !old) return { parts, states: memory.states };
       return { parts: old.parts(scene.view, levelNow(), info.elapsed_ns, band), states: old.states };
     };
+    // The page is not idle before the bands were drawn once, which asks for their tiles.
+    const drawn = begin();
     const need = (seen: readonly BandRow[], near: readonly BandRow[]) => {
       const level = levelNow();
       const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
       memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
       const sight = { view: scene.view, level, elapsedNs: info.elapsed_ns, bands: ids(seen), nearBands: ids(near) };
       loader.want(missingTiles(memory, sight, top));
+      drawn();
     };
-    return { loader, partsOf, need };
+    return { loader, partsOf, need, drawn };
   }, [scene, info, result, by, query, ratio]);
-  useEffect(() => () => data.loader.stop(), [data]);
+  useEffect(
+    () => () => {
+      data.loader.stop();
+      data.drawn();
+    },
+    [data],
+  );
   return { partsOf: data.partsOf, need: data.need, error };
 }
