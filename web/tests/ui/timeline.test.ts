@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Bands, Info, Interval } from '../../src/api/types';
 import { palette, type State } from '../../src/base/palette';
 import { describeInterval } from '../../src/logic/timeline/describe';
-import { xOf } from '../../src/logic/timeline/viewport';
+import { showRange, wholeNs, xOf } from '../../src/logic/timeline/viewport';
 import { fromHash } from '../../src/state/url';
 import { type Screen, skipped, useScreen } from './screen';
 
@@ -71,9 +71,9 @@ describe.skipIf(skipped)('timeline', () => {
     const [first] = await longWaits(screen());
     if (!first) throw new Error('the sample waits');
     const { interval, row } = first;
-    const margin = (interval.end_ns - interval.start_ns) * 2;
-    const view = { from: Math.max(0, interval.start_ns - margin), to: interval.end_ns + margin };
-    await screen().open(`r=r000th&tab=platform&zoom=${view.from}-${view.to}`);
+    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const view = showRange({ from: interval.start_ns, to: interval.end_ns }, elapsed, 2);
+    await screen().open(`r=r000th&tab=platform&zoom=${wholeNs(view).from}-${wholeNs(view).to}`);
     const shown = zoom() ?? view;
     const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
     const life = bands.find(({ id }) => id === interval.thread);
@@ -160,8 +160,9 @@ describe.skipIf(skipped)('timeline', () => {
     const [first] = await longWaits(screen());
     if (!first) throw new Error('the sample waits');
     const { interval, row } = first;
-    const view = { from: Math.max(0, interval.start_ns - 1e6), to: interval.end_ns + 1e6 };
-    await screen().open(`r=r000th&tab=platform&zoom=${view.from}-${view.to}`);
+    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const view = showRange({ from: interval.start_ns, to: interval.end_ns }, elapsed, 0.1);
+    await screen().open(`r=r000th&tab=platform&zoom=${wholeNs(view).from}-${wholeNs(view).to}`);
     const box = await place(screen());
     const x = xOf(interval.start_ns + interval.wait_ns / 2, zoom() ?? view, box.width);
     await screen().page.mouse.move(box.x + x, box.y + row * 20 + 8);

@@ -31,8 +31,7 @@ type Mode = 'strip' | 'full';
 export default function TimelinePane({ mode }: { mode: Mode }) {
   const info = useCall('info');
   const { by, sort } = useView((state) => ({ by: state.bands, sort: state.bandSort }));
-  // By start is what the server does by itself.
-  const bands = useCall('bands', { params: { by, sort: sort === 'start' ? undefined : sort } });
+  const bands = useCall('bands', { params: { by, sort } });
   return (
     <div className={`timeline timeline-${mode}`}>
       <Loaded of={info} rows={4}>
