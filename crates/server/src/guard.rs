@@ -65,7 +65,9 @@ impl Guard {
             let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "results are only read: use GET");
             return Some(problem.into_response());
         }
-        let Some(host) = only(headers, header::HOST).filter(|host| self.is_ours(host)) else {
+        // A request to a proxy names its host twice: we are none.
+        let host = only(headers, header::HOST).filter(|host| uri.authority().is_none() && self.is_ours(host));
+        let Some(host) = host else {
             let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, "this is no name of this server");
             return Some(problem.hint("use the address that dwell view printed").into_response());
         };

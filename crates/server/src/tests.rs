@@ -219,6 +219,7 @@ async fn other_names_sites_and_methods_are_refused() {
         assert_eq!(site.status(path, &[("host", host)]).await, 421, "{host}");
     }
     assert_eq!(site.status(path, &[("host", HOST), ("host", "evil.example")]).await, 421);
+    assert_eq!(site.status("http://evil.example/api/results", &[]).await, 421);
     assert_eq!(site.status(path, &[("origin", "http://127.0.0.1:8080")]).await, 200);
     for origin in ["http://evil.example", "null", "https://127.0.0.1:8080", "http://127.0.0.1:9090"] {
         assert_eq!(site.status(path, &[("origin", origin)]).await, 403, "{origin}");
