@@ -36,7 +36,7 @@ pub use findings::FINDINGS;
 pub use fold::Fold;
 pub use metrics::METRICS;
 pub use query::{CallStackMode, Filter, FilterKey, Level, Query, QueryError, Thresholds, parse_levels, parse_metric};
-pub use reports::{Report, report, report_of};
+pub use reports::{Loss, Report, lost, report, report_of, warnings};
 pub use sweep::CLASSES;
 pub use thread_times::{ThreadTimes, thread_times};
 pub use view::{Column, Row, Value, View};

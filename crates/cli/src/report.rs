@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use dwell_analyze::json;
 use dwell_analyze::view::{Column, Row, Value, View};
-use dwell_analyze::{Filter, Level, Query, Report, parse_metric};
+use dwell_analyze::{Filter, Level, Query, Report, parse_metric, warnings};
 use dwell_store::{ResultFolder, Trace};
 
 use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
@@ -46,8 +46,7 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
     let asked = Asked { what: What::View(Report::Summary), subject: None, result };
     let query = query(args, &asked)?;
     let trace = Trace::read(&ResultFolder::open(&result_path(&asked)?)?)?;
-    let warnings = warnings(&trace);
-    output::write(&html::render(trace, &query, warnings)?, Some(file))?;
+    output::write(&html::render(trace, &query)?, Some(file))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -63,11 +62,6 @@ fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
         Format::Text if args.output.is_some() => text::render(view, warnings, &Style::of_file()),
         Format::Text => text::render(view, warnings, &Style::of_stdout()),
     }
-}
-
-/// How many of the notes, which begin with them, are about what was not recorded.
-pub fn warnings(trace: &Trace) -> usize {
-    usize::from(trace.losses.count.iter().any(|count| *count > 0)) + usize::from(trace.manifest.end_ns == 0)
 }
 
 fn result_path(asked: &Asked) -> Result<PathBuf> {

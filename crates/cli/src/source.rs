@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::source::{SourceQuery, SourceView, Syntax};
-use dwell_analyze::{Filter, Query, json};
+use dwell_analyze::{Filter, Query, json, warnings};
 use dwell_store::{CodeTables, ResultFolder, Trace};
 
 use crate::args::{AssemblySyntax, Format, Part, SourceArgs, Switch};
 use crate::error::{Hinted, Result, quoted};
-use crate::report::{newest_result, warnings};
+use crate::report::newest_result;
 use crate::text::style::Style;
 use crate::{csv, output, text};
 

@@ -13,6 +13,7 @@ mod trees;
 mod waits;
 
 pub(crate) use grouped::{cut_note, detail, plain, stack_value};
+pub use notes::{Loss, lost, warnings};
 pub(crate) use notes::{duration, notes, percent};
 pub(crate) use trees::functions;
 

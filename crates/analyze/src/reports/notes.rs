@@ -16,8 +16,8 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     let (shown, whole) = (fold.shown(), fold.whole());
     let mut notes = Vec::new();
     notes.extend(losses(fold));
-    notes.extend(fold.trace.notices.text.iter().cloned());
     notes.extend(damage(fold));
+    notes.extend(fold.trace.notices.text.iter().cloned());
     notes.extend(share(fold, &shown, &whole));
     notes.extend(range(fold));
     notes.extend(idle(fold, &shown));
@@ -30,15 +30,32 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
 
 /// The banner: what was lost.
 pub fn losses(fold: &Fold<'_>) -> Option<String> {
-    let losses = &fold.trace.losses;
-    let told: Vec<String> = losses
-        .name
-        .iter()
-        .zip(&losses.count)
-        .filter(|(name, count)| **count > 0 && name.as_str() != PUT_BACK && !name.starts_with(CUT))
-        .map(|(name, count)| format!("{name} {count}"))
-        .collect();
+    let told: Vec<String> = lost(fold.trace).map(|loss| format!("{} {}", loss.name, loss.count)).collect();
     (!told.is_empty()).then(|| format!("Not everything was recorded: {}. See the losses report.", told.join(", ")))
+}
+
+/// One kind of loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss<'t> {
+    /// Name of the counter.
+    pub name: &'t str,
+    /// How many.
+    pub count: u64,
+    /// What is missing because of it.
+    pub doc: &'t str,
+}
+
+/// What was lost and could not be made good: what every view warns of.
+pub fn lost(trace: &Trace) -> impl Iterator<Item = Loss<'_>> {
+    let losses = &trace.losses;
+    let rows = losses.name.iter().zip(&losses.count).zip(&losses.doc);
+    let rows = rows.map(|((name, count), doc)| Loss { name, count: *count, doc });
+    rows.filter(|loss| loss.count > 0 && loss.name != PUT_BACK && !loss.name.starts_with(CUT))
+}
+
+/// How many of a view's notes, which begin with them, are warnings.
+pub fn warnings(trace: &Trace) -> usize {
+    usize::from(lost(trace).next().is_some()) + usize::from(trace.manifest.end_ns == 0)
 }
 
 /// What the collector could put back is a remark, not a banner.

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use dwell_analyze::explore::{FlameQuery, FlameWeight, flame};
 use dwell_analyze::timeline::{BandKind, BandOrder, TileRequest, TimelineState, bands, tile};
-use dwell_analyze::{Analysis, Fold, Query, QueryError, Report, Value, View, json, report_of};
+use dwell_analyze::{Analysis, Fold, Query, QueryError, Report, Value, View, json, lost, report_of, warnings};
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -25,14 +25,14 @@ const WIDTH: usize = 1200;
 
 /// The file's text: a few hundred kB, at most about 2 MB however large the result. Fails when the query asks for what
 /// is not there.
-pub fn render(trace: Trace, query: &Query, warnings: usize) -> Result<String, QueryError> {
+pub fn render(trace: Trace, query: &Query) -> Result<String, QueryError> {
     let analysis = Analysis::new(trace);
     let query = Query { limit: Some(query.limit.unwrap_or(ROWS)), ..query.clone() };
     let fold = Fold::new(analysis.trace(), &query)?;
     let mut data = json!({
         "title": title(analysis.trace()),
         "about": about(analysis.trace()),
-        "warnings": warnings,
+        "warnings": warnings(analysis.trace()),
         "losses": losses(analysis.trace()),
         "summary": json::document(&report_of(Report::Summary, &fold)?),
         "findings": json::document(&report_of(Report::Findings, &fold)?)["rows"],
@@ -90,8 +90,7 @@ fn about(trace: &Trace) -> Json {
 }
 
 fn losses(trace: &Trace) -> Json {
-    let rows = trace.losses.count.iter().zip(&trace.losses.doc);
-    rows.filter(|(count, _)| **count > 0).map(|(count, doc)| json!({ "count": count, "doc": doc })).collect()
+    lost(trace).map(|loss| json!({ "count": loss.count, "doc": loss.doc })).collect()
 }
 
 /// A view with its columns, those left out that no page has room for.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
-use dwell_analyze::{FilterKey, Level, METRICS, Report};
+use dwell_analyze::{FilterKey, Level, METRICS, Report, lost};
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
@@ -56,7 +56,7 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
             "better": metric.better.id(), "help": metric.short_help, "detail": metric.long_help,
         })
     });
-    let losses = trace.losses.name.iter().zip(&trace.losses.count).zip(&trace.losses.doc);
+    let losses = lost(trace).map(|loss| json!({ "name": loss.name, "count": loss.count, "doc": loss.doc }));
     document(&json!({
         "manifest": serde_json::to_value(&trace.manifest).map_err(|_| Problem::internal())?,
         "elapsed_ns": dwell_analyze::elapsed_ns(trace),
@@ -66,8 +66,7 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
         "levels": Level::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
         "filter_keys": FilterKey::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
         "reports": Report::ALL.iter().map(|it| word(it.id(), it.title(), it.help())).collect::<Vec<_>>(),
-        "losses": losses.map(|((name, count), doc)| json!({ "name": name, "count": count, "doc": doc }))
-            .collect::<Vec<_>>(),
+        "losses": losses.collect::<Vec<_>>(),
         "notices": trace.notices.text,
         "threads": threads(trace),
     }))
