@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks clean
 
 all: build samples
 
@@ -79,6 +79,14 @@ ui-test: web samples
 check-stacks: samples
 	scripts/install-deps.sh test
 	DWELL_GDB_STOPS=60 cargo test -p dwell --test product -- gdb::
+
+# How many stacks are complete, and what they cost; about eight minutes.
+bench-stacks: samples
+	scripts/install-deps.sh bench
+	cargo build --release -p dwell
+	cargo build --release -p dwell-unwind --example unwind-table
+	$(AS_ROOT) env PATH="$$PATH:/usr/local/go/bin" python3 bench/stacks.py --dwell $(DWELL) \
+		--tables $(TARGET)/release/examples/unwind-table --output docs/benchmarks-stacks.md
 
 # Tables for docs/benchmarks.md; takes about twenty minutes on a quiet machine.
 bench:

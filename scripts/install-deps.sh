@@ -9,6 +9,7 @@ test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 u
 # Code made at run time: a Java of any making, and node from below.
 command -v javac >/dev/null || test+=(default-jdk-headless)
 bench=(linux-perf strace valgrind)
+command -v go >/dev/null || bench+=(golang-go)
 
 # The web UI. A Node.js from elsewhere than Debian does as well.
 web=()

@@ -45,6 +45,21 @@ const DOCS: &[(&str, &str)] = &[
         "stack_copies_skipped",
         "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
     ),
+    ("unwind_files_unreadable", "Files with code that could not be read; stacks through them need frame pointers."),
+    (
+        "unwind_files_without_table",
+        "Files with code but no usable unwind information; stacks through them need frame pointers.",
+    ),
+    (
+        "unwind_files_replaced",
+        "Files replaced on disk while they were mapped; stacks through them need frame pointers.",
+    ),
+    ("unwind_table_space", "Unwind tables that found no room; stacks through their files need frame pointers."),
+    ("unwind_mappings", "Mappings beyond the 336 of a process that stacks are walked through by tables."),
+    (
+        "unwind_entries",
+        "Entries of unwind information that could not be used; stacks through their functions need frame pointers.",
+    ),
     ("stacks_cut_no_table", "Samples and waits whose stack ends in code without unwind information or frame pointers."),
     ("stacks_cut_unreadable", "Samples and waits whose stack ends at memory that could not be read."),
     ("stacks_cut_too_deep", "Samples and waits whose stack has more than 127 frames; the outermost are missing."),

@@ -4,6 +4,7 @@
 //! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
+mod bad_code;
 mod bad_input;
 mod chain;
 mod conservation;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(bad_input::cases());
     cases.extend(looking::cases());
+    cases.extend(bad_code::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());
     cases.extend(source::cases());
