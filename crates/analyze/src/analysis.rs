@@ -1,6 +1,6 @@
 //! A trace made ready for many questions: its events thread by thread, and what is the same for every query.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use dwell_model::Reason;
 use dwell_store::{Events, Trace};
@@ -8,22 +8,34 @@ use dwell_store::{Events, Trace};
 use crate::call_stacks::CallStacks;
 use crate::query::{Query, QueryError};
 use crate::reports::{Report, report};
-use crate::timeline::{TimelineState, states_of};
+use crate::timeline::{Pyramids, TimelineState, states_of};
 use crate::view::View;
 
 /// A trace made ready for many questions. Can be asked from several threads at once.
 #[derive(Debug)]
 pub struct Analysis {
-    pub(crate) trace: Trace,
-    pub(crate) events: Events,
+    pub(crate) trace: Arc<Trace>,
     states: OnceLock<Vec<TimelineState>>,
+    pyramids: Option<Pyramids>,
 }
 
 impl Analysis {
-    /// Prepares `trace`: time and memory in proportion to its rows.
-    pub fn new(trace: Trace) -> Self {
-        let events = Events::of(&trace);
-        Self { trace, events, states: OnceLock::new() }
+    /// Prepares `trace`: time and memory in proportion to its rows, unless it has an index.
+    pub fn new(trace: impl Into<Arc<Trace>>) -> Self {
+        let trace = trace.into();
+        let pyramids = Pyramids::of(&trace);
+        trace.events();
+        Self { trace, states: OnceLock::new(), pyramids }
+    }
+
+    /// The events of the trace.
+    pub(crate) fn events(&self) -> &Events {
+        self.trace.events()
+    }
+
+    /// What coarse drawings are made from, when the trace has it.
+    pub(crate) fn pyramids(&self) -> Option<&Pyramids> {
+        self.pyramids.as_ref()
     }
 
     /// The trace.
@@ -51,20 +63,20 @@ impl Analysis {
     pub(crate) fn state_of_key(&self, key: u32) -> TimelineState {
         let states = self.states.get_or_init(|| {
             let stacks = CallStacks::new(&self.trace, &Query::default());
-            states_of(&self.trace, &self.events, &stacks)
+            states_of(&self.trace, self.events(), &stacks)
         });
         states.get(key as usize).copied().unwrap_or(TimelineState::OtherWait)
     }
 
     /// State of the blocked part of an off-CPU row, and what it waited on.
     pub(crate) fn waiting(&self, row: usize) -> (TimelineState, u32) {
-        let key = self.events.off_cpu.key[row];
-        (self.state_of_key(key), self.events.key(key).object().raw())
+        let key = self.events().off_cpu.key[row];
+        (self.state_of_key(key), self.events().key(key).object().raw())
     }
 
     /// State of the time in the run queue of an off-CPU row.
     pub(crate) fn queueing(&self, row: usize) -> TimelineState {
-        match self.events.off_cpu_key(row).reason() {
+        match self.events().off_cpu_key(row).reason() {
             Some(Reason::Starting) => TimelineState::Starting,
             _ => TimelineState::Preempted,
         }

@@ -65,13 +65,17 @@ pub fn blame(
 ) -> HashMap<ObjectId, Blame> {
     let mut blames: HashMap<ObjectId, Blame> = objects.iter().map(|object| (*object, Blame::default())).collect();
     let mut waits: Vec<(u64, usize)> = Vec::new();
-    let rows = &fold.trace.off_cpu;
-    for (row, site) in fold.site_of_row.iter().enumerate() {
+    let rows = &fold.trace.events().off_cpu;
+    for (row, site) in &fold.rows().rows {
+        let row = *row as usize;
         let site = fold.sites.get(*site as usize).filter(|site| site.selected && site.is_wait());
         let Some(blame) = site.and_then(|site| blames.get_mut(&site.key.object)) else { continue };
         blame.waits.ns = blame.waits.ns.saturating_add(rows.wait_ns[row]);
         blame.waits.waits += 1;
         waits.push((rows.wait_ns[row], row));
+    }
+    if fold.rows().share < 1.0 {
+        whole_waits(fold, &mut blames);
     }
     waits.sort_unstable_by_key(|wait| std::cmp::Reverse(*wait));
     let mut work = 0;
@@ -79,11 +83,22 @@ pub fn blame(
         if work >= budget {
             break;
         }
-        if let Some(blame) = blames.get_mut(&rows.object[row]) {
+        if let Some(blame) = blames.get_mut(&fold.object_of(row)) {
             work += 1 + follow(fold, index, row, blame);
         }
     }
     blames
+}
+
+/// Where only slices are looked at row by row, the sums over all the time are the sites'.
+fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
+    blames.values_mut().for_each(|blame| blame.waits = Share::default());
+    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
+        if let Some(blame) = blames.get_mut(&site.key.object) {
+            blame.waits.ns = blame.waits.ns.saturating_add(weights.wait_ns());
+            blame.waits.waits += weights.wait_count;
+        }
+    }
 }
 
 /// Hand-overs of a lock followed within one wait, at most: only a damaged trace has more at one instant.
@@ -92,18 +107,18 @@ const HAND_OVERS: usize = 10_000;
 /// What the holders did during one wait, latest first. The thread that ended the wait had the object since it last
 /// waited for it itself; before that, whoever ended that wait had it, and so on. Returns the work done.
 fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blame) -> usize {
-    let rows = &fold.trace.off_cpu;
+    let rows = &fold.trace.events().off_cpu;
     let (from, wait_ns) = (rows.start_ns[row], rows.wait_ns[row]);
     blame.seen_ns = blame.seen_ns.saturating_add(wait_ns);
     let mut time = from.saturating_add(wait_ns);
     let mut holder = holder_of(fold, row);
-    blame.told |= rows.holder[row].is_some();
+    blame.told |= fold.trace.events().off_cpu_key(row).holder().is_some();
     let (mut work, mut hand_overs, mut last) = (0, 0, None);
     while time > from {
         let here = holder.and_then(|thread| index.before(thread, time));
         let Some(piece) = here.filter(|_| hand_overs < HAND_OVERS) else { break };
         let waits_too = piece.row.filter(|waited| {
-            piece.activity == Activity::Waiting && rows.object[*waited] == rows.object[row] && *waited != row
+            piece.activity == Activity::Waiting && fold.object_of(*waited) == fold.object_of(row) && *waited != row
         });
         if let Some(waited) = waits_too {
             hand_overs += 1;
@@ -131,10 +146,10 @@ fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blam
 /// The thread of the program that held what `row` waited for: as the lock told when the wait began, else the one that
 /// ended the wait.
 fn holder_of(fold: &Fold<'_>, row: usize) -> Option<usize> {
-    let rows = &fold.trace.off_cpu;
-    let other = |thread: &usize| *thread < fold.trace.threads.tid.len() && rows.thread[row].get() != Some(*thread);
-    let told = rows.holder[row].get().filter(other);
-    told.or_else(|| rows.waker[row].get().filter(other))
+    let key = fold.trace.events().off_cpu_key(row);
+    let other = |thread: &usize| *thread < fold.trace.threads.tid.len() && key.thread().get() != Some(*thread);
+    let told = key.holder().get().filter(other);
+    told.or_else(|| key.waker().get().filter(other))
 }
 
 fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<Doing>) {
@@ -142,7 +157,7 @@ fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<Doi
         Activity::Running => Doing::Running(fold.stacks.shown(piece.stack)),
         Activity::Runnable => Doing::Runnable,
         Activity::Waiting => {
-            let object = piece.row.map_or(ObjectId::NONE, |row| fold.trace.off_cpu.object[row]);
+            let object = piece.row.map_or(ObjectId::NONE, |row| fold.object_of(row));
             Doing::Waiting(object, fold.stacks.shown(piece.stack))
         }
     };

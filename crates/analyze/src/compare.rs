@@ -33,7 +33,7 @@ pub fn compare(first: &Fold<'_>, second: &Fold<'_>, level: Level) -> View {
         false => first.query.metrics.clone(),
     };
     let (of_first, of_second) = (sums(first, level), sums(second, level));
-    let whole = metrics.first().map_or(0.0, |metric| number(metric, &first.shown()));
+    let whole = metrics.first().map_or(0.0, |metric| number(metric, first.shown()));
     let names: BTreeSet<&String> = of_first.keys().chain(of_second.keys()).collect();
     let nothing = Weights::default();
     let pair = |name: &String| (of_first.get(name).unwrap_or(&nothing), of_second.get(name).unwrap_or(&nothing));
@@ -49,7 +49,7 @@ pub fn compare(first: &Fold<'_>, second: &Fold<'_>, level: Level) -> View {
     rows.sort_by(|a, b| b.0.total_cmp(&a.0));
     let limit = first.query.limit.unwrap_or(usize::MAX);
     let cut = rows.len().saturating_sub(limit);
-    let all = row(ALL, &metrics, (&first.shown(), &second.shown()), whole);
+    let all = row(ALL, &metrics, (first.shown(), second.shown()), whole);
     let rows = std::iter::once(all).chain(rows.into_iter().take(limit).map(|(_, row)| row)).collect();
     let mut columns = vec![plain(level.id(), level.title(), level.help())];
     columns.extend(metrics.iter().flat_map(|metric| compared_columns(metric)));
@@ -188,7 +188,7 @@ impl Gate {
         let limit = match self.limit {
             Limit::GrowthBy(part) => a * (1.0 + part),
             Limit::MoreBy(more) => a + more,
-            Limit::Share(part) => measure(second, &second.shown()) * part,
+            Limit::Share(part) => measure(second, second.shown()) * part,
             Limit::Above(limit) => limit,
         };
         Verdict { first: a, second: b, limit, level }
@@ -196,7 +196,7 @@ impl Gate {
 
     /// What the name stands for in both results.
     fn weights(&self, first: &Fold<'_>, second: &Fold<'_>) -> (Option<Level>, [Weights; 2]) {
-        let Some(name) = &self.name else { return (None, [first.shown(), second.shown()]) };
+        let Some(name) = &self.name else { return (None, [first.shown().clone(), second.shown().clone()]) };
         let anywhere = [Level::Object, Level::Function, Level::ThreadName];
         let levels = self.level.as_ref().map_or(anywhere.as_slice(), std::slice::from_ref);
         for level in levels {

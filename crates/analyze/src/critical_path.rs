@@ -106,7 +106,7 @@ impl Walker<'_, '_> {
         let ended_here = piece.activity == Activity::Waiting && piece.to == self.time;
         let waker = piece.row.filter(|_| ended_here).and_then(|row| self.waker(thread, row));
         if let Some((waker, row)) = waker {
-            let object = self.trace.off_cpu.object[row];
+            let object = self.trace.events().off_cpu_key(row).object();
             let nested = self.open.iter().any(|open| open.object == object);
             self.path.detours.push(Detour { object, from: cut.from, to: cut.to, nested });
             self.open.push(Open { waiter: thread, bound: cut.from, object });
@@ -119,7 +119,7 @@ impl Walker<'_, '_> {
 
     /// The thread of the program that ended the wait, where the path can go.
     fn waker(&mut self, thread: usize, row: usize) -> Option<(usize, usize)> {
-        let waker: ThreadId = self.trace.off_cpu.waker[row];
+        let waker: ThreadId = self.trace.events().off_cpu_key(row).waker();
         let waker = waker.get().filter(|waker| *waker != thread && *waker < self.trace.threads.tid.len())?;
         self.index.before(waker, self.time)?;
         self.followed.insert(row).then_some((waker, row))

@@ -4,6 +4,10 @@
 /// log2 of the steps per power of two.
 const STEP_BITS: u32 = 6;
 const STEPS: usize = 1 << STEP_BITS;
+/// One for the durations below the first power of two that is divided, and one for each power from that on.
+const PAGES: usize = 64 - STEP_BITS as usize + 1;
+
+use crate::lengths::Run;
 
 /// How often which duration occurred. Memory in proportion to the powers of two that occur.
 #[derive(Clone, Debug, Default)]
@@ -16,17 +20,24 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// One more occurrence of `ns`.
-    pub fn add(&mut self, ns: u64) {
-        let (page, step) = place(ns);
+    /// The lengths of a run of waits.
+    pub fn add(&mut self, run: &Run) {
+        run.for_each_bin(|bin, count| self.add_bin(bin, count));
+        let (shortest, longest) = self.bounds.unwrap_or((run.min, run.max));
+        self.bounds = Some((shortest.min(run.min), longest.max(run.max)));
+    }
+
+    fn add_bin(&mut self, bin: u16, count: u64) {
+        let (page, step) = (usize::from(bin) / STEPS, usize::from(bin) % STEPS);
+        if page >= PAGES {
+            return;
+        }
         if page >= self.pages.len() {
             self.pages.resize_with(page + 1, || None);
         }
         let counts = self.pages[page].get_or_insert_with(|| Box::new([0; STEPS]));
-        counts[step] += 1;
-        self.count += 1;
-        let (shortest, longest) = self.bounds.unwrap_or((ns, ns));
-        self.bounds = Some((shortest.min(ns), longest.max(ns)));
+        counts[step] += count;
+        self.count += count;
     }
 
     /// The duration that a fraction `quantile` of the occurrences does not exceed; `None` without any.
@@ -44,6 +55,17 @@ impl Distribution {
         }
         None
     }
+}
+
+/// Number of the bin that a duration is in.
+pub fn bin_of(ns: u64) -> u16 {
+    let (page, step) = place(ns);
+    (page * STEPS + step) as u16
+}
+
+/// The middle of the durations of a bin.
+pub fn middle_of(bin: u16) -> u64 {
+    middle((usize::from(bin) / STEPS).min(PAGES - 1), usize::from(bin) % STEPS)
 }
 
 /// Page and step of a duration: those below 64 ns are exact.
@@ -82,7 +104,7 @@ mod tests {
     #[test]
     fn quantiles_of_a_uniform_distribution() {
         let mut distribution = Distribution::default();
-        (1..=1000u64).for_each(|us| distribution.add(us * 1000));
+        (1..=1000u64).for_each(|us| distribution.add(&Run::one(0, 0, us * 1000)));
         let near = |quantile, expected: f64| {
             let found = distribution.quantile(quantile).unwrap() as f64;
             assert!((found / expected - 1.0).abs() < 0.01, "{found} for {expected}");

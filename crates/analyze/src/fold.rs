@@ -1,21 +1,22 @@
 //! The fold: what a sweep tells, summed by everything that it can be grouped by. Self weights are summed once, in
 //! sites; every table and tree is a projection of the sites.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Deref;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use dwell_model::{ObjectId, ObjectType, Reason, StackId, ThreadId};
-use dwell_store::Trace;
+use dwell_store::{EventKey, Trace};
 
 use crate::call_stacks::CallStacks;
 use crate::classify::{CpuKind, CpuKinds, IdleWaits};
+use crate::index::Plan;
+use crate::lengths::Run;
 use crate::metrics::total;
 use crate::query::{FilterKey, Level, Query, QueryError};
 use crate::selection::Selection;
-use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add, sweep};
-use crate::windows::Windows;
+use crate::sums::{CpuKeys, KeySums};
+use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
+use crate::windows::{Part, Windows};
 
 /// What is summed over the events of one group. All times in ns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -140,6 +141,23 @@ pub struct SiteKey {
     pub waker_kind: u8,
 }
 
+impl SiteKey {
+    /// The key's, on `cpu`.
+    fn new(key: &EventKey, cpu: u16) -> Self {
+        Self {
+            thread: key.thread(),
+            object: key.object(),
+            stack: key.stack(),
+            waker: key.waker(),
+            waker_stack: key.waker_stack(),
+            cpu,
+            reason: key.reason(),
+            outcome: key.outcome(),
+            waker_kind: key.waker_kind(),
+        }
+    }
+}
+
 /// Self weights of one place.
 #[derive(Clone, Debug)]
 pub struct Site {
@@ -215,12 +233,17 @@ pub struct Sums<'t> {
     pub stacks: CallStacks<'t>,
     /// Every site, selected or not.
     pub sites: Vec<Site>,
-    /// Site of each off-CPU row that began in the windows and in a selected class; `u32::MAX` for others.
-    pub site_of_row: Vec<u32>,
     /// n(t) and c(t).
     pub levels: Levels,
     /// Classes that the filters let through.
     pub class_mask: [bool; 5],
+    plan: Plan<'t>,
+    cpus: Option<CpuKeys>,
+    /// Site of each key, or of each pair of key and CPU; `u32::MAX` for none.
+    site_of_key: Vec<u32>,
+    shown: OnceLock<Weights>,
+    whole: OnceLock<Weights>,
+    rows: OnceLock<Rows>,
 }
 
 /// The fold of a trace.
@@ -241,17 +264,24 @@ impl<'t> Deref for Fold<'t> {
 }
 
 impl<'t> Fold<'t> {
-    /// Folds `trace` for `query`: one sweep. Fails when the query's range is empty.
+    /// Folds `trace` for `query`. Fails when the query's range is empty.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
         let windows = Windows::of_query(trace, query)?;
         let stacks = CallStacks::new(trace, query);
         let selection = Selection::new(trace, query);
-        let mut summer = Summer::new(trace, query, selection.class_mask());
-        let levels = sweep(trace, query, &windows, &mut summer);
-        let Summer { mut sites, site_of_row, class_mask, .. } = summer;
+        let class_mask = selection.class_mask();
+        let mut filters = query.filters.iter().chain(&query.exclude);
+        let by_cpu = query.group_by.contains(&Level::Cpu) || filters.any(|filter| filter.key == FilterKey::Cpu);
+        let plan = Plan::new(trace, query, &windows, by_cpu);
+        let mut cpus = by_cpu.then(CpuKeys::default);
+        let mut sums = plan.sum(cpus.as_mut());
+        let (mut sites, site_of_key) = sites_of(trace, &mut sums, cpus.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
-        Ok(Self { trace, query, sums: Arc::new(Sums { windows, stacks, sites, site_of_row, levels, class_mask }) })
+        let levels = sums.levels;
+        let (shown, whole, rows) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let sums = Sums { windows, stacks, sites, levels, class_mask, plan, cpus, site_of_key, shown, whole, rows };
+        Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
     /// The same sums for another question of the same [`Query::selection`]: grouping, metrics, order and limit are
@@ -265,7 +295,8 @@ impl<'t> Fold<'t> {
 
     /// Memory that the sums take, bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(self.site_of_row.as_slice()) + size_of_val(self.sites.as_slice())
+        let rows = self.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
+        size_of_val(self.site_of_key.as_slice()) + size_of_val(self.sites.as_slice()) + rows
     }
 
     /// The sites that the filters let through, with their numbers and weights.
@@ -275,22 +306,76 @@ impl<'t> Fold<'t> {
     }
 
     /// The sum over what the filters let through.
-    pub fn shown(&self) -> Weights {
-        let mut sum = Weights::default();
-        self.selected().for_each(|(_, _, weights)| sum.add(&weights));
-        sum
+    pub fn shown(&self) -> &Weights {
+        self.shown.get_or_init(|| {
+            let mut sum = Weights::default();
+            self.selected().for_each(|(_, _, weights)| sum.add(&weights));
+            sum
+        })
     }
 
     /// A metric of what the filters let through.
     pub fn total(&self, metric: &dwell_model::MetricDef) -> crate::view::Value {
-        crate::metrics::value(metric, &self.shown())
+        crate::metrics::value(metric, self.shown())
     }
 
     /// The sum over everything.
-    pub fn whole(&self) -> Weights {
-        let mut sum = Weights::default();
-        self.sites.iter().for_each(|site| sum.add(&site.weights([true; 5])));
-        sum
+    pub fn whole(&self) -> &Weights {
+        self.whole.get_or_init(|| {
+            let mut sum = Weights::default();
+            self.sites.iter().for_each(|site| sum.add(&site.weights([true; 5])));
+            sum
+        })
+    }
+
+    /// Tells the lengths of the waits that began in the windows and in a selected class, each run with its site.
+    pub fn for_each_run(&self, mut tell: impl FnMut(usize, &Run)) {
+        if self.cpus.is_some() {
+            // Runs are by key, and these sites are by CPU too.
+            return self.for_each_row(|row, site| {
+                let run = Run::one(0, 0, self.trace.events().off_cpu.wait_ns[row]);
+                tell(site, &run);
+            });
+        }
+        self.plan.for_each_run(|run| {
+            let site = self.site_of_key.get(run.key as usize).filter(|site| **site != u32::MAX);
+            if let Some(site) = site.filter(|_| self.class_mask[usize::from(run.class)]) {
+                tell(*site as usize, run);
+            }
+        });
+    }
+
+    /// Tells every off-CPU row that began in the windows and in a selected class, with its site: one sweep.
+    fn for_each_row(&self, mut tell: impl FnMut(usize, usize)) {
+        let parts: Vec<Part> = self.windows.inside(0, u64::MAX).collect();
+        self.rows_of(&parts, &mut tell);
+    }
+
+    fn rows_of(&self, parts: &[Part], tell: &mut dyn FnMut(usize, usize)) {
+        for part in parts {
+            self.plan.swept().sweep(*part, &mut Begun { fold: self, tell });
+        }
+    }
+
+    /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
+    pub fn rows(&self) -> &Rows {
+        self.rows.get_or_init(|| {
+            let (parts, share) = close_look(self.trace, &self.windows);
+            let mut rows = Vec::new();
+            self.rows_of(&parts, &mut |row, site| rows.push((row as u32, site as u32)));
+            let off_cpu = &self.trace.events().off_cpu;
+            rows.sort_unstable_by_key(|(row, _)| (off_cpu.start_ns[*row as usize], *row));
+            Rows { rows, share }
+        })
+    }
+
+    /// The site of an off-CPU row; none when it did nothing in the windows.
+    fn site_of(&self, row: usize) -> Option<usize> {
+        let off_cpu = &self.trace.events().off_cpu;
+        let key = off_cpu.key[row];
+        let number = self.cpus.as_ref().map_or(Some(key), |cpus| cpus.get(key, off_cpu.cpu[row]))?;
+        let site = self.site_of_key.get(number as usize).filter(|site| **site != u32::MAX)?;
+        Some(*site as usize)
     }
 
     /// Type of an object.
@@ -302,6 +387,131 @@ impl<'t> Fold<'t> {
     pub fn object_name(&self, object: ObjectId) -> &'t str {
         object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("[unknown]", String::as_str)
     }
+
+    /// What an off-CPU row waited on.
+    pub fn object_of(&self, row: usize) -> ObjectId {
+        self.trace.events().off_cpu_key(row).object()
+    }
+}
+
+/// Off-CPU rows that began in the windows and in a selected class: those of all the time, or, where these are too many
+/// to be looked at one by one, of equal slices evenly spread over it.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Row and site, in order of start.
+    pub rows: Vec<(u32, u32)>,
+    /// Part of the time that they are of: 1 for all.
+    pub share: f64,
+}
+
+/// Rows from which only slices are looked at.
+const CLOSE_ROWS: usize = 1 << 21;
+/// Rows of the slices together, about.
+const SLICED_ROWS: f64 = 4e5;
+/// Slices: few and wide, so that most waits that begin in one end in it.
+const SLICES: u64 = 16;
+
+/// The parts of the windows that are looked at row by row, and which part of their time that is.
+fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
+    let off_cpu = &trace.events().off_cpu;
+    let (from, to) = match windows.parts() {
+        [] => return (Vec::new(), 1.0),
+        [first, ..] => (first.0, windows.parts().last().map_or(first.1, |last| last.1)),
+    };
+    let rows: usize = (0..trace.threads.tid.len())
+        .map(|thread| {
+            let starts = &off_cpu.start_ns[off_cpu.of(thread)];
+            starts.partition_point(|start| *start <= to) - starts.partition_point(|start| *start < from)
+        })
+        .sum();
+    if rows <= CLOSE_ROWS {
+        return (windows.inside(0, u64::MAX).collect(), 1.0);
+    }
+    let length = (to - from) / SLICES;
+    let width = (length as f64 * SLICED_ROWS / rows as f64) as u64;
+    let slice = |index: u64| {
+        // The middle of each equal part of the time.
+        let start = from + index * length + (length - width) / 2;
+        windows.inside(start, start + width.max(1))
+    };
+    let parts: Vec<Part> = (0..SLICES).flat_map(slice).collect();
+    let looked_at: u64 = parts.iter().map(|part| part.to - part.from).sum();
+    (parts, looked_at as f64 / windows.length_ns().max(1) as f64)
+}
+
+/// Tells the rows that begin in a selected class.
+struct Begun<'a, 't> {
+    fold: &'a Fold<'t>,
+    tell: &'a mut dyn FnMut(usize, usize),
+}
+
+impl Visitor for Begun<'_, '_> {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+        if split.began.is_some_and(|class| self.fold.class_mask[class])
+            && let Some(site) = self.fold.site_of(row)
+        {
+            (self.tell)(row, site);
+        }
+    }
+}
+
+/// The sites of the sums, and which one each key is.
+fn sites_of(trace: &Trace, sums: &mut KeySums, cpus: Option<&CpuKeys>, class_mask: [bool; 5]) -> (Vec<Site>, Vec<u32>) {
+    let events = trace.events();
+    let unsampled = std::mem::take(&mut sums.unsampled);
+    let mut site_of_key = vec![u32::MAX; cpus.map_or(events.keys.len(), |cpus| cpus.pairs.len())];
+    let mut sites = Vec::new();
+    for (number, sums) in sums.in_order() {
+        let (key, cpu) = match cpus {
+            None => (number, u16::MAX),
+            Some(cpus) => cpus.pairs.get(number as usize).copied().unwrap_or((number, u16::MAX)),
+        };
+        if let Some(site) = site_of_key.get_mut(number as usize) {
+            *site = sites.len() as u32;
+        }
+        let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.longest[class]);
+        sites.push(Site {
+            key: SiteKey::new(&events.key(key), cpu),
+            time: sums.time,
+            runnable: sums.runnable,
+            began: sums.began,
+            longest_ns: longest.max().unwrap_or(0),
+            cpu_kind: CpuKind::Effective,
+            idle: false,
+            selected: true,
+        });
+    }
+    for (thread, running) in unsampled {
+        estimated_sites(trace, thread, &running, cpus.is_some(), &mut sites);
+    }
+    (sites, site_of_key)
+}
+
+/// Running time of a thread without samples is split by its estimates: what it ran at each place, all its life.
+fn estimated_sites(trace: &Trace, thread: u32, running: &ByClass, by_cpu: bool, sites: &mut Vec<Site>) {
+    let events = trace.events();
+    let site = |key: EventKey, cpu: u16, time: ByClass| Site {
+        key: SiteKey::new(&key, if by_cpu { cpu } else { u16::MAX }),
+        time,
+        runnable: [0; 5],
+        began: [0; 5],
+        longest_ns: 0,
+        cpu_kind: CpuKind::Effective,
+        idle: false,
+        selected: true,
+    };
+    let estimates = events.estimates_of(thread as usize);
+    if estimates.is_empty() {
+        sites.push(site(EventKey::running(ThreadId::from_raw(thread), StackId::NONE), u16::MAX, *running));
+        return;
+    }
+    let weights: Vec<u64> = estimates.iter().map(|estimate| estimate.weight_ns).collect();
+    let parts = estimates.iter().zip(shares(running, &weights)).filter(|(_, part)| *part != [0; 5]);
+    sites.extend(
+        parts.map(|(estimate, part)| {
+            site(events.key(estimate.key), u16::try_from(estimate.cpu).unwrap_or(u16::MAX), part)
+        }),
+    );
 }
 
 /// Type of an object of the trace.
@@ -318,147 +528,6 @@ fn classify(trace: &Trace, stacks: &CallStacks<'_>, sites: &mut [Site]) {
             site.cpu_kind = cpu_kinds.of(stacks, site.key.stack);
         } else if site.is_wait() {
             site.idle = idle_waits.is_idle(stacks, site.key.stack, object_type(trace, site.key.object));
-        }
-    }
-}
-
-/// Sums what the sweep tells.
-struct Summer<'t> {
-    trace: &'t Trace,
-    by_cpu: bool,
-    class_mask: [bool; 5],
-    sites: Vec<Site>,
-    ids: HashMap<SiteKey, u32, BuildHasherDefault<WordHasher>>,
-    /// Each thread's site of its last row: most rows repeat it.
-    last: Vec<u32>,
-    site_of_row: Vec<u32>,
-    /// Each thread's sample before.
-    last_sample: Vec<Option<usize>>,
-    /// Each thread's estimates: what it ran at each place, all its life.
-    estimates: HashMap<ThreadId, Vec<usize>>,
-}
-
-impl<'t> Summer<'t> {
-    fn new(trace: &'t Trace, query: &Query, class_mask: [bool; 5]) -> Self {
-        let mut estimates: HashMap<ThreadId, Vec<usize>> = HashMap::new();
-        let samples = trace.samples.estimated.iter().zip(&trace.samples.thread).enumerate();
-        for (row, (_, thread)) in samples.filter(|(_, (estimated, _))| **estimated) {
-            estimates.entry(*thread).or_default().push(row);
-        }
-        let mut filters = query.filters.iter().chain(&query.exclude);
-        let by_cpu = query.group_by.contains(&Level::Cpu) || filters.any(|filter| filter.key == FilterKey::Cpu);
-        Self {
-            trace,
-            by_cpu,
-            class_mask,
-            sites: Vec::new(),
-            ids: HashMap::default(),
-            last: vec![u32::MAX; trace.threads.tid.len()],
-            site_of_row: vec![u32::MAX; trace.off_cpu.thread.len()],
-            last_sample: vec![None; trace.threads.tid.len()],
-            estimates,
-        }
-    }
-
-    fn site(&mut self, key: SiteKey) -> usize {
-        let thread = key.thread.get().filter(|thread| *thread < self.last.len());
-        let last = thread.map_or(u32::MAX, |thread| self.last[thread]) as usize;
-        if self.sites.get(last).is_some_and(|site| site.key == key) {
-            return last;
-        }
-        let sites = &mut self.sites;
-        let id = *self.ids.entry(key).or_insert_with(|| {
-            sites.push(Site {
-                key,
-                time: [0; 5],
-                runnable: [0; 5],
-                began: [0; 5],
-                longest_ns: 0,
-                cpu_kind: CpuKind::Effective,
-                idle: false,
-                selected: true,
-            });
-            sites.len() as u32 - 1
-        });
-        if let Some(thread) = thread {
-            self.last[thread] = id;
-        }
-        id as usize
-    }
-
-    fn off_cpu_key(&self, row: usize) -> SiteKey {
-        let rows = &self.trace.off_cpu;
-        SiteKey {
-            thread: rows.thread[row],
-            object: rows.object[row],
-            stack: rows.stack[row],
-            waker: rows.waker[row],
-            waker_stack: rows.waker_stack[row],
-            cpu: if self.by_cpu { rows.cpu[row] } else { u16::MAX },
-            reason: Some(Reason::from_code(rows.reason[row])),
-            outcome: rows.outcome[row],
-            waker_kind: rows.waker_kind[row],
-        }
-    }
-
-    fn run(&mut self, thread: ThreadId, stack: StackId, cpu: u16, running: &ByClass) {
-        if *running == [0; 5] {
-            return;
-        }
-        let key = SiteKey {
-            thread,
-            object: ObjectId::NONE,
-            stack,
-            waker: ThreadId::NONE,
-            waker_stack: StackId::NONE,
-            cpu: if self.by_cpu { cpu } else { u16::MAX },
-            reason: None,
-            outcome: 0,
-            waker_kind: 0,
-        };
-        let site = self.site(key);
-        add(&mut self.sites[site].time, running);
-    }
-}
-
-impl Visitor for Summer<'_> {
-    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
-        if split.began.is_none() && split.blocked == [0; 5] && split.runnable == [0; 5] {
-            return;
-        }
-        let index = self.site(self.off_cpu_key(row));
-        let site = &mut self.sites[index];
-        add(&mut site.time, &split.blocked);
-        add(&mut site.runnable, &split.runnable);
-        if let Some(class) = split.began {
-            site.began[class] = site.began[class].saturating_add(1);
-            if self.class_mask[class] {
-                site.longest_ns = site.longest_ns.max(self.trace.off_cpu.wait_ns[row]);
-                self.site_of_row[row] = index as u32;
-            }
-        }
-    }
-
-    fn sample(&mut self, row: usize, running: &ByClass) {
-        let samples = &self.trace.samples;
-        if let Some(last) = samples.thread[row].get().and_then(|thread| self.last_sample.get_mut(thread)) {
-            *last = Some(row);
-        }
-        self.run(samples.thread[row], samples.stack[row], samples.cpu[row], running);
-    }
-
-    /// What runs after the last sample is of that; a thread without samples is split by its estimates.
-    fn thread(&mut self, thread: usize, unsampled: &ByClass) {
-        let (id, samples) = (ThreadId::new(thread), &self.trace.samples);
-        if let Some(last) = self.last_sample[thread] {
-            return self.run(id, samples.stack[last], samples.cpu[last], unsampled);
-        }
-        let Some(rows) = self.estimates.remove(&id) else {
-            return self.run(id, StackId::NONE, u16::MAX, unsampled);
-        };
-        let weights: Vec<u64> = rows.iter().map(|row| samples.weight_ns[*row]).collect();
-        for (row, part) in rows.iter().zip(shares(unsampled, &weights)) {
-            self.run(id, samples.stack[*row], samples.cpu[*row], &part);
         }
     }
 }
@@ -490,41 +559,6 @@ fn mul_div(ns: u64, part: u128, whole: u128) -> u128 {
     // Weights that overflow, in a damaged trace, lose their low digits.
     let shift = (128 - whole.leading_zeros()).saturating_sub(64);
     u128::from(ns) * (part >> shift) / (whole >> shift).max(1)
-}
-
-/// Hashes a few words fast; keys come from the trace's own tables, and a trace made to collide only slows its reader.
-#[derive(Default)]
-struct WordHasher(u64);
-
-impl WordHasher {
-    fn mix(&mut self, word: u64) {
-        // The multiplier is 2^64 / the golden ratio, as in Knuth's multiplicative hashing.
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-impl Hasher for WordHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.mix(u64::from(*byte)));
-    }
-    fn write_u8(&mut self, word: u8) {
-        self.mix(u64::from(word));
-    }
-    fn write_u16(&mut self, word: u16) {
-        self.mix(u64::from(word));
-    }
-    fn write_u32(&mut self, word: u32) {
-        self.mix(u64::from(word));
-    }
-    fn write_u64(&mut self, word: u64) {
-        self.mix(word);
-    }
-    fn write_isize(&mut self, word: isize) {
-        self.mix(word as u64);
-    }
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ impl<'f, 't> Groups<'f, 't> {
         times.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or(StackId::NONE, |(stack, _)| stack)
     }
 
-    /// Lengths of the waits of each group, by node: one pass over the rows.
+    /// Lengths of the waits of each group, by node.
     pub fn distributions(&self) -> Vec<Distribution> {
         let mut of_node: Vec<Distribution> = self.nodes.iter().map(|_| Distribution::default()).collect();
         let mut nodes_of_site: Vec<Vec<u32>> = vec![Vec::new(); self.fold.sites.len()];
@@ -141,11 +141,11 @@ impl<'f, 't> Groups<'f, 't> {
                 nodes_of_site[*site as usize].push(index as u32);
             }
         }
-        for (row, site) in self.fold.site_of_row.iter().enumerate() {
-            for node in nodes_of_site.get(*site as usize).into_iter().flatten() {
-                of_node[*node as usize].add(self.fold.trace.off_cpu.wait_ns[row]);
+        self.fold.for_each_run(|site, run| {
+            for node in nodes_of_site.get(site).into_iter().flatten() {
+                of_node[*node as usize].add(run);
             }
-        }
+        });
         of_node
     }
 

@@ -30,26 +30,28 @@ pub struct Interval {
 
 /// Tells every interval of every thread, each thread's in order of time, within the threads' lives.
 pub fn for_each_interval(trace: &Trace, mut tell: impl FnMut(Interval)) {
-    let threads = &trace.threads;
-    let mut reached = threads.start_ns.clone();
-    let mut emit = |thread: usize, activity: Activity, (from, to): (u64, u64), row: Option<usize>| {
+    for thread in 0..trace.threads.tid.len() {
+        for_each_of(trace, thread, &mut tell);
+    }
+}
+
+fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(Interval)) {
+    let (mut reached, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
+    let off_cpu = &trace.events().off_cpu;
+    let mut emit = |activity: Activity, (from, to): (u64, u64), row: Option<usize>| {
         if from < to {
             tell(Interval { thread, activity, from, to, row });
         }
     };
-    for row in 0..trace.off_cpu.thread.len() {
-        let Some(thread) = trace.off_cpu.thread[row].get() else { continue };
-        let end = threads.end_ns[thread];
+    for row in off_cpu.of(thread) {
         // An interval that begins inside the one before it, in a damaged trace, begins where that ends.
-        let start = trace.off_cpu.start_ns[row].clamp(reached[thread].min(end), end);
-        let woken = start.saturating_add(trace.off_cpu.wait_ns[row]).min(end);
-        let ran = woken.saturating_add(trace.off_cpu.runnable_ns[row]).min(end);
-        emit(thread, Activity::Running, (reached[thread], start), None);
-        emit(thread, Activity::Waiting, (start, woken), Some(row));
-        emit(thread, Activity::Runnable, (woken, ran), Some(row));
-        reached[thread] = reached[thread].max(ran);
+        let start = off_cpu.start_ns[row].clamp(reached.min(end), end);
+        let woken = start.saturating_add(off_cpu.wait_ns[row]).min(end);
+        let ran = woken.saturating_add(off_cpu.runnable_ns[row]).min(end);
+        emit(Activity::Running, (reached, start), None);
+        emit(Activity::Waiting, (start, woken), Some(row));
+        emit(Activity::Runnable, (woken, ran), Some(row));
+        reached = reached.max(ran);
     }
-    for (thread, reached) in reached.iter().enumerate() {
-        emit(thread, Activity::Running, (*reached, threads.end_ns[thread]), None);
-    }
+    emit(Activity::Running, (reached, end), None);
 }

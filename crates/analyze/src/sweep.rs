@@ -1,20 +1,21 @@
 //! One pass over time: how many threads ran and were ready at every instant, and every interval of every thread cut by
 //! the utilization class meanwhile.
 //!
-//! Each thread has at most one event ahead: the end of the wait or of the run-queue time that it is in. A heap of
-//! those, merged with the off-CPU rows (sorted by start), the samples (sorted) and the threads' starts and ends, gives
-//! all changes of n(t) and c(t) in order of time. A clock counts the time of each class so far; an interval is cut by
-//! class by subtracting the clock's reading at its start from that at its end: O(1) per event, however often the class
-//! changed in between. Filters have no part in this: n(t) and c(t) count every thread.
+//! Each thread has one event ahead: its start, the end of the wait or of the run-queue time that it is in, its next
+//! sample, its next interval off the CPU, its end. A heap of those gives all changes of n(t) and c(t) in order of time.
+//! A clock counts the time of each class so far; an interval is cut by class by subtracting the clock's reading at its
+//! start from that at its end: O(1) per event, however often the class changed in between. A sweep can begin at any
+//! time, since what each thread did then is found by binary search; what it tells of a part of the time is the part of
+//! what a sweep of the whole tells. Filters have no part in this: n(t) and c(t) count every thread.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 
-use dwell_store::Trace;
+use dwell_store::{Events, Trace};
 
 use crate::query::{Query, Thresholds};
-use crate::windows::Windows;
+use crate::windows::Part;
 
 /// Nanoseconds by utilization class: idle, poor, ok, ideal, over.
 pub type ByClass = [u64; 5];
@@ -22,31 +23,27 @@ pub type ByClass = [u64; 5];
 /// The classes' ids, in the order of [`ByClass`].
 pub const CLASSES: [&str; 5] = ["idle", "poor", "ok", "ideal", "over"];
 
-/// One off-CPU row, cut.
+/// The part of one off-CPU row inside the swept time, cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OffCpuSplit {
     /// Blocked part.
     pub blocked: ByClass,
     /// Part in the run queue.
     pub runnable: ByClass,
-    /// Class in which it began, when it began inside the windows: there it is counted.
+    /// Class in which it began, when it began inside: there it is counted.
     pub began: Option<usize>,
 }
 
-/// What a sweep tells. All are about the time inside the windows.
+/// What a sweep tells. All are about the time inside.
 pub trait Visitor {
-    /// Off-CPU row `row` is over.
+    /// Off-CPU row `row` is over, or the swept time is.
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         let _ = (row, split);
     }
-    /// Sample `row` stands for `running` time of its thread: all since the thread's sample before. Estimates are left
-    /// out.
-    fn sample(&mut self, row: usize, running: &ByClass) {
-        let _ = (row, running);
-    }
-    /// The sweep is over; of the running time of thread `thread`, no sample stands for `unsampled`.
-    fn thread(&mut self, thread: usize, unsampled: &ByClass) {
-        let _ = (thread, unsampled);
+    /// `thread` ran; `sample` is the sample that stands for it: the next one, or the thread's last. None: the thread
+    /// has no samples.
+    fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {
+        let _ = (thread, sample, running);
     }
     /// From `from` to `to`, `running` threads ran and `ready` ran or were runnable.
     fn level(&mut self, from: u64, to: u64, running: usize, ready: usize) {
@@ -74,6 +71,24 @@ impl Levels {
         let weighted: f64 = histogram.iter().enumerate().map(|(count, ns)| count as f64 * *ns as f64).sum();
         if time == 0 { 0.0 } else { weighted / time as f64 }
     }
+
+    /// Adds those of another part of the time.
+    pub fn add(&mut self, other: &Self) {
+        add_histogram(&mut self.histogram_cpu, &other.histogram_cpu);
+        add_histogram(&mut self.histogram_concurrency, &other.histogram_concurrency);
+        self.oversubscribed_ns = self.oversubscribed_ns.saturating_add(other.oversubscribed_ns);
+        self.misplaced_rows = self.misplaced_rows.saturating_add(other.misplaced_rows);
+    }
+}
+
+fn add_histogram(ours: &mut Vec<u64>, theirs: &[u64]) {
+    let used = theirs.iter().rposition(|ns| *ns > 0).map_or(0, |last| last + 1);
+    if ours.len() < used {
+        ours.resize(used, 0);
+    }
+    for (ours, theirs) in ours.iter_mut().zip(theirs) {
+        *ours = ours.saturating_add(*theirs);
+    }
 }
 
 /// T: how many threads the program could use at once.
@@ -94,9 +109,29 @@ pub fn class_of(running: usize, target: u32, limits: &Thresholds) -> usize {
     }
 }
 
-/// Runs over the trace inside `windows` and tells `visitor`.
-pub fn sweep(trace: &Trace, query: &Query, windows: &Windows, visitor: &mut impl Visitor) -> Levels {
-    Sweep::new(trace, query, windows).run(visitor)
+/// What is swept, and by which classes.
+#[derive(Clone)]
+pub struct Swept<'t> {
+    trace: &'t Trace,
+    events: &'t Events,
+    class_of: Vec<u8>,
+}
+
+impl<'t> Swept<'t> {
+    /// The events of `trace`, with the classes of `query`.
+    pub fn new(trace: &'t Trace, query: &Query) -> Self {
+        let events = trace.events();
+        let target = target_concurrency(trace, query);
+        let class = |running| class_of(running, target, &query.thresholds) as u8;
+        Self { trace, events, class_of: (0..=trace.threads.tid.len()).map(class).collect() }
+    }
+
+    /// Runs over a part of the time and tells `visitor`.
+    pub fn sweep(&self, part: Part, visitor: &mut impl Visitor) -> Levels {
+        let mut sweep = Sweep::new(self, part);
+        sweep.run(visitor);
+        sweep.levels
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,44 +143,8 @@ enum Phase {
     Runnable,
 }
 
-/// Where one thread is.
-#[derive(Clone, Copy, Debug)]
-struct ThreadState {
-    phase: Phase,
-    /// Class in which the row at hand began, when it is counted.
-    began: Option<u8>,
-    /// Off-CPU row that it is in.
-    row: usize,
-    /// When it becomes runnable, or runs: the heap's valid entry of this thread.
-    pending: u64,
-    /// The clock when the phase began.
-    since: ByClass,
-    /// Blocked part of the row at hand.
-    blocked: ByClass,
-    /// Running time so far, the phase at hand left out.
-    ran: ByClass,
-    /// Running time for which samples stand.
-    sampled: ByClass,
-}
-
-struct Sweep<'t> {
-    trace: &'t Trace,
-    windows: &'t Windows,
-    /// Index of the window that `now` is in or before.
-    window: usize,
-    now: u64,
-    class_of: Vec<u8>,
-    clock: ByClass,
-    running: usize,
-    ready: usize,
-    cpus: usize,
-    threads: Vec<ThreadState>,
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
-    levels: Levels,
-}
-
-/// Where the next event comes from.
-#[derive(Clone, Copy)]
+/// What comes next; at the same time, the first of these comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Pending,
     Start,
@@ -154,158 +153,221 @@ enum Source {
     End,
 }
 
-impl<'t> Sweep<'t> {
-    fn new(trace: &'t Trace, query: &Query, windows: &'t Windows) -> Self {
-        let count = trace.threads.tid.len();
-        let target = target_concurrency(trace, query);
-        let absent = ThreadState {
-            phase: Phase::Absent,
-            began: None,
-            row: 0,
-            pending: 0,
-            since: [0; 5],
-            blocked: [0; 5],
-            ran: [0; 5],
-            sampled: [0; 5],
-        };
-        Self {
-            trace,
-            windows,
-            window: 0,
-            now: 0,
-            class_of: (0..=count).map(|running| class_of(running, target, &query.thresholds) as u8).collect(),
+/// Where one thread is.
+#[derive(Clone, Copy, Debug)]
+struct ThreadState {
+    phase: Phase,
+    /// Class in which the row at hand began, when it is counted.
+    began: Option<u8>,
+    /// Off-CPU row that it is in.
+    row: usize,
+    /// When it becomes runnable, or runs.
+    pending: u64,
+    /// Rows to come.
+    next_row: usize,
+    end_row: usize,
+    /// Samples to come.
+    next_sample: usize,
+    end_sample: usize,
+    /// The clock when the phase began.
+    since: ByClass,
+    /// Blocked part of the row at hand.
+    blocked: ByClass,
+    /// Running time since the last sample, the phase at hand left out.
+    ran: ByClass,
+}
+
+type Event = Reverse<(u64, u8, u32)>;
+
+struct Sweep<'s, 't> {
+    swept: &'s Swept<'t>,
+    part: Part,
+    now: u64,
+    clock: ByClass,
+    running: usize,
+    ready: usize,
+    cpus: usize,
+    threads: Vec<ThreadState>,
+    heap: BinaryHeap<Event>,
+    levels: Levels,
+}
+
+impl<'s, 't> Sweep<'s, 't> {
+    fn new(swept: &'s Swept<'t>, part: Part) -> Self {
+        let count = swept.trace.threads.tid.len();
+        let mut sweep = Self {
+            swept,
+            part,
+            now: part.from,
             clock: [0; 5],
             running: 0,
             ready: 0,
-            cpus: trace.manifest.cpus.usable.max(1) as usize,
-            threads: vec![absent; count],
+            cpus: swept.trace.manifest.cpus.usable.max(1) as usize,
+            threads: Vec::with_capacity(count),
             heap: BinaryHeap::with_capacity(count),
             levels: Levels {
                 histogram_cpu: vec![0; count + 1],
                 histogram_concurrency: vec![0; count + 1],
                 ..Levels::default()
             },
+        };
+        for thread in 0..count {
+            let state = sweep.state_at_start(thread);
+            sweep.running += usize::from(state.phase == Phase::Running);
+            sweep.ready += usize::from(matches!(state.phase, Phase::Running | Phase::Runnable));
+            sweep.threads.push(state);
+            sweep.heap.extend(sweep.next_event(thread));
         }
+        sweep
     }
 
-    fn run(mut self, visitor: &mut impl Visitor) -> Levels {
-        let trace = self.trace;
-        let mut starts = order_by(&trace.threads.start_ns).into_iter().peekable();
-        let mut ends = order_by(&trace.threads.end_ns).into_iter().peekable();
-        let (mut row, mut sample) = (0, 0);
-        // One past every time: streams that are over.
-        const OVER: u64 = u64::MAX;
-        loop {
-            let time_of = |next: Option<&usize>, times: &[u64]| next.map_or(OVER, |&thread| times[thread]);
-            let row_time = trace.off_cpu.start_ns.get(row).copied().unwrap_or(OVER);
-            let start_time = time_of(starts.peek(), &trace.threads.start_ns);
-            let end_time = time_of(ends.peek(), &trace.threads.end_ns);
-            let sample_time = trace.samples.time_ns.get(sample).copied().unwrap_or(OVER);
-            let pending_time = self.heap.peek().map_or(OVER, |Reverse((time, _))| *time);
-            // At the same time, the first of these comes first.
-            let (mut time, mut source) = (pending_time, Source::Pending);
-            let others = [
-                (start_time, Source::Start),
-                (sample_time, Source::Sample),
-                (row_time, Source::Row),
-                (end_time, Source::End),
-            ];
-            for (other, of) in others {
-                if other < time {
-                    (time, source) = (other, of);
-                }
+    /// What a thread does when the sweep begins.
+    fn state_at_start(&mut self, thread: usize) -> ThreadState {
+        let (trace, events, from) = (self.swept.trace, self.swept.events, self.part.from);
+        let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
+        let (rows, samples) = (events.off_cpu.of(thread), events.samples.of(thread));
+        let starts = &events.off_cpu.start_ns[rows.clone()];
+        let alive_from = starts.partition_point(|row| *row < start.max(from));
+        let mut state = ThreadState {
+            phase: Phase::Absent,
+            began: None,
+            row: 0,
+            pending: 0,
+            next_row: rows.start + alive_from,
+            end_row: rows.end,
+            next_sample: samples.start + events.samples.time_ns[samples.clone()].partition_point(|time| *time <= from),
+            end_sample: samples.end,
+            since: [0; 5],
+            blocked: [0; 5],
+            ran: [0; 5],
+        };
+        if end < start || end < from {
+            self.misplaced(&starts[starts.partition_point(|row| *row < from)..]);
+            state.next_row = state.end_row;
+            state.pending = ENDED;
+            return state;
+        }
+        if start >= from {
+            self.misplaced(&starts[starts.partition_point(|row| *row < from)..alive_from]);
+            return state;
+        }
+        state.phase = Phase::Running;
+        let last = alive_from.checked_sub(1).filter(|last| starts[*last] >= start && starts[*last] <= end);
+        if let Some(last) = last {
+            state.row = rows.start + last;
+            let (woken, ran) = (events.off_cpu.woken_ns(state.row), events.off_cpu.end_ns(state.row));
+            if events.off_cpu.wait_ns[state.row] > 0 && woken >= from {
+                (state.phase, state.pending) = (Phase::Blocked, woken);
+            } else if events.off_cpu.runnable_ns[state.row] > 0 && ran >= from {
+                (state.phase, state.pending) = (Phase::Runnable, ran);
             }
-            if time == OVER {
+        }
+        state
+    }
+
+    /// Rows of a thread that is not alive.
+    fn misplaced(&mut self, starts: &[u64]) {
+        self.levels.misplaced_rows += starts.partition_point(|start| self.part.has(*start)) as u64;
+    }
+
+    fn next_event(&self, thread: usize) -> Option<Event> {
+        let (state, events) = (&self.threads[thread], self.swept.events);
+        let threads = &self.swept.trace.threads;
+        let event = |time: u64, source: Source| Reverse((time, source as u8, thread as u32));
+        if state.phase == Phase::Absent {
+            let to_come = state.pending != ENDED;
+            return to_come.then(|| event(threads.start_ns[thread], Source::Start));
+        }
+        let (mut time, mut source) = (threads.end_ns[thread], Source::End);
+        if state.next_row < state.end_row && events.off_cpu.start_ns[state.next_row] <= time {
+            (time, source) = (events.off_cpu.start_ns[state.next_row], Source::Row);
+        }
+        if state.next_sample < state.end_sample && events.samples.time_ns[state.next_sample] <= time {
+            (time, source) = (events.samples.time_ns[state.next_sample], Source::Sample);
+        }
+        if matches!(state.phase, Phase::Blocked | Phase::Runnable) && state.pending <= time {
+            (time, source) = (state.pending, Source::Pending);
+        }
+        Some(event(time, source))
+    }
+
+    fn run(&mut self, visitor: &mut impl Visitor) {
+        while let Some(&Reverse((time, source, thread))) = self.heap.peek() {
+            if !self.part.has(time) {
                 break;
             }
             self.advance(time, visitor);
+            let thread = thread as usize;
             match source {
-                Source::Pending => self.pending(visitor),
-                Source::Start => starts.next().into_iter().for_each(|thread| self.start(thread)),
-                Source::End => ends.next().into_iter().for_each(|thread| self.end(thread, visitor)),
-                Source::Sample => {
-                    self.sample(sample, visitor);
-                    sample += 1;
-                }
-                Source::Row => {
-                    self.row(row, visitor);
-                    row += 1;
+                0 => self.pending(thread, visitor),
+                1 => self.start(thread),
+                2 => self.sample(thread, visitor),
+                3 => self.row(thread, visitor),
+                _ => self.end(thread, visitor),
+            }
+            let next = self.next_event(thread);
+            if let Some(mut top) = self.heap.peek_mut() {
+                match next {
+                    Some(next) => *top = next,
+                    None => drop(PeekMut::pop(top)),
                 }
             }
         }
-        self.advance(self.windows.parts().last().map_or(0, |(_, to)| *to), visitor);
-        self.finish(visitor)
-    }
-
-    fn finish(mut self, visitor: &mut impl Visitor) -> Levels {
+        self.advance(self.part.to, visitor);
         for thread in 0..self.threads.len() {
-            self.end(thread, visitor);
+            self.stop(thread, visitor);
         }
-        for (thread, state) in self.threads.iter().enumerate() {
-            visitor.thread(thread, &minus(&state.ran, &state.sampled));
-        }
-        for histogram in [&mut self.levels.histogram_cpu, &mut self.levels.histogram_concurrency] {
-            let used = histogram.iter().rposition(|ns| *ns > 0).map_or(0, |last| last + 1);
-            histogram.truncate(used);
-        }
-        self.levels
     }
 
     /// Moves the clock to `time`.
     fn advance(&mut self, time: u64, visitor: &mut impl Visitor) {
-        while self.now < time {
-            let Some(&(from, to)) = self.windows.parts().get(self.window) else {
-                self.now = time;
-                return;
-            };
-            let (begin, end) = (self.now.max(from), time.min(to));
-            if begin < end {
-                self.pass(begin, end, visitor);
-            }
-            if to > time {
-                self.now = time;
-                return;
-            }
-            self.window += 1;
-            self.now = self.now.max(to);
+        let ns = time.saturating_sub(self.now);
+        if ns == 0 {
+            return;
         }
-    }
-
-    fn pass(&mut self, from: u64, to: u64, visitor: &mut impl Visitor) {
-        let ns = to - from;
-        self.clock[usize::from(self.class_of[self.running])] += ns;
+        self.clock[usize::from(self.swept.class_of[self.running])] += ns;
         self.levels.histogram_cpu[self.running] += ns;
         self.levels.histogram_concurrency[self.ready] += ns;
         if self.ready > self.cpus {
-            self.levels.oversubscribed_ns = self.levels.oversubscribed_ns.saturating_add(self.running as u64 * ns);
+            self.levels.oversubscribed_ns =
+                self.levels.oversubscribed_ns.saturating_add((self.running as u64).saturating_mul(ns));
         }
-        visitor.level(from, to, self.running, self.ready);
-    }
-
-    /// Whether what happens now is counted.
-    fn is_inside(&self) -> bool {
-        // A row at the very end of the last window is one of zero length at the end of the collection.
-        self.windows.parts().get(self.window).is_some_and(|(from, _)| *from <= self.now)
-            || (self.window == self.windows.parts().len() && self.windows.contains(self.now))
+        visitor.level(self.now, time, self.running, self.ready);
+        self.now = time;
     }
 
     fn start(&mut self, thread: usize) {
-        if self.trace.threads.end_ns[thread] < self.trace.threads.start_ns[thread] {
-            return;
-        }
-        self.threads[thread].phase = Phase::Running;
-        self.threads[thread].since = self.clock;
+        let state = &mut self.threads[thread];
+        state.phase = Phase::Running;
+        state.since = self.clock;
         self.running += 1;
         self.ready += 1;
     }
 
     fn end(&mut self, thread: usize, visitor: &mut impl Visitor) {
-        if self.threads[thread].phase != Phase::Absent {
-            self.close_row(thread, visitor);
-            self.leave_cpu(thread);
-            self.ready -= 1;
-            self.threads[thread].phase = Phase::Absent;
+        self.stop(thread, visitor);
+        let state = &mut self.threads[thread];
+        (state.phase, state.pending) = (Phase::Absent, ENDED);
+        let rest = state.next_row..state.end_row;
+        let swept = self.swept;
+        self.misplaced(&swept.events.off_cpu.start_ns[rest]);
+    }
+
+    /// Tells what is known of a thread that ends, or at the end of the sweep.
+    fn stop(&mut self, thread: usize, visitor: &mut impl Visitor) {
+        if self.threads[thread].phase == Phase::Absent {
+            return;
         }
+        self.close_row(thread, visitor);
+        self.leave_cpu(thread);
+        self.ready -= 1;
+        let state = &mut self.threads[thread];
+        let ran = std::mem::take(&mut state.ran);
+        let of = self.swept.events.samples.of(thread);
+        // What runs after the last sample is of that.
+        let sample = if state.next_sample < state.end_sample { Some(state.next_sample) } else { of.last() };
+        visitor.ran(thread, sample, &ran);
+        self.threads[thread].phase = Phase::Absent;
     }
 
     /// The thread at hand leaves the CPU, and stays ready.
@@ -333,92 +395,60 @@ impl<'t> Sweep<'t> {
         visitor.off_cpu(state.row, &OffCpuSplit { blocked, runnable, began });
     }
 
-    fn row(&mut self, row: usize, visitor: &mut impl Visitor) {
-        let Some(thread) = self.trace.off_cpu.thread[row].get() else { return };
-        match self.threads[thread].phase {
-            Phase::Running => {}
-            Phase::Absent => {
-                self.levels.misplaced_rows += 1;
-                return;
-            }
-            Phase::Blocked | Phase::Runnable => {
-                self.levels.misplaced_rows += 1;
-                self.close_row(thread, visitor);
-            }
+    fn row(&mut self, thread: usize, visitor: &mut impl Visitor) {
+        if self.threads[thread].phase != Phase::Running {
+            self.levels.misplaced_rows += 1;
+            self.close_row(thread, visitor);
         }
         self.leave_cpu(thread);
-        let class = self.class_of[self.running];
-        let began = self.is_inside().then_some(class);
-        let (wait_ns, runnable_ns) = (self.trace.off_cpu.wait_ns[row], self.trace.off_cpu.runnable_ns[row]);
-        let blocked = wait_ns > 0;
-        let pending = self.now.saturating_add(if blocked { wait_ns } else { runnable_ns });
+        let class = self.swept.class_of[self.running];
+        let off_cpu = &self.swept.events.off_cpu;
         let state = &mut self.threads[thread];
+        let row = state.next_row;
+        let (wait_ns, runnable_ns) = (off_cpu.wait_ns[row], off_cpu.runnable_ns[row]);
+        let blocked = wait_ns > 0;
+        state.next_row += 1;
         state.row = row;
-        state.began = began;
+        state.began = Some(class);
         state.blocked = [0; 5];
-        state.pending = pending;
+        state.pending = self.now.saturating_add(if blocked { wait_ns } else { runnable_ns });
         state.phase = if blocked { Phase::Blocked } else { Phase::Runnable };
         self.ready -= usize::from(blocked);
-        if blocked || runnable_ns > 0 {
-            self.heap.push(Reverse((pending, thread as u32)));
-        } else {
+        if !blocked && runnable_ns == 0 {
             self.close_row(thread, visitor);
         }
     }
 
     /// The next wake-up, or the next return to a CPU.
-    fn pending(&mut self, visitor: &mut impl Visitor) {
-        let Some(mut top) = self.heap.peek_mut() else { return };
-        let Reverse((time, thread)) = *top;
-        let thread = thread as usize;
+    fn pending(&mut self, thread: usize, visitor: &mut impl Visitor) {
         let state = &mut self.threads[thread];
-        let stale = state.pending != time;
-        let runnable_ns = self.trace.off_cpu.runnable_ns[state.row];
-        match state.phase {
-            Phase::Blocked if !stale => {
-                state.blocked = minus(&self.clock, &state.since);
-                state.since = self.clock;
-                state.phase = Phase::Runnable;
-                self.ready += 1;
-                state.pending = time.saturating_add(runnable_ns);
-                if runnable_ns > 0 {
-                    top.0.0 = state.pending;
-                } else {
-                    PeekMut::pop(top);
-                    self.close_row(thread, visitor);
-                }
-            }
-            Phase::Runnable if !stale => {
-                PeekMut::pop(top);
-                self.close_row(thread, visitor);
-            }
-            _ => {
-                PeekMut::pop(top);
-            }
+        let runnable_ns = self.swept.events.off_cpu.runnable_ns[state.row];
+        if state.phase == Phase::Blocked && runnable_ns > 0 {
+            state.blocked = minus(&self.clock, &state.since);
+            state.since = self.clock;
+            state.phase = Phase::Runnable;
+            self.ready += 1;
+            state.pending = state.pending.saturating_add(runnable_ns);
+        } else {
+            self.close_row(thread, visitor);
         }
     }
 
-    fn sample(&mut self, row: usize, visitor: &mut impl Visitor) {
-        // An estimate stands for running time all over its thread's life, not for that since the sample before.
-        let estimated = self.trace.samples.estimated[row];
-        let Some(thread) = self.trace.samples.thread[row].get().filter(|_| !estimated) else { return };
+    fn sample(&mut self, thread: usize, visitor: &mut impl Visitor) {
         let state = &mut self.threads[thread];
-        let mut ran = state.ran;
         if state.phase == Phase::Running {
-            add(&mut ran, &minus(&self.clock, &state.since));
+            add(&mut state.ran, &minus(&self.clock, &state.since));
+            state.since = self.clock;
         }
-        let running = minus(&ran, &state.sampled);
-        state.sampled = ran;
-        visitor.sample(row, &running);
+        let ran = std::mem::take(&mut state.ran);
+        let sample = state.next_sample;
+        state.next_sample += 1;
+        visitor.ran(thread, Some(sample), &ran);
     }
 }
 
-/// Row numbers in order of `times`.
-fn order_by(times: &[u64]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..times.len()).collect();
-    order.sort_by_key(|&row| times[row]);
-    order
-}
+/// Pending event of a thread that has ended: nothing comes.
+const ENDED: u64 = u64::MAX;
 
 fn minus(a: &ByClass, b: &ByClass) -> ByClass {
     std::array::from_fn(|class| a[class] - b[class])

@@ -1,11 +1,12 @@
 //! What each thread did over the whole collection: the list of threads that every view begins with.
 
-use dwell_model::Reason;
 use dwell_store::Trace;
 
-use crate::intervals::{Activity, for_each_interval};
+use crate::fold::Fold;
+use crate::metrics::total;
+use crate::query::Query;
 
-/// One thread's times, ns, and counts. Pauses are not left out: it runs or waits in them as it was seen to before.
+/// One thread's times, ns, and counts, pauses left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadTimes {
     /// On a CPU.
@@ -20,22 +21,19 @@ pub struct ThreadTimes {
     pub switches: u64,
 }
 
-/// The times of every thread, in the order of the threads table: one pass over the intervals.
+/// The times of every thread, in the order of the threads table.
 pub fn thread_times(trace: &Trace) -> Vec<ThreadTimes> {
     let mut times = vec![ThreadTimes::default(); trace.threads.tid.len()];
-    for_each_interval(trace, |interval| {
-        let (times, ns) = (&mut times[interval.thread], interval.to - interval.from);
-        match interval.activity {
-            Activity::Running => times.running_ns += ns,
-            Activity::Runnable => times.runnable_ns += ns,
-            Activity::Waiting => times.waiting_ns += ns,
-        }
-    });
-    for (thread, reason) in trace.off_cpu.thread.iter().zip(&trace.off_cpu.reason) {
-        if let Some(times) = thread.get().and_then(|thread| times.get_mut(thread)) {
-            times.switches += 1;
-            times.waits += u64::from(Reason::from_code(*reason) == Reason::Waiting);
-        }
+    let query = Query::default();
+    // The default query has no range that could be empty.
+    let Ok(fold) = Fold::new(trace, &query) else { return times };
+    for (_, site, weights) in fold.selected() {
+        let Some(times) = site.key.thread.get().and_then(|thread| times.get_mut(thread)) else { continue };
+        times.running_ns += weights.cpu_ns();
+        times.runnable_ns += total(&weights.runnable);
+        times.waiting_ns += weights.wait_ns() + total(&weights.unknown);
+        times.waits += weights.wait_count;
+        times.switches += weights.switches;
     }
     times
 }

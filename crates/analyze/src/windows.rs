@@ -12,6 +12,24 @@ pub struct Windows {
     to_the_end: bool,
 }
 
+/// A stretch of time that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Start, ns.
+    pub from: u64,
+    /// End.
+    pub to: u64,
+    /// Whether its last instant belongs to it: it ends with the collection.
+    pub to_the_end: bool,
+}
+
+impl Part {
+    /// Whether the instant belongs to it or comes before.
+    pub fn has(&self, time: u64) -> bool {
+        time < self.to || (self.to_the_end && time == self.to)
+    }
+}
+
 /// Length of the collection; of one that died before it could say, up to the last thread's end.
 pub fn elapsed_ns(trace: &Trace) -> u64 {
     let last = || trace.threads.end_ns.iter().copied().max().unwrap_or(0);
@@ -40,11 +58,22 @@ impl Windows {
 
     /// Length of what `query` looks at, pauses included.
     pub fn elapsed_ns(trace: &Trace, query: &Query) -> u64 {
+        Self::spans(trace, query).iter().map(|(from, to)| to - from).sum()
+    }
+
+    /// What `query` looks at, pauses included, in order.
+    pub fn spans(trace: &Trace, query: &Query) -> Vec<(u64, u64)> {
         let elapsed_ns = elapsed_ns(trace);
         let (from, to) = query.range.unwrap_or((0, elapsed_ns));
-        let mut left_out = query.excluded_ranges.clone();
+        let mut left_out: Vec<_> = query.excluded_ranges.iter().copied().filter(|(from, to)| from < to).collect();
         left_out.sort_unstable();
-        Self::without(from, to.min(elapsed_ns), left_out).length_ns()
+        Self::without(from, to.min(elapsed_ns), left_out).parts
+    }
+
+    /// The pieces of `from .. to` inside them.
+    pub fn inside(&self, from: u64, to: u64) -> impl Iterator<Item = Part> + '_ {
+        let end = self.parts.last().map_or(0, |(_, end)| *end);
+        self.clip(from, to).map(move |(from, to)| Part { from, to, to_the_end: self.to_the_end && to == end })
     }
 
     /// The whole collection.

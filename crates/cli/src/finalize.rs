@@ -46,7 +46,13 @@ pub fn run_on(folder: &ResultFolder, search_dirs: &[PathBuf], mode: Finalization
         reader: Invoker::of_sudo().map(|invoker| invoker.user()),
     };
     let bar = Bar(progress::bar(quiet));
-    Ok(dwell_resolve::finalize(folder, &options, &bar)?)
+    let trace = dwell_resolve::finalize(folder, &options, &bar)?;
+    if trace.off_cpu.start_ns.len() + trace.samples.time_ns.len() >= dwell_analyze::INDEXED_EVENTS {
+        dwell_resolve::Progress::step(&bar, "index", 0, 1);
+        // Whoever opens the result says what is wrong with it, and makes the index that cannot be made here.
+        drop(dwell_analyze::open(folder));
+    }
+    Ok(trace)
 }
 
 /// Finalization's bar on the terminal, or none.

@@ -25,7 +25,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let (view, warnings) = match asked.what {
         What::Log => (log(&folder)?, 0),
         What::View(report) => {
-            let trace = Trace::read(&folder)?;
+            let trace = dwell_analyze::open(&folder)?;
             (dwell_analyze::report(report, &trace, &query)?, warnings(&trace))
         }
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use dwell_analyze::source::{SourceQuery, SourceView, Syntax};
 use dwell_analyze::{Filter, Query, json, warnings};
-use dwell_store::{CodeTables, ResultFolder, Trace};
+use dwell_store::{CodeTables, ResultFolder};
 
 use crate::args::{AssemblySyntax, Format, Part, SourceArgs, Switch};
 use crate::error::{Hinted, Result, quoted};
@@ -31,7 +31,7 @@ pub fn run(args: &SourceArgs) -> Result<ExitCode> {
         Hinted::new(format!("{} was finalized by a Dwell that kept neither code nor sources", result.display()))
             .hint("dwell collect threading -- PROGRAM records anew")
     })?;
-    let trace = Trace::read(&folder)?;
+    let trace = dwell_analyze::open(&folder)?;
     let view = dwell_analyze::source::source(&trace, &tables, &query, &asked).map_err(|error| named(error, args))?;
     output::write(&rendered(&view, warnings(&trace), args), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use dwell_analyze::{Analysis, Query};
-use dwell_store::Trace;
 use tokio::sync::Semaphore;
 
 use crate::cache::Cache;
@@ -46,8 +45,9 @@ impl App {
     /// A result ready for questions: read once, shared by all who ask.
     pub async fn analysis(self: &Arc<Self>, id: &str) -> Result<Arc<Analysis>, Problem> {
         let (app, wanted) = (self.clone(), id.to_owned());
-        let read =
-            || self.compute(move || Ok(Arc::new(Analysis::new(Trace::read(&app.library.find(&wanted)?.folder)?))));
+        let read = || {
+            self.compute(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?.folder)?))))
+        };
         self.analyses.get(id.to_owned(), read).await
     }
 

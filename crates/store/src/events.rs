@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::ops::{Deref, Range};
+use std::ops::Range;
 
-use bytemuck::Pod;
-use dwell_model::{ObjectId, Reason, StackId, ThreadId};
+use dwell_model::{ObjectId, Reason, StackEnd, StackId, ThreadId};
 
+use crate::column::Column;
 use crate::result::Trace;
+use crate::tables::{OffCpu, Samples};
 
 /// Reason of a key of running time.
 const RAN: u8 = u8::MAX;
@@ -22,6 +23,7 @@ pub struct EventKey {
     stack: u32,
     waker: u32,
     waker_stack: u32,
+    holder: u32,
     reason: u8,
     outcome: u8,
     waker_kind: u8,
@@ -37,6 +39,7 @@ impl EventKey {
             stack: stack.raw(),
             waker: u32::MAX,
             waker_stack: u32::MAX,
+            holder: u32::MAX,
             reason: RAN,
             outcome: 0,
             waker_kind: 0,
@@ -44,15 +47,15 @@ impl EventKey {
         }
     }
 
-    /// The key of an off-CPU row of `trace`.
-    pub fn off_cpu(trace: &Trace, row: usize) -> Self {
-        let rows = &trace.off_cpu;
+    /// The key of an off-CPU row.
+    pub fn off_cpu(rows: &OffCpu, row: usize) -> Self {
         Self {
             thread: rows.thread[row].raw(),
             object: rows.object[row].raw(),
             stack: rows.stack[row].raw(),
             waker: rows.waker[row].raw(),
             waker_stack: rows.waker_stack[row].raw(),
+            holder: rows.holder[row].raw(),
             reason: Reason::from_code(rows.reason[row]).code(),
             outcome: rows.outcome[row],
             waker_kind: rows.waker_kind[row],
@@ -85,6 +88,11 @@ impl EventKey {
         StackId::from_raw(self.waker_stack)
     }
 
+    /// Who held the lock when the wait began, where the lock tells it.
+    pub fn holder(&self) -> ThreadId {
+        ThreadId::from_raw(self.holder)
+    }
+
     /// Why it was off the CPU; none: it ran.
     pub fn reason(&self) -> Option<Reason> {
         (self.reason != RAN).then(|| Reason::from_code(self.reason))
@@ -101,33 +109,10 @@ impl EventKey {
     }
 }
 
-/// Values of one column.
-#[derive(Debug)]
-pub enum Column<T> {
-    /// In memory.
-    Owned(Vec<T>),
-}
-
-impl<T: Pod> Deref for Column<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        match self {
-            Self::Owned(values) => values,
-        }
-    }
-}
-
-impl<T> Default for Column<T> {
-    fn default() -> Self {
-        Self::Owned(Vec::new())
-    }
-}
-
 /// The off-CPU intervals, thread by thread.
 #[derive(Debug, Default)]
 pub struct OffCpuEvents {
-    begins: Column<u64>,
+    pub(crate) begins: Column<u64>,
     /// When the thread left the CPU; in order within a thread.
     pub start_ns: Column<u64>,
     /// Time until it was woken.
@@ -162,7 +147,7 @@ impl OffCpuEvents {
 /// The samples, thread by thread; of a thread without any, the estimates.
 #[derive(Debug, Default)]
 pub struct SampleEvents {
-    begins: Column<u64>,
+    pub(crate) begins: Column<u64>,
     /// When; in order within a thread.
     pub time_ns: Column<u64>,
     /// Number of the key.
@@ -198,6 +183,39 @@ fn range(begins: &[u64], thread: usize, rows: usize) -> Range<usize> {
     at(thread)..at(thread + 1).max(at(thread))
 }
 
+/// Sums over all events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Totals {
+    /// What all samples stand for, estimates too.
+    pub weights_ns: u64,
+    /// Samples and intervals that have a user stack.
+    pub stacks: u64,
+    /// Those that have a complete one.
+    pub complete: u64,
+}
+
+impl Totals {
+    /// Counts the stack of a sample or an interval; `ends` are those of the stacks table.
+    pub(crate) fn count(&mut self, ends: &[u8], stack: StackId) {
+        let end = stack.get().and_then(|row| ends.get(row)).copied().unwrap_or(0);
+        self.stacks += u64::from(end != 0);
+        self.complete += u64::from(end == StackEnd::Complete.code());
+    }
+
+    fn of(trace: &Trace) -> Self {
+        let weights_ns = trace.samples.weight_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
+        let mut totals = Self { weights_ns, ..Self::default() };
+        trace.off_cpu.stack.iter().for_each(|stack| totals.count(&trace.stacks.end, *stack));
+        for (stack, estimated) in trace.samples.stack.iter().zip(&trace.samples.estimated) {
+            if !estimated {
+                totals.count(&trace.stacks.end, *stack);
+            }
+        }
+        totals
+    }
+}
+
 /// All events of a trace.
 #[derive(Debug, Default)]
 pub struct Events {
@@ -209,6 +227,8 @@ pub struct Events {
     pub estimates: Column<Estimate>,
     /// The keys.
     pub keys: Column<EventKey>,
+    /// Sums over all of them.
+    pub totals: Totals,
 }
 
 impl Events {
@@ -218,14 +238,42 @@ impl Events {
         let mut keys = Keys::new(threads);
         let off_cpu = off_cpu_events(trace, threads, &mut keys);
         let (samples, estimates) = sample_events(trace, threads, &mut keys);
-        let keys = Column::Owned(keys.keys);
-        Self { off_cpu, samples, estimates: Column::Owned(estimates), keys }
+        let (totals, keys) = (Totals::of(trace), Column::from(keys.keys));
+        Self { off_cpu, samples, estimates: Column::from(estimates), keys, totals }
     }
 
     /// The key of this number; one that is not there, in a damaged index, is nobody's.
     pub fn key(&self, number: u32) -> EventKey {
         let nobody = || EventKey::running(ThreadId::NONE, StackId::NONE);
         self.keys.get(number as usize).copied().unwrap_or_else(nobody)
+    }
+
+    /// Whether columns are of one length and keys name rows of `trace` that are there.
+    pub(crate) fn check(&self, trace: &Trace) -> Result<(), String> {
+        let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("{name} are damaged"));
+        let threads = trace.threads.tid.len();
+        let begins = |begins: &[u64], rows: usize| {
+            begins.len() == threads + 1 && begins.is_sorted() && begins.last() == Some(&(rows as u64))
+        };
+        let (off_cpu, samples) = (&self.off_cpu, &self.samples);
+        let rows = off_cpu.start_ns.len();
+        let lengths = [off_cpu.wait_ns.len(), off_cpu.runnable_ns.len(), off_cpu.key.len(), off_cpu.cpu.len()];
+        all("intervals", begins(&off_cpu.begins, rows) && lengths.iter().all(|length| *length == rows))?;
+        all("intervals", off_cpu.syscall.len() == rows)?;
+        let rows = samples.time_ns.len();
+        all("samples", begins(&samples.begins, rows) && samples.key.len() == rows && samples.cpu.len() == rows)?;
+        let within = |id: u32, rows: usize| id == u32::MAX || (id as usize) < rows;
+        let (stacks, objects) = (trace.stacks.frame.len(), trace.objects.kind.len());
+        let sound = |key: &EventKey| {
+            (key.thread as usize) < threads
+                && within(key.object, objects)
+                && within(key.stack, stacks)
+                && within(key.waker, threads)
+                && within(key.holder, threads)
+                && within(key.waker_stack, stacks)
+        };
+        all("keys", self.keys.iter().all(sound))?;
+        all("estimates", self.estimates.iter().all(|estimate| (estimate.thread as usize) < threads))
     }
 
     /// The key of an off-CPU row.
@@ -256,16 +304,15 @@ fn begins(threads: usize, of_row: impl Iterator<Item = ThreadId>) -> Vec<u64> {
 fn off_cpu_events(trace: &Trace, threads: usize, keys: &mut Keys) -> OffCpuEvents {
     let rows = &trace.off_cpu;
     let begins = begins(threads, rows.thread.iter().copied());
-    let (order, key) = placed(&begins, rows.thread.iter().copied(), |row| keys.of(EventKey::off_cpu(trace, row)));
-    let pick = |column: &[u64]| Column::Owned(order.iter().map(|row| column[*row as usize]).collect());
+    let (order, key) = placed(&begins, rows.thread.iter().copied(), |row| keys.of(EventKey::off_cpu(rows, row)));
     OffCpuEvents {
-        start_ns: pick(&rows.start_ns),
-        wait_ns: pick(&rows.wait_ns),
-        runnable_ns: pick(&rows.runnable_ns),
-        key: Column::Owned(key),
-        cpu: Column::Owned(order.iter().map(|row| rows.cpu[*row as usize]).collect()),
-        syscall: Column::Owned(order.iter().map(|row| rows.syscall[*row as usize]).collect()),
-        begins: Column::Owned(begins),
+        start_ns: picked(&order, &rows.start_ns),
+        wait_ns: picked(&order, &rows.wait_ns),
+        runnable_ns: picked(&order, &rows.runnable_ns),
+        key: Column::from(key),
+        cpu: picked(&order, &rows.cpu),
+        syscall: picked(&order, &rows.syscall),
+        begins: Column::from(begins),
     }
 }
 
@@ -276,20 +323,21 @@ fn sample_events(trace: &Trace, threads: usize, keys: &mut Keys) -> (SampleEvent
     let count = rows.thread.len();
     let begins = begins(threads, (0..count).map(thread_of));
     let (order, key) = placed(&begins, (0..count).map(thread_of), |row| keys.of(key_of(row)));
-    let estimate = |row: usize| {
-        let key = keys.of(key_of(row));
-        let (thread, cpu) = (rows.thread[row].raw(), u32::from(rows.cpu[row]));
-        Estimate { weight_ns: rows.weight_ns[row], thread, key, cpu, unused: 0 }
-    };
-    let mut estimates: Vec<Estimate> = (0..count).filter(|row| rows.estimated[*row]).map(estimate).collect();
+    let estimated = (0..count).filter(|row| rows.estimated[*row]);
+    let mut estimates: Vec<Estimate> = estimated.map(|row| keys.estimate(rows, row)).collect();
     estimates.sort_by_key(|estimate| estimate.thread);
     let samples = SampleEvents {
-        time_ns: Column::Owned(order.iter().map(|row| rows.time_ns[*row as usize]).collect()),
-        key: Column::Owned(key),
-        cpu: Column::Owned(order.iter().map(|row| rows.cpu[*row as usize]).collect()),
-        begins: Column::Owned(begins),
+        time_ns: picked(&order, &rows.time_ns),
+        key: Column::from(key),
+        cpu: picked(&order, &rows.cpu),
+        begins: Column::from(begins),
     };
     (samples, estimates)
+}
+
+/// A column's values in this order.
+fn picked<T: Copy>(order: &[u32], column: &[T]) -> Column<T> {
+    Column::from(order.iter().map(|row| column[*row as usize]).collect::<Vec<T>>())
 }
 
 /// Row numbers thread by thread, and the keys of the rows in that order.
@@ -324,6 +372,12 @@ pub(crate) struct Keys {
 impl Keys {
     pub(crate) fn new(threads: usize) -> Self {
         Self { last: vec![u32::MAX; threads], ..Self::default() }
+    }
+
+    pub(crate) fn estimate(&mut self, rows: &Samples, row: usize) -> Estimate {
+        let key = self.of(EventKey::running(rows.thread[row], rows.stack[row]));
+        let (thread, cpu) = (rows.thread[row].raw(), u32::from(rows.cpu[row]));
+        Estimate { weight_ns: rows.weight_ns[row], thread, key, cpu, unused: 0 }
     }
 
     pub(crate) fn of(&mut self, key: EventKey) -> u32 {

@@ -5,8 +5,10 @@
 //! `docs/trace-format.md` come from that declaration.
 
 mod code_tables;
+mod column;
 pub mod error;
 mod events;
+mod index;
 mod kept;
 mod manifest;
 pub mod raw;
@@ -15,9 +17,11 @@ mod table;
 pub mod tables;
 
 pub use code_tables::CodeTables;
+pub use column::Column;
 pub use error::{Error, Result};
-pub use events::{Column, Estimate, EventKey, Events, OffCpuEvents, SampleEvents};
+pub use events::{Estimate, EventKey, Events, OffCpuEvents, SampleEvents, Totals};
+pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use result::{ResultFolder, Trace};
-pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef};
+pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef, TableWriter};

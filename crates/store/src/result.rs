@@ -2,11 +2,14 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
 use crate::code_tables::CodeTables;
 use crate::error::{Error, Result};
+use crate::events::Events;
+use crate::index::Index;
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::table::{self, Table};
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
@@ -123,6 +126,9 @@ pub struct Trace {
     pub pauses: Pauses,
     pub losses: Losses,
     pub notices: Notices,
+    /// Made of the tables when first asked for, or mapped.
+    events: OnceLock<Arc<Events>>,
+    index: Option<Arc<Index>>,
 }
 
 impl Trace {
@@ -141,12 +147,45 @@ impl Trace {
             pauses: Pauses::default(),
             losses: Losses::default(),
             notices: Notices::default(),
+            events: OnceLock::new(),
+            index: None,
         }
+    }
+
+    /// The off-CPU intervals and samples thread by thread: of the index, or made of the tables once. Tables that are
+    /// changed afterwards do not change them.
+    pub fn events(&self) -> &Events {
+        self.events.get_or_init(|| Arc::new(Events::of(self)))
+    }
+
+    /// After tables were changed: the events are made of them anew.
+    pub fn tables_changed(&mut self) {
+        (self.events, self.index) = (OnceLock::new(), None);
+    }
+
+    /// The index that the events are of. The tables `off_cpu` and `samples` are empty then.
+    pub fn index(&self) -> Option<&Index> {
+        self.index.as_deref()
+    }
+
+    pub(crate) fn set_events(&mut self, events: Events, index: Index) {
+        self.events = OnceLock::from(Arc::new(events));
+        self.index = Some(Arc::new(index));
     }
 
     /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
     /// are not there.
     pub fn read(folder: &ResultFolder) -> Result<Self> {
+        let tables = folder.path().join("tables");
+        let mut trace = Self::read_without_events(folder)?;
+        trace.off_cpu = table::read(&tables)?;
+        trace.samples = table::read(&tables)?;
+        trace.check().map_err(|reason| Error::table(&tables, reason))?;
+        Ok(trace)
+    }
+
+    /// The same without the tables `off_cpu` and `samples`, the largest ones.
+    pub(crate) fn read_without_events(folder: &ResultFolder) -> Result<Self> {
         let manifest = folder.manifest()?;
         if manifest.state != State::Finalized {
             return Err(Error::NotFinalized { path: folder.path().to_owned() });
@@ -155,8 +194,6 @@ impl Trace {
         let mut trace = Self::new(manifest);
         trace.processes = table::read(&tables)?;
         trace.threads = table::read(&tables)?;
-        trace.off_cpu = table::read(&tables)?;
-        trace.samples = table::read(&tables)?;
         trace.stacks = table::read(&tables)?;
         trace.frames = table::read(&tables)?;
         trace.modules = table::read(&tables)?;

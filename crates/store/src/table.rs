@@ -1,7 +1,8 @@
 //! Tables as columns: one declaration gives the struct of vectors, its row, the Parquet writer and reader, and the docs.
 
 use std::fs::File;
-use std::path::Path;
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -17,6 +18,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::schema::types::ColumnPath;
 
 use crate::error::{Error, Result};
+use crate::result::ResultFolder;
 
 /// Rows per row group: the unit that is read in parallel.
 const ROW_GROUP_ROWS: usize = 1 << 20;
@@ -307,22 +309,52 @@ fn properties<T: Table>() -> WriterProperties {
     builder.build()
 }
 
+/// Writes a table piece by piece.
+pub struct TableWriter<T> {
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+    table: PhantomData<T>,
+}
+
+impl<T: Table> TableWriter<T> {
+    /// Begins the table of a result that is written, in place of the one that is there.
+    pub fn replace(folder: &ResultFolder) -> Result<Self> {
+        Self::create(&folder.path().join("tables"))
+    }
+
+    /// Begins `folder/NAME.parquet`.
+    pub(crate) fn create(folder: &Path) -> Result<Self> {
+        let path = folder.join(format!("{}.parquet", T::DEF.name));
+        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+        let writer = ArrowWriter::try_new(file, schema::<T>(), Some(properties::<T>()));
+        let writer = writer.map_err(|error| Error::table(&path, error))?;
+        Ok(Self { path, writer, table: PhantomData })
+    }
+
+    /// Appends rows.
+    pub fn write(&mut self, table: &T) -> Result<()> {
+        let mut from = 0;
+        while from < table.len() {
+            let to = table.len().min(from + ROW_GROUP_ROWS);
+            let batch = RecordBatch::try_new(schema::<T>(), table.arrays(from, to));
+            let batch = batch.map_err(|error| Error::table(&self.path, error))?;
+            self.writer.write(&batch).map_err(|error| Error::table(&self.path, error))?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Ends the table.
+    pub fn close(self) -> Result<()> {
+        self.writer.close().map(drop).map_err(|error| Error::table(&self.path, error))
+    }
+}
+
 /// Writes the whole table to `folder/NAME.parquet`.
 pub(crate) fn write<T: Table>(folder: &Path, table: &T) -> Result<()> {
-    let path = folder.join(format!("{}.parquet", T::DEF.name));
-    let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-    let fail = |error: &dyn std::fmt::Display| Error::table(&path, error);
-    let mut writer =
-        ArrowWriter::try_new(file, schema::<T>(), Some(properties::<T>())).map_err(|error| fail(&error))?;
-    let mut from = 0;
-    while from < table.len() {
-        let to = table.len().min(from + ROW_GROUP_ROWS);
-        let batch = RecordBatch::try_new(schema::<T>(), table.arrays(from, to)).map_err(|error| fail(&error))?;
-        writer.write(&batch).map_err(|error| fail(&error))?;
-        from = to;
-    }
-    writer.close().map_err(|error| fail(&error))?;
-    Ok(())
+    let mut writer = TableWriter::create(folder)?;
+    writer.write(table)?;
+    writer.close()
 }
 
 /// Reads `folder/NAME.parquet`, row groups side by side on all CPUs. Columns newer than the file are filled with
@@ -350,6 +382,44 @@ pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
         whole.append(part?);
     }
     Ok(whole)
+}
+
+/// Number of rows of `folder/NAME.parquet`.
+pub(crate) fn rows(folder: &Path, name: &str) -> Result<usize> {
+    let builder = builder(&folder.join(format!("{name}.parquet")))?;
+    Ok(usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0))
+}
+
+/// Number of row groups of `folder/NAME.parquet`.
+pub(crate) fn groups(folder: &Path, name: &str) -> Result<usize> {
+    Ok(builder(&folder.join(format!("{name}.parquet")))?.metadata().num_row_groups())
+}
+
+/// Reads one row group.
+pub(crate) fn read_group<T: Table>(folder: &Path, group: usize) -> Result<T> {
+    read_groups(&folder.join(format!("{}.parquet", T::DEF.name)), vec![group])
+}
+
+/// Tells the thread of each row, and whether the row is an estimate, reading nothing else.
+pub(crate) fn for_each_thread(folder: &Path, name: &str, mut tell: impl FnMut(usize, bool)) -> Result<()> {
+    let path = folder.join(format!("{name}.parquet"));
+    let builder = builder(&path)?;
+    let wanted = |name: &str| builder.schema().fields().iter().position(|field| field.name() == name);
+    let columns = [wanted("thread"), wanted("estimated")];
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.into_iter().flatten());
+    let reader = builder.with_projection(mask).with_batch_size(1 << 16).build();
+    for batch in reader.map_err(|error| Error::table(&path, error))? {
+        let batch = batch.map_err(|error| Error::table(&path, error))?;
+        let threads = batch.column_by_name("thread").and_then(|column| column.as_primitive_opt::<UInt32Type>());
+        let threads = threads.ok_or_else(|| Error::table(&path, "column thread has another type"))?;
+        let estimated = batch.column_by_name("estimated").and_then(|column| column.as_boolean_opt());
+        for (row, thread) in threads.iter().enumerate() {
+            if let Some(thread) = thread {
+                tell(thread as usize, estimated.is_some_and(|estimated| estimated.value(row)));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {

@@ -71,7 +71,7 @@ impl<'f, 't> Evidence<'f, 't> {
         contended(fold, &mut objects);
         let elapsed_ns = fold.windows.length_ns();
         let (index, blames) = (OnceCell::new(), OnceCell::new());
-        Self { fold, elapsed_ns, whole: fold.shown(), objects, index, blames }
+        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames }
     }
 
     /// Objects of these types with their waits.
@@ -103,9 +103,10 @@ impl<'f, 't> Evidence<'f, 't> {
 
 /// Sums the time in which at least one thread waited: rows come by start, so that one look back is enough.
 fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
-    let rows = &fold.trace.off_cpu;
+    let rows = &fold.trace.events().off_cpu;
     let mut reached: HashMap<ObjectId, (u64, u64)> = HashMap::new();
-    for (row, site) in fold.site_of_row.iter().enumerate() {
+    for (row, site) in &fold.rows().rows {
+        let row = *row as usize;
         let Some(site) = fold.sites.get(*site as usize).filter(|site| site.is_wait() && site.selected && !site.idle)
         else {
             continue;
@@ -115,9 +116,11 @@ fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
         *sum += end.saturating_sub(start.max(*until));
         *until = end.max(*until);
     }
+    // Rows of slices stand for those of all the time.
+    let share = fold.rows().share.max(1e-9);
     for (object, (_, sum)) in reached {
         if let Some(waits) = objects.get_mut(&object) {
-            waits.contended_ns = sum;
+            waits.contended_ns = (sum as f64 / share) as u64;
         }
     }
 }

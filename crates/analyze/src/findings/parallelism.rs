@@ -7,11 +7,12 @@ use dwell_model::{FindingDef, ObjectId, ObjectType, Reason, StackId};
 use super::evidence::{Evidence, Waits, heaviest};
 use super::{Finding, threads};
 use crate::blame::Doing;
-use crate::fold::Site;
-use crate::intervals::{Activity, for_each_interval};
+use crate::fold::{Fold, Site};
 use crate::metrics::total;
+use crate::query::Query;
 use crate::reports::{duration, percent};
 use crate::sweep::{Levels, target_concurrency};
+use crate::timeline::Columns;
 
 /// More threads have work than there are CPUs.
 pub const OVERSUBSCRIPTION: FindingDef = FindingDef {
@@ -116,22 +117,17 @@ fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> 
 fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
     let parts = evidence.fold.windows.parts();
     let (from, to) = (parts.first()?.0, parts.last()?.1);
-    let width = ((to - from) / BINS as u64).max(1);
-    let bins = usize::try_from((to - from).div_ceil(width)).ok()?;
-    let mut busy = vec![0u64; bins];
-    for_each_interval(evidence.fold.trace, |interval| {
-        if interval.activity != Activity::Waiting {
-            for (mut start, end) in evidence.fold.windows.clip(interval.from, interval.to) {
-                while start < end {
-                    let bin = ((start - from) / width) as usize;
-                    let next = (from + (bin as u64 + 1) * width).min(end);
-                    busy[bin] += next - start;
-                    start = next;
-                }
-            }
-        }
-    });
-    let single: Vec<bool> = busy.iter().map(|ns| ONE_THREAD.contains(&(*ns as f64 / width as f64))).collect();
+    let (trace, windows) = (evidence.fold.trace, &evidence.fold.windows);
+    let columns = match evidence.fold.rows().share < 1.0 {
+        true => Columns::of(trace, windows, (from, to), BINS),
+        false => Columns::exact(trace, windows, (from, to), BINS),
+    };
+    let is_single = |bin: usize| {
+        let width = columns.edge(bin + 1) - columns.edge(bin);
+        ONE_THREAD.contains(&(columns.columns[bin].ready_ns / width.max(1) as f64))
+    };
+    let bins = columns.columns.len();
+    let single: Vec<bool> = (0..bins).map(is_single).collect();
     let mut best = 0..0;
     let mut begin = 0;
     for bin in 0..=bins {
@@ -142,30 +138,31 @@ fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
             begin = bin + 1;
         }
     }
-    let edge = |bin: usize| (from + bin as u64 * width).min(to);
-    (!best.is_empty()).then(|| (edge(best.start), edge(best.end)))
+    (!best.is_empty()).then(|| (columns.edge(best.start), columns.edge(best.end)))
 }
 
 /// The thread that did nearly all of the phase's work, and where.
 fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, StackId)> {
+    let asked = evidence.fold.query;
+    let query = Query { range: Some((from, to)), filters: Vec::new(), exclude: Vec::new(), ..asked.clone() };
+    let phase = Fold::new(evidence.fold.trace, &query).ok()?;
     let mut ran: BTreeMap<usize, u64> = BTreeMap::new();
-    for_each_interval(evidence.fold.trace, |interval| {
-        if interval.activity != Activity::Waiting {
-            let part = interval.to.min(to).saturating_sub(interval.from.max(from));
-            *ran.entry(interval.thread).or_default() += part;
+    for (_, site, weights) in phase.selected() {
+        if let Some(thread) = site.key.thread.get() {
+            *ran.entry(thread).or_default() += weights.cpu_ns() + total(&weights.runnable);
         }
-    });
+    }
     let all: u64 = ran.values().sum();
     let (thread, ns) = ran.into_iter().max_by_key(|(_, ns)| *ns)?;
     if (ns as f64) < SAME_THREAD * all as f64 {
         return None;
     }
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-    evidence.index().pieces(thread, from, to, |piece| {
-        if piece.activity == Activity::Running && piece.stack.is_some() {
-            *places.entry(piece.stack).or_default() += piece.to - piece.from;
+    for (_, site, weights) in phase.selected().filter(|(_, site, _)| site.key.thread.get() == Some(thread)) {
+        if site.key.stack.is_some() {
+            *places.entry(site.key.stack).or_default() += weights.cpu_ns();
         }
-    });
+    }
     Some((thread, heaviest(&places)))
 }
 

@@ -144,6 +144,7 @@ fn faster(trace: &mut Trace, times: u64) {
         &mut trace.threads.end_ns,
     ];
     columns.into_iter().flatten().for_each(|time| *time /= times);
+    trace.tables_changed();
     trace.manifest.end_ns = trace.manifest.start_ns + (trace.manifest.end_ns - trace.manifest.start_ns) / times;
 }
 

@@ -175,22 +175,25 @@ pub fn thundering_herd(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     if wakeups.is_empty() {
         return Vec::new();
     }
-    let rows = &fold.trace.off_cpu;
-    for (row, object) in rows.object.iter().enumerate() {
-        if let Some(wakeups) = wakeups.get_mut(object).filter(|_| rows.waker[row].is_some()) {
-            wakeups.push((rows.start_ns[row].saturating_add(rows.wait_ns[row]), row));
+    let events = fold.trace.events();
+    for (row, _) in &fold.rows().rows {
+        let row = *row as usize;
+        let key = events.off_cpu_key(row);
+        if let Some(wakeups) = wakeups.get_mut(&key.object()).filter(|_| key.waker().is_some()) {
+            wakeups.push((events.off_cpu.woken_ns(row), row));
         }
     }
     wakeups.into_iter().filter_map(|(object, wakeups)| herd_of(evidence, object, wakeups)).collect()
 }
 
 fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64, usize)>) -> Option<Finding> {
-    let rows = &evidence.fold.trace.off_cpu;
+    let events = evidence.fold.trace.events();
+    let waker = |row: usize| events.off_cpu_key(row).waker();
     wakeups.sort_unstable();
     let mut herds = Herds::default();
     let mut rest = wakeups.as_slice();
     while let Some((time, first)) = rest.first() {
-        let together = |(at, row): &(u64, usize)| *at <= time + TOGETHER_NS && rows.waker[*row] == rows.waker[*first];
+        let together = |(at, row): &(u64, usize)| *at <= time + TOGETHER_NS && waker(*row) == waker(*first);
         let size = rest.iter().take_while(|wakeup| together(wakeup)).count().max(1);
         if size >= HERD {
             count_herd(evidence, &rest[..size], &mut herds);
@@ -202,21 +205,28 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
         return None;
     }
     let name = evidence.fold.object_name(object);
+    // Rows of slices stand for those of all the time.
+    let scaled = |number: f64| (number / evidence.fold.rows().share.max(1e-9)).round() as u64;
     let text = format!(
         "{} times {:.1} threads were woken together from {name}; {} of them waited again at once.",
-        herds.herds,
+        scaled(herds.herds as f64),
         herds.woken as f64 / herds.herds as f64,
         percent(herds.futile as u64, herds.woken as u64),
     );
-    Some(Finding { subject: name.into(), evidence: text, stack: heaviest(&herds.wakers), cost_ns: herds.wasted_ns })
+    Some(Finding {
+        subject: name.into(),
+        evidence: text,
+        stack: heaviest(&herds.wakers),
+        cost_ns: scaled(herds.wasted_ns as f64),
+    })
 }
 
 fn count_herd(evidence: &Evidence<'_, '_>, herd: &[(u64, usize)], herds: &mut Herds) {
-    let rows = &evidence.fold.trace.off_cpu;
+    let events = evidence.fold.trace.events();
     herds.herds += 1;
     herds.woken += herd.len();
     for (_, row) in herd {
-        *herds.wakers.entry(rows.waker_stack[*row]).or_default() += 1;
+        *herds.wakers.entry(events.off_cpu_key(*row).waker_stack()).or_default() += 1;
         if let Some(wasted_ns) = futile(evidence, *row) {
             herds.futile += 1;
             herds.wasted_ns = herds.wasted_ns.saturating_add(wasted_ns);
@@ -226,23 +236,18 @@ fn count_herd(evidence: &Evidence<'_, '_>, herd: &[(u64, usize)], herds: &mut He
 
 /// Time until the thread waits on the object of `row` again, when it did hardly anything in between.
 fn futile(evidence: &Evidence<'_, '_>, row: usize) -> Option<u64> {
-    let rows = &evidence.fold.trace.off_cpu;
-    let (woken, ran) = (rows.start_ns[row].saturating_add(rows.wait_ns[row]), end_of(evidence, row));
-    let (mut reached, mut running) = (ran, 0u64);
-    for next in evidence.index().rows_after(rows.thread[row].get()?, row).take(ROWS_BETWEEN) {
+    let events = evidence.fold.trace.events();
+    let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
+    let (woken, mut reached, mut running) = (rows.woken_ns(row), rows.end_ns(row), 0u64);
+    for next in evidence.index().rows_after(key.thread().get()?, row).take(ROWS_BETWEEN) {
         running = running.saturating_add(rows.start_ns[next].saturating_sub(reached));
         if running > FUTILE_NS {
             return None;
         }
-        if rows.object[next] == rows.object[row] {
+        if events.off_cpu_key(next).object() == key.object() {
             return Some(rows.start_ns[next].saturating_sub(woken));
         }
-        reached = end_of(evidence, next);
+        reached = rows.end_ns(next);
     }
     None
-}
-
-fn end_of(evidence: &Evidence<'_, '_>, row: usize) -> u64 {
-    let rows = &evidence.fold.trace.off_cpu;
-    rows.start_ns[row].saturating_add(rows.wait_ns[row]).saturating_add(rows.runnable_ns[row])
 }

@@ -37,7 +37,8 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
         rows.extend(object_rows(fold, *object, blame));
         if blame.seen_ns < blame.waits.ns {
             let (name, seen) = (fold.object_name(*object), percent(blame.seen_ns, blame.waits.ns));
-            notes.push(format!("Holders of {name} were followed through its longest waits: {seen} of the wait time."));
+            let of = if fold.rows().share < 1.0 { "waits in slices of the time" } else { "its longest waits" };
+            notes.push(format!("Holders of {name} were followed through {of}: {seen} of the wait time."));
         }
     }
     if rows.is_empty() {

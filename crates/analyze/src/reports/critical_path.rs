@@ -104,7 +104,7 @@ fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> HashMap<Kind, Sums> {
 }
 
 fn object_of(fold: &Fold<'_>, row: Option<usize>) -> ObjectId {
-    row.and_then(|row| fold.trace.off_cpu.object.get(row)).copied().unwrap_or(ObjectId::NONE)
+    row.map_or(ObjectId::NONE, |row| fold.object_of(row))
 }
 
 fn row(fold: &Fold<'_>, kind: Kind, sums: &Sums, length: u64) -> Row {

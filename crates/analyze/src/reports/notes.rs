@@ -18,13 +18,13 @@ pub fn notes(fold: &Fold<'_>) -> Vec<String> {
     notes.extend(losses(fold));
     notes.extend(damage(fold));
     notes.extend(fold.trace.notices.text.iter().cloned());
-    notes.extend(share(fold, &shown, &whole));
+    notes.extend(share(fold, shown, whole));
     notes.extend(range(fold));
-    notes.extend(idle(fold, &shown));
-    notes.extend(unknown(&whole));
+    notes.extend(idle(fold, shown));
+    notes.extend(unknown(whole));
     notes.extend(put_back(fold));
     notes.extend(cut_stacks(fold.trace));
-    notes.extend(estimated(fold, &whole));
+    notes.extend(estimated(fold, whole));
     notes
 }
 
@@ -68,10 +68,8 @@ fn put_back(fold: &Fold<'_>) -> Option<String> {
 
 /// How many samples and waits have a user stack, and how many a complete one.
 pub fn stacks(trace: &Trace) -> (u64, u64) {
-    let sampled = trace.samples.stack.iter().zip(&trace.samples.estimated).filter(|(_, estimated)| !**estimated);
-    let all = trace.off_cpu.stack.iter().chain(sampled.map(|(stack, _)| stack));
-    let ends = all.filter_map(|stack| trace.stacks.end.get(stack.get()?)).filter(|end| **end != 0);
-    ends.fold((0, 0), |(stacks, complete), end| (stacks + 1, complete + u64::from(*end == 1)))
+    let totals = trace.events().totals;
+    (totals.stacks, totals.complete)
 }
 
 /// The share of complete stacks, where it is not all.
@@ -157,13 +155,12 @@ fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<String> {
     let cpu = whole.cpu_ns();
     let missing = fold.sites.iter().filter(|site| site.key.reason.is_none() && !site.key.stack.is_some());
     let missing: u64 = missing.map(|site| total(&site.time)).sum();
-    let samples = &fold.trace.samples;
-    let estimated = samples.estimated.iter().zip(&samples.weight_ns).filter(|(estimated, _)| **estimated);
-    let estimated: u64 = estimated.fold(0, |sum, (_, ns)| sum.saturating_add(*ns));
+    let events = fold.trace.events();
+    let estimated = events.estimates.iter().fold(0u64, |sum, estimate| sum.saturating_add(estimate.weight_ns));
     if cpu == 0 || (missing == 0 && estimated == 0) {
         return None;
     }
-    let whole: u64 = samples.weight_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns)).max(1);
+    let whole = events.totals.weights_ns.max(1);
     let mut text = Vec::new();
     if estimated > 0 {
         text.push(format!(

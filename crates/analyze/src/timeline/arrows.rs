@@ -34,7 +34,7 @@ const LOOKED_AT: usize = 1 << 20;
 /// Wake-ups by threads of the program in `from .. to` that end or begin at one of `threads`, or at any when that is
 /// empty; at most `limit` of them.
 pub fn arrows(analysis: &Analysis, (from, to): (u64, u64), threads: &[u32], limit: usize) -> Arrows {
-    let off_cpu = &analysis.events.off_cpu;
+    let off_cpu = &analysis.events().off_cpu;
     let ranges: Vec<_> = (0..analysis.trace.threads.tid.len())
         .map(|thread| {
             let rows = off_cpu.of(thread);
@@ -51,7 +51,7 @@ pub fn arrows(analysis: &Analysis, (from, to): (u64, u64), threads: &[u32], limi
     for (thread, rows) in ranges {
         for row in rows.step_by(step) {
             let woken = off_cpu.woken_ns(row);
-            let key = analysis.events.off_cpu_key(row);
+            let key = analysis.events().off_cpu_key(row);
             let waker = key.waker().raw();
             let wanted = || threads.is_empty() || threads.contains(&waker) || threads.contains(&(thread as u32));
             if woken >= from && woken < to && key.waker().is_some() && waker != thread as u32 && wanted() {
@@ -62,7 +62,7 @@ pub fn arrows(analysis: &Analysis, (from, to): (u64, u64), threads: &[u32], limi
     found.sort_unstable();
     let spread = found.len().div_ceil(limit.max(1)).max(1);
     let arrows = found.iter().step_by(spread).map(|(time_ns, row, woken)| {
-        let key = analysis.events.off_cpu_key(*row);
+        let key = analysis.events().off_cpu_key(*row);
         let object = key.object().get().and_then(|row| analysis.trace.objects.name.get(row));
         Arrow {
             waker: key.waker().raw(),

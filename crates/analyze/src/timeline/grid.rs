@@ -1,5 +1,7 @@
 //! Bands that several threads share: a process, an object, a CPU. Drawn pixel by pixel.
 
+use std::collections::HashMap;
+
 use super::BandKind;
 use super::pieces::{Piece, for_each_piece};
 use super::states::{STATES, TimelineState};
@@ -13,12 +15,14 @@ struct Grid {
     cells: Vec<[u64; STATES]>,
     /// What has the most time in each pixel: an object, or a CPU's thread.
     owners: Vec<(u64, u32)>,
+    /// Part of each pixel that is looked at; none: all.
+    looked_at_ns: Option<u64>,
 }
 
 impl Grid {
     fn new((from, to, width): (u64, u64, usize)) -> Self {
         let width = width.min(usize::try_from(to - from).unwrap_or(usize::MAX));
-        Self { from, to, cells: vec![[0; STATES]; width], owners: vec![(0, u32::MAX); width] }
+        Self { from, to, cells: vec![[0; STATES]; width], owners: vec![(0, u32::MAX); width], looked_at_ns: None }
     }
 
     fn edge(&self, pixel: usize) -> u64 {
@@ -55,7 +59,7 @@ impl Grid {
             let Some(state) = shown(times) else { continue };
             let (from, to) = (self.edge(pixel), self.edge(pixel + 1));
             let states = times.iter().filter(|ns| **ns > 0).count();
-            let full = times.iter().sum::<u64>() >= to - from;
+            let full = self.looked_at_ns.is_none() && times.iter().sum::<u64>() >= to - from;
             let flags = if states > 1 || !full { MANY } else { 0 };
             let object = self.owners[pixel].1;
             let last = band.end.len().wrapping_sub(1);
@@ -82,44 +86,87 @@ fn shown(times: &[u64; STATES]) -> Option<TimelineState> {
     most(&TimelineState::is_running).or_else(|| most(&queues)).or_else(|| most(&|_| true))
 }
 
-/// Draws the band of a process, an object or a CPU.
-pub fn grid_band(analysis: &Analysis, by: BandKind, id: u32, range: (u64, u64, usize)) -> BandTile {
-    let mut grid = Grid::new(range);
-    if grid.cells.is_empty() {
-        return BandTile { id, ..BandTile::default() };
+/// Intervals from which only a part of each pixel is looked at.
+const MOST_ROWS: usize = 1 << 20;
+/// Pixels then.
+const FEW_PIXELS: usize = 512;
+
+/// Draws the bands of processes, objects or CPUs: one pass over the intervals in the range. Where these are too many,
+/// pixels are wider and a part of each stands for it.
+pub fn grid_bands(
+    analysis: &Analysis,
+    by: BandKind,
+    ids: &[u32],
+    (from, to, width): (u64, u64, usize),
+) -> Vec<BandTile> {
+    let off_cpu = &analysis.events().off_cpu;
+    let threads = analysis.trace.threads.tid.len();
+    let in_range = |thread: usize| {
+        let starts = &off_cpu.start_ns[off_cpu.of(thread)];
+        starts.partition_point(|start| *start < to) - starts.partition_point(|start| *start < from)
+    };
+    let rows: usize = (0..threads).map(in_range).sum();
+    let is_sliced = rows > MOST_ROWS;
+    let width = if is_sliced { width.min(FEW_PIXELS) } else { width };
+    let mut grids: Vec<Grid> = ids.iter().map(|_| Grid::new((from, to, width))).collect();
+    let Some(pixels) = grids.first().map(|grid| grid.cells.len()).filter(|pixels| *pixels > 0) else {
+        return ids.iter().map(|id| BandTile { id: *id, ..BandTile::default() }).collect();
+    };
+    let numbers: HashMap<u32, usize> = ids.iter().enumerate().map(|(number, id)| (*id, number)).collect();
+    let spans: Vec<(u64, u64)> = match is_sliced {
+        false => vec![(from, to)],
+        true => {
+            let part = MOST_ROWS as f64 / rows as f64;
+            let edges = |pixel: usize| (grids[0].edge(pixel), grids[0].edge(pixel + 1));
+            let slice = |(start, end): (u64, u64)| (start, start + (((end - start) as f64 * part) as u64).max(1));
+            (0..pixels).map(|pixel| slice(edges(pixel))).collect()
+        }
+    };
+    if is_sliced {
+        grids.iter_mut().for_each(|grid| grid.looked_at_ns = spans.first().map(|(from, to)| to - from));
     }
-    let span = (range.0, range.1);
-    for thread in 0..analysis.trace.threads.tid.len() {
-        match by {
-            BandKind::Cpu => for_each_run_on(analysis, thread, (span, id), |from, to| {
-                grid.add(TimelineState::Running, (from, to), thread as u32);
-            }),
-            BandKind::Object => for_each_piece(analysis, thread, span, |piece| {
-                if piece.object == id && piece.row.is_some() {
-                    grid.add(piece.state, (piece.from, piece.to), id);
+    for thread in 0..threads {
+        for span in &spans {
+            add_thread(analysis, (by, thread), *span, |id, state, times, owner| {
+                if let Some(number) = numbers.get(&id) {
+                    grids[*number].add(state, times, owner);
                 }
-            }),
-            _ if analysis.trace.threads.process[thread].raw() == id => {
-                for_each_piece(analysis, thread, span, |piece| {
-                    grid.add(piece.state, (piece.from, piece.to), piece.object);
-                });
-            }
-            _ => {}
+            });
         }
     }
-    grid.band(id)
+    ids.iter().zip(&grids).map(|(id, grid)| grid.band(*id)).collect()
 }
 
-/// Tells when `thread` ran on CPU `cpu`: from the end of an interval off the CPU, which says where it then ran, to the
-/// next one.
-fn for_each_run_on(
+/// Tells what a thread contributes to bands: the band, the state, when, and who owns it there.
+fn add_thread(
     analysis: &Analysis,
-    thread: usize,
-    ((from, to), cpu): ((u64, u64), u32),
-    mut tell: impl FnMut(u64, u64),
+    (by, thread): (BandKind, usize),
+    span: (u64, u64),
+    mut tell: impl FnMut(u32, TimelineState, (u64, u64), u32),
 ) {
+    match by {
+        BandKind::Cpu => for_each_run(analysis, thread, span, |cpu, times| {
+            tell(cpu, TimelineState::Running, times, thread as u32);
+        }),
+        BandKind::Object => for_each_piece(analysis, thread, span, |piece| {
+            if piece.row.is_some() {
+                tell(piece.object, piece.state, (piece.from, piece.to), piece.object);
+            }
+        }),
+        BandKind::Process | BandKind::Thread => {
+            let process = analysis.trace.threads.process[thread].raw();
+            for_each_piece(analysis, thread, span, |piece| {
+                tell(process, piece.state, (piece.from, piece.to), piece.object);
+            });
+        }
+    }
+}
+
+/// Tells when `thread` ran on which CPU: from the end of an interval off the CPU, which says where it then ran, to the
+/// next one.
+fn for_each_run(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(u32, (u64, u64))) {
     let Some((_, end)) = analysis.life(thread) else { return };
-    let off_cpu = &analysis.events.off_cpu;
+    let off_cpu = &analysis.events().off_cpu;
     let rows = off_cpu.of(thread);
     let first = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < from);
     for row in first.saturating_sub(1).max(rows.start)..rows.end {
@@ -128,8 +175,8 @@ fn for_each_run_on(
         }
         let next = if row + 1 < rows.end { off_cpu.start_ns[row + 1] } else { end };
         let (ran, until) = (off_cpu.end_ns(row).clamp(from, to), next.min(end).clamp(from, to));
-        if u32::from(off_cpu.cpu[row]) == cpu && ran < until {
-            tell(ran, until);
+        if ran < until {
+            tell(u32::from(off_cpu.cpu[row]), (ran, until));
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::Analysis;
+use crate::distribution::middle_of;
 use crate::fold::Fold;
 use crate::query::{Query, QueryError, words};
 
@@ -52,20 +53,29 @@ pub struct Histogram {
     pub humps: Vec<Hump>,
 }
 
-/// The durations of what the query lets through, of intervals begun in its range. Zero durations are left out.
+/// The durations of what the query lets through, of intervals begun in its range, right to 1 %. Zero durations are left
+/// out.
 pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result<Histogram, QueryError> {
     let fold = Fold::new(&analysis.trace, query)?;
-    let rows = &analysis.trace.off_cpu;
     let mut bins: Vec<(u64, u64)> = Vec::new();
-    for (row, site) in fold.site_of_row.iter().enumerate() {
-        let Some(site) = fold.sites.get(*site as usize).filter(|site| site.selected) else { continue };
-        let ns = match of {
-            DurationKind::Wait if !site.is_wait() => 0,
-            DurationKind::Wait => rows.wait_ns[row],
-            DurationKind::OffCpu => rows.wait_ns[row].saturating_add(rows.runnable_ns[row]),
-            DurationKind::Runnable => rows.runnable_ns[row],
-        };
-        add(&mut bins, ns, 1);
+    if of == DurationKind::Wait {
+        fold.for_each_run(|site, run| {
+            if fold.sites[site].selected && fold.sites[site].is_wait() {
+                run.for_each_bin(|bin, count| add(&mut bins, middle_of(bin).clamp(run.min, run.max), count));
+            }
+        });
+        return Ok(of_bins(&bins));
+    }
+    let rows = &analysis.events().off_cpu;
+    let looked_at = fold.rows();
+    // Rows of slices stand for those of all the time.
+    let stands_for = (1.0 / looked_at.share.max(1e-9)).round() as u64;
+    for (row, site) in &looked_at.rows {
+        let (row, site) = (*row as usize, *site as usize);
+        let wait_ns = if of == DurationKind::OffCpu { rows.wait_ns[row] } else { 0 };
+        if fold.sites[site].selected {
+            add(&mut bins, wait_ns.saturating_add(rows.runnable_ns[row]), stands_for.max(1));
+        }
     }
     Ok(of_bins(&bins))
 }

@@ -93,8 +93,8 @@ pub fn interval_at(analysis: &Analysis, query: &Query, thread: u32, time: u64) -
 }
 
 fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> IntervalInfo {
-    let (trace, rows) = (&analysis.trace, &analysis.events.off_cpu);
-    let key = analysis.events.off_cpu_key(row);
+    let (trace, rows) = (&analysis.trace, &analysis.events().off_cpu);
+    let key = analysis.events().off_cpu_key(row);
     let waits = key.reason() == Some(Reason::Waiting);
     let waker = key.waker().get().filter(|waker| *waker < trace.threads.tid.len());
     let waker = waker.map(|waker| format!("{} ({})", trace.threads.name[waker], trace.threads.tid[waker]));
@@ -121,7 +121,7 @@ fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> Interval
 
 /// Running time: from the interval before to the one behind, at the place of the sample that stands for it.
 fn running(analysis: &Analysis, stacks: &CallStacks<'_>, thread: usize, time: u64) -> IntervalInfo {
-    let (rows, samples) = (&analysis.events.off_cpu, &analysis.events.samples);
+    let (rows, samples) = (&analysis.events().off_cpu, &analysis.events().samples);
     let (start, end) = analysis.life(thread).unwrap_or_default();
     let of = rows.of(thread);
     let behind = of.start + rows.start_ns[of.clone()].partition_point(|start| *start <= time);
@@ -131,9 +131,9 @@ fn running(analysis: &Analysis, stacks: &CallStacks<'_>, thread: usize, time: u6
     let of = samples.of(thread);
     let next = of.start + samples.time_ns[of.clone()].partition_point(|sample| *sample <= time);
     let sample = if next < of.end { Some(next) } else { of.clone().next_back() };
-    let stack = sample.map(|row| analysis.events.key(samples.key[row]).stack()).or_else(|| {
+    let stack = sample.map(|row| analysis.events().key(samples.key[row]).stack()).or_else(|| {
         // Too little for a sample: where it next leaves the CPU is the best guess.
-        (behind < rows.of(thread).end).then(|| analysis.events.off_cpu_key(behind).stack())
+        (behind < rows.of(thread).end).then(|| analysis.events().off_cpu_key(behind).stack())
     });
     let cpu = before.map(|row| rows.cpu[row]).filter(|cpu| *cpu != u16::MAX);
     let cpu = cpu.or_else(|| sample.map(|row| samples.cpu[row]).filter(|cpu| *cpu != u16::MAX));

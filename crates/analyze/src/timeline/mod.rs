@@ -8,6 +8,7 @@ mod grid;
 mod histogram;
 mod interval;
 mod pieces;
+mod pyramid;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -15,10 +16,12 @@ mod tile;
 
 pub use arrows::{Arrow, Arrows, arrows};
 pub use bands::{Band, BandOrder, bands};
+pub(crate) use charts::Columns;
 pub use charts::{Charts, Series, charts};
 pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
 pub(crate) use interval::frames;
 pub use interval::{IntervalInfo, StackFrame, interval_at};
+pub(crate) use pyramid::{PYRAMID_SECTIONS, Pyramids};
 pub use states::TimelineState;
 pub(crate) use states::states_of;
 pub use tile::{BandTile, CLIPPED, MANY, Tile, TileRequest, tile};

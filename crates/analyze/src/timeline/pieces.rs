@@ -26,7 +26,7 @@ pub fn for_each_piece(analysis: &Analysis, thread: usize, (from, to): (u64, u64)
     if from >= to {
         return;
     }
-    let off_cpu = &analysis.events.off_cpu;
+    let off_cpu = &analysis.events().off_cpu;
     let rows = off_cpu.of(thread);
     let first = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < from);
     // The row before may reach into the range.
@@ -66,7 +66,7 @@ struct Running<'a> {
 
 impl<'a> Running<'a> {
     fn new(analysis: &'a Analysis, thread: usize, from: u64) -> Self {
-        let samples = &analysis.events.samples;
+        let samples = &analysis.events().samples;
         let rows = samples.of(thread);
         let next = rows.start + samples.time_ns[rows.clone()].partition_point(|time| *time <= from);
         let next = if next == rows.end { next.saturating_sub(1).max(rows.start) } else { next };
@@ -74,7 +74,7 @@ impl<'a> Running<'a> {
     }
 
     fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(Piece)) {
-        let samples = &self.analysis.events.samples;
+        let samples = &self.analysis.events().samples;
         while from < to {
             while self.next + 1 < self.end && samples.time_ns[self.next] <= from {
                 self.next += 1;

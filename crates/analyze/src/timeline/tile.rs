@@ -1,8 +1,9 @@
 //! The drawing of a part of the timeline: for each band, what was done when, as fine as the pixels are.
 
 use super::BandKind;
-use super::grid::grid_band;
+use super::grid::grid_bands;
 use super::pieces::{Piece, for_each_piece};
+use super::pyramid::ThreadBucket;
 use super::states::{STATES, TimelineState};
 use crate::analysis::Analysis;
 
@@ -67,9 +68,10 @@ impl BandTile {
     pub(super) fn push(&mut self, piece: Piece, flags: u8) {
         let state = piece.state.index() as u8;
         let last = self.state.len().wrapping_sub(1);
-        // Neighbours that stand for many already lose nothing by being one.
+        // Neighbours that stand for many already lose nothing by being one, and what samples or buckets cut is one.
         let same = self.state.get(last) == Some(&state) && self.end.get(last) == Some(&piece.from);
-        if same && flags & MANY != 0 && self.flags[last] & MANY != 0 {
+        let is_one = flags == 0 && self.flags.get(last) == Some(&0) && self.object.get(last) == Some(&piece.object);
+        if same && (is_one || (flags & MANY != 0 && self.flags[last] & MANY != 0)) {
             self.end[last] = piece.to;
             return;
         }
@@ -86,11 +88,10 @@ pub fn tile(analysis: &Analysis, request: &TileRequest) -> Tile {
     let to = request.to.min(analysis.elapsed_ns());
     let from = request.from.min(to);
     let width = request.width.clamp(1, WIDEST);
-    let band = |id: &u32| match request.by {
-        BandKind::Thread => thread_band(analysis, *id, (from, to), width),
-        by => grid_band(analysis, by, *id, (from, to, width)),
+    let bands: Vec<BandTile> = match request.by {
+        BandKind::Thread => request.bands.iter().map(|id| thread_band(analysis, *id, (from, to), width)).collect(),
+        by => grid_bands(analysis, by, &request.bands, (from, to, width)),
     };
-    let bands: Vec<BandTile> = request.bands.iter().map(band).collect();
     let exact = bands.iter().all(|band| band.flags.iter().all(|flags| flags & MANY == 0));
     Tile { from, to, exact, bands }
 }
@@ -98,12 +99,77 @@ pub fn tile(analysis: &Analysis, request: &TileRequest) -> Tile {
 fn thread_band(analysis: &Analysis, id: u32, range: (u64, u64), width: usize) -> BandTile {
     let thread = id as usize;
     let pixel_ns = (range.1 - range.0).div_ceil(width as u64).max(1);
+    if let Some(band) = coarse_band(analysis, id, range, width) {
+        return band;
+    }
     let mut merger = Merger::new(BandTile { id, ..BandTile::default() }, pixel_ns);
     for_each_piece(analysis, thread, range, |piece| merger.add(piece));
     let mut band = merger.finish();
     mark_clipped(analysis, thread, range, &mut band);
     samples(analysis, thread, (range.0, range.1, width), &mut band);
     band
+}
+
+/// Intervals per pixel from which buckets are drawn instead.
+const COARSE: usize = 8;
+
+/// The band from the index's buckets, when these are no longer than pixels and there are many more intervals.
+fn coarse_band(analysis: &Analysis, id: u32, (from, to): (u64, u64), width: usize) -> Option<BandTile> {
+    let thread = id as usize;
+    let pyramids = analysis.pyramids()?;
+    let pixel_ns = (to - from) / width as u64;
+    let (start, end) = analysis.life(thread)?;
+    let (first, buckets) = pyramids.of_thread(thread);
+    let off_cpu = &analysis.events().off_cpu;
+    let starts = &off_cpu.start_ns[off_cpu.of(thread)];
+    let rows = starts.partition_point(|row| *row < to) - starts.partition_point(|row| *row < from);
+    let (from, to) = (from.max(start), to.min(end));
+    if buckets.is_empty() || pyramids.bucket_ns() > pixel_ns || rows < COARSE * width || from >= to {
+        return None;
+    }
+    let per_pixel = (pixel_ns / pyramids.bucket_ns().max(1)).max(1);
+    let mut band = BandTile { id, ..BandTile::default() };
+    let (mut bucket, last) = (pyramids.bucket_of(from), pyramids.bucket_of(to - 1));
+    while bucket <= last {
+        let next = ((bucket / per_pixel + 1) * per_pixel).min(last + 1);
+        let part = |bucket: u64| bucket.saturating_sub(first).min(buckets.len() as u64) as usize;
+        let group = &buckets[part(bucket)..part(next)];
+        let span = (pyramids.edge(bucket).max(from), pyramids.edge(next).min(to));
+        push_group(&mut band, group, span);
+        bucket = next;
+    }
+    Some(band)
+}
+
+/// One segment for several buckets.
+fn push_group(band: &mut BandTile, group: &[ThreadBucket], (from, to): (u64, u64)) {
+    if from >= to {
+        return;
+    }
+    let mut times = [0u64; STATES];
+    let mut object = (0, u32::MAX);
+    for bucket in group {
+        let parts =
+            [(bucket.run_state, bucket.ran), (bucket.wait_state, bucket.waited), (bucket.queue_state, bucket.queued)];
+        for (state, part) in parts {
+            if let Some(time) = times.get_mut(usize::from(state)) {
+                *time += u64::from(part);
+            }
+        }
+        if bucket.waited > object.0 {
+            object = (bucket.waited, bucket.object);
+        }
+    }
+    let most = (0..STATES).rev().max_by_key(|state| times[*state]).unwrap_or(0);
+    let state = TimelineState::ALL[most];
+    let object = if state.is_running() { u32::MAX } else { object.1 };
+    let is_pure = group.iter().all(|bucket| bucket.is_pure != 0) && times.iter().filter(|time| **time > 0).count() == 1;
+    band.push(Piece { state, from, to, object, row: None }, if is_pure { 0 } else { MANY });
+    let samples: u32 = group.iter().map(|bucket| u32::from(bucket.samples)).sum();
+    if samples > 0 {
+        band.sample_time.push(from.midpoint(to));
+        band.sample_density.push(u8::try_from(samples).unwrap_or(u8::MAX));
+    }
 }
 
 /// The first and last segment go on outside when the thread lives there and its interval does.
@@ -190,7 +256,7 @@ impl Merger {
 
 /// The samples of a thread, one a pixel.
 fn samples(analysis: &Analysis, thread: usize, (from, to, width): (u64, u64, usize), band: &mut BandTile) {
-    let samples = &analysis.events.samples;
+    let samples = &analysis.events().samples;
     let rows = samples.of(thread);
     let times = &samples.time_ns[rows];
     let mut at = times.partition_point(|time| *time < from);

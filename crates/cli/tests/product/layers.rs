@@ -20,6 +20,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-resolve", &["dwell-model", "dwell-store"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
+    ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind"]),
     ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze", "dwell-server"]),
 ];
@@ -39,8 +40,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio", &["dwell-server"]),
 ];
 
-/// Folders whose code may say `unsafe`.
-const UNSAFE: &[&str] = &["crates/capture/src"];
+/// Folders and files whose code may say `unsafe`.
+const UNSAFE: &[&str] = &["crates/capture/src", "crates/store/src/column.rs"];
 
 pub fn cases() -> Vec<Case> {
     vec![

@@ -1,0 +1,286 @@
+//! Blocks of time: which of them answer a question, and reading them.
+
+use dwell_store::{Column, Index, Trace};
+
+use super::code;
+use crate::lengths::{Gatherer, Run, runs_of};
+use crate::query::{Query, Thresholds};
+use crate::sums::{CpuKeys, KeySums, Summer};
+use crate::sweep::{Swept, target_concurrency};
+use crate::timeline::Columns;
+use crate::windows::{Part, Windows, elapsed_ns};
+
+/// Numbers of the sections of the index.
+pub const HEAD_SECTION: u64 = 100;
+pub const PLACE_SECTION: u64 = 101;
+pub const SUMS_SECTION: u64 = 102;
+pub const LENGTHS_SECTION: u64 = 103;
+/// The buckets of the curves.
+pub const CHART_SECTION: u64 = 104;
+
+/// Blocks of one level that make a block of the next.
+pub const FAN_OUT: u64 = 4;
+
+/// What the blocks were summed for: the result's own target concurrency and the default limits of the classes.
+#[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Head {
+    /// Blocks of the lowest level: a power of [`FAN_OUT`].
+    pub blocks: u64,
+    /// Length of the collection, ns.
+    pub elapsed_ns: u64,
+    /// T.
+    pub target: u64,
+    /// Upper limits of Poor, Ok and Ideal.
+    pub limits: [f64; 3],
+}
+
+impl Head {
+    /// For the whole of `trace`.
+    pub fn of(trace: &Trace, blocks: u64) -> Self {
+        let target = u64::from(target_concurrency(trace, &Query::default()));
+        Self { blocks, elapsed_ns: elapsed_ns(trace), target, limits: limits(&Thresholds::default()) }
+    }
+}
+
+fn limits(thresholds: &Thresholds) -> [f64; 3] {
+    [thresholds.poor, thresholds.ok, thresholds.ideal]
+}
+
+/// Where a block's bytes are in their sections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct Place {
+    /// Begin and end of its sums.
+    pub sums: [u64; 2],
+    /// Begin and end of its lengths.
+    pub lengths: [u64; 2],
+}
+
+/// What a curve is drawn from: an equal part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
+pub struct ChartBucket {
+    /// Time that is not paused, ns.
+    pub active_ns: f32,
+    /// Running threads times time.
+    pub running_ns: f32,
+    /// Running or runnable threads times time.
+    pub ready_ns: f32,
+    /// Most running threads.
+    pub most_running: u16,
+    /// Most running or runnable threads.
+    pub most_ready: u16,
+}
+
+/// Buckets of the curves in each block of the lowest level.
+pub const BLOCK_BUCKETS: u64 = 1024;
+
+/// The buckets of the curves.
+pub struct ChartBuckets {
+    head: Head,
+    buckets: Column<ChartBucket>,
+}
+
+impl ChartBuckets {
+    /// Those of the index of `trace`.
+    pub fn of(trace: &Trace) -> Option<Self> {
+        let index: &Index = trace.index()?;
+        let head = *index.column::<Head>(HEAD_SECTION).first()?;
+        let buckets = index.column(CHART_SECTION);
+        let fits = head.blocks < 1 << 32 && buckets.len() as u64 == head.blocks * BLOCK_BUCKETS;
+        (fits && head.elapsed_ns == elapsed_ns(trace)).then_some(Self { head, buckets })
+    }
+
+    /// Length of a bucket, ns.
+    pub fn bucket_ns(&self) -> f64 {
+        self.head.elapsed_ns as f64 / self.buckets.len() as f64
+    }
+
+    fn edge(&self, bucket: u64) -> u64 {
+        let block = |block: u64| edge(self.head.elapsed_ns, self.head.blocks, block);
+        let (from, to) = (block(bucket / BLOCK_BUCKETS), block(bucket / BLOCK_BUCKETS + 1));
+        from + edge(to.saturating_sub(from), BLOCK_BUCKETS, bucket % BLOCK_BUCKETS)
+    }
+
+    /// Adds them to columns, each to the one in which its middle is.
+    pub fn add(&self, columns: &mut Columns) {
+        let (from, to) = (columns.edge(0), columns.edge(columns.columns.len()));
+        let count = self.buckets.len() as u64;
+        let bucket = |time: u64| ((time as f64 / self.bucket_ns()) as u64).min(count);
+        for bucket in bucket(from).saturating_sub(1)..(bucket(to) + 1).min(count) {
+            let middle = self.edge(bucket).midpoint(self.edge(bucket + 1));
+            if middle < from || middle >= to {
+                continue;
+            }
+            let column = columns.column_of(middle);
+            let (sums, values) = (&mut columns.columns[column], &self.buckets[bucket as usize]);
+            sums.active_ns += f64::from(values.active_ns);
+            sums.running_ns += f64::from(values.running_ns);
+            sums.ready_ns += f64::from(values.ready_ns);
+            sums.most_running = sums.most_running.max(usize::from(values.most_running));
+            sums.most_ready = sums.most_ready.max(usize::from(values.most_ready));
+        }
+    }
+}
+
+/// The blocks of an index.
+pub struct Blocks {
+    head: Head,
+    places: Column<Place>,
+    sums: Column<u8>,
+    lengths: Column<u8>,
+    keys: usize,
+}
+
+impl Blocks {
+    /// The blocks of `trace`, when its index has any that fit it.
+    pub fn of(trace: &Trace) -> Option<Self> {
+        let index: &Index = trace.index()?;
+        let head = *index.column::<Head>(HEAD_SECTION).first()?;
+        let fits = head == Head::of(trace, head.blocks) && head.blocks > 0 && head.blocks < 1 << 32;
+        let places = index.column::<Place>(PLACE_SECTION);
+        let whole = places.len() as u64 == levels(head.blocks).iter().sum::<u64>();
+        let (sums, lengths) = (index.column(SUMS_SECTION), index.column(LENGTHS_SECTION));
+        let keys = trace.events().keys.len();
+        (fits && whole).then_some(Self { head, places, sums, lengths, keys })
+    }
+
+    /// Whether they were summed for these classes.
+    fn answer(&self, trace: &Trace, query: &Query) -> bool {
+        let target = u64::from(target_concurrency(trace, query));
+        self.head.target == target && self.head.limits == limits(&query.thresholds)
+    }
+
+    /// Numbers of the blocks inside `from .. to`, the largest there are, and the ends that are left.
+    fn within(&self, from: u64, to: u64) -> (Vec<usize>, Vec<(u64, u64)>) {
+        let count = self.head.blocks;
+        let edge = |block: u64| edge(self.head.elapsed_ns, count, block);
+        let mut first = (0..=count).collect_first(|block| edge(block) >= from);
+        let mut end = first;
+        while end < count && edge(end + 1) <= to {
+            end += 1;
+        }
+        if first >= end {
+            return (Vec::new(), vec![(from, to)]);
+        }
+        let mut ends = vec![(from, edge(first)), (edge(end), to)];
+        ends.retain(|(from, to)| from < to);
+        let (mut blocks, mut before, mut size) = (Vec::new(), 0, count);
+        while first < end {
+            while first < end && (!first.is_multiple_of(FAN_OUT) || size == 1) {
+                blocks.push((before + first) as usize);
+                first += 1;
+            }
+            while first < end && !end.is_multiple_of(FAN_OUT) {
+                end -= 1;
+                blocks.push((before + end) as usize);
+            }
+            (before, size) = (before + size, size / FAN_OUT);
+            (first, end) = (first / FAN_OUT, end / FAN_OUT);
+        }
+        (blocks, ends)
+    }
+
+    fn bytes(column: &Column<u8>, place: [u64; 2]) -> &[u8] {
+        column.get(place[0] as usize..place[1] as usize).unwrap_or_default()
+    }
+
+    /// Adds a block's sums.
+    pub fn add_sums(&self, block: usize, sums: &mut KeySums) {
+        let place = self.places.get(block).copied().unwrap_or_default();
+        // Damaged bytes end early: the index is the user's own, and can be deleted.
+        let _ = code::decode(Self::bytes(&self.sums, place.sums), self.keys, sums);
+    }
+
+    /// Tells a block's lengths.
+    pub fn for_each_run(&self, block: usize, tell: impl FnMut(&Run)) {
+        let place = self.places.get(block).copied().unwrap_or_default();
+        code::for_each_run(Self::bytes(&self.lengths, place.lengths), tell);
+    }
+}
+
+/// The first number of a range for which something holds that holds for all behind it; the last one when for none.
+trait CollectFirst {
+    fn collect_first(self, holds: impl Fn(u64) -> bool) -> u64;
+}
+
+impl CollectFirst for std::ops::RangeInclusive<u64> {
+    fn collect_first(self, holds: impl Fn(u64) -> bool) -> u64 {
+        let (mut low, mut high) = (*self.start(), *self.end());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if holds(middle) { high = middle } else { low = middle + 1 }
+        }
+        low
+    }
+}
+
+/// Start of block `block` of `count`.
+pub fn edge(elapsed_ns: u64, count: u64, block: u64) -> u64 {
+    (u128::from(elapsed_ns) * u128::from(block) / u128::from(count.max(1))) as u64
+}
+
+/// Number of blocks of each level.
+pub fn levels(blocks: u64) -> Vec<u64> {
+    std::iter::successors(Some(blocks), |count| (*count > 1).then_some(count / FAN_OUT)).collect()
+}
+
+/// How a question is answered: by blocks, and by sweeps of parts of the time.
+pub struct Plan<'t> {
+    swept: Swept<'t>,
+    trace: &'t Trace,
+    blocks: Option<(Blocks, Vec<usize>)>,
+    parts: Vec<Part>,
+}
+
+impl<'t> Plan<'t> {
+    /// For `query`, which looks at `windows` and may tell CPUs apart.
+    pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_cpu: bool) -> Self {
+        let swept = Swept::new(trace, query);
+        let blocks = Blocks::of(trace).filter(|blocks| !by_cpu && blocks.answer(trace, query));
+        let Some(blocks) = blocks else {
+            let parts = windows.inside(0, u64::MAX).collect();
+            return Self { swept, trace, blocks: None, parts };
+        };
+        let (mut numbers, mut parts) = (Vec::new(), Vec::new());
+        for (from, to) in Windows::spans(trace, query) {
+            let (inside, ends) = blocks.within(from, to);
+            numbers.extend(inside);
+            parts.extend(ends.into_iter().flat_map(|(from, to)| windows.inside(from, to)));
+        }
+        Self { swept, trace, blocks: Some((blocks, numbers)), parts }
+    }
+
+    /// Sums everything.
+    pub fn sum(&self, mut cpus: Option<&mut CpuKeys>) -> KeySums {
+        let events = self.trace.events();
+        let mut sums = KeySums::new(if cpus.is_some() { 0 } else { events.keys.len() });
+        if let Some((blocks, numbers)) = &self.blocks {
+            numbers.iter().for_each(|block| blocks.add_sums(*block, &mut sums));
+        }
+        for part in &self.parts {
+            let mut summer = Summer { events, sums: &mut sums, cpus: cpus.as_deref_mut() };
+            let levels = self.swept.sweep(*part, &mut summer);
+            sums.levels.add(&levels);
+        }
+        sums
+    }
+
+    /// Tells the lengths of all waits that began.
+    pub fn for_each_run(&self, mut tell: impl FnMut(&Run)) {
+        if let Some((blocks, numbers)) = &self.blocks {
+            numbers.iter().for_each(|block| blocks.for_each_run(*block, &mut tell));
+        }
+        for part in &self.parts {
+            let mut gatherer = Gatherer { events: self.trace.events(), waits: Vec::new() };
+            self.swept.sweep(*part, &mut gatherer);
+            runs_of(gatherer.waits).iter().for_each(&mut tell);
+        }
+    }
+
+    /// What is swept, for a closer look at a part of the time.
+    pub fn swept(&self) -> &Swept<'t> {
+        &self.swept
+    }
+}

@@ -1,0 +1,219 @@
+//! Making the index, and opening results through it.
+
+use dwell_store::{IndexWriter, Opened, ResultFolder, Trace};
+
+use super::blocks::{
+    BLOCK_BUCKETS, CHART_SECTION, ChartBucket, FAN_OUT, HEAD_SECTION, Head, LENGTHS_SECTION, PLACE_SECTION, Place,
+    SUMS_SECTION, edge, levels,
+};
+use super::code;
+use crate::lengths::{Gatherer, Run, merged, runs_of};
+use crate::query::Query;
+use crate::sums::{KeySums, Summer};
+use crate::sweep::{ByClass, OffCpuSplit, Swept, Visitor};
+use crate::timeline::{PYRAMID_SECTIONS, Pyramids};
+use crate::windows::Windows;
+
+/// Why a result cannot be opened.
+pub type BuildError = dwell_store::Error;
+
+/// When an index is made, and how fine.
+#[derive(Clone, Copy, Debug)]
+pub struct Fineness {
+    /// Events from which an index is worth its file.
+    pub least_events: usize,
+    /// Events of a block of the lowest level, about.
+    pub block_events: u64,
+}
+
+/// Events from which a result has an index.
+pub const INDEXED_EVENTS: usize = 200_000;
+const FINENESS: Fineness = Fineness { least_events: INDEXED_EVENTS, block_events: 32_768 };
+/// Blocks of the lowest level at most: FAN_OUT to this power.
+const MOST_LEVELS: u32 = 6;
+
+/// Opens a finalized result; makes its index first when it is large and has none. Where no index can be written, the
+/// result is read as a whole. Fails when it is no finalized result, or damaged.
+pub fn open(folder: &ResultFolder) -> Result<Trace, BuildError> {
+    open_as(folder, FINENESS)
+}
+
+/// The same with other sizes.
+pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, BuildError> {
+    let trace = match Trace::open(folder, fineness.least_events)? {
+        Opened::Ready(trace) => return Ok(*trace),
+        Opened::Unindexed(trace) => *trace,
+    };
+    let Ok((mut writer, trace)) = IndexWriter::begin(folder, trace) else { return Trace::read(folder) };
+    match write(&mut writer, &trace, fineness.block_events) {
+        Ok(()) => writer.finish(trace),
+        Err(_) => {
+            writer.abandon();
+            Trace::read(folder)
+        }
+    }
+}
+
+fn write(writer: &mut IndexWriter, trace: &Trace, block_events: u64) -> Result<(), BuildError> {
+    let events = (trace.events().off_cpu.start_ns.len() + trace.events().samples.time_ns.len()) as u64;
+    let level = (events / block_events).max(1).ilog2() / FAN_OUT.ilog2();
+    let head = Head::of(trace, FAN_OUT.pow(level.min(MOST_LEVELS)));
+    writer.append(HEAD_SECTION, &[head])?;
+    let mut made = lowest(trace, &head);
+    let buckets: Vec<ChartBucket> = made.iter().flat_map(|block| block.buckets.iter().copied()).collect();
+    writer.append(CHART_SECTION, &buckets)?;
+    let (mut places, mut sums, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+    for count in levels(head.blocks) {
+        if count < head.blocks {
+            made = next_level(trace, &made);
+        }
+        for block in &made {
+            let place = |bytes: &Vec<u8>, size: usize| [bytes.len() as u64, (bytes.len() + size) as u64];
+            places.push(Place { sums: place(&sums, block.sums.len()), lengths: place(&lengths, block.lengths.len()) });
+            sums.extend_from_slice(&block.sums);
+            lengths.extend_from_slice(&block.lengths);
+        }
+    }
+    writer.append(PLACE_SECTION, &places)?;
+    writer.append(SUMS_SECTION, &sums)?;
+    writer.append(LENGTHS_SECTION, &lengths)?;
+    drop((sums, lengths, made));
+    let pyramids = Pyramids::make(trace);
+    writer.append(PYRAMID_SECTIONS[0], &pyramids.places)?;
+    writer.append(PYRAMID_SECTIONS[1], &pyramids.buckets)
+}
+
+/// A block as bytes.
+struct Made {
+    sums: Vec<u8>,
+    lengths: Vec<u8>,
+    buckets: Vec<ChartBucket>,
+}
+
+/// The blocks of the lowest level, made side by side on all CPUs.
+fn lowest(trace: &Trace, head: &Head) -> Vec<Made> {
+    let windows = Windows::whole(trace);
+    let swept = Swept::new(trace, &Query::default());
+    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let share = head.blocks.div_ceil(workers);
+    let work = |worker: u64| {
+        let mut sums = KeySums::new(trace.events().keys.len());
+        let blocks = (worker * share)..head.blocks.min((worker + 1) * share);
+        blocks.map(|block| lowest_block(trace, (&swept, &windows), (head, block), &mut sums)).collect::<Vec<Made>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    })
+}
+
+fn lowest_block(
+    trace: &Trace,
+    (swept, windows): (&Swept<'_>, &Windows),
+    (head, block): (&Head, u64),
+    sums: &mut KeySums,
+) -> Made {
+    let edge = |block| edge(head.elapsed_ns, head.blocks, block);
+    let (from, to) = (edge(block), edge(block + 1));
+    let events = trace.events();
+    let mut gatherer = Gatherer { events, waits: Vec::new() };
+    let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); BLOCK_BUCKETS as usize] };
+    for part in windows.inside(from, to) {
+        let summer = Summer { events, sums, cpus: None };
+        let levels = swept.sweep(part, &mut All { summer, gatherer: &mut gatherer, buckets: &mut buckets });
+        sums.levels.add(&levels);
+    }
+    let bytes = code::encode(sums);
+    sums.clear();
+    let lengths = code::encode_runs(&runs_of(gatherer.waits));
+    Made { sums: bytes, lengths, buckets: buckets.buckets.iter().map(Bucket::stored).collect() }
+}
+
+/// Every [`FAN_OUT`] blocks as one.
+fn next_level(trace: &Trace, blocks: &[Made]) -> Vec<Made> {
+    let keys = trace.events().keys.len();
+    let mut sums = KeySums::new(keys);
+    let mut add = |blocks: &[Made]| {
+        let mut runs: Vec<Run> = Vec::new();
+        for block in blocks {
+            // They were encoded just now.
+            let _ = code::decode(&block.sums, keys, &mut sums);
+            code::for_each_run(&block.lengths, |run| runs.push(run.clone()));
+        }
+        let bytes = code::encode(&mut sums);
+        sums.clear();
+        Made { sums: bytes, lengths: code::encode_runs(&merged(runs)), buckets: Vec::new() }
+    };
+    blocks.chunks(FAN_OUT as usize).map(&mut add).collect()
+}
+
+/// A bucket of the curves while it is summed.
+#[derive(Clone, Copy, Default)]
+struct Bucket {
+    active_ns: u64,
+    running_ns: u64,
+    ready_ns: u64,
+    most_running: usize,
+    most_ready: usize,
+}
+
+impl Bucket {
+    fn stored(&self) -> ChartBucket {
+        let most = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        ChartBucket {
+            active_ns: self.active_ns as f32,
+            running_ns: self.running_ns as f32,
+            ready_ns: self.ready_ns as f32,
+            most_running: most(self.most_running),
+            most_ready: most(self.most_ready),
+        }
+    }
+}
+
+struct Buckets {
+    from: u64,
+    to: u64,
+    buckets: Vec<Bucket>,
+}
+
+impl Buckets {
+    fn add(&mut self, mut from: u64, to: u64, running: usize, ready: usize) {
+        let (span, count) = (self.to - self.from, self.buckets.len() as u64);
+        let mut bucket = (u128::from(from - self.from) * u128::from(count) / u128::from(span.max(1))) as u64;
+        while from < to && bucket < count {
+            let end = (self.from + edge(span, count, bucket + 1)).min(to);
+            if from < end {
+                let (sums, ns) = (&mut self.buckets[bucket as usize], end - from);
+                sums.active_ns += ns;
+                sums.running_ns = sums.running_ns.saturating_add(ns.saturating_mul(running as u64));
+                sums.ready_ns = sums.ready_ns.saturating_add(ns.saturating_mul(ready as u64));
+                sums.most_running = sums.most_running.max(running);
+                sums.most_ready = sums.most_ready.max(ready);
+                from = end;
+            }
+            bucket += 1;
+        }
+    }
+}
+
+/// Everything that a block has, from one sweep.
+struct All<'a, 'b> {
+    summer: Summer<'a>,
+    gatherer: &'a mut Gatherer<'b>,
+    buckets: &'a mut Buckets,
+}
+
+impl Visitor for All<'_, '_> {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+        self.summer.off_cpu(row, split);
+        self.gatherer.off_cpu(row, split);
+    }
+
+    fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {
+        self.summer.ran(thread, sample, running);
+    }
+
+    fn level(&mut self, from: u64, to: u64, running: usize, ready: usize) {
+        self.buckets.add(from, to, running, ready);
+    }
+}

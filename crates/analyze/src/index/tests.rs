@@ -1,0 +1,187 @@
+//! An index answers every question as the tables do.
+
+use std::fs;
+
+use dwell_store::{CodeTables, ResultFolder, Trace};
+use proptest::prelude::*;
+
+use super::make::{Fineness, open_as};
+use crate::picture::{CELL, build, text};
+use crate::query::{Filter, Level, Query};
+use crate::timeline::{BandKind, BandOrder, DurationKind, TileRequest, bands, charts, histogram, tile};
+use crate::{Analysis, Report, report};
+
+/// Blocks of a few events, so that small traces have levels of them.
+const FINE: Fineness = Fineness { least_events: 1, block_events: 3 };
+
+fn saved(trace: &Trace) -> (tempfile::TempDir, ResultFolder) {
+    let parent = tempfile::tempdir().unwrap();
+    let folder = ResultFolder::create(&parent.path().join("r000th")).unwrap();
+    trace.clone().write(&folder, &CodeTables::default()).unwrap();
+    (parent, folder)
+}
+
+fn answers(trace: &Trace, query: &Query) -> Vec<String> {
+    let of = |kind: &Report| {
+        let subject = matches!(kind, Report::Blame).then(|| "m".to_owned());
+        match report(*kind, trace, &Query { subject, bins: 7, ..query.clone() }) {
+            Ok(view) => text(&view),
+            Err(error) => error.to_string(),
+        }
+    };
+    Report::ALL.iter().map(of).collect()
+}
+
+fn queries(range: Option<(u64, u64)>, without: (u64, u64)) -> Vec<Query> {
+    let filter = |text: &str| vec![Filter::parse(text).unwrap()];
+    let query = Query { range, ..Query::default() };
+    vec![
+        query.clone(),
+        Query { excluded_ranges: vec![without], ..query.clone() },
+        Query { filters: filter("object=m"), ..query.clone() },
+        Query { exclude: filter("thread=t1"), ..query.clone() },
+        Query { filters: filter("utilization=poor"), ..query.clone() },
+        Query { filters: filter("cpu=0"), ..query.clone() },
+        Query { target_concurrency: Some(4), ..query.clone() },
+        Query { group_by: vec![Level::Waker, Level::Thread, Level::Function], ..query },
+    ]
+}
+
+fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
+    let cell = prop::sample::select(vec!['#', '#', '1', 'm', 'm', 's', 'e', 'c', '-', ' ']);
+    prop::collection::vec(prop::collection::vec(cell, 4..60), 1..5)
+}
+
+/// Lives have no holes.
+fn whole(cells: Vec<char>) -> Vec<char> {
+    let last = cells.iter().rposition(|cell| *cell != ' ').unwrap_or(0);
+    let first = cells.iter().position(|cell| *cell != ' ').unwrap_or(0);
+    let fill = |(at, cell): (usize, char)| if cell == ' ' && at > first && at < last { '#' } else { cell };
+    cells.into_iter().enumerate().map(fill).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn an_index_answers_as_the_tables_do(
+        lines in lines(),
+        range in prop::option::of((0u64..40_000_000, 1u64..50_000_000)),
+        without in (0u64..50_000_000, 1u64..9_000_000),
+        has_pause in any::<bool>(),
+    ) {
+        let named: Vec<String> = (0..lines.len()).map(|line| format!("t{line}")).collect();
+        let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines.into_iter().map(whole)).collect();
+        let mut trace = build(&lines, 2);
+        if has_pause {
+            trace.pauses.start_ns.push(3 * CELL + 7);
+            trace.pauses.end_ns.push(5 * CELL);
+        }
+        let (_parent, folder) = saved(&trace);
+        let indexed = open_as(&folder, FINE).unwrap();
+        prop_assume!(trace.off_cpu.start_ns.len() + trace.samples.time_ns.len() > 0);
+        prop_assert!(indexed.index().is_some() && indexed.off_cpu.start_ns.is_empty());
+        let range = range.map(|(from, length)| (from, from + length));
+        for query in queries(range, (without.0, without.0 + without.1)) {
+            prop_assert_eq!(answers(&indexed, &query), answers(&trace, &query));
+        }
+    }
+}
+
+const LONG: &str = "##m1m#s##m#-#mm#1m#m1ss#mm##m#mm##e#m1#";
+
+fn long() -> Trace {
+    let cells: Vec<char> = LONG.chars().cycle().take(4000).collect();
+    let other: Vec<char> = LONG.chars().rev().cycle().take(4000).collect();
+    build(&[("a", cells), ("b", other)], 2)
+}
+
+#[test]
+fn a_second_viewer_finds_the_index_of_the_first() {
+    let (_parent, folder) = saved(&long());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| assert!(open_as(&folder, FINE).unwrap().index().is_some()));
+        }
+    });
+    let file = folder.path().join("index.cache");
+    let made = fs::metadata(&file).unwrap().modified().unwrap();
+    assert!(open_as(&folder, FINE).unwrap().index().is_some());
+    assert_eq!(fs::metadata(&file).unwrap().modified().unwrap(), made);
+    let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(names.iter().all(|name| !name.to_string_lossy().contains("partial")), "{names:?}");
+}
+
+#[test]
+fn a_damaged_index_is_made_again() {
+    let trace = long();
+    let (_parent, folder) = saved(&trace);
+    let expected = answers(&trace, &Query::default());
+    assert_eq!(answers(&open_as(&folder, FINE).unwrap(), &Query::default()), expected);
+    let file = folder.path().join("index.cache");
+    let whole = fs::read(&file).unwrap();
+    for length in [0, 100, 4096, whole.len() / 2, whole.len() - 1] {
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &whole[..length]).unwrap();
+        assert_eq!(answers(&open_as(&folder, FINE).unwrap(), &Query::default()), expected, "{length}");
+        assert_eq!(fs::metadata(&file).unwrap().len(), whole.len() as u64);
+    }
+}
+
+/// Whatever an index of a stranger says, nobody panics.
+#[test]
+fn hostile_bytes_behind_a_sound_header_are_survived() {
+    let (_parent, folder) = saved(&long());
+    drop(open_as(&folder, FINE).unwrap());
+    let file = folder.path().join("index.cache");
+    let whole = fs::read(&file).unwrap();
+    for seed in 0..40usize {
+        let mut bytes = whole.clone();
+        for step in 0..200 {
+            let at = 4096 + (seed * 7919 + step * 104_729) % (bytes.len() - 4096);
+            bytes[at] = bytes[at].wrapping_mul(31).wrapping_add(seed as u8 | 1);
+        }
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &bytes).unwrap();
+        let analysis = Analysis::new(open_as(&folder, FINE).unwrap());
+        answers(analysis.trace(), &Query::default());
+        let request =
+            TileRequest { from: 0, to: 4000 * CELL, width: 50, by: BandKind::Thread, bands: vec![0, 1, 2, u32::MAX] };
+        tile(&analysis, &request);
+        tile(&analysis, &TileRequest { by: BandKind::Cpu, ..request });
+    }
+}
+
+#[test]
+fn coarse_drawings_cover_each_life_and_agree_with_fine_ones() {
+    let cells: Vec<char> = "###mmm#-mm".chars().cycle().take(200_000).collect();
+    let trace = build(&[("a", cells)], 1);
+    let (_parent, folder) = saved(&trace);
+    let (indexed, plain) = (Analysis::new(open_as(&folder, FINE).unwrap()), Analysis::new(trace));
+    for (from, to) in [(0, 200_000 * CELL), (17, 150_000 * CELL + 3)] {
+        let request = TileRequest { from, to, width: 100, by: BandKind::Thread, bands: vec![0] };
+        let (coarse, fine) = (tile(&indexed, &request), tile(&plain, &request));
+        for tile in [&coarse, &fine] {
+            let band = &tile.bands[0];
+            let covered: u64 = band.start.iter().zip(&band.end).map(|(start, end)| end - start).sum();
+            assert_eq!(covered, to - from);
+            assert!(!tile.exact && !band.sample_time.is_empty());
+        }
+        // Five of ten cells wait, four run, one queues.
+        assert!(coarse.bands[0].state.iter().all(|state| *state == fine.bands[0].state[0]));
+    }
+    let range = (0, 200_000 * CELL);
+    let query = Query::default();
+    let curves = |analysis: &Analysis| charts(analysis, &query, range, 40).unwrap();
+    let (coarse, fine) = (curves(&indexed), curves(&plain));
+    for (coarse, fine) in coarse.series.iter().zip(&fine.series) {
+        for (coarse, fine) in coarse.mean.iter().zip(&fine.mean) {
+            assert!((coarse - fine).abs() <= 0.01 * fine.abs() + 0.01, "{coarse} for {fine}");
+        }
+        assert_eq!(coarse.peak, fine.peak);
+    }
+    let lengths = |analysis: &Analysis| histogram(analysis, &query, DurationKind::Wait).unwrap();
+    assert_eq!(lengths(&indexed), lengths(&plain));
+    let order = BandOrder::parse("wait_ns").unwrap();
+    let listed = |analysis: &Analysis| bands(analysis, &query, BandKind::Object, order).unwrap();
+    assert_eq!(listed(&indexed), listed(&plain));
+}
