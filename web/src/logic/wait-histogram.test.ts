@@ -32,8 +32,15 @@ test('the axis is logarithmic with a tick for each decade', () => {
   expect(layout.bars.every(({ x, width }) => x >= 0 && x + width <= 600)).toBe(true);
 });
 
-test('humps are named unless a heavier one is in the way', () => {
-  expect(layout.humps.map(({ count }) => count)).toEqual([35, 5000]);
+test('humps are named, side by side or one below the other', () => {
+  expect(layout.humps.map(({ count, line }) => [count, line])).toEqual([
+    [5000, 0],
+    [35, 0],
+    [1, 1],
+  ]);
+  expect(layout.humps.every(({ x }) => x >= 60 && x <= 540)).toBe(true);
+  const crowded = [1, 2, 3, 4].map((count) => ({ centre_ns: 1e6 + count, count, total_ns: count }));
+  expect(layoutWaits({ bins, humps: crowded } as Histogram, 600).humps.map(({ count }) => count)).toEqual([4, 3]);
 });
 
 test('a brush takes in whole bins, drawn in either direction', () => {

@@ -19,8 +19,11 @@ export interface WaitHistogram {
   bars: WaitBar[];
   /** Decades of the axis. */
   ticks: { ns: number; x: number }[];
-  /** Humps with a name, those with the most time first; those that would lie on another name are left out. */
-  humps: { x: number; centreNs: number; count: number; totalNs: number }[];
+  /**
+   * Humps with a name, the largest by number or time first; a name that would lie on another one is a line lower, and left
+   * out where that line is taken too.
+   */
+  humps: { x: number; line: number; centreNs: number; count: number; totalNs: number }[];
   xOf(ns: number): number;
   nsAt(x: number): number;
 }
@@ -57,15 +60,21 @@ export function layoutWaits({ bins, humps }: Histogram, width: number): WaitHist
     (_, at) => 10 ** (Math.floor(low) + at),
   );
   const ticks = decades.map((ns) => ({ ns, x: xOf(ns) })).filter(({ x }) => x >= 0 && x <= width);
-  return { bars, ticks, humps: named(humps, xOf), xOf, nsAt };
+  return { bars, ticks, humps: named(humps, xOf, width), xOf, nsAt };
 }
 
-function named(humps: Histogram['humps'], xOf: (ns: number) => number): WaitHistogram['humps'] {
+function named(humps: Histogram['humps'], xOf: (ns: number) => number, width: number): WaitHistogram['humps'] {
   const placed: WaitHistogram['humps'] = [];
-  const order = [...humps].sort((a, b) => b.total_ns - a.total_ns);
+  const mostCount = Math.max(...humps.map(({ count }) => count), 1);
+  const mostTime = Math.max(...humps.map(({ total_ns }) => total_ns), 1);
+  const size = ({ count, total_ns }: Histogram['humps'][number]) => Math.max(count / mostCount, total_ns / mostTime);
+  const order = [...humps].sort((a, b) => size(b) - size(a));
   for (const { centre_ns: centreNs, count, total_ns: totalNs } of order) {
-    const x = xOf(centreNs);
-    if (placed.every((other) => Math.abs(other.x - x) >= NAME_PX)) placed.push({ x, centreNs, count, totalNs });
+    // A name stays within the chart.
+    const x = Math.min(Math.max(xOf(centreNs), NAME_PX / 2), Math.max(width - NAME_PX / 2, NAME_PX / 2));
+    const free = (line: number) => placed.every((other) => other.line !== line || Math.abs(other.x - x) >= NAME_PX);
+    const line = [0, 1].find(free);
+    if (line !== undefined) placed.push({ x, line, centreNs, count, totalNs });
   }
   return placed;
 }

@@ -132,6 +132,10 @@ const WORDS: Record<string, [title: string, help?: string]> = {
     '短いスピンの後にブロックする (スピンロックの代わりにアダプティブ・ミューテックス)、スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。',
   ],
   'thread-churn': ['スレッドの頻繁な作成', 'スレッドのプールを保持し、それに仕事を渡してください。'],
+  'gil-contention': [
+    'GIL の競合',
+    'GIL を解放して計算する拡張 (NumPy など) に処理を移すか、プロセスに分けるか (multiprocessing)、フリースレッド版の Python を使ってください。',
+  ],
 };
 
 export const titleJa: Record<string, string> = Object.fromEntries(

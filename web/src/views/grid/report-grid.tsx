@@ -75,7 +75,7 @@ export function ReportGrid(props: Props) {
     <Grid
       name={name}
       label={label}
-      columns={columns.map(({ column }) => gridColumn(column))}
+      columns={columns.map(({ column }, at) => gridColumn(column, at === 0))}
       rows={shown.length}
       row={(index) => {
         const original = shown[index] ?? 0;
@@ -158,13 +158,13 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
   return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
 }
 
-function gridColumn({ id, title: english, help: text, kind }: Column): GridColumn {
+function gridColumn({ id, title: english, help: text, kind }: Column, names: boolean): GridColumn {
   const numeric = isNumeric(kind);
   const shown = title(id, english);
   const least =
-    { by_class: 180, ns: 118, count: 64, fraction: 64, real: 64 }[kind as string] ?? (kind === 'stack' ? 240 : 120);
+    { by_class: 180, ns: 112, count: 64, fraction: 64, real: 64 }[kind as string] ?? (kind === 'stack' ? 240 : 120);
   // A heading is read whole, as far as it is no sentence.
-  const width = Math.max(least, Math.min(shown.length * 7 + 20, 150));
+  const width = names ? 200 : Math.max(least, Math.min(shown.length * 7 + 20, 150));
   return { id, title: shown, help: help(id, text), numeric, width, sortable: true };
 }
 

@@ -46,7 +46,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
 }
 
 const AXIS = 20;
-const NAMES = 20;
+const NAMES = 32;
 
 function Chart({ histogram, object }: { histogram: Histogram; object: string }) {
   const { box, size } = useSize<HTMLDivElement>();
@@ -102,14 +102,8 @@ function Chart({ histogram, object }: { histogram: Histogram; object: string }) 
               </text>
             </g>
           ))}
-          {layout.humps.map(({ x, centreNs, count: waits }) => (
-            <text
-              key={centreNs}
-              x={Math.min(Math.max(x, 62), size.width - 62)}
-              y={12}
-              textAnchor="middle"
-              className="hump"
-            >
+          {layout.humps.map(({ x, line, centreNs, count: waits }) => (
+            <text key={centreNs} x={x} y={11 + line * 13} textAnchor="middle" className="hump">
               {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) })}
             </text>
           ))}

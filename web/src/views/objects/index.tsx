@@ -16,7 +16,7 @@ import { WaitHistogramPane } from './histogram';
 export default function ObjectsView() {
   const object = useView((state) => state.object);
   return (
-    <Split name="objects" second="right" size={460} least={260}>
+    <Split name="objects" second="right" size={400} least={260}>
       <Objects />
       <Split name="objects-stack" second="below" size={300} least={80}>
         <WaitHistogramPane object={object} />
