@@ -14,6 +14,7 @@ export function showFinding(state: ViewState, { id, subject }: Finding): ViewSta
   switch (id) {
     case 'lock-convoy':
     case 'lock-held-across-wait':
+    case 'gil-contention':
       return subject ? { ...state, tab: 'blame', object: subject } : { ...state, tab: 'objects' };
     case 'barrier-imbalance':
     case 'fine-grained-waits':

@@ -63,6 +63,17 @@ test('a new step after an undo forgets what was undone', () => {
   expect(store.get().tab).toBe('log');
 });
 
+test('a search stays with its screen', () => {
+  const store = new Store(new FakeBrowser());
+  store.dispatch({ search: 'lock' }, 'touch');
+  store.dispatch({ object: 'm' });
+  expect(store.get().search).toBe('lock');
+  store.dispatch({ tab: 'objects' });
+  expect(store.get().search).toBe('');
+  store.dispatch({ tab: 'blame', search: 'x' });
+  expect(store.get().search).toBe('x');
+});
+
 test('a change that changes nothing is no step', () => {
   const browser = new FakeBrowser();
   const store = new Store(browser);

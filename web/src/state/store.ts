@@ -42,7 +42,10 @@ export class Store {
   };
 
   readonly dispatch: Dispatch = (change, how = 'step') => {
-    const next = typeof change === 'function' ? change(this.state) : { ...this.state, ...change };
+    const made = typeof change === 'function' ? change(this.state) : { ...this.state, ...change };
+    // What was searched for in one list is not what one looks for in another.
+    const elsewhere = made.tab !== this.state.tab && made.search === this.state.search;
+    const next = elsewhere ? { ...made, search: '' } : made;
     if (toHash(next) === toHash(this.state)) return;
     this.state = next;
     if (how === 'step') {

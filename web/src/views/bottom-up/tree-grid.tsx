@@ -1,10 +1,10 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricDef, Word } from '../../api/types';
 import { t, title } from '../../base/texts';
-import { filtersOf } from '../../logic/grouping';
-import type { FlatRow, Tree } from '../../logic/tree';
+import { CALLEES, CALLERS, filtersOf, levelAt } from '../../logic/grouping';
+import type { FlatRow, GridRow as GridData, Tree } from '../../logic/tree';
 import { useKeys } from '../../logic/use-keys';
-import { amount, asText, kindOf } from '../../logic/values';
+import { amount, asText, csvField, kindOf } from '../../logic/values';
 import { filterIn, filterOut } from '../../state/actions';
 import { type NumberStyle, usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
@@ -12,6 +12,7 @@ import { Cell } from '../grid/cell';
 import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
 import { Empty, Failure, Skeleton } from '../parts/states';
+import { CopyButton } from '../parts/toolbar';
 import { metricColumn } from './columns';
 import { levelTitle } from './grouping-menu';
 import { questionUrl, useTree } from './use-tree';
@@ -29,6 +30,12 @@ export function TreeGrid({ metrics, levels }: { metrics: MetricDef[]; levels: Wo
   }
   if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : undefined}</Empty>;
   return <Rows tree={tree} metrics={metrics} levels={levels} groupBy={groupBy} sort={sort} />;
+}
+
+const FUNCTIONS: readonly string[] = ['function', CALLERS, CALLEES];
+
+function moduleOf({ values }: GridData): string {
+  return typeof values.module === 'string' ? values.module : '';
 }
 
 interface RowsProps {
@@ -63,6 +70,14 @@ function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
     const at = rows[index];
     return at?.row ? [...at.parent, at.row.key] : [];
   };
+  // A function opens its source, as one is used to; any other row what is below it.
+  const open = (index: number) => {
+    const at = rows[index];
+    const level = levelAt(groupBy, at?.parent.length ?? 0);
+    if (at?.row && FUNCTIONS.includes(level))
+      dispatch({ tab: 'source', function: at.row.label, module: moduleOf(at.row) });
+    else tree.toggle(pathOf(index), !at?.expanded);
+  };
   const visible = useCallback((first: number, last: number) => tree.need(first, last), [tree]);
   const key = (event: KeyboardEvent, index: number): boolean => {
     if (event.key === '*') void tree.expandAll(pathOf(index));
@@ -72,9 +87,12 @@ function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
   };
   return (
     <>
-      <button type="button" className="quiet expand-all" onClick={() => void tree.expandAll([])}>
-        {t('grid.expand-all')}
-      </button>
+      <span className="expand-all">
+        <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
+          {t('grid.expand-all')}
+        </button>
+        <CopyButton label={t('copy.csv')} text={() => rowsCsv(rows, metrics)} />
+      </span>
       <Grid
         name="bottom-up"
         label={t('tab.bottom-up')}
@@ -84,7 +102,7 @@ function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
         selected={tree.find(selection)}
         onSelect={(index) => dispatch({ selection: pathOf(index) }, 'touch')}
         onToggle={(index, open) => tree.toggle(pathOf(index), open)}
-        onOpen={(index) => tree.toggle(pathOf(index), !rows[index]?.expanded)}
+        onOpen={open}
         onKey={key}
         sort={sort}
         onSort={(metric) => dispatch({ sort: nextSort(sort, metric) }, 'touch')}
@@ -141,6 +159,15 @@ function rowText(at: FlatRow | undefined, metrics: MetricDef[]): string {
   const row = at?.row;
   if (!row) return '';
   return [row.label, ...metrics.map(({ id }) => asText(kindOf(id, row.values[id]), row.values[id]))].join('\t');
+}
+
+/** The rows that are open, as CSV with exact numbers; `depth` says what is below what. */
+function rowsCsv(rows: readonly FlatRow[], metrics: MetricDef[]): string {
+  const head = ['depth', 'name', ...metrics.map(({ id }) => id)];
+  const lines = rows.flatMap(({ parent, row }) =>
+    row ? [[parent.length, row.label, ...metrics.map(({ id }) => amount(row.values[id]) ?? row.values[id])]] : [],
+  );
+  return `${[head, ...lines].map((fields) => fields.map(csvField).join(',')).join('\r\n')}\r\n`;
 }
 
 /** The sums of everything that is shown. */

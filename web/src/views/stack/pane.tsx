@@ -122,7 +122,14 @@ export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
               {inlined && <span className="faint">⤷ </span>}
               {name}
             </button>
-            <span className="frame-place">{place}</span>
+            <button
+              type="button"
+              className="frame-place"
+              aria-label={`${t('tab.source')}: ${name}`}
+              onClick={() => dispatch({ tab: 'source', function: name, module })}
+            >
+              {place}
+            </button>
           </li>
         );
       })}
