@@ -1,20 +1,14 @@
-// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part, and
-// filters to it.
+// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part.
 
 import { type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
 import { between, brushed, layoutWaits, type WaitHistogram } from '../../logic/wait-histogram';
-import { filterIn } from '../../state/actions';
-import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { useSize } from '../parts/canvas';
 import { Empty, Loaded } from '../parts/states';
 import { Toolbar } from '../parts/toolbar';
-
-/** Filter key for the length of a wait, in ns: `FROM-TO`. */
-const LENGTH_KEY = 'wait-length';
 
 export function WaitHistogramPane({ object }: { object: string }) {
   const [of, setOf] = useState<'wait' | 'off_cpu' | 'runnable'>('wait');
@@ -37,9 +31,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
         </select>
       </Toolbar>
       <Loaded of={histogram} rows={5}>
-        {(data) =>
-          data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} object={object} />
-        }
+        {(data) => (data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} />)}
       </Loaded>
     </section>
   );
@@ -48,7 +40,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
 const AXIS = 20;
 const NAMES = 32;
 
-function Chart({ histogram, object }: { histogram: Histogram; object: string }) {
+function Chart({ histogram }: { histogram: Histogram }) {
   const { box, size } = useSize<HTMLDivElement>();
   const layout = useMemo(() => layoutWaits(histogram, Math.max(size.width, 1)), [histogram, size.width]);
   const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
@@ -109,7 +101,7 @@ function Chart({ histogram, object }: { histogram: Histogram; object: string }) 
           ))}
         </svg>
       )}
-      <BrushLine layout={layout} part={part} object={object} clear={() => setBrush(null)} />
+      <BrushLine layout={layout} part={part} clear={() => setBrush(null)} />
     </div>
   );
 }
@@ -144,42 +136,25 @@ function Brush({ layout, part, height }: { layout: WaitHistogram; part: Part; he
 interface BrushLineProps {
   layout: WaitHistogram;
   part: Part | null;
-  object: string;
   clear: () => void;
 }
 
-/** What is in the brushed part, and the button that filters to it. */
-function BrushLine({ layout, part, object, clear }: BrushLineProps) {
-  const info = useCall('info');
-  const result = useView((state) => state.result);
-  const dispatch = useDispatch();
+/** What is in the brushed part, or in all. */
+function BrushLine({ layout, part, clear }: BrushLineProps) {
   const whole = between(layout.bars, 0, Number.POSITIVE_INFINITY);
   if (!part) {
     return (
-      <p className="brush-line faint" data-result={result}>
+      <p className="brush-line faint">
         {t('histogram.help', { count: count(whole.count), time: duration(whole.totalNs) })}
       </p>
     );
   }
   const { count: waits, totalNs } = between(layout.bars, part.fromNs, part.toNs);
   const share = percent(whole.totalNs > 0 ? totalNs / whole.totalNs : 0);
-  const canFilter = info.data?.filter_keys.some(({ id }) => id === LENGTH_KEY);
-  const filter = () => {
-    dispatch((state) => {
-      const byObject = object === '' ? state : filterIn(state, 'object', object);
-      return filterIn(byObject, LENGTH_KEY, `${part.fromNs}-${part.toNs}`);
-    });
-    clear();
-  };
   return (
     <p className="brush-line">
       {duration(part.fromNs)} – {duration(part.toNs)}: {t('stack.waits', { count: count(waits) })}, {duration(totalNs)}{' '}
       ({share}){' '}
-      {canFilter && (
-        <button type="button" onClick={filter}>
-          {t('filter.in')}
-        </button>
-      )}{' '}
       <button type="button" className="quiet" onClick={clear}>
         ×
       </button>
