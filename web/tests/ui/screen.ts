@@ -75,26 +75,26 @@ export class Screen {
   }
 }
 
-/** One browser for a file of tests; `screen()` is the page of the running test. */
+/** One browser for a file of tests; `screen()` is the page of the running test, with nothing kept from the one before. */
 export function useScreen(): () => Screen {
   let browser: Browser;
   let context: BrowserContext;
   let current: Screen;
   beforeAll(async () => {
-    if (skipped) return;
-    browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
-    context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
-    await context.addCookies([{ ...served.cookie, url: served.origin }]);
+    if (!skipped) browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
   });
   afterAll(async () => {
     if (!skipped) await browser.close();
   });
   beforeEach(async () => {
-    if (!skipped) current = new Screen(await context.newPage());
+    if (skipped) return;
+    context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
+    await context.addCookies([{ ...served.cookie, url: served.origin }]);
+    current = new Screen(await context.newPage());
   });
   afterEach(async () => {
     if (skipped) return;
-    await current.page.close();
+    await context.close();
     expect(current.errors, 'errors in the browser').toEqual([]);
   });
   return () => current;

@@ -31,7 +31,7 @@ export function Lines({ document, selected, select }: LinesProps) {
     timeColumn('cpu_ns', 'CPU Time', 110),
     { ...timeColumn('cpu_ns', 'CPU Time', 110), id: 'cpu_total_ns', title: t('source.cpu-total') },
     timeColumn('wait_ns', 'Wait Time', 110),
-    { id: 'waits', title: title('wait_count', 'Wait Count'), numeric: true, width: 60 },
+    { id: 'waits', title: title('wait_count', 'Wait Count'), numeric: true, width: 84 },
   ];
   const cells = (at: number): ReactNode[] => {
     const line = lines[at];

@@ -125,7 +125,7 @@ export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
             <button
               type="button"
               className="frame-place"
-              aria-label={`${t('tab.source')}: ${name}`}
+              data-tip={`${t('tab.source')}: ${tip}`}
               onClick={() => dispatch({ tab: 'source', function: name, module })}
             >
               {place}
