@@ -216,3 +216,19 @@ impl Gate {
         (None, Default::default())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_their_ids_where_the_level_has_them() {
+        let name = |level, label: &str| common_name(level, label.to_owned());
+        assert_eq!(name(Level::Thread, "worker (4242)"), "worker");
+        assert_eq!(name(Level::Waker, "[timer]"), "[timer]");
+        assert_eq!(name(Level::Process, "my (old) app (7)"), "my (old) app");
+        assert_eq!(name(Level::Thread, "worker (x)"), "worker (x)");
+        assert_eq!(name(Level::Object, "Thread worker (1)"), "Thread worker (1)");
+        assert_eq!(name(Level::Function, "operator() (3)"), "operator() (3)");
+    }
+}

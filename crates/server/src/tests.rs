@@ -362,3 +362,37 @@ async fn levels_of_a_grid_add_up_and_lead_to_stacks() {
     assert!((share - 1.0).abs() < 1e-9, "{filtered}");
     assert!(filtered["shown"].as_f64().unwrap() < 0.6, "{filtered}");
 }
+
+#[tokio::test]
+async fn a_flame_graph_adds_up_from_the_leaves_to_its_roots() {
+    let site = Site::new();
+    for query in ["", "?inverted=1&by-thread=1", "?weight=wait&include-idle=1", "?min-share=1"] {
+        let graph = site.get(&format!("/api/r/r000th/flame{query}")).await;
+        let numbers = |field: &str| -> Vec<i64> {
+            graph[field].as_array().unwrap().iter().map(|number| number.as_i64().unwrap()).collect()
+        };
+        let (parent, total, own) = (numbers("parent"), numbers("total"), numbers("self_ns"));
+        let whole = graph["total_ns"].as_i64().unwrap();
+        let below = |node: i64| -> i64 {
+            (0..parent.len()).filter(|child| parent[*child] == node).map(|child| total[child]).sum()
+        };
+        assert!(parent.iter().enumerate().all(|(node, parent)| *parent < node as i64), "{graph}");
+        let pruned = graph["pruned_ns"].as_i64().unwrap();
+        assert_eq!(below(-1) + pruned, whole, "{graph}");
+        assert!((0..parent.len()).all(|node| own[node] + below(node as i64) == total[node]), "{graph}");
+        assert!(whole > 0 && (pruned > 0) == query.contains("min-share"), "{graph}");
+    }
+}
+
+#[tokio::test]
+async fn a_result_compared_with_itself_has_no_difference() {
+    let site = Site::new();
+    let document = site.get("/api/compare?a=r000th&b=r000th&level=object").await;
+    let rows = document["rows"].as_array().unwrap();
+    assert_eq!((rows.len(), &rows[0]["object"], &rows[0]["wait_ns_first"]), (2, &json!("[all]"), &json!(400)));
+    assert!(rows.iter().all(|row| row["wait_ns_difference"] == 0 && row["wait_ns_ratio"] == 1.0), "{document}");
+    for path in ["/api/compare?a=r000th", "/api/compare?a=r000th&b=r000th&level=x"] {
+        assert_eq!(site.status(path, &[]).await, 400, "{path}");
+    }
+    assert_eq!(site.status("/api/compare?a=r000th&b=r001th", &[]).await, 404);
+}
