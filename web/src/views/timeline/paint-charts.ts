@@ -60,11 +60,13 @@ function strokePeaks(
 ): void {
   context.strokeStyle = color;
   context.lineWidth = 1;
+  context.globalAlpha = 0.75;
   context.beginPath();
   for (const [x, column] of columns.entries()) {
     if (column) context.lineTo(x + 0.5, y(column.peak));
   }
   context.stroke();
+  context.globalAlpha = 1;
 }
 
 export interface OverviewPicture {

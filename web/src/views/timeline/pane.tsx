@@ -4,7 +4,7 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import type { Bands as BandList, Info, Interval } from '../../api/types';
 import { t } from '../../base/texts';
-import { arrangedBands } from '../../logic/timeline/bands';
+import { arrangedBands, heightOf } from '../../logic/timeline/bands';
 import { covering } from '../../logic/timeline/describe';
 import type { Hit } from '../../logic/timeline/hit';
 import { Scene } from '../../logic/timeline/scene';
@@ -63,13 +63,13 @@ function Timeline({ mode, info, bands }: Props) {
   const interval = usePicked();
   const picked = useView((state) => state.picked);
   const known = picked ? covering(interval.data, picked.thread, picked.at) : null;
-  const [hovered, setHovered] = useHovered(by, rows);
+  const [hovered, setHovered] = useHovered(info, by, rows);
   const hoveredInterval = useHoveredInterval(hovered);
   const arrows = useArrows(scene, known, hoveredInterval);
   useTimelineKeys(mode, scene, known);
   const setting: Setting = { scene, info, by, rows, data, picked: known, arrows, hover: setHovered };
   const body = (
-    <Body mode={mode} scene={scene}>
+    <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
       {data.error !== null && <Failure error={String((data.error as Error).message)} hint={null} />}
       <Bands empty={<Empty>{t('timeline.bands.none')}</Empty>} />
       <HoverLine scene={scene} hovered={hovered} interval={hoveredInterval} />
@@ -93,8 +93,19 @@ function Full({ interval, children }: { interval: Resource<Interval>; children: 
   );
 }
 
+interface BodyProps {
+  mode: Mode;
+  scene: Scene;
+  /** Of all bands; where there are few, the charts follow these. */
+  bandsHeight: number;
+  children: ReactNode;
+}
+
+/** Room below the last band, px. */
+const SPARE = 24;
+
 /** Everything that lies on the time; the wheel zooms it. */
-function Body({ mode, scene, children }: { mode: Mode; scene: Scene; children: ReactNode }) {
+function Body({ mode, scene, bandsHeight, children }: BodyProps) {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
     const element = box.current;
@@ -119,7 +130,12 @@ function Body({ mode, scene, children }: { mode: Mode; scene: Scene; children: R
     <section className="tl-body" ref={box} aria-label={t('pane.timeline')}>
       <Overview height={mode === 'full' ? 40 : 26} />
       <AxisLine height={AXIS_HEIGHT} />
-      <div className="tl-middle">{children}</div>
+      <div
+        className="tl-middle"
+        style={{ maxHeight: mode === 'full' ? Math.max(bandsHeight + SPARE, 160) : undefined }}
+      >
+        {children}
+      </div>
       {mode === 'full' && <ChartRows />}
     </section>
   );
@@ -167,7 +183,7 @@ function usePicked(): Resource<Interval> {
 }
 
 /** What the pointer is over; renders again only when that is another piece, or the time has left the known interval. */
-function useHovered(by: Setting['by'], rows: Setting['rows']) {
+function useHovered(info: Info, by: Setting['by'], rows: Setting['rows']) {
   const [hovered, setHovered] = useState<Hovered | null>(null);
   const last = useRef('');
   const set = (hit: Hit | null) => {
@@ -176,7 +192,11 @@ function useHovered(by: Setting['by'], rows: Setting['rows']) {
     if (key === last.current) return;
     last.current = key;
     const band = hit && rows[hit.row]?.band;
-    setHovered(hit && band ? { hit, label: band.label, thread: threadOf(by, band.id, hit) } : null);
+    if (!hit || !band) return setHovered(null);
+    const thread = threadOf(by, band.id, hit);
+    // A CPU's band says who ran.
+    const ran = by === 'cpu' ? info.threads.find(({ id }) => id === thread) : undefined;
+    setHovered({ hit, thread, label: ran ? `${band.label} · ${ran.name} (${ran.tid})` : band.label });
   };
   return [hovered, set] as const;
 }
