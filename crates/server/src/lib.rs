@@ -1,6 +1,6 @@
 //! `dwell view`: the web UI and what it asks for, over HTTP on this machine.
 //!
-//! Every answer is a projection of `dwell_analyze`; nothing is computed here and nothing is written. The only crate
+//! Every answer is a projection of `dwell_analyze`; nothing is computed here and no result is changed. The only crate
 //! that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids that are looked up in a
 //! list, never by paths.
 

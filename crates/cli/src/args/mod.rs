@@ -143,7 +143,7 @@ Examples:
   dwell view r000th --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
 The address has a token that is good once; the browser then keeps a cookie until
-dwell view ends, by Ctrl-C. Nothing is written, and nothing is fetched from
+dwell view ends, by Ctrl-C. No result is changed, and nothing is fetched from
 elsewhere.";
 
 const SOURCE_EXAMPLES: &str = "\
