@@ -12,7 +12,6 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-
 .PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks clean
 
 all: build samples
