@@ -1,6 +1,6 @@
 // Result, program, tabs, and what belongs to the page as a whole.
 
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
 import { baseName, duration } from '../base/units';
@@ -59,8 +59,13 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
 function Tabs() {
   const active = useView((state) => state.tab);
   const dispatch = useDispatch();
+  const bar = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is to be seen whole where not all have room.
+  useEffect(() => {
+    void bar.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest' });
+  }, [active]);
   return (
-    <nav className="tabs" aria-label={t('app.tabs')}>
+    <nav ref={bar} className="tabs" aria-label={t('app.tabs')}>
       {TABS.map((tab) => (
         <button
           key={tab}

@@ -23,8 +23,8 @@ export const ja: Record<keyof typeof en, string> = {
 
   'tab.summary': 'サマリー',
   'tab.bottom-up': 'ボトムアップ',
-  'tab.caller-callee': '呼び出し元/呼び出し先',
-  'tab.top-down': 'トップダウン・ツリー',
+  'tab.caller-callee': '呼び出し元/先',
+  'tab.top-down': 'トップダウン',
   'tab.flame': 'フレームグラフ',
   'tab.objects': '同期オブジェクト',
   'tab.blame': '待機の原因',
