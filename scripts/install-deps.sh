@@ -3,7 +3,7 @@
 #   scripts/install-deps.sh build | test | bench      each includes the one before it
 set -euo pipefail
 
-build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make nodejs npm)
+build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
 samples=(g++ libtbb-dev)
 test=(redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux binutils curl gdb openssl)
 # Code made at run time: a Java of any making, and node from below.
