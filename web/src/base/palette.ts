@@ -125,11 +125,3 @@ export function variables(theme: Theme): [name: string, color: string][] {
     ...Object.entries(classes).map(([name, color]): [string, string] => [`--class-${name}`, color]),
   ];
 }
-
-/** A colour that stays the same for a name, for things without a state (modules of a flame graph): hue by hash. */
-export function nameColor(name: string, theme: Theme): string {
-  let hash = 0;
-  for (let index = 0; index < name.length; index += 1) hash = (hash * 31 + name.charCodeAt(index)) | 0;
-  const hue = (hash >>> 0) % 360;
-  return theme === 'dark' ? `hsl(${hue} 22% 34%)` : `hsl(${hue} 38% 84%)`;
-}

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { browserLanguage, help, setLanguage, t, title } from './texts';
 import { en } from './texts/en';
@@ -19,6 +19,19 @@ test('a text speaks the chosen language and fills names in', () => {
 test('each text has the same names to fill in, in both languages', () => {
   const names = (text: string) => [...text.matchAll(/\{\w+\}/g)].map(String).sort();
   for (const key of Object.keys(en) as (keyof typeof en)[]) expect(names(ja[key]), key).toEqual(names(en[key]));
+});
+
+test('no text is without use', () => {
+  const source = new URL('..', import.meta.url);
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
+  const code = files
+    .filter((name) => !name.startsWith('base/texts/'))
+    .map((name) => readFileSync(new URL(name, source), 'utf8'))
+    .join('\n');
+  // Texts of a table's rows: t(`tab.${tab}`).
+  const prefixes = [...code.matchAll(/`([\w.-]+\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
+  const used = (key: string) => code.includes(`'${key}'`) || prefixes.some((prefix) => key.startsWith(prefix));
+  expect(Object.keys(en).filter((key) => !used(key))).toEqual([]);
 });
 
 test('every metric and finding of the documentation has words in Japanese', () => {

@@ -16,12 +16,6 @@ export function useStore(): Store {
   return store;
 }
 
-/** The whole view. */
-export function useViewState(): ViewState {
-  const store = useStore();
-  return useSyncExternalStore(store.subscribe, store.get);
-}
-
 /** Part of the view; the component renders again only when that part is another one (by JSON). */
 export function useView<T>(pick: (state: ViewState) => T): T {
   const store = useStore();

@@ -30,7 +30,7 @@ export function ClassHistogramChart({ heading, values, target, width, targetText
   const shares = classShares(values, target, limits).filter(([, share]) => share > 0);
   return (
     <figure className="histogram">
-      <figcaption>
+      <figcaption data-tip={t('summary.histogram.help')}>
         {heading} <span className="faint">{t('summary.average', { value: real(mean) })}</span>
       </figcaption>
       {/* biome-ignore lint/a11y/useSemanticElements: a drawing that has sliders in it. */}
