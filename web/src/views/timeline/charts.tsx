@@ -18,6 +18,15 @@ import { usePointer } from './use-pointer';
 
 const FOLLOW_MS = 120;
 
+const WHOLE_COLUMNS = 1600;
+
+/** The curves of the whole time. */
+export function useWholeCharts(): ChartData | undefined {
+  const { scene } = useSetting();
+  const params = { from: 0, to: Math.ceil(scene.elapsedNs), width: WHOLE_COLUMNS };
+  return useCall('charts', { params, without: { time: true } }).data;
+}
+
 /** The server's curves for what is shown and a little more; asked again while the view moves, but not in every frame. */
 function useCharts(): ChartData | undefined {
   const { scene } = useSetting();
@@ -56,16 +65,20 @@ function same(a: Question, b: Question): boolean {
 
 export function ChartRows() {
   const charts = useCharts();
+  const whole = useWholeCharts();
+  // One scale for all of the time: a curve would jump while it is moved.
+  const most = (id: string) => whole?.series.find((series) => series.id === id)?.max ?? 0;
   // The number of running threads and CPU usage are one curve on two scales.
   const shown = charts?.series.filter(({ id }) => id !== 'running') ?? [];
   return (
     <div className="tl-charts">
-      {charts && shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} />)}
+      {charts &&
+        shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} most={most(series.id)} />)}
     </div>
   );
 }
 
-function ChartRow({ charts, series }: { charts: ChartData; series: Series }) {
+function ChartRow({ charts, series, most }: { charts: ChartData; series: Series; most: number }) {
   const { scene, info } = useSetting();
   const { theme } = usePreferences();
   const target = useView((state) => state.target) ?? info.target_concurrency;
@@ -73,7 +86,7 @@ function ChartRow({ charts, series }: { charts: ChartData; series: Series }) {
   const readout = useRef<HTMLSpanElement>(null);
   const isPercent = series.unit === '%';
   const goal = isPercent ? null : target;
-  const scale = { ...series, max: Math.max(series.max, goal ?? 0) };
+  const scale = { ...series, max: Math.max(most, series.max, goal ?? 0) };
   const canvas = useSurface(scene, (context, width, height) => {
     const x = scene.pointer?.x ?? null;
     const value = x === null ? null : valueAt(charts, series, timeAt(x, scene.view, width));

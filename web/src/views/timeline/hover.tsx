@@ -65,7 +65,7 @@ export function HoverLine({
   const piece = hovered?.hit.piece;
   const text = !piece ? '' : interval ? describeInterval(interval) : describePiece(piece);
   return (
-    <div ref={box} className="tl-hover" role="status" hidden={text === ''}>
+    <div ref={box} className="tl-hover" role="tooltip" hidden={text === ''}>
       <span className="faint">{hovered?.label}</span> {text}
     </div>
   );

@@ -8,12 +8,10 @@ import { type Grip, gripAt, rangeX } from '../../logic/timeline/charts';
 import { SHORTEST_NS, timeAt, type Viewport, wholeOf } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useView } from '../../state/provider';
-import { useCall } from '../../state/resource';
+import { useWholeCharts } from './charts';
 import { paintOverview } from './paint-charts';
 import { useSetting, useSettledView } from './setting';
 import { useSurface } from './surface';
-
-const COLUMNS = 1600;
 
 export function Overview({ height }: { height: number }) {
   const { scene } = useSetting();
@@ -24,10 +22,9 @@ export function Overview({ height }: { height: number }) {
     mark: state.mark,
   }));
   const whole = wholeOf(scene.elapsedNs);
-  const params = { from: 0, to: Math.ceil(scene.elapsedNs), width: COLUMNS };
-  const charts = useCall('charts', { params, without: { time: true } });
+  const charts = useWholeCharts();
   const canvas = useSurface(scene, (context, width, high) => {
-    const data = charts.data ?? { from: 0, to: scene.elapsedNs, series: [] };
+    const data = charts ?? { from: 0, to: scene.elapsedNs, series: [] };
     const marked = scene.mark ?? mark;
     const picture = { charts: data, whole, view: scene.view, range, excluded, mark: marked, width, height: high };
     paintOverview(context, { ...picture, palette: palette(theme) });
