@@ -1,9 +1,11 @@
-// What the UI costs, in a real browser: `node bench/ui.mjs URL [RESULT]`, URL as `dwell view --no-browser` prints it.
-// Prints one JSON object; times in ms. `make bench-ui` runs it on a synthetic result of 100 million events.
+// What the UI costs, in a real browser: `node bench/ui.mjs [--json] URL [RESULT]`, URL as `dwell view --no-browser` prints
+// it. Its token is good once: who has used it gives the cookie, NAME=VALUE, in DWELL_COOKIE. Prints lines of a table, name,
+// value and goal; with --json all figures, times in ms.
 
 import { chromium } from 'playwright-core';
 
-const [address, wanted] = process.argv.slice(2);
+const json = process.argv.includes('--json');
+const [address, wanted] = process.argv.slice(2).filter((word) => word !== '--json');
 if (!address) {
   process.stderr.write('error: no address\nhint: node bench/ui.mjs "$(dwell view --no-browser RESULT | head -1)"\n');
   process.exit(2);
@@ -12,6 +14,8 @@ const GESTURE_MS = 4000;
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 const context = await browser.newContext({ viewport: { width: 2560, height: 1440 } });
 const { origin } = new URL(address);
+const [name, value] = (process.env.DWELL_COOKIE ?? '').split(/=(.*)/s);
+if (name && value) await context.addCookies([{ name, value, url: origin }]);
 
 /** Counts how long the callbacks of each frame take. */
 await context.addInitScript(() => {
@@ -122,8 +126,22 @@ async function filterIn(page, tab, hash) {
   return round(performance.now() - start);
 }
 
+function table({ summary, timeline, zooming, panning, tiles, filter_in, heap_mb }) {
+  const moving = (gesture) => `${gesture.frames_per_second} frames/s, work per frame p95 ${gesture.work_p95} ms`;
+  const rows = [
+    ['Summary is final in the browser', `${summary.shown} ms`, '1.0 s'],
+    ['Timeline is final in the browser', `${timeline.shown} ms`, '1.5 s'],
+    ['Zooming, 2560 × 1440', moving(zooming), '60 frames/s, 8 ms'],
+    ['Panning, 2560 × 1440', moving(panning), '60 frames/s, 8 ms'],
+    ['Tiles in the browser', `p50 ${tiles.p50} ms, p95 ${tiles.p95} ms`, 'p95 50 ms'],
+    ...Object.entries(filter_in).map(([tab, ms]) => [`Filter in by selection, ${tab}`, `${ms} ms`, '300 ms']),
+    ['Browser heap', `${heap_mb} MB`, '300 MB'],
+  ];
+  return rows.map((row) => `${row.join(' | ')}\n`).join('');
+}
+
 const page = await context.newPage();
-await page.goto(address);
+await page.goto(name ? origin : address);
 const results = await page.evaluate(async () => (await fetch('/api/results')).json());
 const result = results.find(({ id }) => id === wanted) ?? results[0];
 await page.close();
@@ -146,7 +164,7 @@ const filter_in = {};
 for (const tab of ['platform', 'bottom-up', 'objects']) {
   filter_in[tab] = await filterIn(timeline.page, tab, `${hash}platform${mark}`);
 }
-const shown = ({ shown, first_contentful_paint }) => ({ shown, first_contentful_paint });
+const shown = ({ page: _, ...times }) => times;
 const measured = { summary: shown(summary), timeline: shown(timeline), zooming, panning, tiles, filter_in, heap_mb };
-process.stdout.write(`${JSON.stringify(measured, null, 2)}\n`);
+process.stdout.write(json ? `${JSON.stringify(measured, null, 2)}\n` : table(measured));
 await browser.close();
