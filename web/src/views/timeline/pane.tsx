@@ -12,7 +12,7 @@ import { panBy, showRange, wheelFactor, wholeNs, zoomAbout } from '../../logic/t
 import { useKeys } from '../../logic/use-keys';
 import { filterInRange, filterOutRange } from '../../state/actions';
 import { useDispatch, useStore, useView } from '../../state/provider';
-import { type Resource, useCall } from '../../state/resource';
+import { asApiError, type Resource, useCall } from '../../state/resource';
 import { Split } from '../parts/split';
 import { Empty, Failure, Loaded } from '../parts/states';
 import { AxisLine, Bands } from './bands';
@@ -70,7 +70,7 @@ function Timeline({ mode, info, bands }: Props) {
   const setting: Setting = { scene, info, by, rows, data, picked: known, arrows, hover: setHovered };
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
-      {data.error !== null && <Failure error={String((data.error as Error).message)} hint={null} />}
+      {data.error !== null && <Failure error={asApiError(data.error).message} hint={asApiError(data.error).hint} />}
       <Bands empty={<Empty>{t('timeline.bands.none')}</Empty>} />
       <HoverLine scene={scene} hovered={hovered} interval={hoveredInterval} />
     </Body>
