@@ -12,7 +12,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks bench-ui clean
 
 all: build samples
 
@@ -92,6 +92,15 @@ bench:
 	scripts/install-deps.sh bench
 	$(MAKE) --no-print-directory build
 	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
+
+# Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
+# runs in the browser is measured by the command BENCH_WEB, when it is given.
+BENCH_FOLDER ?= bench/bin
+BENCH_EVENTS ?= 100000000
+bench-ui: build
+	@mkdir -p $(BENCH_FOLDER)
+	python3 bench/ui.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \
+		--events $(BENCH_EVENTS) --output docs/benchmarks-ui.md $(if $(BENCH_WEB),--web "$(BENCH_WEB)")
 
 clean:
 	cargo clean

@@ -46,7 +46,7 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 fn read(path: &Path) -> Result<Trace> {
-    Ok(Trace::read(&ResultFolder::open(path)?)?)
+    Ok(dwell_analyze::open(&ResultFolder::open(path)?)?)
 }
 
 fn query(args: &CompareArgs) -> Result<Query> {

@@ -45,7 +45,7 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
     };
     let asked = Asked { what: What::View(Report::Summary), subject: None, result };
     let query = query(args, &asked)?;
-    let trace = Trace::read(&ResultFolder::open(&result_path(&asked)?)?)?;
+    let trace = dwell_analyze::open(&ResultFolder::open(&result_path(&asked)?)?)?;
     output::write(&html::render(trace, &query)?, Some(file))?;
     Ok(ExitCode::SUCCESS)
 }

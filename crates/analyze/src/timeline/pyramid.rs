@@ -114,7 +114,7 @@ impl Pyramids {
     pub fn of_thread(&self, thread: usize) -> (u64, &[ThreadBucket]) {
         let Some(place) = self.places.get(thread) else { return (0, &[]) };
         let at = place.at as usize;
-        (u64::from(place.first), self.buckets.get(at..at + place.count as usize).unwrap_or_default())
+        (u64::from(place.first), self.buckets.get(at..at.saturating_add(place.count as usize)).unwrap_or_default())
     }
 }
 

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Asks `dwell view` what the web UI asks, over a large synthetic result, and writes docs/benchmarks-ui.md.
+
+Every figure is from outside, over HTTP on loopback. The result is made once by `dwell-bench generate`, its index with it;
+the page cache is warm. What the browser does with the answers is measured by the part of web/ that is named by --web, a
+command that gets the address and prints rows of the table.
+"""
+
+import argparse
+import http.client
+import json
+import random
+import re
+import subprocess
+import sys
+import time
+import urllib.parse
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BANDS = 40
+STEPS = 200
+
+
+class View:
+    """A running `dwell view`."""
+
+    def __init__(self, dwell: Path, result: Path) -> None:
+        self.started = time.monotonic()
+        command = [str(dwell), "view", "--no-browser", str(result)]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stdout
+        url = urllib.parse.urlsplit(self.process.stdout.readline().strip())
+        if not url.hostname or not url.port:
+            sys.exit(f"dwell view did not start: {self.process.stderr and self.process.stderr.read()}")
+        self.url = url
+        self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=600)
+        self.connection.request("GET", f"{url.path}?{url.query}")
+        answer = self.connection.getresponse()
+        answer.read()
+        self.cookie = (answer.getheader("Set-Cookie") or "").split(";")[0]
+        self.id = json.loads(self.get("/api/results"))[0]["id"]
+
+    def get(self, path: str) -> bytes:
+        self.connection.request("GET", path, headers={"Cookie": self.cookie})
+        answer = self.connection.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            sys.exit(f"{path}: {answer.status} {body[:300]!r}")
+        return body
+
+    def ask(self, route: str, **query: object) -> tuple[float, bytes]:
+        """Time in ms, and the answer."""
+        words = urllib.parse.urlencode({key.rstrip("_"): value for key, value in query.items()}, doseq=True)
+        start = time.monotonic()
+        body = self.get(f"/api/r/{self.id}/{route}?{words}")
+        return (time.monotonic() - start) * 1e3, body
+
+    def memory(self) -> dict[str, float]:
+        """Resident memory of the server, MB: its own, and of the mapped index."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        kb = {name: float(size) for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", status, re.M)}
+        return {"own": kb["RssAnon"] / 1024, "mapped": kb["RssFile"] / 1024}
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+
+
+def walk(view: View, elapsed: int, by: str, ids: list[int]) -> tuple[list[float], float]:
+    """Times of tiles along a random walk of pans and zooms, 10 ns to the whole; and of the first one."""
+    dice = random.Random(3)
+    times = []
+    for step in range(STEPS):
+        zoom = 0.0 if step == 0 else dice.random()
+        span = max(10, int(elapsed ** (1 - zoom) * 10**zoom))
+        start = dice.randrange(elapsed - span + 1)
+        first = dice.randrange(max(1, len(ids) - BANDS))
+        bands = ",".join(map(str, ids[first : first + BANDS]))
+        width = dice.choice([1440, 2560])
+        times.append(view.ask("tile", from_=start, to=start + span, width=width, by=by, bands=bands)[0])
+    return sorted(times[1:]), times[0]
+
+
+def part(times: list[float], share: float) -> float:
+    return times[int((len(times) - 1) * share)]
+
+
+def measure(dwell: Path, result: Path) -> list[tuple[str, str, str]]:
+    rows = []
+    add = lambda name, value, goal="": rows.append((name, value, goal))
+    view = View(dwell, result)
+    view.ask("report/summary")
+    add("Summary's data after `dwell view`", f"{(time.monotonic() - view.started) * 1e3:.0f} ms", "1000 ms")
+    view.close()
+    view = View(dwell, result)
+    bands = json.loads(view.ask("bands", by="thread")[1])["bands"]
+    ids = [band["id"] for band in bands]
+    elapsed = json.loads(view.ask("info")[1])["elapsed_ns"]
+    listed = ",".join(map(str, ids[:BANDS]))
+    view.ask("tile", from_=0, to=elapsed, width=2560, by="thread", bands=listed)
+    add("the timeline's first tile after `dwell view`", f"{(time.monotonic() - view.started) * 1e3:.0f} ms", "1500 ms")
+    for by in ["thread", "process"]:
+        of = ids if by == "thread" else [band["id"] for band in json.loads(view.ask("bands", by=by)[1])["bands"]]
+        times, _ = walk(view, elapsed, by, of)
+        add(f"tile of {BANDS} bands by {by}, p50", f"{part(times, 0.5):.1f} ms")
+        add(f"tile of {BANDS} bands by {by}, p95", f"{part(times, 0.95):.1f} ms", "50 ms")
+    cut = {"from_": elapsed // 7, "to": elapsed // 7 * 4}
+    for report in ["summary", "waits", "hotspots", "bottom-up"]:
+        add(f"{report} of a new range", f"{view.ask('report/' + report, **cut)[0]:.0f} ms", "300 ms")
+        cut = {"from_": cut["from_"] + 1_000_003, "to": cut["to"] - 1_000_003}
+        add(f"{report} of a new filter", f"{view.ask('report/' + report, filter=f'thread=*-{len(rows)}')[0]:.0f} ms", "300 ms")
+    add("flame graph of a new range", f"{view.ask('flame', weight='both', **cut)[0]:.0f} ms", "300 ms")
+    memory = view.memory()
+    add("server's own memory", f"{memory['own']:.0f} MB", "1500 MB")
+    add("and of the mapped index, which the kernel can drop", f"{memory['mapped']:.0f} MB")
+    view.close()
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--dwell", type=Path, required=True)
+    parser.add_argument("--bench", type=Path, required=True, help="dwell-bench")
+    parser.add_argument("--events", type=int, default=100_000_000)
+    parser.add_argument("--folder", type=Path, required=True, help="where the synthetic result is, or is made")
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--web", help="command that measures in the browser: gets the address, prints `name | value | goal`")
+    args = parser.parse_args()
+    result = args.folder / f"bench-{args.events}"
+    made = ""
+    if not result.exists():
+        start = time.monotonic()
+        subprocess.run([args.bench, "generate", result, str(args.events)], check=True)
+        made = f"Made in {time.monotonic() - start:.0f} s"
+        start = time.monotonic()
+        subprocess.run([args.dwell, "report", "losses", result], check=True, stdout=subprocess.DEVNULL)
+        made += f", its index in {time.monotonic() - start:.0f} s. "
+    rows = measure(args.dwell, result)
+    if args.web:
+        view = View(args.dwell, result)
+        printed = subprocess.run([*args.web.split(), view.url.geturl()], check=True, capture_output=True, text=True).stdout
+        rows += [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
+        view.close()
+    index = (result / "index.cache").stat().st_size
+    tables = sum(file.stat().st_size for file in (result / "tables").iterdir())
+    lines = [
+        "# How fast the web UI is",
+        "",
+        f"`make bench-ui`, on {args.events:,} intervals off the CPU and samples of 200 threads, 5,000 stacks and 300 objects"
+        f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {made}Over HTTP on loopback.",
+        "",
+        "| | measured | goal |",
+        "|---|---:|---:|",
+        *(f"| {name} | {value} | {goal} |" for name, value, goal in rows),
+        "",
+    ]
+    args.output.write_text("\n".join(lines))
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
