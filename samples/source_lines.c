@@ -7,14 +7,16 @@
 
 static inline __attribute__((always_inline)) uint64_t mix(uint64_t sum, uint64_t rounds)
 {
-	for (uint64_t i = 0; i < rounds; i++) sum = (sum ^ i) * FACTOR % 1000003; /* INLINED */
+	for (uint64_t i = 0; i < rounds; i++)
+		sum = (sum ^ i) * FACTOR % 1000003; /* INLINED */
 	return sum;
 }
 
 static NOINLINE uint64_t hot_function(uint64_t sum, uint64_t rounds)
 {
 	uint64_t small = sum & 7;
-	for (uint64_t i = 0; i < rounds; i++) sum = (sum + i) * FACTOR % 1000033; /* HOT */
+	for (uint64_t i = 0; i < rounds; i++)
+		sum = (sum + i) * FACTOR % 1000033; /* HOT */
 	return sum + small;
 }
 

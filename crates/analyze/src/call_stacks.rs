@@ -59,11 +59,24 @@ pub struct CallStacks<'t> {
     inlines: bool,
     /// For each stack, the one that is left of it after folding system functions.
     shown: Vec<StackId>,
+    /// For each stack, whether it has a Python function.
+    in_python: Vec<bool>,
     function_of_frame: Vec<FunctionId>,
     functions: Vec<(&'t str, ModuleId)>,
     system: Vec<bool>,
     /// The frames of interpreters, which a query for the program's own code does not show among Python functions.
     interpreter: Vec<bool>,
+}
+
+/// What folding knows of a stack, its callers included.
+#[derive(Clone, Copy, Default)]
+struct Folding {
+    /// It has a function of the program's own.
+    has_user: bool,
+    /// Such a function is its innermost one, but for what an interpreter does to run it.
+    ends_in_user: bool,
+    /// It has a Python function.
+    in_python: bool,
 }
 
 impl<'t> CallStacks<'t> {
@@ -74,6 +87,7 @@ impl<'t> CallStacks<'t> {
             trace,
             inlines: query.inlines,
             shown: Vec::new(),
+            in_python: Vec::new(),
             function_of_frame,
             functions,
             system: frames_of(trace, is_system_module, true),
@@ -88,25 +102,30 @@ impl<'t> CallStacks<'t> {
 
     /// Parents come before their children, so that one pass is enough.
     fn fold_system_frames(&mut self, mode: CallStackMode) {
-        let mut has_user = Vec::with_capacity(self.trace.stacks.frame.len());
+        let mut rows: Vec<Folding> = Vec::with_capacity(self.trace.stacks.frame.len());
         for row in 0..self.trace.stacks.frame.len() {
             let stack = StackId::new(row);
-            let parent = self.parent(stack);
-            let parent_row = parent.get();
+            let parent = self.parent(stack).get();
+            let below = parent.map_or_else(Folding::default, |parent| rows[parent]);
+            let above = parent.map_or(StackId::NONE, |parent| self.shown[parent]);
             let is_user = !self.is_system(stack);
-            let user_above = parent_row.is_some_and(|parent| has_user[parent]);
-            has_user.push(is_user || user_above);
-            let above = parent_row.map_or(StackId::NONE, |parent| self.shown[parent]);
-            let hidden = !self.inlines && self.is_inlined(stack);
+            let transparent = below.in_python && self.is_interpreter(stack);
+            let hidden = transparent || (!self.inlines && self.is_inlined(stack));
             let keep = match mode {
                 CallStackMode::All => true,
-                _ if is_user || !user_above => true,
+                _ if is_user || !below.has_user => true,
                 CallStackMode::User => false,
                 // An inlined frame of the one system function belongs to that function.
-                CallStackMode::UserPlusOne => parent_row.is_some_and(|_| !self.is_system(parent)),
+                CallStackMode::UserPlusOne => below.ends_in_user,
             };
             self.shown.push(if keep && !hidden { stack } else { above });
+            rows.push(Folding {
+                has_user: is_user || below.has_user,
+                ends_in_user: if transparent { below.ends_in_user } else { is_user },
+                in_python: below.in_python || self.is_python(stack),
+            });
         }
+        self.in_python = rows.iter().map(|row| row.in_python).collect();
     }
 
     /// What is shown of `stack`: a stack whose frame is the one that the time is attributed to.
@@ -117,12 +136,12 @@ impl<'t> CallStacks<'t> {
     /// The stacks from what is shown of `stack` to the root: one for each frame shown. What an interpreter does to run
     /// Python functions is left out.
     pub fn chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
-        let mut in_python = false;
+        let shown = self.shown(stack);
+        let in_python = shown.get().is_some_and(|row| self.in_python[row]);
         let visible = move |stack: &StackId| {
-            in_python |= self.frame(*stack).is_some_and(|frame| self.trace.frames.python[frame]);
             (self.inlines || !self.is_inlined(*stack)) && !(in_python && self.is_interpreter(*stack))
         };
-        self.whole_chain(self.shown(stack)).filter(visible)
+        self.whole_chain(shown).filter(visible)
     }
 
     /// The stacks from `stack` to the root, whatever the query shows.
@@ -217,6 +236,10 @@ impl<'t> CallStacks<'t> {
     /// Whether the frame at the end of `stack` is of the system: kernel, C library, a threading runtime.
     pub fn is_system(&self, stack: StackId) -> bool {
         self.frame(stack).is_none_or(|frame| self.system[frame])
+    }
+
+    fn is_python(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.python[frame])
     }
 
     fn is_interpreter(&self, stack: StackId) -> bool {
@@ -352,7 +375,7 @@ mod tests {
             CallStacks::new(&trace, &query).names(stack).join(" ")
         };
         assert_eq!(shown(CallStackMode::User), "work main __libc_start_main");
-        assert_eq!(shown(CallStackMode::UserPlusOne), "time_sleep work main __libc_start_main");
+        assert_eq!(shown(CallStackMode::UserPlusOne), "clock_nanosleep work main __libc_start_main");
         assert_eq!(shown(CallStackMode::All).split(' ').count(), 9);
         let stacks = CallStacks::new(&trace, &Query::default());
         assert_eq!(stacks.place(stack).as_deref(), Some("work"));
