@@ -3,6 +3,8 @@
 import { Suspense, useEffect, useState } from 'react';
 import { fetchResults } from '../api/client';
 import type { ResultInfo } from '../api/types';
+import { t } from '../base/texts';
+import { baseName } from '../base/units';
 import { dispatchKey } from '../logic/keyboard';
 import { usePreferences } from '../state/preferences';
 import { useDispatch, useView } from '../state/provider';
@@ -58,19 +60,28 @@ function Page() {
     <div className="page">
       <Progress />
       <Header results={results ?? []} current={current} openHelp={() => help.setOpen(true)} />
-      {current ? <ResultPage key={current.id} /> : results ? <ResultList results={results} /> : <Skeleton rows={6} />}
+      {current ? (
+        <ResultPage key={current.id} name={`${current.name} ${baseName(current.program)}`} />
+      ) : results ? (
+        <ResultList results={results} />
+      ) : (
+        <Skeleton rows={6} />
+      )}
       {help.open && <Help close={() => help.setOpen(false)} />}
     </div>
   );
 }
 
-function ResultPage() {
+function ResultPage({ name }: { name: string }) {
   const tab = useView((state) => state.tab);
   const { stripOpen } = usePreferences();
   const info = useCall('info');
   const { View, strip } = VIEWS[tab];
+  useEffect(() => {
+    document.title = `${t(`tab.${tab}`)} · ${name} · Dwell`;
+  }, [tab, name]);
   const main = (
-    <main className="main" aria-label={tab}>
+    <main className="main" aria-label={t(`tab.${tab}`)}>
       <Boundary key={tab}>
         <Suspense fallback={<Pending />}>
           <View />
