@@ -20,8 +20,10 @@ export interface GridColumn {
   title: string;
   help?: string | undefined;
   numeric: boolean;
-  /** Width in px before the reader changes it; the first column takes what is left over. */
+  /** Width in px before the reader changes it; the first column may be wider where there is room. */
   width: number;
+  /** Takes what is left over. */
+  grow?: boolean;
   sortable?: boolean;
 }
 
@@ -54,13 +56,15 @@ interface Props {
 }
 
 const LEAST_WIDTH = 48;
+/** Wider, a name would be too far from its numbers. */
+const NAME_WIDTH = 560;
 
 export function Grid(props: Props) {
   const { name, columns, rows, selected, onVisible } = props;
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 600 });
   const id = useId();
-  const template = useTemplate(name, columns);
+  const { template, least } = useTemplate(name, columns);
   const { first, last } = visibleRows(view.top, view.height, rows);
   useLayoutEffect(() => {
     const element = box.current;
@@ -92,8 +96,8 @@ export function Grid(props: Props) {
       onScroll={scrolled}
       onKeyDown={(event) => gridKey(event, props, view.height)}
     >
-      <Head {...props} template={template} />
-      <div className="grid-body" role="rowgroup" style={{ height: rows * ROW_HEIGHT }}>
+      <Head {...props} template={template} least={least} />
+      <div className="grid-body" role="rowgroup" style={{ height: rows * ROW_HEIGHT, minWidth: least }}>
         {range(first, last).map((index) => (
           <Row key={index} id={`${id}-${index}`} index={index} template={template} {...props} />
         ))}
@@ -106,18 +110,20 @@ function range(first: number, last: number): number[] {
   return Array.from({ length: last - first }, (_, at) => first + at);
 }
 
-/** The columns' widths as CSS, with the reader's own in place of the given ones. */
-function useTemplate(name: string, columns: GridColumn[]): string {
+/** The columns' widths as CSS, with the reader's own in place of the given ones; and the least width of all together. */
+function useTemplate(name: string, columns: GridColumn[]): { template: string; least: number } {
   const { sizes } = usePreferences();
-  const widths = columns.map(({ id, width }, at) => {
+  const widths = columns.map(({ id, width, grow }, at) => {
     const own = sizes[`${name}.${id}`];
     if (own !== undefined) return `${own}px`;
-    return at === 0 ? `minmax(${width}px, 1fr)` : `${width}px`;
+    if (grow) return `minmax(${width}px, 1fr)`;
+    return at === 0 ? `minmax(${width}px, ${NAME_WIDTH}px)` : `${width}px`;
   });
-  return widths.join(' ');
+  const least = columns.reduce((sum, { id, width }) => sum + (sizes[`${name}.${id}`] ?? width), 0);
+  return { template: widths.join(' '), least };
 }
 
-function Head({ name, columns, sort, onSort, template }: Props & { template: string }) {
+function Head({ name, columns, sort, onSort, template, least }: Props & { template: string; least: number }) {
   const drag = (event: PointerEvent<HTMLElement>, id: string) => {
     const cell = event.currentTarget.parentElement;
     if (event.buttons !== 1 || !cell) return;
@@ -129,7 +135,7 @@ function Head({ name, columns, sort, onSort, template }: Props & { template: str
     setPreferences({ sizes });
   };
   return (
-    <div className="grid-head" role="rowgroup">
+    <div className="grid-head" role="rowgroup" style={{ minWidth: least }}>
       <div className="grid-row" role="row" style={{ gridTemplateColumns: template }}>
         {columns.map(({ id, title, help, numeric, sortable }) => {
           const order = sortOrder(sort, id);

@@ -165,7 +165,7 @@ function gridColumn({ id, title: english, help: text, kind }: Column, names: boo
     { by_class: 180, ns: 112, count: 64, fraction: 64, real: 64 }[kind as string] ?? (kind === 'stack' ? 240 : 120);
   // A heading is read whole, as far as it is no sentence.
   const width = names ? 200 : Math.max(least, Math.min(shown.length * 7 + 20, 150));
-  return { id, title: shown, help: help(id, text), numeric, width, sortable: true };
+  return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }
 
 function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {

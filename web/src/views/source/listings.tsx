@@ -27,7 +27,7 @@ export function Lines({ document, selected, select }: LinesProps) {
   const rows = lines as unknown as Record<string, unknown>[];
   const full = { cpu: most(rows, 'cpu_total_ns'), wait: most(rows, 'wait_total_ns') };
   const columns: GridColumn[] = [
-    { id: 'text', title: t('source.line'), numeric: false, width: 260 },
+    { id: 'text', title: t('source.line'), numeric: false, width: 260, grow: true },
     timeColumn('cpu_ns', 'CPU Time', 110),
     { ...timeColumn('cpu_ns', 'CPU Time', 110), id: 'cpu_total_ns', title: t('source.cpu-total') },
     timeColumn('wait_ns', 'Wait Time', 110),
@@ -81,7 +81,7 @@ export function Instructions({ document, spot, select }: InstructionsProps) {
   const chosen = instructions[cursor];
   const follows = chosen !== undefined && sameSpot(chosen, spot);
   const columns: GridColumn[] = [
-    { id: 'text', title: t('source.code'), numeric: false, width: 300 },
+    { id: 'text', title: t('source.code'), numeric: false, width: 300, grow: true },
     timeColumn('cpu_ns', 'CPU Time', 110),
     timeColumn('wait_ns', 'Wait Time', 110),
   ];
