@@ -94,9 +94,10 @@ bench:
 	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
-# runs in the browser is measured by the command BENCH_WEB, when it is given.
+# happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.
 BENCH_FOLDER ?= bench/bin
 BENCH_EVENTS ?= 100000000
+BENCH_WEB ?= $(if $(wildcard /usr/bin/chromium),node web/bench/ui.mjs)
 bench-ui: build
 	@mkdir -p $(BENCH_FOLDER)
 	python3 bench/ui.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \

@@ -9,6 +9,7 @@ command that gets the address and prints rows of the table.
 import argparse
 import http.client
 import json
+import os
 import random
 import re
 import subprocess
@@ -139,7 +140,10 @@ def main() -> None:
     rows = measure(args.dwell, result)
     if args.web:
         view = View(args.dwell, result)
-        printed = subprocess.run([*args.web.split(), view.url.geturl()], check=True, capture_output=True, text=True).stdout
+        # The token is used: the session goes on in the browser.
+        session = {**os.environ, "DWELL_COOKIE": view.cookie}
+        command = [*args.web.split(), view.url.geturl()]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, env=session).stdout
         rows += [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
         view.close()
     index = (result / "index.cache").stat().st_size
