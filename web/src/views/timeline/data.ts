@@ -1,6 +1,6 @@
 // The data of the timeline: bands by React, tiles by a loader of their own that the drawing asks.
 
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { fetchTile, resultUrl } from '../../api/client';
 import type { Info } from '../../api/types';
 import { begin } from '../../base/activity';
@@ -47,24 +47,25 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       if (parts.length > 0 || !old) return { parts, states: memory.states };
       return { parts: old.parts(scene.view, levelNow(), info.elapsed_ns, band), states: old.states };
     };
-    // The page is not idle before the bands were drawn once, which asks for their tiles.
-    const drawn = begin();
+    // Ends the activity below; a render that React throws away has begun none.
+    const waiting = { end: () => {} };
     const need = (seen: readonly BandRow[], near: readonly BandRow[]) => {
       const level = levelNow();
       const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
       memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
       const sight = { view: scene.view, level, elapsedNs: info.elapsed_ns, bands: ids(seen), nearBands: ids(near) };
       loader.want(missingTiles(memory, sight, top));
-      drawn();
+      waiting.end();
     };
-    return { loader, partsOf, need, drawn };
+    return { loader, partsOf, need, waiting };
   }, [scene, info, result, by, query, ratio]);
-  useEffect(
-    () => () => {
+  useLayoutEffect(() => {
+    // The page is not idle before the bands were drawn once, which asks for their tiles.
+    data.waiting.end = begin();
+    return () => {
       data.loader.stop();
-      data.drawn();
-    },
-    [data],
-  );
+      data.waiting.end();
+    };
+  }, [data]);
   return { partsOf: data.partsOf, need: data.need, error };
 }
