@@ -59,7 +59,7 @@ struct thread {
 	u64 runtime_base_ns;  /* CPU time that it had used when it was first recorded */
 	u64 in_time_ns;       /* when it last came to the CPU, and the CPU time that it had used then */
 	u64 in_runtime_ns;
-	u64 out_runtime_ns; /* CPU time that it had used when it last left the CPU */
+	u64 out_runtime_ns;     /* CPU time that it had used when it last left the CPU */
 	u64 python_state;       /* its PyThreadState, 0 = not found yet */
 	u64 python_interpreter; /* that one's PyInterpreterState */
 	u64 python_failure_ns;  /* when it was last looked for in vain */

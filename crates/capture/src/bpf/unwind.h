@@ -91,9 +91,9 @@ struct unwind_scratch {
 	u64 start_ip;
 	u64 start_sp;
 	u64 start_bp;
-	u64 registers;         /* where all registers of a frame that `exact` is set for lie */
-	u64 registers_in_user; /* in a ucontext_t of the thread, not in the kernel's pt_regs */
-	u8 read[UNWIND_SLOTS]; /* which words of the first window */
+	u64 registers;             /* where all registers of a frame that `exact` is set for lie */
+	u64 registers_in_user;     /* in a ucontext_t of the thread, not in the kernel's pt_regs */
+	u8 read[UNWIND_SLOTS];     /* which words of the first window */
 	u64 sps[DWELL_MAX_FRAMES]; /* stack pointer of each frame */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
