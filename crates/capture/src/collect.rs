@@ -446,10 +446,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
                 continue;
             }
             LookUp::ThreadExit(tgid) => {
-                unwinding.thread_exit(tgid)?;
-                if unwinding.is_gone(tgid) {
-                    keeper.exit(tgid, now_ns);
-                }
+                unwinding.thread_exit(tgid);
                 continue;
             }
             LookUp::Program { pid, time_ns } => {
@@ -461,6 +458,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
     }
+    unwinding.end_round()?.into_iter().for_each(|tgid| keeper.exit(tgid, now_ns));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! The registry of the unwind crate decides what lies where; this writes it into the maps.
 #![allow(unsafe_code, reason = "shards of tables are written through a mapping of the map's memory")]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -38,7 +38,9 @@ pub struct Unwinding {
     python: Python,
     words: MapHandle,
     shards: HashMap<u32, Shard>,
-    threads: HashMap<u32, u64>,
+    threads: HashMap<u32, i64>,
+    /// Processes that had none at the end of the round before.
+    empty: HashSet<u32>,
     waiting: Vec<UnwindMapping>,
 }
 
@@ -53,6 +55,7 @@ impl Unwinding {
             words,
             shards: HashMap::new(),
             threads: HashMap::new(),
+            empty: HashSet::new(),
             waiting: Vec::new(),
         }
     }
@@ -103,9 +106,8 @@ impl Unwinding {
 
     /// A thread of process `tgid` came; the process was forked by `parent` when that is another one.
     pub fn thread_new(&mut self, tgid: u32, parent: u32) -> Result<()> {
-        let threads = self.threads.entry(tgid).or_default();
-        *threads += 1;
-        if *threads > 1 || parent == 0 || parent == tgid {
+        *self.threads.entry(tgid).or_default() += 1;
+        if parent == 0 || parent == tgid {
             return Ok(());
         }
         let updates = self.registry.fork(parent, tgid);
@@ -113,20 +115,24 @@ impl Unwinding {
     }
 
     /// A thread of process `tgid` is gone.
-    pub fn thread_exit(&mut self, tgid: u32) -> Result<()> {
-        let Some(threads) = self.threads.get_mut(&tgid) else { return Ok(()) };
-        *threads = threads.saturating_sub(1);
-        if *threads > 0 {
-            return Ok(());
-        }
-        self.threads.remove(&tgid);
-        let updates = self.registry.exit(tgid);
-        self.apply(updates)
+    pub fn thread_exit(&mut self, tgid: u32) {
+        *self.threads.entry(tgid).or_default() -= 1;
     }
 
-    /// Whether process `tgid` has no thread left.
-    pub fn is_gone(&self, tgid: u32) -> bool {
-        !self.threads.contains_key(&tgid)
+    /// The processes that have had no thread since the round before. A thread's end can be read a round before its
+    /// beginning, from the ring of another CPU: one round without threads proves nothing.
+    pub fn end_round(&mut self) -> Result<Vec<u32>> {
+        let empty: HashSet<u32> =
+            self.threads.iter().filter(|(_, count)| **count <= 0).map(|(tgid, _)| *tgid).collect();
+        let gone: Vec<u32> = empty.intersection(&self.empty).copied().collect();
+        self.empty = empty;
+        for tgid in &gone {
+            self.threads.remove(tgid);
+            self.empty.remove(tgid);
+            let updates = self.registry.exit(*tgid);
+            self.apply(updates)?;
+        }
+        Ok(gone)
     }
 
     /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.

@@ -16,6 +16,8 @@ const PER_THREAD_NS: f64 = 5_000.0;
 
 /// The stacks that end too early: a thread that is killed or ends may have no memory to walk any more.
 const CUT: &str = "stacks_cut_";
+/// Those that are deeper than Dwell walks are the program's own doing, however many.
+const TOO_DEEP: &str = "stacks_cut_too_deep";
 
 /// The losses that come from outside: some virtual machines hide the switches from and to their own agent's threads. The
 /// collector puts most of them back (`switches_unseen`), finalization repairs the rest. On a busy machine a collector that
@@ -98,7 +100,7 @@ fn of_time(summary: &Value) -> Result<Vec<String>> {
 fn losses(summary: &Value) -> Option<String> {
     let too_often = |count: f64| count > 20.0 + 0.002 * summary["switches"].as_f64().unwrap_or(0.0);
     let lost = summary["losses"].as_object()?;
-    let any = lost.iter().any(|(name, count)| {
+    let any = lost.iter().filter(|(name, _)| *name != TOO_DEEP).any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
         if OUTSIDE.contains(&name.as_str()) || name.starts_with(CUT) { too_often(count) } else { count > 0.0 }
     });
