@@ -12,9 +12,9 @@ use crate::classify::{CpuKind, CpuKinds, IdleWaits};
 use crate::index::Plan;
 use crate::lengths::Run;
 use crate::metrics::total;
-use crate::query::{FilterKey, Level, Query, QueryError};
+use crate::query::{Query, QueryError};
 use crate::selection::Selection;
-use crate::sums::{CpuKeys, KeySums};
+use crate::sums::{Detail, DetailKeys, KeySums};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
 use crate::windows::{Part, Windows};
 
@@ -133,6 +133,8 @@ pub struct SiteKey {
     pub waker_stack: StackId,
     /// CPU, when the query asks for it.
     pub cpu: u16,
+    /// The last limit of a filter by length that its waits reach, ns.
+    pub length_ns: u64,
     /// Why it was off the CPU; none: it ran.
     pub reason: Option<Reason>,
     /// Outcome's code.
@@ -142,15 +144,16 @@ pub struct SiteKey {
 }
 
 impl SiteKey {
-    /// The key's, on `cpu`.
-    fn new(key: &EventKey, cpu: u16) -> Self {
+    /// The key's, with a detail.
+    fn new(key: &EventKey, detail: Detail) -> Self {
         Self {
             thread: key.thread(),
             object: key.object(),
             stack: key.stack(),
             waker: key.waker(),
             waker_stack: key.waker_stack(),
-            cpu,
+            cpu: detail.cpu,
+            length_ns: detail.length_ns,
             reason: key.reason(),
             outcome: key.outcome(),
             waker_kind: key.waker_kind(),
@@ -238,8 +241,8 @@ pub struct Sums<'t> {
     /// Classes that the filters let through.
     pub class_mask: [bool; 5],
     plan: Plan<'t>,
-    cpus: Option<CpuKeys>,
-    /// Site of each key, or of each pair of key and CPU; `u32::MAX` for none.
+    details: Option<DetailKeys>,
+    /// Site of each key, or of each pair of key and detail; `u32::MAX` for none.
     site_of_key: Vec<u32>,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
@@ -270,17 +273,15 @@ impl<'t> Fold<'t> {
         let stacks = CallStacks::new(trace, query);
         let selection = Selection::new(trace, query);
         let class_mask = selection.class_mask();
-        let mut filters = query.filters.iter().chain(&query.exclude);
-        let by_cpu = query.group_by.contains(&Level::Cpu) || filters.any(|filter| filter.key == FilterKey::Cpu);
-        let plan = Plan::new(trace, query, &windows, by_cpu);
-        let mut cpus = by_cpu.then(CpuKeys::default);
-        let mut sums = plan.sum(cpus.as_mut());
-        let (mut sites, site_of_key) = sites_of(trace, &mut sums, cpus.as_ref(), class_mask);
+        let mut details = DetailKeys::of_query(query);
+        let plan = Plan::new(trace, query, &windows, details.is_some());
+        let mut sums = plan.sum(details.as_mut());
+        let (mut sites, site_of_key) = sites_of(trace, &mut sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
         let levels = sums.levels;
         let (shown, whole, rows) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let sums = Sums { windows, stacks, sites, levels, class_mask, plan, cpus, site_of_key, shown, whole, rows };
+        let sums = Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of_key, shown, whole, rows };
         Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
@@ -330,8 +331,8 @@ impl<'t> Fold<'t> {
 
     /// Tells the lengths of the waits that began in the windows and in a selected class, each run with its site.
     pub fn for_each_run(&self, mut tell: impl FnMut(usize, &Run)) {
-        if self.cpus.is_some() {
-            // Runs are by key, and these sites are by CPU too.
+        if self.details.is_some() {
+            // Runs are by key, and these sites are by detail too.
             return self.for_each_row(|row, site| {
                 let run = Run::one(0, 0, self.trace.events().off_cpu.wait_ns[row]);
                 tell(site, &run);
@@ -371,9 +372,10 @@ impl<'t> Fold<'t> {
 
     /// The site of an off-CPU row; none when it did nothing in the windows.
     fn site_of(&self, row: usize) -> Option<usize> {
-        let off_cpu = &self.trace.events().off_cpu;
-        let key = off_cpu.key[row];
-        let number = self.cpus.as_ref().map_or(Some(key), |cpus| cpus.get(key, off_cpu.cpu[row]))?;
+        let events = self.trace.events();
+        let key = events.off_cpu.key[row];
+        let number =
+            self.details.as_ref().map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
         let site = self.site_of_key.get(number as usize).filter(|site| **site != u32::MAX)?;
         Some(*site as usize)
     }
@@ -385,7 +387,7 @@ impl<'t> Fold<'t> {
 
     /// Name of an object.
     pub fn object_name(&self, object: ObjectId) -> &'t str {
-        object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("[unknown]", String::as_str)
+        object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("[no object]", String::as_str)
     }
 
     /// What an off-CPU row waited on.
@@ -456,22 +458,25 @@ impl Visitor for Begun<'_, '_> {
 }
 
 /// The sites of the sums, and which one each key is.
-fn sites_of(trace: &Trace, sums: &mut KeySums, cpus: Option<&CpuKeys>, class_mask: [bool; 5]) -> (Vec<Site>, Vec<u32>) {
+fn sites_of(
+    trace: &Trace,
+    sums: &mut KeySums,
+    details: Option<&DetailKeys>,
+    class_mask: [bool; 5],
+) -> (Vec<Site>, Vec<u32>) {
     let events = trace.events();
     let unsampled = std::mem::take(&mut sums.unsampled);
-    let mut site_of_key = vec![u32::MAX; cpus.map_or(events.keys.len(), |cpus| cpus.pairs.len())];
+    let mut site_of_key = vec![u32::MAX; details.map_or(events.keys.len(), |details| details.pairs.len())];
     let mut sites = Vec::new();
     for (number, sums) in sums.in_order() {
-        let (key, cpu) = match cpus {
-            None => (number, u16::MAX),
-            Some(cpus) => cpus.pairs.get(number as usize).copied().unwrap_or((number, u16::MAX)),
-        };
+        let pair = details.and_then(|details| details.pairs.get(number as usize));
+        let (key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
         if let Some(site) = site_of_key.get_mut(number as usize) {
             *site = sites.len() as u32;
         }
         let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.longest[class]);
         sites.push(Site {
-            key: SiteKey::new(&events.key(key), cpu),
+            key: SiteKey::new(&events.key(key), detail),
             time: sums.time,
             runnable: sums.runnable,
             began: sums.began,
@@ -482,16 +487,16 @@ fn sites_of(trace: &Trace, sums: &mut KeySums, cpus: Option<&CpuKeys>, class_mas
         });
     }
     for (thread, running) in unsampled {
-        estimated_sites(trace, thread, &running, cpus.is_some(), &mut sites);
+        estimated_sites(trace, thread, &running, details, &mut sites);
     }
     (sites, site_of_key)
 }
 
 /// Running time of a thread without samples is split by its estimates: what it ran at each place, all its life.
-fn estimated_sites(trace: &Trace, thread: u32, running: &ByClass, by_cpu: bool, sites: &mut Vec<Site>) {
+fn estimated_sites(trace: &Trace, thread: u32, running: &ByClass, details: Option<&DetailKeys>, sites: &mut Vec<Site>) {
     let events = trace.events();
     let site = |key: EventKey, cpu: u16, time: ByClass| Site {
-        key: SiteKey::new(&key, if by_cpu { cpu } else { u16::MAX }),
+        key: SiteKey::new(&key, details.map_or(Detail::NONE, |details| details.on_cpu(cpu))),
         time,
         runnable: [0; 5],
         began: [0; 5],

@@ -1,6 +1,8 @@
 //! What a report is asked for: range, filters, grouping, metrics. Words from the command line become values here; one
 //! that does not exist is an error that carries the nearest name.
 
+use std::ops::Range;
+
 use dwell_model::MetricDef;
 
 use crate::metrics::METRICS;
@@ -22,6 +24,12 @@ pub enum QueryError {
     #[error("`{text}` is no filter: it has the form KEY=VALUE, such as thread=worker*")]
     FilterForm {
         /// The filter as given.
+        text: String,
+    },
+    /// A filter by length without a range.
+    #[error("`{text}` is no range of lengths: it has the form FROM-TO, such as 100us-5ms, 1ms- or -10us")]
+    LengthForm {
+        /// The range as given.
         text: String,
     },
     /// The report needs an object or a function.
@@ -178,6 +186,7 @@ words! { "filter key";
         Outcome = "outcome", "Outcome", "How the wait ended: woken, timed-out, interrupted, unfinished, unknown.";
         Waker = "waker", "Waker", "Name of the thread that ended the wait, or timer, network, interrupt, other-thread.";
         Cpu = "cpu", "CPU", "Number of the CPU.";
+        WaitLength = "wait-length", "Wait Length", "Length of the wait: FROM-TO, TO excluded, such as 100us-5ms, 1ms- or -10us.";
         Idle = "idle", "Idle Waits", "yes: only waits of idle workers; no: all but those.";
     }
 }
@@ -205,6 +214,10 @@ impl Filter {
         let known: Vec<&str> = match self.key {
             FilterKey::Utilization => crate::sweep::CLASSES.to_vec(),
             FilterKey::Idle => vec!["yes", "no"],
+            FilterKey::WaitLength => {
+                let form = || QueryError::LengthForm { text: self.value.clone() };
+                return parse_lengths(&self.value).map(drop).ok_or_else(form);
+            }
             FilterKey::Outcome => dwell_model::Outcome::ALL.iter().map(|outcome| outcome.id()).collect(),
             FilterKey::Reason => dwell_model::Reason::ALL.iter().map(|reason| reason.id()).collect(),
             FilterKey::ObjectType => dwell_model::ObjectType::ALL.iter().map(|kind| kind.id()).collect(),
@@ -212,6 +225,11 @@ impl Filter {
         };
         let holds = known.iter().any(|word| self.matches(word));
         holds.then_some(()).ok_or_else(|| QueryError::unknown(self.key.id(), &self.value, known))
+    }
+
+    /// Whether a filter by length takes waits of `ns`.
+    pub fn takes_length(&self, ns: u64) -> bool {
+        parse_lengths(&self.value).is_some_and(|range| range.contains(&ns))
     }
 
     /// Whether `text` is what the filter asks for.
@@ -348,6 +366,27 @@ impl Default for Query {
     }
 }
 
+/// The range of lengths `FROM-TO`, ns: each end is a number with ns (or nothing), us, µs, ms or s behind it; either may be
+/// left out. `None` when it is none or empty.
+pub fn parse_lengths(text: &str) -> Option<Range<u64>> {
+    let (from, to) = text.split_once('-')?;
+    let end = |text: &str, open: u64| if text.is_empty() { Some(open) } else { parse_length(text) };
+    let range = end(from.trim(), 0)?..end(to.trim(), u64::MAX)?;
+    (!range.is_empty()).then_some(range)
+}
+
+fn parse_length(text: &str) -> Option<u64> {
+    let digits = text.find(|letter: char| letter != '.' && !letter.is_ascii_digit()).unwrap_or(text.len());
+    let unit = match text[digits..].trim() {
+        "" | "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => return None,
+    };
+    Some((text[..digits].parse::<f64>().ok()? * unit).round() as u64)
+}
+
 /// The levels of `a,b,c`.
 pub fn parse_levels(text: &str) -> Result<Vec<Level>, QueryError> {
     text.split(',').map(|level| Level::parse(level.trim())).collect()
@@ -379,6 +418,17 @@ mod tests {
         assert!(matches!(Filter::parse("thread"), Err(QueryError::FilterForm { .. })));
         assert!(Filter::parse("tread=a").unwrap_err().hint().unwrap().contains("thread"));
         assert!(Filter::parse("utilization=pour").unwrap_err().hint().unwrap().contains("poor"));
+    }
+
+    #[test]
+    fn lengths_are_ranges_with_units() {
+        assert_eq!(parse_lengths("100us-5ms"), Some(100_000..5_000_000));
+        assert_eq!(parse_lengths("1.5ms-"), Some(1_500_000..u64::MAX));
+        assert_eq!(parse_lengths("-10"), Some(0..10));
+        for text in ["", "5", "5ms-1ms", "a-b", "1h-2h", "1..2-3", "-0", "--"] {
+            assert_eq!(parse_lengths(text), None, "{text}");
+        }
+        assert!(matches!(Filter::parse("wait-length=long"), Err(QueryError::LengthForm { .. })));
     }
 
     #[test]

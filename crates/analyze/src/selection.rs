@@ -62,6 +62,9 @@ impl<'t> Selection<'t> {
                     FilterKey::Module | FilterKey::SourceFile => {
                         value(self.trace, stacks, rule.key, site).is_some_and(|path| path_matches(&path, &matches))
                     }
+                    FilterKey::WaitLength => {
+                        site.is_wait() && rule.filters.iter().any(|filter| filter.takes_length(site.key.length_ns))
+                    }
                     key => value(self.trace, stacks, key, site).is_some_and(|text| matches(&text)),
                 };
                 site.selected = holds != rule.excludes;
@@ -70,8 +73,8 @@ impl<'t> Selection<'t> {
     }
 }
 
-/// What a filter of `key` compares with, of one site; none: no value matches. Functions are the whole stack's and the
-/// utilization class is cut within a site, so that those two have no single value.
+/// What a filter of `key` compares with, of one site; none: no value matches. Functions are the whole stack's, the
+/// utilization class is cut within a site, and lengths are in ranges, so that those have no single value.
 pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site: &Site) -> Option<Cow<'t, str>> {
     let thread = |thread: ThreadId| thread.get().and_then(|row| trace.threads.name.get(row)).map_or("", String::as_str);
     let process = || {
@@ -103,7 +106,7 @@ pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site
         }
         FilterKey::Cpu => Some(Cow::Owned(site.key.cpu.to_string())),
         FilterKey::Idle => site.is_wait().then_some(Cow::Borrowed(if site.idle { "yes" } else { "no" })),
-        FilterKey::Utilization | FilterKey::Function => None,
+        FilterKey::Utilization | FilterKey::Function | FilterKey::WaitLength => None,
     }
 }
 

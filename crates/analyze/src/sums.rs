@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_store::Events;
 
+use crate::query::{FilterKey, Level, Query, parse_lengths};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
 
 /// Self weights of one key.
@@ -85,27 +86,68 @@ impl KeySums {
     }
 }
 
-/// Numbers for pairs of key and CPU, where a query tells CPUs apart.
-#[derive(Debug, Default)]
-pub struct CpuKeys {
-    ids: HashMap<(u32, u16), u32>,
-    /// The pairs, by number.
-    pub pairs: Vec<(u32, u16)>,
+/// What a query tells apart beyond the events' keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Detail {
+    /// The CPU; `u16::MAX` when it is not asked for.
+    pub cpu: u16,
+    /// The last limit of a filter by length that the wait reaches, ns; 0 for none.
+    pub length_ns: u64,
 }
 
-impl CpuKeys {
+impl Detail {
+    /// Nothing beyond the key.
+    pub const NONE: Self = Self { cpu: u16::MAX, length_ns: 0 };
+}
+
+/// Numbers for pairs of key and detail, where a query tells details apart.
+#[derive(Debug, Default)]
+pub struct DetailKeys {
+    by_cpu: bool,
+    /// Limits of the filters by length, ascending.
+    limits: Vec<u64>,
+    ids: HashMap<(u32, Detail), u32>,
+    /// The pairs, by number.
+    pub pairs: Vec<(u32, Detail)>,
+}
+
+impl DetailKeys {
+    /// What `query` tells apart; none when the keys are enough.
+    pub fn of_query(query: &Query) -> Option<Self> {
+        let filters = || query.filters.iter().chain(&query.exclude);
+        let by_cpu = query.group_by.contains(&Level::Cpu) || filters().any(|filter| filter.key == FilterKey::Cpu);
+        let lengths = filters().filter(|filter| filter.key == FilterKey::WaitLength);
+        let ranges = lengths.filter_map(|filter| parse_lengths(&filter.value));
+        let mut limits: Vec<u64> = ranges.flat_map(|range| [range.start, range.end]).collect();
+        limits.sort_unstable();
+        (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, limits, ..Self::default() })
+    }
+
+    /// The detail on `cpu`.
+    pub fn on_cpu(&self, cpu: u16) -> Detail {
+        Detail { cpu: if self.by_cpu { cpu } else { u16::MAX }, length_ns: 0 }
+    }
+
+    /// The detail of an off-CPU row.
+    pub fn off_cpu(&self, events: &Events, row: usize) -> Detail {
+        let wait_ns = events.off_cpu.wait_ns[row];
+        let reached = self.limits.partition_point(|limit| *limit <= wait_ns);
+        let length_ns = reached.checked_sub(1).map_or(0, |last| self.limits[last]);
+        Detail { length_ns, ..self.on_cpu(events.off_cpu.cpu[row]) }
+    }
+
     /// The number of a pair.
-    pub fn of(&mut self, key: u32, cpu: u16) -> u32 {
+    pub fn of(&mut self, key: u32, detail: Detail) -> u32 {
         let pairs = &mut self.pairs;
-        *self.ids.entry((key, cpu)).or_insert_with(|| {
-            pairs.push((key, cpu));
+        *self.ids.entry((key, detail)).or_insert_with(|| {
+            pairs.push((key, detail));
             pairs.len() as u32 - 1
         })
     }
 
     /// The number of a pair that has occurred.
-    pub fn get(&self, key: u32, cpu: u16) -> Option<u32> {
-        self.ids.get(&(key, cpu)).copied()
+    pub fn get(&self, key: u32, detail: Detail) -> Option<u32> {
+        self.ids.get(&(key, detail)).copied()
     }
 }
 
@@ -115,16 +157,16 @@ pub struct Summer<'a> {
     pub events: &'a Events,
     /// Where it is summed.
     pub sums: &'a mut KeySums,
-    /// Where CPUs are told apart.
-    pub cpus: Option<&'a mut CpuKeys>,
+    /// Where details are told apart.
+    pub details: Option<&'a mut DetailKeys>,
 }
 
 impl Summer<'_> {
-    fn slot(&mut self, key: u32, cpu: impl FnOnce(&Events) -> u16) -> &mut Sums {
+    fn slot(&mut self, key: u32, detail: impl FnOnce(&DetailKeys, &Events) -> Detail) -> &mut Sums {
         let key = key.min(self.events.keys.len() as u32);
-        let key = match &mut self.cpus {
+        let key = match &mut self.details {
             None => key,
-            Some(cpus) => cpus.of(key, cpu(self.events)),
+            Some(details) => details.of(key, detail(details, self.events)),
         };
         self.sums.slot(key)
     }
@@ -136,7 +178,7 @@ impl Visitor for Summer<'_> {
             return;
         }
         let wait_ns = self.events.off_cpu.wait_ns[row];
-        let sums = self.slot(self.events.off_cpu.key[row], |events| events.off_cpu.cpu[row]);
+        let sums = self.slot(self.events.off_cpu.key[row], |details, events| details.off_cpu(events, row));
         add(&mut sums.time, &split.blocked);
         add(&mut sums.runnable, &split.runnable);
         if let Some(class) = split.began {
@@ -152,7 +194,8 @@ impl Visitor for Summer<'_> {
         match sample {
             None => self.sums.add_unsampled(thread as u32, running),
             Some(row) => {
-                let sums = self.slot(self.events.samples.key[row], |events| events.samples.cpu[row]);
+                let sums =
+                    self.slot(self.events.samples.key[row], |details, events| details.on_cpu(events.samples.cpu[row]));
                 add(&mut sums.time, running);
             }
         }

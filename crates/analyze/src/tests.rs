@@ -104,7 +104,15 @@ fn an_event_loop_is_idle_and_ranks_last() {
 fn what_is_excluded_is_the_rest_of_what_is_filtered() {
     let trace = trace(CONVOY);
     let whole = sum(&of(Report::Waits, &trace, &Query::default()), "wait_ns");
-    for filter in ["thread=a", "object=m", "object-type=sleep", "function=use_m", "utilization=poor", "outcome=woken"] {
+    for filter in [
+        "thread=a",
+        "object=m",
+        "object-type=sleep",
+        "function=use_m",
+        "utilization=poor",
+        "outcome=woken",
+        "wait-length=2ms-",
+    ] {
         let only = sum(&of(Report::Waits, &trace, &filters(&[filter])), "wait_ns");
         let without = Query { exclude: vec![Filter::parse(filter).unwrap()], ..Query::default() };
         let rest = sum(&of(Report::Waits, &trace, &without), "wait_ns");

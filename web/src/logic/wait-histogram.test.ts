@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Histogram } from '../api/types';
-import { between, brushed, layoutWaits } from './wait-histogram';
+import { between, brushed, layoutWaits, lengthFilter } from './wait-histogram';
 
 /** The recipe's two populations: many fast waits of about 1 ms, few slow ones of about 200 ms. */
 const step = 2 ** 0.25;
@@ -57,4 +57,9 @@ test('no waits make an empty chart', () => {
   const empty = layoutWaits({ bins: [], humps: [] }, 300);
   expect(empty.bars).toEqual([]);
   expect(empty.ticks.length).toBeGreaterThan(0);
+});
+
+test('brushed lengths become a filter with readable limits', () => {
+  expect(lengthFilter({ fromNs: 931_322, toNs: 1_107_543 })).toBe('931us-1108us');
+  expect(lengthFilter({ fromNs: 512, toNs: 609 })).toBe('512-609');
 });

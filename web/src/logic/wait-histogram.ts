@@ -95,3 +95,9 @@ export function brushed(layout: WaitHistogram, from: number, to: number): { from
   const [first, last] = [hit[0], hit.at(-1)];
   return first && last ? { fromNs: Math.round(first.fromNs), toNs: Math.round(last.toNs) } : null;
 }
+
+/** These lengths as a value of the filter `wait-length`: whole microseconds where they are long enough to be named so. */
+export function lengthFilter({ fromNs, toNs }: { fromNs: number; toNs: number }): string {
+  const exact = fromNs < 1e5;
+  return exact ? `${fromNs}-${toNs}` : `${Math.floor(fromNs / 1e3)}us-${Math.ceil(toNs / 1e3)}us`;
+}

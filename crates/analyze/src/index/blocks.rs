@@ -5,7 +5,7 @@ use dwell_store::{Column, Index, Trace};
 use super::code;
 use crate::lengths::{Gatherer, Run, runs_of};
 use crate::query::{Query, Thresholds};
-use crate::sums::{CpuKeys, KeySums, Summer};
+use crate::sums::{DetailKeys, KeySums, Summer};
 use crate::sweep::{Swept, target_concurrency};
 use crate::timeline::Columns;
 use crate::windows::{Part, Windows, elapsed_ns};
@@ -235,10 +235,10 @@ pub struct Plan<'t> {
 }
 
 impl<'t> Plan<'t> {
-    /// For `query`, which looks at `windows` and may tell CPUs apart.
-    pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_cpu: bool) -> Self {
+    /// For `query`, which looks at `windows` and may tell more apart than keys do.
+    pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_detail: bool) -> Self {
         let swept = Swept::new(trace, query);
-        let blocks = Blocks::of(trace).filter(|blocks| !by_cpu && blocks.answer(trace, query));
+        let blocks = Blocks::of(trace).filter(|blocks| !by_detail && blocks.answer(trace, query));
         let Some(blocks) = blocks else {
             let parts = windows.inside(0, u64::MAX).collect();
             return Self { swept, trace, blocks: None, parts };
@@ -253,14 +253,14 @@ impl<'t> Plan<'t> {
     }
 
     /// Sums everything.
-    pub fn sum(&self, mut cpus: Option<&mut CpuKeys>) -> KeySums {
+    pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
         let events = self.trace.events();
-        let mut sums = KeySums::new(if cpus.is_some() { 0 } else { events.keys.len() });
+        let mut sums = KeySums::new(if details.is_some() { 0 } else { events.keys.len() });
         if let Some((blocks, numbers)) = &self.blocks {
             numbers.iter().for_each(|block| blocks.add_sums(*block, &mut sums));
         }
         for part in &self.parts {
-            let mut summer = Summer { events, sums: &mut sums, cpus: cpus.as_deref_mut() };
+            let mut summer = Summer { events, sums: &mut sums, details: details.as_deref_mut() };
             let levels = self.swept.sweep(*part, &mut summer);
             sums.levels.add(&levels);
         }

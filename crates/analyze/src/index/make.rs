@@ -119,7 +119,7 @@ fn lowest_block(
     let mut gatherer = Gatherer { events, waits: Vec::new() };
     let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); BLOCK_BUCKETS as usize] };
     for part in windows.inside(from, to) {
-        let summer = Summer { events, sums, cpus: None };
+        let summer = Summer { events, sums, details: None };
         let levels = swept.sweep(part, &mut All { summer, gatherer: &mut gatherer, buckets: &mut buckets });
         sums.levels.add(&levels);
     }

@@ -42,6 +42,8 @@ fn queries(range: Option<(u64, u64)>, without: (u64, u64)) -> Vec<Query> {
         Query { exclude: filter("thread=t1"), ..query.clone() },
         Query { filters: filter("utilization=poor"), ..query.clone() },
         Query { filters: filter("cpu=0"), ..query.clone() },
+        Query { filters: filter("wait-length=2ms-5ms"), ..query.clone() },
+        Query { exclude: filter("wait-length=-3ms"), ..query.clone() },
         Query { target_concurrency: Some(4), ..query.clone() },
         Query { group_by: vec![Level::Waker, Level::Thread, Level::Function], ..query },
     ]

@@ -95,6 +95,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   utilization: ['CPU 利用率', 'その間の利用率の区分: アイドル、低い、OK、理想的、過剰。'],
   reason: ['理由', 'CPU を離れた理由。'],
   outcome: ['結末', '待機の終わり方。'],
+  'wait-length': ['待機の長さ', '待機の長さの範囲 FROM-TO (TO は含まない)。例: 100us-5ms、1ms-、-10us。'],
   idle: ['アイドル待機', '仕事のないワーカーの待機。'],
   task: ['タスク', ''],
 

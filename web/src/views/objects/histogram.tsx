@@ -1,10 +1,13 @@
-// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part.
+// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part, and filters
+// by it.
 
 import { type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
-import { between, brushed, layoutWaits, type WaitHistogram } from '../../logic/wait-histogram';
+import { between, brushed, layoutWaits, lengthFilter, type WaitHistogram } from '../../logic/wait-histogram';
+import { filterIn } from '../../state/actions';
+import { useDispatch } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { useSize } from '../parts/canvas';
 import { Empty, Loaded } from '../parts/states';
@@ -31,7 +34,9 @@ export function WaitHistogramPane({ object }: { object: string }) {
         </select>
       </Toolbar>
       <Loaded of={histogram} rows={5}>
-        {(data) => (data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} />)}
+        {(data) =>
+          data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} waits={of === 'wait'} />
+        }
       </Loaded>
     </section>
   );
@@ -40,7 +45,9 @@ export function WaitHistogramPane({ object }: { object: string }) {
 const AXIS = 20;
 const NAMES = 32;
 
-function Chart({ histogram }: { histogram: Histogram }) {
+/** `waits`: the lengths are of waits, by which one can filter. */
+function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
+  const dispatch = useDispatch();
   const { box, size } = useSize<HTMLDivElement>();
   const layout = useMemo(() => layoutWaits(histogram, Math.max(size.width, 1)), [histogram, size.width]);
   const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
@@ -94,14 +101,19 @@ function Chart({ histogram }: { histogram: Histogram }) {
               </text>
             </g>
           ))}
-          {layout.humps.map(({ x, line, centreNs, count: waits }) => (
+          {layout.humps.map(({ x, line, centreNs, count: number }) => (
             <text key={centreNs} x={x} y={11 + line * 13} textAnchor="middle" className="hump">
-              {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) })}
+              {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(number) })}
             </text>
           ))}
         </svg>
       )}
-      <BrushLine layout={layout} part={part} clear={() => setBrush(null)} />
+      <BrushLine
+        layout={layout}
+        part={part}
+        filter={waits ? (lengths) => dispatch((state) => filterIn(state, 'wait-length', lengthFilter(lengths))) : null}
+        clear={() => setBrush(null)}
+      />
     </div>
   );
 }
@@ -136,11 +148,13 @@ function Brush({ layout, part, height }: { layout: WaitHistogram; part: Part; he
 interface BrushLineProps {
   layout: WaitHistogram;
   part: Part | null;
+  /** Shows only these lengths; null where there is no such filter. */
+  filter: ((part: Part) => void) | null;
   clear: () => void;
 }
 
 /** What is in the brushed part, or in all. */
-function BrushLine({ layout, part, clear }: BrushLineProps) {
+function BrushLine({ layout, part, filter, clear }: BrushLineProps) {
   const whole = between(layout.bars, 0, Number.POSITIVE_INFINITY);
   if (!part) {
     return (
@@ -155,6 +169,17 @@ function BrushLine({ layout, part, clear }: BrushLineProps) {
     <p className="brush-line">
       {duration(part.fromNs)} – {duration(part.toNs)}: {t('stack.waits', { count: count(waits) })}, {duration(totalNs)}{' '}
       ({share}){' '}
+      {filter && (
+        <button
+          type="button"
+          onClick={() => {
+            filter(part);
+            clear();
+          }}
+        >
+          {t('filter.in')}
+        </button>
+      )}{' '}
       <button type="button" className="quiet" onClick={clear}>
         ×
       </button>
