@@ -4,19 +4,21 @@
 use std::fs::File;
 
 use object::elf::{FileHeader64, PF_X, PT_GNU_EH_FRAME, PT_LOAD};
-use object::read::ReadCache;
 use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadRef};
 
 use crate::error::{Error, Result};
+use crate::files::{BoundedFile, section_data};
 
 /// Page size of the processor; mappings and segments are rounded to it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
+/// No more than this is read of a file; the largest libraries have 100 MiB of what is asked for.
+pub(crate) const MOST_BYTES: u64 = 512 << 20;
 
 /// The GNU build-id of an x86-64 ELF file, whose position it moves; `None` when it has none or is none.
 pub fn build_id_of(file: &File) -> Option<Vec<u8>> {
-    let cache = ReadCache::new(file.try_clone().ok()?);
-    let elf = Elf::parse(&cache).ok()?;
+    let data = BoundedFile::new(file.try_clone().ok()?, MOST_BYTES);
+    let elf = Elf::parse(&data).ok()?;
     Some(elf.build_id()).filter(|id| !id.is_empty())
 }
 
@@ -136,7 +138,7 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
 
     fn section(&self, name: &str, debug: bool) -> Option<FrameSection<'data>> {
         let section = self.file.section_by_name(name)?;
-        let bytes = section.uncompressed_data().ok()?;
+        let bytes = section_data(&section)?;
         if bytes.is_empty() {
             return None;
         }
@@ -155,7 +157,7 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
 
     /// The content of a section, uncompressed.
     pub fn section_bytes(&self, name: &str) -> Option<std::borrow::Cow<'data, [u8]>> {
-        self.file.section_by_name(name)?.uncompressed_data().ok()
+        section_data(&self.file.section_by_name(name)?)
     }
 
     /// Where Go's code begins: `runtime.text`, or `.text` where Go's own linker has put nothing else there.

@@ -11,17 +11,18 @@ use gimli::{
     Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
 };
 use object::ReadRef;
-use object::read::ReadCache;
 
-use crate::elf::Elf;
+use crate::elf::{Elf, MOST_BYTES};
 use crate::error::Result;
+use crate::files::BoundedFile;
 use crate::walk::{End, Memory, Registers};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Steps of one expression; those of compilers and assemblers have ten.
 const MAX_OPERATIONS: u32 = 200;
-/// Bytes of instructions for one function; those of the largest have a few thousand.
+/// Bytes of instructions for one function, and of those that all functions of a unit begin with; those of the largest have a
+/// few thousand.
 const MAX_INSTRUCTION_BYTES: usize = 1 << 16;
 /// What a called function has to keep: rbx, rbp, r12 to r15.
 const KEPT_BY_CALLS: [usize; 6] = [3, 6, 12, 13, 14, 15];
@@ -46,7 +47,7 @@ pub struct CallFrames {
 impl CallFrames {
     /// Reads the ELF file.
     pub fn of_open_file(file: File) -> Result<Self> {
-        Self::of_data(&ReadCache::new(file))
+        Self::of_data(&BoundedFile::new(file, MOST_BYTES))
     }
 
     /// Reads an ELF image in memory.
@@ -108,7 +109,7 @@ impl CallFrames {
         let broken = |_: gimli::Error| End::BadRule;
         let cie = |section: &S, bases: &BaseAddresses, offset| section.cie_from_offset(bases, offset);
         let fde = section.fde_from_offset(&self.bases, entry.offset.into(), cie).map_err(broken)?;
-        if fde.entry_len() > MAX_INSTRUCTION_BYTES {
+        if fde.entry_len().max(fde.cie().entry_len()) > MAX_INSTRUCTION_BYTES {
             return Err(End::BadRule);
         }
         let mut context = UnwindContext::new();

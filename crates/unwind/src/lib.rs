@@ -10,6 +10,7 @@
 mod cfi;
 mod elf;
 mod error;
+mod files;
 mod frames;
 mod go;
 mod interpreters;
@@ -23,6 +24,7 @@ mod walk;
 
 pub use elf::{Segment, build_id_of};
 pub use error::{Error, Result};
+pub use files::{BoundedFile, open_regular, open_regular_in, section_data};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
 pub use program::program_files;

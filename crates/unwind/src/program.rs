@@ -5,15 +5,14 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH};
-use object::read::ReadCache;
 
-use crate::elf::Elf;
+use crate::elf::{Elf, MOST_BYTES};
+use crate::files::{BoundedFile, open_regular};
 
 /// More files than this are no honest program's.
 const MAX_FILES: usize = 1000;
@@ -40,8 +39,8 @@ pub fn program_files(path: &Path) -> Vec<PathBuf> {
 }
 
 fn needed_by(path: &Path, folders: &[PathBuf]) -> Option<Vec<PathBuf>> {
-    let cache = ReadCache::new(File::open(path).ok()?);
-    let elf = Elf::parse(&cache).ok()?;
+    let data = BoundedFile::new(open_regular(path).ok()?, MOST_BYTES);
+    let elf = Elf::parse(&data).ok()?;
     let origin = path.parent()?;
     let run_paths = [DT_RUNPATH, DT_RPATH].into_iter().flat_map(|tag| elf.dynamic_strings(tag));
     let own: Vec<PathBuf> = run_paths.flat_map(|list| run_path_folders(&list, origin)).collect();
@@ -98,7 +97,7 @@ fn files_matching(pattern: &Path) -> Vec<PathBuf> {
 /// The interpreter that a script's first line names.
 fn script_interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
-    File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
+    open_regular(path).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?.trim_ascii();
     let mut words = line.split(u8::is_ascii_whitespace).map(|word| PathBuf::from(OsStr::from_bytes(word)));
     let interpreter = words.next()?;

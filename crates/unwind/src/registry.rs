@@ -12,6 +12,7 @@ use std::rc::Rc;
 
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
+use crate::files::{open_regular, open_regular_of};
 use crate::frames::CallFrames;
 use crate::interpreters::{Python, unknown_version};
 use crate::maps::{Mapping, parse_maps};
@@ -164,7 +165,7 @@ impl Registry {
     pub fn prepare<'p>(&mut self, paths: impl IntoIterator<Item = &'p Path>) -> Vec<Update> {
         let mut updates = Vec::new();
         for path in paths {
-            match File::open(path) {
+            match open_regular(path) {
                 Ok(file) => {
                     self.table_of_file(file, path, &mut updates);
                 }
@@ -268,7 +269,8 @@ impl Registry {
         if mapping.path == Path::new("[vdso]") {
             return self.place_once(FileKey::Vdso, &mapping.path, updates, vdso::table);
         }
-        if !mapping.path.is_absolute() || mapping.path.starts_with("//anon") || is_code_log(&mapping.path) {
+        let path = &mapping.path;
+        if !path.is_absolute() || path.starts_with("//anon") || is_device(path) || is_code_log(path) {
             return None;
         }
         if let Some(known) = self.tables.get(&FileKey::BuildId(mapping.build_id.clone())) {
@@ -363,6 +365,11 @@ impl Registry {
     }
 }
 
+/// Devices are mapped like files, but what is in `/dev/shm` are files.
+fn is_device(path: &Path) -> bool {
+    path.starts_with("/dev") && !path.starts_with("/dev/shm")
+}
+
 /// `jit-PID.dump`, which runtimes map to tell profilers of it: no code is run there.
 fn is_code_log(path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -373,7 +380,7 @@ fn is_code_log(path: &Path) -> bool {
 fn read_frames(tgid: u32, pc: u64, placed: &Placed) -> Option<CallFrames> {
     let maps = std::fs::read(format!("/proc/{tgid}/maps")).unwrap_or_default();
     let mapping = parse_maps(tgid, &maps).into_iter().find(|mapping| (mapping.start..mapping.end()).contains(&pc));
-    let file = mapping.and_then(|mapping| open(&mapping).ok()).or_else(|| File::open(&placed.path).ok());
+    let file = mapping.and_then(|mapping| open(&mapping).ok()).or_else(|| open_regular(&placed.path).ok());
     let frames = CallFrames::of_open_file(file?).ok()?;
     (frames.build_id() == placed.build_id).then_some(frames)
 }
@@ -381,10 +388,9 @@ fn read_frames(tgid: u32, pc: u64, placed: &Placed) -> Option<CallFrames> {
 /// The mapped file itself when the process still has it, even if its name is gone; else by its path as the process sees it.
 fn open(mapping: &Mapping) -> std::io::Result<File> {
     let Mapping { tgid, start, path, .. } = mapping;
-    let inside = path.strip_prefix("/").unwrap_or(path);
-    File::open(format!("/proc/{tgid}/map_files/{start:x}-{:x}", mapping.end()))
-        .or_else(|_| File::open(Path::new(&format!("/proc/{tgid}/root")).join(inside)))
-        .or_else(|_| File::open(path))
+    open_regular(Path::new(&format!("/proc/{tgid}/map_files/{start:x}-{:x}", mapping.end())))
+        .or_else(|_| open_regular_of(*tgid, path))
+        .or_else(|_| open_regular(path))
 }
 
 /// What the BPF programs need to know of the interpreter that the mapping brings.

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use gimli::LittleEndian;
 use object::ReadRef;
-use object::read::ReadCache;
 
 use crate::cfi::{self, Extent, Function, Functions};
-use crate::elf::{Elf, FrameSection, PAGE_BYTES, Segment};
+use crate::elf::{Elf, FrameSection, MOST_BYTES, PAGE_BYTES, Segment};
 use crate::error::{Error, Result};
+use crate::files::{BoundedFile, open_regular};
 use crate::go;
 use crate::interpreters::{self, Python};
 use crate::row::{Extra, Row, Rule, Step};
@@ -68,12 +68,12 @@ impl UnwindTable {
     /// The table of the ELF file at `path`. Only the parts that are needed are read, so that size and later truncation of
     /// the file do not matter.
     pub fn of_file(path: &Path) -> Result<Self> {
-        let file = std::fs::File::open(path).map_err(|error| Error::io(path, error))?;
+        let file = open_regular(path).map_err(|error| Error::io(path, error))?;
         Self::of_open_file(file)
     }
 
     pub(crate) fn of_open_file(file: std::fs::File) -> Result<Self> {
-        Self::of_data(&ReadCache::new(file))
+        Self::of_data(&BoundedFile::new(file, MOST_BYTES))
     }
 
     /// The table of an ELF image in memory: a file's content, or the vDSO.

@@ -1,0 +1,153 @@
+//! Files that the profiled program chose: none is opened before it is known to be a regular one, and none is read without
+//! bound. Opening a pipe waits for its other end, opening a device may do anything, and a file of a few bytes on the disk
+//! can say that it has a section of many GB.
+
+use std::borrow::Cow;
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+
+use object::read::{CompressionFormat, ReadCache};
+use object::{ObjectSection, ReadRef};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat, openat2};
+
+/// What [`ReadCache`] keeps of a string at most; it is read in steps.
+const STRING_BYTES: u64 = 4096;
+/// A compressed section that says it has more than this is not unpacked.
+const MOST_UNPACKED_BYTES: u64 = 256 << 20;
+
+/// Opens the regular file that `path` leads to for reading. Anything else is an error, and is not opened.
+pub fn open_regular(path: &Path) -> io::Result<File> {
+    regular(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Opens the regular file `path` for reading as a process would whose root is the folder `root`: links, and `..`, lead
+/// nowhere out of it, and those of `/proc` lead nowhere. `resolve` restricts the way further.
+pub fn open_regular_in(root: impl AsFd, path: &Path, resolve: ResolveFlags) -> io::Result<File> {
+    let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
+    regular(openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+}
+
+/// The file `path` as process `tgid` sees it.
+pub(crate) fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = open(format!("/proc/{tgid}/root"), flags, Mode::empty())?;
+    open_regular_in(root, path, ResolveFlags::IN_ROOT)
+}
+
+/// Opens what `named` only names, if it is a regular file.
+fn regular(named: OwnedFd) -> io::Result<File> {
+    let named = File::from(named);
+    if !named.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(open(format!("/proc/self/fd/{}", named.as_raw_fd()), flags, Mode::empty())?.into())
+}
+
+/// A file that is read in pieces, which are kept, up to a number of bytes in all. Its size does not count, what is asked for
+/// does: each piece once, before memory is taken for it.
+#[derive(Debug)]
+pub struct BoundedFile {
+    cache: ReadCache<File>,
+    room: Cell<u64>,
+    /// Offset and size of the pieces that are kept; 0 for the size of a string.
+    kept: RefCell<HashSet<(u64, u64)>>,
+}
+
+impl BoundedFile {
+    /// At most `bytes` bytes of `file` will be read.
+    pub fn new(file: File, bytes: u64) -> Self {
+        Self { cache: ReadCache::new(file), room: Cell::new(bytes), kept: RefCell::default() }
+    }
+
+    /// Takes `bytes` of the room for a piece that is not kept yet.
+    fn take(&self, piece: (u64, u64), bytes: u64) -> Result<(), ()> {
+        if self.kept.borrow().contains(&piece) {
+            return Ok(());
+        }
+        self.room.set(self.room.get().checked_sub(bytes).ok_or(())?);
+        self.kept.borrow_mut().insert(piece);
+        Ok(())
+    }
+}
+
+impl<'a> ReadRef<'a> for &'a BoundedFile {
+    fn len(self) -> Result<u64, ()> {
+        (&self.cache).len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > 0 {
+            self.take((offset, size), size)?;
+        }
+        self.cache.read_bytes_at(offset, size)
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        if self.room.get() < STRING_BYTES {
+            return Err(());
+        }
+        let start = range.start;
+        let string = (&self.cache).read_bytes_at_until(range, delimiter)?;
+        self.take((start, 0), string.len() as u64 + 1)?;
+        Ok(string)
+    }
+}
+
+/// The content of a section, unpacked where it is compressed; `None` when it cannot be read or says that it is larger than
+/// 256 MiB unpacked.
+pub fn section_data<'data>(section: &impl ObjectSection<'data>) -> Option<Cow<'data, [u8]>> {
+    let data = section.compressed_data().ok()?;
+    let packed = data.format != CompressionFormat::None;
+    if packed && data.uncompressed_size > MOST_UNPACKED_BYTES { None } else { data.decompress().ok() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_are_opened_and_a_pipe_does_not_block() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "x").expect("file");
+        symlink("file", path("link")).expect("link");
+        symlink("/etc/passwd", path("out")).expect("link");
+        rustix::fs::mkfifoat(CWD, path("pipe"), Mode::from_raw_mode(0o600)).expect("pipe");
+        for name in ["file", "link"] {
+            let text = open_regular(&path(name)).and_then(io::read_to_string).expect("a file");
+            assert_eq!(text, "x");
+        }
+        for refused in ["pipe", ".", "none"] {
+            assert!(open_regular(&path(refused)).is_err(), "{refused}");
+        }
+        assert!(open_regular(Path::new("/dev/null")).is_err());
+        let root = File::open(folder.path()).expect("folder");
+        let inside = |name: &str| open_regular_in(&root, Path::new(name), ResolveFlags::IN_ROOT);
+        assert!(inside("/../link").is_ok());
+        assert!(inside("out").is_err() && inside("pipe").is_err());
+        assert!(open_regular_of(std::process::id(), Path::new("/proc/self/exe")).is_err(), "a magic link");
+        assert!(open_regular_of(std::process::id(), Path::new("/etc/passwd")).is_ok());
+    }
+
+    #[test]
+    fn a_sparse_file_is_read_up_to_the_bound() {
+        let file = tempfile::tempfile().expect("file");
+        file.set_len(1 << 40).expect("a sparse file");
+        let bounded = BoundedFile::new(file, 1 << 20);
+        assert!((&bounded).read_bytes_at(0, 1 << 30).is_err());
+        assert!((&bounded).read_bytes_at(0, 1 << 19).is_ok());
+        assert!((&bounded).read_bytes_at(0, 1 << 19).is_ok(), "kept");
+        assert!((&bounded).read_bytes_at(1, 1 << 19).is_ok());
+        assert!((&bounded).read_bytes_at(2, 1).is_err());
+        assert!((&bounded).read_bytes_at_until(0..100, 0).is_err());
+        assert!((&bounded).read_bytes_at(0, 1 << 19).is_ok(), "kept");
+    }
+}
