@@ -6,6 +6,7 @@ use std::ops::Range;
 use dwell_model::MetricDef;
 
 use crate::metrics::METRICS;
+use crate::reports::duration;
 
 /// A question that cannot be answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,6 +31,14 @@ pub enum QueryError {
     #[error("`{text}` is no range of lengths: it has the form FROM-TO, such as 100us-5ms, 1ms- or -10us")]
     LengthForm {
         /// The range as given.
+        text: String,
+    },
+    /// A filter by number without one.
+    #[error("`{text}` is no number: the filter has a form such as {key}=3")]
+    NumberForm {
+        /// The filter's key.
+        key: &'static str,
+        /// The value as given.
         text: String,
     },
     /// The report needs an object or a function.
@@ -59,7 +68,7 @@ pub enum QueryError {
         reason: String,
     },
     /// A range without time in it, or all of it excluded.
-    #[error("the time range is empty: it must end after it starts, within the collection's {elapsed_ns} ns")]
+    #[error("the time range is empty: it must end after it starts, within the collection's {}", duration(*elapsed_ns))]
     EmptyRange {
         /// Length of the collection.
         elapsed_ns: u64,
@@ -89,6 +98,10 @@ impl QueryError {
                 } else {
                     format!("name one of them, such as `{first}`")
                 })
+            }
+            // What else such a filter takes.
+            Self::Unknown { what, .. } if FilterKey::parse(what).is_ok_and(|key| !key.words().is_empty()) => {
+                FilterKey::parse(what).ok().map(|key| format!("{what} is one of: {}", key.words().join(", ")))
             }
             Self::Unknown { what: "metric", .. } => {
                 Some(format!("metrics: {}", METRICS.iter().map(|metric| metric.id).collect::<Vec<_>>().join(", ")))
@@ -191,6 +204,20 @@ words! { "filter key";
     }
 }
 
+impl FilterKey {
+    /// The words that a value must be one of; empty where it may be anything.
+    fn words(self) -> Vec<&'static str> {
+        match self {
+            Self::Utilization => crate::sweep::CLASSES.to_vec(),
+            Self::Idle => vec!["yes", "no"],
+            Self::Outcome => dwell_model::Outcome::ALL.iter().map(|outcome| outcome.id()).collect(),
+            Self::Reason => dwell_model::Reason::ALL.iter().map(|reason| reason.id()).collect(),
+            Self::ObjectType => dwell_model::ObjectType::ALL.iter().map(|kind| kind.id()).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// One filter. Filters of one key are alternatives; those of different keys must all hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
@@ -204,26 +231,31 @@ impl Filter {
     /// The filter written `key=value`.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         let (key, value) = text.split_once('=').ok_or_else(|| QueryError::FilterForm { text: text.to_owned() })?;
-        let filter = Self { key: FilterKey::parse(key.trim())?, value: value.to_owned() };
+        let key = FilterKey::parse(key.trim())?;
+        // Rows of CPUs are called cpu3.
+        let value = if key == FilterKey::Cpu { value.strip_prefix("cpu").unwrap_or(value) } else { value };
+        let filter = Self { key, value: value.to_owned() };
         filter.check()?;
         Ok(filter)
     }
 
     /// Values of keys with few words must be one of these, or a glob.
     fn check(&self) -> Result<(), QueryError> {
-        let known: Vec<&str> = match self.key {
-            FilterKey::Utilization => crate::sweep::CLASSES.to_vec(),
-            FilterKey::Idle => vec!["yes", "no"],
+        let known = match self.key {
             FilterKey::WaitLength => {
                 let form = || QueryError::LengthForm { text: self.value.clone() };
                 return parse_lengths(&self.value).map(drop).ok_or_else(form);
             }
-            FilterKey::Outcome => dwell_model::Outcome::ALL.iter().map(|outcome| outcome.id()).collect(),
-            FilterKey::Reason => dwell_model::Reason::ALL.iter().map(|reason| reason.id()).collect(),
-            FilterKey::ObjectType => dwell_model::ObjectType::ALL.iter().map(|kind| kind.id()).collect(),
-            _ => return Ok(()),
+            // Numbers, or globs of numbers.
+            FilterKey::Cpu | FilterKey::Tid | FilterKey::Pid => {
+                let is_number = |letter: char| letter == '*' || letter.is_ascii_digit();
+                let numeric = self.value == "[unknown]" || self.value.chars().all(is_number);
+                let form = || QueryError::NumberForm { key: self.key.id(), text: self.value.clone() };
+                return (numeric && !self.value.is_empty()).then_some(()).ok_or_else(form);
+            }
+            key => key.words(),
         };
-        let holds = known.iter().any(|word| self.matches(word));
+        let holds = known.is_empty() || known.iter().any(|word| self.matches(word));
         holds.then_some(()).ok_or_else(|| QueryError::unknown(self.key.id(), &self.value, known))
     }
 
@@ -417,6 +449,9 @@ mod tests {
         assert_eq!(Filter::parse("thread=a=b"), Ok(Filter { key: FilterKey::Thread, value: "a=b".into() }));
         assert!(matches!(Filter::parse("thread"), Err(QueryError::FilterForm { .. })));
         assert!(Filter::parse("tread=a").unwrap_err().hint().unwrap().contains("thread"));
+        assert!(matches!(Filter::parse("cpu=abc"), Err(QueryError::NumberForm { .. })));
+        assert_eq!(Filter::parse("cpu=cpu1"), Filter::parse("cpu=1"));
+        assert!(Filter::parse("cpu=1").is_ok() && Filter::parse("tid=12*").is_ok());
         assert!(Filter::parse("utilization=pour").unwrap_err().hint().unwrap().contains("poor"));
     }
 

@@ -36,6 +36,10 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
         Format::Text => text::render(&view, 0, &Style::of_stdout()),
     };
     output::write(&rendered, args.output.as_deref())?;
+    // A name that neither result has keeps every limit: more likely it is misspelt.
+    for (gate, verdict) in checked.iter().filter(|(gate, verdict)| verdict.holds() && is_unknown(gate, verdict)) {
+        eprintln!("gate: warning: {}", sentence(gate, verdict));
+    }
     let mut broken = checked.iter().filter(|(_, verdict)| !verdict.holds()).peekable();
     let failed = broken.peek().is_some();
     for (gate, verdict) in broken {
@@ -83,10 +87,14 @@ fn sentence(gate: &GateArg, verdict: &Verdict) -> String {
         Limit::Above(_) => String::new(),
     };
     let kept = if verdict.holds() { "kept" } else { "exceeded" };
-    let unknown = gate.gate.name.is_some() && verdict.level.is_none();
-    let unknown = if unknown { "; neither result has this name" } else { "" };
+    let unknown = if is_unknown(gate, verdict) { "; neither result has this name" } else { "" };
     let (now, limit) = (amount(verdict.second), amount(verdict.limit));
     format!("{}: {what}{of} is {now}, the limit {limit}{base}: {kept}{unknown}", gate.text)
+}
+
+/// Whether neither result has the name that is limited.
+fn is_unknown(gate: &GateArg, verdict: &Verdict) -> bool {
+    gate.gate.name.is_some() && verdict.level.is_none()
 }
 
 /// The report that shows where the time went.

@@ -24,12 +24,13 @@ A result is a folder:
 |---|---|
 | `manifest.json` | what was run, when, where and how; which format; how far it has come: `collecting`, `collected`, `finalized` |
 | `tables/*.parquet` | the tables below, from finalization on |
-| `modules/` | copies of code that is in no file: the vDSO |
+| `modules/` | copies of what could not be read later: the vDSO, files of containers, deleted and replaced files, maps of run-time code |
 | `log.txt` | the log of collection and finalization |
 | `spool/` | the raw records, until finalization |
+| `index.cache` | of a large result: an index that any reader may make anew, and that can be deleted |
 
-A finalized result does not change any more. The tables are Parquet, compressed with zstd: DuckDB, Polars, pandas and
-others read them as they are:
+A finalized result does not change any more, but for `index.cache`. The tables are Parquet, compressed with zstd:
+DuckDB, Polars, pandas and others read them as they are:
 
     duckdb -c \"select tid, name, end_ns - start_ns as lifetime_ns from 'r000th/tables/threads.parquet'\"
 

@@ -108,7 +108,9 @@ impl From<dwell_server::Error> for Hinted {
                 std::io::ErrorKind::PermissionDenied => "name a --port above 1023",
                 _ => "name an address of this machine with --listen; `ip address` shows them",
             }),
-            E::Tls { .. } => hinted.hint("--tls-cert takes the certificate chain and --tls-key its key, both PEM"),
+            E::Tls { .. } | E::Unreadable { .. } => {
+                hinted.hint("--tls-cert takes the certificate chain and --tls-key its key, both PEM")
+            }
             E::System(_) => hinted.hint("ulimit -n; ulimit -u show whether a limit is reached"),
         }
     }
@@ -127,13 +129,15 @@ fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
     match error {
         E::Unknown { what: "object", .. } => "dwell report waits lists the objects",
         E::Unknown { what: "function", .. } => "dwell report hotspots lists the functions",
+        E::Unknown { what: "source file" | "module", .. } | E::NoListing { .. } => {
+            "dwell report hotspots --format csv lists the functions with their modules and source lines"
+        }
         E::SubjectMissing { what: "an object" } => {
             "dwell report waits lists the objects; then dwell report blame OBJECT"
         }
         E::SubjectMissing { .. } => {
             "dwell report hotspots lists the functions; then dwell report caller-callee FUNCTION"
         }
-        E::NoListing { .. } => "dwell report hotspots lists the functions with their modules and source lines",
         E::EmptyRange { .. } => "dwell report timeline shows when something happened",
         _ => "dwell report --help lists reports, levels and filter keys",
     }

@@ -11,7 +11,8 @@ use crate::owner::Invoker;
 pub fn write(text: &str, path: Option<&Path>) -> Result<()> {
     match path {
         Some(path) if path != Path::new("-") => to_file(text, path).map_err(|error| {
-            Hinted::new(format!("cannot write {}: {error}", path.display())).hint("name another file with --output")
+            Hinted::new(format!("cannot write {}: {error}", path.display()))
+                .hint("name a file in a folder that exists and can be written")
         }),
         _ => print(text),
     }

@@ -38,9 +38,13 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
     let result = match args.words.as_slice() {
         [] => None,
         [result] => Some(PathBuf::from(result)),
-        [_, word, ..] => {
-            return Err(Hinted::usage(format!("`{word}` is one word too many"))
-                .hint("dwell report --html FILE [RESULT] has summary, findings, objects and graphs in one file"));
+        words @ [_, last, ..] => {
+            let hint = "dwell report --html FILE [RESULT] has summary, findings, objects and graphs in one file";
+            let message = match words.iter().find(|word| Report::parse(word).is_ok()) {
+                Some(name) => format!("--html takes no report's name, `{name}` is one"),
+                None => format!("`{last}` is one word too many"),
+            };
+            return Err(Hinted::usage(message).hint(hint));
         }
     };
     let asked = Asked { what: What::View(Report::Summary), subject: None, result };
@@ -65,15 +69,15 @@ fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
 }
 
 fn result_path(asked: &Asked) -> Result<PathBuf> {
-    asked.result.clone().map_or_else(newest_result, Ok)
+    asked.result.clone().map_or_else(|| newest_result("dwell report NAME FOLDER"), Ok)
 }
 
-/// The newest result in the current folder.
-pub fn newest_result() -> Result<PathBuf> {
+/// The newest result in the current folder; where there is none, the hint has the `form` that names another.
+pub fn newest_result(form: &str) -> Result<PathBuf> {
     let newest = ResultFolder::latest(Path::new("."));
     newest.map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)).ok_or_else(|| {
         Hinted::new("there is no result in this folder")
-            .hint("dwell collect threading -- PROGRAM makes one; dwell report NAME FOLDER names another")
+            .hint(format!("dwell collect threading -- PROGRAM makes one; {form} names another"))
     })
 }
 

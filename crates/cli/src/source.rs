@@ -41,11 +41,11 @@ pub fn run(args: &SourceArgs) -> Result<ExitCode> {
 fn words(args: &SourceArgs) -> Result<(PathBuf, String)> {
     let is_result = |word: &&String| Path::new(word).join("manifest.json").is_file();
     let mut words: Vec<&String> = args.words.iter().collect();
-    let known = words.iter().position(|word| is_result(word) && (words.len() > 1 || args.file.is_some()));
+    let known = words.iter().position(is_result);
     let unknown = (words.len() > usize::from(args.file.is_none())).then_some(0);
     let result = match known.or(unknown) {
         Some(at) => PathBuf::from(words.remove(at)),
-        None => newest_result()?,
+        None => newest_result("dwell source FOLDER FUNCTION")?,
     };
     match (words.as_slice(), &args.file) {
         ([], Some(file)) => Ok((result, file.clone())),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use axum::Router;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::pem::{self, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
@@ -34,18 +35,24 @@ pub struct Tls(TlsAcceptor);
 impl Tls {
     /// Reads certificate and key.
     pub fn read(files: &TlsFiles) -> Result<Self, Error> {
-        let bad = |path: &std::path::Path, reason: String| Error::Tls { path: path.to_owned(), reason };
+        let bad = |path: &Path, reason: String| Error::Tls { path: path.to_owned(), reason };
         let chain = CertificateDer::pem_file_iter(&files.certificate)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-            .map_err(|error| bad(&files.certificate, format!("no certificate in PEM form: {error}")))?;
-        let key = PrivateKeyDer::from_pem_file(&files.key)
-            .map_err(|error| bad(&files.key, format!("no private key in PEM form: {error}")))?;
+            .map_err(|error| no_pem(&files.certificate, "certificate", error))?;
+        let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| no_pem(&files.key, "private key", error))?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain, key));
         let mut config = config.map_err(|error| bad(&files.certificate, error.to_string()))?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         Ok(Self(TlsAcceptor::from(Arc::new(config))))
+    }
+}
+
+fn no_pem(path: &Path, what: &str, error: pem::Error) -> Error {
+    match error {
+        pem::Error::Io(source) => Error::Unreadable { path: path.to_owned(), source },
+        other => Error::Tls { path: path.to_owned(), reason: format!("no {what} in PEM form: {other}") },
     }
 }
 

@@ -68,6 +68,14 @@ pub enum Error {
         /// What is wrong with it.
         reason: String,
     },
+    /// The certificate or key cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A result cannot be read.
     #[error(transparent)]
     Store(#[from] dwell_store::Error),

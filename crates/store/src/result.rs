@@ -14,6 +14,9 @@ use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::table::{self, Table};
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
 
+/// Numbers of results in one folder.
+const NUMBERS: u32 = 1_000_000;
+
 /// Where a result lies on disk.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
@@ -33,9 +36,12 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Makes the next free `rNNN` + `suffix` in `parent`: r000th, r001th, …
+    /// Makes the next `rNNN` + `suffix` in `parent`, above every number that is there, so that it is the newest one:
+    /// r000th, r001th, …
     pub fn create_next(parent: &Path, suffix: &str) -> Result<Self> {
-        for number in 0..1_000_000u32 {
+        let here = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        let first = numbered(here).map(|(number, _)| number + 1).max().unwrap_or(0);
+        for number in first..NUMBERS {
             match Self::create(&parent.join(format!("r{number:03}{suffix}"))) {
                 Err(Error::Exists { .. }) => {}
                 other => return other,
@@ -53,13 +59,7 @@ impl ResultFolder {
 
     /// The newest result in `parent`: the highest number of `rNNNxx`.
     pub fn latest(parent: &Path) -> Option<PathBuf> {
-        let number = |path: &Path| {
-            let name = path.file_name()?.to_str()?;
-            let digits = name.strip_prefix('r')?.trim_end_matches(|c: char| c.is_ascii_lowercase());
-            digits.parse::<u32>().ok().filter(|_| path.join("manifest.json").is_file())
-        };
-        let entries = fs::read_dir(parent).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-        entries.filter_map(|path| Some((number(&path)?, path))).max().map(|(_, path)| path)
+        numbered(parent).max().map(|(_, path)| path)
     }
 
     /// The folder's path.
@@ -108,6 +108,18 @@ impl ResultFolder {
         fs::write(&partial, text + "\n").map_err(|error| Error::io(&partial, error))?;
         fs::rename(&partial, &path).map_err(|error| Error::io(&path, error))
     }
+}
+
+/// The results `rNNNxx` in `parent` with their numbers.
+fn numbered(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
+    let number = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        let digits = name.strip_prefix('r')?.trim_end_matches(|c: char| c.is_ascii_lowercase());
+        let number = digits.parse::<u32>().ok().filter(|number| *number < NUMBERS)?;
+        path.join("manifest.json").is_file().then_some(number)
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    entries.filter_map(move |path| Some((number(&path)?, path)))
 }
 
 /// A finalized result in memory: the manifest and every table.
@@ -295,3 +307,25 @@ macro_rules! bounds {
 }
 
 bounds!(processes: ProcessId, threads: ThreadId, stacks: StackId, modules: ModuleId, objects: ObjectId);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_result_is_the_newest_after_a_gap_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = || {
+            let result = ResultFolder::create_next(folder.path(), "th").unwrap();
+            fs::write(result.path().join("manifest.json"), "{}").unwrap();
+            result.path().to_owned()
+        };
+        let all: Vec<PathBuf> = (0..3).map(|_| made()).collect();
+        assert!(all[2].ends_with("r002th"));
+        fs::remove_dir_all(&all[0]).unwrap();
+        fs::create_dir(folder.path().join("r003th")).unwrap();
+        let next = made();
+        assert!(next.ends_with("r004th"), "{}", next.display());
+        assert_eq!(ResultFolder::latest(folder.path()), Some(next));
+    }
+}

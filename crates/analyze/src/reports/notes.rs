@@ -79,7 +79,8 @@ fn cut_stacks(trace: &Trace) -> Option<String> {
         |(name, count): (&String, &u64)| name.strip_prefix(CUT).map(|why| format!("{} {count}", why.replace('_', " ")));
     let why: Vec<String> = trace.losses.name.iter().zip(&trace.losses.count).filter_map(why).collect();
     (complete < stacks).then(|| {
-        format!("{:.2} % of {stacks} stacks are complete; cut: {}.", share_of(complete, stacks), why.join(", "))
+        let cut = if why.is_empty() { String::new() } else { format!("; cut: {}", why.join(", ")) };
+        format!("{:.2} % of {stacks} stacks are complete{cut}.", share_of(complete, stacks))
     })
 }
 

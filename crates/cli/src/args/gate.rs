@@ -1,7 +1,7 @@
 //! The limits of `dwell compare --fail-if`: `METRIC[:[LEVEL=]NAME]>LIMIT`.
 
 use dwell_analyze::compare::{Gate, Limit};
-use dwell_analyze::{Level, METRICS};
+use dwell_analyze::{Level, METRICS, QueryError};
 use dwell_model::{MetricDef, Unit};
 
 use super::parse::seconds;
@@ -47,7 +47,12 @@ pub fn gate(text: &str) -> Result<GateArg, String> {
 /// A metric's id, with or without its unit.
 fn parse_metric(id: &str) -> Result<&'static MetricDef, String> {
     let known = METRICS.iter().find(|metric| metric.id == id || metric.id.strip_suffix("_ns") == Some(id));
-    known.map_or_else(|| dwell_analyze::parse_metric(id).map_err(|error| error.to_string()), Ok)
+    known.map_or_else(|| dwell_analyze::parse_metric(id).map_err(|error| advised(&error)), Ok)
+}
+
+/// The error and what to do about it, in one line.
+fn advised(error: &QueryError) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error}; {hint}"))
 }
 
 fn parse_limit(metric: Option<&MetricDef>, text: &str) -> Result<Limit, String> {

@@ -3,6 +3,7 @@
 //! Options are called as VTune's where it has one. What they do is in the command's own file.
 
 mod gate;
+mod mistakes;
 mod parse;
 mod reports;
 
@@ -16,6 +17,7 @@ use dwell_analyze::CallStackMode;
 use dwell_capture::Rule;
 
 pub use gate::GateArg;
+pub use mistakes::{Refused, explain};
 use reports::ReportWords;
 pub use reports::{Asked, What};
 
@@ -143,8 +145,8 @@ Examples:
   dwell view r000th --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
 The address has a token that is good once; the browser then keeps a cookie until
-dwell view ends, by Ctrl-C. No result is changed, and nothing is fetched from
-elsewhere.";
+dwell view ends, by Ctrl-C. No result is changed, but for the index of a large
+one (index.cache, which can be deleted); nothing is fetched from elsewhere.";
 
 const SOURCE_EXAMPLES: &str = "\
 Examples:
@@ -248,8 +250,8 @@ pub struct CollectArgs {
     /// Begin to record after this time; means --start-paused.
     #[arg(long, value_name = "TIME", value_parser = parse::seconds, help_heading = "When to record")]
     pub resume_after: Option<u64>,
-    /// Keep only what the last SECONDS recorded.
-    #[arg(long, value_name = "SECONDS", value_parser = parse::positive_seconds, help_heading = "When to record")]
+    /// Keep only what this time at the end recorded, such as 30s.
+    #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds, help_heading = "When to record")]
     pub ring_buffer: Option<u64>,
 
     /// Time between samples of running threads, 100us to 1s.
@@ -272,7 +274,7 @@ pub struct CollectArgs {
     /// What to do with the raw data at the end.
     #[arg(long, value_enum, default_value_t, help_heading = "The result")]
     pub finalization_mode: FinalizationMode,
-    /// Where else to look for binaries and debug information.
+    /// Where else to look for binaries and debug information; can be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
     pub search_dir: Vec<PathBuf>,
     /// Print neither progress nor summary.
@@ -463,7 +465,7 @@ pub struct CompareArgs {
     #[arg(short, long, value_name = "KEY=VALUE", help_heading = "What to show")]
     pub filter: Vec<String>,
     /// Leave out what matches; can be given several times.
-    #[arg(long, value_name = "KEY=VALUE", help_heading = "What to show")]
+    #[arg(short = 'x', long, value_name = "KEY=VALUE", help_heading = "What to show")]
     pub exclude: Vec<String>,
     /// Sort by this metric's difference, the largest first.
     #[arg(short, long, value_name = "METRIC", help_heading = "What to show")]
@@ -520,11 +522,11 @@ pub struct FinalizeArgs {
     /// The result's folder.
     #[arg(value_hint = ValueHint::DirPath)]
     pub result: PathBuf,
-    /// Where else to look for binaries and debug information.
+    /// Where else to look for binaries and debug information; can be given several times.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub search_dir: Vec<PathBuf>,
-    /// How much to find out.
-    #[arg(long, value_enum, default_value_t)]
+    /// How much to find out: full, or fast, which leaves out inlined functions and source lines.
+    #[arg(long, value_enum, default_value_t, value_name = "full|fast", hide_possible_values = true)]
     pub finalization_mode: FinalizationMode,
     /// Print no progress.
     #[arg(short, long)]

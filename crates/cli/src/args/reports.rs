@@ -2,7 +2,7 @@
 //! RESULT or RESULT NAME SUBJECT.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use dwell_analyze::{FilterKey, Level, Report};
@@ -53,7 +53,10 @@ impl Asked {
         let what = What::parse(name)?;
         let mut result = words.get(..known).and_then(<[String]>::first).map(PathBuf::from);
         let mut rest = words.iter().skip(known + 1);
-        let subject = what.subject().and_then(|_| rest.next().cloned());
+        // The only word left may be the result, the subject forgotten.
+        let only = words.get(known + 1).filter(|_| known == 0 && words.len() == 2);
+        let is_result = only.is_some_and(|word| Path::new(word).join("manifest.json").is_file());
+        let subject = what.subject().filter(|_| !is_result).and_then(|_| rest.next().cloned());
         if result.is_none() {
             result = rest.next().map(PathBuf::from);
         }
@@ -157,6 +160,17 @@ mod tests {
         assert_eq!(asked("r000th blame queue_lock").unwrap().subject.as_deref(), Some("queue_lock"));
         assert_eq!(asked("blame").unwrap().subject, None);
         assert_eq!(asked("blame waits").unwrap().subject.as_deref(), Some("waits"));
+    }
+
+    #[test]
+    fn a_result_alone_is_no_subject() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("manifest.json"), "{}").unwrap();
+        let path = folder.path().display().to_string();
+        let blame = Asked::parse(&["blame".into(), path.clone()]).unwrap();
+        assert_eq!((blame.subject, blame.result), (None, Some(folder.path().to_owned())));
+        let named = Asked::parse(&[path, "blame".into(), "queue_lock".into()]).unwrap();
+        assert_eq!(named.subject.as_deref(), Some("queue_lock"));
     }
 
     #[test]

@@ -61,9 +61,7 @@ fn expect_error(output: &Output, words: &[&str]) -> Result<()> {
     ensure!(output.code() != 0, "succeeded: {stdout}");
     let lines = |start: &str| stderr.lines().filter(|line| line.starts_with(start)).count();
     ensure!(lines("error: ") == 1, "not one error: line:\n{stderr}");
-    // The command line's parser says it in its own words.
-    let hinted = lines("hint: ") >= 1 || (output.code() == USAGE && stderr.contains("--help"));
-    ensure!(hinted, "no hint: line:\n{stderr}");
+    ensure!(lines("hint: ") >= 1, "no hint: line:\n{stderr}");
     ensure!(stdout.is_empty(), "standard output is not empty:\n{stdout}");
     for word in words {
         ensure!(stderr.contains(word), "the error does not say {word:?}:\n{stderr}");
