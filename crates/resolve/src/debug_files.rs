@@ -4,14 +4,13 @@
 //! The rules are gdb's ("Debugging Information in Separate Files"). A file found counts only with the same build id, or,
 //! where there is none, the checksum that the link tells.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use object::read::ReadCache;
 use object::{Object, ObjectSection};
 
 use crate::debuginfod::Debuginfod;
+use crate::files::{ElfBytes, MOST_ELF_BYTES, open_regular};
 use crate::modules::{Module, read_build_id, same_build};
 
 /// Where distributions put debug files.
@@ -83,8 +82,8 @@ impl<'a> DebugFiles<'a> {
 }
 
 fn facts(path: &Path) -> Option<Facts> {
-    let cache = ReadCache::new(File::open(path).ok()?);
-    let elf = object::File::parse(&cache).ok()?;
+    let bytes = ElfBytes::open(path, MOST_ELF_BYTES).ok()?;
+    let elf = object::File::parse(&bytes).ok()?;
     let link = elf.gnu_debuglink().ok().flatten();
     // A link is a name without a folder.
     let link = link.and_then(|(name, checksum)| Some((std::str::from_utf8(name).ok()?.to_owned(), checksum)));
@@ -104,7 +103,7 @@ fn is_debug_file(path: &Path, build_id: &str, link: Option<&(String, u32)>) -> b
 }
 
 fn checksum_of(path: &Path) -> Option<u32> {
-    let mut file = File::open(path).ok()?.take(MOST_CHECKED_BYTES);
+    let mut file = open_regular(path).ok()?.take(MOST_CHECKED_BYTES);
     let mut hasher = crc32fast::Hasher::new();
     let mut buffer = vec![0; 1 << 16];
     loop {

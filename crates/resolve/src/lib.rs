@@ -11,6 +11,7 @@ mod debug_files;
 mod debuginfod;
 mod demangle;
 mod error;
+mod files;
 mod finalize;
 mod hash;
 mod input;
@@ -84,18 +85,18 @@ impl Default for Options {
 
 /// The readers of what a profiled program writes, for the fuzzer: how many names each finds.
 pub mod readers {
-    use crate::jit::{Jit, parse_dump, parse_perf_map};
+    use crate::jit::{Jit, MOST_PIECES, parse_dump, parse_perf_map};
     pub use crate::python::line_of as python_line;
     use crate::symbol_table::SymbolTable;
 
     /// The text of a `perf-PID.map`, and look-ups in it.
     pub fn perf_map(bytes: &[u8]) -> usize {
-        Jit::of_codes(parse_perf_map(bytes).collect())
+        Jit::of_codes(parse_perf_map(bytes).take(MOST_PIECES).collect())
     }
 
     /// A `jit-PID.dump`, and look-ups in it.
     pub fn jit_dump(bytes: &[u8]) -> usize {
-        Jit::of_codes(parse_dump(bytes).codes)
+        Jit::of_codes(parse_dump(bytes, MOST_PIECES).codes)
     }
 
     /// The contents of a `.gnu_debugdata` section, and look-ups in it.

@@ -5,7 +5,6 @@
 //! the lengths of instructions matter here: what they say is the reader's business.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
 use std::path::Path;
 
 use dwell_model::{CodeId, InlineId, ModuleId, SourceId};
@@ -13,11 +12,12 @@ use dwell_store::CodeTables;
 use dwell_store::tables::{CodeRow, InlineRow, LineRow, SourceRow};
 use gimli::{BaseAddresses, EhFrame, EhFrameHdr, LittleEndian, UnwindSection};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
-use object::read::ReadCache;
+use object::read::ReadRef;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 use crate::demangle::readable;
+use crate::files::{ElfBytes, MOST_ELF_BYTES};
 use crate::modules::Modules;
 use crate::symbols::{Answer, Function};
 
@@ -35,6 +35,8 @@ const STUB_INSTRUCTIONS: usize = 3;
 const STUB: &str = "@plt";
 /// Most called functions of one file that are named.
 const MOST_TARGETS: usize = 20_000;
+
+type Elf<'d> = ElfFile64<'d, Endianness, &'d ElfBytes>;
 
 /// Where a function's code lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,9 +81,8 @@ pub struct Listings {
 /// Fills in where the code at `addresses` lies, for those of which symbols do not tell: functions in several pieces, and
 /// stripped files. Call frame information tells it of every piece.
 pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) {
-    let Ok(opened) = File::open(file) else { return };
-    let cache = ReadCache::new(opened);
-    let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return };
+    let Ok(bytes) = ElfBytes::open(file, MOST_ELF_BYTES) else { return };
+    let Ok(elf) = Elf::parse(&bytes) else { return };
     let section = |name: &str| {
         let section = elf.section_by_name(name)?;
         Some((section.address(), section.data().ok()?))
@@ -131,9 +132,8 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listi
     if candidates.is_empty() {
         return listings;
     }
-    let Ok(opened) = File::open(file) else { return listings };
-    let cache = ReadCache::new(opened);
-    let Ok(elf) = ElfFile64::<Endianness, _>::parse(&cache) else { return listings };
+    let Ok(file) = ElfBytes::open(file, MOST_ELF_BYTES) else { return listings };
+    let Ok(elf) = Elf::parse(&file) else { return listings };
     let mut room = MOST_BYTES_OF_FILE;
     let mut targets = BTreeSet::new();
     for Candidate { extent, function, .. } in candidates {
@@ -141,10 +141,7 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listi
             listings.left_out += 1;
             continue;
         }
-        let code = |segment: object::read::elf::ElfSegment64<'_, '_, Endianness, _>| {
-            segment.data_range(extent.start, extent.bytes).ok().flatten().map(<[u8]>::to_vec)
-        };
-        let Some(bytes) = elf.segments().find_map(code) else { continue };
+        let Some(bytes) = loaded(&elf, extent.start, extent.bytes).map(<[u8]>::to_vec) else { continue };
         room -= extent.bytes;
         let places = places(&bytes, extent.start, &mut targets, names);
         listings.functions.push(Listing { start: extent.start, function, bytes, places });
@@ -164,6 +161,18 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listi
     listings
 }
 
+/// The bytes that are loaded at `address`. Only these are read, not their whole segment.
+fn loaded<'d>(elf: &Elf<'d>, address: u64, bytes: u64) -> Option<&'d [u8]> {
+    let place = |segment: object::read::elf::ElfSegment64<'_, '_, Endianness, &'d ElfBytes>| {
+        let inside = address.checked_sub(segment.address())?;
+        let (offset, size) = segment.file_range();
+        inside.checked_add(bytes).filter(|&end| end <= size)?;
+        offset.checked_add(inside)
+    };
+    let offset = elf.segments().find_map(place)?;
+    elf.data().read_bytes_at(offset, bytes).ok()
+}
+
 /// The functions at `targets`, which code calls or the pointers to which it calls through: only their names.
 fn called(targets: &BTreeSet<u64>, imports: &Imports<'_, '_>, names: &dyn Names) -> Vec<Listing> {
     let targets: Vec<u64> = targets.iter().copied().take(MOST_TARGETS).collect();
@@ -176,12 +185,12 @@ fn called(targets: &BTreeSet<u64>, imports: &Imports<'_, '_>, names: &dyn Names)
 
 /// Functions of other files: pointers to them, which the dynamic linker fills in, and stubs that jump through these.
 struct Imports<'f, 'd> {
-    elf: &'f ElfFile64<'d, Endianness, &'d ReadCache<File>>,
+    elf: &'f Elf<'d>,
     pointers: HashMap<u64, String>,
 }
 
 impl<'f, 'd> Imports<'f, 'd> {
-    fn new(elf: &'f ElfFile64<'d, Endianness, &'d ReadCache<File>>) -> Self {
+    fn new(elf: &'f Elf<'d>) -> Self {
         let symbols = elf.dynamic_symbol_table();
         let pointer = |(slot, relocation): (u64, object::Relocation)| {
             let RelocationTarget::Symbol(index) = relocation.target() else { return None };
@@ -197,7 +206,7 @@ impl<'f, 'd> Imports<'f, 'd> {
         if let Some(name) = self.pointers.get(&address) {
             return Some(name.clone());
         }
-        let stub = self.elf.segments().find_map(|segment| segment.data_range(address, STUB_BYTES).ok().flatten())?;
+        let stub = loaded(self.elf, address, STUB_BYTES)?;
         let jump = Decoder::with_ip(64, stub, address, DecoderOptions::NONE).into_iter().take(STUB_INSTRUCTIONS);
         let jump = jump.into_iter().find(|instruction| instruction.mnemonic() == Mnemonic::Jmp)?;
         let slot = jump.is_ip_rel_memory_operand().then(|| jump.ip_rel_memory_address())?;

@@ -3,16 +3,16 @@
 //! A file whose build id differs from the recorded one is not used at all: wrong names are worse than none.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use dwell_store::raw::wire::MapHeader;
 use dwell_store::{Kept, module_identity};
 use object::elf::{PF_X, PT_LOAD};
-use object::read::ReadCache;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
+
+use crate::files::{ElfBytes, MOST_ELF_BYTES};
 
 /// Number of the kernel's module.
 pub const KERNEL: u32 = 0;
@@ -238,11 +238,8 @@ pub fn read_build_id(path: &Path) -> Option<String> {
 
 /// The build id and loadable segments of an ELF file for x86-64; `None` when it is none.
 fn read_elf(path: &Path) -> Option<(String, Vec<Segment>)> {
-    if !path.metadata().ok()?.is_file() {
-        return None; // opening a pipe would wait for its writer
-    }
-    let cache = ReadCache::new(File::open(path).ok()?);
-    let elf = ElfFile64::<Endianness, _>::parse(&cache).ok()?;
+    let bytes = ElfBytes::open(path, MOST_ELF_BYTES).ok()?;
+    let elf = ElfFile64::<Endianness, _>::parse(&bytes).ok()?;
     let build_id = elf.build_id().ok().flatten().map(hexadecimal).unwrap_or_default();
     let endian = elf.endian();
     let loads = elf.elf_program_headers().iter().filter(|header| header.p_type(endian) == PT_LOAD);

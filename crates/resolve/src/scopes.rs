@@ -7,12 +7,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::Path;
 
 use gimli::{AttributeValue, DwTag, EndianSlice, LittleEndian, SectionId, UnitOffset};
-use object::read::ReadCache;
 use object::{Object, ObjectSection};
+
+use crate::files::{ElfBytes, MOST_ELF_BYTES};
 
 type Reader<'d> = EndianSlice<'d, LittleEndian>;
 type Dwarf<'d> = gimli::Dwarf<Reader<'d>>;
@@ -20,6 +20,14 @@ type Unit<'d> = gimli::Unit<Reader<'d>>;
 
 /// Debug information beyond this is not read a second time for scopes.
 const MOST_BYTES: u64 = 512 << 20;
+/// Most scopes and functions of a unit that are looked at.
+const MOST_NODES: usize = 4_000_000;
+/// Longest name that is taken whole, with its scope or without.
+const MOST_NAME_BYTES: usize = 4096;
+/// Most ranges of addresses that are looked at, and addresses found in them, in one file.
+const MOST_RANGES: usize = 20_000_000;
+/// Most text of names that is told of one file.
+const MOST_TEXT_BYTES: usize = 256 << 20;
 /// Deepest nesting of scopes that is followed; a damaged tree may lead in circles.
 const MOST_DEPTH: usize = 32;
 const SECTIONS: &[SectionId] = &[
@@ -62,10 +70,10 @@ pub fn chains(path: &Path, addresses: &[u64]) -> Vec<Vec<Scoped>> {
 }
 
 fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()> {
-    let cache = ReadCache::new(File::open(path).ok()?);
-    let elf = object::File::parse(&cache).ok()?;
-    let bytes = |id: &SectionId| elf.section_by_name(id.name()).map_or(0, |section| bytes_of(&section));
-    if SECTIONS.iter().map(bytes).fold(0, u64::saturating_add) > MOST_BYTES {
+    let bytes = ElfBytes::open(path, MOST_BYTES + MOST_ELF_BYTES).ok()?;
+    let elf = object::File::parse(&bytes).ok()?;
+    let size = |id: &SectionId| elf.section_by_name(id.name()).map_or(0, |section| bytes_of(&section));
+    if SECTIONS.iter().map(size).fold(0, u64::saturating_add) > MOST_BYTES {
         return None;
     }
     let load = |id: SectionId| -> Result<Cow<'_, [u8]>, object::Error> {
@@ -74,16 +82,67 @@ fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()>
     };
     let sections = gimli::DwarfSections::load(load).ok()?;
     let dwarf = sections.borrow(|bytes| EndianSlice::new(bytes, LittleEndian));
+    let mut room = Room { ranges: MOST_RANGES, text: MOST_TEXT_BYTES };
+    let places = Places::new(addresses);
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let Ok(unit) = dwarf.unit(header) else { continue };
-        let within = wanted(&dwarf, &unit, addresses);
+        let within = wanted(&dwarf, &unit, &places, &mut room);
         if !within.is_empty() {
-            let tree = Tree::read(&dwarf, &unit, addresses, &within);
-            tree.tell(found);
+            let tree = Tree::read((&dwarf, &unit), &places, &within, &mut room);
+            tree.tell(found, &mut room);
         }
     }
     Some(())
+}
+
+/// What may still be done for a file: overlapping ranges and long names make small files large.
+struct Room {
+    ranges: usize,
+    text: usize,
+}
+
+/// The addresses that are asked for.
+struct Places<'a> {
+    addresses: &'a [u64],
+    /// Their numbers, by address.
+    order: Vec<usize>,
+}
+
+impl<'a> Places<'a> {
+    fn new(addresses: &'a [u64]) -> Self {
+        let mut order: Vec<usize> = (0..addresses.len()).collect();
+        order.sort_by_key(|&number| addresses[number]);
+        Self { addresses, order }
+    }
+
+    /// Those of `numbers`, which are by address, whose address lies in the ranges: each once, by address.
+    fn covered(&self, ranges: impl Iterator<Item = gimli::Range>, numbers: &[usize], room: &mut Room) -> Vec<usize> {
+        let mut seen: Vec<bool> = Vec::new();
+        let mut count = 0;
+        for range in ranges {
+            let below = |address: u64| numbers.partition_point(|&number| self.addresses[number] < address);
+            let (first, behind) = (below(range.begin), below(range.end));
+            let work = 1 + behind.saturating_sub(first);
+            if count == numbers.len() || room.ranges < work {
+                break;
+            }
+            room.ranges -= work;
+            if first < behind && seen.is_empty() {
+                seen.resize(numbers.len(), false);
+            }
+            for seen in seen.get_mut(first..behind).unwrap_or_default() {
+                count += usize::from(!*seen);
+                *seen = true;
+            }
+        }
+        numbers.iter().zip(seen).filter(|(_, seen)| *seen).map(|(number, _)| *number).collect()
+    }
+}
+
+/// The ranges up to the first damaged one.
+fn whole(mut ranges: gimli::RangeIter<Reader<'_>>) -> impl Iterator<Item = gimli::Range> {
+    std::iter::from_fn(move || ranges.next().ok().flatten())
 }
 
 /// The size of a section when it is expanded.
@@ -92,7 +151,7 @@ fn bytes_of<'d>(section: &impl ObjectSection<'d>) -> u64 {
 }
 
 /// The numbers of the addresses in a unit of a language with scopes.
-fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, addresses: &[u64]) -> Vec<usize> {
+fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut Room) -> Vec<usize> {
     let mut entries = unit.entries();
     let Ok(Some(root)) = entries.next_dfs() else { return Vec::new() };
     if let Some(AttributeValue::Language(language)) = root.attr_value(gimli::DW_AT_language)
@@ -101,44 +160,36 @@ fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, addresses: &[u64]) -> Vec<usize> {
         return Vec::new();
     }
     let Ok(ranges) = dwarf.unit_ranges(unit) else { return Vec::new() };
-    let all: Vec<usize> = (0..addresses.len()).collect();
-    covered(ranges, addresses, &all)
-}
-
-/// Those of `numbers` whose address lies in the ranges.
-fn covered(mut ranges: gimli::RangeIter<Reader<'_>>, addresses: &[u64], numbers: &[usize]) -> Vec<usize> {
-    let mut inside = Vec::new();
-    while let Ok(Some(range)) = ranges.next() {
-        inside.extend(numbers.iter().filter(|&&number| (range.begin..range.end).contains(&addresses[number])));
-    }
-    inside
+    places.covered(whole(ranges), &places.order, room)
 }
 
 /// A scope, or a function.
 #[derive(Clone)]
-struct Node {
+struct Node<'d> {
     parent: Option<UnitOffset>,
     origin: Option<UnitOffset>,
-    name: String,
+    name: &'d [u8],
     tag: DwTag,
 }
 
 /// The scopes of a unit, and the functions over each address.
 #[derive(Default)]
-struct Tree {
-    nodes: HashMap<UnitOffset, Node>,
+struct Tree<'d> {
+    nodes: HashMap<UnitOffset, Node<'d>>,
     /// Number of the address, and the function: callers before what is inlined into them.
     over: Vec<(usize, UnitOffset)>,
 }
 
-impl Tree {
-    fn read(dwarf: &Dwarf<'_>, unit: &Unit<'_>, addresses: &[u64], wanted: &[usize]) -> Self {
+impl<'d> Tree<'d> {
+    fn read((dwarf, unit): (&Dwarf<'d>, &Unit<'d>), places: &Places<'_>, wanted: &[usize], room: &mut Room) -> Self {
         let mut tree = Self::default();
         let mut path: Vec<(isize, UnitOffset)> = Vec::new();
         // The function over some of the addresses that the walk is in: its depth, and their numbers.
         let mut inside: Option<(isize, Vec<usize>)> = None;
         let mut entries = unit.entries();
-        while let Ok(Some(entry)) = entries.next_dfs() {
+        while tree.nodes.len() < MOST_NODES
+            && let Ok(Some(entry)) = entries.next_dfs()
+        {
             let (tag, depth) = (entry.tag(), entry.depth());
             if !is_scope(tag) {
                 continue;
@@ -157,13 +208,13 @@ impl Tree {
                 _ => None,
             };
             let ranges = among.and_then(|among| Some((among, dwarf.die_ranges(unit, entry).ok()?)));
-            let over = ranges.map(|(among, ranges)| covered(ranges, addresses, among)).unwrap_or_default();
+            let over = ranges.map(|(among, ranges)| places.covered(whole(ranges), among, room)).unwrap_or_default();
             tree.over.extend(over.iter().map(|&number| (number, entry.offset())));
             if tag == gimli::DW_TAG_subprogram && !over.is_empty() {
                 inside = Some((depth, over));
             }
             let name = entry.attr_value(gimli::DW_AT_name).and_then(|value| dwarf.attr_string(unit, value).ok());
-            let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let name = name.map(|name| cut(name.slice())).unwrap_or_default();
             let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
             let origin = origin.iter().find_map(|&attribute| offset_in(unit, entry.attr_value(attribute)?));
             tree.nodes.insert(entry.offset(), Node { parent, origin, name, tag });
@@ -171,16 +222,18 @@ impl Tree {
         tree
     }
 
-    fn tell(&self, found: &mut [Vec<Scoped>]) {
+    fn tell(&self, found: &mut [Vec<Scoped>], room: &mut Room) {
         for &(number, offset) in &self.over {
-            let name = self.declaration(offset).map(|node| node.name.clone()).unwrap_or_default();
-            let qualified = self.qualified(offset, "", 0).unwrap_or_default();
+            let name = self.declaration(offset).map(|node| text(node.name).into_owned()).unwrap_or_default();
+            let qualified = self.qualified(offset, b"", 0).unwrap_or_default();
+            let Some(left) = room.text.checked_sub(name.len() + qualified.len() + size_of::<Scoped>()) else { return };
+            room.text = left;
             found[number].push(Scoped { name, qualified });
         }
     }
 
     /// Where a function is declared: there are its name and its scope.
-    fn declaration(&self, mut offset: UnitOffset) -> Option<&Node> {
+    fn declaration(&self, mut offset: UnitOffset) -> Option<&Node<'d>> {
         for _ in 0..MOST_DEPTH {
             let node = self.nodes.get(&offset)?;
             match node.origin {
@@ -192,23 +245,35 @@ impl Tree {
     }
 
     /// The name with its scope of what `inner` lies in.
-    fn qualified(&self, offset: UnitOffset, inner: &str, depth: usize) -> Option<String> {
+    fn qualified(&self, offset: UnitOffset, inner: &[u8], depth: usize) -> Option<String> {
         if depth > MOST_DEPTH {
             return None;
         }
         let node = self.declaration(offset)?;
-        let scope = node.parent.and_then(|parent| self.qualified(parent, &node.name, depth + 1));
-        let name = match (node.tag, node.name.as_str()) {
+        let scope = node.parent.and_then(|parent| self.qualified(parent, node.name, depth + 1));
+        let name = match (node.tag, node.name) {
             // What is no scope by itself: a unit, a block.
             (tag, _) if !has_name(tag) => return scope,
-            (gimli::DW_TAG_namespace, "") => "(anonymous namespace)".into(),
+            (gimli::DW_TAG_namespace, b"") => "(anonymous namespace)".into(),
             // A lambda is a class; symbols say `{lambda(int)#1}`, of which the tree tells neither.
-            (_, "") if inner == "operator()" => "{lambda}".into(),
-            (_, "") => "(unnamed)".into(),
-            (_, name) => name.to_owned(),
+            (_, b"") if inner == b"operator()" => "{lambda}".into(),
+            (_, b"") => "(unnamed)".into(),
+            (_, name) => text(name),
         };
-        Some(scope.map_or(name.clone(), |scope| format!("{scope}::{name}")))
+        match scope {
+            Some(scope) if scope.len() + name.len() > MOST_NAME_BYTES => None,
+            Some(scope) => Some(format!("{scope}::{name}")),
+            None => Some(name.into_owned()),
+        }
     }
+}
+
+fn cut(name: &[u8]) -> &[u8] {
+    name.get(..MOST_NAME_BYTES).unwrap_or(name)
+}
+
+fn text(name: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(name)
 }
 
 fn is_scope(tag: DwTag) -> bool {
@@ -256,18 +321,45 @@ mod tests {
     }
 
     #[test]
+    fn overlapping_ranges_count_once() {
+        let places = Places::new(&[30, 10, 20, 90]);
+        let ranges = |count: usize| (0..count).map(|number| gimli::Range { begin: 10 + number as u64 % 2, end: 31 });
+        let mut room = Room { ranges: 1000, text: 0 };
+        assert_eq!(places.covered(ranges(100), &places.order, &mut room), [1, 2, 0]);
+        let before = room.ranges;
+        assert_eq!(places.covered(ranges(usize::MAX), &[2, 0], &mut room), [2, 0]);
+        assert_eq!(before - room.ranges, 3, "it ends when all are in");
+        assert_eq!(places.covered(ranges(usize::MAX), &places.order, &mut room), [1, 2, 0], "or when it is too much");
+        assert!(room.ranges < 4);
+        let backwards = [gimli::Range { begin: 40, end: 5 }];
+        assert!(places.covered(backwards.into_iter(), &places.order, &mut room).is_empty());
+    }
+
+    #[test]
+    fn names_without_bound_are_not_told() {
+        let node = Node { parent: None, origin: None, name: cut(&[b'x'; 9999]), tag: gimli::DW_TAG_subprogram };
+        let inner = Node { parent: Some(UnitOffset(1)), ..node.clone() };
+        let over = vec![(0, UnitOffset(1)), (0, UnitOffset(2)), (0, UnitOffset(2))];
+        let tree = Tree { nodes: HashMap::from([(UnitOffset(1), node), (UnitOffset(2), inner)]), over };
+        let mut found = vec![Vec::new()];
+        tree.tell(&mut found, &mut Room { ranges: 0, text: 3 * MOST_NAME_BYTES + 200 });
+        let lengths: Vec<_> = found[0].iter().map(|scoped| (scoped.name.len(), scoped.qualified.len())).collect();
+        assert_eq!(lengths, [(MOST_NAME_BYTES, MOST_NAME_BYTES), (MOST_NAME_BYTES, 0)]);
+    }
+
+    #[test]
     fn circles_end() {
         let node = |parent: usize| Node {
             parent: Some(UnitOffset(parent)),
             origin: None,
-            name: "f".into(),
+            name: b"f".as_slice(),
             tag: gimli::DW_TAG_subprogram,
         };
         let tree =
             Tree { nodes: HashMap::from([(UnitOffset(1), node(2)), (UnitOffset(2), node(1))]), over: Vec::new() };
-        assert!(tree.qualified(UnitOffset(1), "", 0).is_some_and(|name| name.len() < 200));
+        assert!(tree.qualified(UnitOffset(1), b"", 0).is_some_and(|name| name.len() < 200));
         let circle = Node { origin: Some(UnitOffset(3)), ..node(3) };
         let tree = Tree { nodes: HashMap::from([(UnitOffset(3), circle)]), over: Vec::new() };
-        assert_eq!(tree.qualified(UnitOffset(3), "", 0), None);
+        assert_eq!(tree.qualified(UnitOffset(3), b"", 0), None);
     }
 }

@@ -6,10 +6,10 @@
 //! everybody may read must also be called as sources are. Access lists beyond mode bits are not looked at.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::Read;
+use std::fs::{self, File, Metadata};
+use std::io::{ErrorKind, Read};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -17,12 +17,12 @@ use dwell_model::ModuleId;
 use dwell_store::tables::{SourceRow, Sources};
 use dwell_store::{CodeTables, Table};
 
+use crate::files::open_regular;
+
 /// Largest file that is copied: the SQLite amalgamation has 9 MB.
 const MOST_BYTES_OF_FILE: u64 = 16 << 20;
 /// Most text that is copied.
 const MOST_BYTES: u64 = 64 << 20;
-/// `O_NONBLOCK` on Linux: opening a pipe does not wait for its writer.
-const O_NONBLOCK: i32 = 0o4000;
 /// How files are called whose text may be copied although not everybody may read it.
 const EXTENSIONS: &[&str] = &[
     "adb", "ads", "asm", "c", "c++", "cc", "cl", "cpp", "cppm", "cs", "cu", "cuh", "cxx", "d", "def", "f", "f90", "fs",
@@ -147,7 +147,6 @@ impl<'a> Reader<'a> {
         for candidate in self.candidates(&path, origins) {
             match self.read(&candidate, origins) {
                 Ok((text, written)) => {
-                    self.room -= text.len() as u64;
                     let newer = |origin: &Origin| matches!((origin.built, written), (Some(built), Some(written)) if written > built);
                     sources.newer[row] = origins.iter().any(newer);
                     sources.text[row] = text;
@@ -175,15 +174,13 @@ impl<'a> Reader<'a> {
 
     /// The text of the file at `path` and when it was written, or the state that says why not.
     fn read(&mut self, path: &Path, origins: &[Origin]) -> Result<(String, Option<SystemTime>), u8> {
-        let is_file = fs::metadata(path).map_err(|_| state::NOT_FOUND)?.is_file();
-        if !is_file {
-            return Err(state::NO_TEXT);
-        }
-        let opened = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(path);
-        let file = opened.map_err(|_| state::NOT_PERMITTED)?;
+        let file = open_regular(path).map_err(|error| match error.kind() {
+            ErrorKind::InvalidInput => state::NO_TEXT,
+            ErrorKind::PermissionDenied => state::NOT_PERMITTED,
+            _ => state::NOT_FOUND,
+        })?;
         let metadata = file.metadata().map_err(|_| state::NOT_FOUND)?;
-        // Looked at again, and by the file that was opened: the path may lead elsewhere by now.
-        if !metadata.is_file() || metadata.len() == 0 {
+        if metadata.len() == 0 {
             return Err(state::NO_TEXT);
         }
         if !self.may_read(&file, &metadata, origins) {
@@ -198,7 +195,10 @@ impl<'a> Reader<'a> {
         if bytes.len() as u64 != metadata.len() || bytes.contains(&0) {
             return Err(state::NO_TEXT);
         }
-        Ok((String::from_utf8_lossy(&bytes).into_owned(), metadata.modified().ok()))
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        // Bytes that are no UTF-8 are longer as text.
+        self.room = self.room.checked_sub(text.len() as u64).ok_or(state::TOO_LARGE)?;
+        Ok((text, metadata.modified().ok()))
     }
 
     fn may_read(&mut self, file: &File, metadata: &Metadata, origins: &[Origin]) -> bool {
@@ -288,6 +288,22 @@ mod tests {
             assert_eq!(state_of(path, own, own), state::NO_TEXT, "{}", path.display());
         }
         assert_eq!(state_of(Path::new("/nonexistent/a.c"), own, own), state::NOT_FOUND);
+    }
+
+    #[test]
+    fn text_that_grows_beyond_the_room_is_left_out() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("a.c");
+        fs::write(&path, [0xff; 100]).expect("file");
+        let path = path.display().to_string();
+        let mut reader = Reader::new(&[], User::current());
+        let origin = Origin { namer: User::current(), ..Origin::unknown() };
+        for (room, left, expected) in [(299, 299, state::TOO_LARGE), (300, 0, state::READ), (0, 0, state::TOO_LARGE)] {
+            reader.room = room;
+            let mut sources = Sources::default();
+            reader.add(&mut sources, [path.as_str()].into_iter(), &origin);
+            assert_eq!((sources.state[0], reader.room), (expected, left), "{room} bytes");
+        }
     }
 
     #[test]

@@ -3,13 +3,13 @@
 //!
 //! blazesym reads it by a library of C without bounds on memory; here a file that expands without end costs its own names.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use lzma_rust2::XzReader;
-use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use crate::files::{ElfBytes, MOST_ELF_BYTES};
 
 /// Largest compressed table that is read …
 const MOST_COMPRESSED_BYTES: u64 = 64 << 20;
@@ -35,9 +35,8 @@ impl SymbolTable {
     /// The symbols in a file's `.gnu_debugdata` and in its dynamic symbol table, which the former leaves out; `None` when
     /// the file has none of the former. Fails when it cannot be read.
     pub fn of_debug_data(path: &Path) -> Result<Option<Self>, String> {
-        let file = File::open(path).map_err(|error| error.to_string())?;
-        let cache = ReadCache::new(file);
-        let elf = object::File::parse(&cache).map_err(|error| error.to_string())?;
+        let bytes = ElfBytes::open(path, MOST_ELF_BYTES).map_err(|error| error.to_string())?;
+        let elf = object::File::parse(&bytes).map_err(|error| error.to_string())?;
         let Some(section) = elf.section_by_name(".gnu_debugdata") else { return Ok(None) };
         if section.size() > MOST_COMPRESSED_BYTES {
             return Err("its .gnu_debugdata is too large".into());

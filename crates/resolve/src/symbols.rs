@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
+use crate::files::claims_too_much;
 use crate::jit::Jit;
 use crate::kernel::KernelMap;
 use crate::listing::{self, Extent, Listings};
@@ -123,12 +124,18 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
     };
     match &request.place {
         Place::File(path, debug_file) => {
-            let readers: Vec<Reader> = file_readers(path, debug_file.as_deref(), depth, debug_dirs).collect();
+            answer.failure = claims_too_much(path);
+            if answer.failure.is_some() {
+                return answer;
+            }
+            let debug_file = debug_file.as_ref().filter(|file| claims_too_much(file).is_none());
+            let readers: Vec<Reader> =
+                file_readers(path, debug_file.map(PathBuf::as_path), depth, debug_dirs).collect();
             answer.fill(request, &readers, step);
             answer.fill_from_debug_data(request, path);
             if depth.debug_info {
-                qualify(&mut answer.code, &request.code, debug_file.as_deref().unwrap_or(path), debug_dirs);
-                give_scopes(&mut answer.code, &request.code, debug_file.as_deref().unwrap_or(path));
+                qualify(&mut answer.code, &request.code, debug_file.unwrap_or(path), debug_dirs);
+                give_scopes(&mut answer.code, &request.code, debug_file.unwrap_or(path));
                 answer.list(request, path, &readers);
             }
         }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Code, Line, readable, shown};
+use super::{Code, Line, end_of, readable, shown};
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;
@@ -54,21 +54,23 @@ pub struct Dump {
     pub codes: Vec<Code>,
     /// Why the rest could not be read.
     pub fault: Option<&'static str>,
+    /// Of the piece that comes next, by address.
     pending: Vec<Line>,
     /// Number of a piece and where it is in `codes`.
     indices: HashMap<u64, usize>,
     timeless: bool,
 }
 
-/// Reads a log. A record that is cut off ends it without being a fault: the process may have been writing it.
-pub fn parse(bytes: &[u8]) -> Dump {
+/// Reads a log up to its `most`th piece of code. A record that is cut off ends it without being a fault: the process may
+/// have been writing it.
+pub fn parse(bytes: &[u8], most: usize) -> Dump {
     let mut dump = Dump::default();
     let mut reader = Reader { bytes };
     match header(&mut reader) {
         Ok(flags) => dump.timeless = flags & FLAG_ARCH_TIMESTAMP != 0,
         Err(fault) => dump.fault = Some(fault),
     }
-    while dump.fault.is_none() {
+    while dump.fault.is_none() && dump.codes.len() < most {
         let Some((kind, time_ns, body)) = record(&mut reader) else { break };
         match body {
             Ok(body) if !dump.record(kind, time_ns, Reader { bytes: body }) => {
@@ -129,14 +131,14 @@ impl Dump {
         let index = body.u64()?;
         let name = body.name()?;
         let lines = std::mem::take(&mut self.pending);
-        let Some(end) = start.checked_add(size).filter(|_| size > 0) else { return Some(()) };
+        let Some(end) = end_of(start, size) else { return Some(()) };
         self.indices.insert(index, self.codes.len());
         self.codes.push(Code {
             start,
             end,
             from_ns: time_ns,
             until_ns: u64::MAX,
-            function: readable(&String::from_utf8_lossy(name)),
+            function: Arc::new(readable(&String::from_utf8_lossy(name))),
             lines: lines_within(lines, start, end),
         });
         Some(())
@@ -155,10 +157,7 @@ impl Dump {
         };
         before.until_ns = time_ns;
         let mut moved = before.clone();
-        let Some(end) = start.checked_add(size).filter(|_| size > 0) else { return Some(()) };
-        for line in &mut moved.lines {
-            line.address = line.address.wrapping_sub(old).wrapping_add(start);
-        }
+        let Some(end) = end_of(start, size) else { return Some(()) };
         (moved.start, moved.end, moved.from_ns, moved.until_ns) = (start, end, time_ns, u64::MAX);
         self.indices.insert(index, self.codes.len());
         self.codes.push(moved);
@@ -179,16 +178,20 @@ impl Dump {
             if name != SAME_NAME {
                 file = shown(&String::from_utf8_lossy(name)).into();
             }
-            self.pending.push(Line { address, line, file: Arc::clone(&file) });
+            self.pending.push(Line { offset: address, line, file: Arc::clone(&file) });
         }
         Some(())
     }
 }
 
-fn lines_within(mut lines: Vec<Line>, start: u64, end: u64) -> Vec<Line> {
-    lines.retain(|line| (start..end).contains(&line.address));
-    lines.sort_by_key(|line| line.address);
-    lines
+/// Those of `lines` that are within a piece of code, counted from its start: moves share them.
+fn lines_within(mut lines: Vec<Line>, start: u64, end: u64) -> Arc<[Line]> {
+    lines.retain(|line| (start..end).contains(&line.offset));
+    for line in &mut lines {
+        line.offset -= start;
+    }
+    lines.sort_by_key(|line| line.offset);
+    lines.into()
 }
 
 #[cfg(test)]
@@ -228,6 +231,21 @@ pub(crate) mod tests {
         record(bytes, CODE_LOAD, time_ns, &body);
     }
 
+    /// A piece with a line for each of its first `lines` bytes, which then moves `moves` times.
+    pub fn load_and_move(bytes: &mut Vec<u8>, lines: u32, moves: u64) {
+        let entry = |line: u32| {
+            [words(&[0x1000 + u64::from(line)]), (line + 1).to_le_bytes().to_vec(), vec![0; 4], b"f\0".to_vec()]
+                .concat()
+        };
+        let entries: Vec<u8> = (0..lines).flat_map(entry).collect();
+        record(bytes, CODE_DEBUG_INFO, 1, &[words(&[0x1000, u64::from(lines)]), entries].concat());
+        load_as(bytes, 2, (0x1000, u64::from(lines), 7), "f");
+        for number in 0..moves {
+            let (old, new) = (0x1000 + number, 0x1001 + number);
+            record(bytes, CODE_MOVE, 3 + number, &words(&[0, 0, old, new, u64::from(lines), 7]));
+        }
+    }
+
     #[test]
     fn pieces_come_move_and_have_lines() {
         let mut bytes = log();
@@ -239,12 +257,14 @@ pub(crate) mod tests {
         load_as(&mut bytes, 10, (0x1000, 0x10, 7), "f");
         record(&mut bytes, CODE_MOVE, 20, &words(&[0, 0, 0x1000, 0x2000, 0x10, 7]));
         record(&mut bytes, 99, 30, &[1, 2, 3]);
-        let dump = parse(&bytes);
+        let dump = parse(&bytes, 100);
         assert_eq!(dump.fault, None);
         let spans: Vec<_> = dump.codes.iter().map(|code| (code.start, code.from_ns, code.until_ns)).collect();
         assert_eq!(spans, [(0x1000, 10, 20), (0x2000, 20, u64::MAX)]);
-        let lines: Vec<_> = dump.codes[1].lines.iter().map(|line| (line.address, line.line, &*line.file)).collect();
-        assert_eq!(lines, [(0x2000, 3, "a.js"), (0x2008, 4, "a.js")]);
+        let lines: Vec<_> = dump.codes[1].lines.iter().map(|line| (line.offset, line.line, &*line.file)).collect();
+        assert_eq!(lines, [(0, 3, "a.js"), (8, 4, "a.js")]);
+        assert_eq!(dump.codes[1].function_at(0x2009).line, 4);
+        assert!(Arc::ptr_eq(&dump.codes[0].lines, &dump.codes[1].lines), "a move costs no copy of the lines");
     }
 
     #[test]
@@ -253,11 +273,11 @@ pub(crate) mod tests {
         load(&mut bytes, 1, 0x1000, 8, "f");
         let whole = bytes.len();
         load(&mut bytes, 2, 0x2000, 8, "g");
-        let dump = parse(&bytes[..whole + 20]);
+        let dump = parse(&bytes[..whole + 20], 100);
         assert_eq!((dump.codes.len(), dump.fault), (1, None));
-        assert!(parse(b"no log at all").fault.is_some());
+        assert!(parse(b"no log at all", 100).fault.is_some());
         record(&mut bytes, CODE_LOAD, 3, &[0; 9]);
-        assert_eq!(parse(&bytes).fault, Some("a record is shorter than it says"));
+        assert_eq!(parse(&bytes, 100).fault, Some("a record is shorter than it says"));
     }
 
     #[test]
@@ -265,7 +285,7 @@ pub(crate) mod tests {
         let mut bytes = log();
         bytes[32] = 1;
         load(&mut bytes, 77, 0x1000, 8, "f");
-        assert_eq!(parse(&bytes).codes[0].from_ns, 0);
+        assert_eq!(parse(&bytes, 100).codes[0].from_ns, 0);
     }
 
     proptest! {
@@ -273,7 +293,7 @@ pub(crate) mod tests {
         fn any_bytes_are_taken(tail: Vec<u8>) {
             let mut bytes = log();
             bytes.extend(tail);
-            for code in parse(&bytes).codes {
+            for code in parse(&bytes, 100).codes {
                 prop_assert!(code.start < code.end);
             }
         }

@@ -8,7 +8,6 @@ mod names;
 mod perf_map;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +19,7 @@ pub use names::how_to_name;
 use names::{readable, shown};
 pub use perf_map::parse as parse_perf_map;
 
+use crate::files::open_regular;
 use crate::hash::FastMap;
 use crate::lives::{ImageId, Lives};
 use crate::modules::Modules;
@@ -27,14 +27,18 @@ use crate::symbols::Function;
 
 /// More of a file than this is not read; the collector keeps no larger ones.
 const MOST_BYTES: u64 = 256 << 20;
+/// Most pieces of code of all maps and logs together: the largest programs seen have some 200,000.
+pub const MOST_PIECES: usize = 4_000_000;
+/// Larger pieces are none: a runtime's largest cache of code has 2 GiB.
+const MOST_BYTES_OF_PIECE: u64 = 1 << 32;
 /// Pieces that a look-up passes over at most: overlapping pieces are rare, but a program may write what it likes.
 const MOST_STEPS: usize = 1000;
 
 /// Where the line changes within a piece of code.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// From this address on.
-    address: u64,
+    /// From this distance from the piece's start on.
+    offset: u64,
     line: u32,
     file: Arc<str>,
 }
@@ -51,15 +55,16 @@ pub struct Code {
     /// Until when, ns.
     until_ns: u64,
     /// What it is, with the line that it begins at where that is known.
-    function: Function,
-    /// By address.
-    lines: Vec<Line>,
+    function: Arc<Function>,
+    /// By offset.
+    lines: Arc<[Line]>,
 }
 
 impl Code {
     fn function_at(&self, address: u64) -> Function {
-        let mut function = self.function.clone();
-        let after = self.lines.partition_point(|line| line.address <= address);
+        let mut function = Function::clone(&self.function);
+        let offset = address.saturating_sub(self.start);
+        let after = self.lines.partition_point(|line| line.offset <= offset);
         if let Some(line) = after.checked_sub(1).and_then(|last| self.lines.get(last)) {
             function.line = line.line;
             if function.file.is_empty() || names::is_file(&line.file) {
@@ -68,6 +73,11 @@ impl Code {
         }
         function
     }
+}
+
+/// Where a piece of code ends; `None` when it can be none.
+fn end_of(start: u64, size: u64) -> Option<u64> {
+    start.checked_add(size).filter(|_| (1..=MOST_BYTES_OF_PIECE).contains(&size))
 }
 
 /// One map or log.
@@ -89,6 +99,8 @@ pub struct Jit {
     /// First address of each piece in the space of all, ascending, with its table and number.
     space: Vec<(u64, usize, usize)>,
     end: u64,
+    /// There are as many pieces as are kept.
+    full: bool,
     /// What could not be read, a sentence each.
     pub notices: Vec<String>,
 }
@@ -106,10 +118,14 @@ impl Jit {
                 _ => continue,
             };
             let Some(image) = lives.image_at(tgid, relative(time_ns)) else { continue };
-            let codes = jit.read(&folder.join(&name), &name, relative);
+            let room = MOST_PIECES.saturating_sub(jit.space.len());
+            let codes = jit.read((&folder.join(&name), &name), room, relative);
             let process = lives.images.get(image as usize).map(|image| lives.process_name(image.process));
             let module = modules.of_jit(process.unwrap_or_default());
             jit.add(image, module, codes);
+            if jit.full {
+                break;
+            }
         }
         jit
     }
@@ -124,27 +140,41 @@ impl Jit {
         addresses.iter().filter_map(named).count()
     }
 
-    fn read(&mut self, path: &Path, name: &str, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
+    /// The pieces in the file of this path and name, `room` of them at most.
+    fn read(&mut self, (path, name): (&Path, &str), room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
         let mut bytes = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        let read = open_regular(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         if let Err(error) = read {
             self.notices
                 .push(format!("modules/{name}, which names code made at run time, could not be read: {error}."));
         }
         if name.ends_with(".map") {
-            return parse_perf_map(&bytes).collect();
+            let codes = parse_perf_map(&bytes).take(room.saturating_add(1)).collect();
+            return self.first_of(codes, name, room);
         }
-        let dump = parse_dump(&bytes);
+        let dump = parse_dump(&bytes, room.saturating_add(1));
         if let Some(fault) = dump.fault {
             let count = dump.codes.len();
             self.notices.push(format!(
                 "modules/{name}, which names code made at run time, is damaged ({fault}): {count} pieces of code were read."
             ));
         }
-        let mut codes = dump.codes;
+        let mut codes = self.first_of(dump.codes, name, room);
         for code in &mut codes {
             code.from_ns = relative(code.from_ns);
             code.until_ns = if code.until_ns == u64::MAX { u64::MAX } else { relative(code.until_ns) };
+        }
+        codes
+    }
+
+    fn first_of(&mut self, mut codes: Vec<Code>, name: &str, room: usize) -> Vec<Code> {
+        if codes.len() > room {
+            codes.truncate(room);
+            self.full = true;
+            self.notices.push(format!(
+                "modules/{name} names more code made at run time than is kept, {MOST_PIECES} pieces in all: neither its \
+                 later pieces nor those of the maps after it have names."
+            ));
         }
         codes
     }
@@ -278,7 +308,7 @@ mod tests {
         dump::tests::load(&mut log, 10, 0x1000, 0x20, "first");
         dump::tests::load(&mut log, 50, 0x1000, 0x10, "second");
         dump::tests::load(&mut log, 90, 0x1008, 0x40, "third");
-        let jit = jit(parse_dump(&log).codes);
+        let jit = jit(parse_dump(&log, 100).codes);
         let name = |address, time_ns| named(&jit, address, time_ns);
         assert_eq!(name(0x1004, 20).as_deref(), Some("first"));
         assert_eq!(name(0x1004, 50).as_deref(), Some("second"));
@@ -304,5 +334,31 @@ mod tests {
         let map: String = (0..20_000).map(|size| format!("1000 {:x} f\n", size + 1)).collect();
         let jit = jit(parse_perf_map(map.as_bytes()).collect());
         assert_eq!(named(&jit, 0x1000, 0).as_deref(), Some("f"));
+    }
+
+    #[test]
+    fn pieces_without_bound_are_cut_off_and_told() {
+        let folder = tempfile::tempdir().expect("folder");
+        let map = folder.path().join("perf-1.map");
+        std::fs::write(&map, "1 1 a\n2 1 b\n3 1 c\n4 ffffffffffffffff d\n").expect("map");
+        let read = |room| {
+            let mut jit = Jit::default();
+            let codes = jit.read((&map, "perf-1.map"), room, &|time_ns| time_ns);
+            (codes.len(), jit.full, jit.notices.len())
+        };
+        assert_eq!(read(2), (2, true, 1));
+        assert_eq!(read(3), (3, false, 0), "a piece over all memory is none");
+    }
+
+    #[test]
+    fn moves_cost_no_copies() {
+        let mut log = dump::tests::log();
+        dump::tests::load_and_move(&mut log, 20_000, 5_000);
+        let begun = std::time::Instant::now();
+        let dump = parse_dump(&log, MOST_PIECES);
+        assert_eq!((dump.codes.len(), dump.fault), (5_001, None));
+        assert_eq!(dump.codes[5_000].function_at(dump.codes[5_000].start + 7).line, 8);
+        assert!(begun.elapsed().as_secs() < 20, "100 million lines were copied");
+        assert_eq!(parse_dump(&log, 10).codes.len(), 10);
     }
 }

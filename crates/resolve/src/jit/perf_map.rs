@@ -2,7 +2,9 @@
 //! (linux/tools/perf/Documentation/jit-interface.txt). It tells no times: what a later line covers, the earlier ones do
 //! not cover any more.
 
-use super::{Code, readable};
+use std::sync::Arc;
+
+use super::{Code, end_of, readable};
 
 /// The pieces of code in the text of a map, in its order. Lines that are none are left out.
 pub fn parse(bytes: &[u8]) -> impl Iterator<Item = Code> + '_ {
@@ -14,8 +16,9 @@ fn line(line: &[u8]) -> Option<Code> {
     let start = hexadecimal(fields.next()?)?;
     let size = hexadecimal(fields.next()?)?;
     let name = String::from_utf8_lossy(fields.next()?.trim_ascii());
-    let end = start.checked_add(size).filter(|_| size > 0 && !name.is_empty())?;
-    Some(Code { start, end, from_ns: 0, until_ns: u64::MAX, function: readable(&name), lines: Vec::new() })
+    let end = end_of(start, size).filter(|_| !name.is_empty())?;
+    let function = Arc::new(readable(&name));
+    Some(Code { start, end, from_ns: 0, until_ns: u64::MAX, function, lines: Arc::default() })
 }
 
 fn hexadecimal(field: &[u8]) -> Option<u64> {
@@ -33,7 +36,7 @@ mod tests {
     fn lines_are_read_and_rubbish_is_left_out() {
         let text =
             b"1000 20 f\n0x2000 0x10 a b c\r\n3000 0 empty\nzz 10 bad\nffffffffffffffff 10 beyond\n4000 10\n\n5000 8 g";
-        let found: Vec<_> = parse(text).map(|code| (code.start, code.end, code.function.name)).collect();
+        let found: Vec<_> = parse(text).map(|code| (code.start, code.end, code.function.name.clone())).collect();
         let expected = [(0x1000, 0x1020, "f"), (0x2000, 0x2010, "a b c"), (0x5000, 0x5008, "g")];
         assert_eq!(found, expected.map(|(start, end, name)| (start, end, name.to_owned())));
     }
@@ -42,7 +45,7 @@ mod tests {
         #[test]
         fn what_is_written_is_read(rows in proptest::collection::vec((0u64..1 << 47, 1u64..1 << 20, "[a-z]{1,8}"), 0..40)) {
             let text: String = rows.iter().map(|(start, size, name)| format!("{start:x} {size:x} {name}\n")).collect();
-            let found: Vec<_> = parse(text.as_bytes()).map(|code| (code.start, code.end - code.start, code.function.name)).collect();
+            let found: Vec<_> = parse(text.as_bytes()).map(|code| (code.start, code.end - code.start, code.function.name.clone())).collect();
             prop_assert_eq!(found, rows);
         }
 
