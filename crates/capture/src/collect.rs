@@ -33,8 +33,12 @@ const ROUND: Duration = Duration::from_millis(20);
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
-/// Copied stacks, of 28 KiB at most, that wait for the tables of large files.
+/// Copied stacks, of 28 KiB at most, that wait for the tables of large files, or for time.
 const MAX_HELD_COPIES: usize = 256;
+/// How long copied stacks are walked in a round: the rings fill meanwhile.
+const WALKING_NS: u64 = 10_000_000;
+/// How long they are walked when the collection is over.
+const LAST_WALKING_NS: u64 = 1_000_000_000;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
 /// How long a stopped collection waits for the program to end by the same Ctrl-C.
@@ -82,6 +86,9 @@ enum LookUp {
     EpollMembers { pid: u32, fd: i32, key: u64 },
 }
 
+/// Registers, and a piece of the stack from the stack pointer on.
+type StackCopy = (RegistersRecord, Vec<u8>);
+
 struct Drained {
     recorder: Recorder,
     failure: Option<Error>,
@@ -90,7 +97,8 @@ struct Drained {
     exits: u64,
     last_exit_ns: u64,
     waiting: Vec<RegistersRecord>,
-    copies: Vec<(RegistersRecord, Vec<u8>)>,
+    copies: Vec<StackCopy>,
+    copies_lost: u64,
     seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
 }
@@ -106,6 +114,7 @@ impl Drained {
             last_exit_ns: 0,
             waiting: Vec::new(),
             copies: Vec::new(),
+            copies_lost: 0,
             seeded_stacks_lost: 0,
             look_ups: Vec::new(),
         }
@@ -321,9 +330,9 @@ impl<'a> Collection<'a> {
         if lost > 0 {
             manifest.losses.push(("mappings_lost".into(), lost));
         }
-        if drained.seeded_stacks_lost > 0 {
-            manifest.losses.push(("seeded_stacks_lost".into(), drained.seeded_stacks_lost));
-        }
+        let lost = [("stack_copies_lost", drained.copies_lost), ("seeded_stacks_lost", drained.seeded_stacks_lost)];
+        let lost = lost.into_iter().filter(|(_, count)| *count > 0);
+        manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
         manifest.losses.extend(self.unwinding.losses());
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.notices.append(&mut self.hooks.notices);
@@ -427,14 +436,40 @@ fn walk_waiting(drained: &mut Drained, unwinding: &mut Unwinding) {
     }
 }
 
-/// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those.
+/// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those,
+/// and not longer than there is time.
 fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, at_end: bool) {
     let held = if unwinding.is_behind() && !at_end { MAX_HELD_COPIES } else { 0 };
-    let due = drained.copies.len().saturating_sub(held);
-    for (record, bytes) in drained.copies.drain(..due) {
+    let mut due = std::mem::take(&mut drained.copies);
+    let waiting = due.split_off(due.len().saturating_sub(held));
+    let mut left = walk_for(due, if at_end { LAST_WALKING_NS } else { WALKING_NS }, drained, unwinding);
+    left.extend(waiting);
+    let lost = left.len().saturating_sub(if at_end { 0 } else { MAX_HELD_COPIES });
+    drained.copies_lost += lost as u64;
+    drained.copies = left.split_off(lost);
+}
+
+/// Those of process `tgid` from before `time_ns`, when its tables are about to go.
+fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut Drained, unwinding: &mut Unwinding) {
+    let goes = |(record, _): &StackCopy| record.tgid == tgid && record.h.time_ns < time_ns;
+    if !drained.copies.iter().any(goes) {
+        return;
+    }
+    let (due, others) = std::mem::take(&mut drained.copies).into_iter().partition(goes);
+    drained.copies = others;
+    drained.copies_lost += walk_for(due, WALKING_NS, drained, unwinding).len() as u64;
+}
+
+/// Walks the copies until the time is over. Returns those that are left.
+fn walk_for(copies: Vec<StackCopy>, time_ns: u64, drained: &mut Drained, unwinding: &mut Unwinding) -> Vec<StackCopy> {
+    let until = monotonic_ns() + time_ns;
+    let mut copies = copies.into_iter();
+    while monotonic_ns() < until {
+        let Some((record, bytes)) = copies.next() else { break };
         let (stack, frames) = waiting::copied_stack(&record, bytes, unwinding);
         drained.recorder.meta().stack(stack, &frames);
     }
+    copies.collect()
 }
 
 fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
@@ -450,6 +485,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
                 continue;
             }
             LookUp::Program { pid, time_ns } => {
+                walk_copies_of(pid, time_ns, drained, unwinding);
                 unwinding.read_process(pid)?;
                 keeper.program(pid, time_ns);
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
@@ -458,7 +494,11 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
     }
-    unwinding.end_round()?.into_iter().for_each(|tgid| keeper.exit(tgid, now_ns));
+    for tgid in unwinding.ended() {
+        walk_copies_of(tgid, u64::MAX, drained, unwinding);
+        unwinding.forget_process(tgid)?;
+        keeper.exit(tgid, now_ns);
+    }
     Ok(())
 }
 

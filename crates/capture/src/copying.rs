@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -16,6 +16,8 @@ use crate::view::open_owned;
 const MOST_FILE_BYTES: u64 = 256 << 20;
 /// … and no more than this in all.
 const MOST_BYTES: u64 = 1 << 30;
+/// Open files that wait to be copied at most, so that descriptors are left for everything else.
+const MOST_OPEN: usize = 400;
 /// How long the end of the collection waits for copies.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -24,7 +26,7 @@ pub enum Origin {
     /// A file that is open.
     File(File),
     /// A file that may be in this folder, by its name; it must belong to one of the owners.
-    Named(OwnedFd, String, Vec<u32>),
+    Named(Arc<OwnedFd>, String, Vec<u32>),
 }
 
 /// What is copied.
@@ -54,6 +56,8 @@ pub struct Copying {
     jobs: Option<Sender<Job>>,
     finished: Receiver<()>,
     counts: Arc<[Count; 2]>,
+    /// Open files that wait.
+    open: Arc<AtomicUsize>,
 }
 
 impl Copying {
@@ -63,22 +67,32 @@ impl Copying {
         let (finish, finished) = channel();
         let counts: Arc<[Count; 2]> = Arc::default();
         let done = Arc::clone(&counts);
+        let open = Arc::new(AtomicUsize::new(0));
+        let waiting = Arc::clone(&open);
         std::thread::spawn(move || {
             let mut room = MOST_BYTES;
             for job in inbox {
-                let what = job.what;
-                if copy(job, &mut room).is_ok() {
+                let (what, opened) = (job.what, usize::from(matches!(job.origin, Origin::File(_))));
+                let copied = copy(job, &mut room);
+                waiting.fetch_sub(opened, Ordering::Relaxed);
+                if copied.is_ok() {
                     done[what as usize].done.fetch_add(1, Ordering::Relaxed);
                 }
             }
             let _ = finish.send(()); // nobody waits any more when that took too long
         });
-        Self { jobs: Some(jobs), finished, counts }
+        Self { jobs: Some(jobs), finished, counts, open }
     }
 
     /// Copies a file to `target`, some time later.
     pub fn copy(&self, origin: Origin, target: PathBuf, what: What) {
         self.counts[what as usize].wanted.fetch_add(1, Ordering::Relaxed);
+        if matches!(origin, Origin::File(_)) {
+            if self.open.load(Ordering::Relaxed) >= MOST_OPEN {
+                return; // counted as not done
+            }
+            self.open.fetch_add(1, Ordering::Relaxed);
+        }
         if let Some(jobs) = &self.jobs {
             let _ = jobs.send(Job { origin, target, what }); // without the thread, it is counted as not done
         }
@@ -115,11 +129,19 @@ fn copy(job: Job, room: &mut u64) -> io::Result<()> {
     if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
+/// Under another name until it is done: half a file would be taken for a whole one, also when the collection ends meanwhile.
 fn write(source: File, limit: u64, path: &Path) -> io::Result<u64> {
-    let mut target = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    let part = Path::new(&name);
+    if path.exists() {
+        return Err(io::ErrorKind::AlreadyExists.into());
+    }
+    let mut target = OpenOptions::new().write(true).create_new(true).open(part)?;
     let copied = io::copy(&mut source.take(limit), &mut target);
+    let copied = copied.and_then(|bytes| std::fs::rename(part, path).map(|()| bytes));
     if copied.is_err() {
-        let _ = std::fs::remove_file(path); // half a file would be taken for a whole one
+        let _ = std::fs::remove_file(part);
     }
     copied
 }
@@ -139,8 +161,8 @@ mod tests {
         large.set_len(MOST_FILE_BYTES + 1).expect("a sparse file");
         let owners = vec![folder.path().metadata().expect("metadata").uid()];
         let named = |name: &str| {
-            let folder = File::open(folder.path()).expect("folder").into();
-            Origin::Named(folder, name.into(), owners.clone())
+            let folder: OwnedFd = File::open(folder.path()).expect("folder").into();
+            Origin::Named(folder.into(), name.into(), owners.clone())
         };
         let mut copying = Copying::start();
         copying.copy(named("perf-1.map"), path("copy"), What::JitMap);
@@ -150,5 +172,26 @@ mod tests {
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
         assert!(!path("none").exists() && !path("module").exists());
+    }
+
+    #[test]
+    fn a_copy_that_breaks_off_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("folder");
+        let target = folder.path().join("a.elf");
+        let unreadable = File::open(folder.path()).expect("a folder cannot be read as a file");
+        assert!(write(unreadable, 100, &target).is_err());
+        assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
+        let (reader, mut writer) = io::pipe().expect("pipe");
+        let copied = target.clone();
+        let copy = std::thread::spawn(move || write(OwnedFd::from(reader).into(), 100, &copied));
+        let part = folder.path().join("a.elf.part");
+        while !part.exists() {
+            std::thread::yield_now();
+        }
+        io::Write::write_all(&mut writer, b"half").expect("written");
+        assert!(!target.exists(), "not before it is whole");
+        drop(writer);
+        assert_eq!(copy.join().expect("copied").expect("copied"), 4);
+        assert!(target.exists() && !part.exists());
     }
 }

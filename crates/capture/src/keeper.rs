@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_store::{Kept, module_identity};
-use dwell_unwind::build_id_of;
+use dwell_unwind::{build_id_of, open_regular};
 
 use crate::copying::{Copying, Origin, What};
 use crate::perf::Mapping;
@@ -126,7 +126,6 @@ impl Keeper {
 
     /// A file was mapped executable. Adds the build id that the kernel did not tell.
     pub fn mapped(&mut self, mapping: &mut Mapping) {
-        let tgid = mapping.header.h.tid;
         if !is_file(&mapping.path) {
             return;
         }
@@ -137,7 +136,7 @@ impl Keeper {
         if known && mapping.header.build_id_bytes > 0 {
             return;
         }
-        let Some(file) = self.open(tgid, mapping) else { return self.lose(mapping) };
+        let Some(file) = self.open(mapping) else { return self.lose(mapping) };
         if mapping.header.build_id_bytes == 0 {
             add_build_id(mapping, &file);
         }
@@ -201,7 +200,8 @@ impl Keeper {
     fn hold_dump(&mut self, mapping: &Mapping) {
         let (tgid, time_ns) = (mapping.header.h.tid, mapping.header.h.time_ns);
         let owners = self.processes.get(&tgid).map(|process| process.owners.clone()).unwrap_or_default();
-        let file = self.open(tgid, mapping).filter(|file| is_owned(file, &owners).unwrap_or(false));
+        let by_path = || self.open_by_path(mapping).filter(|file| is_the_mapped(file, mapping));
+        let file = open_mapped(mapping).or_else(by_path).filter(|file| is_owned(file, &owners).unwrap_or(false));
         let have = self.dumps.iter().filter(|dump| dump.tgid == tgid).count();
         match file.filter(|_| have < MOST_DUMPS && self.held() < MOST_HELD) {
             Some(file) => self.dumps.push(Dump { tgid, time_ns, file }),
@@ -240,13 +240,28 @@ impl Keeper {
         }
     }
 
-    /// The mapped file itself while the process has it, or what its path leads to for the process.
-    fn open(&self, tgid: u32, mapping: &Mapping) -> Option<File> {
-        let (start, end) = (mapping.header.start, mapping.header.start.saturating_add(mapping.header.length));
-        let mapped = File::open(format!("/proc/{tgid}/map_files/{start:x}-{end:x}"));
-        let by_path = || self.processes.get(&tgid)?.view.as_ref()?.open(&mapping.path).ok();
-        mapped.ok().or_else(by_path).filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))
+    /// The mapped file itself while the process has it, or what its path leads to for the process. That may be any file
+    /// by now: it must be the mapped one by its numbers, or by its build id, which is compared when it is known.
+    fn open(&self, mapping: &Mapping) -> Option<File> {
+        let told = |file: &File| !build_id(mapping).is_empty() || is_the_mapped(file, mapping);
+        open_mapped(mapping).or_else(|| self.open_by_path(mapping).filter(told))
     }
+
+    fn open_by_path(&self, mapping: &Mapping) -> Option<File> {
+        self.processes.get(&mapping.header.h.tid)?.view.as_ref()?.open(&mapping.path).ok()
+    }
+}
+
+fn open_mapped(mapping: &Mapping) -> Option<File> {
+    let (start, end) = (mapping.header.start, mapping.header.start.saturating_add(mapping.header.length));
+    open_regular(Path::new(&format!("/proc/{}/map_files/{start:x}-{end:x}", mapping.header.h.tid))).ok()
+}
+
+/// Whether the file has the numbers that the mapped one has. (Some file systems show others; then it is not taken.)
+fn is_the_mapped(file: &File, mapping: &Mapping) -> bool {
+    let Ok(metadata) = file.metadata() else { return false };
+    let device = libc::major(metadata.dev()) << 20 | libc::minor(metadata.dev());
+    (device, metadata.ino()) == (mapping.header.device, mapping.header.inode)
 }
 
 fn is_file(path: &[u8]) -> bool {
@@ -287,8 +302,7 @@ fn path_of(mapping: &Mapping) -> PathBuf {
 }
 
 fn build_id_of_path(path: &Path) -> Option<Vec<u8>> {
-    path.metadata().ok().filter(fs::Metadata::is_file)?;
-    build_id_of(&File::open(path).ok()?)
+    build_id_of(&open_regular(path).ok()?)
 }
 
 /// Whether the path leads to the file for us too. File systems in layers show one file under several numbers: then the
@@ -306,10 +320,70 @@ fn inner_pid(tgid: u32) -> Option<u32> {
     ids.split_whitespace().last()?.parse().ok()
 }
 
+/// The user as whom the process runs.
+fn user(tgid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{tgid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_whitespace().nth(1)?.parse().ok() // real, effective, saved, of the file system
+}
+
 /// Processes change their user after they started.
 fn note_owner(tgid: u32, process: &mut Process) {
     let Ok(metadata) = fs::metadata(format!("/proc/{tgid}")) else { return };
-    if !process.owners.contains(&metadata.uid()) && process.owners.len() < MOST_OWNERS {
-        process.owners.push(metadata.uid());
+    if process.owners.contains(&metadata.uid()) || process.owners.len() >= MOST_OWNERS {
+        return;
+    }
+    // A process can make root the owner of its folder (PR_SET_DUMPABLE), but not its own.
+    let owner = if metadata.uid() == 0 { user(tgid) } else { Some(metadata.uid()) };
+    process.owners.extend(owner.filter(|owner| !process.owners.contains(owner)));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use bytemuck::Zeroable;
+    use dwell_store::raw::wire::MapHeader;
+
+    use super::*;
+
+    /// As if this process had mapped `path`, and unmapped it since.
+    fn mapping(path: &Path) -> Mapping {
+        let metadata = path.metadata().expect("metadata");
+        let mut header = MapHeader { start: 16, length: 4096, inode: metadata.ino(), ..MapHeader::zeroed() };
+        header.h.tid = std::process::id();
+        header.device = libc::major(metadata.dev()) << 20 | libc::minor(metadata.dev());
+        Mapping { header, path: path.as_os_str().as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn a_log_that_is_another_file_now_is_not_taken() {
+        let folder = tempfile::tempdir().expect("folder");
+        let (dump, secret) = (folder.path().join("jit-1.dump"), folder.path().join("secret"));
+        fs::write(&dump, "JiTD").expect("file");
+        fs::write(&secret, "secret").expect("file");
+        let modules = folder.path().join("modules");
+        fs::create_dir(&modules).expect("folder");
+        let mut keeper = Keeper::new(modules.clone());
+        keeper.program(std::process::id(), 1);
+        let mut told = mapping(&dump);
+        keeper.mapped(&mut told);
+        assert_eq!((keeper.dumps.len(), keeper.dumps_lost), (1, 0));
+        fs::remove_file(&dump).expect("removed");
+        symlink(&secret, &dump).expect("link");
+        keeper.mapped(&mut told);
+        assert_eq!((keeper.dumps.len(), keeper.dumps_lost), (1, 1));
+        let library = folder.path().join("a.so");
+        fs::write(&library, "no ELF file").expect("file");
+        let mut told = mapping(&library);
+        fs::remove_file(&library).expect("removed");
+        symlink(&secret, &library).expect("link");
+        keeper.mapped(&mut told);
+        keeper.finish(2);
+        let kept: Vec<_> = fs::read_dir(&modules).expect("folder").flatten().map(|entry| entry.path()).collect();
+        assert_eq!(kept.iter().filter(|path| path.to_string_lossy().contains("jit-")).count(), 1, "{kept:?}");
+        for path in kept {
+            assert_ne!(fs::read_to_string(path).expect("text"), "secret");
+        }
     }
 }

@@ -41,6 +41,10 @@ pub struct Unwinding {
     threads: HashMap<u32, i64>,
     /// Processes that had none at the end of the round before.
     empty: HashSet<u32>,
+    /// Processes that ended; what is still told of their mappings would stay in the maps for good.
+    gone: HashSet<u32>,
+    /// Processes that had no room in a map.
+    refused: u64,
     waiting: Vec<UnwindMapping>,
 }
 
@@ -56,6 +60,8 @@ impl Unwinding {
             shards: HashMap::new(),
             threads: HashMap::new(),
             empty: HashSet::new(),
+            gone: HashSet::new(),
+            refused: 0,
             waiting: Vec::new(),
         }
     }
@@ -70,6 +76,9 @@ impl Unwinding {
     /// A file was mapped into a recorded process.
     pub fn map(&mut self, mapping: &Mapping) -> Result<()> {
         let header = &mapping.header;
+        if self.gone.contains(&header.h.tid) {
+            return Ok(());
+        }
         let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
         self.take(UnwindMapping {
             tgid: header.h.tid,
@@ -107,6 +116,7 @@ impl Unwinding {
     /// A thread of process `tgid` came; the process was forked by `parent` when that is another one.
     pub fn thread_new(&mut self, tgid: u32, parent: u32) -> Result<()> {
         *self.threads.entry(tgid).or_default() += 1;
+        self.gone.remove(&tgid);
         if parent == 0 || parent == tgid {
             return Ok(());
         }
@@ -119,9 +129,9 @@ impl Unwinding {
         *self.threads.entry(tgid).or_default() -= 1;
     }
 
-    /// The processes that have had no thread since the round before. A thread's end can be read a round before its
+    /// Ends a round: the processes that have had no thread since the one before. A thread's end can be read a round before its
     /// beginning, from the ring of another CPU: one round without threads proves nothing.
-    pub fn end_round(&mut self) -> Result<Vec<u32>> {
+    pub fn ended(&mut self) -> Vec<u32> {
         let empty: HashSet<u32> =
             self.threads.iter().filter(|(_, count)| **count <= 0).map(|(tgid, _)| *tgid).collect();
         let gone: Vec<u32> = empty.intersection(&self.empty).copied().collect();
@@ -129,10 +139,16 @@ impl Unwinding {
         for tgid in &gone {
             self.threads.remove(tgid);
             self.empty.remove(tgid);
-            let updates = self.registry.exit(*tgid);
-            self.apply(updates)?;
         }
-        Ok(gone)
+        gone
+    }
+
+    /// Process `tgid` ended: its tables are not needed any more.
+    pub fn forget_process(&mut self, tgid: u32) -> Result<()> {
+        self.waiting.retain(|mapping| mapping.tgid != tgid);
+        self.gone.insert(tgid);
+        let updates = self.registry.exit(tgid);
+        self.apply(updates)
     }
 
     /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.
@@ -159,6 +175,7 @@ impl Unwinding {
             ("unwind_table_space", losses.table_space),
             ("unwind_mappings", losses.mappings),
             ("unwind_entries", losses.entries),
+            ("unwind_processes", self.refused),
             ("interpreters_unknown", losses.unknown_interpreters),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
@@ -177,7 +194,8 @@ impl Unwinding {
                 Update::Words { first, words } => self.write_words(first, &words)?,
                 Update::Process { tgid, value } => {
                     // A full map means frame-pointer stacks for this process, no more.
-                    let _ = self.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
+                    let written = self.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
+                    self.refused += u64::from(written.is_err());
                 }
                 Update::Python { tgid, value } => self.write_python(tgid, &value)?,
                 Update::Forget { tgid } => self.forget(tgid).map_err(failed)?,
@@ -186,10 +204,11 @@ impl Unwinding {
         Ok(())
     }
 
-    fn write_python(&self, tgid: u32, value: &[u8]) -> Result<()> {
+    fn write_python(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
         let failed = |source| Error::Bpf { what: "describing an interpreter".into(), source };
         // A full map means that this process has no Python frames, no more.
-        let _ = self.python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
+        let written = self.python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
+        self.refused += u64::from(written.is_err());
         self.python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
     }
 

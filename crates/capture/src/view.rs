@@ -11,6 +11,9 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
+use std::sync::Arc;
+
+use dwell_unwind::read_regular;
 
 /// Where the maps of run-time code are, as `perf` has it.
 const TEMPORARY: &[u8] = b"tmp";
@@ -19,16 +22,17 @@ const TEMPORARY: &[u8] = b"tmp";
 pub struct View {
     key: [u64; 5],
     root: OwnedFd,
-    temporary: Option<OwnedFd>,
+    /// Shared with the copies that are to be made from there.
+    temporary: Option<Arc<OwnedFd>>,
 }
 
 impl View {
     /// The view of process `pid`; `None` when it is gone. One that is equal to it among `known` is shared.
     pub fn of(pid: u32, known: &[Rc<Self>]) -> Option<Rc<Self>> {
         let root = open_path(libc::AT_FDCWD, format!("/proc/{pid}/root").as_bytes(), 0).ok()?;
-        let temporary = open_path(root.as_raw_fd(), TEMPORARY, libc::RESOLVE_IN_ROOT).ok();
+        let temporary = open_path(root.as_raw_fd(), TEMPORARY, libc::RESOLVE_IN_ROOT).ok().map(Arc::new);
         let (device, inode) = identity(&root)?;
-        let (tmp_device, tmp_inode) = temporary.as_ref().and_then(identity).unwrap_or_default();
+        let (tmp_device, tmp_inode) = temporary.as_deref().and_then(identity).unwrap_or_default();
         let namespace = std::fs::metadata(format!("/proc/{pid}/ns/mnt")).ok()?.ino();
         let key = [namespace, device, inode, tmp_device, tmp_inode];
         let shared = known.iter().find(|view| view.key == key).cloned();
@@ -36,36 +40,29 @@ impl View {
     }
 
     /// The folder of temporary files.
-    pub fn temporary(&self) -> Option<OwnedFd> {
-        self.temporary.as_ref()?.try_clone().ok()
+    pub fn temporary(&self) -> Option<Arc<OwnedFd>> {
+        self.temporary.clone()
     }
 
     /// Opens `path` as the process would; links lead nowhere out of its root.
     pub fn open(&self, path: &[u8]) -> io::Result<File> {
-        let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
         let resolve = libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS;
-        regular(openat2(self.root.as_raw_fd(), path, flags, resolve)?)
+        read_regular(openat2(self.root.as_raw_fd(), path, libc::O_PATH, resolve)?)
     }
 }
 
-/// Opens the file `name` in `folder`: no link, a regular file, and owned by one of `owners` or by root, as `perf` demands
-/// of a map of code.
+/// Opens the file `name` in `folder`: no link, nothing mounted there, a regular file, and owned by one of `owners`. (`perf`
+/// takes root's files, too; the result is not root's, but whoever called Dwell may read it.)
 pub fn open_owned(folder: BorrowedFd<'_>, name: &str, owners: &[u32]) -> io::Result<File> {
-    let flags = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOFOLLOW | libc::O_NOCTTY;
-    let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
-    let file = regular(openat2(folder.as_raw_fd(), name.as_bytes(), flags, resolve)?)?;
+    let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_XDEV;
+    let flags = libc::O_PATH | libc::O_NOFOLLOW;
+    let file = read_regular(openat2(folder.as_raw_fd(), name.as_bytes(), flags, resolve)?)?;
     if is_owned(&file, owners)? { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
-/// Whether the file is one of `owners`' or root's.
+/// Whether the file is one of `owners`'.
 pub fn is_owned(file: &File, owners: &[u32]) -> io::Result<bool> {
-    let owner = file.metadata()?.uid();
-    Ok(owner == 0 || owners.contains(&owner))
-}
-
-fn regular(fd: OwnedFd) -> io::Result<File> {
-    let file = File::from(fd);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+    Ok(owners.contains(&file.metadata()?.uid()))
 }
 
 fn identity(fd: &OwnedFd) -> Option<(u64, u64)> {
@@ -113,9 +110,7 @@ mod tests {
         for refused in ["link", "folder", "none", "../x", "/etc/passwd"] {
             assert!(opened(folder.path(), refused, &[own]).is_err(), "{refused}");
         }
-        if own != 0 {
-            assert!(opened(folder.path(), "perf-1.map", &[own + 1]).is_err());
-        }
+        assert!(opened(folder.path(), "perf-1.map", &[own + 1]).is_err(), "also root's");
     }
 
     #[test]

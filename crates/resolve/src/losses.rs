@@ -45,6 +45,10 @@ const DOCS: &[(&str, &str)] = &[
         "stack_copies_skipped",
         "Stacks that unwind tables alone do not lead through and that were not copied either, since that was done often enough; they are cut.",
     ),
+    (
+        "stack_copies_lost",
+        "Stacks that unwind tables alone do not lead through and that there was no time to walk; their events have no stack.",
+    ),
     ("unwind_files_unreadable", "Files with code that could not be read; stacks through them need frame pointers."),
     (
         "unwind_files_without_table",
@@ -56,6 +60,10 @@ const DOCS: &[(&str, &str)] = &[
     ),
     ("unwind_table_space", "Unwind tables that found no room; stacks through their files need frame pointers."),
     ("unwind_mappings", "Mappings beyond the 336 of a process that stacks are walked through by tables."),
+    (
+        "unwind_processes",
+        "Times that a process was not noted since as many as there is room for ran at once; its stacks need frame pointers, its Python functions are not shown.",
+    ),
     (
         "unwind_entries",
         "Entries of unwind information that could not be used; stacks through their functions need frame pointers.",

@@ -1,6 +1,7 @@
 //! A result's folder, and its tables in memory.
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -30,8 +31,11 @@ impl ResultFolder {
             return Err(Error::Exists { path: path.to_owned() });
         }
         let folder = Self { path: path.to_owned() };
+        // For its owner only: it holds what root could read of the profiled program's files.
+        let mut private = DirBuilder::new();
+        private.mode(0o700);
         for sub in [path.to_owned(), folder.spool(), folder.modules()] {
-            fs::create_dir(&sub).map_err(|error| Error::io(&sub, error))?;
+            private.create(&sub).map_err(|error| Error::io(&sub, error))?;
         }
         Ok(folder)
     }

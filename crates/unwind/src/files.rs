@@ -22,25 +22,25 @@ const MOST_UNPACKED_BYTES: u64 = 256 << 20;
 
 /// Opens the regular file that `path` leads to for reading. Anything else is an error, and is not opened.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    regular(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
+    read_regular(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-/// Opens the regular file `path` for reading as a process would whose root is the folder `root`: links, and `..`, lead
-/// nowhere out of it, and those of `/proc` lead nowhere. `resolve` restricts the way further.
-pub fn open_regular_in(root: impl AsFd, path: &Path, resolve: ResolveFlags) -> io::Result<File> {
-    let resolve = resolve | ResolveFlags::NO_MAGICLINKS;
-    regular(openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+/// Opens the regular file `path` as a process would whose root is the folder `root`: links, and `..`, lead nowhere out of
+/// it, and those of `/proc` lead nowhere.
+fn open_regular_in(root: impl AsFd, path: &Path) -> io::Result<File> {
+    let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
+    read_regular(openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }
 
 /// The file `path` as process `tgid` sees it.
 pub(crate) fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(format!("/proc/{tgid}/root"), flags, Mode::empty())?;
-    open_regular_in(root, path, ResolveFlags::IN_ROOT)
+    open_regular_in(root, path)
 }
 
-/// Opens what `named` only names, if it is a regular file.
-fn regular(named: OwnedFd) -> io::Result<File> {
+/// Opens for reading what `named`, opened with `O_PATH`, only names, if it is a regular file.
+pub fn read_regular(named: OwnedFd) -> io::Result<File> {
     let named = File::from(named);
     if !named.metadata()?.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
@@ -130,7 +130,7 @@ mod tests {
         }
         assert!(open_regular(Path::new("/dev/null")).is_err());
         let root = File::open(folder.path()).expect("folder");
-        let inside = |name: &str| open_regular_in(&root, Path::new(name), ResolveFlags::IN_ROOT);
+        let inside = |name: &str| open_regular_in(&root, Path::new(name));
         assert!(inside("/../link").is_ok());
         assert!(inside("out").is_err() && inside("pipe").is_err());
         assert!(open_regular_of(std::process::id(), Path::new("/proc/self/exe")).is_err(), "a magic link");

@@ -20,29 +20,39 @@ const SP_WRITE: u8 = 2;
 const ASSEMBLY: u8 = 4;
 /// Longer names are none that are asked for.
 const NAME_BYTES: usize = 64;
+/// Rows of one function; the largest have a few hundred.
+const MOST_ROWS: usize = 1 << 16;
+/// Bytes of the table for each row at least; real ones have about a hundred.
+const BYTES_PER_ROW: usize = 8;
 /// What a function that keeps a frame pointer begins with: `push %rbp`, or the check of the stack's bounds before it.
 const PROLOGUES: [&[u8]; 4] = [&[0x55], &[0x49, 0x3b, 0x66], &[0x4c, 0x8d, 0x64], &[0x4c, 0x8d, 0xa4]];
 
 /// The rows of all Go functions; none when the file has no such table or one that is not understood.
 pub(crate) fn read<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>, extent: Extent) -> Option<Functions> {
-    let bytes = elf.section_bytes(".gopclntab").or_else(|| elf.section_bytes(".data.rel.ro.gopclntab"))?;
-    let table = Table::parse(&bytes, elf)?;
+    read_table(&elf.section_bytes(".gopclntab").or_else(|| elf.section_bytes(".data.rel.ro.gopclntab"))?, elf, extent)
+}
+
+fn read_table<'data, R: ReadRef<'data>>(bytes: &[u8], elf: &Elf<'data, R>, extent: Extent) -> Option<Functions> {
+    let table = Table::parse(bytes, elf)?;
     let mut found = Functions::default();
-    let mut last = 0;
+    let (mut last, mut rows) = (0, Vec::new());
     for number in 0..table.count {
         let (start, end, at) = table.function(number)?;
         if start < last || start < extent.base || end > extent.end || start >= end {
             found.skipped += 1;
             continue;
         }
-        last = start;
-        let first_row = found.rows.len();
-        if table.rows(elf, extent, (start, end, at), &mut found.rows).is_none() {
-            found.rows.truncate(first_row);
+        last = end; // two functions may share their rows, but no code
+        rows.clear();
+        if table.rows(elf, extent, (start, end, at), &mut rows).is_none() {
             found.skipped += 1;
             continue;
         }
-        found.functions.push(Function { start, end, first_row, row_count: found.rows.len() - first_row });
+        if found.rows.len() + rows.len() > bytes.len() / BYTES_PER_ROW {
+            return None;
+        }
+        found.functions.push(Function { start, end, first_row: found.rows.len(), row_count: rows.len() });
+        found.rows.append(&mut rows);
     }
     (!found.functions.is_empty()).then_some(found)
 }
@@ -121,7 +131,7 @@ impl<'b> Table<'b> {
                 _ => Step::of(Rule::Unsupported), // vfork's caller has its return address in a register
             };
             rows.push(Row { pc: pc(address)?, step });
-            Some(())
+            (rows.len() <= MOST_ROWS).then_some(())
         })?;
         if flags & SP_WRITE != 0 {
             let for_good = base_name == b"runtime.mcall" || base_name.starts_with(b"runtime.morestack");
@@ -131,7 +141,7 @@ impl<'b> Table<'b> {
         Some(())
     }
 
-    /// Calls `each` with the first address and the size of the frame, without the return address, for each stretch of
+    /// Calls `each`, until it gives `None`, with the first address and the size of the frame, without the return address, for each stretch of
     /// code.
     fn frame_sizes(
         &self,
@@ -204,6 +214,46 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A table of `count` functions of 64 bytes at `address(number)`, each with the same rows.
+    fn table(count: u32, address: impl Fn(u32) -> u32) -> Vec<u8> {
+        let functions = 72_u64; // the header's end
+        let place = 8 * count + 4;
+        let mut bytes = MAGIC_1_20.to_le_bytes().to_vec();
+        bytes.extend([0, 0, 1, 8]);
+        let deltas = functions + u64::from(place) + 44;
+        for word in [u64::from(count), 0, TEXT, deltas + 64, deltas, deltas, deltas, functions] {
+            bytes.extend(word.to_le_bytes());
+        }
+        for number in 0..count {
+            bytes.extend(address(number).to_le_bytes());
+            bytes.extend(place.to_le_bytes());
+        }
+        bytes.extend((address(count - 1) + 64).to_le_bytes());
+        let mut description = [0; 44];
+        description[16] = 1; // the frame's sizes begin at the second byte
+        bytes.extend(description);
+        bytes.push(0);
+        bytes.extend([2, 32, 16, 32, 0]); // 0 bytes for 32 bytes of code, then 8 for as many
+        bytes.resize(bytes.len() + 1000, 0);
+        bytes
+    }
+
+    const TEXT: u64 = 0x1000;
+
+    fn functions_of(bytes: &[u8]) -> Option<Functions> {
+        let file = std::fs::read("/proc/self/exe").expect("own file");
+        let elf = Elf::parse(&*file).expect("an ELF file");
+        read_table(bytes, &elf, Extent { base: TEXT, end: TEXT + 0x10_0000 })
+    }
+
+    #[test]
+    fn functions_that_are_told_twice_have_rows_once() {
+        let honest = functions_of(&table(4, |number| number * 64)).expect("functions");
+        assert_eq!((honest.functions.len(), honest.rows.len(), honest.skipped), (4, 8, 0));
+        let again = functions_of(&table(4, |number| number / 3 * 64)).expect("functions");
+        assert!(again.functions.len() == 2 && again.rows.len() == 4 && again.skipped == 2, "{}", again.functions.len());
+    }
 
     #[test]
     fn numbers_have_seven_bits_a_byte() {

@@ -24,7 +24,7 @@ mod walk;
 
 pub use elf::{Segment, build_id_of};
 pub use error::{Error, Result};
-pub use files::{BoundedFile, open_regular, open_regular_in, section_data};
+pub use files::{BoundedFile, open_regular, read_regular, section_data};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
 pub use program::program_files;

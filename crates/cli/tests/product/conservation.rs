@@ -22,7 +22,7 @@ const TOO_DEEP: &str = "stacks_cut_too_deep";
 /// The losses that come from outside: some virtual machines hide the switches from and to their own agent's threads. The
 /// collector puts most of them back (`switches_unseen`), finalization repairs the rest. On a busy machine a collector that
 /// does not get to run has no tables yet, and not every stack can be copied.
-const OUTSIDE: [&str; 3] = ["switches_unseen", REPAIRED, "stack_copies_skipped"];
+const OUTSIDE: [&str; 4] = ["switches_unseen", REPAIRED, "stack_copies_skipped", "stack_copies_lost"];
 const REPAIRED: &str = "repaired_intervals";
 
 /// Whether switches were hidden in this recording: intervals were repaired, or the kernel's account differs.
