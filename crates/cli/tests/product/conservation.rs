@@ -14,8 +14,11 @@ const FLOOR_NS: f64 = 3_000_000.0;
 /// What the kernel leaves out: the end of a thread's exit, after it has added its time to the process's.
 const PER_THREAD_NS: f64 = 5_000.0;
 
-/// The stacks that end too early: a thread that is killed or ends may have no memory to walk any more.
+/// The stacks that end too early: a thread that is killed, or that has given its stack back at its end, has no memory to
+/// walk any more.
 const CUT: &str = "stacks_cut_";
+/// Share of the threads that is met at that place.
+const ENDING: f64 = 0.02;
 /// Those that are deeper than Dwell walks are the program's own doing, however many.
 const TOO_DEEP: &str = "stacks_cut_too_deep";
 
@@ -98,7 +101,8 @@ fn of_time(summary: &Value) -> Result<Vec<String>> {
 }
 
 fn losses(summary: &Value) -> Option<String> {
-    let too_often = |count: f64| count > 20.0 + 0.002 * summary["switches"].as_f64().unwrap_or(0.0);
+    let of = |field: &str| summary[field].as_f64().unwrap_or(0.0);
+    let too_often = |count: f64| count > 20.0 + 0.002 * of("switches") + ENDING * of("threads");
     let lost = summary["losses"].as_object()?;
     let any = lost.iter().filter(|(name, _)| *name != TOO_DEEP).any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
