@@ -38,7 +38,13 @@ impl Server {
     fn start(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
         let remember = format!("echo $$ > {}/pid; exec \"$@\"", folder.path().display());
         let whole: Vec<&str> = ["sh", "-c", &remember, "sh"].into_iter().chain(program.iter().copied()).collect();
-        let dwell = Running::start(&mut collect(folder.path(), &[], &whole))?;
+        Self::launch(folder, port, &whole)
+    }
+
+    /// Starts `program`, which writes its process id to `pid` in the folder, as what Dwell launches itself: its unwind tables
+    /// are there before it runs.
+    fn launch(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
+        let dwell = Running::start(&mut collect(folder.path(), &[], program))?;
         let server = Self { dwell, folder };
         wait_for("the server to listen", || TcpStream::connect(("127.0.0.1", port)).ok())?;
         Ok(server)
@@ -98,9 +104,10 @@ fn redis() -> Result<()> {
     let (server, benchmark) = (needs_program("redis-server")?, needs_program("redis-benchmark")?);
     let (folder, port) = (TempDir::new()?, free_port()?);
     let (place, port_text) = (folder.path().display().to_string(), port.to_string());
-    let options = ["--port", &port_text, "--bind", "127.0.0.1", "--dir", &place, "--save", "", "--appendonly", "no"];
+    let pid = format!("{place}/pid");
+    let options = ["--port", &port_text, "--bind", "127.0.0.1", "--dir", &place, "--save", "", "--pidfile", &pid];
     let program: Vec<&str> = [server.as_str()].into_iter().chain(options).collect();
-    let server = Server::start(folder, port, &program)?;
+    let server = Server::launch(folder, port, &program)?;
     load(&benchmark, &["-p", &port_text, "-t", "set,get", "-n", "20000", "-c", "20", "-q"])?;
     let recording = server.stop(Signal::TERM)?;
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
