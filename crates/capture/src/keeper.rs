@@ -12,8 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use dwell_files::open_regular;
 use dwell_store::{Kept, module_identity};
-use dwell_unwind::{build_id_of, open_regular};
+use dwell_unwind::build_id_of;
 
 use crate::copying::{Copying, Origin, What};
 use crate::perf::Mapping;

@@ -3,20 +3,23 @@
 //! A view is kept open beyond its process: a map of run-time code is complete only when the process has ended. The
 //! temporary folder is kept beside the root, since mounts below the root fall away with the last process that sees them.
 //! Everything there is the profiled program's: what is opened is told by type and owner first.
-#![allow(unsafe_code, reason = "openat2 has no safe interface")]
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use dwell_unwind::read_regular;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use dwell_files::{open_regular_in, read_regular};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 /// Where the maps of run-time code are, as `perf` has it.
-const TEMPORARY: &[u8] = b"tmp";
+const TEMPORARY: &str = "tmp";
 
 /// A process's files, by descriptors that name but do not open.
 pub struct View {
@@ -29,8 +32,8 @@ pub struct View {
 impl View {
     /// The view of process `pid`; `None` when it is gone. One that is equal to it among `known` is shared.
     pub fn of(pid: u32, known: &[Rc<Self>]) -> Option<Rc<Self>> {
-        let root = open_path(libc::AT_FDCWD, format!("/proc/{pid}/root").as_bytes(), 0).ok()?;
-        let temporary = open_path(root.as_raw_fd(), TEMPORARY, libc::RESOLVE_IN_ROOT).ok().map(Arc::new);
+        let root = open_folder(CWD, Path::new(&format!("/proc/{pid}/root")), ResolveFlags::empty()).ok()?;
+        let temporary = open_folder(root.as_fd(), Path::new(TEMPORARY), ResolveFlags::IN_ROOT).ok().map(Arc::new);
         let (device, inode) = identity(&root)?;
         let (tmp_device, tmp_inode) = temporary.as_deref().and_then(identity).unwrap_or_default();
         let namespace = std::fs::metadata(format!("/proc/{pid}/ns/mnt")).ok()?.ino();
@@ -46,17 +49,16 @@ impl View {
 
     /// Opens `path` as the process would; links lead nowhere out of its root.
     pub fn open(&self, path: &[u8]) -> io::Result<File> {
-        let resolve = libc::RESOLVE_IN_ROOT | libc::RESOLVE_NO_MAGICLINKS;
-        read_regular(openat2(self.root.as_raw_fd(), path, libc::O_PATH, resolve)?)
+        open_regular_in(&self.root, Path::new(OsStr::from_bytes(path)))
     }
 }
 
 /// Opens the file `name` in `folder`: no link, nothing mounted there, a regular file, and owned by one of `owners`. (`perf`
 /// takes root's files, too; the result is not root's, but whoever called Dwell may read it.)
 pub fn open_owned(folder: BorrowedFd<'_>, name: &str, owners: &[u32]) -> io::Result<File> {
-    let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_XDEV;
-    let flags = libc::O_PATH | libc::O_NOFOLLOW;
-    let file = read_regular(openat2(folder.as_raw_fd(), name.as_bytes(), flags, resolve)?)?;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = read_regular(openat2(folder, name, flags, Mode::empty(), resolve)?)?;
     if is_owned(&file, owners)? { Ok(file) } else { Err(io::ErrorKind::PermissionDenied.into()) }
 }
 
@@ -70,27 +72,13 @@ fn identity(fd: &OwnedFd) -> Option<(u64, u64)> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-fn open_path(folder: RawFd, path: &[u8], resolve: u64) -> io::Result<OwnedFd> {
-    openat2(folder, path, libc::O_PATH | libc::O_DIRECTORY, resolve)
-}
-
-fn openat2(folder: RawFd, path: &[u8], flags: i32, resolve: u64) -> io::Result<OwnedFd> {
-    let path = CString::new(path).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: all fields are plain numbers.
-    let mut how: libc::open_how = unsafe { std::mem::zeroed() };
-    how.flags = (flags | libc::O_CLOEXEC) as u64;
-    how.resolve = resolve;
-    // SAFETY: path and `how` are valid for the call, the size is that of `how`; a non-negative result is a new
-    // descriptor of ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_openat2, folder, path.as_ptr(), &raw const how, size_of::<libc::open_how>());
-        if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd as RawFd)) }
-    }
+fn open_folder(folder: BorrowedFd<'_>, path: &Path, resolve: ResolveFlags) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat2(folder, path, flags, Mode::empty(), resolve)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::fd::AsFd;
     use std::os::unix::fs::symlink;
 
     use super::*;

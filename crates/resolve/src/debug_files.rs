@@ -7,10 +7,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use dwell_files::{BoundedFile, open_regular};
 use object::{Object, ObjectSection};
 
 use crate::debuginfod::Debuginfod;
-use crate::files::{ElfBytes, MOST_ELF_BYTES, open_regular};
+use crate::files::MOST_ELF_BYTES;
 use crate::modules::{Module, read_build_id, same_build};
 
 /// Where distributions put debug files.
@@ -82,7 +83,7 @@ impl<'a> DebugFiles<'a> {
 }
 
 fn facts(path: &Path) -> Option<Facts> {
-    let bytes = ElfBytes::open(path, MOST_ELF_BYTES).ok()?;
+    let bytes = BoundedFile::open(path, MOST_ELF_BYTES).ok()?;
     let elf = object::File::parse(&bytes).ok()?;
     let link = elf.gnu_debuglink().ok().flatten();
     // A link is a name without a folder.

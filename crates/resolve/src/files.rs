@@ -1,101 +1,22 @@
-//! Opens and reads files that others wrote. A path that leads to a pipe or a device by now, and a file whose headers claim
-//! more than there is memory for, may cost that file's names, and nothing else.
+//! How much is read of files that others wrote: one whose headers claim more than there is memory for costs its own names,
+//! and nothing else.
 
-use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
-use std::fs::{File, OpenOptions};
-use std::io;
-use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use object::read::{ReadCache, ReadRef};
+use dwell_files::BoundedFile;
+use object::read::ReadRef;
 use object::{Object, ObjectSection};
 
-/// Flags of open(2) on Linux: a place in the tree of files, without opening what is there.
-const O_PATH: i32 = 0o10_000_000;
-/// Opening does not wait.
-const O_NONBLOCK: i32 = 0o4000;
 /// Most bytes of one ELF file that are read at a time: symbol tables, call frame information, code. Debug information
 /// counts by itself.
 pub const MOST_ELF_BYTES: u64 = 512 << 20;
 /// Largest debug information that is expanded, all sections together.
 const MOST_EXPANDED_BYTES: u64 = 4 << 30;
-/// What a string takes beside its text.
-const STRING_OVERHEAD: u64 = 64;
-
-/// Opens the regular file at `path` for reading. What else is there is not opened: a pipe would wait for its writer, and
-/// some devices do things when they are opened.
-///
-/// # Errors
-///
-/// Those of open(2); [`io::ErrorKind::InvalidInput`] when no regular file is there.
-pub fn open_regular(path: &Path) -> io::Result<File> {
-    let place = OpenOptions::new().read(true).custom_flags(O_PATH).open(path)?;
-    if !place.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    // The path may lead elsewhere by now: the same file again.
-    let same = format!("/proc/self/fd/{}", place.as_raw_fd());
-    OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(same)
-}
-
-/// An ELF file's bytes, of which only so many are read: its headers say how many to read, and whoever wrote it made them.
-pub struct ElfBytes {
-    cache: ReadCache<File>,
-    room: Cell<u64>,
-    /// Place and length of what was read, a string's length as 0: the cache has it.
-    held: RefCell<HashSet<(u64, u64)>>,
-}
-
-impl ElfBytes {
-    /// The file at `path`, of which at most `most_bytes` are read.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`open_regular`].
-    pub fn open(path: &Path, most_bytes: u64) -> io::Result<Self> {
-        let cache = ReadCache::new(open_regular(path)?);
-        Ok(Self { cache, room: Cell::new(most_bytes), held: RefCell::default() })
-    }
-
-    /// Makes room for what is not held yet; before it is read, for the cache takes the memory first.
-    fn admit(&self, range: (u64, u64), bytes: u64) -> Result<(), ()> {
-        if self.held.borrow().contains(&range) {
-            return Ok(());
-        }
-        self.room.set(self.room.get().checked_sub(bytes).ok_or(())?);
-        self.held.borrow_mut().insert(range);
-        Ok(())
-    }
-}
-
-impl<'d> ReadRef<'d> for &'d ElfBytes {
-    fn len(self) -> Result<u64, ()> {
-        (&self.cache).len()
-    }
-
-    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'d [u8], ()> {
-        if size > 0 {
-            self.admit((offset, size), size)?;
-        }
-        (&self.cache).read_bytes_at(offset, size)
-    }
-
-    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'d [u8], ()> {
-        self.admit((range.start, 0), STRING_OVERHEAD)?;
-        let found = (&self.cache).read_bytes_at_until(range, delimiter)?;
-        // The cache reads no string beyond some KiB.
-        self.room.set(self.room.get().saturating_sub(found.len() as u64));
-        Ok(found)
-    }
-}
 
 /// Says why a file's symbols are not read, for those readers that take what the file says: its tables or its expanded
 /// debug information claim too much. A file that is no ELF file is theirs to refuse.
 pub fn claims_too_much(path: &Path) -> Option<String> {
-    let bytes = match ElfBytes::open(path, MOST_ELF_BYTES) {
+    let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
         Ok(bytes) => bytes,
         Err(error) => return Some(error.to_string()),
     };
@@ -116,24 +37,10 @@ pub fn claims_too_much(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
+    use std::fs::OpenOptions;
     use std::time::{Duration, Instant};
 
     use super::*;
-
-    #[test]
-    fn only_regular_files_are_opened() {
-        let folder = tempfile::tempdir().expect("folder");
-        let (pipe, file, link) = (folder.path().join("pipe"), folder.path().join("file"), folder.path().join("link"));
-        assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
-        std::fs::write(&file, "text").expect("file");
-        std::os::unix::fs::symlink(&pipe, &link).expect("link");
-        for path in [pipe.as_path(), link.as_path(), folder.path(), Path::new("/dev/zero")] {
-            let kind = open_regular(path).map_err(|error| error.kind()).err();
-            assert_eq!(kind, Some(io::ErrorKind::InvalidInput), "{}", path.display());
-        }
-        assert_eq!(io::read_to_string(open_regular(&file).expect("a file")).expect("text"), "text");
-    }
 
     /// A sparse ELF file of 2 GB with a build id, a link and a section that each claim nearly all of it.
     fn hollow(path: &Path, section: (&str, u32)) {
@@ -190,17 +97,5 @@ mod tests {
             assert!(!refused || answers[0].failure.is_some(), "{section:?}: nobody is told");
         }
         assert!(begun.elapsed() < Duration::from_secs(20), "the claims were read: {:?}", begun.elapsed());
-    }
-
-    #[test]
-    fn only_so_much_is_read_and_nothing_twice() {
-        let own = std::env::current_exe().expect("path");
-        let bytes = ElfBytes::open(&own, 300).expect("a file");
-        let read = |offset, size| (&bytes).read_bytes_at(offset, size).map(<[u8]>::len);
-        assert_eq!(
-            (read(0, 200), read(0, 200), read(8, 101), read(8, 100), read(9, 1)),
-            (Ok(200), Ok(200), Err(()), Ok(100), Err(()))
-        );
-        assert_eq!((&bytes).read_bytes_at_until(0..200, 0), Err(()));
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
+use dwell_files::BoundedFile;
 use dwell_model::{CodeId, InlineId, ModuleId, SourceId};
 use dwell_store::CodeTables;
 use dwell_store::tables::{CodeRow, InlineRow, LineRow, SourceRow};
@@ -17,7 +18,7 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
 use crate::demangle::readable;
-use crate::files::{ElfBytes, MOST_ELF_BYTES};
+use crate::files::MOST_ELF_BYTES;
 use crate::modules::Modules;
 use crate::symbols::{Answer, Function};
 
@@ -36,7 +37,7 @@ const STUB: &str = "@plt";
 /// Most called functions of one file that are named.
 const MOST_TARGETS: usize = 20_000;
 
-type Elf<'d> = ElfFile64<'d, Endianness, &'d ElfBytes>;
+type Elf<'d> = ElfFile64<'d, Endianness, &'d BoundedFile>;
 
 /// Where a function's code lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,7 +82,7 @@ pub struct Listings {
 /// Fills in where the code at `addresses` lies, for those of which symbols do not tell: functions in several pieces, and
 /// stripped files. Call frame information tells it of every piece.
 pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) {
-    let Ok(bytes) = ElfBytes::open(file, MOST_ELF_BYTES) else { return };
+    let Ok(bytes) = BoundedFile::open(file, MOST_ELF_BYTES) else { return };
     let Ok(elf) = Elf::parse(&bytes) else { return };
     let section = |name: &str| {
         let section = elf.section_by_name(name)?;
@@ -132,7 +133,7 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listi
     if candidates.is_empty() {
         return listings;
     }
-    let Ok(file) = ElfBytes::open(file, MOST_ELF_BYTES) else { return listings };
+    let Ok(file) = BoundedFile::open(file, MOST_ELF_BYTES) else { return listings };
     let Ok(elf) = Elf::parse(&file) else { return listings };
     let mut room = MOST_BYTES_OF_FILE;
     let mut targets = BTreeSet::new();
@@ -163,7 +164,7 @@ pub fn list(file: &Path, candidates: Vec<Candidate>, names: &dyn Names) -> Listi
 
 /// The bytes that are loaded at `address`. Only these are read, not their whole segment.
 fn loaded<'d>(elf: &Elf<'d>, address: u64, bytes: u64) -> Option<&'d [u8]> {
-    let place = |segment: object::read::elf::ElfSegment64<'_, '_, Endianness, &'d ElfBytes>| {
+    let place = |segment: object::read::elf::ElfSegment64<'_, '_, Endianness, &'d BoundedFile>| {
         let inside = address.checked_sub(segment.address())?;
         let (offset, size) = segment.file_range();
         inside.checked_add(bytes).filter(|&end| end <= size)?;

@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use dwell_files::BoundedFile;
 use dwell_store::raw::wire::MapHeader;
 use dwell_store::{Kept, module_identity};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
 
-use crate::files::{ElfBytes, MOST_ELF_BYTES};
+use crate::files::MOST_ELF_BYTES;
 
 /// Number of the kernel's module.
 pub const KERNEL: u32 = 0;
@@ -238,7 +239,7 @@ pub fn read_build_id(path: &Path) -> Option<String> {
 
 /// The build id and loadable segments of an ELF file for x86-64; `None` when it is none.
 fn read_elf(path: &Path) -> Option<(String, Vec<Segment>)> {
-    let bytes = ElfBytes::open(path, MOST_ELF_BYTES).ok()?;
+    let bytes = BoundedFile::open(path, MOST_ELF_BYTES).ok()?;
     let elf = ElfFile64::<Endianness, _>::parse(&bytes).ok()?;
     let build_id = elf.build_id().ok().flatten().map(hexadecimal).unwrap_or_default();
     let endian = elf.endian();

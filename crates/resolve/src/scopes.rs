@@ -9,10 +9,11 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
+use dwell_files::BoundedFile;
 use gimli::{AttributeValue, DwTag, EndianSlice, LittleEndian, SectionId, UnitOffset};
 use object::{Object, ObjectSection};
 
-use crate::files::{ElfBytes, MOST_ELF_BYTES};
+use crate::files::MOST_ELF_BYTES;
 
 type Reader<'d> = EndianSlice<'d, LittleEndian>;
 type Dwarf<'d> = gimli::Dwarf<Reader<'d>>;
@@ -70,7 +71,7 @@ pub fn chains(path: &Path, addresses: &[u64]) -> Vec<Vec<Scoped>> {
 }
 
 fn read(path: &Path, addresses: &[u64], found: &mut [Vec<Scoped>]) -> Option<()> {
-    let bytes = ElfBytes::open(path, MOST_BYTES + MOST_ELF_BYTES).ok()?;
+    let bytes = BoundedFile::open(path, MOST_BYTES + MOST_ELF_BYTES).ok()?;
     let elf = object::File::parse(&bytes).ok()?;
     let size = |id: &SectionId| elf.section_by_name(id.name()).map_or(0, |section| bytes_of(&section));
     if SECTIONS.iter().map(size).fold(0, u64::saturating_add) > MOST_BYTES {

@@ -13,11 +13,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use dwell_files::open_regular;
 use dwell_model::ModuleId;
 use dwell_store::tables::{SourceRow, Sources};
 use dwell_store::{CodeTables, Table};
-
-use crate::files::open_regular;
 
 /// Largest file that is copied: the SQLite amalgamation has 9 MB.
 const MOST_BYTES_OF_FILE: u64 = 16 << 20;

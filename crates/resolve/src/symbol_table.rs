@@ -6,10 +6,11 @@
 use std::io::Read;
 use std::path::Path;
 
+use dwell_files::BoundedFile;
 use lzma_rust2::XzReader;
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-use crate::files::{ElfBytes, MOST_ELF_BYTES};
+use crate::files::MOST_ELF_BYTES;
 
 /// Largest compressed table that is read …
 const MOST_COMPRESSED_BYTES: u64 = 64 << 20;
@@ -35,7 +36,7 @@ impl SymbolTable {
     /// The symbols in a file's `.gnu_debugdata` and in its dynamic symbol table, which the former leaves out; `None` when
     /// the file has none of the former. Fails when it cannot be read.
     pub fn of_debug_data(path: &Path) -> Result<Option<Self>, String> {
-        let bytes = ElfBytes::open(path, MOST_ELF_BYTES).map_err(|error| error.to_string())?;
+        let bytes = BoundedFile::open(path, MOST_ELF_BYTES).map_err(|error| error.to_string())?;
         let elf = object::File::parse(&bytes).map_err(|error| error.to_string())?;
         let Some(section) = elf.section_by_name(".gnu_debugdata") else { return Ok(None) };
         if section.size() > MOST_COMPRESSED_BYTES {

@@ -8,7 +8,7 @@ use object::read::elf::{ElfFile64, FileHeader as _, ProgramHeader as _};
 use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _, ReadRef};
 
 use crate::error::{Error, Result};
-use crate::files::{BoundedFile, section_data};
+use dwell_files::{BoundedFile, section_data};
 
 /// Page size of the processor; mappings and segments are rounded to it.
 pub(crate) const PAGE_BYTES: u64 = 4096;

@@ -14,8 +14,8 @@ use object::ReadRef;
 
 use crate::elf::{Elf, MOST_BYTES};
 use crate::error::Result;
-use crate::files::BoundedFile;
 use crate::walk::{End, Memory, Registers};
+use dwell_files::BoundedFile;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

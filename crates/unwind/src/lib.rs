@@ -10,7 +10,6 @@
 mod cfi;
 mod elf;
 mod error;
-mod files;
 mod frames;
 mod go;
 mod interpreters;
@@ -24,7 +23,6 @@ mod walk;
 
 pub use elf::{Segment, build_id_of};
 pub use error::{Error, Result};
-pub use files::{BoundedFile, open_regular, read_regular, section_data};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
 pub use program::program_files;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use object::elf::{DT_NEEDED, DT_RPATH, DT_RUNPATH};
 
 use crate::elf::{Elf, MOST_BYTES};
-use crate::files::{BoundedFile, open_regular};
+use dwell_files::{BoundedFile, open_regular};
 
 /// More files than this are no honest program's.
 const MAX_FILES: usize = 1000;

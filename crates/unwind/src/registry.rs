@@ -12,13 +12,13 @@ use std::rc::Rc;
 
 use crate::elf::PAGE_BYTES;
 use crate::error::{Error, Result};
-use crate::files::{open_regular, open_regular_of};
 use crate::frames::CallFrames;
 use crate::interpreters::{Python, unknown_version};
 use crate::maps::{Mapping, parse_maps};
 use crate::row::{Rule, Step};
 use crate::table::{Layout, Place, UnwindTable};
 use crate::vdso;
+use dwell_files::{open_regular, open_regular_of};
 
 /// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind.h`.
 const MAX_MAPPINGS: usize = 336;

@@ -13,10 +13,10 @@ use object::ReadRef;
 use crate::cfi::{self, Extent, Function, Functions};
 use crate::elf::{Elf, FrameSection, MOST_BYTES, PAGE_BYTES, Segment};
 use crate::error::{Error, Result};
-use crate::files::{BoundedFile, open_regular};
 use crate::go;
 use crate::interpreters::{self, Python};
 use crate::row::{Extra, Row, Rule, Step};
+use dwell_files::{BoundedFile, open_regular};
 
 /// A block of code has an index word of its own: 2^8 bytes (3 % of the code's size), which hold about ten rows.
 pub const BLOCK_SHIFT: u32 = 8;

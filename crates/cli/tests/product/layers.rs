@@ -14,10 +14,11 @@ use crate::recording::{Running, root, text};
 /// Each crate and which of ours it may depend on.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-model", &[]),
-    ("dwell-unwind", &[]),
+    ("dwell-files", &[]),
+    ("dwell-unwind", &["dwell-files"]),
     ("dwell-store", &["dwell-model"]),
-    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-unwind"]),
-    ("dwell-resolve", &["dwell-model", "dwell-store"]),
+    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind"]),
+    ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
@@ -30,7 +31,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("libbpf-rs", &["dwell-capture"]),
     ("libbpf-cargo", &["dwell-capture"]),
     ("gimli", &["dwell-resolve", "dwell-unwind"]),
-    ("object", &["dwell-resolve", "dwell-unwind"]),
+    ("object", &["dwell-files", "dwell-resolve", "dwell-unwind"]),
     ("blazesym", &["dwell-resolve"]),
     ("parquet", &["dwell-store"]),
     ("arrow-array", &["dwell-store"]),

@@ -12,6 +12,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use dwell_files::open_regular;
 use dwell_store::Kept;
 
 pub use dump::parse as parse_dump;
@@ -19,7 +20,6 @@ pub use names::how_to_name;
 use names::{readable, shown};
 pub use perf_map::parse as parse_perf_map;
 
-use crate::files::open_regular;
 use crate::hash::FastMap;
 use crate::lives::{ImageId, Lives};
 use crate::modules::Modules;

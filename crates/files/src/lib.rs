@@ -1,5 +1,5 @@
-//! Files that the profiled program chose: none is opened before it is known to be a regular one, and none is read without
-//! bound. Opening a pipe waits for its other end, opening a device may do anything, and a file of a few bytes on the disk
+//! Files that others wrote or chose: none is opened before it is known to be a regular one, and none is read without bound.
+//! Opening a pipe waits for its other end, opening a device may do anything, and a file of a few bytes on the disk
 //! can say that it has a section of many GB.
 
 use std::borrow::Cow;
@@ -15,25 +15,29 @@ use object::read::{CompressionFormat, ReadCache};
 use object::{ObjectSection, ReadRef};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat, openat2};
 
-/// What [`ReadCache`] keeps of a string at most; it is read in steps.
-const STRING_BYTES: u64 = 4096;
+/// What a string takes beside its text, of which [`ReadCache`] keeps some KiB at most.
+const STRING_OVERHEAD: u64 = 64;
 /// A compressed section that says it has more than this is not unpacked.
 const MOST_UNPACKED_BYTES: u64 = 256 << 20;
 
-/// Opens the regular file that `path` leads to for reading. Anything else is an error, and is not opened.
+/// Opens the regular file that `path` leads to for reading. Anything else is not opened.
+///
+/// # Errors
+///
+/// Those of open(2); [`io::ErrorKind::InvalidInput`] when no regular file is there.
 pub fn open_regular(path: &Path) -> io::Result<File> {
     read_regular(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Opens the regular file `path` as a process would whose root is the folder `root`: links, and `..`, lead nowhere out of
 /// it, and those of `/proc` lead nowhere.
-fn open_regular_in(root: impl AsFd, path: &Path) -> io::Result<File> {
+pub fn open_regular_in(root: impl AsFd, path: &Path) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     read_regular(openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?)
 }
 
 /// The file `path` as process `tgid` sees it.
-pub(crate) fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
+pub fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = open(format!("/proc/{tgid}/root"), flags, Mode::empty())?;
     open_regular_in(root, path)
@@ -65,14 +69,23 @@ impl BoundedFile {
         Self { cache: ReadCache::new(file), room: Cell::new(bytes), kept: RefCell::default() }
     }
 
-    /// Takes `bytes` of the room for a piece that is not kept yet.
-    fn take(&self, piece: (u64, u64), bytes: u64) -> Result<(), ()> {
+    /// The regular file at `path`, of which at most `bytes` bytes will be read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`open_regular`].
+    pub fn open(path: &Path, bytes: u64) -> io::Result<Self> {
+        Ok(Self::new(open_regular(path)?, bytes))
+    }
+
+    /// Takes `bytes` of the room for a piece that is not kept yet, and says whether it is new. Before it is read: the cache
+    /// takes the memory first.
+    fn take(&self, piece: (u64, u64), bytes: u64) -> Result<bool, ()> {
         if self.kept.borrow().contains(&piece) {
-            return Ok(());
+            return Ok(false);
         }
         self.room.set(self.room.get().checked_sub(bytes).ok_or(())?);
-        self.kept.borrow_mut().insert(piece);
-        Ok(())
+        Ok(self.kept.borrow_mut().insert(piece))
     }
 }
 
@@ -89,12 +102,11 @@ impl<'a> ReadRef<'a> for &'a BoundedFile {
     }
 
     fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
-        if self.room.get() < STRING_BYTES {
-            return Err(());
-        }
-        let start = range.start;
+        let is_new = self.take((range.start, 0), STRING_OVERHEAD)?;
         let string = (&self.cache).read_bytes_at_until(range, delimiter)?;
-        self.take((start, 0), string.len() as u64 + 1)?;
+        if is_new {
+            self.room.set(self.room.get().saturating_sub(string.len() as u64));
+        }
         Ok(string)
     }
 }
