@@ -57,6 +57,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             end_ns,
             kernel_cpu_ns: 0,
             exited: false,
+            ignored: false,
         });
     }
     for row in 0..STACKS as usize {

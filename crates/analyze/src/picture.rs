@@ -186,6 +186,7 @@ impl Builder {
             end_ns: to as u64 * CELL,
             kernel_cpu_ns: 0,
             exited: to < lines.iter().map(|(_, cells)| cells.len()).max().unwrap_or(0),
+            ignored: false,
         });
         let mut at = from;
         while at < to {

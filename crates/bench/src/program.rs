@@ -102,6 +102,7 @@ impl Program {
                 end_ns: elapsed_ns,
                 kernel_cpu_ns: 0,
                 exited: false,
+                ignored: false,
             });
         }
         let mut dice = Dice(7);

@@ -66,6 +66,7 @@ fn type_name(ty: ColumnType) -> &'static str {
         ColumnType::U64 => "uint64",
         ColumnType::I16 => "int16",
         ColumnType::I32 => "int32",
+        ColumnType::F64 => "float64",
         ColumnType::Bool => "boolean",
         ColumnType::Text => "string",
         ColumnType::Bytes => "binary",

@@ -104,6 +104,7 @@ pub(crate) fn result() -> Option<(TempDir, PathBuf)> {
         end_ns: 1_000,
         kernel_cpu_ns: 0,
         exited: true,
+        ignored: false,
     });
     for start_ns in 0..50 {
         trace.off_cpu.push(a_wait(start_ns * 10));

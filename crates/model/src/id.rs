@@ -67,4 +67,10 @@ ids! {
     InlineId;
     /// A row of `sources`: a source file.
     SourceId;
+    /// A row of `task_types`: what tasks, frames or markers are called.
+    TaskTypeId;
+    /// A row of `tasks`: one task, frame, region or event.
+    TaskId;
+    /// A row of `counters`: one counter of a process.
+    CounterId;
 }

@@ -3,6 +3,7 @@
 //! What is here is plain data that every stage shares. It reads no file, knows no kernel and formats nothing for people
 //! beyond the one title of each kind.
 
+mod annotation;
 mod finding;
 mod id;
 mod metric;
@@ -10,8 +11,12 @@ mod object_type;
 mod state;
 mod syscall;
 
+pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
 pub use finding::FindingDef;
-pub use id::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
+pub use id::{
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
+    ThreadId,
+};
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use state::{Outcome, Reason, StackEnd, WakerKind};

@@ -129,7 +129,11 @@ impl Meta {
                 self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
             }
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
-            Record::Unknown(_) => {}
+            Record::TaskProbe(_)
+            | Record::Stitch(_)
+            | Record::IttNames(..)
+            | Record::IttEvents(..)
+            | Record::Unknown(_) => {}
         }
         None
     }

@@ -330,6 +330,7 @@ impl Lives {
                 end_ns: life.end_ns.unwrap_or(end_ns),
                 kernel_cpu_ns: life.kernel_cpu_ns,
                 exited: life.exited,
+                ignored: false,
             });
         }
         (processes, threads)

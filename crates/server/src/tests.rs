@@ -59,6 +59,7 @@ fn hostile() -> Trace {
             end_ns: 1_000,
             kernel_cpu_ns: 0,
             exited: true,
+            ignored: false,
         });
     }
     let (module, stack) = (ModuleId::NONE, StackId::new(0));

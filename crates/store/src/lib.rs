@@ -4,6 +4,7 @@
 //! The tables and their columns are declared once, in [`tables`]; writer, reader, version check and
 //! `docs/trace-format.md` come from that declaration.
 
+mod annotations;
 mod code_tables;
 mod column;
 pub mod error;
@@ -16,6 +17,7 @@ mod result;
 mod table;
 pub mod tables;
 
+pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use column::Column;
 pub use error::{Error, Result};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 2;
+pub const TRACE_FORMAT: u32 = 3;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
+use crate::annotations::Annotations;
 use crate::code_tables::CodeTables;
 use crate::error::{Error, Result};
 use crate::events::Events;
@@ -140,6 +141,7 @@ pub struct Trace {
     pub modules: Modules,
     pub objects: Objects,
     pub pauses: Pauses,
+    pub annotations: Annotations,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables when first asked for, or mapped.
@@ -161,6 +163,7 @@ impl Trace {
             modules: Modules::default(),
             objects: Objects::default(),
             pauses: Pauses::default(),
+            annotations: Annotations::default(),
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),
@@ -215,6 +218,7 @@ impl Trace {
         trace.modules = table::read(&tables)?;
         trace.objects = table::read(&tables)?;
         trace.pauses = table::read(&tables)?;
+        trace.annotations = Annotations::read(&tables, trace.manifest.trace_format)?;
         trace.losses = table::read(&tables)?;
         trace.notices = table::read(&tables)?;
         trace.check().map_err(|reason| Error::table(&tables, reason))?;
@@ -241,6 +245,7 @@ impl Trace {
         table::write(&partial, &self.modules)?;
         table::write(&partial, &self.objects)?;
         table::write(&partial, &self.pauses)?;
+        self.annotations.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
         code.write(&partial)?;
@@ -286,7 +291,8 @@ impl Trace {
         let below = |(row, parent): (usize, &StackId)| parent.get().is_none_or(|parent| parent < row);
         all("stacks.parent", self.stacks.parent.iter().enumerate().all(below))?;
         all("off_cpu.start_ns", self.off_cpu.start_ns.is_sorted())?;
-        all("samples.time_ns", self.samples.time_ns.is_sorted())
+        all("samples.time_ns", self.samples.time_ns.is_sorted())?;
+        self.annotations.check(rows.processes, rows.threads, rows.objects)
     }
 }
 

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
+use arrow_array::types::{Float64Type, Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
-use dwell_model::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
+use dwell_model::{
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
+    ThreadId,
+};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -33,6 +36,7 @@ pub enum ColumnType {
     U64,
     I16,
     I32,
+    F64,
     Bool,
     Text,
     Bytes,
@@ -49,6 +53,7 @@ impl ColumnType {
             Self::U64 => DataType::UInt64,
             Self::I16 => DataType::Int16,
             Self::I32 => DataType::Int32,
+            Self::F64 => DataType::Float64,
             Self::Bool => DataType::Boolean,
             Self::Text => DataType::Utf8,
             Self::Bytes => DataType::Binary,
@@ -112,6 +117,7 @@ primitive_cells! {
     u64, UInt64Type, U64;
     i16, Int16Type, I16;
     i32, Int32Type, I32;
+    f64, Float64Type, F64;
 }
 
 macro_rules! id_cells {
@@ -135,7 +141,10 @@ macro_rules! id_cells {
     )*};
 }
 
-id_cells!(ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId, CodeId, InlineId, SourceId);
+id_cells!(
+    ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId, CodeId, InlineId, SourceId, TaskTypeId, TaskId,
+    CounterId
+);
 
 impl Cell for bool {
     const TYPE: ColumnType = ColumnType::Bool;
@@ -282,10 +291,11 @@ macro_rules! absent {
 }
 
 absent! {
-    u8 = 0; u16 = 0; u32 = 0; u64 = 0; i16 = 0; i32 = 0; bool = false; String = String::new();
+    u8 = 0; u16 = 0; u32 = 0; u64 = 0; i16 = 0; i32 = 0; f64 = 0.0; bool = false; String = String::new();
     ProcessId = Self::NONE; ThreadId = Self::NONE; ModuleId = Self::NONE;
     FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
-    CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE; Vec<u8> = Vec::new();
+    CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
+    TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE; Vec<u8> = Vec::new();
 }
 
 fn schema<T: Table>() -> Arc<Schema> {

@@ -1,7 +1,10 @@
 //! The tables of a result. Times are nanoseconds since the start of the collection unless a column says otherwise;
 //! an id column holds a row number of the table that its name says, null for none.
 
-use dwell_model::{CodeId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, ThreadId};
+use dwell_model::{
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
+    ThreadId,
+};
 
 use crate::table::tables;
 
@@ -27,6 +30,7 @@ tables! {
         end_ns: u64, 1, "When it left the CPU for the last time, or the end of the collection.";
         kernel_cpu_ns: u64, 1, "The kernel's own account of its running time in the collection; 0 when unknown.";
         exited: bool, 1, "Whether it ended during the collection.";
+        ignored: bool, 3, "Whether the program asked that it be left out of analyses (__itt_thread_ignore).";
     }
     /// One row per interval that a thread spent off the CPU, ordered by start_ns. A thread runs between its rows. The
     /// interval is waiting for wait_ns, then runnable for runnable_ns.
@@ -117,6 +121,63 @@ tables! {
         process: ProcessId, 1, "Process whose memory it lies in, null for kernel objects.";
         address: u64, 1, "Its address, 0 when it has none.";
         first_stack: StackId, 1, "Where it was first waited on.";
+    }
+    /// One row per distinct name of tasks, frames, regions, events or markers.
+    TaskTypes TaskTypeRow "task_types" {
+        kind: u8, 3, "What it names: 0 unknown, 1 task, 2 overlapped task, 3 region, 4 frame, 5 event, 6 probe, 7 marker.";
+        domain: String, 3, "Domain that it is in, empty for none.";
+        name: String, 3, "Its name; a frame's is its domain's. Of a task named by a function, the function's.";
+    }
+    /// One row per task, region, frame, event, or visit between two probes, ordered by start_ns.
+    Tasks TaskRow "tasks" {
+        task_type: TaskTypeId, 3, "What it is called.";
+        thread: ThreadId, 3, "Thread that began it.";
+        end_thread: ThreadId, 3, "Thread that ended it: the same for tasks and events; null while it was not ended.";
+        start_ns: u64, 3, "When it began; 0 for one that was open when the collection began.";
+        end_ns: u64, 3, "When it ended, or the end of its thread or of the collection.";
+        parent: TaskId, 3, "Task of the same thread that it is nested in, or the one that the program named; a lower row or null.";
+        id: u64, 3, "The program's own number for it (__itt_id d1), 0 for none.";
+        finished: bool, 3, "Whether its end was seen.";
+    }
+    /// One row per datum that the program attached to a task, or to none, ordered by time_ns.
+    TaskMetadata TaskMetadatumRow "task_metadata" {
+        task: TaskId, 3, "The task, null for data of the thread or of no known task.";
+        thread: ThreadId, 3, "Thread that attached it.";
+        time_ns: u64, 3, "When.";
+        key: String, 3, "What it says.";
+        number: f64, 3, "Its value when it is a number, else 0.";
+        text: String, 3, "Its value when it is text; empty for a number.";
+    }
+    /// One row per instant that the program marked, ordered by time_ns.
+    Markers MarkerRow "markers" {
+        task_type: TaskTypeId, 3, "What it is called.";
+        thread: ThreadId, 3, "Thread that set it.";
+        time_ns: u64, 3, "When.";
+        scope: u8, 3, "Whom it concerns: 0 unknown, 1 global, 2 process, 3 thread, 4 task.";
+    }
+    /// One row per counter of the program or of the machine.
+    Counters CounterRow "counters" {
+        domain: String, 3, "Domain that it is in, empty for none.";
+        name: String, 3, "Its name.";
+        process: ProcessId, 3, "Process whose it is, null for the whole machine's.";
+        kind: u8, 3, "How its values come about: 0 unknown, 1 set, 2 added up.";
+        unit: String, 3, "Unit of its values, empty for none.";
+    }
+    /// One row per value that a counter took, ordered by time_ns. It keeps it until the next.
+    CounterValues CounterValueRow "counter_values" {
+        counter: CounterId, 3, "The counter.";
+        time_ns: u64, 3, "When.";
+        thread: ThreadId, 3, "Thread that set it, null for none of the program's.";
+        value: f64, 3, "The value from then on; of a counter that is added up, the sum so far.";
+    }
+    /// One row per wait that the program itself announced (__itt_sync_prepare until acquired or cancelled), ordered by
+    /// start_ns. Its thread's time on the CPU within is spinning; its time off the CPU has the same object in `off_cpu`.
+    SyncWaits SyncWaitRow "sync_waits" {
+        thread: ThreadId, 3, "Thread that waited.";
+        object: ObjectId, 3, "What it waited on.";
+        start_ns: u64, 3, "When it began to.";
+        end_ns: u64, 3, "When it had it, or gave up.";
+        outcome: u8, 3, "How it ended: 0 unknown, 1 acquired, 2 cancelled, 3 unfinished.";
     }
     /// One row per interval in which the collection was paused.
     Pauses PauseRow "pauses" {

@@ -189,6 +189,7 @@ fn small_trace() -> Trace {
         end_ns: 1_000,
         kernel_cpu_ns: 0,
         exited: true,
+        ignored: false,
     });
     trace.objects.push(ObjectRow {
         kind: ObjectType::Mutex.code(),

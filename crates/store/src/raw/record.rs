@@ -3,8 +3,9 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    ExecRecord, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, SampleRecord,
-    StackHeader, SwitchRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
+    ExecRecord, IttHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader,
+    SampleRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TextHeader, ThreadExitRecord,
+    ThreadNameRecord, ThreadNewRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -30,6 +31,12 @@ pub enum Record<'a> {
     Command(TextHeader, &'a [u8]),
     /// An epoll set's members, a line each.
     Members(TextHeader, &'a [u8]),
+    TaskProbe(TaskProbeRecord),
+    Stitch(StitchRecord),
+    /// What a program named through ITT.
+    IttNames(IttHeader, &'a [u8]),
+    /// What a thread announced through ITT.
+    IttEvents(IttHeader, &'a [u8]),
     Round(RecordHeader),
     Pause(RecordHeader),
     Resume(RecordHeader),
@@ -104,6 +111,10 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         }
         kind::COMMAND => text(body).map(|(header, text)| Record::Command(header, text))?,
         kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
+        kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
+        kind::STITCH => Record::Stitch(prefix(body)?),
+        kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
+        kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::ROUND => Record::Round(header),
         kind::PAUSE => Record::Pause(header),
         kind::RESUME => Record::Resume(header),
@@ -114,6 +125,11 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
 fn text(body: &[u8]) -> Option<(TextHeader, &[u8])> {
     let header: TextHeader = prefix(body)?;
     Some((header, tail(body, size_of::<TextHeader>(), header.text_bytes)?))
+}
+
+fn itt(body: &[u8]) -> Option<(IttHeader, &[u8])> {
+    let header: IttHeader = prefix(body)?;
+    Some((header, tail(body, size_of::<IttHeader>(), header.bytes)?))
 }
 
 fn tail(body: &[u8], fixed: usize, length: u32) -> Option<&[u8]> {
@@ -169,6 +185,13 @@ impl RecordBuffer {
         let text = &text[..text.len().min(60_000)];
         let header = TextHeader { h, key, text_bytes: text.len() as u32, ..Zeroable::zeroed() };
         self.push(bytes_of(&header), text);
+    }
+
+    /// An ITT_NAMES or ITT_EVENTS record of at most 60,000 `bytes`; its header's size is set here.
+    pub fn itt(&mut self, mut header: IttHeader, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(60_000)];
+        header.bytes = bytes.len() as u32;
+        self.push(bytes_of(&header), bytes);
     }
 
     fn push(&mut self, fixed: &[u8], rest: &[u8]) {

@@ -25,6 +25,8 @@ enum record_kind {
 	RECORD_STACK_COPY = 10,
 	RECORD_PYTHON_STACK = 11, /* the Python frames of the RECORD_STACK of the same key */
 	RECORD_PYTHON_CODE = 12,  /* the Python function behind a key of these frames */
+	RECORD_TASK_PROBE = 13,   /* a thread passed a probe that begins or ends a task */
+	RECORD_STITCH = 14,       /* a thread made the point from which other threads' work is to be seen */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -32,6 +34,8 @@ enum record_kind {
 	RECORD_ROUND = 35,   /* every record earlier than this time has been drained */
 	RECORD_PAUSE = 36,
 	RECORD_RESUME = 37,
+	RECORD_ITT_NAMES = 38,  /* what a program named through ITT, as it wrote it: see the crate itt-wire */
+	RECORD_ITT_EVENTS = 39, /* what a thread announced through ITT, as it wrote it */
 };
 
 struct record_header {
@@ -223,6 +227,38 @@ struct record_registers {
 	u32 bytes; /* of the copy */
 };
 
+/* A pass of `--task-probe`. */
+struct record_task_probe {
+	struct record_header h;
+	u32 tgid;
+	u16 probe; /* number in the manifest's list of task probes */
+	u8 end;    /* whether the task ends here */
+	u8 reserved;
+};
+
+/* __itt_stack_caller_create: work that threads do between callee_enter and callee_leave of `id` was asked for here. */
+struct record_stitch {
+	struct record_header h;
+	u64 id;
+	u64 user_stack; /* key of a RECORD_STACK */
+	u32 tgid;
+	u32 reserved;
+};
+
+/* Bytes that the in-process collector wrote; `bytes` of them follow, padded to 8. They are the profiled program's: nothing
+ * in them can be trusted. Times in them are ticks of the time stamp counter:
+ * ns = base_ns + (ticks - base_ticks) * ns_per_tick / 2^32. */
+struct record_itt {
+	struct record_header h; /* tid: the thread that wrote them, 0 for names; time: when they were drained */
+	u32 tgid;
+	u32 source; /* number of the process's shared file in this collection: names are the file's */
+	u64 base_ticks;
+	u64 base_ns;
+	u64 ns_per_tick;
+	u32 lost; /* events of this thread that found its ring full, before these */
+	u32 bytes;
+};
+
 _Static_assert(sizeof(struct record_header) == 16, "wire");
 _Static_assert(sizeof(struct record_switch) == 96, "wire");
 _Static_assert(sizeof(struct record_sample) == 40, "wire");
@@ -233,6 +269,9 @@ _Static_assert(sizeof(struct record_thread_name) == 32, "wire");
 _Static_assert(sizeof(struct record_thread_exit) == 32, "wire");
 _Static_assert(sizeof(struct record_exec) == 296, "wire");
 _Static_assert(sizeof(struct record_registers) == 176, "wire");
+_Static_assert(sizeof(struct record_task_probe) == 24, "wire");
+_Static_assert(sizeof(struct record_stitch) == 40, "wire");
+_Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct python_frame) == 16, "wire");
 _Static_assert(sizeof(struct record_python_stack) == 32 + 16 * DWELL_MAX_FRAMES, "wire");
 _Static_assert(sizeof(struct record_python_code) == 40 + 512 + DWELL_PYTHON_TABLE_BYTES, "wire");

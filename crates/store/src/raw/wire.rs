@@ -24,12 +24,16 @@ pub mod kind {
     pub const STACK_COPY: u16 = 10;
     pub const PYTHON_STACK: u16 = 11;
     pub const PYTHON_CODE: u16 = 12;
+    pub const TASK_PROBE: u16 = 13;
+    pub const STITCH: u16 = 14;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
     pub const ROUND: u16 = 35;
     pub const PAUSE: u16 = 36;
     pub const RESUME: u16 = 37;
+    pub const ITT_NAMES: u16 = 38;
+    pub const ITT_EVENTS: u16 = 39;
 }
 
 /// Bits of [`SwitchRecord::flags`].
@@ -131,6 +135,15 @@ records! {
     }
     RegistersRecord = 176, "A thread's user registers, and `bytes` of its stack behind; for the collector, never in a spool." {
         h: RecordHeader, key: u64, ip: u64, registers: [u64; 16], switches: u64, tgid: u32, bytes: u32,
+    }
+    TaskProbeRecord = 24, "A thread passed a probe that begins or ends a task." {
+        h: RecordHeader, tgid: u32, probe: u16, end: u8, reserved: u8,
+    }
+    StitchRecord = 40, "Where work was asked for that other threads do." {
+        h: RecordHeader, id: u64, user_stack: u64, tgid: u32, reserved: u32,
+    }
+    IttHeader = 56, "The fixed part of an ITT_NAMES or ITT_EVENTS record; `bytes` follow, padded to 8." {
+        h: RecordHeader, tgid: u32, source: u32, base_ticks: u64, base_ns: u64, ns_per_tick: u64, lost: u32, bytes: u32,
     }
     MapHeader = 88, "The fixed part of a file mapping's record; `path_bytes` of path follow, padded to 8." {
         h: RecordHeader, start: u64, length: u64, file_offset: u64, inode: u64, device: u32, protection: u32,
