@@ -70,7 +70,7 @@ impl Analysis {
 
     /// State of the blocked part of an off-CPU row, and what it waited on.
     pub(crate) fn waiting(&self, row: usize) -> (TimelineState, u32) {
-        let key = self.events().off_cpu.key[row];
+        let key = self.events().off_cpu.key(row);
         (self.state_of_key(key), self.events().key(key).object().raw())
     }
 

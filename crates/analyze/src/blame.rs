@@ -70,9 +70,9 @@ pub fn blame(
         let row = *row as usize;
         let site = fold.sites.get(*site as usize).filter(|site| site.selected && site.is_wait());
         let Some(blame) = site.and_then(|site| blames.get_mut(&site.key.object)) else { continue };
-        blame.waits.ns = blame.waits.ns.saturating_add(rows.wait_ns[row]);
+        blame.waits.ns = blame.waits.ns.saturating_add(rows.wait_ns(row));
         blame.waits.waits += 1;
-        waits.push((rows.wait_ns[row], row));
+        waits.push((rows.wait_ns(row), row));
     }
     if fold.rows().share < 1.0 {
         whole_waits(fold, &mut blames);
@@ -108,7 +108,7 @@ const HAND_OVERS: usize = 10_000;
 /// waited for it itself; before that, whoever ended that wait had it, and so on. Returns the work done.
 fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blame) -> usize {
     let rows = &fold.trace.events().off_cpu;
-    let (from, wait_ns) = (rows.start_ns[row], rows.wait_ns[row]);
+    let (from, wait_ns) = (rows.start_ns(row), rows.wait_ns(row));
     blame.seen_ns = blame.seen_ns.saturating_add(wait_ns);
     let mut time = from.saturating_add(wait_ns);
     let mut holder = holder_of(fold, row);

@@ -334,7 +334,7 @@ impl<'t> Fold<'t> {
         if self.details.is_some() {
             // Runs are by key, and these sites are by detail too.
             return self.for_each_row(|row, site| {
-                let run = Run::one(0, 0, self.trace.events().off_cpu.wait_ns[row]);
+                let run = Run::one(0, 0, self.trace.events().off_cpu.wait_ns(row));
                 tell(site, &run);
             });
         }
@@ -365,7 +365,7 @@ impl<'t> Fold<'t> {
             let mut rows = Vec::new();
             self.rows_of(&parts, &mut |row, site| rows.push((row as u32, site as u32)));
             let off_cpu = &self.trace.events().off_cpu;
-            rows.sort_unstable_by_key(|(row, _)| (off_cpu.start_ns[*row as usize], *row));
+            rows.sort_unstable_by_key(|(row, _)| (off_cpu.start_ns(*row as usize), *row));
             Rows { rows, share }
         })
     }
@@ -373,7 +373,7 @@ impl<'t> Fold<'t> {
     /// The site of an off-CPU row; none when it did nothing in the windows.
     fn site_of(&self, row: usize) -> Option<usize> {
         let events = self.trace.events();
-        let key = events.off_cpu.key[row];
+        let key = events.off_cpu.key(row);
         let number =
             self.details.as_ref().map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
         let site = self.site_of_key.get(number as usize).filter(|site| **site != u32::MAX)?;
@@ -420,12 +420,8 @@ fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
         [] => return (Vec::new(), 1.0),
         [first, ..] => (first.0, windows.parts().last().map_or(first.1, |last| last.1)),
     };
-    let rows: usize = (0..trace.threads.tid.len())
-        .map(|thread| {
-            let starts = &off_cpu.start_ns[off_cpu.of(thread)];
-            starts.partition_point(|start| *start <= to) - starts.partition_point(|start| *start < from)
-        })
-        .sum();
+    let rows: usize =
+        (0..trace.threads.tid.len()).map(|thread| off_cpu.begun(thread, from, to.saturating_add(1)).len()).sum();
     if rows <= CLOSE_ROWS {
         return (windows.inside(0, u64::MAX).collect(), 1.0);
     }

@@ -45,9 +45,9 @@ fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(Interval)) {
     };
     for row in off_cpu.of(thread) {
         // An interval that begins inside the one before it, in a damaged trace, begins where that ends.
-        let start = off_cpu.start_ns[row].clamp(reached.min(end), end);
-        let woken = start.saturating_add(off_cpu.wait_ns[row]).min(end);
-        let ran = woken.saturating_add(off_cpu.runnable_ns[row]).min(end);
+        let start = off_cpu.start_ns(row).clamp(reached.min(end), end);
+        let woken = start.saturating_add(off_cpu.wait_ns(row)).min(end);
+        let ran = woken.saturating_add(off_cpu.runnable_ns(row)).min(end);
         emit(Activity::Running, (reached, start), None);
         emit(Activity::Waiting, (start, woken), Some(row));
         emit(Activity::Runnable, (woken, ran), Some(row));

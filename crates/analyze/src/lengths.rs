@@ -59,9 +59,9 @@ pub struct Gatherer<'a> {
 impl Visitor for Gatherer<'_> {
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         let Some(class) = split.began else { return };
-        let key = self.events.off_cpu.key[row];
+        let key = self.events.off_cpu.key(row);
         if self.events.key(key).reason() == Some(Reason::Waiting) {
-            self.waits.push((key, class as u8, self.events.off_cpu.wait_ns[row]));
+            self.waits.push((key, class as u8, self.events.off_cpu.wait_ns(row)));
         }
     }
 }

@@ -130,10 +130,10 @@ impl DetailKeys {
 
     /// The detail of an off-CPU row.
     pub fn off_cpu(&self, events: &Events, row: usize) -> Detail {
-        let wait_ns = events.off_cpu.wait_ns[row];
+        let wait_ns = events.off_cpu.wait_ns(row);
         let reached = self.limits.partition_point(|limit| *limit <= wait_ns);
         let length_ns = reached.checked_sub(1).map_or(0, |last| self.limits[last]);
-        Detail { length_ns, ..self.on_cpu(events.off_cpu.cpu[row]) }
+        Detail { length_ns, ..self.on_cpu(events.off_cpu.cpu(row)) }
     }
 
     /// The number of a pair.
@@ -177,8 +177,8 @@ impl Visitor for Summer<'_> {
         if split.began.is_none() && split.blocked == [0; 5] && split.runnable == [0; 5] {
             return;
         }
-        let wait_ns = self.events.off_cpu.wait_ns[row];
-        let sums = self.slot(self.events.off_cpu.key[row], |details, events| details.off_cpu(events, row));
+        let wait_ns = self.events.off_cpu.wait_ns(row);
+        let sums = self.slot(self.events.off_cpu.key(row), |details, events| details.off_cpu(events, row));
         add(&mut sums.time, &split.blocked);
         add(&mut sums.runnable, &split.runnable);
         if let Some(class) = split.began {
@@ -195,7 +195,7 @@ impl Visitor for Summer<'_> {
             None => self.sums.add_unsampled(thread as u32, running),
             Some(row) => {
                 let sums =
-                    self.slot(self.events.samples.key[row], |details, events| details.on_cpu(events.samples.cpu[row]));
+                    self.slot(self.events.samples.key(row), |details, events| details.on_cpu(events.samples.cpu(row)));
                 add(&mut sums.time, running);
             }
         }

@@ -11,6 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::ops::Range;
 
 use dwell_store::{Events, Trace};
 
@@ -226,39 +227,41 @@ impl<'s, 't> Sweep<'s, 't> {
         let (trace, events, from) = (self.swept.trace, self.swept.events, self.part.from);
         let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
         let (rows, samples) = (events.off_cpu.of(thread), events.samples.of(thread));
-        let starts = &events.off_cpu.start_ns[rows.clone()];
-        let alive_from = starts.partition_point(|row| *row < start.max(from));
+        let off_cpu = &events.off_cpu;
+        let first = |time: u64| off_cpu.partition_point(rows.clone(), |start| start < time);
+        let alive_from = first(start.max(from));
         let mut state = ThreadState {
             phase: Phase::Absent,
             began: None,
             row: 0,
             pending: 0,
-            next_row: rows.start + alive_from,
+            next_row: alive_from,
             end_row: rows.end,
-            next_sample: samples.start + events.samples.time_ns[samples.clone()].partition_point(|time| *time <= from),
+            next_sample: events.samples.partition_point(samples.clone(), |time| time <= from),
             end_sample: samples.end,
             since: [0; 5],
             blocked: [0; 5],
             ran: [0; 5],
         };
         if end < start || end < from {
-            self.misplaced(&starts[starts.partition_point(|row| *row < from)..]);
+            self.misplaced(first(from)..rows.end);
             state.next_row = state.end_row;
             state.pending = ENDED;
             return state;
         }
         if start >= from {
-            self.misplaced(&starts[starts.partition_point(|row| *row < from)..alive_from]);
+            self.misplaced(first(from)..alive_from);
             return state;
         }
         state.phase = Phase::Running;
-        let last = alive_from.checked_sub(1).filter(|last| starts[*last] >= start && starts[*last] <= end);
+        let last = (alive_from > rows.start).then(|| alive_from - 1);
+        let last = last.filter(|last| (start..=end).contains(&off_cpu.start_ns(*last)));
         if let Some(last) = last {
-            state.row = rows.start + last;
+            state.row = last;
             let (woken, ran) = (events.off_cpu.woken_ns(state.row), events.off_cpu.end_ns(state.row));
-            if events.off_cpu.wait_ns[state.row] > 0 && woken >= from {
+            if events.off_cpu.wait_ns(state.row) > 0 && woken >= from {
                 (state.phase, state.pending) = (Phase::Blocked, woken);
-            } else if events.off_cpu.runnable_ns[state.row] > 0 && ran >= from {
+            } else if events.off_cpu.runnable_ns(state.row) > 0 && ran >= from {
                 (state.phase, state.pending) = (Phase::Runnable, ran);
             }
         }
@@ -266,8 +269,10 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 
     /// Rows of a thread that is not alive.
-    fn misplaced(&mut self, starts: &[u64]) {
-        self.levels.misplaced_rows += starts.partition_point(|start| self.part.has(*start)) as u64;
+    fn misplaced(&mut self, rows: Range<usize>) {
+        let begin = rows.start;
+        let behind = self.swept.events.off_cpu.partition_point(rows, |start| self.part.has(start));
+        self.levels.misplaced_rows += (behind - begin) as u64;
     }
 
     fn next_event(&self, thread: usize) -> Option<Event> {
@@ -279,11 +284,11 @@ impl<'s, 't> Sweep<'s, 't> {
             return to_come.then(|| event(threads.start_ns[thread], Source::Start));
         }
         let (mut time, mut source) = (threads.end_ns[thread], Source::End);
-        if state.next_row < state.end_row && events.off_cpu.start_ns[state.next_row] <= time {
-            (time, source) = (events.off_cpu.start_ns[state.next_row], Source::Row);
+        if state.next_row < state.end_row && events.off_cpu.start_ns(state.next_row) <= time {
+            (time, source) = (events.off_cpu.start_ns(state.next_row), Source::Row);
         }
-        if state.next_sample < state.end_sample && events.samples.time_ns[state.next_sample] <= time {
-            (time, source) = (events.samples.time_ns[state.next_sample], Source::Sample);
+        if state.next_sample < state.end_sample && events.samples.time_ns(state.next_sample) <= time {
+            (time, source) = (events.samples.time_ns(state.next_sample), Source::Sample);
         }
         if matches!(state.phase, Phase::Blocked | Phase::Runnable) && state.pending <= time {
             (time, source) = (state.pending, Source::Pending);
@@ -349,8 +354,7 @@ impl<'s, 't> Sweep<'s, 't> {
         let state = &mut self.threads[thread];
         (state.phase, state.pending) = (Phase::Absent, ENDED);
         let rest = state.next_row..state.end_row;
-        let swept = self.swept;
-        self.misplaced(&swept.events.off_cpu.start_ns[rest]);
+        self.misplaced(rest);
     }
 
     /// Tells what is known of a thread that ends, or at the end of the sweep.
@@ -405,7 +409,7 @@ impl<'s, 't> Sweep<'s, 't> {
         let off_cpu = &self.swept.events.off_cpu;
         let state = &mut self.threads[thread];
         let row = state.next_row;
-        let (wait_ns, runnable_ns) = (off_cpu.wait_ns[row], off_cpu.runnable_ns[row]);
+        let (wait_ns, runnable_ns) = (off_cpu.wait_ns(row), off_cpu.runnable_ns(row));
         let blocked = wait_ns > 0;
         state.next_row += 1;
         state.row = row;
@@ -422,7 +426,7 @@ impl<'s, 't> Sweep<'s, 't> {
     /// The next wake-up, or the next return to a CPU.
     fn pending(&mut self, thread: usize, visitor: &mut impl Visitor) {
         let state = &mut self.threads[thread];
-        let runnable_ns = self.swept.events.off_cpu.runnable_ns[state.row];
+        let runnable_ns = self.swept.events.off_cpu.runnable_ns(state.row);
         if state.phase == Phase::Blocked && runnable_ns > 0 {
             state.blocked = minus(&self.clock, &state.since);
             state.since = self.clock;

@@ -42,14 +42,14 @@ impl<'t> ThreadIndex<'t> {
         }
         let off_cpu = &self.events.off_cpu;
         let rows = off_cpu.of(thread);
-        let behind = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < time);
-        let next = if behind < rows.end { off_cpu.start_ns[behind].min(end) } else { end };
+        let behind = off_cpu.partition_point(rows.clone(), |start| start < time);
+        let next = if behind < rows.end { off_cpu.start_ns(behind).min(end) } else { end };
         let running = |from| Piece { activity: Activity::Running, from, to: next, row: None, stack: StackId::NONE };
         if behind == rows.start {
             return Some(running(start));
         }
         let row = behind - 1;
-        let from = off_cpu.start_ns[row].max(start);
+        let from = off_cpu.start_ns(row).max(start);
         let woken = off_cpu.woken_ns(row).min(next);
         let ran = off_cpu.end_ns(row).min(next);
         let stack = self.events.off_cpu_key(row).stack();
@@ -73,15 +73,15 @@ impl<'t> ThreadIndex<'t> {
     pub fn split_running(&self, thread: usize, run: Piece, tell: &mut impl FnMut(Piece)) -> usize {
         let samples = &self.events.samples;
         let rows = samples.of(thread);
-        let stack_of = |row: usize| self.events.key(samples.key[row]).stack();
+        let stack_of = |row: usize| self.events.key(samples.key(row)).stack();
         let Some(last) = rows.clone().next_back() else {
             tell(Piece { stack: self.left_at(thread, run.to), ..run });
             return 1;
         };
-        let first = rows.start + samples.time_ns[rows.clone()].partition_point(|time| *time <= run.from);
+        let first = samples.partition_point(rows.clone(), |time| time <= run.from);
         let (mut from, mut count) = (run.from, 0);
         for row in first..rows.end {
-            let to = samples.time_ns[row].min(run.to);
+            let to = samples.time_ns(row).min(run.to);
             if from < to {
                 tell(Piece { from, to, stack: stack_of(row), ..run });
                 count += 1;
@@ -99,7 +99,7 @@ impl<'t> ThreadIndex<'t> {
     fn left_at(&self, thread: usize, time: u64) -> StackId {
         let off_cpu = &self.events.off_cpu;
         let rows = off_cpu.of(thread);
-        let next = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < time);
+        let next = off_cpu.partition_point(rows.clone(), |start| start < time);
         let row = if next < rows.end { Some(next) } else { rows.clone().next_back() };
         row.map_or(StackId::NONE, |row| self.events.off_cpu_key(row).stack())
     }

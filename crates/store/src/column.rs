@@ -7,7 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use bytemuck::Pod;
-use memmap2::{Mmap, MmapMut};
+use memmap2::Mmap;
 
 /// Who keeps the values alive.
 enum Owner<T> {
@@ -69,10 +69,4 @@ impl<T> std::fmt::Debug for Column<T> {
 pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: see above; what other processes write into the file is only ever read as plain numbers.
     unsafe { Mmap::map(file) }
-}
-
-/// Maps a file for writing, which nobody else knows yet.
-pub(crate) fn map_for_writing(file: &File) -> std::io::Result<MmapMut> {
-    // SAFETY: the file has a name of its own until it is whole.
-    unsafe { MmapMut::map_mut(file) }
 }

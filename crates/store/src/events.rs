@@ -1,5 +1,6 @@
 //! The off-CPU intervals and samples thread by thread, each thread's in order of time: the order in which they are
-//! analyzed. What the events of one place have in common is said once, in a key.
+//! analyzed. What the events of one place have in common is said once, in a key. Rows are numbered thread by thread,
+//! with gaps between threads.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -8,6 +9,7 @@ use std::ops::Range;
 use dwell_model::{ObjectId, Reason, StackEnd, StackId, ThreadId};
 
 use crate::column::Column;
+use crate::packed::{CHUNK, Packed, Packer};
 use crate::result::Trace;
 use crate::tables::{OffCpu, Samples};
 
@@ -24,10 +26,11 @@ pub struct EventKey {
     waker: u32,
     waker_stack: u32,
     holder: u32,
+    syscall: i16,
     reason: u8,
     outcome: u8,
     waker_kind: u8,
-    unused: u8,
+    unused: [u8; 3],
 }
 
 impl EventKey {
@@ -40,10 +43,11 @@ impl EventKey {
             waker: u32::MAX,
             waker_stack: u32::MAX,
             holder: u32::MAX,
+            syscall: -1,
             reason: RAN,
             outcome: 0,
             waker_kind: 0,
-            unused: 0,
+            unused: [0; 3],
         }
     }
 
@@ -56,10 +60,11 @@ impl EventKey {
             waker: rows.waker[row].raw(),
             waker_stack: rows.waker_stack[row].raw(),
             holder: rows.holder[row].raw(),
+            syscall: rows.syscall[row],
             reason: Reason::from_code(rows.reason[row]).code(),
             outcome: rows.outcome[row],
             waker_kind: rows.waker_kind[row],
-            unused: 0,
+            unused: [0; 3],
         }
     }
 
@@ -93,6 +98,11 @@ impl EventKey {
         ThreadId::from_raw(self.holder)
     }
 
+    /// System call that it was in; -1 for none.
+    pub fn syscall(&self) -> i16 {
+        self.syscall
+    }
+
     /// Why it was off the CPU; none: it ran.
     pub fn reason(&self) -> Option<Reason> {
         (self.reason != RAN).then(|| Reason::from_code(self.reason))
@@ -112,54 +122,113 @@ impl EventKey {
 /// The off-CPU intervals, thread by thread.
 #[derive(Debug, Default)]
 pub struct OffCpuEvents {
-    pub(crate) begins: Column<u64>,
-    /// When the thread left the CPU; in order within a thread.
-    pub start_ns: Column<u64>,
-    /// Time until it was woken.
-    pub wait_ns: Column<u64>,
-    /// Time in the run queue after that.
-    pub runnable_ns: Column<u64>,
-    /// Number of the key.
-    pub key: Column<u32>,
-    /// CPU that it then ran on.
-    pub cpu: Column<u16>,
-    /// System call that it was in.
-    pub syscall: Column<i16>,
+    pub(crate) ranges: Column<[u64; 2]>,
+    /// Start, wait, time in the run queue, key, CPU.
+    pub(crate) rows: Packed<OFF_CPU_COLUMNS>,
 }
+
+pub(crate) const OFF_CPU_COLUMNS: usize = 5;
+const OFF_KEY: usize = 3;
 
 impl OffCpuEvents {
     /// Rows of `thread`.
     pub fn of(&self, thread: usize) -> Range<usize> {
-        range(&self.begins, thread, self.start_ns.len())
+        range(&self.ranges, thread, self.rows.chunks())
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        (0..self.ranges.len()).map(|thread| self.of(thread).len()).sum()
+    }
+
+    /// The first of `rows`, which are one thread's, whose start `is_before` does not hold for.
+    pub fn partition_point(&self, rows: Range<usize>, is_before: impl Fn(u64) -> bool) -> usize {
+        self.rows.partition_point(rows, is_before)
+    }
+
+    /// Rows of `thread` that begin in `from .. to`.
+    pub fn begun(&self, thread: usize, from: u64, to: u64) -> Range<usize> {
+        let rows = self.of(thread);
+        let first = self.partition_point(rows.clone(), |start| start < from);
+        first..self.partition_point(first..rows.end, |start| start < to)
+    }
+
+    /// When the thread left the CPU; in order within a thread.
+    pub fn start_ns(&self, row: usize) -> u64 {
+        self.rows.get(0, row)
+    }
+
+    /// Time until it was woken.
+    pub fn wait_ns(&self, row: usize) -> u64 {
+        self.rows.get(1, row)
+    }
+
+    /// Time in the run queue after that.
+    pub fn runnable_ns(&self, row: usize) -> u64 {
+        self.rows.get(2, row)
+    }
+
+    /// Number of the key.
+    pub fn key(&self, row: usize) -> u32 {
+        self.rows.get(OFF_KEY, row) as u32
+    }
+
+    /// CPU that it then ran on.
+    pub fn cpu(&self, row: usize) -> u16 {
+        self.rows.get(4, row) as u16
     }
 
     /// When the thread was woken: a preempted one at once.
     pub fn woken_ns(&self, row: usize) -> u64 {
-        self.start_ns[row].saturating_add(self.wait_ns[row])
+        self.start_ns(row).saturating_add(self.wait_ns(row))
     }
 
     /// When it ran again.
     pub fn end_ns(&self, row: usize) -> u64 {
-        self.woken_ns(row).saturating_add(self.runnable_ns[row])
+        self.woken_ns(row).saturating_add(self.runnable_ns(row))
     }
 }
 
-/// The samples, thread by thread; of a thread without any, the estimates.
+/// The samples, thread by thread; estimates are apart.
 #[derive(Debug, Default)]
 pub struct SampleEvents {
-    pub(crate) begins: Column<u64>,
-    /// When; in order within a thread.
-    pub time_ns: Column<u64>,
-    /// Number of the key.
-    pub key: Column<u32>,
-    /// CPU that it ran on.
-    pub cpu: Column<u16>,
+    pub(crate) ranges: Column<[u64; 2]>,
+    /// Time, key, CPU.
+    pub(crate) rows: Packed<SAMPLE_COLUMNS>,
 }
+
+pub(crate) const SAMPLE_COLUMNS: usize = 3;
+const SAMPLE_KEY: usize = 1;
 
 impl SampleEvents {
     /// Rows of `thread`.
     pub fn of(&self, thread: usize) -> Range<usize> {
-        range(&self.begins, thread, self.time_ns.len())
+        range(&self.ranges, thread, self.rows.chunks())
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        (0..self.ranges.len()).map(|thread| self.of(thread).len()).sum()
+    }
+
+    /// The first of `rows`, which are one thread's, whose time `is_before` does not hold for.
+    pub fn partition_point(&self, rows: Range<usize>, is_before: impl Fn(u64) -> bool) -> usize {
+        self.rows.partition_point(rows, is_before)
+    }
+
+    /// When; in order within a thread.
+    pub fn time_ns(&self, row: usize) -> u64 {
+        self.rows.get(0, row)
+    }
+
+    /// Number of the key.
+    pub fn key(&self, row: usize) -> u32 {
+        self.rows.get(SAMPLE_KEY, row) as u32
+    }
+
+    /// CPU that it ran on.
+    pub fn cpu(&self, row: usize) -> u16 {
+        self.rows.get(2, row) as u16
     }
 }
 
@@ -178,9 +247,11 @@ pub struct Estimate {
     unused: u32,
 }
 
-fn range(begins: &[u64], thread: usize, rows: usize) -> Range<usize> {
-    let at = |index: usize| begins.get(index).map_or(0, |begin| (*begin as usize).min(rows));
-    at(thread)..at(thread + 1).max(at(thread))
+fn range(ranges: &[[u64; 2]], thread: usize, chunks: usize) -> Range<usize> {
+    let rows = chunks * CHUNK;
+    let [begin, end] = ranges.get(thread).copied().unwrap_or_default();
+    let begin = (begin as usize).min(rows);
+    begin..(end as usize).clamp(begin, rows)
 }
 
 /// Sums over all events.
@@ -197,22 +268,10 @@ pub struct Totals {
 
 impl Totals {
     /// Counts the stack of a sample or an interval; `ends` are those of the stacks table.
-    pub(crate) fn count(&mut self, ends: &[u8], stack: StackId) {
+    fn count(&mut self, ends: &[u8], stack: StackId) {
         let end = stack.get().and_then(|row| ends.get(row)).copied().unwrap_or(0);
         self.stacks += u64::from(end != 0);
         self.complete += u64::from(end == StackEnd::Complete.code());
-    }
-
-    fn of(trace: &Trace) -> Self {
-        let weights_ns = trace.samples.weight_ns.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
-        let mut totals = Self { weights_ns, ..Self::default() };
-        trace.off_cpu.stack.iter().for_each(|stack| totals.count(&trace.stacks.end, *stack));
-        for (stack, estimated) in trace.samples.stack.iter().zip(&trace.samples.estimated) {
-            if !estimated {
-                totals.count(&trace.stacks.end, *stack);
-            }
-        }
-        totals
     }
 }
 
@@ -235,11 +294,28 @@ impl Events {
     /// The events of `trace`, in memory.
     pub fn of(trace: &Trace) -> Self {
         let threads = trace.threads.tid.len();
-        let mut keys = Keys::new(threads);
-        let off_cpu = off_cpu_events(trace, threads, &mut keys);
-        let (samples, estimates) = sample_events(trace, threads, &mut keys);
-        let (totals, keys) = (Totals::of(trace), Column::from(keys.keys));
-        Self { off_cpu, samples, estimates: Column::from(estimates), keys, totals }
+        let counts = |of_row: &mut dyn Iterator<Item = ThreadId>| {
+            let mut counts = vec![0u64; threads];
+            of_row.filter_map(ThreadId::get).filter(|thread| *thread < threads).for_each(|thread| counts[thread] += 1);
+            counts
+        };
+        let samples = trace.samples.thread.iter().zip(&trace.samples.estimated).filter(|(_, estimated)| !**estimated);
+        let samples = counts(&mut samples.map(|(thread, _)| *thread));
+        let mut making = Making::new(&counts(&mut trace.off_cpu.thread.iter().copied()), &samples);
+        making.off_cpu_rows(&trace.off_cpu, &trace.stacks.end);
+        making.sample_rows(&trace.samples, &trace.stacks.end);
+        making.off_cpu.finish();
+        making.samples.finish();
+        let (keys, estimates) = making.number_keys();
+        let (off_ranges, off_rows) = making.off_cpu.packed();
+        let (sample_ranges, sample_rows) = making.samples.packed();
+        Self {
+            off_cpu: OffCpuEvents { ranges: off_ranges.into(), rows: off_rows },
+            samples: SampleEvents { ranges: sample_ranges.into(), rows: sample_rows },
+            estimates: estimates.into(),
+            keys: keys.into(),
+            totals: making.totals,
+        }
     }
 
     /// The key of this number; one that is not there, in a damaged index, is nobody's.
@@ -252,16 +328,14 @@ impl Events {
     pub(crate) fn check(&self, trace: &Trace) -> Result<(), String> {
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("{name} are damaged"));
         let threads = trace.threads.tid.len();
-        let begins = |begins: &[u64], rows: usize| {
-            begins.len() == threads + 1 && begins.is_sorted() && begins.last() == Some(&(rows as u64))
+        let sound = |ranges: &[[u64; 2]], chunks: usize| {
+            let fits = |[begin, end]: &[u64; 2]| begin <= end && begin.is_multiple_of(CHUNK as u64);
+            let in_order = ranges.windows(2).all(|pair| pair[0][1].next_multiple_of(CHUNK as u64) == pair[1][0]);
+            let end = ranges.last().map_or(0, |range| range[1].div_ceil(CHUNK as u64));
+            ranges.len() == threads && ranges.iter().all(fits) && in_order && end == chunks as u64
         };
-        let (off_cpu, samples) = (&self.off_cpu, &self.samples);
-        let rows = off_cpu.start_ns.len();
-        let lengths = [off_cpu.wait_ns.len(), off_cpu.runnable_ns.len(), off_cpu.key.len(), off_cpu.cpu.len()];
-        all("intervals", begins(&off_cpu.begins, rows) && lengths.iter().all(|length| *length == rows))?;
-        all("intervals", off_cpu.syscall.len() == rows)?;
-        let rows = samples.time_ns.len();
-        all("samples", begins(&samples.begins, rows) && samples.key.len() == rows && samples.cpu.len() == rows)?;
+        all("intervals", sound(&self.off_cpu.ranges, self.off_cpu.rows.chunks()))?;
+        all("samples", sound(&self.samples.ranges, self.samples.rows.chunks()))?;
         let within = |id: u32, rows: usize| id == u32::MAX || (id as usize) < rows;
         let (stacks, objects) = (trace.stacks.frame.len(), trace.objects.kind.len());
         let sound = |key: &EventKey| {
@@ -278,7 +352,7 @@ impl Events {
 
     /// The key of an off-CPU row.
     pub fn off_cpu_key(&self, row: usize) -> EventKey {
-        self.key(self.off_cpu.key[row])
+        self.key(self.off_cpu.key(row))
     }
 
     /// The estimates of `thread`.
@@ -289,112 +363,96 @@ impl Events {
     }
 }
 
-/// Where each thread's rows begin, and one past the last; rows of no thread are left out.
-fn begins(threads: usize, of_row: impl Iterator<Item = ThreadId>) -> Vec<u64> {
-    let mut begins = vec![0u64; threads + 1];
-    for thread in of_row.filter_map(ThreadId::get).filter(|thread| *thread < threads) {
-        begins[thread + 1] += 1;
+/// Events while they are made of the tables' rows, which come in order of time.
+pub(crate) struct Making {
+    /// The intervals.
+    pub off_cpu: Packer<OFF_CPU_COLUMNS>,
+    /// The samples.
+    pub samples: Packer<SAMPLE_COLUMNS>,
+    /// Sums over them.
+    pub totals: Totals,
+    keys: Keys,
+    estimates: Vec<Estimate>,
+}
+
+impl Making {
+    /// For threads with so many intervals and samples each.
+    pub fn new(off_cpu: &[u64], samples: &[u64]) -> Self {
+        let keys = Keys::new(off_cpu.len());
+        let (off_cpu, samples) = (Packer::new(off_cpu), Packer::new(samples));
+        Self { off_cpu, samples, totals: Totals::default(), keys, estimates: Vec::new() }
     }
-    for thread in 0..threads {
-        begins[thread + 1] += begins[thread];
-    }
-    begins
-}
 
-fn off_cpu_events(trace: &Trace, threads: usize, keys: &mut Keys) -> OffCpuEvents {
-    let rows = &trace.off_cpu;
-    let begins = begins(threads, rows.thread.iter().copied());
-    let (order, key) = placed(&begins, rows.thread.iter().copied(), |row| keys.of(EventKey::off_cpu(rows, row)));
-    OffCpuEvents {
-        start_ns: picked(&order, &rows.start_ns),
-        wait_ns: picked(&order, &rows.wait_ns),
-        runnable_ns: picked(&order, &rows.runnable_ns),
-        key: Column::from(key),
-        cpu: picked(&order, &rows.cpu),
-        syscall: picked(&order, &rows.syscall),
-        begins: Column::from(begins),
-    }
-}
-
-fn sample_events(trace: &Trace, threads: usize, keys: &mut Keys) -> (SampleEvents, Vec<Estimate>) {
-    let rows = &trace.samples;
-    let thread_of = |row: usize| if rows.estimated[row] { ThreadId::NONE } else { rows.thread[row] };
-    let key_of = |row: usize| EventKey::running(rows.thread[row], rows.stack[row]);
-    let count = rows.thread.len();
-    let begins = begins(threads, (0..count).map(thread_of));
-    let (order, key) = placed(&begins, (0..count).map(thread_of), |row| keys.of(key_of(row)));
-    let estimated = (0..count).filter(|row| rows.estimated[*row]);
-    let mut estimates: Vec<Estimate> = estimated.map(|row| keys.estimate(rows, row)).collect();
-    estimates.sort_by_key(|estimate| estimate.thread);
-    let samples = SampleEvents {
-        time_ns: picked(&order, &rows.time_ns),
-        key: Column::from(key),
-        cpu: picked(&order, &rows.cpu),
-        begins: Column::from(begins),
-    };
-    (samples, estimates)
-}
-
-/// A column's values in this order.
-fn picked<T: Copy>(order: &[u32], column: &[T]) -> Column<T> {
-    Column::from(order.iter().map(|row| column[*row as usize]).collect::<Vec<T>>())
-}
-
-/// Row numbers thread by thread, and the keys of the rows in that order.
-fn placed(
-    begins: &[u64],
-    threads: impl Iterator<Item = ThreadId>,
-    mut key: impl FnMut(usize) -> u32,
-) -> (Vec<u32>, Vec<u32>) {
-    let mut next = begins.to_vec();
-    let count = begins.last().copied().unwrap_or(0) as usize;
-    let (mut order, mut keys) = (vec![0u32; count], vec![0u32; count]);
-    for (row, thread) in threads.enumerate() {
-        let Some(next) = thread.get().and_then(|thread| next.get_mut(thread)) else { continue };
-        let place = *next as usize;
-        if let Some(slot) = order.get_mut(place) {
-            (*slot, keys[place]) = (row as u32, key(row));
-            *next += 1;
+    /// Adds rows of the table; `ends` are those of the stacks table.
+    pub fn off_cpu_rows(&mut self, rows: &OffCpu, ends: &[u8]) {
+        for row in 0..rows.thread.len() {
+            self.totals.count(ends, rows.stack[row]);
+            let Some(thread) = rows.thread[row].get() else { continue };
+            let key = self.keys.of(EventKey::off_cpu(rows, row));
+            let times = [rows.start_ns[row], rows.wait_ns[row], rows.runnable_ns[row]];
+            self.off_cpu.push(thread, [times[0], times[1], times[2], u64::from(key), u64::from(rows.cpu[row])]);
         }
     }
-    (order, keys)
+
+    /// The same of the samples.
+    pub fn sample_rows(&mut self, rows: &Samples, ends: &[u8]) {
+        for row in 0..rows.thread.len() {
+            self.totals.weights_ns = self.totals.weights_ns.saturating_add(rows.weight_ns[row]);
+            let Some(thread) = rows.thread[row].get() else { continue };
+            let key = self.keys.of(EventKey::running(rows.thread[row], rows.stack[row]));
+            if rows.estimated[row] {
+                let (weight_ns, cpu) = (rows.weight_ns[row], u32::from(rows.cpu[row]));
+                self.estimates.push(Estimate { weight_ns, thread: rows.thread[row].raw(), key, cpu, unused: 0 });
+                continue;
+            }
+            self.totals.count(ends, rows.stack[row]);
+            self.samples.push(thread, [rows.time_ns[row], u64::from(key), u64::from(rows.cpu[row])]);
+        }
+    }
+
+    /// When all rows have come: the keys thread by thread, and the estimates in order of thread.
+    pub fn number_keys(&mut self) -> (Vec<EventKey>, Vec<Estimate>) {
+        let of_threads = std::mem::take(&mut self.keys.of_thread);
+        let mut begins = Vec::with_capacity(of_threads.len());
+        let mut keys = Vec::new();
+        for of_thread in of_threads {
+            begins.push(keys.len() as u64);
+            keys.extend(of_thread);
+        }
+        let begin = |thread: usize| begins.get(thread).copied().unwrap_or(0);
+        self.off_cpu.shift(OFF_KEY, begin);
+        self.samples.shift(SAMPLE_KEY, begin);
+        let mut estimates = std::mem::take(&mut self.estimates);
+        estimates.iter_mut().for_each(|estimate| estimate.key += begin(estimate.thread as usize) as u32);
+        estimates.sort_by_key(|estimate| estimate.thread);
+        (keys, estimates)
+    }
 }
 
-/// Numbers keys as they come.
+/// Numbers the keys of each thread as they come.
 #[derive(Default)]
-pub(crate) struct Keys {
-    pub(crate) keys: Vec<EventKey>,
+struct Keys {
+    of_thread: Vec<Vec<EventKey>>,
     ids: HashMap<EventKey, u32, BuildHasherDefault<WordHasher>>,
     /// Each thread's last key: most rows repeat it.
     last: Vec<u32>,
 }
 
 impl Keys {
-    pub(crate) fn new(threads: usize) -> Self {
-        Self { last: vec![u32::MAX; threads], ..Self::default() }
+    fn new(threads: usize) -> Self {
+        Self { of_thread: vec![Vec::new(); threads], last: vec![u32::MAX; threads], ..Self::default() }
     }
 
-    pub(crate) fn estimate(&mut self, rows: &Samples, row: usize) -> Estimate {
-        let key = self.of(EventKey::running(rows.thread[row], rows.stack[row]));
-        let (thread, cpu) = (rows.thread[row].raw(), u32::from(rows.cpu[row]));
-        Estimate { weight_ns: rows.weight_ns[row], thread, key, cpu, unused: 0 }
-    }
-
-    pub(crate) fn of(&mut self, key: EventKey) -> u32 {
+    fn of(&mut self, key: EventKey) -> u32 {
         let thread = key.thread as usize;
-        let last = self.last.get(thread).copied().unwrap_or(u32::MAX);
-        if self.keys.get(last as usize) == Some(&key) {
-            return last;
+        let (Some(keys), Some(last)) = (self.of_thread.get_mut(thread), self.last.get_mut(thread)) else { return 0 };
+        if keys.get(*last as usize) != Some(&key) {
+            *last = *self.ids.entry(key).or_insert_with(|| {
+                keys.push(key);
+                keys.len() as u32 - 1
+            });
         }
-        let keys = &mut self.keys;
-        let id = *self.ids.entry(key).or_insert_with(|| {
-            keys.push(key);
-            keys.len() as u32 - 1
-        });
-        if let Some(last) = self.last.get_mut(thread) {
-            *last = id;
-        }
-        id
+        *last
     }
 }
 
@@ -418,6 +476,9 @@ impl Hasher for WordHasher {
     }
     fn write_u8(&mut self, word: u8) {
         self.mix(u64::from(word));
+    }
+    fn write_i16(&mut self, word: i16) {
+        self.mix(u64::from(word.cast_unsigned()));
     }
     fn write_u32(&mut self, word: u32) {
         self.mix(u64::from(word));

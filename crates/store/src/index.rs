@@ -12,18 +12,18 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bytemuck::Pod;
-use dwell_model::StackId;
 use memmap2::Mmap;
 
-use crate::column::{Column, map, map_for_writing};
+use crate::column::{Column, map};
 use crate::error::{Error, Result};
-use crate::events::{Estimate, EventKey, Events, Keys, OffCpuEvents, SampleEvents, Totals};
+use crate::events::{Events, Making, OffCpuEvents, SampleEvents};
+use crate::packed::Packed;
 use crate::result::{ResultFolder, Trace};
 use crate::table::{self, Table};
 use crate::tables::{OffCpu, Samples};
 
 /// Version of the index's form; also raised when what analysis adds changes.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const MAGIC: u64 = u64::from_le_bytes(*b"DWELLIDX");
 /// Bytes of the header: magic, version, identity, then number, place and size of each section, and a checksum.
 const HEADER: usize = 4096;
@@ -32,17 +32,12 @@ const NAME: &str = "index.cache";
 
 /// Numbers of the sections that this crate writes; analysis has those from 100 on.
 mod section {
-    pub const OFF_BEGINS: u64 = 1;
-    pub const START: u64 = 2;
-    pub const WAIT: u64 = 3;
-    pub const RUNNABLE: u64 = 4;
-    pub const OFF_KEY: u64 = 5;
-    pub const OFF_CPU: u64 = 6;
-    pub const SYSCALL: u64 = 7;
-    pub const SAMPLE_BEGINS: u64 = 10;
-    pub const TIME: u64 = 11;
-    pub const SAMPLE_KEY: u64 = 12;
-    pub const SAMPLE_CPU: u64 = 13;
+    pub const OFF_RANGES: u64 = 1;
+    pub const OFF_HEADS: u64 = 2;
+    pub const OFF_BYTES: u64 = 3;
+    pub const SAMPLE_RANGES: u64 = 10;
+    pub const SAMPLE_HEADS: u64 = 11;
+    pub const SAMPLE_BYTES: u64 = 12;
     pub const ESTIMATES: u64 = 20;
     pub const KEYS: u64 = 21;
     pub const TOTALS: u64 = 22;
@@ -92,19 +87,12 @@ impl Index {
     fn events(&self) -> Events {
         Events {
             off_cpu: OffCpuEvents {
-                begins: self.column(section::OFF_BEGINS),
-                start_ns: self.column(section::START),
-                wait_ns: self.column(section::WAIT),
-                runnable_ns: self.column(section::RUNNABLE),
-                key: self.column(section::OFF_KEY),
-                cpu: self.column(section::OFF_CPU),
-                syscall: self.column(section::SYSCALL),
+                ranges: self.column(section::OFF_RANGES),
+                rows: Packed { heads: self.column(section::OFF_HEADS), bytes: self.column(section::OFF_BYTES) },
             },
             samples: SampleEvents {
-                begins: self.column(section::SAMPLE_BEGINS),
-                time_ns: self.column(section::TIME),
-                key: self.column(section::SAMPLE_KEY),
-                cpu: self.column(section::SAMPLE_CPU),
+                ranges: self.column(section::SAMPLE_RANGES),
+                rows: Packed { heads: self.column(section::SAMPLE_HEADS), bytes: self.column(section::SAMPLE_BYTES) },
             },
             estimates: self.column(section::ESTIMATES),
             keys: self.column(section::KEYS),
@@ -253,18 +241,31 @@ impl IndexWriter {
         Error::io(&self.partial, error)
     }
 
-    /// Leaves room for a section; returns where.
-    fn reserve(&mut self, id: u64, size: usize) -> usize {
-        let at = self.end.next_multiple_of(64);
-        self.sections.push(Section { id, at, size: size as u64 });
-        self.end = at + size as u64;
-        at as usize
+    /// Begins a section of a length that is not known yet; returns where.
+    pub fn begin_section(&mut self) -> u64 {
+        self.end = self.end.next_multiple_of(64);
+        self.end
+    }
+
+    /// Adds to the section that was begun.
+    pub fn extend<T: Pod>(&mut self, values: &[T]) -> Result<()> {
+        let written = self.file.write_all_at(bytemuck::cast_slice(values), self.end);
+        written.map_err(|error| self.fail(error))?;
+        self.end += size_of_val(values) as u64;
+        Ok(())
+    }
+
+    /// The section that began at `begin` is whole.
+    pub fn end_section(&mut self, id: u64, begin: u64) {
+        self.sections.push(Section { id, at: begin, size: self.end - begin });
     }
 
     /// Appends a section.
     pub fn append<T: Pod>(&mut self, id: u64, values: &[T]) -> Result<()> {
-        let at = self.reserve(id, size_of_val(values));
-        self.file.write_all_at(bytemuck::cast_slice(values), at as u64).map_err(|error| self.fail(error))
+        let begin = self.begin_section();
+        self.extend(values)?;
+        self.end_section(id, begin);
+        Ok(())
     }
 
     /// Puts the index in its place and opens `trace` through it.
@@ -314,128 +315,72 @@ impl IndexWriter {
     fn events(&mut self, folder: &ResultFolder, trace: &Trace) -> Result<()> {
         let tables = folder.path().join("tables");
         let threads = trace.threads.tid.len();
-        let off_begins = begins(&tables, OffCpu::DEF.name, threads)?;
-        let sample_begins = begins(&tables, Samples::DEF.name, threads)?;
-        let mut keys = Keys::new(threads);
-        self.append(section::OFF_BEGINS, &off_begins)?;
-        let mut totals = Totals::default();
-        let stack = |totals: &mut Totals, stack: StackId| totals.count(&trace.stacks.end, stack);
-        self.off_cpu(&tables, off_begins, &mut keys, |of| stack(&mut totals, of))?;
-        self.append(section::SAMPLE_BEGINS, &sample_begins)?;
-        let (estimates, weights_ns) = self.samples(&tables, sample_begins, &mut keys, |of| stack(&mut totals, of))?;
-        totals.weights_ns = weights_ns;
+        let off_cpu = counts(&tables, OffCpu::DEF.name, threads)?;
+        let mut making = Making::new(&off_cpu, &counts(&tables, Samples::DEF.name, threads)?);
+        let ends = &trace.stacks.end;
+        let mut order = InOrder::new(&tables, "column off_cpu.start_ns is damaged");
+        let begin = self.begin_section();
+        for_each_group::<OffCpu>(&tables, |table| {
+            making.off_cpu_rows(table, ends);
+            self.extend(&making.off_cpu.take())?;
+            order.check(&table.start_ns)
+        })?;
+        making.off_cpu.finish();
+        self.extend(&making.off_cpu.take())?;
+        self.end_section(section::OFF_BYTES, begin);
+        let mut order = InOrder::new(&tables, "column samples.time_ns is damaged");
+        let begin = self.begin_section();
+        for_each_group::<Samples>(&tables, |table| {
+            making.sample_rows(table, ends);
+            self.extend(&making.samples.take())?;
+            order.check(&table.time_ns)
+        })?;
+        making.samples.finish();
+        self.extend(&making.samples.take())?;
+        self.end_section(section::SAMPLE_BYTES, begin);
+        let (keys, estimates) = making.number_keys();
+        self.append(section::KEYS, &keys)?;
         self.append(section::ESTIMATES, &estimates)?;
-        self.append(section::KEYS, &keys.keys)?;
-        self.append(section::TOTALS, &[totals])
-    }
-
-    /// Room for columns of `rows` values of these sizes, mapped.
-    fn room(&mut self, rows: usize, columns: &[(u64, usize)]) -> Result<(memmap2::MmapMut, Vec<usize>)> {
-        let places = columns.iter().map(|(id, size)| self.reserve(*id, rows * size)).collect();
-        self.file.set_len(self.end).map_err(|error| self.fail(error))?;
-        Ok((map_for_writing(&self.file).map_err(|error| self.fail(error))?, places))
-    }
-
-    fn off_cpu(
-        &mut self,
-        tables: &Path,
-        begins: Vec<u64>,
-        keys: &mut Keys,
-        mut stack: impl FnMut(StackId),
-    ) -> Result<()> {
-        let rows = begins.last().copied().unwrap_or(0) as usize;
-        let columns = [
-            (section::START, 8),
-            (section::WAIT, 8),
-            (section::RUNNABLE, 8),
-            (section::OFF_KEY, 4),
-            (section::OFF_CPU, 2),
-            (section::SYSCALL, 2),
-        ];
-        let (mut map, places) = self.room(rows, &columns)?;
-        let mut next = begins;
-        let (mut last, mut in_order) = (0, true);
-        for_each_group::<OffCpu>(tables, |table| {
-            in_order &= table.start_ns.is_sorted() && table.start_ns.first().is_none_or(|first| *first >= last);
-            last = table.start_ns.last().copied().unwrap_or(last);
-            for row in 0..table.len() {
-                stack(table.stack[row]);
-                let Some(next) = table.thread[row].get().and_then(|thread| next.get_mut(thread)) else { continue };
-                let at = *next as usize;
-                *next += 1;
-                put(&mut map, places[0] + at * 8, &table.start_ns[row]);
-                put(&mut map, places[1] + at * 8, &table.wait_ns[row]);
-                put(&mut map, places[2] + at * 8, &table.runnable_ns[row]);
-                put(&mut map, places[3] + at * 4, &keys.of(EventKey::off_cpu(table, row)));
-                put(&mut map, places[4] + at * 2, &table.cpu[row]);
-                put(&mut map, places[5] + at * 2, &table.syscall[row]);
-            }
-        })?;
-        in_order.then_some(()).ok_or_else(|| Error::table(tables, "column off_cpu.start_ns is damaged"))
-    }
-
-    /// Returns the estimates, and what all samples stand for.
-    fn samples(
-        &mut self,
-        tables: &Path,
-        begins: Vec<u64>,
-        keys: &mut Keys,
-        mut stack: impl FnMut(StackId),
-    ) -> Result<(Vec<Estimate>, u64)> {
-        let rows = begins.last().copied().unwrap_or(0) as usize;
-        let columns = [(section::TIME, 8), (section::SAMPLE_KEY, 4), (section::SAMPLE_CPU, 2)];
-        let (mut map, places) = self.room(rows, &columns)?;
-        let mut next = begins;
-        let (mut estimates, mut weights_ns) = (Vec::new(), 0u64);
-        let (mut last, mut in_order) = (0, true);
-        for_each_group::<Samples>(tables, |table| {
-            in_order &= table.time_ns.is_sorted() && table.time_ns.first().is_none_or(|first| *first >= last);
-            last = table.time_ns.last().copied().unwrap_or(last);
-            for row in 0..table.len() {
-                weights_ns = weights_ns.saturating_add(table.weight_ns[row]);
-                if table.estimated[row] {
-                    estimates.push(keys.estimate(table, row));
-                    continue;
-                }
-                stack(table.stack[row]);
-                let Some(next) = table.thread[row].get().and_then(|thread| next.get_mut(thread)) else { continue };
-                let at = *next as usize;
-                *next += 1;
-                let key = EventKey::running(table.thread[row], table.stack[row]);
-                put(&mut map, places[0] + at * 8, &table.time_ns[row]);
-                put(&mut map, places[1] + at * 4, &keys.of(key));
-                put(&mut map, places[2] + at * 2, &table.cpu[row]);
-            }
-        })?;
-        estimates.sort_by_key(|estimate| estimate.thread);
-        let whole = (estimates, weights_ns);
-        in_order.then_some(whole).ok_or_else(|| Error::table(tables, "column samples.time_ns is damaged"))
+        self.append(section::TOTALS, &[making.totals])?;
+        self.append(section::OFF_RANGES, &making.off_cpu.ranges)?;
+        self.append(section::OFF_HEADS, &making.off_cpu.heads)?;
+        self.append(section::SAMPLE_RANGES, &making.samples.ranges)?;
+        self.append(section::SAMPLE_HEADS, &making.samples.heads)
     }
 }
 
-fn put<T: Pod>(bytes: &mut [u8], at: usize, value: &T) {
-    // Places come from counting the same rows; a file that changed in between is found by the check afterwards.
-    if let Some(slot) = bytes.get_mut(at..at + size_of::<T>()) {
-        slot.copy_from_slice(bytemuck::bytes_of(value));
+/// Whether the row groups of a table go on in order of time.
+struct InOrder<'a> {
+    tables: &'a Path,
+    otherwise: &'static str,
+    last: u64,
+}
+
+impl<'a> InOrder<'a> {
+    fn new(tables: &'a Path, otherwise: &'static str) -> Self {
+        Self { tables, otherwise, last: 0 }
+    }
+
+    fn check(&mut self, times: &[u64]) -> Result<()> {
+        let follows = times.is_sorted() && times.first().is_none_or(|first| *first >= self.last);
+        self.last = times.last().copied().unwrap_or(self.last);
+        follows.then_some(()).ok_or_else(|| Error::table(self.tables, self.otherwise))
     }
 }
 
-/// Where each thread's rows begin, and one past the last; estimates are left out.
-fn begins(tables: &Path, name: &str, threads: usize) -> Result<Vec<u64>> {
-    let mut begins = vec![0u64; threads + 1];
+/// Rows of each thread; estimates are left out.
+fn counts(tables: &Path, name: &str, threads: usize) -> Result<Vec<u64>> {
+    let mut counts = vec![0u64; threads];
     table::for_each_thread(tables, name, |thread, estimated| {
-        if let Some(count) = begins.get_mut(thread + 1).filter(|_| !estimated) {
+        if let Some(count) = counts.get_mut(thread).filter(|_| !estimated) {
             *count += 1;
         }
     })?;
-    for thread in 0..threads {
-        begins[thread + 1] += begins[thread];
-    }
-    Ok(begins)
+    Ok(counts)
 }
 
 /// Tells a table's row groups in order; the next one is read meanwhile.
-fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T)) -> Result<()> {
+fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
         scope.spawn(move || {
@@ -454,7 +399,7 @@ fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T)) -> R
             }
         });
         for table in receiver {
-            tell(&table?);
+            tell(&table?)?;
         }
         Ok(())
     })

@@ -12,6 +12,7 @@ mod events;
 mod index;
 mod kept;
 mod manifest;
+mod packed;
 pub mod raw;
 mod result;
 mod table;

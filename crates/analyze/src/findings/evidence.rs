@@ -111,7 +111,7 @@ fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
         else {
             continue;
         };
-        let (start, end) = (rows.start_ns[row], rows.start_ns[row].saturating_add(rows.wait_ns[row]));
+        let (start, end) = (rows.start_ns(row), rows.start_ns(row).saturating_add(rows.wait_ns(row)));
         let (until, sum) = reached.entry(site.key.object).or_default();
         *sum += end.saturating_sub(start.max(*until));
         *until = end.max(*until);

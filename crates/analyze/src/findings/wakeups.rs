@@ -240,12 +240,12 @@ fn futile(evidence: &Evidence<'_, '_>, row: usize) -> Option<u64> {
     let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
     let (woken, mut reached, mut running) = (rows.woken_ns(row), rows.end_ns(row), 0u64);
     for next in evidence.index().rows_after(key.thread().get()?, row).take(ROWS_BETWEEN) {
-        running = running.saturating_add(rows.start_ns[next].saturating_sub(reached));
+        running = running.saturating_add(rows.start_ns(next).saturating_sub(reached));
         if running > FUTILE_NS {
             return None;
         }
         if events.off_cpu_key(next).object() == key.object() {
-            return Some(rows.start_ns[next].saturating_sub(woken));
+            return Some(rows.start_ns(next).saturating_sub(woken));
         }
         reached = rows.end_ns(next);
     }

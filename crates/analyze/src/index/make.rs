@@ -55,7 +55,7 @@ pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, Build
 }
 
 fn write(writer: &mut IndexWriter, trace: &Trace, block_events: u64) -> Result<(), BuildError> {
-    let events = (trace.events().off_cpu.start_ns.len() + trace.events().samples.time_ns.len()) as u64;
+    let events = (trace.events().off_cpu.count() + trace.events().samples.count()) as u64;
     let level = (events / block_events).max(1).ilog2() / FAN_OUT.ilog2();
     let head = Head::of(trace, FAN_OUT.pow(level.min(MOST_LEVELS)));
     writer.append(HEAD_SECTION, &[head])?;

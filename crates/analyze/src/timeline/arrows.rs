@@ -37,12 +37,9 @@ pub fn arrows(analysis: &Analysis, (from, to): (u64, u64), threads: &[u32], limi
     let off_cpu = &analysis.events().off_cpu;
     let ranges: Vec<_> = (0..analysis.trace.threads.tid.len())
         .map(|thread| {
-            let rows = off_cpu.of(thread);
-            let starts = &off_cpu.start_ns[rows.clone()];
+            let begun = off_cpu.begun(thread, from, to);
             // The row before may be woken inside the range.
-            let first = starts.partition_point(|start| *start < from).saturating_sub(1);
-            let behind = starts.partition_point(|start| *start < to);
-            (thread, rows.start + first..rows.start + behind)
+            (thread, begun.start.saturating_sub(1).max(off_cpu.of(thread).start)..begun.end)
         })
         .collect();
     let rows: usize = ranges.iter().map(|(_, rows)| rows.len()).sum();

@@ -101,11 +101,7 @@ pub fn grid_bands(
 ) -> Vec<BandTile> {
     let off_cpu = &analysis.events().off_cpu;
     let threads = analysis.trace.threads.tid.len();
-    let in_range = |thread: usize| {
-        let starts = &off_cpu.start_ns[off_cpu.of(thread)];
-        starts.partition_point(|start| *start < to) - starts.partition_point(|start| *start < from)
-    };
-    let rows: usize = (0..threads).map(in_range).sum();
+    let rows: usize = (0..threads).map(|thread| off_cpu.begun(thread, from, to).len()).sum();
     let is_sliced = rows > MOST_ROWS;
     let width = if is_sliced { width.min(FEW_PIXELS) } else { width };
     let mut grids: Vec<Grid> = ids.iter().map(|_| Grid::new((from, to, width))).collect();
@@ -168,15 +164,15 @@ fn for_each_run(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut 
     let Some((_, end)) = analysis.life(thread) else { return };
     let off_cpu = &analysis.events().off_cpu;
     let rows = off_cpu.of(thread);
-    let first = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < from);
+    let first = off_cpu.partition_point(rows.clone(), |start| start < from);
     for row in first.saturating_sub(1).max(rows.start)..rows.end {
-        if off_cpu.start_ns[row] >= to {
+        if off_cpu.start_ns(row) >= to {
             return;
         }
-        let next = if row + 1 < rows.end { off_cpu.start_ns[row + 1] } else { end };
+        let next = if row + 1 < rows.end { off_cpu.start_ns(row + 1) } else { end };
         let (ran, until) = (off_cpu.end_ns(row).clamp(from, to), next.min(end).clamp(from, to));
         if ran < until {
-            tell(u32::from(off_cpu.cpu[row]), (ran, until));
+            tell(u32::from(off_cpu.cpu(row)), (ran, until));
         }
     }
 }

@@ -72,9 +72,9 @@ pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result
     let stands_for = (1.0 / looked_at.share.max(1e-9)).round() as u64;
     for (row, site) in &looked_at.rows {
         let (row, site) = (*row as usize, *site as usize);
-        let wait_ns = if of == DurationKind::OffCpu { rows.wait_ns[row] } else { 0 };
+        let wait_ns = if of == DurationKind::OffCpu { rows.wait_ns(row) } else { 0 };
         if fold.sites[site].selected {
-            add(&mut bins, wait_ns.saturating_add(rows.runnable_ns[row]), stands_for.max(1));
+            add(&mut bins, wait_ns.saturating_add(rows.runnable_ns(row)), stands_for.max(1));
         }
     }
     Ok(of_bins(&bins))

@@ -99,20 +99,20 @@ fn off_cpu(analysis: &Analysis, stacks: &CallStacks<'_>, row: usize) -> Interval
     let waker = key.waker().get().filter(|waker| *waker < trace.threads.tid.len());
     let waker = waker.map(|waker| format!("{} ({})", trace.threads.name[waker], trace.threads.tid[waker]));
     let object = key.object().get().and_then(|row| trace.objects.name.get(row)).cloned();
-    let syscall = Some(rows.syscall[row]).filter(|number| *number >= 0).map(Syscall::name_of);
+    let syscall = Some(key.syscall()).filter(|number| *number >= 0).map(Syscall::name_of);
     IntervalInfo {
-        start_ns: rows.start_ns[row],
+        start_ns: rows.start_ns(row),
         end_ns: rows.end_ns(row),
-        wait_ns: rows.wait_ns[row],
-        runnable_ns: rows.runnable_ns[row],
+        wait_ns: rows.wait_ns(row),
+        runnable_ns: rows.runnable_ns(row),
         reason: key.reason().unwrap_or(Reason::Unknown).id(),
         outcome: if waits { Outcome::from_code(key.outcome()).id() } else { "" },
         syscall: syscall.unwrap_or_default(),
         object_type: if object.is_some() { object_type(trace, key.object()).id() } else { "" },
         object: object.unwrap_or_default(),
-        cpu: if rows.cpu[row] == u16::MAX { -1 } else { i32::from(rows.cpu[row]) },
+        cpu: if rows.cpu(row) == u16::MAX { -1 } else { i32::from(rows.cpu(row)) },
         waker: waker.unwrap_or_default(),
-        waker_kind: if rows.wait_ns[row] > 0 { WakerKind::from_code(key.waker_kind()).id() } else { "" },
+        waker_kind: if rows.wait_ns(row) > 0 { WakerKind::from_code(key.waker_kind()).id() } else { "" },
         stack: frames(stacks, &analysis.trace, key.stack()),
         waker_stack: frames(stacks, &analysis.trace, key.waker_stack()),
         ..IntervalInfo::default()
@@ -124,19 +124,19 @@ fn running(analysis: &Analysis, stacks: &CallStacks<'_>, thread: usize, time: u6
     let (rows, samples) = (&analysis.events().off_cpu, &analysis.events().samples);
     let (start, end) = analysis.life(thread).unwrap_or_default();
     let of = rows.of(thread);
-    let behind = of.start + rows.start_ns[of.clone()].partition_point(|start| *start <= time);
+    let behind = rows.partition_point(of.clone(), |start| start <= time);
     let before = (behind > of.start).then(|| behind - 1);
-    let end_ns = if behind < of.end { rows.start_ns[behind].min(end) } else { end };
+    let end_ns = if behind < of.end { rows.start_ns(behind).min(end) } else { end };
     let start_ns = before.map_or(start, |row| rows.end_ns(row).min(end_ns));
     let of = samples.of(thread);
-    let next = of.start + samples.time_ns[of.clone()].partition_point(|sample| *sample <= time);
+    let next = samples.partition_point(of.clone(), |sample| sample <= time);
     let sample = if next < of.end { Some(next) } else { of.clone().next_back() };
-    let stack = sample.map(|row| analysis.events().key(samples.key[row]).stack()).or_else(|| {
+    let stack = sample.map(|row| analysis.events().key(samples.key(row)).stack()).or_else(|| {
         // Too little for a sample: where it next leaves the CPU is the best guess.
         (behind < rows.of(thread).end).then(|| analysis.events().off_cpu_key(behind).stack())
     });
-    let cpu = before.map(|row| rows.cpu[row]).filter(|cpu| *cpu != u16::MAX);
-    let cpu = cpu.or_else(|| sample.map(|row| samples.cpu[row]).filter(|cpu| *cpu != u16::MAX));
+    let cpu = before.map(|row| rows.cpu(row)).filter(|cpu| *cpu != u16::MAX);
+    let cpu = cpu.or_else(|| sample.map(|row| samples.cpu(row)).filter(|cpu| *cpu != u16::MAX));
     IntervalInfo {
         start_ns,
         end_ns,

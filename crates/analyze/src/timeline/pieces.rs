@@ -28,16 +28,16 @@ pub fn for_each_piece(analysis: &Analysis, thread: usize, (from, to): (u64, u64)
     }
     let off_cpu = &analysis.events().off_cpu;
     let rows = off_cpu.of(thread);
-    let first = rows.start + off_cpu.start_ns[rows.clone()].partition_point(|start| *start < from);
+    let first = off_cpu.partition_point(rows.clone(), |start| start < from);
     // The row before may reach into the range.
     let first = first.saturating_sub(1).max(rows.start);
     let mut running = Running::new(analysis, thread, from);
     let mut reached = from;
     for row in first..rows.end {
-        let start = off_cpu.start_ns[row].clamp(from, to);
+        let start = off_cpu.start_ns(row).clamp(from, to);
         running.tell((reached, start), &mut tell);
         // Of intervals that overlap, in a damaged trace, the later one counts.
-        let end = if row + 1 < rows.end { off_cpu.start_ns[row + 1].min(to) } else { to }.max(start);
+        let end = if row + 1 < rows.end { off_cpu.start_ns(row + 1).min(to) } else { to }.max(start);
         let woken = off_cpu.woken_ns(row).clamp(start, end);
         let ran = off_cpu.end_ns(row).clamp(woken, end);
         if start < woken {
@@ -68,7 +68,7 @@ impl<'a> Running<'a> {
     fn new(analysis: &'a Analysis, thread: usize, from: u64) -> Self {
         let samples = &analysis.events().samples;
         let rows = samples.of(thread);
-        let next = rows.start + samples.time_ns[rows.clone()].partition_point(|time| *time <= from);
+        let next = samples.partition_point(rows.clone(), |time| time <= from);
         let next = if next == rows.end { next.saturating_sub(1).max(rows.start) } else { next };
         Self { analysis, next, end: rows.end }
     }
@@ -76,13 +76,13 @@ impl<'a> Running<'a> {
     fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(Piece)) {
         let samples = &self.analysis.events().samples;
         while from < to {
-            while self.next + 1 < self.end && samples.time_ns[self.next] <= from {
+            while self.next + 1 < self.end && samples.time_ns(self.next) <= from {
                 self.next += 1;
             }
             let is_last = self.next + 1 >= self.end;
-            let until = if is_last { to } else { samples.time_ns[self.next].min(to) };
+            let until = if is_last { to } else { samples.time_ns(self.next).min(to) };
             let state = match self.next < self.end {
-                true => self.analysis.state_of_key(samples.key[self.next]),
+                true => self.analysis.state_of_key(samples.key(self.next)),
                 false => TimelineState::Running,
             };
             tell(Piece { state, from, to: until, object: u32::MAX, row: None });

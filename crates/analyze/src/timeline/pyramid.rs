@@ -153,8 +153,8 @@ fn of_thread(analysis: &Analysis, thread: usize) -> (u32, Vec<ThreadBucket>) {
     }
     let mut sums = vec![Sum { times: [0; STATES], longest: (0, u32::MAX), samples: 0 }; count as usize];
     for_each_piece(analysis, thread, (start, end), |piece| add(&mut sums, (elapsed, first), piece));
-    for time in &events.samples.time_ns[samples] {
-        let bucket = bucket_of(elapsed, *time).wrapping_sub(first);
+    for time in samples.map(|row| events.samples.time_ns(row)) {
+        let bucket = bucket_of(elapsed, time).wrapping_sub(first);
         if let Some(sum) = sums.get_mut(bucket as usize) {
             sum.samples += 1;
         }

@@ -121,8 +121,7 @@ fn coarse_band(analysis: &Analysis, id: u32, (from, to): (u64, u64), width: usiz
     let (start, end) = analysis.life(thread)?;
     let (first, buckets) = pyramids.of_thread(thread);
     let off_cpu = &analysis.events().off_cpu;
-    let starts = &off_cpu.start_ns[off_cpu.of(thread)];
-    let rows = starts.partition_point(|row| *row < to) - starts.partition_point(|row| *row < from);
+    let rows = off_cpu.begun(thread, from, to).len();
     let (from, to) = (from.max(start), to.min(end));
     if buckets.is_empty() || pyramids.bucket_ns() > pixel_ns || rows < COARSE * width || from >= to {
         return None;
@@ -258,15 +257,15 @@ impl Merger {
 fn samples(analysis: &Analysis, thread: usize, (from, to, width): (u64, u64, usize), band: &mut BandTile) {
     let samples = &analysis.events().samples;
     let rows = samples.of(thread);
-    let times = &samples.time_ns[rows];
-    let mut at = times.partition_point(|time| *time < from);
-    let end = times.partition_point(|time| *time < to);
+    let mut at = samples.partition_point(rows.clone(), |time| time < from);
+    let end = samples.partition_point(at..rows.end, |time| time < to);
     let (span, width) = (u128::from(to - from), width as u128);
     while at < end {
-        let pixel = u128::from(times[at] - from) * width / span;
+        let time = samples.time_ns(at);
+        let pixel = u128::from(time - from) * width / span;
         let edge = from + ((pixel + 1) * span).div_ceil(width) as u64;
-        let count = times[at..end].partition_point(|time| *time < edge).max(1);
-        band.sample_time.push(times[at]);
+        let count = (samples.partition_point(at..end, |time| time < edge) - at).max(1);
+        band.sample_time.push(time);
         band.sample_density.push(u8::try_from(count).unwrap_or(u8::MAX));
         at += count;
     }
