@@ -37,6 +37,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         dwell_version: "0".into(),
         state: State::Finalized,
         analysis: "threading".into(),
+        topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
         options: Vec::new(),

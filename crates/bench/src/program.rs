@@ -117,6 +117,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         dwell_version: env!("CARGO_PKG_VERSION").into(),
         state: State::Finalized,
         analysis: "threading".into(),
+        topics: vec!["threading".into()],
         command: vec!["/srv/app/bin/server".into()],
         target_pids: Vec::new(),
         options: Vec::new(),

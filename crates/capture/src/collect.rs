@@ -534,6 +534,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         dwell_version: env!("CARGO_PKG_VERSION").into(),
         state: State::Collecting,
         analysis: "threading".into(),
+        topics: options.topics.iter().map(|topic| topic.id().to_owned()).collect(),
         command,
         target_pids: attached(options).to_vec(),
         options: options.command_line.clone(),

@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use dwell_model::Topic;
+
 /// What is profiled.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -39,6 +41,10 @@ pub struct Rule {
 pub struct Options {
     /// What is profiled.
     pub target: Target,
+    /// What is recorded; threading always is.
+    pub topics: Vec<Topic>,
+    /// Interval between readings of the machine's counters, ns; for [`Topic::System`].
+    pub system_interval_ns: u64,
     /// Interval between samples of a running CPU, ns.
     pub sampling_interval_ns: u64,
     /// Whether processes forked by the target are recorded.
@@ -68,6 +74,8 @@ impl Options {
     pub fn new(target: Target) -> Self {
         Self {
             target,
+            topics: vec![Topic::Threading],
+            system_interval_ns: 100_000_000,
             sampling_interval_ns: 1_000_000,
             follow_children: true,
             strategy: Vec::new(),

@@ -82,6 +82,8 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
 /// The collector's options from the command line.
 fn options(args: &CollectArgs) -> Result<Options> {
     let mut options = Options::new(target(args)?);
+    options.topics = args.analyze.topics();
+    options.system_interval_ns = args.analyze.system_interval;
     options.sampling_interval_ns = args.sampling_interval;
     options.follow_children = !args.no_follow_child;
     options.strategy.clone_from(&args.strategy);

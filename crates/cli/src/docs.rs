@@ -138,6 +138,7 @@ mod tests {
             dwell_version: String::new(),
             state: State::Finalized,
             analysis: "threading".into(),
+            topics: vec!["threading".into()],
             command: Vec::new(),
             target_pids: Vec::new(),
             options: Vec::new(),

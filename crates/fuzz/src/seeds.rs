@@ -59,6 +59,7 @@ fn a_manifest() -> Manifest {
         dwell_version: "0".into(),
         state: State::Collected,
         analysis: "threading".into(),
+        topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
         options: Vec::new(),

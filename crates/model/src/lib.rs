@@ -10,6 +10,7 @@ mod metric;
 mod object_type;
 mod state;
 mod syscall;
+mod topic;
 
 pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
 pub use finding::FindingDef;
@@ -21,3 +22,4 @@ pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
 pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass};
+pub use topic::Topic;

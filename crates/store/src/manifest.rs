@@ -39,6 +39,9 @@ pub struct Manifest {
     pub state: State,
     /// `threading`.
     pub analysis: String,
+    /// What was recorded: ids of [`dwell_model::Topic`]; empty in results older than `--analyze`, which have threading only.
+    #[serde(default)]
+    pub topics: Vec<String>,
     /// The command launched, or empty when attached.
     pub command: Vec<String>,
     /// Processes attached to.

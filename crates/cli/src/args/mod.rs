@@ -2,6 +2,7 @@
 //!
 //! Options are called as VTune's where it has one. What they do is in the command's own file.
 
+mod analyze;
 mod gate;
 mod mistakes;
 mod parse;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 use dwell_analyze::CallStackMode;
 use dwell_capture::Rule;
 
+pub use analyze::AnalyzeArgs;
 pub use gate::GateArg;
 pub use mistakes::{Refused, explain};
 use reports::ReportWords;
@@ -254,6 +256,9 @@ pub struct CollectArgs {
     #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds, help_heading = "When to record")]
     pub ring_buffer: Option<u64>,
 
+    /// What is recorded.
+    #[command(flatten)]
+    pub analyze: AnalyzeArgs,
     /// Time between samples of running threads, 100us to 1s.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse::sampling_interval, help_heading = "How to record")]
     pub sampling_interval: u64,

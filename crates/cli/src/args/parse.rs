@@ -35,6 +35,12 @@ pub fn sampling_interval(text: &str) -> Result<u64, String> {
     if (100_000..=1_000_000_000).contains(&ns) { Ok(ns) } else { Err("must be from 100us to 1s".into()) }
 }
 
+/// Nanoseconds between readings of the machine's counters, 10 ms to 1 s; a bare number is milliseconds.
+pub fn system_interval(text: &str) -> Result<u64, String> {
+    let ns = duration(text, 1e6)?;
+    if (10_000_000..=1_000_000_000).contains(&ns) { Ok(ns) } else { Err("must be from 10ms to 1s".into()) }
+}
+
 /// `FROM-TO` in ns since the start of the collection; a missing end is the collection's.
 pub fn range(text: &str) -> Result<(u64, u64), String> {
     let (from, to) = text.split_once('-').ok_or_else(|| format!("`{text}` is no range such as 1.5s-3s"))?;

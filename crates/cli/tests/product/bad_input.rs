@@ -146,6 +146,7 @@ fn manifest(state: State) -> Manifest {
         dwell_version: "0".into(),
         state,
         analysis: "threading".into(),
+        topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
         options: Vec::new(),

@@ -21,6 +21,7 @@ pub fn manifest(end_ns: u64) -> Manifest {
         dwell_version: "0".into(),
         state: State::Collected,
         analysis: "threading".into(),
+        topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: vec![],
         options: vec![],
