@@ -21,6 +21,7 @@ mod intervals;
 pub mod json;
 mod lengths;
 mod metrics;
+mod parallel;
 mod query;
 mod reports;
 mod selection;

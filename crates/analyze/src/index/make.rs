@@ -8,10 +8,11 @@ use super::blocks::{
 };
 use super::code;
 use crate::lengths::{Gatherer, Run, merged, runs_of};
+use crate::parallel;
 use crate::query::Query;
 use crate::sums::{KeySums, Summer};
 use crate::sweep::{ByClass, OffCpuSplit, Swept, Visitor};
-use crate::timeline::{PYRAMID_SECTIONS, Pyramids};
+use crate::timeline::Pyramids;
 use crate::windows::Windows;
 
 /// Why a result cannot be opened.
@@ -78,9 +79,7 @@ fn write(writer: &mut IndexWriter, trace: &Trace, block_events: u64) -> Result<(
     writer.append(SUMS_SECTION, &sums)?;
     writer.append(LENGTHS_SECTION, &lengths)?;
     drop((sums, lengths, made));
-    let pyramids = Pyramids::make(trace);
-    writer.append(PYRAMID_SECTIONS[0], &pyramids.places)?;
-    writer.append(PYRAMID_SECTIONS[1], &pyramids.buckets)
+    Pyramids::write(writer, trace)
 }
 
 /// A block as bytes.
@@ -94,17 +93,14 @@ struct Made {
 fn lowest(trace: &Trace, head: &Head) -> Vec<Made> {
     let windows = Windows::whole(trace);
     let swept = Swept::new(trace, &Query::default());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let workers = parallel::workers() as u64;
     let share = head.blocks.div_ceil(workers);
-    let work = |worker: u64| {
+    let work = |worker: usize| {
         let mut sums = KeySums::new(trace.events().keys.len());
-        let blocks = (worker * share)..head.blocks.min((worker + 1) * share);
+        let blocks = (worker as u64 * share)..head.blocks.min((worker as u64 + 1) * share);
         blocks.map(|block| lowest_block(trace, (&swept, &windows), (head, block), &mut sums)).collect::<Vec<Made>>()
     };
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-    })
+    parallel::map(workers as usize, work).into_iter().flatten().collect()
 }
 
 fn lowest_block(

@@ -8,7 +8,9 @@ use proptest::prelude::*;
 use super::make::{Fineness, open_as};
 use crate::picture::{CELL, build, text};
 use crate::query::{Filter, Level, Query};
-use crate::timeline::{BandKind, BandOrder, DurationKind, TileRequest, bands, charts, histogram, tile};
+use crate::timeline::{
+    BandKind, BandOrder, DurationKind, TileRequest, TimelineState, bands, charts, coarse_band, histogram, tile,
+};
 use crate::{Analysis, Report, report};
 
 /// Blocks of a few events, so that small traces have levels of them.
@@ -186,4 +188,32 @@ fn coarse_drawings_cover_each_life_and_agree_with_fine_ones() {
     let order = BandOrder::parse("wait_ns").unwrap();
     let listed = |analysis: &Analysis| bands(analysis, &query, BandKind::Object, order).unwrap();
     assert_eq!(listed(&indexed), listed(&plain));
+}
+
+#[test]
+fn coarse_drawings_of_processes_objects_and_cpus_agree_with_fine_ones() {
+    let cells: Vec<char> = "###mmm#-mm".chars().cycle().take(200_000).collect();
+    // One that begins to wait late, and only once.
+    let other: Vec<char> = "#".repeat(150_000).chars().chain("s".repeat(50_000).chars()).collect();
+    let trace = build(&[("a", cells), ("b", other)], 1);
+    let (_parent, folder) = saved(&trace);
+    let analysis = Analysis::new(open_as(&folder, FINE).unwrap());
+    let shown = |kind: BandKind, id: u32| {
+        let band = coarse_band(&analysis, (kind, id), (0, 200_000 * CELL, 1000)).unwrap();
+        let ns = |at: usize| band.end[at] - band.start[at];
+        let states = (0..band.start.len()).map(|at| (TimelineState::ALL[usize::from(band.state[at])], ns(at)));
+        let mut times = std::collections::BTreeMap::<&str, u64>::new();
+        states.for_each(|(state, ns)| *times.entry(state.id()).or_default() += ns);
+        times
+    };
+    let whole = 200_000 * CELL;
+    assert_eq!(shown(BandKind::Process, 0), [("running", whole)].into());
+    let objects = &analysis.trace().objects.name;
+    let object = |name: &str| objects.iter().position(|known| known == name).unwrap() as u32;
+    assert_eq!(shown(BandKind::Object, object("m")), [("lock", whole)].into());
+    let late = shown(BandKind::Object, object("s"));
+    let slept: u64 = late.values().sum();
+    assert!(late.len() == 1 && slept.abs_diff(whole / 4) < whole / 1000, "{late:?}");
+    assert!(shown(BandKind::Object, 4_000_000).is_empty());
+    assert!(shown(BandKind::Cpu, 0)["running"] == whole);
 }

@@ -26,34 +26,58 @@ pub fn for_each_piece(analysis: &Analysis, thread: usize, (from, to): (u64, u64)
     if from >= to {
         return;
     }
+    let mut running = Running::new(analysis, thread, from);
+    let mut reached = from;
+    for_each_absence(analysis, thread, (from, to), |row, [start, woken, ran]| {
+        running.tell((reached, start), &mut tell);
+        off_cpu_pieces(analysis, row, [start, woken, ran], &mut tell);
+        reached = ran.max(reached);
+    });
+    running.tell((reached, to), &mut tell);
+}
+
+/// Tells what `thread` did off the CPU in `from .. to`.
+pub fn for_each_off_cpu(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+    let Some(life) = analysis.life(thread) else { return };
+    let (from, to) = (from.max(life.0), to.min(life.1));
+    if from < to {
+        for_each_absence(analysis, thread, (from, to), |row, times| off_cpu_pieces(analysis, row, times, &mut tell));
+    }
+}
+
+fn off_cpu_pieces(analysis: &Analysis, row: usize, [start, woken, ran]: [u64; 3], tell: &mut impl FnMut(Piece)) {
+    if start < woken {
+        let (state, object) = analysis.waiting(row);
+        tell(Piece { state, from: start, to: woken, object, row: Some(row) });
+    }
+    if woken < ran {
+        let state = analysis.queueing(row);
+        tell(Piece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
+    }
+}
+
+/// Tells the rows of `thread` in `from .. to`, cut there: when it left the CPU, was woken, ran again.
+fn for_each_absence(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(usize, [u64; 3])) {
     let off_cpu = &analysis.events().off_cpu;
     let rows = off_cpu.of(thread);
     let first = off_cpu.partition_point(rows.clone(), |start| start < from);
     // The row before may reach into the range.
     let first = first.saturating_sub(1).max(rows.start);
-    let mut running = Running::new(analysis, thread, from);
-    let mut reached = from;
+    let start_of = |row: usize| if row < rows.end { off_cpu.start_ns(row) } else { u64::MAX };
+    let mut next = start_of(first);
     for row in first..rows.end {
-        let start = off_cpu.start_ns(row).clamp(from, to);
-        running.tell((reached, start), &mut tell);
-        // Of intervals that overlap, in a damaged trace, the later one counts.
-        let end = if row + 1 < rows.end { off_cpu.start_ns(row + 1).min(to) } else { to }.max(start);
-        let woken = off_cpu.woken_ns(row).clamp(start, end);
-        let ran = off_cpu.end_ns(row).clamp(woken, end);
-        if start < woken {
-            let (state, object) = analysis.waiting(row);
-            tell(Piece { state, from: start, to: woken, object, row: Some(row) });
-        }
-        if woken < ran {
-            let state = analysis.queueing(row);
-            tell(Piece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
-        }
-        reached = ran.max(reached);
-        if start >= to {
+        let (begin, start) = (next, next.clamp(from, to));
+        if begin >= to {
             return;
         }
+        next = start_of(row + 1);
+        // Of intervals that overlap, in a damaged trace, the later one counts.
+        let end = next.min(to).max(start);
+        let wakes = begin.saturating_add(off_cpu.wait_ns(row));
+        let woken = wakes.clamp(start, end);
+        let ran = wakes.saturating_add(off_cpu.runnable_ns(row)).clamp(woken, end);
+        tell(row, [start, woken, ran]);
     }
-    running.tell((reached, to), &mut tell);
 }
 
 /// Splits running time by what the samples say of it.
@@ -87,6 +111,25 @@ impl<'a> Running<'a> {
             };
             tell(Piece { state, from, to: until, object: u32::MAX, row: None });
             from = until;
+        }
+    }
+}
+
+/// Tells when `thread` ran on which CPU: from the end of an interval off the CPU, which says where it then ran, to the
+/// next one.
+pub fn for_each_run(analysis: &Analysis, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(u32, (u64, u64))) {
+    let Some((_, end)) = analysis.life(thread) else { return };
+    let off_cpu = &analysis.events().off_cpu;
+    let rows = off_cpu.of(thread);
+    let first = off_cpu.partition_point(rows.clone(), |start| start < from);
+    for row in first.saturating_sub(1).max(rows.start)..rows.end {
+        if off_cpu.start_ns(row) >= to {
+            return;
+        }
+        let next = if row + 1 < rows.end { off_cpu.start_ns(row + 1) } else { end };
+        let (ran, until) = (off_cpu.end_ns(row).clamp(from, to), next.min(end).clamp(from, to));
+        if ran < until {
+            tell(u32::from(off_cpu.cpu(row)), (ran, until));
         }
     }
 }

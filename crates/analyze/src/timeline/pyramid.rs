@@ -1,20 +1,26 @@
-//! What each thread did in equal parts of the whole time, so that a drawing in which many intervals share a pixel costs
-//! what its pixels cost.
+//! What each thread, process, object and CPU did in equal parts of the whole time, so that a drawing in which many
+//! intervals share a pixel costs what its pixels cost.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use dwell_store::{Column, Trace};
+use dwell_store::{Column, IndexWriter, Trace};
 
-use super::pieces::{Piece, for_each_piece};
+use super::BandKind;
+use super::groups::{GroupSums, Groups};
+use super::pieces::{for_each_piece, for_each_run};
 use super::states::{STATES, TimelineState};
 use crate::analysis::Analysis;
+use crate::parallel;
 use crate::windows::elapsed_ns;
 
 /// Numbers of the sections of the index: places and buckets.
-pub const PYRAMID_SECTIONS: [u64; 2] = [110, 111];
+const SECTIONS: [u64; 2] = [110, 111];
 
 /// Equal parts of the whole time.
 pub const BUCKETS: u64 = 1 << 14;
+/// Parts that are summed at once.
+const SLAB: u64 = 64;
 /// Intervals and samples per bucket from which buckets are worth their room.
 const WORTH: u64 = 4;
 
@@ -54,13 +60,14 @@ pub struct ThreadBucket {
     pub is_pure: u8,
 }
 
-/// The buckets of all threads.
+/// The buckets of all threads and groups.
 #[derive(Debug, Default)]
 pub struct Pyramids {
     /// One for each thread.
-    pub places: Column<ThreadPlace>,
-    /// The buckets.
-    pub buckets: Column<ThreadBucket>,
+    places: Column<ThreadPlace>,
+    buckets: Column<ThreadBucket>,
+    /// Those of processes, objects and CPUs.
+    pub groups: Groups,
     elapsed_ns: u64,
 }
 
@@ -68,31 +75,36 @@ impl Pyramids {
     /// Those of the index of `trace`.
     pub fn of(trace: &Trace) -> Option<Self> {
         let index = trace.index()?;
-        let (places, buckets) = (index.column(PYRAMID_SECTIONS[0]), index.column(PYRAMID_SECTIONS[1]));
+        let (places, buckets) = (index.column(SECTIONS[0]), index.column(SECTIONS[1]));
         let known = places.len() == trace.threads.tid.len();
-        known.then(|| Self { places, buckets, elapsed_ns: elapsed_ns(trace) })
+        known.then(|| Self { places, buckets, groups: Groups::of(index), elapsed_ns: elapsed_ns(trace) })
     }
 
     /// Makes them, side by side on all CPUs.
-    pub fn make(trace: &Trace) -> Self {
+    pub fn write(writer: &mut IndexWriter, trace: &Trace) -> dwell_store::Result<()> {
         let analysis = Analysis::new(Arc::new(trace.clone()));
         let threads = trace.threads.tid.len();
-        let workers = std::thread::available_parallelism().map_or(1, usize::from).min(threads.max(1));
-        let share = threads.div_ceil(workers);
-        let work = |worker: usize| {
-            let threads = (worker * share)..threads.min((worker + 1) * share);
-            threads.map(|thread| of_thread(&analysis, thread)).collect::<Vec<_>>()
-        };
-        let made: Vec<(u32, Vec<ThreadBucket>)> = std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..workers).map(|worker| scope.spawn(move || work(worker))).collect();
-            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        let spans: Vec<Option<Range<u64>>> = (0..threads).map(|thread| span(&analysis, thread)).collect();
+        let slabs = if analysis.elapsed_ns() < BUCKETS { 0 } else { BUCKETS / SLAB };
+        let made = parallel::map(slabs as usize, |slab| {
+            let slab = slab as u64 * SLAB..(slab as u64 + 1) * SLAB;
+            of_slab(&analysis, &spans, slab)
         });
-        let (mut places, mut buckets) = (Vec::new(), Vec::new());
-        for (first, of_thread) in made {
-            places.push(ThreadPlace { at: buckets.len() as u64, first, count: of_thread.len() as u32 });
-            buckets.extend(of_thread);
+        let mut of_thread: Vec<Vec<ThreadBucket>> = vec![Vec::new(); threads];
+        let mut groups = GroupSums::default();
+        for (threads, of_groups) in made {
+            threads.into_iter().for_each(|(thread, buckets)| of_thread[thread].extend(buckets));
+            groups.append(of_groups);
         }
-        Self { places: places.into(), buckets: buckets.into(), elapsed_ns: elapsed_ns(trace) }
+        let (mut places, mut at) = (Vec::new(), 0);
+        for (span, buckets) in spans.iter().zip(&of_thread) {
+            let first = span.as_ref().map_or(0, |span| span.start as u32);
+            places.push(ThreadPlace { at, first, count: buckets.len() as u32 });
+            at += buckets.len() as u64;
+        }
+        writer.append(SECTIONS[0], &places)?;
+        writer.append(SECTIONS[1], &of_thread.concat())?;
+        groups.write(writer, trace)
     }
 
     /// Length of a bucket, ns.
@@ -130,52 +142,105 @@ fn bucket_of(elapsed_ns: u64, time: u64) -> u64 {
     bucket.min(BUCKETS - 1)
 }
 
+/// The buckets of a thread's life when it has enough intervals for them.
+fn span(analysis: &Analysis, thread: usize) -> Option<Range<u64>> {
+    let elapsed = analysis.elapsed_ns();
+    let (start, end) = analysis.life(thread).filter(|(start, end)| start < end && *end <= elapsed)?;
+    let span = bucket_of(elapsed, start)..bucket_of(elapsed, end - 1) + 1;
+    let events = analysis.events();
+    let rows = events.off_cpu.of(thread).len() + events.samples.of(thread).len();
+    (rows as u64 >= WORTH * (span.end - span.start)).then_some(span)
+}
+
 /// A bucket while it is summed.
 #[derive(Clone)]
-struct Sum {
-    times: [u64; STATES],
-    longest: (u64, u32),
+pub struct Sum {
+    /// Time of each state.
+    pub times: [u64; STATES],
+    /// What has the longest piece, and its length.
+    pub longest: (u64, u32),
     samples: u32,
 }
 
-fn of_thread(analysis: &Analysis, thread: usize) -> (u32, Vec<ThreadBucket>) {
-    let elapsed = analysis.elapsed_ns();
-    let Some((start, end)) = analysis.life(thread).filter(|(start, end)| start < end && *end <= elapsed) else {
-        return (0, Vec::new());
-    };
-    let (first, last) = (bucket_of(elapsed, start), bucket_of(elapsed, end - 1));
-    let events = analysis.events();
-    let samples = events.samples.of(thread);
-    let rows = events.off_cpu.of(thread).len() + samples.len();
-    let count = last - first + 1;
-    if (rows as u64) < WORTH * count || elapsed < BUCKETS {
-        return (0, Vec::new());
+impl Default for Sum {
+    fn default() -> Self {
+        Self { times: [0; STATES], longest: (0, u32::MAX), samples: 0 }
     }
-    let mut sums = vec![Sum { times: [0; STATES], longest: (0, u32::MAX), samples: 0 }; count as usize];
-    for_each_piece(analysis, thread, (start, end), |piece| add(&mut sums, (elapsed, first), piece));
-    for time in samples.map(|row| events.samples.time_ns(row)) {
-        let bucket = bucket_of(elapsed, time).wrapping_sub(first);
+}
+
+impl Sum {
+    /// Adds a piece, or a part of one; `owner` is `u32::MAX` for nobody.
+    pub fn add(&mut self, state: TimelineState, ns: u64, owner: u32) {
+        self.times[state.index()] += ns;
+        if owner != u32::MAX && ns > self.longest.0 {
+            self.longest = (ns, owner);
+        }
+    }
+}
+
+/// The buckets of some threads, by number.
+type OfThreads = Vec<(usize, Vec<ThreadBucket>)>;
+
+/// What all threads did in a few buckets.
+fn of_slab(analysis: &Analysis, spans: &[Option<Range<u64>>], slab: Range<u64>) -> (OfThreads, GroupSums) {
+    let elapsed = analysis.elapsed_ns();
+    let range = (edge(elapsed, slab.start), edge(elapsed, slab.end));
+    let (mut of_threads, mut groups) = (Vec::new(), GroupSums::new(&analysis.trace, slab.clone()));
+    let mut sums = vec![Sum::default(); SLAB as usize];
+    for (thread, span) in spans.iter().enumerate() {
+        sums.fill(Sum::default());
+        let process = analysis.trace.threads.process[thread].raw();
+        for_each_piece(analysis, thread, range, |piece| {
+            split(elapsed, (piece.from, piece.to), |bucket, ns| {
+                let at = bucket.wrapping_sub(slab.start) as usize;
+                if let Some(sum) = sums.get_mut(at) {
+                    sum.add(piece.state, ns, piece.object);
+                    groups.add((BandKind::Process, process), at, (piece.state, ns, piece.object));
+                    if piece.row.is_some() {
+                        groups.add((BandKind::Object, piece.object), at, (piece.state, ns, piece.object));
+                    }
+                }
+            });
+        });
+        for_each_run(analysis, thread, range, |cpu, run| {
+            split(elapsed, run, |bucket, ns| {
+                let at = bucket.wrapping_sub(slab.start) as usize;
+                groups.add((BandKind::Cpu, cpu), at, (TimelineState::Running, ns, thread as u32));
+            });
+        });
+        let Some(span) = span else { continue };
+        count_samples(analysis, (thread, range), slab.start, &mut sums);
+        let inside = slab.start.max(span.start)..slab.end.min(span.end);
+        let of_bucket = |bucket: u64| {
+            stored(&sums[(bucket - slab.start) as usize], edge(elapsed, bucket + 1) - edge(elapsed, bucket))
+        };
+        of_threads.push((thread, inside.map(of_bucket).collect()));
+    }
+    groups.close(|bucket| edge(elapsed, bucket + 1) - edge(elapsed, bucket));
+    (of_threads, groups)
+}
+
+fn count_samples(analysis: &Analysis, (thread, (from, to)): (usize, (u64, u64)), first: u64, sums: &mut [Sum]) {
+    let samples = &analysis.events().samples;
+    let rows = samples.of(thread);
+    let begin = samples.partition_point(rows.clone(), |time| time < from);
+    // The last instant belongs to the last bucket.
+    let to = if to == analysis.elapsed_ns() { to + 1 } else { to };
+    let end = samples.partition_point(begin..rows.end, |time| time < to);
+    for row in begin..end {
+        let bucket = bucket_of(analysis.elapsed_ns(), samples.time_ns(row)).wrapping_sub(first);
         if let Some(sum) = sums.get_mut(bucket as usize) {
             sum.samples += 1;
         }
     }
-    let stored = |(index, sum): (usize, &Sum)| {
-        let bucket = first + index as u64;
-        stored(sum, edge(elapsed, bucket + 1) - edge(elapsed, bucket))
-    };
-    (first as u32, sums.iter().enumerate().map(stored).collect())
 }
 
-fn add(sums: &mut [Sum], (elapsed, first): (u64, u64), piece: Piece) {
-    let (mut from, mut bucket) = (piece.from, bucket_of(elapsed, piece.from));
-    while from < piece.to {
-        let end = edge(elapsed, bucket + 1).min(piece.to);
-        let Some(sum) = sums.get_mut(bucket.wrapping_sub(first) as usize) else { return };
-        let ns = end.saturating_sub(from);
-        sum.times[piece.state.index()] += ns;
-        if piece.object != u32::MAX && ns > sum.longest.0 {
-            sum.longest = (ns, piece.object);
-        }
+/// Tells each bucket's part of a stretch of time.
+fn split(elapsed: u64, (mut from, to): (u64, u64), mut tell: impl FnMut(u64, u64)) {
+    let mut bucket = bucket_of(elapsed, from);
+    while from < to && bucket < BUCKETS {
+        let end = edge(elapsed, bucket + 1).min(to);
+        tell(bucket, end.saturating_sub(from));
         (from, bucket) = (from.max(end), bucket + 1);
     }
 }

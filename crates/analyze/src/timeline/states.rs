@@ -77,3 +77,14 @@ pub fn states_of(trace: &Trace, events: &Events, stacks: &CallStacks<'_>) -> Vec
     };
     events.keys.iter().map(&mut state).collect()
 }
+
+/// What a band that threads share shows of what they did: it runs where any of them does, queues where one could, and
+/// else waits as most of them do.
+pub fn shown(times: &[u64; STATES]) -> Option<TimelineState> {
+    let most = |wanted: &dyn Fn(TimelineState) -> bool| {
+        let states = TimelineState::ALL.iter().copied().rev().filter(|state| wanted(*state));
+        states.max_by_key(|state| times[state.index()]).filter(|state| times[state.index()] > 0)
+    };
+    let queues = |state| matches!(state, TimelineState::Preempted | TimelineState::Starting);
+    most(&TimelineState::is_running).or_else(|| most(&queues)).or_else(|| most(&|_| true))
+}
