@@ -16,13 +16,14 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-model", &[]),
     ("dwell-files", &[]),
     ("dwell-unwind", &["dwell-files"]),
+    ("dwell-itt-wire", &[]),
     ("dwell-store", &["dwell-model"]),
-    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind"]),
-    ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files"]),
+    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-itt-wire"]),
+    ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
-    ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind"]),
+    ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind", "dwell-itt-wire"]),
     ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze", "dwell-server"]),
 ];
 

@@ -1,0 +1,292 @@
+//! The collector's side: drains a shared file while its process writes it.
+//!
+//! All reading is by `pread`: the program can truncate its file at any time, which would kill a reader that had it mapped,
+//! and what was copied does not change any more. Heads are believed only within the bounds of what was not read yet.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use crate::layout::{self, Header, NAMES_AT, RINGS_AT, RINGS_BYTES, SLOT_BYTES, SLOTS_AT, State, header, slot};
+use crate::{event, name};
+
+/// Most bytes that a [`Sink`] is handed at once: fits into a record of the raw trace.
+pub const CHUNK_BYTES: usize = 60_000;
+/// Most bytes that a round reads from one file: a busy program's two largest rings, several times over.
+const ROUND_BYTES: u64 = 64 << 20;
+
+/// Takes what was drained, in chunks of whole records of at most [`CHUNK_BYTES`].
+pub trait Sink {
+    /// Records for [`crate::names`].
+    fn names(&mut self, bytes: &[u8]);
+    /// Records for [`crate::events`], all of the thread `tid`. `lost`: how many events the thread lost since the chunk
+    /// before, because its ring was full or a signal handler interrupted a call; then `bytes` may be empty.
+    fn events(&mut self, tid: u32, lost: u32, bytes: &[u8]);
+}
+
+/// What a round found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Bytes drained.
+    pub bytes: u64,
+    /// Whether there was more than a round may read; the next one continues there.
+    pub more: bool,
+    /// Whether the program has paused the collection, or detached from it.
+    pub program_paused: bool,
+    /// Names lost so far, since the file was made.
+    pub names_lost: u64,
+    /// Events lost so far of threads for which no ring could be made.
+    pub ringless_lost: u64,
+    /// Bytes so far that were no records and were passed over.
+    pub damaged_bytes: u64,
+}
+
+/// Drains one file.
+#[derive(Debug)]
+pub struct Reader {
+    file: File,
+    header: Header,
+    names_tail: u64,
+    rings: Vec<Ring>,
+    /// The slot that the next round begins with, so that a busy one starves no other.
+    next: usize,
+    damaged_bytes: u64,
+    buffer: Vec<u8>,
+}
+
+/// What was read of a slot's ring. Heads and losses go on when it is given to another thread.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ring {
+    tail: u64,
+    lost: u64,
+}
+
+/// A slot as it was at one moment.
+#[derive(Clone, Copy)]
+struct Snapshot {
+    head: u64,
+    lost: u64,
+    tid: u32,
+    offset: u64,
+    capacity: u64,
+}
+
+impl Snapshot {
+    /// A slot that was the same before and after: `None` while it is being given to another thread, or is none.
+    fn of(before: &[u64; slot::WORDS], after: &[u64; slot::WORDS]) -> Option<Self> {
+        let sequence = before[slot::SEQUENCE];
+        let is_steady = sequence != 0 && sequence.is_multiple_of(2) && sequence == after[slot::SEQUENCE];
+        let lost = |words: &[u64; slot::WORDS]| words[slot::LOST].wrapping_add(words[slot::NESTED]);
+        let (offset, capacity) = (before[slot::OFFSET], before[slot::CAPACITY]);
+        let is_ring = capacity.is_power_of_two()
+            && (layout::SMALLEST_RING..=layout::LARGEST_RING).contains(&capacity)
+            && (RINGS_AT..RINGS_AT + RINGS_BYTES).contains(&offset);
+        (is_steady && is_ring).then(|| Self {
+            head: before[slot::HEAD].min(after[slot::HEAD]) & !7,
+            lost: lost(before),
+            tid: before[slot::THREAD] as u32,
+            offset,
+            capacity,
+        })
+    }
+}
+
+impl Reader {
+    /// Begins to read `file`, which has to be open for reading and writing.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading; [`io::ErrorKind::WouldBlock`] when the file is not ready yet, or is none of this version.
+    pub fn open(file: File) -> io::Result<Self> {
+        let header = read_header(&file)?;
+        Ok(Self { file, header, names_tail: 0, rings: Vec::new(), next: 0, damaged_bytes: 0, buffer: Vec::new() })
+    }
+
+    /// The header as it was when last read: on opening, and in each round.
+    pub fn header(&self) -> Header {
+        self.header
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Tells the program what is wanted of it.
+    ///
+    /// # Errors
+    ///
+    /// Those of writing.
+    pub fn set_state(&self, state: State) -> io::Result<()> {
+        self.file.write_all_at(&(state as u32).to_le_bytes(), header::SWITCH as u64 * 8)
+    }
+
+    /// Hands everything new to `sink`, up to a bound: names first, so that no event comes before what it mentions.
+    ///
+    /// # Errors
+    ///
+    /// Those of reading and writing. What was handed over is not handed over again.
+    pub fn drain(&mut self, sink: &mut impl Sink) -> io::Result<Round> {
+        let mut round = Round::default();
+        let before = self.read_slots()?;
+        let after = self.read_slots()?;
+        // Names after the heads: what the events up to there mention was named before.
+        self.header = read_header(&self.file)?;
+        self.drain_names(sink, &mut round)?;
+        self.rings.resize(self.rings.len().max(before.len()), Ring::default());
+        let count = before.len().min(after.len());
+        let first = self.next;
+        for index in (0..count).map(|index| (index + first) % count) {
+            if round.bytes >= ROUND_BYTES {
+                self.next = index;
+                round.more = true;
+                break;
+            }
+            if let (Some(before), Some(after)) = (before.get(index), after.get(index))
+                && let Some(snapshot) = Snapshot::of(before, after)
+            {
+                self.drain_ring(index, snapshot, sink, &mut round)?;
+            }
+        }
+        round.program_paused = self.header.program_paused;
+        round.names_lost = self.header.names_lost;
+        round.ringless_lost = self.header.ringless_lost;
+        round.damaged_bytes = self.damaged_bytes;
+        Ok(round)
+    }
+
+    fn read_slots(&mut self) -> io::Result<Vec<[u64; slot::WORDS]>> {
+        let slots = read_header(&self.file)?.slots;
+        let bytes = self.read(SLOTS_AT, slots * SLOT_BYTES as usize)?;
+        let words = |slot: &[u8]| {
+            let mut words = [0; slot::WORDS];
+            layout::read_words(slot, &mut words).map(|()| words)
+        };
+        Ok(bytes.chunks_exact(SLOT_BYTES as usize).filter_map(words).collect())
+    }
+
+    /// At most `length` bytes at `at`; fewer where the file ends.
+    fn read(&mut self, at: u64, length: usize) -> io::Result<&[u8]> {
+        self.buffer.resize(length, 0);
+        let read = read_at(&self.file, &mut self.buffer, at)?;
+        Ok(self.buffer.get(..read).unwrap_or_default())
+    }
+
+    fn drain_names(&mut self, sink: &mut impl Sink, round: &mut Round) -> io::Result<()> {
+        while self.names_tail < self.header.names_head {
+            if round.bytes >= ROUND_BYTES {
+                round.more = true;
+                return Ok(());
+            }
+            let wanted = (self.header.names_head - self.names_tail).min(CHUNK_BYTES as u64);
+            let chunk = self.read(NAMES_AT + self.names_tail, wanted as usize)?;
+            let whole = whole_records(chunk, name::record_bytes);
+            if whole == 0 {
+                // No record: nothing behind it can be found either.
+                self.pass_over(self.header.names_head - self.names_tail);
+                self.names_tail = self.header.names_head;
+                return Ok(());
+            }
+            sink.names(chunk.get(..whole).unwrap_or_default());
+            self.names_tail += whole as u64;
+            round.bytes += whole as u64;
+        }
+        Ok(())
+    }
+
+    fn drain_ring(
+        &mut self,
+        index: usize,
+        snapshot: Snapshot,
+        sink: &mut impl Sink,
+        round: &mut Round,
+    ) -> io::Result<()> {
+        let Some(mut ring) = self.rings.get(index).copied() else { return Ok(()) };
+        let mut lost = u32::try_from(snapshot.lost.saturating_sub(ring.lost)).unwrap_or(u32::MAX);
+        let started = ring.tail;
+        let ahead = snapshot.head.saturating_sub(ring.tail);
+        if ahead > snapshot.capacity {
+            self.pass_over(ahead - snapshot.capacity);
+            ring.tail = snapshot.head - snapshot.capacity;
+        }
+        while ring.tail < snapshot.head {
+            let wanted = (snapshot.head - ring.tail).min(CHUNK_BYTES as u64) as usize;
+            let chunk = self.read_ring(snapshot, ring.tail, wanted)?;
+            let whole = whole_records(chunk, event::record_bytes);
+            if whole == 0 {
+                // The next record that surely begins somewhere begins at the head.
+                self.pass_over(snapshot.head - ring.tail);
+                ring.tail = snapshot.head;
+                break;
+            }
+            sink.events(snapshot.tid, std::mem::take(&mut lost), chunk.get(..whole).unwrap_or_default());
+            ring.tail += whole as u64;
+            round.bytes += whole as u64;
+        }
+        if lost > 0 {
+            sink.events(snapshot.tid, lost, &[]);
+        }
+        ring.lost = ring.lost.max(snapshot.lost);
+        if let Some(known) = self.rings.get_mut(index) {
+            *known = ring;
+        }
+        if ring.tail == started { Ok(()) } else { self.give_back(index, ring.tail) }
+    }
+
+    fn pass_over(&mut self, bytes: u64) {
+        self.damaged_bytes = self.damaged_bytes.saturating_add(bytes);
+    }
+
+    /// Bytes `tail..tail + length` of a ring, which may lie around its end.
+    fn read_ring(&mut self, snapshot: Snapshot, tail: u64, length: usize) -> io::Result<&[u8]> {
+        let at = tail % snapshot.capacity;
+        let to_end = (snapshot.capacity - at).min(length as u64) as usize;
+        self.buffer.resize(length, 0);
+        let (end, start) = self.buffer.split_at_mut(to_end);
+        let mut read = read_at(&self.file, end, snapshot.offset + at)?;
+        if read == to_end {
+            read += read_at(&self.file, start, snapshot.offset)?;
+        }
+        Ok(self.buffer.get(..read).unwrap_or_default())
+    }
+
+    /// Tells the program how far its ring can be written again.
+    fn give_back(&self, index: usize, tail: u64) -> io::Result<()> {
+        let mut words = [0; 16];
+        let (first, second) = words.split_at_mut(8);
+        first.copy_from_slice(&tail.to_le_bytes());
+        second.copy_from_slice(&(!tail).to_le_bytes());
+        self.file.write_all_at(&words, SLOTS_AT + index as u64 * SLOT_BYTES + slot::TAIL as u64 * 8)
+    }
+}
+
+fn read_header(file: &File) -> io::Result<Header> {
+    let mut bytes = [0; header::WORDS * 8];
+    let read = read_at(file, &mut bytes, 0)?;
+    let bytes = bytes.get(..read).unwrap_or_default();
+    Header::parse(bytes)
+        .ok_or_else(|| io::Error::new(io::ErrorKind::WouldBlock, "no shared file of this version, or not yet"))
+}
+
+/// Fills `buffer` as far as the file goes.
+fn read_at(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + done as u64) {
+            Ok(0) => break,
+            Ok(read) => done += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// How many bytes of whole records `bytes` begin with.
+fn whole_records(bytes: &[u8], record_bytes: impl Fn(&[u8]) -> Option<usize>) -> usize {
+    let mut done = 0;
+    while let Some(length) = bytes.get(done..).and_then(&record_bytes) {
+        done += length;
+    }
+    done
+}
