@@ -73,4 +73,8 @@ ids! {
     TaskId;
     /// A row of `counters`: one counter of a process.
     CounterId;
+    /// A row of `sockets`: one end of a connection.
+    SocketId;
+    /// A row of `socket_waits`: one wait on a socket.
+    SocketWaitId;
 }

@@ -8,6 +8,7 @@ mod finding;
 mod id;
 mod metric;
 mod object_type;
+mod socket;
 mod state;
 mod syscall;
 mod topic;
@@ -15,11 +16,12 @@ mod topic;
 pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
 pub use finding::FindingDef;
 pub use id::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
-    ThreadId,
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
+    TaskId, TaskTypeId, ThreadId,
 };
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
+pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
 pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass};
 pub use topic::Topic;

@@ -129,7 +129,12 @@ impl Meta {
                 self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
             }
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
-            Record::TaskProbe(_)
+            Record::Socket(_)
+            | Record::SocketWait(_)
+            | Record::TcpHold(_)
+            | Record::TcpEvent(_)
+            | Record::SocketPeer(_)
+            | Record::TaskProbe(_)
             | Record::Stitch(_)
             | Record::IttNames(..)
             | Record::IttEvents(..)

@@ -15,6 +15,7 @@ mod manifest;
 mod packed;
 pub mod raw;
 mod result;
+mod sockets;
 mod table;
 pub mod tables;
 
@@ -27,4 +28,5 @@ pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use result::{ResultFolder, Trace};
+pub use sockets::SocketTables;
 pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef, TableWriter};

@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::index::Index;
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
+use crate::sockets::{Referred, SocketTables};
 use crate::table::{self, Table};
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
 
@@ -142,6 +143,7 @@ pub struct Trace {
     pub objects: Objects,
     pub pauses: Pauses,
     pub annotations: Annotations,
+    pub sockets: SocketTables,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables when first asked for, or mapped.
@@ -164,6 +166,7 @@ impl Trace {
             objects: Objects::default(),
             pauses: Pauses::default(),
             annotations: Annotations::default(),
+            sockets: SocketTables::default(),
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),
@@ -219,6 +222,7 @@ impl Trace {
         trace.objects = table::read(&tables)?;
         trace.pauses = table::read(&tables)?;
         trace.annotations = Annotations::read(&tables, trace.manifest.trace_format)?;
+        trace.sockets = SocketTables::read(&tables, trace.manifest.trace_format)?;
         trace.losses = table::read(&tables)?;
         trace.notices = table::read(&tables)?;
         trace.check().map_err(|reason| Error::table(&tables, reason))?;
@@ -246,6 +250,7 @@ impl Trace {
         table::write(&partial, &self.objects)?;
         table::write(&partial, &self.pauses)?;
         self.annotations.write(&partial)?;
+        self.sockets.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
         code.write(&partial)?;
@@ -292,7 +297,13 @@ impl Trace {
         all("stacks.parent", self.stacks.parent.iter().enumerate().all(below))?;
         all("off_cpu.start_ns", self.off_cpu.start_ns.is_sorted())?;
         all("samples.time_ns", self.samples.time_ns.is_sorted())?;
-        self.annotations.check(rows.processes, rows.threads, rows.objects)
+        self.annotations.check(rows.processes, rows.threads, rows.objects)?;
+        self.sockets.check(&Referred {
+            processes: rows.processes,
+            threads: rows.threads,
+            objects: rows.objects,
+            stacks: rows.stacks,
+        })
     }
 }
 

@@ -10,8 +10,8 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, UInt8Type, UInt16Typ
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use dwell_model::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
-    ThreadId,
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
+    TaskId, TaskTypeId, ThreadId,
 };
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
@@ -142,8 +142,20 @@ macro_rules! id_cells {
 }
 
 id_cells!(
-    ProcessId, ThreadId, ModuleId, FrameId, StackId, ObjectId, CodeId, InlineId, SourceId, TaskTypeId, TaskId,
-    CounterId
+    ProcessId,
+    ThreadId,
+    ModuleId,
+    FrameId,
+    StackId,
+    ObjectId,
+    CodeId,
+    InlineId,
+    SourceId,
+    TaskTypeId,
+    TaskId,
+    CounterId,
+    SocketId,
+    SocketWaitId
 );
 
 impl Cell for bool {
@@ -295,7 +307,8 @@ absent! {
     ProcessId = Self::NONE; ThreadId = Self::NONE; ModuleId = Self::NONE;
     FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
     CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
-    TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE; Vec<u8> = Vec::new();
+    TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE;
+    SocketId = Self::NONE; SocketWaitId = Self::NONE; Vec<u8> = Vec::new();
 }
 
 fn schema<T: Table>() -> Arc<Schema> {

@@ -2,8 +2,8 @@
 //! an id column holds a row number of the table that its name says, null for none.
 
 use dwell_model::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SourceId, StackId, TaskId, TaskTypeId,
-    ThreadId,
+    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
+    TaskId, TaskTypeId, ThreadId,
 };
 
 use crate::table::tables;
@@ -178,6 +178,89 @@ tables! {
         start_ns: u64, 3, "When it began to.";
         end_ns: u64, 3, "When it had it, or gave up.";
         outcome: u8, 3, "How it ended: 0 unknown, 1 acquired, 2 cancelled, 3 unfinished.";
+    }
+    /// One row per socket that the program used or waited on, in order of appearance. Bytes and calls are those of profiled
+    /// threads; a call that found nothing to do is not counted in them.
+    Sockets SocketRow "sockets" {
+        object: ObjectId, 3, "Its row as what threads waited on, null when none did, or only in sets (poll, epoll).";
+        protocol: u8, 3, "0 other, 1 TCP, 2 UDP, 3 Unix stream, 4 Unix datagram, 5 Unix packet.";
+        listening: bool, 3, "Whether it accepts connections.";
+        local: String, 3, "Its own address: 127.0.0.1:80, [::1]:80, a path, @name; empty when it has none.";
+        remote: String, 3, "Address of the other end; empty when it has none.";
+        process: ProcessId, 3, "Process that used it first.";
+        peer: SocketId, 3, "The other end's row when that is profiled too.";
+        peer_process: String, 3, "Name of the process at the other end when that is on this host, else empty.";
+        peer_pid: u32, 3, "Its id, 0 when not known.";
+        loopback: bool, 3, "Whether the other end is on this host.";
+        opened_ns: u64, 3, "First seen: its connection or first use; 0 when it was open before the collection.";
+        closed_ns: u64, 3, "When its connection was closed, or the end of the collection.";
+        closed: bool, 3, "Whether it was seen to close (TCP).";
+        bytes_sent: u64, 3, "Bytes that calls took to send.";
+        bytes_received: u64, 3, "Bytes that calls returned.";
+        sends: u64, 3, "Calls that sent.";
+        receives: u64, 3, "Calls that received; an end of the stream is one of no bytes.";
+        sends_refused: u64, 3, "Calls that would have had to wait for room (EAGAIN).";
+        receives_empty: u64, 3, "Calls that would have had to wait for data (EAGAIN).";
+        largest_pipeline: u32, 3, "Most sends between two receives.";
+        turns: u64, 3, "How often a receive came after sends: questions answered, on a connection that asks.";
+        nodelay: bool, 3, "TCP_NODELAY is set: Nagle's algorithm is off.";
+        corked: bool, 3, "TCP_CORK is set.";
+        send_buffer_bytes: u32, 3, "SO_SNDBUF as the kernel counts it, when last seen.";
+        receive_buffer_bytes: u32, 3, "SO_RCVBUF as the kernel counts it, when last seen.";
+        mss_bytes: u32, 3, "Largest segment of TCP, 0 when it is none.";
+        srtt_ns: u64, 3, "TCP's smoothed round-trip time when last seen; delayed ACKs are part of it. 0 when not known.";
+        min_rtt_ns: u64, 3, "TCP's shortest round-trip time, 0 when not known.";
+        retransmits: u64, 3, "Segments that TCP sent again.";
+        delayed_acks: u64, 3, "Delayed ACKs that this end sent.";
+    }
+    /// One row per size class that calls on a socket had.
+    SocketSizes SocketSizeRow "socket_sizes" {
+        socket: SocketId, 3, "The socket.";
+        direction: u8, 3, "1 send, 2 receive.";
+        from_bytes: u64, 3, "Smallest size of the class, a power of two or 0; the class ends where twice that begins.";
+        calls: u64, 3, "Calls of these sizes.";
+    }
+    /// One row per wait on a socket, ordered by start_ns: a row of `off_cpu` of reason waiting, the same thread and start_ns.
+    /// A wait on a set of sockets is the socket's that ended it; one that no socket ended has no row.
+    SocketWaits SocketWaitRow "socket_waits" {
+        socket: SocketId, 3, "The socket.";
+        thread: ThreadId, 3, "Thread that waited.";
+        start_ns: u64, 3, "When it left the CPU.";
+        wait_ns: u64, 3, "Time until it was woken: wait_ns of the row of `off_cpu`.";
+        direction: u8, 3, "What for: 0 unknown, 1 send, 2 receive, 3 accept, 4 connect, 5 poll.";
+        sends_before: u32, 3, "Sends on this socket since the last receive: what is asked.";
+        bytes_before: u64, 3, "Bytes of these.";
+        first_send_bytes: u32, 3, "Bytes of the first of them, 0 for none.";
+        last_send_bytes: u32, 3, "Bytes of the last of them, 0 for none.";
+        bytes_after: u64, 3, "Bytes of the first call on the socket after the wait.";
+    }
+    /// One row per part of a wait on a socket that has one cause. The parts of a wait add up to its wait_ns. Ordered by wait.
+    SocketWaitCauses SocketWaitCauseRow "socket_wait_causes" {
+        wait: SocketWaitId, 3, "The wait.";
+        cause: u8, 3, "What it was for: 0 unexplained, 1 delayed ACK, 2 Nagle, 3 cork, 4 peer running, 5 peer runnable, 6 peer waiting, 7 receive window full, 8 send buffer full, 9 congestion window, 10 retransmission, 11 connect, 12 accept, 13 round trip, 14 idle.";
+        cause_ns: u64, 3, "Time of this cause.";
+        exact: bool, 3, "Whether it was seen, else inferred.";
+        thread: ThreadId, 3, "Thread of the other end that ran, was runnable or waited longest in it, null for none.";
+        object: ObjectId, 3, "What that thread waited on, null when it did not wait.";
+    }
+    /// One row per time that TCP held data of a program back, ordered by start_ns.
+    TcpHolds TcpHoldRow "tcp_holds" {
+        socket: SocketId, 3, "The socket that the data was sent on.";
+        kind: u8, 3, "Why: 0 unknown, 1 Nagle, 2 cork.";
+        start_ns: u64, 3, "When the call that sent it returned.";
+        end_ns: u64, 3, "When it could go out.";
+        end_kind: u8, 3, "How that is known: 0 not, 1 an ACK came, 2 a later call sent it.";
+        bytes: u32, 3, "Bytes held.";
+        thread: ThreadId, 3, "Thread that sent it.";
+        stack: StackId, 3, "Where.";
+    }
+    /// One row per delayed ACK and per retransmission of a connection of the program, ordered by time_ns.
+    TcpEvents TcpEventRow "tcp_events" {
+        time_ns: u64, 3, "When.";
+        kind: u8, 3, "What: 0 unknown, 1 delayed ACK, 2 its timer ran out after the ACK had gone with data, 3 retransmission.";
+        socket: SocketId, 3, "The end that did it, null when that is not profiled.";
+        peer: SocketId, 3, "The other end: whose data is acknowledged, or who got it late; null when that is not profiled.";
+        bytes: u32, 3, "Bytes acknowledged, or not acknowledged yet.";
     }
     /// One row per interval in which the collection was paused.
     Pauses PauseRow "pauses" {

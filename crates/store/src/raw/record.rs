@@ -4,8 +4,9 @@ use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
     ExecRecord, IttHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader,
-    SampleRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TextHeader, ThreadExitRecord,
-    ThreadNameRecord, ThreadNewRecord, kind,
+    SampleRecord, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
+    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
+    kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -33,6 +34,11 @@ pub enum Record<'a> {
     Members(TextHeader, &'a [u8]),
     TaskProbe(TaskProbeRecord),
     Stitch(StitchRecord),
+    Socket(Box<SocketRecord>),
+    SocketWait(Box<SocketWaitRecord>),
+    TcpHold(TcpHoldRecord),
+    TcpEvent(TcpEventRecord),
+    SocketPeer(SocketPeerRecord),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -113,6 +119,11 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
         kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
         kind::STITCH => Record::Stitch(prefix(body)?),
+        kind::SOCKET => Record::Socket(Box::new(prefix(body)?)),
+        kind::SOCKET_WAIT => Record::SocketWait(Box::new(prefix(body)?)),
+        kind::TCP_HOLD => Record::TcpHold(prefix(body)?),
+        kind::TCP_EVENT => Record::TcpEvent(prefix(body)?),
+        kind::SOCKET_PEER => Record::SocketPeer(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::ROUND => Record::Round(header),

@@ -27,6 +27,11 @@ enum record_kind {
 	RECORD_PYTHON_CODE = 12,  /* the Python function behind a key of these frames */
 	RECORD_TASK_PROBE = 13,   /* a thread passed a probe that begins or ends a task */
 	RECORD_STITCH = 14,       /* a thread made the point from which other threads' work is to be seen */
+	RECORD_SOCKET = 15,       /* what is known and counted of a socket; written again as that grows */
+	RECORD_SOCKET_WAIT = 16,  /* a wait that a socket ended, or that was on one */
+	RECORD_TCP_HOLD = 17,     /* TCP held data of a program back */
+	RECORD_TCP_EVENT = 18,    /* a delayed ACK, a retransmission */
+	RECORD_SOCKET_PEER = 19,  /* which process has the other end of a socket */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -259,6 +264,159 @@ struct record_itt {
 	u32 bytes;
 };
 
+/* Class n of sizes: those of n bits, 2^(n-1) .. 2^n - 1 bytes; the last one has all above, too. */
+#define DWELL_SIZE_CLASSES 24
+
+enum tcp_state_flag {
+	TCP_STATE_KNOWN = 1,
+	TCP_STATE_NODELAY = 2,
+	TCP_STATE_CORK = 4,
+};
+
+/* How a TCP socket stands at one instant. Of a listening one only `backlog` means anything. */
+struct tcp_state {
+	u8 flags;        /* enum tcp_state_flag */
+	u8 state;        /* TCP_ESTABLISHED = 1 … */
+	u8 congestion;   /* TCP_CA_Open = 0 … TCP_CA_Loss = 4 */
+	u8 backoff;      /* timeouts in a row */
+	u32 unsent;      /* bytes not sent once */
+	u32 in_flight;   /* bytes sent and not acknowledged */
+	u32 packets_out; /* the same in segments */
+	u32 cwnd;        /* congestion window, segments */
+	u32 send_window; /* bytes that the other end takes in flight */
+	u32 queued;      /* memory of all these, as the send buffer counts it */
+	u32 send_buffer; /* bytes, as the kernel counts it */
+	u32 receive_buffer;
+	u32 unread;      /* bytes received in order that no call has taken */
+	u32 retransmits; /* segments sent again so far */
+	u32 mss;
+	u32 srtt_us; /* 0 = not known */
+	u32 min_rtt_us;
+	u32 backlog; /* connections that wait to be accepted */
+	u32 reserved;
+};
+
+enum socket_flag {
+	SOCKET_WAS_OPEN = 1, /* open before the collection */
+};
+
+struct record_socket {
+	struct record_header h; /* tid: the thread that used it first; time: of what is counted here */
+	u64 cookie;             /* the kernel's number of the socket, never used again */
+	u64 object;             /* key of a RECORD_OBJECT, whether there is one or not */
+	u64 peer;               /* cookie of the other end of a Unix socket, 0 = not known */
+	u64 first_ns;           /* counted since; when that changes, counting began again at 0 */
+	u64 closed_ns;          /* 0 = not seen to close */
+	u64 bytes_sent;
+	u64 bytes_received;
+	u64 sends;
+	u64 receives;
+	u64 sends_refused; /* EAGAIN */
+	u64 receives_empty;
+	u64 turns; /* receives that came after sends */
+	/* since the last receive */
+	u64 bytes_before;
+	u32 sends_before;
+	u32 first_send_bytes;
+	u32 last_send_bytes;
+	u32 largest_pipeline; /* most of sends_before ever */
+	u64 last_send_ns;
+	u64 last_receive_ns;
+	/* data that TCP holds back now */
+	u64 hold_ns; /* since when, 0 = none */
+	u64 hold_stack;
+	u32 hold_tid;
+	u32 hold_bytes;
+	u32 tgid;
+	u32 delayed_acks;
+	u16 family;
+	u16 protocol;
+	u16 type;
+	u8 flags;       /* enum socket_flag */
+	u8 hold_kind;   /* enum tcp_hold_kind */
+	u16 local_port; /* host order */
+	u16 remote_port;
+	u32 path_bytes;
+	u8 local_address[16];
+	u8 remote_address[16];
+	struct tcp_state tcp;
+	u32 sizes_sent[DWELL_SIZE_CLASSES];
+	u32 sizes_received[DWELL_SIZE_CLASSES];
+	char path[128]; /* of a Unix socket: its own, else the other end's; an abstract one begins with a zero byte */
+};
+
+enum socket_direction {
+	SOCKET_SEND = 1,
+	SOCKET_RECEIVE = 2,
+	SOCKET_ACCEPT = 3,
+	SOCKET_CONNECT = 4,
+	SOCKET_POLL = 5, /* a set of files: this socket ended the wait */
+};
+
+struct record_socket_wait {
+	struct record_header h; /* time: the thread is on a CPU again */
+	u64 start_ns;           /* it left it: the time of a RECORD_SWITCH */
+	u64 cookie;             /* 0 = the socket was never used */
+	u64 object;
+	u8 direction; /* enum socket_direction */
+	u8 reserved[3];
+	/* sent on the socket since the last receive, when the wait began */
+	u32 sends_before;
+	u64 bytes_before;
+	u32 first_send_bytes;
+	u32 last_send_bytes;
+	u64 last_send_ns;
+	u64 bytes_after; /* of the first call on the socket afterwards */
+	struct tcp_state begin;
+	struct tcp_state end;
+};
+
+enum tcp_hold_kind {
+	TCP_HOLD_NAGLE = 1,
+	TCP_HOLD_CORK = 2,
+};
+
+enum tcp_hold_end {
+	TCP_HOLD_OPEN = 0,
+	TCP_HOLD_ACKED = 1,
+	TCP_HOLD_CALLED = 2,
+};
+
+struct record_tcp_hold {
+	struct record_header h; /* tid: sender; time: it began */
+	u64 end_ns;
+	u64 cookie;
+	u64 user_stack;
+	u32 bytes;
+	u8 kind;     /* enum tcp_hold_kind */
+	u8 end_kind; /* enum tcp_hold_end */
+	u16 reserved;
+};
+
+enum tcp_event_kind {
+	TCP_DELAYED_ACK = 1,
+	TCP_IDLE_TIMER = 2, /* of delayed ACKs: it ran out, but the ACK had gone with data */
+	TCP_RETRANSMISSION = 3,
+};
+
+struct record_tcp_event {
+	struct record_header h; /* tid: 0, interrupts come to anyone */
+	u64 cookie;             /* of the end that does it, 0 = no profiled thread used it */
+	u64 peer;               /* of the other end, 0 likewise */
+	u32 bytes;
+	u8 kind; /* enum tcp_event_kind */
+	u8 reserved[3];
+};
+
+struct record_socket_peer {
+	struct record_header h;
+	u64 cookie; /* whose other end */
+	u64 peer;   /* that one's cookie, 0 = not known */
+	u32 pid;
+	u32 reserved;
+	char comm[DWELL_COMM_BYTES]; /* of the process */
+};
+
 _Static_assert(sizeof(struct record_header) == 16, "wire");
 _Static_assert(sizeof(struct record_switch) == 96, "wire");
 _Static_assert(sizeof(struct record_sample) == 40, "wire");
@@ -272,6 +430,12 @@ _Static_assert(sizeof(struct record_registers) == 176, "wire");
 _Static_assert(sizeof(struct record_task_probe) == 24, "wire");
 _Static_assert(sizeof(struct record_stitch) == 40, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
+_Static_assert(sizeof(struct tcp_state) == 64, "wire");
+_Static_assert(sizeof(struct record_socket) == 616, "wire");
+_Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
+_Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
+_Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
+_Static_assert(sizeof(struct record_socket_peer) == 56, "wire");
 _Static_assert(sizeof(struct python_frame) == 16, "wire");
 _Static_assert(sizeof(struct record_python_stack) == 32 + 16 * DWELL_MAX_FRAMES, "wire");
 _Static_assert(sizeof(struct record_python_code) == 40 + 512 + DWELL_PYTHON_TABLE_BYTES, "wire");

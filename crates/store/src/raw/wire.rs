@@ -26,6 +26,11 @@ pub mod kind {
     pub const PYTHON_CODE: u16 = 12;
     pub const TASK_PROBE: u16 = 13;
     pub const STITCH: u16 = 14;
+    pub const SOCKET: u16 = 15;
+    pub const SOCKET_WAIT: u16 = 16;
+    pub const TCP_HOLD: u16 = 17;
+    pub const TCP_EVENT: u16 = 18;
+    pub const SOCKET_PEER: u16 = 19;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -66,6 +71,19 @@ pub mod object_kind {
     pub const ANONYMOUS: u8 = 5;
     pub const POLL_SET: u8 = 6;
 }
+
+/// Bits of [`TcpState::flags`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod tcp_state_flag {
+    pub const KNOWN: u8 = 1;
+    pub const NODELAY: u8 = 2;
+    pub const CORK: u8 = 4;
+}
+
+/// Classes of sizes that a [`SocketRecord`] counts; class n has the sizes of n bits.
+pub const SIZE_CLASSES: usize = 24;
+/// Bit of [`SocketRecord::flags`]: the socket was open before the collection.
+pub const SOCKET_WAS_OPEN: u8 = 1;
 
 /// Bytes of a Python function's name, or of its file's path, that a record holds.
 pub const PYTHON_TEXT_BYTES: usize = 256;
@@ -141,6 +159,34 @@ records! {
     }
     StitchRecord = 40, "Where work was asked for that other threads do." {
         h: RecordHeader, id: u64, user_stack: u64, tgid: u32, reserved: u32,
+    }
+    TcpState = 64, "How a TCP socket stands at one instant." {
+        flags: u8, state: u8, congestion: u8, backoff: u8, unsent: u32, in_flight: u32, packets_out: u32, cwnd: u32,
+        send_window: u32, queued: u32, send_buffer: u32, receive_buffer: u32, unread: u32, retransmits: u32, mss: u32,
+        srtt_us: u32, min_rtt_us: u32, backlog: u32, reserved: u32,
+    }
+    SocketRecord = 616, "What is known and counted of a socket." {
+        h: RecordHeader, cookie: u64, object: u64, peer: u64, first_ns: u64, closed_ns: u64, bytes_sent: u64,
+        bytes_received: u64, sends: u64, receives: u64, sends_refused: u64, receives_empty: u64, turns: u64,
+        bytes_before: u64, sends_before: u32, first_send_bytes: u32, last_send_bytes: u32, largest_pipeline: u32,
+        last_send_ns: u64, last_receive_ns: u64, hold_ns: u64, hold_stack: u64, hold_tid: u32, hold_bytes: u32,
+        tgid: u32, delayed_acks: u32, family: u16, protocol: u16, ty: u16, flags: u8, hold_kind: u8,
+        local_port: u16, remote_port: u16, path_bytes: u32, local_address: [u8; 16], remote_address: [u8; 16],
+        tcp: TcpState, sizes_sent: [u32; SIZE_CLASSES], sizes_received: [u32; SIZE_CLASSES], path: [u8; 128],
+    }
+    SocketWaitRecord = 208, "A wait that a socket ended, or that was on one." {
+        h: RecordHeader, start_ns: u64, cookie: u64, object: u64, direction: u8, reserved: [u8; 3],
+        sends_before: u32, bytes_before: u64, first_send_bytes: u32, last_send_bytes: u32, last_send_ns: u64,
+        bytes_after: u64, begin: TcpState, end: TcpState,
+    }
+    TcpHoldRecord = 48, "TCP held data of a program back." {
+        h: RecordHeader, end_ns: u64, cookie: u64, user_stack: u64, bytes: u32, kind: u8, end_kind: u8, reserved: u16,
+    }
+    TcpEventRecord = 40, "A delayed ACK, a retransmission." {
+        h: RecordHeader, cookie: u64, peer: u64, bytes: u32, kind: u8, reserved: [u8; 3],
+    }
+    SocketPeerRecord = 56, "Which process has the other end of a socket." {
+        h: RecordHeader, cookie: u64, peer: u64, pid: u32, reserved: u32, comm: [u8; 16],
     }
     IttHeader = 56, "The fixed part of an ITT_NAMES or ITT_EVENTS record; `bytes` follow, padded to 8." {
         h: RecordHeader, tgid: u32, source: u32, base_ticks: u64, base_ns: u64, ns_per_tick: u64, lost: u32, bytes: u32,
