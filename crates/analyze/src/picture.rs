@@ -53,6 +53,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         exit_status: Some(0),
         collector_cpu_ns: 7,
         collector_peak_bytes: 0,
+        task_probes: Vec::new(),
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),

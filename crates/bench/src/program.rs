@@ -133,6 +133,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         exit_status: None,
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        task_probes: Vec::new(),
         events: 0,
         losses: Vec::new(),
         notices: vec!["A synthetic result, made by dwell-bench.".into()],

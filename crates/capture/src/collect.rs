@@ -25,6 +25,7 @@ use crate::options::{Options, Target};
 use crate::perf::{MapEvents, Mapping};
 use crate::proc;
 use crate::recorder::Recorder;
+use crate::task_probes::{self, Program};
 use crate::unwinding::Unwinding;
 use crate::waiting;
 
@@ -146,6 +147,7 @@ impl<'a> Collection<'a> {
             Target::Launch(launch) => Some(launch::spawn(launch)?),
             Target::Attach(pids) => check_alive(pids).map(|()| None)?,
         };
+        let probed = find_task_probes(options, child.as_ref())?;
         let mut hooks = Hooks::load(options)?;
         let mut unwinding = hooks.unwinding()?;
         if let Some(child) = &child {
@@ -157,6 +159,7 @@ impl<'a> Collection<'a> {
         for &pid in &targets {
             hooks.add_target(pid, child.is_some())?;
         }
+        hooks.set_task_probes(&probed, (!options.follow_children).then_some(targets.as_slice()))?;
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
@@ -347,6 +350,15 @@ fn attached(options: &Options) -> &[u32] {
         Target::Attach(pids) => pids,
         Target::Launch(_) => &[],
     }
+}
+
+fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<Vec<task_probes::Found>> {
+    let program = match (child, attached(options)) {
+        (Some(child), _) => Program::Path(&child.path),
+        (None, [first, ..]) => Program::Process(*first),
+        (None, []) => return Ok(Vec::new()),
+    };
+    task_probes::find(&options.task_probes, &program)
 }
 
 fn check_alive(pids: &[u32]) -> Result<()> {
@@ -550,6 +562,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         exit_status: None,
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),

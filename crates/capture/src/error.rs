@@ -47,6 +47,25 @@ pub enum Error {
         /// As given.
         name: String,
     },
+    /// A task probe has no place.
+    #[error(transparent)]
+    TaskProbe(#[from] dwell_probes::Error),
+    /// The file of a task probe is not there.
+    #[error("task probe {probe}: no file {:?}", file)]
+    NoSuchProbeFile {
+        /// Name of the probe.
+        probe: String,
+        /// As given.
+        file: std::path::PathBuf,
+    },
+    /// The kernel sets no probes in programs, or not this one.
+    #[error("task probe {probe}: the kernel cannot set it: {source}")]
+    TaskProbeRefused {
+        /// Name of the probe.
+        probe: String,
+        /// libbpf's reason.
+        source: libbpf_rs::Error,
+    },
     /// An operating-system call failed.
     #[error("{what}: {source}")]
     System {

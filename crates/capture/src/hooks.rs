@@ -18,6 +18,7 @@ use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
+use crate::task_probes::{self, Found};
 use crate::unwinding::{Python, Unwinding};
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
@@ -113,6 +114,17 @@ impl Hooks {
         let mut nothing = Vec::new();
         let read = walk.read_to_end(&mut nothing);
         read.map(drop).map_err(|source| Error::System { what: "walking the list of threads", source })
+    }
+
+    /// Sets the probes of tasks; `pids` = in these processes only.
+    pub fn set_task_probes(&mut self, found: &[Found], pids: Option<&[u32]>) -> Result<()> {
+        if found.is_empty() {
+            return Ok(());
+        }
+        let object = self.load_optional(object!("task_probe"), "task probe")?;
+        self.links.extend(task_probes::set(found, &object, pids)?);
+        self.optional.push(object);
+        Ok(())
     }
 
     /// Pauses or resumes recording.

@@ -18,9 +18,12 @@ mod perf;
 mod probe;
 mod proc;
 mod recorder;
+mod task_probes;
 mod unwinding;
 mod view;
 mod waiting;
+
+pub use dwell_probes::TaskProbe;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};

@@ -29,6 +29,7 @@ pub const LOSSES: &[&str] = &[
     "stack_copies_skipped",
     "python_frames_unreadable",
     "python_code_cut",
+    "task_probes_lost",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

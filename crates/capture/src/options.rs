@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use dwell_model::Topic;
+use dwell_probes::TaskProbe;
 
 /// What is profiled.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub struct Options {
     pub ring_buffer_ns: Option<u64>,
     /// Take kernel stacks of every wait, not only of those that the system call does not explain.
     pub kernel_stacks_for_all: bool,
+    /// Tasks by their probes; the trace knows them by their number here.
+    pub task_probes: Vec<TaskProbe>,
     /// T of the metrics, when not what the machine allows.
     pub target_concurrency: Option<u32>,
     /// The command line, for the manifest.
@@ -85,6 +88,7 @@ impl Options {
             data_limit_bytes: 0,
             ring_buffer_ns: None,
             kernel_stacks_for_all: false,
+            task_probes: Vec::new(),
             target_concurrency: None,
             command_line: Vec::new(),
         }

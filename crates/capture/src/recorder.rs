@@ -56,7 +56,7 @@ impl Recorder {
     /// Takes a record from a ring. Fails when a chunk is due and cannot be written.
     pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) -> Result<()> {
         match header.kind {
-            kind::SWITCH | kind::SAMPLE => {
+            kind::SWITCH | kind::SAMPLE | kind::TASK_PROBE | kind::STITCH => {
                 self.event_count += 1;
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }

@@ -93,6 +93,7 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.data_limit_bytes = args.data_limit;
     options.ring_buffer_ns = args.ring_buffer;
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
+    options.task_probes.clone_from(&args.task_probe);
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(options)
@@ -166,6 +167,10 @@ fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
         }
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
+        E::TaskProbe(error) => hinted.hint(error.hint()),
+        E::NoSuchProbeFile { .. } => hinted.hint("name it with its path: --task-probe NAME=uprobe:/path/to/file:FUNCTION"),
+        E::TaskProbeRefused { .. } => hinted
+            .hint("zgrep CONFIG_UPROBE_EVENTS /proc/config.gz tells whether the kernel has uprobes; the file must be on a disk"),
         E::NoSuchUser { .. } => hinted.hint("getent passwd lists the users"),
         E::Store(error) => kept.map_or_else(|| error.into(), |folder| continue_with(&hinted, folder)),
         E::System { .. } => {

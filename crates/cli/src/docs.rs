@@ -154,6 +154,7 @@ mod tests {
             exit_status: None,
             collector_cpu_ns: 0,
             collector_peak_bytes: 0,
+            task_probes: Vec::new(),
             events: 0,
             losses: Vec::new(),
             notices: Vec::new(),

@@ -75,6 +75,7 @@ fn a_manifest() -> Manifest {
         exit_status: Some(0),
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        task_probes: Vec::new(),
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),

@@ -72,6 +72,9 @@ pub struct Manifest {
     pub collector_cpu_ns: u64,
     /// Largest resident set of the collector, bytes.
     pub collector_peak_bytes: u64,
+    /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
+    #[serde(default)]
+    pub task_probes: Vec<String>,
     /// Events recorded.
     pub events: u64,
     /// Counters of what the collector could not record: name and count, zeros left out.

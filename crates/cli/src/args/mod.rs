@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dwell_analyze::CallStackMode;
-use dwell_capture::Rule;
+use dwell_capture::{Rule, TaskProbe};
 
 pub use analyze::AnalyzeArgs;
 pub use gate::GateArg;
@@ -266,6 +266,11 @@ pub struct CollectArgs {
     /// not tell the reason; with `all`, of every wait, which costs more.
     #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to record")]
     pub call_stack_mode: CallStackMode,
+    /// Make tasks called NAME of what runs between two probes, for programs without ITT; can be given several times:
+    /// NAME=uprobe:[FILE:]FUNCTION, NAME=uprobe:[FILE:]BEGIN..END or NAME=usdt:[FILE:]PROVIDER:BEGIN..END. Each pass of a
+    /// probe costs 1 to 10 µs, in every process that uses FILE; with --no-follow-child only in those that are profiled.
+    #[arg(long, value_name = "NAME=PROBE", value_parser = TaskProbe::parse, help_heading = "How to record")]
+    pub task_probe: Vec<TaskProbe>,
     /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to record")]
     pub target_concurrency: Option<u32>,

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/* Passes of the probes that begin and end tasks. The cookie of a probe's link is its number << 1, + 1 where the task ends. */
+#include "thread.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+SEC("uprobe")
+int on_task_probe(struct pt_regs *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct control *control = controls();
+	struct record_task_probe record = {};
+	u64 cookie;
+
+	if (!control || control->paused || !recorded(task))
+		return 0;
+	cookie = bpf_get_attach_cookie(ctx);
+	set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), task->pid, bpf_ktime_get_ns());
+	record.tgid = task->tgid;
+	record.probe = cookie >> 1;
+	record.end = cookie & 1;
+	write_record(&record, sizeof(record), LOSS_TASK_PROBE);
+	return 0;
+}

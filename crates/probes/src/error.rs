@@ -1,0 +1,101 @@
+//! Why a probe has no place in a file.
+
+use std::path::PathBuf;
+
+/// Result of looking for a probe's places.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What is wrong.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file cannot be opened.
+    #[error("{}: {source}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Not an x86-64 ELF file, or a damaged one.
+    #[error("{} is no x86-64 ELF file", file.display())]
+    Elf {
+        /// The file.
+        file: PathBuf,
+    },
+    /// There is no function of this name.
+    #[error("no function {name:?} in {}", file.display())]
+    NoSuchFunction {
+        /// As given.
+        name: String,
+        /// The file.
+        file: PathBuf,
+        /// Names that are like it, best first; empty when the file tells no names.
+        nearest: Vec<String>,
+    },
+    /// The name stands for several functions.
+    #[error("{name:?} stands for {} functions of {}", candidates.len(), file.display())]
+    Ambiguous {
+        /// As given.
+        name: String,
+        /// The file.
+        file: PathBuf,
+        /// What stands for one of them each.
+        candidates: Vec<String>,
+    },
+    /// The function's end is not known: it has no size, or no instruction that leaves it.
+    #[error("{name:?} in {} {why}", file.display())]
+    NoEnd {
+        /// As given.
+        name: String,
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        why: &'static str,
+    },
+    /// The address is none of code.
+    #[error("there is no code at {address:#x} in {}", file.display())]
+    NoCode {
+        /// Link-time address.
+        address: u64,
+        /// The file.
+        file: PathBuf,
+    },
+    /// There is no such USDT probe.
+    #[error("no USDT probe {provider}:{name} in {}", file.display())]
+    NoSuchUsdt {
+        /// As given.
+        provider: String,
+        /// As given.
+        name: String,
+        /// The file.
+        file: PathBuf,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+}
+
+impl Error {
+    /// What to do about it.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Io { .. } => "name the file with its path: NAME=uprobe:/path/to/file:FUNCTION".into(),
+            Self::Elf { .. } => {
+                "name the program or library that has the function: NAME=uprobe:/path/to/file:FUNCTION; a \
+                                 script's code is in its interpreter"
+                    .into()
+            }
+            Self::NoSuchFunction { nearest, file, .. } if nearest.is_empty() => format!(
+                "`nm -DC {0}` and `nm -C {0}` list the functions; an address of `objdump -d {0}` can be given as +0xADDRESS",
+                file.display()
+            ),
+            Self::NoSuchFunction { nearest, .. } => format!("there is {}", nearest.join(", ")),
+            Self::Ambiguous { candidates, .. } => format!("name one of {}", candidates.join(", ")),
+            Self::NoEnd { .. } => "name where the task begins and where it ends: BEGIN..END".into(),
+            Self::NoCode { file, .. } => format!("`objdump -d {}` shows code and its addresses", file.display()),
+            Self::NoSuchUsdt { known, .. } if known.is_empty() => {
+                "the file has no USDT probes; NAME=uprobe:FILE:FUNCTION takes functions".into()
+            }
+            Self::NoSuchUsdt { known, .. } => format!("there is {}", known.join(", ")),
+        }
+    }
+}

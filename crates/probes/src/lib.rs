@@ -1,0 +1,17 @@
+//! Task probes: what a user may name as the beginning and the end of a task, and where in a file that lies.
+//!
+//! [`TaskProbe`] is the words, [`sites`] the places: offsets in the file on which the kernel sets uprobes. A function ends
+//! where it returns or jumps to another one for good: at these instructions, not by exchanging its return address (a
+//! uretprobe), behind which no stack can be walked and no exception passes.
+
+mod elf;
+mod error;
+mod exits;
+mod sites;
+mod spec;
+mod symbols;
+mod usdt;
+
+pub use error::{Error, Result};
+pub use sites::{Site, sites};
+pub use spec::{Place, TaskProbe};

@@ -1,0 +1,213 @@
+//! The places of a task probe in a file.
+
+use std::path::{Path, PathBuf};
+
+use object::Object as _;
+
+use crate::elf::{Data, Elf};
+use crate::error::{Error, Result};
+use crate::exits::{Piece, exits};
+use crate::spec::Place;
+use crate::symbols::{Function, find, functions};
+use crate::usdt;
+
+/// A function of more code is not searched for its ends.
+const MOST_CODE_BYTES: u64 = 4 << 20;
+
+/// Where to set a uprobe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Site {
+    /// Offset of the instruction in the file.
+    pub offset: u64,
+    /// Offset in the file of the counter to be raised while somebody listens; 0 = none.
+    pub semaphore: u64,
+    /// Whether the task ends here.
+    pub end: bool,
+}
+
+/// The places of `place` in the file at `path`, in the order of the file.
+///
+/// # Errors
+///
+/// Says what the file has not, and what there is instead.
+pub fn sites(path: &Path, place: &Place) -> Result<Vec<Site>> {
+    let data = Data::open(path)?;
+    let elf = Elf::parse(&data, path)?;
+    let mut sites = match place {
+        Place::Usdt { provider, begin, end } => {
+            let mut sites = usdt_sites(&elf, path, (provider, begin), false)?;
+            sites.extend(usdt_sites(&elf, path, (provider, end), true)?);
+            sites
+        }
+        Place::Function(name) => Named::of(&elf, path, &[name])?.whole(name)?,
+        Place::Between { begin, end } => {
+            let named = Named::of(&elf, path, &[begin, end])?;
+            vec![named.point(begin, false)?, named.point(end, true)?]
+        }
+    };
+    sites.sort_unstable();
+    sites.dedup();
+    Ok(sites)
+}
+
+fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), end: bool) -> Result<Vec<Site>> {
+    let all = usdt::probes(elf);
+    let named = all.iter().filter(|usdt| usdt.provider == provider && usdt.name == name);
+    let site = |usdt: &usdt::Usdt| {
+        let semaphore = if usdt.semaphore == 0 { Some(0) } else { elf.file_offset(usdt.semaphore) };
+        Some(Site { offset: elf.code_offset(usdt.address)?, semaphore: semaphore?, end })
+    };
+    let sites: Vec<Site> = named.filter_map(site).collect();
+    if sites.is_empty() {
+        let mut known: Vec<String> = all.iter().map(|usdt| format!("{}:{}", usdt.provider, usdt.name)).collect();
+        known.sort_unstable();
+        known.dedup();
+        known.truncate(40);
+        let (provider, name) = (provider.to_owned(), name.to_owned());
+        return Err(Error::NoSuchUsdt { provider, name, file: path.to_owned(), known });
+    }
+    Ok(sites)
+}
+
+/// Functions and addresses of one file.
+struct Named<'e, 'd> {
+    elf: &'e Elf<'d>,
+    path: &'e Path,
+    functions: Vec<Function>,
+}
+
+impl<'e, 'd> Named<'e, 'd> {
+    /// Reads the symbol tables unless all of `names` are addresses.
+    fn of(elf: &'e Elf<'d>, path: &'e Path, names: &[&str]) -> Result<Self> {
+        let mut named = Self { elf, path, functions: Vec::new() };
+        if names.iter().any(|name| address(name).is_none()) {
+            named.functions = functions(std::slice::from_ref(elf));
+            if let Some(debug_file) = debug_file(elf) {
+                let data = Data::open(&debug_file)?;
+                named.functions.extend(functions(&[Elf::parse(&data, &debug_file)?]));
+            }
+        }
+        Ok(named)
+    }
+
+    /// Entry and ends of a function.
+    fn whole(&self, name: &str) -> Result<Vec<Site>> {
+        let no_end = |why| Error::NoEnd { name: name.to_owned(), file: self.path.to_owned(), why };
+        if address(name).is_some() {
+            return Err(no_end("is an address, not a function"));
+        }
+        let function = find(&self.functions, name, self.path)?;
+        if function.size == 0 {
+            return Err(no_end("has no size in the symbol table"));
+        }
+        let entry = self.site(function.address, false)?;
+        let pieces: Vec<Piece<'_>> = self.pieces(&function).collect();
+        let ends = exits(&pieces);
+        if ends.is_empty() {
+            return Err(no_end("never returns"));
+        }
+        let ends = ends.into_iter().map(|address| self.site(address, true));
+        std::iter::once(Ok(entry)).chain(ends).collect()
+    }
+
+    /// The function, and what the compiler split off it.
+    fn pieces(&self, function: &Function) -> impl Iterator<Item = Piece<'d>> {
+        let cold = format!("{}.cold", function.symbol);
+        let is_cold = move |other: &&Function| {
+            other.symbol.strip_prefix(&cold).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        let parts = std::iter::once(function.clone()).chain(self.functions.iter().filter(is_cold).cloned());
+        let piece = |part: Function| {
+            let code = self.elf.code(part.address, part.size.min(MOST_CODE_BYTES))?;
+            Some(Piece { address: part.address, code })
+        };
+        parts.filter_map(piece).collect::<Vec<_>>().into_iter()
+    }
+
+    /// A function's entry, or an address.
+    fn point(&self, name: &str, end: bool) -> Result<Site> {
+        match address(name) {
+            Some(address) => self.site(address, end),
+            None => self.site(find(&self.functions, name, self.path)?.address, end),
+        }
+    }
+
+    fn site(&self, address: u64, end: bool) -> Result<Site> {
+        let offset = self.elf.code_offset(address);
+        let offset = offset.ok_or_else(|| Error::NoCode { address, file: self.path.to_owned() })?;
+        Ok(Site { offset, semaphore: 0, end })
+    }
+}
+
+/// `+0x1234`, as nm and objdump print it.
+fn address(name: &str) -> Option<u64> {
+    u64::from_str_radix(name.strip_prefix("+0x")?, 16).ok()
+}
+
+/// Where distributions put the symbols that they strip off a file.
+fn debug_file(elf: &Elf<'_>) -> Option<PathBuf> {
+    let id = elf.file.build_id().ok().flatten()?;
+    let (first, rest) = id.split_first()?;
+    let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let path = PathBuf::from(format!("/usr/lib/debug/.build-id/{first:02x}/{rest}.debug"));
+    path.is_file().then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIBC: &str = "/lib/x86_64-linux-gnu/libc.so.6";
+
+    fn libc() -> Option<&'static Path> {
+        Some(Path::new(LIBC)).filter(|path| path.is_file())
+    }
+
+    #[test]
+    fn a_function_has_an_entry_and_ends() {
+        let Some(libc) = libc() else { return };
+        let sites = sites(libc, &Place::Function("malloc".into())).expect("malloc");
+        assert_eq!(sites.iter().filter(|site| !site.end).count(), 1);
+        assert!(sites.iter().filter(|site| site.end).count() >= 2, "{sites:?}");
+    }
+
+    #[test]
+    fn what_is_not_there_is_said() {
+        let Some(libc) = libc() else { return };
+        let error = sites(libc, &Place::Function("mallok".into())).expect_err("misspelled");
+        assert!(error.hint().contains("malloc"), "{}", error.hint());
+        let between = Place::Between { begin: "+0x0".into(), end: "free".into() };
+        assert!(matches!(sites(libc, &between), Err(Error::NoCode { address: 0, .. })));
+        let usdt = Place::Usdt { provider: "libstdcxx".into(), begin: "throw".into(), end: "none".into() };
+        let error = sites(libc, &usdt).expect_err("no such probe");
+        assert!(matches!(error, Error::NoSuchUsdt { .. }), "{error}");
+        let cxx = Path::new("/usr/lib/x86_64-linux-gnu/libstdc++.so.6");
+        if cxx.is_file() {
+            let error = sites(cxx, &usdt).expect_err("no such probe");
+            assert!(error.hint().contains("libstdcxx:catch"), "{}", error.hint());
+        }
+        assert!(matches!(sites(Path::new("/etc/passwd"), &usdt), Err(Error::Elf { .. })));
+        assert!(matches!(sites(Path::new("/no/such"), &usdt), Err(Error::Io { .. })));
+        assert!(matches!(sites(Path::new("/dev/null"), &usdt), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn damaged_files_are_refused() {
+        let Some(libc) = libc() else { return };
+        let whole = std::fs::read(libc).expect("libc");
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("damaged");
+        let usdt = Place::Usdt { provider: "libc".into(), begin: "setjmp".into(), end: "longjmp".into() };
+        for step in 0..40usize {
+            let mut bytes = whole.clone();
+            bytes.truncate(whole.len() / 40 * step);
+            for at in (step * 7..bytes.len()).step_by(4099) {
+                bytes[at] ^= 0x5a;
+            }
+            std::fs::write(&path, bytes).expect("write");
+            // Any answer will do that is one.
+            let _ = sites(&path, &Place::Function("malloc".into()));
+            let _ = sites(&path, &usdt);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The words of a task probe.
+
+use std::path::PathBuf;
+
+/// A task by its probes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskProbe {
+    /// What its tasks are called.
+    pub name: String,
+    /// The program or library, by path or by name; `None` for the profiled program.
+    pub file: Option<PathBuf>,
+    /// Where in it.
+    pub place: Place,
+}
+
+/// Where a task begins and ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// From a function's entry to its return.
+    Function(String),
+    /// From one function's entry, or an address, to another's.
+    Between {
+        /// Where it begins.
+        begin: String,
+        /// Where it ends.
+        end: String,
+    },
+    /// From one USDT probe to another.
+    Usdt {
+        /// Whose probes.
+        provider: String,
+        /// The one where it begins.
+        begin: String,
+        /// The one where it ends.
+        end: String,
+    },
+}
+
+const FORMS: &str =
+    "NAME=uprobe:[FILE:]FUNCTION, NAME=uprobe:[FILE:]BEGIN..END or NAME=usdt:[FILE:]PROVIDER:BEGIN..END";
+
+impl TaskProbe {
+    /// Reads `NAME=uprobe:[FILE:]FUNCTION`, `NAME=uprobe:[FILE:]BEGIN..END` or `NAME=usdt:[FILE:]PROVIDER:BEGIN..END`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the user.
+    pub fn parse(text: &str) -> std::result::Result<Self, String> {
+        let wrong = |why: &str| format!("{why}; a task probe is {FORMS}");
+        let (name, probe) = text.split_once('=').ok_or_else(|| wrong(&format!("`{text}` has no name")))?;
+        if name.is_empty() {
+            return Err(wrong(&format!("`{text}` has no name")));
+        }
+        let (file, place) = match probe.split_once(':') {
+            Some(("uprobe", rest)) => uprobe(rest),
+            Some(("usdt", rest)) => usdt(rest),
+            _ => return Err(wrong(&format!("`{probe}` begins neither with uprobe: nor with usdt:"))),
+        }
+        .ok_or_else(|| wrong(&format!("`{probe}` is incomplete")))?;
+        let file = file.filter(|file| !file.is_empty()).map(PathBuf::from);
+        Ok(Self { name: name.to_owned(), file, place })
+    }
+}
+
+type Parsed<'a> = Option<(Option<&'a str>, Place)>;
+
+fn uprobe(text: &str) -> Parsed<'_> {
+    let (file, function) = match single_colon(text) {
+        Some(at) => (Some(&text[..at]), &text[at + 1..]),
+        None => (None, text),
+    };
+    let place = match between(function) {
+        Some((begin, end)) => Place::Between { begin, end },
+        None if function.is_empty() => return None,
+        None => Place::Function(function.to_owned()),
+    };
+    Some((file, place))
+}
+
+fn usdt(text: &str) -> Parsed<'_> {
+    let (rest, probes) = text.rsplit_once(':')?;
+    let (begin, end) = between(probes)?;
+    let (file, provider) = rest.rsplit_once(':').map_or((None, rest), |(file, provider)| (Some(file), provider));
+    (!provider.is_empty()).then(|| (file, Place::Usdt { provider: provider.to_owned(), begin, end }))
+}
+
+/// `BEGIN..END`; the three dots of a C++ argument list are none of these.
+fn between(text: &str) -> Option<(String, String)> {
+    let (begin, end) = text.split_once("..").filter(|(_, end)| !end.starts_with('.'))?;
+    (!begin.is_empty() && !end.is_empty()).then(|| (begin.to_owned(), end.to_owned()))
+}
+
+/// The first colon that is not one of a `::`.
+fn single_colon(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let is_single =
+        |&at: &usize| bytes[at] == b':' && bytes.get(at + 1) != Some(&b':') && (at == 0 || bytes[at - 1] != b':');
+    (0..bytes.len()).find(is_single)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> TaskProbe {
+        TaskProbe::parse(text).expect("good")
+    }
+
+    #[test]
+    fn functions_may_have_a_file_and_a_scope() {
+        let probe = parse("parse=uprobe:/usr/bin/app:http::parse");
+        assert_eq!((probe.name.as_str(), probe.file), ("parse", Some(PathBuf::from("/usr/bin/app"))));
+        assert_eq!(probe.place, Place::Function("http::parse".into()));
+        assert_eq!(parse("x=uprobe:http::parse").file, None);
+        assert_eq!(parse("x=uprobe::http::parse(int, ...)").place, Place::Function("http::parse(int, ...)".into()));
+        let place = Place::Between { begin: "a::b".into(), end: "+0x10".into() };
+        assert_eq!(parse("x=uprobe:libx.so:a::b..+0x10").place, place);
+    }
+
+    #[test]
+    fn usdt_probes_have_a_provider() {
+        let place = |begin: &str| Place::Usdt { provider: "python".into(), begin: begin.into(), end: "stop".into() };
+        let probe = parse("gc=usdt:/usr/bin/python3:python:start..stop");
+        assert_eq!((probe.file, probe.place), (Some("/usr/bin/python3".into()), place("start")));
+        assert_eq!(parse("gc=usdt:python:start..stop").file, None);
+    }
+
+    #[test]
+    fn what_is_incomplete_is_refused_with_the_forms() {
+        let bad =
+            ["", "x", "=uprobe:f", "x=f", "x=kprobe:f", "x=uprobe:", "x=uprobe:/bin/ls:", "x=usdt:p:a", "x=usdt:a..b"];
+        for text in bad {
+            let error = TaskProbe::parse(text).expect_err(text);
+            assert!(error.contains("NAME=uprobe:[FILE:]FUNCTION"), "{error}");
+        }
+    }
+}
