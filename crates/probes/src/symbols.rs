@@ -28,7 +28,7 @@ pub struct Function {
 /// The functions that the symbol tables of `files` name: a program, and where it is stripped, its debug file.
 pub fn functions(files: &[Elf<'_>]) -> Vec<Function> {
     let symbols = files.iter().flat_map(|elf| elf.file.symbols().chain(elf.file.dynamic_symbols()));
-    let functions = symbols.filter(|symbol| symbol.is_definition() && is_function(symbol.flags()));
+    let functions = symbols.filter(|symbol| symbol.is_definition() && is_function(&symbol.flags()));
     let named = functions.filter_map(|symbol| {
         let name = symbol.name().ok().filter(|name| !name.is_empty())?;
         Some(Function { symbol: name.to_owned(), address: symbol.address(), size: symbol.size() })
@@ -37,7 +37,7 @@ pub fn functions(files: &[Elf<'_>]) -> Vec<Function> {
 }
 
 /// Not one that is chosen at run time (STT_GNU_IFUNC): its symbol is that of the code that chooses.
-fn is_function<S, T>(flags: SymbolFlags<S, T>) -> bool {
+fn is_function<S, T>(flags: &SymbolFlags<S, T>) -> bool {
     let SymbolFlags::Elf { st_info, .. } = flags else { return false };
     st_info.st_type() == object::elf::STT_FUNC
 }
@@ -53,21 +53,18 @@ pub fn find(functions: &[Function], name: &str, file: &Path) -> Result<Function>
             *known = function;
         }
     }
-    match at.len() {
-        0 => {
+    let found: Vec<&Function> = at.into_values().collect();
+    match found.as_slice() {
+        [] => {
             let nearest = nearest(functions, name);
             Err(Error::NoSuchFunction { name: name.to_owned(), file: file.to_owned(), nearest })
         }
-        1 => at.pop_first().map(|(_, function)| function.clone()).ok_or_else(|| unreachable_none(name, file)),
-        _ => {
-            let told = at.values().map(|function| unambiguous(functions, function));
-            Err(Error::Ambiguous { name: name.to_owned(), file: file.to_owned(), candidates: told.collect() })
+        [only] => Ok((*only).clone()),
+        several => {
+            let candidates = several.iter().map(|function| unambiguous(functions, function)).collect();
+            Err(Error::Ambiguous { name: name.to_owned(), file: file.to_owned(), candidates })
         }
     }
-}
-
-fn unreachable_none(name: &str, file: &Path) -> Error {
-    Error::NoSuchFunction { name: name.to_owned(), file: file.to_owned(), nearest: Vec::new() }
 }
 
 /// By the full readable name, else by the one without arguments.

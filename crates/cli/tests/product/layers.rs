@@ -19,10 +19,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-itt-wire", &[]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-store", &["dwell-model"]),
-    (
-        "dwell-capture",
-        &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire"],
-    ),
+    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire"]),
     ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),

@@ -19,6 +19,7 @@ mod recording;
 mod source;
 mod survival;
 mod symbols;
+mod task_probes;
 mod truth;
 
 use std::process::ExitCode;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     cases.extend(real_programs::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
+    cases.extend(task_probes::cases());
     cases.extend(gdb::cases());
     harness::run(cases)
 }
