@@ -27,6 +27,19 @@ impl Distribution {
         self.bounds = Some((shortest.min(run.min), longest.max(run.max)));
     }
 
+    /// Adds the lengths of another part.
+    pub fn merge(&mut self, other: &Self) {
+        for (page, counts) in other.pages.iter().enumerate() {
+            for (step, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()).filter(|(_, it)| **it > 0) {
+                self.add_bin((page * STEPS + step) as u16, *count);
+            }
+        }
+        if let Some((shortest, longest)) = other.bounds {
+            let ours = self.bounds.unwrap_or((shortest, longest));
+            self.bounds = Some((shortest.min(ours.0), longest.max(ours.1)));
+        }
+    }
+
     fn add_bin(&mut self, bin: u16, count: u64) {
         let (page, step) = (usize::from(bin) / STEPS, usize::from(bin) % STEPS);
         if page >= PAGES {

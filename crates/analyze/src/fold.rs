@@ -9,13 +9,14 @@ use dwell_store::{EventKey, Trace};
 
 use crate::call_stacks::CallStacks;
 use crate::classify::{CpuKind, CpuKinds, IdleWaits};
-use crate::index::Plan;
+use crate::index::{Plan, pieces};
 use crate::lengths::Run;
 use crate::metrics::total;
+use crate::parallel;
 use crate::query::{Query, QueryError};
 use crate::selection::Selection;
 use crate::sums::{Detail, DetailKeys, KeySums};
-use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
+use crate::sweep::{ByClass, Levels, add};
 use crate::windows::{Part, Windows};
 
 /// What is summed over the events of one group. All times in ns.
@@ -329,44 +330,41 @@ impl<'t> Fold<'t> {
         })
     }
 
-    /// Tells the lengths of the waits that began in the windows and in a selected class, each run with its site.
-    pub fn for_each_run(&self, mut tell: impl FnMut(usize, &Run)) {
-        if self.details.is_some() {
-            // Runs are by key, and these sites are by detail too.
-            return self.for_each_row(|row, site| {
-                let run = Run::one(0, 0, self.trace.events().off_cpu.wait_ns(row));
-                tell(site, &run);
-            });
-        }
-        self.plan.for_each_run(|run| {
+    /// What is made of the lengths of the waits that began in the windows and in a selected class, each run with its
+    /// site: by several workers, of which each makes its own.
+    pub fn lengths<T: Send>(&self, new: impl Fn() -> T + Sync, add: impl Fn(&mut T, usize, &Run) + Sync) -> Vec<T> {
+        let run = |made: &mut T, run: &Run| {
             let site = self.site_of_key.get(run.key as usize).filter(|site| **site != u32::MAX);
             if let Some(site) = site.filter(|_| self.class_mask[usize::from(run.class)]) {
-                tell(*site as usize, run);
+                add(made, *site as usize, run);
             }
-        });
-    }
-
-    /// Tells every off-CPU row that began in the windows and in a selected class, with its site: one sweep.
-    fn for_each_row(&self, mut tell: impl FnMut(usize, usize)) {
-        let parts: Vec<Part> = self.windows.inside(0, u64::MAX).collect();
-        self.rows_of(&parts, &mut tell);
-    }
-
-    fn rows_of(&self, parts: &[Part], tell: &mut dyn FnMut(usize, usize)) {
-        for part in parts {
-            self.plan.swept().sweep(*part, &mut Begun { fold: self, tell });
-        }
+        };
+        let row = |made: &mut T, row: usize, class: usize| {
+            let wanted = self.site_of(row).filter(|site| self.class_mask[class] && self.sites[*site].is_wait());
+            if let Some(site) = wanted {
+                add(made, site, &Run::one(0, class as u8, self.trace.events().off_cpu.wait_ns(row)));
+            }
+        };
+        self.plan.lengths(new, run, row)
     }
 
     /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
     pub fn rows(&self) -> &Rows {
         self.rows.get_or_init(|| {
             let (parts, share) = close_look(self.trace, &self.windows);
-            let mut rows = Vec::new();
-            self.rows_of(&parts, &mut |row, site| rows.push((row as u32, site as u32)));
+            let pieces = pieces(&parts, PIECES);
             let off_cpu = &self.trace.events().off_cpu;
-            rows.sort_unstable_by_key(|(row, _)| (off_cpu.start_ns(*row as usize), *row));
-            Rows { rows, share }
+            let of_piece = |piece: usize| {
+                let mut rows: Vec<(u64, u32, u32)> = Vec::new();
+                self.plan.for_each_begun(pieces[piece], &mut |row, class| {
+                    if let Some(site) = self.site_of(row).filter(|_| self.class_mask[class]) {
+                        rows.push((off_cpu.start_ns(row), row as u32, site as u32));
+                    }
+                });
+                rows.sort_unstable();
+                rows.into_iter().map(|(_, row, site)| (row, site)).collect::<Vec<_>>()
+            };
+            Rows { rows: parallel::map(pieces.len(), of_piece).concat(), share }
         })
     }
 
@@ -412,6 +410,8 @@ const CLOSE_ROWS: usize = 1 << 21;
 const SLICED_ROWS: f64 = 4e5;
 /// Slices: few and wide, so that most waits that begin in one end in it.
 const SLICES: u64 = 16;
+/// Pieces of a slice, or of all the time, that are looked at side by side.
+const PIECES: u64 = 4;
 
 /// The parts of the windows that are looked at row by row, and which part of their time that is.
 fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
@@ -435,22 +435,6 @@ fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
     let parts: Vec<Part> = (0..SLICES).flat_map(slice).collect();
     let looked_at: u64 = parts.iter().map(|part| part.to - part.from).sum();
     (parts, looked_at as f64 / windows.length_ns().max(1) as f64)
-}
-
-/// Tells the rows that begin in a selected class.
-struct Begun<'a, 't> {
-    fold: &'a Fold<'t>,
-    tell: &'a mut dyn FnMut(usize, usize),
-}
-
-impl Visitor for Begun<'_, '_> {
-    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
-        if split.began.is_some_and(|class| self.fold.class_mask[class])
-            && let Some(site) = self.fold.site_of(row)
-        {
-            (self.tell)(row, site);
-        }
-    }
 }
 
 /// The sites of the sums, and which one each key is.

@@ -7,6 +7,7 @@ use dwell_model::{ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, St
 use crate::call_stacks::NO_FUNCTION;
 use crate::distribution::Distribution;
 use crate::fold::{Fold, Site, Weights};
+use crate::lengths::Run;
 use crate::metrics::{magnitude, value};
 use crate::query::Level;
 
@@ -134,19 +135,23 @@ impl<'f, 't> Groups<'f, 't> {
 
     /// Lengths of the waits of each group, by node.
     pub fn distributions(&self) -> Vec<Distribution> {
-        let mut of_node: Vec<Distribution> = self.nodes.iter().map(|_| Distribution::default()).collect();
         let mut nodes_of_site: Vec<Vec<u32>> = vec![Vec::new(); self.fold.sites.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             for site in &node.sites {
                 nodes_of_site[*site as usize].push(index as u32);
             }
         }
-        self.fold.for_each_run(|site, run| {
+        let new = || vec![Distribution::default(); self.nodes.len()];
+        let add = |of_node: &mut Vec<Distribution>, site: usize, run: &Run| {
             for node in nodes_of_site.get(site).into_iter().flatten() {
                 of_node[*node as usize].add(run);
             }
-        });
-        of_node
+        };
+        let sum = |mut sum: Vec<Distribution>, part: Vec<Distribution>| {
+            sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.merge(part));
+            sum
+        };
+        self.fold.lengths(new, add).into_iter().reduce(sum).unwrap_or_default()
     }
 
     fn sites(&self, node: usize) -> impl Iterator<Item = &Site> {

@@ -1,10 +1,6 @@
 //! Lengths of waits, by key and by the class in which they began.
 
-use dwell_model::Reason;
-use dwell_store::Events;
-
 use crate::distribution::bin_of;
-use crate::sweep::{OffCpuSplit, Visitor};
 
 /// The lengths of the waits of one key that began in one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,24 +41,6 @@ impl Run {
 
     fn place(&self) -> (u32, u8) {
         (self.key, self.class)
-    }
-}
-
-/// Gathers the lengths that a sweep comes by.
-pub struct Gatherer<'a> {
-    /// What is swept.
-    pub events: &'a Events,
-    /// Key, class and length of each wait begun.
-    pub waits: Vec<(u32, u8, u64)>,
-}
-
-impl Visitor for Gatherer<'_> {
-    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
-        let Some(class) = split.began else { return };
-        let key = self.events.off_cpu.key(row);
-        if self.events.key(key).reason() == Some(Reason::Waiting) {
-            self.waits.push((key, class as u8, self.events.off_cpu.wait_ns(row)));
-        }
     }
 }
 

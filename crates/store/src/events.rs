@@ -141,6 +141,11 @@ impl OffCpuEvents {
         (0..self.ranges.len()).map(|thread| self.of(thread).len()).sum()
     }
 
+    /// One more than the highest number of a row.
+    pub fn end(&self) -> usize {
+        self.rows.chunks() * CHUNK
+    }
+
     /// The first of `rows`, which are one thread's, whose start `is_before` does not hold for.
     pub fn partition_point(&self, rows: Range<usize>, is_before: impl Fn(u64) -> bool) -> usize {
         self.rows.partition_point(rows, is_before)

@@ -2,11 +2,13 @@
 
 use dwell_store::{Column, Index, Trace};
 
+use super::began::Began;
 use super::code;
-use crate::lengths::{Gatherer, Run, runs_of};
+use crate::lengths::Run;
+use crate::parallel;
 use crate::query::{Query, Thresholds};
 use crate::sums::{DetailKeys, KeySums, Summer};
-use crate::sweep::{Swept, target_concurrency};
+use crate::sweep::{OffCpuSplit, Swept, Visitor, target_concurrency};
 use crate::timeline::Columns;
 use crate::windows::{Part, Windows, elapsed_ns};
 
@@ -20,6 +22,9 @@ pub const CHART_SECTION: u64 = 104;
 
 /// Blocks of one level that make a block of the next.
 pub const FAN_OUT: u64 = 4;
+
+/// Blocks of the lowest level that has lengths, at most: below it, lengths are as many as the intervals themselves.
+pub const LENGTH_BLOCKS: u64 = 4;
 
 /// What the blocks were summed for: the result's own target concurrency and the default limits of the classes.
 #[derive(Clone, Copy, Debug, PartialEq, bytemuck::Pod, bytemuck::Zeroable)]
@@ -73,12 +78,11 @@ pub struct ChartBucket {
     pub most_ready: u16,
 }
 
-/// Buckets of the curves in each block of the lowest level.
-pub const BLOCK_BUCKETS: u64 = 1024;
-
 /// The buckets of the curves.
 pub struct ChartBuckets {
     head: Head,
+    /// Buckets of a block of the lowest level.
+    of_block: u64,
     buckets: Column<ChartBucket>,
 }
 
@@ -87,9 +91,10 @@ impl ChartBuckets {
     pub fn of(trace: &Trace) -> Option<Self> {
         let index: &Index = trace.index()?;
         let head = *index.column::<Head>(HEAD_SECTION).first()?;
-        let buckets = index.column(CHART_SECTION);
-        let fits = head.blocks < 1 << 32 && buckets.len() as u64 == head.blocks * BLOCK_BUCKETS;
-        (fits && head.elapsed_ns == elapsed_ns(trace)).then_some(Self { head, buckets })
+        let buckets = index.column::<ChartBucket>(CHART_SECTION);
+        let of_block = (buckets.len() as u64).checked_div(head.blocks).filter(|of_block| *of_block > 0)?;
+        let fits = of_block * head.blocks == buckets.len() as u64 && head.elapsed_ns == elapsed_ns(trace);
+        fits.then_some(Self { head, of_block, buckets })
     }
 
     /// Length of a bucket, ns.
@@ -99,8 +104,8 @@ impl ChartBuckets {
 
     fn edge(&self, bucket: u64) -> u64 {
         let block = |block: u64| edge(self.head.elapsed_ns, self.head.blocks, block);
-        let (from, to) = (block(bucket / BLOCK_BUCKETS), block(bucket / BLOCK_BUCKETS + 1));
-        from + edge(to.saturating_sub(from), BLOCK_BUCKETS, bucket % BLOCK_BUCKETS)
+        let (from, to) = (block(bucket / self.of_block), block(bucket / self.of_block + 1));
+        from + edge(to.saturating_sub(from), self.of_block, bucket % self.of_block)
     }
 
     /// Adds them to columns, each to the one in which its middle is.
@@ -152,9 +157,12 @@ impl Blocks {
         self.head.target == target && self.head.limits == limits(&query.thresholds)
     }
 
-    /// Numbers of the blocks inside `from .. to`, the largest there are, and the ends that are left.
-    fn within(&self, from: u64, to: u64) -> (Vec<usize>, Vec<(u64, u64)>) {
-        let count = self.head.blocks;
+    /// Numbers of the blocks inside `from .. to`, of levels of at most `most` blocks, the largest there are; and the
+    /// ends that are left.
+    fn within(&self, from: u64, to: u64, most: u64) -> (Vec<usize>, Vec<(u64, u64)>) {
+        let levels = levels(self.head.blocks);
+        let below: u64 = levels.iter().filter(|count| **count > most).sum();
+        let count = levels.into_iter().find(|count| *count <= most).unwrap_or(1);
         let edge = |block: u64| edge(self.head.elapsed_ns, count, block);
         let mut first = (0..=count).collect_first(|block| edge(block) >= from);
         let mut end = first;
@@ -166,7 +174,7 @@ impl Blocks {
         }
         let mut ends = vec![(from, edge(first)), (edge(end), to)];
         ends.retain(|(from, to)| from < to);
-        let (mut blocks, mut before, mut size) = (Vec::new(), 0, count);
+        let (mut blocks, mut before, mut size) = (Vec::new(), below, count);
         while first < end {
             while first < end && (!first.is_multiple_of(FAN_OUT) || size == 1) {
                 blocks.push((before + first) as usize);
@@ -230,33 +238,46 @@ pub fn levels(blocks: u64) -> Vec<u64> {
 pub struct Plan<'t> {
     swept: Swept<'t>,
     trace: &'t Trace,
-    blocks: Option<(Blocks, Vec<usize>)>,
+    /// The blocks with numbers of those that are summed, and of those whose lengths are told.
+    blocks: Option<(Blocks, Vec<usize>, Vec<usize>)>,
+    /// What is swept besides.
     parts: Vec<Part>,
+    /// Whose intervals are looked at besides for their lengths.
+    length_parts: Vec<Part>,
+    began: Option<Began>,
 }
+
+/// Pieces of a part that are looked at side by side.
+const PIECES: u64 = 8;
 
 impl<'t> Plan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
     pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_detail: bool) -> Self {
         let swept = Swept::new(trace, query);
-        let blocks = Blocks::of(trace).filter(|blocks| !by_detail && blocks.answer(trace, query));
-        let Some(blocks) = blocks else {
-            let parts = windows.inside(0, u64::MAX).collect();
-            return Self { swept, trace, blocks: None, parts };
+        let blocks = Blocks::of(trace).filter(|blocks| blocks.answer(trace, query));
+        let began = blocks.as_ref().and_then(|_| Began::of(trace));
+        let Some(blocks) = blocks.filter(|_| !by_detail) else {
+            let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
+            return Self { swept, trace, blocks: None, length_parts: parts.clone(), parts, began };
         };
-        let (mut numbers, mut parts) = (Vec::new(), Vec::new());
-        for (from, to) in Windows::spans(trace, query) {
-            let (inside, ends) = blocks.within(from, to);
-            numbers.extend(inside);
-            parts.extend(ends.into_iter().flat_map(|(from, to)| windows.inside(from, to)));
-        }
-        Self { swept, trace, blocks: Some((blocks, numbers)), parts }
+        let within = |most: u64| {
+            let (mut numbers, mut parts) = (Vec::new(), Vec::new());
+            for (from, to) in Windows::spans(trace, query) {
+                let (inside, ends) = blocks.within(from, to, most);
+                numbers.extend(inside);
+                parts.extend(ends.into_iter().flat_map(|(from, to)| windows.inside(from, to)));
+            }
+            (numbers, parts)
+        };
+        let ((numbers, parts), (of_lengths, length_parts)) = (within(u64::MAX), within(LENGTH_BLOCKS));
+        Self { swept, trace, blocks: Some((blocks, numbers, of_lengths)), parts, length_parts, began }
     }
 
     /// Sums everything.
     pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
         let events = self.trace.events();
         let mut sums = KeySums::new(if details.is_some() { 0 } else { events.keys.len() });
-        if let Some((blocks, numbers)) = &self.blocks {
+        if let Some((blocks, numbers, _)) = &self.blocks {
             numbers.iter().for_each(|block| blocks.add_sums(*block, &mut sums));
         }
         for part in &self.parts {
@@ -267,20 +288,71 @@ impl<'t> Plan<'t> {
         sums
     }
 
-    /// Tells the lengths of all waits that began.
-    pub fn for_each_run(&self, mut tell: impl FnMut(&Run)) {
-        if let Some((blocks, numbers)) = &self.blocks {
-            numbers.iter().for_each(|block| blocks.for_each_run(*block, &mut tell));
-        }
-        for part in &self.parts {
-            let mut gatherer = Gatherer { events: self.trace.events(), waits: Vec::new() };
-            self.swept.sweep(*part, &mut gatherer);
-            runs_of(gatherer.waits).iter().for_each(&mut tell);
-        }
+    /// What is made of the lengths of all waits that began, by as many workers as there are: `add` gets whole runs
+    /// through `run`, and rows with their class through `row`.
+    pub fn lengths<T: Send>(
+        &self,
+        new: impl Fn() -> T + Sync,
+        run: impl Fn(&mut T, &Run) + Sync,
+        row: impl Fn(&mut T, usize, usize) + Sync,
+    ) -> Vec<T> {
+        let workers = parallel::workers();
+        let pieces = pieces(&self.length_parts, PIECES);
+        parallel::map(workers, |worker| {
+            let mut made = new();
+            if let Some((blocks, _, numbers)) = &self.blocks {
+                for block in numbers.iter().skip(worker).step_by(workers) {
+                    blocks.for_each_run(*block, |of_key| run(&mut made, of_key));
+                }
+            }
+            for piece in pieces.iter().skip(worker).step_by(workers) {
+                self.for_each_begun(*piece, &mut |at, class| row(&mut made, at, class));
+            }
+            made
+        })
     }
 
-    /// What is swept, for a closer look at a part of the time.
-    pub fn swept(&self) -> &Swept<'t> {
-        &self.swept
+    /// Tells the rows that began in a part of the time, with the class in which they did: in no order.
+    pub fn for_each_begun(&self, part: Part, tell: &mut dyn FnMut(usize, usize)) {
+        let Some(began) = &self.began else {
+            self.swept.sweep(part, &mut Begun { tell });
+            return;
+        };
+        let off_cpu = &self.trace.events().off_cpu;
+        let to = if part.to_the_end { part.to.saturating_add(1) } else { part.to };
+        for thread in 0..self.trace.threads.tid.len() {
+            for row in off_cpu.begun(thread, part.from, to) {
+                if let Some(class) = began.class(row) {
+                    tell(row, class);
+                }
+            }
+        }
+    }
+}
+
+/// Parts of the time in pieces of equal length, in order.
+pub fn pieces(parts: &[Part], of_each: u64) -> Vec<Part> {
+    let cut = |part: &Part| {
+        let (from, span) = (part.from, part.to - part.from);
+        let part = *part;
+        (0..of_each).map(move |piece| Part {
+            from: from + edge(span, of_each, piece),
+            to: from + edge(span, of_each, piece + 1),
+            to_the_end: part.to_the_end && piece + 1 == of_each,
+        })
+    };
+    parts.iter().flat_map(cut).filter(|piece| piece.from < piece.to).collect()
+}
+
+/// Tells the rows that begin.
+struct Begun<'a> {
+    tell: &'a mut dyn FnMut(usize, usize),
+}
+
+impl Visitor for Begun<'_> {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+        if let Some(class) = split.began {
+            (self.tell)(row, class);
+        }
     }
 }

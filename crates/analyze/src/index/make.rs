@@ -1,19 +1,21 @@
 //! Making the index, and opening results through it.
 
+use dwell_model::Reason;
 use dwell_store::{IndexWriter, Opened, ResultFolder, Trace};
 
+use super::began::BeganWriter;
 use super::blocks::{
-    BLOCK_BUCKETS, CHART_SECTION, ChartBucket, FAN_OUT, HEAD_SECTION, Head, LENGTHS_SECTION, PLACE_SECTION, Place,
+    CHART_SECTION, ChartBucket, FAN_OUT, HEAD_SECTION, Head, LENGTH_BLOCKS, LENGTHS_SECTION, PLACE_SECTION, Place,
     SUMS_SECTION, edge, levels,
 };
 use super::code;
-use crate::lengths::{Gatherer, Run, merged, runs_of};
+use crate::lengths::{Run, merged, runs_of};
 use crate::parallel;
 use crate::query::Query;
 use crate::sums::{KeySums, Summer};
 use crate::sweep::{ByClass, OffCpuSplit, Swept, Visitor};
 use crate::timeline::Pyramids;
-use crate::windows::Windows;
+use crate::windows::{Part, Windows};
 
 /// Why a result cannot be opened.
 pub type BuildError = dwell_store::Error;
@@ -25,13 +27,15 @@ pub struct Fineness {
     pub least_events: usize,
     /// Events of a block of the lowest level, about.
     pub block_events: u64,
+    /// Buckets of the curves in each of them.
+    pub block_buckets: usize,
 }
 
 /// Events from which a result has an index.
 pub const INDEXED_EVENTS: usize = 200_000;
-const FINENESS: Fineness = Fineness { least_events: INDEXED_EVENTS, block_events: 32_768 };
+const FINENESS: Fineness = Fineness { least_events: INDEXED_EVENTS, block_events: 131_072, block_buckets: 4096 };
 /// Blocks of the lowest level at most: FAN_OUT to this power.
-const MOST_LEVELS: u32 = 6;
+const MOST_LEVELS: u32 = 5;
 
 /// Opens a finalized result; makes its index first when it is large and has none. Where no index can be written, the
 /// result is read as a whole. Fails when it is no finalized result, or damaged.
@@ -46,7 +50,7 @@ pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, Build
         Opened::Unindexed(trace) => *trace,
     };
     let Ok((mut writer, trace)) = IndexWriter::begin(folder, trace) else { return Trace::read(folder) };
-    match write(&mut writer, &trace, fineness.block_events) {
+    match write(&mut writer, &trace, fineness) {
         Ok(()) => writer.finish(trace),
         Err(_) => {
             writer.abandon();
@@ -55,18 +59,27 @@ pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, Build
     }
 }
 
-fn write(writer: &mut IndexWriter, trace: &Trace, block_events: u64) -> Result<(), BuildError> {
+fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<(), BuildError> {
     let events = (trace.events().off_cpu.count() + trace.events().samples.count()) as u64;
-    let level = (events / block_events).max(1).ilog2() / FAN_OUT.ilog2();
+    let level = (events / fineness.block_events).max(1).ilog2() / FAN_OUT.ilog2();
     let head = Head::of(trace, FAN_OUT.pow(level.min(MOST_LEVELS)));
     writer.append(HEAD_SECTION, &[head])?;
-    let mut made = lowest(trace, &head);
+    let began = BeganWriter::new(trace);
+    let mut made = lowest(trace, (&head, fineness.block_buckets), &began);
     let buckets: Vec<ChartBucket> = made.iter().flat_map(|block| block.buckets.iter().copied()).collect();
     writer.append(CHART_SECTION, &buckets)?;
     let (mut places, mut sums, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     for count in levels(head.blocks) {
         if count < head.blocks {
             made = next_level(trace, &made);
+        }
+        if count <= LENGTH_BLOCKS && (count == head.blocks || count * FAN_OUT > LENGTH_BLOCKS) {
+            for (block, made) in made.iter_mut().enumerate() {
+                let edge = |block: u64| edge(head.elapsed_ns, count, block);
+                let windows = Windows::whole(trace);
+                let parts: Vec<Part> = windows.inside(edge(block as u64), edge(block as u64 + 1)).collect();
+                made.lengths = lengths_of(trace, &began, &parts);
+            }
         }
         for block in &made {
             let place = |bytes: &Vec<u8>, size: usize| [bytes.len() as u64, (bytes.len() + size) as u64];
@@ -75,6 +88,7 @@ fn write(writer: &mut IndexWriter, trace: &Trace, block_events: u64) -> Result<(
             lengths.extend_from_slice(&block.lengths);
         }
     }
+    began.write(writer)?;
     writer.append(PLACE_SECTION, &places)?;
     writer.append(SUMS_SECTION, &sums)?;
     writer.append(LENGTHS_SECTION, &lengths)?;
@@ -90,7 +104,7 @@ struct Made {
 }
 
 /// The blocks of the lowest level, made side by side on all CPUs.
-fn lowest(trace: &Trace, head: &Head) -> Vec<Made> {
+fn lowest(trace: &Trace, (head, buckets): (&Head, usize), began: &BeganWriter) -> Vec<Made> {
     let windows = Windows::whole(trace);
     let swept = Swept::new(trace, &Query::default());
     let workers = parallel::workers() as u64;
@@ -98,7 +112,9 @@ fn lowest(trace: &Trace, head: &Head) -> Vec<Made> {
     let work = |worker: usize| {
         let mut sums = KeySums::new(trace.events().keys.len());
         let blocks = (worker as u64 * share)..head.blocks.min((worker as u64 + 1) * share);
-        blocks.map(|block| lowest_block(trace, (&swept, &windows), (head, block), &mut sums)).collect::<Vec<Made>>()
+        blocks
+            .map(|block| lowest_block(trace, (&swept, &windows), (head, block, buckets), (&mut sums, began)))
+            .collect::<Vec<Made>>()
     };
     parallel::map(workers as usize, work).into_iter().flatten().collect()
 }
@@ -106,23 +122,40 @@ fn lowest(trace: &Trace, head: &Head) -> Vec<Made> {
 fn lowest_block(
     trace: &Trace,
     (swept, windows): (&Swept<'_>, &Windows),
-    (head, block): (&Head, u64),
-    sums: &mut KeySums,
+    (head, block, buckets): (&Head, u64, usize),
+    (sums, began): (&mut KeySums, &BeganWriter),
 ) -> Made {
     let edge = |block| edge(head.elapsed_ns, head.blocks, block);
     let (from, to) = (edge(block), edge(block + 1));
     let events = trace.events();
-    let mut gatherer = Gatherer { events, waits: Vec::new() };
-    let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); BLOCK_BUCKETS as usize] };
+    let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); buckets] };
     for part in windows.inside(from, to) {
         let summer = Summer { events, sums, details: None };
-        let levels = swept.sweep(part, &mut All { summer, gatherer: &mut gatherer, buckets: &mut buckets });
+        let levels = swept.sweep(part, &mut All { summer, began, buckets: &mut buckets });
         sums.levels.add(&levels);
     }
     let bytes = code::encode(sums);
     sums.clear();
-    let lengths = code::encode_runs(&runs_of(gatherer.waits));
-    Made { sums: bytes, lengths, buckets: buckets.buckets.iter().map(Bucket::stored).collect() }
+    Made { sums: bytes, lengths: Vec::new(), buckets: buckets.buckets.iter().map(Bucket::stored).collect() }
+}
+
+/// The lengths of the waits that began in these parts, thread by thread.
+fn lengths_of(trace: &Trace, began: &BeganWriter, parts: &[Part]) -> Vec<u8> {
+    let events = trace.events();
+    let of_thread = |thread: usize| {
+        let begun = parts.iter().flat_map(|part| {
+            let to = if part.to_the_end { part.to.saturating_add(1) } else { part.to };
+            events.off_cpu.begun(thread, part.from, to)
+        });
+        let waits = begun.filter_map(|row| {
+            let (key, class) = (events.off_cpu.key(row), began.class(row)?);
+            let waits = events.key(key).reason() == Some(Reason::Waiting);
+            waits.then(|| (key, class as u8, events.off_cpu.wait_ns(row)))
+        });
+        runs_of(waits.collect())
+    };
+    // Keys are numbered thread by thread.
+    code::encode_runs(&parallel::map(trace.threads.tid.len(), of_thread).concat())
 }
 
 /// Every [`FAN_OUT`] blocks as one.
@@ -193,16 +226,18 @@ impl Buckets {
 }
 
 /// Everything that a block has, from one sweep.
-struct All<'a, 'b> {
+struct All<'a> {
     summer: Summer<'a>,
-    gatherer: &'a mut Gatherer<'b>,
+    began: &'a BeganWriter,
     buckets: &'a mut Buckets,
 }
 
-impl Visitor for All<'_, '_> {
+impl Visitor for All<'_> {
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         self.summer.off_cpu(row, split);
-        self.gatherer.off_cpu(row, split);
+        if let Some(class) = split.began {
+            self.began.note(row, class);
+        }
     }
 
     fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {

@@ -6,11 +6,12 @@
 //! is answered by the largest blocks inside its range and by sweeps of what is left at the ends. The numbers are the
 //! same as those of one sweep over all, to the nanosecond.
 
+mod began;
 mod blocks;
 mod code;
 mod make;
 #[cfg(test)]
 mod tests;
 
-pub use blocks::{ChartBuckets, Plan};
+pub use blocks::{ChartBuckets, Plan, pieces};
 pub use make::{BuildError, INDEXED_EVENTS, open};

@@ -14,7 +14,7 @@ use crate::timeline::{
 use crate::{Analysis, Report, report};
 
 /// Blocks of a few events, so that small traces have levels of them.
-const FINE: Fineness = Fineness { least_events: 1, block_events: 3 };
+const FINE: Fineness = Fineness { least_events: 1, block_events: 3, block_buckets: 1024 };
 
 fn saved(trace: &Trace) -> (tempfile::TempDir, ResultFolder) {
     let parent = tempfile::tempdir().unwrap();

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::analysis::Analysis;
 use crate::distribution::middle_of;
 use crate::fold::Fold;
+use crate::lengths::Run;
 use crate::query::{Query, QueryError, words};
 
 words! { "duration";
@@ -59,11 +60,15 @@ pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result
     let fold = Fold::new(&analysis.trace, query)?;
     let mut bins: Vec<(u64, u64)> = Vec::new();
     if of == DurationKind::Wait {
-        fold.for_each_run(|site, run| {
+        let add_run = |bins: &mut Vec<(u64, u64)>, site: usize, run: &Run| {
             if fold.sites[site].selected && fold.sites[site].is_wait() {
-                run.for_each_bin(|bin, count| add(&mut bins, middle_of(bin).clamp(run.min, run.max), count));
+                run.for_each_bin(|bin, count| add(bins, middle_of(bin), count));
             }
-        });
+        };
+        for part in fold.lengths(Vec::new, add_run) {
+            bins.resize(bins.len().max(part.len()), (0, 0));
+            bins.iter_mut().zip(part).for_each(|(sum, part)| *sum = (sum.0 + part.0, sum.1.saturating_add(part.1)));
+        }
         return Ok(of_bins(&bins));
     }
     let rows = &analysis.events().off_cpu;
