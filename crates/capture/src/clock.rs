@@ -11,6 +11,12 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// Ticks in a second of the times in /proc.
+pub fn ticks_per_second() -> u64 {
+    // SAFETY: sysconf takes any number.
+    u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).unwrap_or(0).max(1)
+}
+
 /// Seconds since 1970.
 pub fn time_of_day() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytemuck::pod_read_unaligned;
+use dwell_model::Topic;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
     ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind, object_kind,
@@ -25,6 +26,7 @@ use crate::options::{Options, Target};
 use crate::perf::{MapEvents, Mapping};
 use crate::proc;
 use crate::recorder::Recorder;
+use crate::system::System;
 use crate::task_probes::{self, Program};
 use crate::unwinding::Unwinding;
 use crate::waiting;
@@ -102,6 +104,8 @@ struct Drained {
     copies_lost: u64,
     seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
+    /// Processes that ran a program since the machine's counters were read.
+    programs: Vec<u32>,
 }
 
 impl Drained {
@@ -118,6 +122,7 @@ impl Drained {
             copies_lost: 0,
             seeded_stacks_lost: 0,
             look_ups: Vec::new(),
+            programs: Vec::new(),
         }
     }
 }
@@ -131,6 +136,7 @@ struct Collection<'a> {
     mappings: Vec<Mapping>,
     unwinding: Unwinding,
     keeper: Keeper,
+    system: Option<System>,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
     paused: bool,
@@ -185,6 +191,7 @@ impl<'a> Collection<'a> {
             mappings: Vec::new(),
             unwinding,
             keeper: Keeper::new(folder.modules()),
+            system: system(options),
             child,
             pidfds,
             paused: options.start_paused,
@@ -194,6 +201,7 @@ impl<'a> Collection<'a> {
             losses_seen: 0,
             manifest,
         };
+        collection.read_system(true);
         collection.let_go(&targets)?;
         Ok(collection)
     }
@@ -237,10 +245,22 @@ impl<'a> Collection<'a> {
         Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
     }
 
+    /// Reads the machine's counters when that is due, or `now`.
+    fn read_system(&mut self, now: bool) {
+        let mut drained = self.drained.borrow_mut();
+        let programs = std::mem::take(&mut drained.programs);
+        let Some(system) = self.system.as_mut().filter(|_| !self.limit_reached) else { return };
+        programs.into_iter().for_each(|pid| system.process(pid));
+        if now || system.due_in(monotonic_ns()) == 0 {
+            system.read(self.hooks.system_calls(), drained.recorder.events());
+        }
+    }
+
     /// Sleeps until the next round, or until a target ends or maps a file.
     fn wait(&mut self) {
         let mappings = self.map_events.iter().map(MapEvents::fd);
-        let timeout = if self.unwinding.is_behind() { QUIET } else { ROUND };
+        let due = self.system.as_ref().map(|system| Duration::from_nanos(system.due_in(monotonic_ns())));
+        let timeout = if self.unwinding.is_behind() { QUIET } else { due.map_or(ROUND, |due| due.min(ROUND)) };
         let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), timeout);
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
@@ -248,6 +268,7 @@ impl<'a> Collection<'a> {
     }
 
     fn round(&mut self) -> Result<()> {
+        self.read_system(false);
         // Mappings first: the record of the fork that made their process is then already in a ring.
         for events in &mut self.map_events {
             events.drain(&mut self.mappings);
@@ -314,6 +335,7 @@ impl<'a> Collection<'a> {
 
     fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
+        self.read_system(true);
         self.round()?;
         launch::be_patient();
         let mut drained = self.drained.borrow_mut();
@@ -337,12 +359,17 @@ impl<'a> Collection<'a> {
         let lost = lost.into_iter().filter(|(_, count)| *count > 0);
         manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
         manifest.losses.extend(self.unwinding.losses());
+        manifest.losses.extend(self.system.iter().flat_map(System::losses));
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.notices.append(&mut self.hooks.notices);
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
+}
+
+fn system(options: &Options) -> Option<System> {
+    options.topics.contains(&Topic::System).then(|| System::new(options.system_interval_ns))
 }
 
 fn attached(options: &Options) -> &[u32] {
@@ -498,6 +525,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
             }
             LookUp::Program { pid, time_ns } => {
                 walk_copies_of(pid, time_ns, drained, unwinding);
+                drained.programs.push(pid);
                 unwinding.read_process(pid)?;
                 keeper.program(pid, time_ns);
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
@@ -588,7 +616,8 @@ fn save_vdso(folder: &ResultFolder) {
 fn wait_readable<'f>(fds: impl Iterator<Item = BorrowedFd<'f>>, timeout: Duration) -> Vec<bool> {
     let entry = |fd: BorrowedFd<'_>| libc::pollfd { fd: fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     let mut polled: Vec<libc::pollfd> = fds.map(entry).collect();
+    let milliseconds = timeout.as_nanos().div_ceil(1_000_000) as i32;
     // SAFETY: the array is valid for its length during the call.
-    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout.as_millis() as i32) };
+    unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, milliseconds) };
     polled.iter().map(|entry| entry.revents != 0).collect()
 }

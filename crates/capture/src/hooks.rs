@@ -8,7 +8,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use bytemuck::bytes_of;
-use dwell_model::{SYSCALLS, SyscallClass};
+use dwell_model::{SYSCALLS, SyscallClass, Topic};
 use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
 
@@ -43,6 +43,7 @@ pub struct Hooks {
     shared: HashMap<String, MapHandle>,
     rings: Vec<MapHandle>,
     control: Control,
+    system_calls: Option<MapHandle>,
     /// What this kernel could not give.
     pub notices: Vec<String>,
 }
@@ -67,8 +68,16 @@ impl Hooks {
             has_preempt_count: u32::from(preempt_count_offset.is_some()),
             reserved: 0,
         };
-        let mut hooks =
-            Self { threads, optional: Vec::new(), links: Vec::new(), shared, rings, control, notices: Vec::new() };
+        let mut hooks = Self {
+            threads,
+            optional: Vec::new(),
+            links: Vec::new(),
+            shared,
+            rings,
+            control,
+            system_calls: None,
+            notices: Vec::new(),
+        };
         if preempt_count_offset.is_none() {
             let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
             hooks.notices.push(text.into());
@@ -77,6 +86,9 @@ impl Hooks {
         hooks.attach_required()?;
         hooks.attach_waking();
         hooks.attach_sampling(options.sampling_interval_ns);
+        if options.topics.contains(&Topic::System) {
+            hooks.attach_system();
+        }
         Ok(hooks)
     }
 
@@ -135,14 +147,15 @@ impl Hooks {
 
     /// The loss counters that are not zero.
     pub fn losses(&self) -> Vec<(String, u64)> {
-        let count = |index: usize| -> u64 {
-            let Some(map) = self.shared.get("losses") else { return 0 };
-            let values = map.lookup_percpu(&(index as u32).to_ne_bytes(), MapFlags::ANY).ok().flatten();
-            let number = |bytes: Vec<u8>| bytes.try_into().map_or(0, u64::from_ne_bytes);
-            values.unwrap_or_default().into_iter().map(number).sum()
-        };
+        let map = self.shared.get("losses");
+        let count = |index: usize| map.and_then(|map| sum_over_cpus(map, index as u32)).unwrap_or(0);
         let counted = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
         counted.chain([("hooks_skipped".to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// System calls of the whole machine so far, where they are counted.
+    pub fn system_calls(&self) -> Option<u64> {
+        sum_over_cpus(self.system_calls.as_ref()?, 0)
     }
 
     /// How often the kernel left a hook out because the same one was running on that CPU.
@@ -235,11 +248,34 @@ impl Hooks {
         self.optional.push(object);
     }
 
+    fn attach_system(&mut self) {
+        let attached = self.load_optional(object!("system"), "system").and_then(|object| {
+            let failed = |source| Error::Bpf { what: "attaching system".into(), source };
+            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
+            let map = object.maps().find(|map| map.name() == "system_calls").map(|map| MapHandle::try_from(&map));
+            Ok((links.map_err(failed)?, map.transpose().map_err(failed)?, object))
+        });
+        match attached {
+            Ok((links, map, object)) => {
+                self.links.extend(links);
+                self.system_calls = map;
+                self.optional.push(object);
+            }
+            Err(error) => self.notices.push(format!("System calls are not counted on this kernel ({error}).")),
+        }
+    }
+
     fn load_optional(&self, file: &[u8], name: &str) -> Result<Object> {
         let mut open = open_object(file, name)?;
         prepare(&mut open, &self.shared)?;
         load_object(open, name)
     }
+}
+
+/// The sum of a number that each CPU has.
+fn sum_over_cpus(map: &MapHandle, key: u32) -> Option<u64> {
+    let values = map.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).ok().flatten()?;
+    Some(values.into_iter().map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).sum())
 }
 
 #[allow(unsafe_code, reason = "libbpf-rs has no call for the counters of one program")]

@@ -71,6 +71,11 @@ impl Recorder {
         &mut self.meta_buffer
     }
 
+    /// Where user space's own records of what happens go: with `--ring-buffer` the old ones are forgotten.
+    pub fn events(&mut self) -> &mut RecordBuffer {
+        &mut self.events_buffer
+    }
+
     /// Marks that everything earlier than `time_ns` has been drained, and writes what is due.
     pub fn end_round(&mut self, time_ns: u64) -> Result<()> {
         self.events_buffer.mark(kind::ROUND, time_ns);

@@ -11,6 +11,7 @@ mod object_type;
 mod socket;
 mod state;
 mod syscall;
+pub mod system;
 mod topic;
 
 pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};

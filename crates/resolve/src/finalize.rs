@@ -13,6 +13,7 @@ use crate::losses::{self, name};
 use crate::naming::{self, Raw};
 use crate::order::{Event, Order};
 use crate::replay::Replay;
+use crate::system;
 use crate::{Error, Options, Progress};
 
 /// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
@@ -61,6 +62,7 @@ fn resolve(
     };
     naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
     (trace.processes, trace.threads) = loaded.replay.lives.tables(end_ns);
+    let readings = system::add(&loaded.meta, &|time_ns| loaded.replay.relative(time_ns), &mut trace.annotations);
     let counted = [
         (name::LATE_RECORDS, loaded.late),
         (name::SPOOL_BYTES, loaded.damage.bytes),
@@ -70,6 +72,8 @@ fn resolve(
         (name::STACKS, named.missing_stacks),
         (name::BUILD_ID, named.changed_files),
         (name::UNREADABLE, named.unreadable_files),
+        (name::BEGAN_ANEW, readings.began_anew),
+        (name::GONE, readings.gone),
     ];
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
     let counted: Vec<_> = counted.into_iter().chain(cut).collect();

@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use dwell_store::raw::wire::{MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, STACK_KERNEL, StackHeader};
+use dwell_store::raw::wire::{
+    InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, STACK_KERNEL, StackHeader,
+};
 use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 
 use crate::hash::FastMap;
@@ -64,6 +66,10 @@ pub struct Meta {
     pub maps: Vec<RawMap>,
     /// Process, time and arguments.
     pub commands: Vec<(u32, u64, String)>,
+    /// The machine's counters, as read.
+    pub machine: Vec<(MachineHeader, Vec<u64>)>,
+    /// The interfaces' counters, as read.
+    pub interfaces: Vec<(InterfaceHeader, Vec<u64>)>,
     /// Latest time of a ROUND mark.
     pub round_ns: u64,
 }
@@ -128,6 +134,8 @@ impl Meta {
             Record::Members(header, text) => {
                 self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
             }
+            Record::Machine(header, counters) => self.machine.push((header, counters)),
+            Record::Interface(header, counters) => self.interfaces.push((header, counters)),
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
             Record::Socket(_)
             | Record::SocketWait(_)

@@ -34,6 +34,7 @@ mod source_files;
 mod stacks;
 mod symbol_table;
 mod symbols;
+mod system;
 mod waits;
 
 use std::path::PathBuf;

@@ -14,6 +14,8 @@ pub mod name {
     pub const STACKS: &str = "stacks_missing";
     pub const BUILD_ID: &str = "build_id_mismatch";
     pub const UNREADABLE: &str = "files_unreadable";
+    pub const BEGAN_ANEW: &str = "interfaces_replugged";
+    pub const GONE: &str = "interfaces_gone";
 }
 
 const DOCS: &[(&str, &str)] = &[
@@ -100,6 +102,17 @@ const DOCS: &[(&str, &str)] = &[
         "interpreters_unknown",
         "Files with a version of CPython that Dwell does not know; their Python functions are not shown.",
     ),
+    (
+        name::BEGAN_ANEW,
+        "Times that a network interface's counters began anew, as when it is plugged in again; its traffic just before is not counted.",
+    ),
+    (name::GONE, "Network interfaces that were taken away; their traffic since the reading before is not counted."),
+    (
+        "system_readings_failed",
+        "Readings of the machine's counters that failed; what happened then is told by the next one.",
+    ),
+    ("interfaces_left_out", "Network interfaces beyond the 256 of a network namespace that are read."),
+    ("networks_left_out", "Programs in network namespaces beyond the 8 that are read; the traffic there is not shown."),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

@@ -3,10 +3,10 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    ExecRecord, IttHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader,
-    SampleRecord, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
-    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
-    kind,
+    ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame,
+    PythonStackHeader, RecordHeader, SampleRecord, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader,
+    StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord,
+    ThreadNameRecord, ThreadNewRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -43,6 +43,10 @@ pub enum Record<'a> {
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
     IttEvents(IttHeader, &'a [u8]),
+    /// The machine's counters, as many as are there.
+    Machine(MachineHeader, Vec<u64>),
+    /// An interface's counters, as many as are there.
+    Interface(InterfaceHeader, Vec<u64>),
     Round(RecordHeader),
     Pause(RecordHeader),
     Resume(RecordHeader),
@@ -91,8 +95,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::STACK => {
             let stack: StackHeader = prefix(body)?;
             let frames = body.get(size_of::<StackHeader>()..)?;
-            let frames = frames.chunks_exact(8).take(usize::from(stack.count));
-            Record::Stack(stack, frames.map(pod_read_unaligned).collect())
+            Record::Stack(stack, numbers(frames, u32::from(stack.count)))
         }
         kind::PYTHON_STACK => {
             let stack: PythonStackHeader = prefix(body)?;
@@ -126,6 +129,14 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::SOCKET_PEER => Record::SocketPeer(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
+        kind::MACHINE => {
+            let machine: MachineHeader = prefix(body)?;
+            Record::Machine(machine, numbers(body.get(size_of::<MachineHeader>()..)?, machine.count))
+        }
+        kind::INTERFACE => {
+            let interface: InterfaceHeader = prefix(body)?;
+            Record::Interface(interface, numbers(body.get(size_of::<InterfaceHeader>()..)?, interface.count))
+        }
         kind::ROUND => Record::Round(header),
         kind::PAUSE => Record::Pause(header),
         kind::RESUME => Record::Resume(header),
@@ -141,6 +152,11 @@ fn text(body: &[u8]) -> Option<(TextHeader, &[u8])> {
 fn itt(body: &[u8]) -> Option<(IttHeader, &[u8])> {
     let header: IttHeader = prefix(body)?;
     Some((header, tail(body, size_of::<IttHeader>(), header.bytes)?))
+}
+
+/// At most `count` of the numbers that are there.
+fn numbers(bytes: &[u8], count: u32) -> Vec<u64> {
+    bytes.chunks_exact(8).take(count as usize).map(pod_read_unaligned).collect()
 }
 
 fn tail(body: &[u8], fixed: usize, length: u32) -> Option<&[u8]> {
@@ -203,6 +219,20 @@ impl RecordBuffer {
         let bytes = &bytes[..bytes.len().min(60_000)];
         header.bytes = bytes.len() as u32;
         self.push(bytes_of(&header), bytes);
+    }
+
+    /// A MACHINE record.
+    pub fn machine(&mut self, mut machine: MachineHeader, counters: &[u64]) {
+        machine.h.kind = kind::MACHINE;
+        machine.count = counters.len() as u32;
+        self.push(bytes_of(&machine), bytemuck::cast_slice(counters));
+    }
+
+    /// An INTERFACE record.
+    pub fn interface(&mut self, mut interface: InterfaceHeader, counters: &[u64]) {
+        interface.h.kind = kind::INTERFACE;
+        interface.count = counters.len() as u32;
+        self.push(bytes_of(&interface), bytemuck::cast_slice(counters));
     }
 
     fn push(&mut self, fixed: &[u8], rest: &[u8]) {

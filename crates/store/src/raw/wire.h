@@ -41,6 +41,8 @@ enum record_kind {
 	RECORD_RESUME = 37,
 	RECORD_ITT_NAMES = 38,  /* what a program named through ITT, as it wrote it: see the crate itt-wire */
 	RECORD_ITT_EVENTS = 39, /* what a thread announced through ITT, as it wrote it */
+	RECORD_MACHINE = 40,    /* the whole machine's counters */
+	RECORD_INTERFACE = 41,  /* a network interface's counters */
 };
 
 struct record_header {
@@ -417,6 +419,26 @@ struct record_socket_peer {
 	char comm[DWELL_COMM_BYTES]; /* of the process */
 };
 
+/* Counters as they stood at the record's time, behind the fixed part: `count` numbers (u64) of MACHINE_COUNTERS or
+ * INTERFACE_COUNTERS of the model crate, in that order. Since boot, times in ns; all ones = not known. */
+struct record_machine {
+	struct record_header h;
+	u32 count;
+	u32 cpus; /* online */
+};
+
+enum interface_flag {
+	INTERFACE_FOREIGN = 1, /* in a network namespace that is not the collector's */
+};
+
+struct record_interface {
+	struct record_header h; /* tid: a process in the network namespace */
+	u32 count;
+	u32 flags;   /* enum interface_flag */
+	u64 network; /* inode of the network namespace */
+	char name[16];
+};
+
 _Static_assert(sizeof(struct record_header) == 16, "wire");
 _Static_assert(sizeof(struct record_switch) == 96, "wire");
 _Static_assert(sizeof(struct record_sample) == 40, "wire");
@@ -436,6 +458,8 @@ _Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
 _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");
+_Static_assert(sizeof(struct record_machine) == 24, "wire");
+_Static_assert(sizeof(struct record_interface) == 48, "wire");
 _Static_assert(sizeof(struct python_frame) == 16, "wire");
 _Static_assert(sizeof(struct record_python_stack) == 32 + 16 * DWELL_MAX_FRAMES, "wire");
 _Static_assert(sizeof(struct record_python_code) == 40 + 512 + DWELL_PYTHON_TABLE_BYTES, "wire");

@@ -39,6 +39,8 @@ pub mod kind {
     pub const RESUME: u16 = 37;
     pub const ITT_NAMES: u16 = 38;
     pub const ITT_EVENTS: u16 = 39;
+    pub const MACHINE: u16 = 40;
+    pub const INTERFACE: u16 = 41;
 }
 
 /// Bits of [`SwitchRecord::flags`].
@@ -93,6 +95,10 @@ pub const PYTHON_CUT: u16 = 1;
 pub const PYTHON_BY_COUNT: u16 = 0xfffe;
 /// Bit of [`StackHeader::flags`]: the frames are kernel addresses.
 pub const STACK_KERNEL: u8 = 1;
+/// Bit of [`InterfaceHeader::flags`]: in another network namespace than the collector's.
+pub const INTERFACE_FOREIGN: u32 = 1;
+/// A counter that is not known.
+pub const COUNTER_UNKNOWN: u64 = u64::MAX;
 /// Bit of [`ThreadNewRecord::flags`]: the thread was there before.
 pub const THREAD_SEEDED: u32 = 1;
 
@@ -190,6 +196,12 @@ records! {
     }
     IttHeader = 56, "The fixed part of an ITT_NAMES or ITT_EVENTS record; `bytes` follow, padded to 8." {
         h: RecordHeader, tgid: u32, source: u32, base_ticks: u64, base_ns: u64, ns_per_tick: u64, lost: u32, bytes: u32,
+    }
+    MachineHeader = 24, "The fixed part of a MACHINE record; `count` counters follow." {
+        h: RecordHeader, count: u32, cpus: u32,
+    }
+    InterfaceHeader = 48, "The fixed part of an INTERFACE record; `count` counters follow." {
+        h: RecordHeader, count: u32, flags: u32, network: u64, name: [u8; 16],
     }
     MapHeader = 88, "The fixed part of a file mapping's record; `path_bytes` of path follow, padded to 8." {
         h: RecordHeader, start: u64, length: u64, file_offset: u64, inode: u64, device: u32, protection: u32,
