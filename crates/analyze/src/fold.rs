@@ -5,17 +5,17 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use dwell_model::{ObjectId, ObjectType, Reason, StackId, ThreadId};
-use dwell_store::{EventKey, Trace};
+use dwell_store::{EventKey, Nesting, OUTSIDE, Trace};
 
 use crate::call_stacks::CallStacks;
-use crate::classify::{CpuKind, CpuKinds, IdleWaits};
+use crate::classify::{CpuKind, CpuKinds, IdleWaits, SpinKind};
 use crate::index::{Plan, pieces};
 use crate::lengths::Run;
 use crate::metrics::total;
 use crate::parallel;
 use crate::query::{Query, QueryError};
 use crate::selection::Selection;
-use crate::sums::{Detail, DetailKeys, KeySums};
+use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering};
 use crate::sweep::{ByClass, Levels, add};
 use crate::windows::{Part, Windows};
 
@@ -124,7 +124,7 @@ impl Weights {
 pub struct SiteKey {
     /// The thread.
     pub thread: ThreadId,
-    /// What it waited on.
+    /// What it waited on, or spun for by the program's own word.
     pub object: ObjectId,
     /// Where it was.
     pub stack: StackId,
@@ -136,6 +136,8 @@ pub struct SiteKey {
     pub cpu: u16,
     /// The last limit of a filter by length that its waits reach, ns.
     pub length_ns: u64,
+    /// Tasks that the thread was in: a context of [`dwell_store::Nesting`].
+    pub context: u32,
     /// Why it was off the CPU; none: it ran.
     pub reason: Option<Reason>,
     /// Outcome's code.
@@ -145,16 +147,18 @@ pub struct SiteKey {
 }
 
 impl SiteKey {
-    /// The key's, with a detail.
-    fn new(key: &EventKey, detail: Detail) -> Self {
+    /// The key's in a context, with a detail.
+    fn new(nesting: &Nesting, key: &EventKey, context: u32, detail: Detail) -> Self {
+        let ran = key.reason().is_none();
         Self {
             thread: key.thread(),
-            object: key.object(),
+            object: if ran { nesting.announced(context) } else { key.object() },
             stack: key.stack(),
             waker: key.waker(),
             waker_stack: key.waker_stack(),
             cpu: detail.cpu,
             length_ns: detail.length_ns,
+            context,
             reason: key.reason(),
             outcome: key.outcome(),
             waker_kind: key.waker_kind(),
@@ -243,8 +247,9 @@ pub struct Sums<'t> {
     pub class_mask: [bool; 5],
     plan: Plan<'t>,
     details: Option<DetailKeys>,
-    /// Site of each key, or of each pair of key and detail; `u32::MAX` for none.
-    site_of_key: Vec<u32>,
+    /// Site of each number of key and context, or of each pair of these and a detail.
+    site_of: ByNumber<u32>,
+    keys: Numbering,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
     rows: OnceLock<Rows>,
@@ -277,12 +282,14 @@ impl<'t> Fold<'t> {
         let mut details = DetailKeys::of_query(query);
         let plan = Plan::new(trace, query, &windows, details.is_some());
         let mut sums = plan.sum(details.as_mut());
-        let (mut sites, site_of_key) = sites_of(trace, &mut sums, details.as_ref(), class_mask);
+        let (mut sites, site_of) = sites_of(trace, &mut sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
         let levels = sums.levels;
         let (shown, whole, rows) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let sums = Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of_key, shown, whole, rows };
+        let keys = Numbering::of_keys(trace);
+        let sums =
+            Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of, keys, shown, whole, rows };
         Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
@@ -298,7 +305,7 @@ impl<'t> Fold<'t> {
     /// Memory that the sums take, bytes.
     pub fn bytes(&self) -> usize {
         let rows = self.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
-        size_of_val(self.site_of_key.as_slice()) + size_of_val(self.sites.as_slice()) + rows
+        self.site_of.bytes() + size_of_val(self.sites.as_slice()) + rows
     }
 
     /// The sites that the filters let through, with their numbers and weights.
@@ -334,8 +341,7 @@ impl<'t> Fold<'t> {
     /// site: by several workers, of which each makes its own.
     pub fn lengths<T: Send>(&self, new: impl Fn() -> T + Sync, add: impl Fn(&mut T, usize, &Run) + Sync) -> Vec<T> {
         let run = |made: &mut T, run: &Run| {
-            let site = self.site_of_key.get(run.key as usize).filter(|site| **site != u32::MAX);
-            if let Some(site) = site.filter(|_| self.class_mask[usize::from(run.class)]) {
+            if let Some(site) = self.site_of.get(run.number).filter(|_| self.class_mask[usize::from(run.class)]) {
                 add(made, *site as usize, run);
             }
         };
@@ -368,14 +374,13 @@ impl<'t> Fold<'t> {
         })
     }
 
-    /// The site of an off-CPU row; none when it did nothing in the windows.
+    /// The site of an off-CPU row, as it began; none when it did nothing in the windows.
     fn site_of(&self, row: usize) -> Option<usize> {
         let events = self.trace.events();
-        let key = events.off_cpu.key(row);
-        let number =
-            self.details.as_ref().map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
-        let site = self.site_of_key.get(number as usize).filter(|site| **site != u32::MAX)?;
-        Some(*site as usize)
+        let key = self.keys.number(events.off_cpu.key(row), began_in(self.trace, row));
+        let details = self.details.as_ref();
+        let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
+        Some(*self.site_of.get(number)? as usize)
     }
 
     /// Type of an object.
@@ -437,26 +442,36 @@ fn close_look(trace: &Trace, windows: &Windows) -> (Vec<Part>, f64) {
     (parts, looked_at as f64 / windows.length_ns().max(1) as f64)
 }
 
-/// The sites of the sums, and which one each key is.
+/// The context in which an off-CPU row began.
+pub fn began_in(trace: &Trace, row: usize) -> u32 {
+    let (events, nesting) = (trace.events(), trace.nesting());
+    if nesting.is_empty() {
+        return OUTSIDE;
+    }
+    let thread = events.off_cpu_key(row).thread().get();
+    thread.map_or(OUTSIDE, |thread| nesting.at(thread, events.off_cpu.start_ns(row)))
+}
+
+/// The sites of the sums, and which one each number is.
 fn sites_of(
     trace: &Trace,
     sums: &mut KeySums,
     details: Option<&DetailKeys>,
     class_mask: [bool; 5],
-) -> (Vec<Site>, Vec<u32>) {
-    let events = trace.events();
+) -> (Vec<Site>, ByNumber<u32>) {
+    let (events, nesting) = (trace.events(), trace.nesting());
+    let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
     let unsampled = std::mem::take(&mut sums.unsampled);
-    let mut site_of_key = vec![u32::MAX; details.map_or(events.keys.len(), |details| details.pairs.len())];
+    let mut site_of = ByNumber::new(details.map_or(keys.outside(), |details| details.pairs.len()));
     let mut sites = Vec::new();
     for (number, sums) in sums.in_order() {
         let pair = details.and_then(|details| details.pairs.get(number as usize));
-        let (key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
-        if let Some(site) = site_of_key.get_mut(number as usize) {
-            *site = sites.len() as u32;
-        }
+        let (of_key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
+        let (key, context) = keys.parts(of_key);
+        *site_of.entry(number).0 = sites.len() as u32;
         let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.longest[class]);
         sites.push(Site {
-            key: SiteKey::new(&events.key(key), detail),
+            key: SiteKey::new(nesting, &events.key(key), context, detail),
             time: sums.time,
             runnable: sums.runnable,
             began: sums.began,
@@ -466,17 +481,23 @@ fn sites_of(
             selected: true,
         });
     }
-    for (thread, running) in unsampled {
-        estimated_sites(trace, thread, &running, details, &mut sites);
+    for (number, running) in unsampled {
+        estimated_sites(trace, threads.parts(number), &running, details, &mut sites);
     }
-    (sites, site_of_key)
+    (sites, site_of)
 }
 
 /// Running time of a thread without samples is split by its estimates: what it ran at each place, all its life.
-fn estimated_sites(trace: &Trace, thread: u32, running: &ByClass, details: Option<&DetailKeys>, sites: &mut Vec<Site>) {
-    let events = trace.events();
+fn estimated_sites(
+    trace: &Trace,
+    (thread, context): (u32, u32),
+    running: &ByClass,
+    details: Option<&DetailKeys>,
+    sites: &mut Vec<Site>,
+) {
+    let (events, nesting) = (trace.events(), trace.nesting());
     let site = |key: EventKey, cpu: u16, time: ByClass| Site {
-        key: SiteKey::new(&key, details.map_or(Detail::NONE, |details| details.on_cpu(cpu))),
+        key: SiteKey::new(nesting, &key, context, details.map_or(Detail::NONE, |details| details.on_cpu(cpu))),
         time,
         runnable: [0; 5],
         began: [0; 5],
@@ -510,7 +531,10 @@ fn classify(trace: &Trace, stacks: &CallStacks<'_>, sites: &mut [Site]) {
     let mut idle_waits = IdleWaits::default();
     for site in sites {
         if site.key.reason.is_none() {
-            site.cpu_kind = cpu_kinds.of(stacks, site.key.stack);
+            site.cpu_kind = match site.key.object.is_some() {
+                true => CpuKind::Spin(SpinKind::on(object_type(trace, site.key.object))),
+                false => cpu_kinds.of(stacks, site.key.stack),
+            };
         } else if site.is_wait() {
             site.idle = idle_waits.is_idle(stacks, site.key.stack, object_type(trace, site.key.object));
         }

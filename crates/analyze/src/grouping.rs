@@ -1,8 +1,11 @@
 //! Rows of a table or tree: the sites of a fold gathered under the keys of the query's grouping levels.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
-use dwell_model::{ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, ThreadId, WakerKind};
+use dwell_model::{
+    ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, TaskTypeId, ThreadId, WakerKind,
+};
 
 use crate::call_stacks::NO_FUNCTION;
 use crate::distribution::Distribution;
@@ -10,6 +13,7 @@ use crate::fold::{Fold, Site, Weights};
 use crate::lengths::Run;
 use crate::metrics::{magnitude, value};
 use crate::query::Level;
+use crate::tasks::TaskNames;
 
 /// One group.
 #[derive(Debug)]
@@ -164,6 +168,7 @@ impl<'f, 't> Groups<'f, 't> {
 pub struct Labels {
     texts: Vec<String>,
     ids: HashMap<String, u32>,
+    task_names: OnceLock<TaskNames>,
 }
 
 impl Labels {
@@ -204,11 +209,14 @@ impl Labels {
                 process.unwrap_or(ProcessId::NONE).raw()
             }
             Level::Object => key.object.raw(),
-            Level::ObjectType if site.is_wait() => u32::from(fold.object_type(key.object).code()),
+            Level::ObjectType if key.object.is_some() || site.is_wait() => {
+                u32::from(fold.object_type(key.object).code())
+            }
             Level::ObjectType => NO_FUNCTION,
             Level::WaitKind => self.intern(&wait_kind(site)),
             Level::Waker => self.intern(&waker(fold, site)),
             Level::Cpu => u32::from(key.cpu),
+            Level::TaskType => trace.nesting().task(key.context).raw(),
         }
     }
 
@@ -249,6 +257,7 @@ impl Labels {
             Level::ObjectType => ObjectType::from_code(u8::try_from(key).unwrap_or(0)).id().to_owned(),
             Level::Cpu if key == u32::from(u16::MAX) => "[unknown]".into(),
             Level::Cpu => format!("cpu{key}"),
+            Level::TaskType => self.task_names.get_or_init(|| TaskNames::new(trace)).name(TaskTypeId::from_raw(key)),
             Level::SourceFile | Level::SourceLine | Level::ThreadName | Level::WaitKind | Level::Waker => {
                 let text = self.texts.get(key as usize).map_or("", String::as_str);
                 if text.is_empty() { "[unknown]".into() } else { text.to_owned() }

@@ -1,12 +1,12 @@
-//! Lengths of waits, by key and by the class in which they began.
+//! Lengths of waits, by key and context and by the class in which they began.
 
 use crate::distribution::bin_of;
 
-/// The lengths of the waits of one key that began in one class.
+/// The lengths of the waits of one number that began in one class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// The key.
-    pub key: u32,
+    /// The number of key and context, see [`crate::sums::Numbering`].
+    pub number: u64,
     /// Class in which they began.
     pub class: u8,
     /// How many.
@@ -22,8 +22,8 @@ pub struct Run {
 
 impl Run {
     /// One wait.
-    pub fn one(key: u32, class: u8, ns: u64) -> Self {
-        Self { key, class, count: 1, min: ns, max: ns, bins: Vec::new() }
+    pub fn one(number: u64, class: u8, ns: u64) -> Self {
+        Self { number, class, count: 1, min: ns, max: ns, bins: Vec::new() }
     }
 
     /// The bins, also of one or two waits.
@@ -39,22 +39,23 @@ impl Run {
         }
     }
 
-    fn place(&self) -> (u32, u8) {
-        (self.key, self.class)
+    /// Order of runs.
+    pub fn place(&self) -> (u64, u8) {
+        (self.number, self.class)
     }
 }
 
 /// The runs of waits.
-pub fn runs_of(mut waits: Vec<(u32, u8, u64)>) -> Vec<Run> {
+pub fn runs_of(mut waits: Vec<(u64, u8, u64)>) -> Vec<Run> {
     waits.sort_unstable();
-    let same = |a: &(u32, u8, u64), b: &(u32, u8, u64)| (a.0, a.1) == (b.0, b.1);
+    let same = |a: &(u64, u8, u64), b: &(u64, u8, u64)| (a.0, a.1) == (b.0, b.1);
     waits.chunk_by(same).map(run_of).collect()
 }
 
-fn run_of(waits: &[(u32, u8, u64)]) -> Run {
+fn run_of(waits: &[(u64, u8, u64)]) -> Run {
     let (first, last) = (waits[0], waits[waits.len() - 1]);
     let count = waits.len() as u64;
-    let mut run = Run { key: first.0, class: first.1, count, min: first.2, max: last.2, bins: Vec::new() };
+    let mut run = Run { number: first.0, class: first.1, count, min: first.2, max: last.2, bins: Vec::new() };
     if count > 2 {
         for part in waits.chunk_by(|a, b| bin_of(a.2) == bin_of(b.2)) {
             run.bins.push((bin_of(part[0].2), part.len() as u32));
@@ -80,7 +81,7 @@ fn merge(runs: &[Run]) -> Run {
         |part: &[(u16, u32)]| (part[0].0, part.iter().fold(0u32, |sum, (_, count)| sum.saturating_add(*count)));
     let count = runs.iter().map(|run| run.count).sum();
     Run {
-        key: runs[0].key,
+        number: runs[0].number,
         class: runs[0].class,
         count,
         min: runs.iter().map(|run| run.min).min().unwrap_or(0),

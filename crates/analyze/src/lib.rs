@@ -28,6 +28,7 @@ mod selection;
 pub mod source;
 mod sums;
 mod sweep;
+mod tasks;
 mod thread_index;
 mod thread_times;
 pub mod timeline;
@@ -49,5 +50,7 @@ pub use windows::elapsed_ns;
 
 #[cfg(test)]
 mod picture;
+#[cfg(test)]
+mod said;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,8 @@
 //! a blank is before the start or after the end. Who wakes: the first other thread in the picture that runs in the
 //! millisecond before the wake-up; sleeps (`s`) are ended by the timer. A wait is at `pthread_mutex_lock` called by
 //! `use_m`, running is at its function, both called by `main`.
+//!
+//! A line of two words is what the thread of the first one says of itself, see [`crate::said`].
 
 use std::collections::HashMap;
 
@@ -76,7 +78,13 @@ pub fn trace(picture: &str) -> Trace {
         .filter_map(|line| line.trim_start().split_once(": "))
         .map(|(name, cells)| (name.trim_end(), cells.chars().collect()))
         .collect();
-    build(&lines, 2)
+    let (said, threads): (Vec<_>, Vec<_>) = lines.into_iter().partition(|(name, _)| name.contains(' '));
+    let mut trace = build(&threads, 2);
+    for (name, cells) in said {
+        crate::said::line(&mut trace, name, &cells);
+    }
+    crate::said::in_order(&mut trace);
+    trace
 }
 
 /// The trace of lines of characters.

@@ -179,6 +179,7 @@ words! { "grouping level";
         WaitKind = "wait-kind", "Wait Kind", "Why the thread was off the CPU, and how the wait ended.";
         Waker = "waker", "Waker", "Who ended the wait: a thread, a timer, the network.";
         Cpu = "cpu", "CPU", "CPU that the thread ran on, after the wait for waits.";
+        TaskType = "task-type", "Task Type", "Innermost task that the thread was in, by its own word.";
     }
 }
 
@@ -201,6 +202,7 @@ words! { "filter key";
         Cpu = "cpu", "CPU", "Number of the CPU.";
         WaitLength = "wait-length", "Wait Length", "Length of the wait: FROM-TO, TO excluded, such as 100us-5ms, 1ms- or -10us.";
         Idle = "idle", "Idle Waits", "yes: only waits of idle workers; no: all but those.";
+        Task = "task", "Task", "A task around it, with all that is nested in it: name, or domain::name; [none] outside of tasks.";
     }
 }
 

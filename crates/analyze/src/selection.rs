@@ -10,6 +10,7 @@ use crate::call_stacks::CallStacks;
 use crate::fold::{Site, object_type};
 use crate::query::{Filter, FilterKey, Query};
 use crate::sweep::CLASSES;
+use crate::tasks;
 
 /// The filters, those of one key together: one of these must hold, for every key; of those that exclude, none.
 pub struct Selection<'t> {
@@ -53,6 +54,7 @@ impl<'t> Selection<'t> {
             // A stack is judged once, however many sites have it.
             let mut functions: HashMap<StackId, bool> = HashMap::new();
             let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
+            let contexts = if rule.key == FilterKey::Task { tasks::inside(self.trace, &matches) } else { Vec::new() };
             for site in sites.iter_mut().filter(|site| site.selected) {
                 let stack = site.key.stack;
                 let holds = match rule.key {
@@ -62,6 +64,7 @@ impl<'t> Selection<'t> {
                     FilterKey::Module | FilterKey::SourceFile => {
                         value(self.trace, stacks, rule.key, site).is_some_and(|path| path_matches(&path, &matches))
                     }
+                    FilterKey::Task => contexts.get(site.key.context as usize).copied().unwrap_or(false),
                     FilterKey::WaitLength => {
                         site.is_wait() && rule.filters.iter().any(|filter| filter.takes_length(site.key.length_ns))
                     }
@@ -94,7 +97,8 @@ pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site
         }
         FilterKey::SourceFile => text(&trace.frames.file[frame()?]),
         FilterKey::Object => text(trace.objects.name.get(site.key.object.get()?)?),
-        FilterKey::ObjectType => site.is_wait().then(|| Cow::Borrowed(object_type(trace, site.key.object).id())),
+        FilterKey::ObjectType => (site.is_wait() || site.key.object.is_some())
+            .then(|| Cow::Borrowed(object_type(trace, site.key.object).id())),
         FilterKey::Reason => text(site.key.reason.map_or("running", Reason::id)),
         FilterKey::Outcome => site.is_wait().then(|| Cow::Borrowed(Outcome::from_code(site.key.outcome).id())),
         FilterKey::Waker => {
@@ -106,6 +110,7 @@ pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site
         }
         FilterKey::Cpu => Some(Cow::Owned(site.key.cpu.to_string())),
         FilterKey::Idle => site.is_wait().then_some(Cow::Borrowed(if site.idle { "yes" } else { "no" })),
+        FilterKey::Task => Some(Cow::Owned(tasks::name(trace, trace.nesting().task(site.key.context)))),
         FilterKey::Utilization | FilterKey::Function | FilterKey::WaitLength => None,
     }
 }

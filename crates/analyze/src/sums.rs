@@ -1,8 +1,8 @@
-//! What a sweep tells, summed by the events' keys.
+//! What a sweep tells, summed by the events' keys and by the tasks meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_store::Events;
+use dwell_store::{Events, Trace};
 
 use crate::query::{FilterKey, Level, Query, parse_lengths};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
@@ -32,61 +32,157 @@ impl Sums {
     }
 }
 
-/// The sums of every key that occurs.
+/// Numbers for pairs of key and context of [`dwell_store::Nesting`]: those outside of tasks are the keys' own, behind
+/// them come those in context 1, and so on. Of threads likewise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Numbering {
+    stride: u64,
+    contexts: u64,
+}
+
+impl Numbering {
+    /// For the keys of `trace`, and nobody's.
+    pub fn of_keys(trace: &Trace) -> Self {
+        Self::new(trace.events().keys.len() + 1, trace)
+    }
+
+    /// For the threads of `trace`.
+    pub fn of_threads(trace: &Trace) -> Self {
+        Self::new(trace.threads.tid.len() + 1, trace)
+    }
+
+    fn new(stride: usize, trace: &Trace) -> Self {
+        Self { stride: stride as u64, contexts: trace.nesting().contexts() as u64 }
+    }
+
+    /// The number of a key or thread in a context; one that is not there is nobody.
+    pub fn number(self, key: u32, context: u32) -> u64 {
+        u64::from(context) * self.stride + u64::from(key).min(self.stride - 1)
+    }
+
+    /// Key or thread, and context, of a number.
+    pub fn parts(self, number: u64) -> (u32, u32) {
+        ((number % self.stride) as u32, u32::try_from(number / self.stride).unwrap_or(u32::MAX))
+    }
+
+    /// Whether there is such a pair.
+    pub fn contains(self, number: u64) -> bool {
+        number / self.stride < self.contexts
+    }
+
+    /// Numbers outside of tasks.
+    pub fn outside(self) -> usize {
+        self.stride as usize
+    }
+}
+
+/// Values by number: the lower ones in a list, the others, of which few occur, in a table.
+#[derive(Debug, Default)]
+pub struct ByNumber<T> {
+    list: Vec<Option<T>>,
+    others: HashMap<u64, T>,
+}
+
+impl<T: Default + Clone> ByNumber<T> {
+    /// With numbers below `dense` in the list.
+    pub fn new(dense: usize) -> Self {
+        Self { list: vec![None; dense], others: HashMap::new() }
+    }
+
+    /// The value of a number.
+    pub fn get(&self, number: u64) -> Option<&T> {
+        match usize::try_from(number).ok().and_then(|index| self.list.get(index)) {
+            Some(value) => value.as_ref(),
+            None => self.others.get(&number),
+        }
+    }
+
+    /// The value of a number, and whether it is new.
+    pub fn entry(&mut self, number: u64) -> (&mut T, bool) {
+        match usize::try_from(number).ok().and_then(|index| self.list.get_mut(index)) {
+            Some(value) => {
+                let is_new = value.is_none();
+                (value.get_or_insert_default(), is_new)
+            }
+            None => {
+                let mut is_new = false;
+                let value = self.others.entry(number).or_insert_with(|| {
+                    is_new = true;
+                    T::default()
+                });
+                (value, is_new)
+            }
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        match usize::try_from(number).ok().and_then(|index| self.list.get_mut(index)) {
+            Some(value) => *value = None,
+            None => {
+                self.others.remove(&number);
+            }
+        }
+    }
+
+    /// Memory that it takes, bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.list.as_slice()) + self.others.len() * size_of::<(u64, T)>()
+    }
+}
+
+/// The sums of every number that occurs.
 #[derive(Debug, Default)]
 pub struct KeySums {
-    slots: Vec<Sums>,
-    is_used: Vec<bool>,
-    used: Vec<u32>,
-    /// Running time of threads without samples.
-    pub unsampled: BTreeMap<u32, ByClass>,
+    sums: ByNumber<Sums>,
+    used: Vec<u64>,
+    /// Running time without samples, by number of thread and context.
+    pub unsampled: BTreeMap<u64, ByClass>,
     /// n(t) and c(t).
     pub levels: Levels,
 }
 
 impl KeySums {
-    /// For `keys` keys; more come when they are asked for.
-    pub fn new(keys: usize) -> Self {
-        Self { slots: vec![Sums::default(); keys], is_used: vec![false; keys], ..Self::default() }
+    /// With fast access to numbers below `dense`.
+    pub fn new(dense: usize) -> Self {
+        Self { sums: ByNumber::new(dense), ..Self::default() }
     }
 
-    /// The sums of a key.
-    pub fn slot(&mut self, key: u32) -> &mut Sums {
-        let index = key as usize;
-        if index >= self.slots.len() {
-            self.slots.resize(index + 1, Sums::default());
-            self.is_used.resize(index + 1, false);
+    /// The sums of a number.
+    pub fn slot(&mut self, number: u64) -> &mut Sums {
+        let (sums, is_new) = self.sums.entry(number);
+        if is_new {
+            self.used.push(number);
         }
-        if !self.is_used[index] {
-            self.is_used[index] = true;
-            self.used.push(key);
-        }
-        &mut self.slots[index]
+        sums
     }
 
-    /// Running time of a thread without samples.
-    pub fn add_unsampled(&mut self, thread: u32, running: &ByClass) {
-        add(self.unsampled.entry(thread).or_default(), running);
+    /// Running time without a sample.
+    pub fn add_unsampled(&mut self, number: u64, running: &ByClass) {
+        add(self.unsampled.entry(number).or_default(), running);
     }
 
-    /// The keys that occur with their sums, in order.
-    pub fn in_order(&mut self) -> impl ExactSizeIterator<Item = (u32, &Sums)> {
+    /// The numbers that occur with their sums, in order.
+    pub fn in_order(&mut self) -> impl Iterator<Item = (u64, &Sums)> {
         self.used.sort_unstable();
-        self.used.iter().map(|key| (*key, &self.slots[*key as usize]))
+        self.used.iter().filter_map(|number| Some((*number, self.sums.get(*number)?)))
+    }
+
+    /// How many numbers occur.
+    pub fn len(&self) -> usize {
+        self.used.len()
     }
 
     /// Empties it for another part of the time.
     pub fn clear(&mut self) {
-        for key in self.used.drain(..) {
-            self.slots[key as usize] = Sums::default();
-            self.is_used[key as usize] = false;
+        for number in self.used.drain(..) {
+            self.sums.remove(number);
         }
         self.unsampled.clear();
         self.levels = Levels::default();
     }
 }
 
-/// What a query tells apart beyond the events' keys.
+/// What a query tells apart beyond keys and contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Detail {
     /// The CPU; `u16::MAX` when it is not asked for.
@@ -96,19 +192,19 @@ pub struct Detail {
 }
 
 impl Detail {
-    /// Nothing beyond the key.
+    /// Nothing beyond them.
     pub const NONE: Self = Self { cpu: u16::MAX, length_ns: 0 };
 }
 
-/// Numbers for pairs of key and detail, where a query tells details apart.
+/// Numbers for numbers and details, where a query tells details apart.
 #[derive(Debug, Default)]
 pub struct DetailKeys {
     by_cpu: bool,
     /// Limits of the filters by length, ascending.
     limits: Vec<u64>,
-    ids: HashMap<(u32, Detail), u32>,
-    /// The pairs, by number.
-    pub pairs: Vec<(u32, Detail)>,
+    ids: HashMap<(u64, Detail), u64>,
+    /// The pairs, by their number.
+    pub pairs: Vec<(u64, Detail)>,
 }
 
 impl DetailKeys {
@@ -137,38 +233,44 @@ impl DetailKeys {
     }
 
     /// The number of a pair.
-    pub fn of(&mut self, key: u32, detail: Detail) -> u32 {
+    pub fn of(&mut self, number: u64, detail: Detail) -> u64 {
         let pairs = &mut self.pairs;
-        *self.ids.entry((key, detail)).or_insert_with(|| {
-            pairs.push((key, detail));
-            pairs.len() as u32 - 1
+        *self.ids.entry((number, detail)).or_insert_with(|| {
+            pairs.push((number, detail));
+            pairs.len() as u64 - 1
         })
     }
 
     /// The number of a pair that has occurred.
-    pub fn get(&self, key: u32, detail: Detail) -> Option<u32> {
-        self.ids.get(&(key, detail)).copied()
+    pub fn get(&self, number: u64, detail: Detail) -> Option<u64> {
+        self.ids.get(&(number, detail)).copied()
     }
 }
 
 /// Sums what a sweep tells.
 pub struct Summer<'a> {
-    /// What is swept.
-    pub events: &'a Events,
-    /// Where it is summed.
-    pub sums: &'a mut KeySums,
+    events: &'a Events,
+    keys: Numbering,
+    threads: Numbering,
+    sums: &'a mut KeySums,
     /// Where details are told apart.
-    pub details: Option<&'a mut DetailKeys>,
+    details: Option<&'a mut DetailKeys>,
 }
 
-impl Summer<'_> {
-    fn slot(&mut self, key: u32, detail: impl FnOnce(&DetailKeys, &Events) -> Detail) -> &mut Sums {
-        let key = key.min(self.events.keys.len() as u32);
-        let key = match &mut self.details {
-            None => key,
-            Some(details) => details.of(key, detail(details, self.events)),
+impl<'a> Summer<'a> {
+    /// Sums what a sweep of `trace` tells into `sums`.
+    pub fn new(trace: &'a Trace, sums: &'a mut KeySums, details: Option<&'a mut DetailKeys>) -> Self {
+        let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
+        Self { events: trace.events(), keys, threads, sums, details }
+    }
+
+    fn slot(&mut self, (key, context): (u32, u32), detail: impl FnOnce(&DetailKeys, &Events) -> Detail) -> &mut Sums {
+        let number = self.keys.number(key, context);
+        let number = match &mut self.details {
+            None => number,
+            Some(details) => details.of(number, detail(details, self.events)),
         };
-        self.sums.slot(key)
+        self.sums.slot(number)
     }
 }
 
@@ -178,7 +280,8 @@ impl Visitor for Summer<'_> {
             return;
         }
         let wait_ns = self.events.off_cpu.wait_ns(row);
-        let sums = self.slot(self.events.off_cpu.key(row), |details, events| details.off_cpu(events, row));
+        let key = (self.events.off_cpu.key(row), split.context);
+        let sums = self.slot(key, |details, events| details.off_cpu(events, row));
         add(&mut sums.time, &split.blocked);
         add(&mut sums.runnable, &split.runnable);
         if let Some(class) = split.began {
@@ -187,15 +290,15 @@ impl Visitor for Summer<'_> {
         }
     }
 
-    fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {
+    fn ran(&mut self, thread: usize, sample: Option<usize>, context: u32, running: &ByClass) {
         if *running == [0; 5] {
             return;
         }
         match sample {
-            None => self.sums.add_unsampled(thread as u32, running),
+            None => self.sums.add_unsampled(self.threads.number(thread as u32, context), running),
             Some(row) => {
-                let sums =
-                    self.slot(self.events.samples.key(row), |details, events| details.on_cpu(events.samples.cpu(row)));
+                let key = (self.events.samples.key(row), context);
+                let sums = self.slot(key, |details, events| details.on_cpu(events.samples.cpu(row)));
                 add(&mut sums.time, running);
             }
         }

@@ -13,7 +13,7 @@ use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
 use std::ops::Range;
 
-use dwell_store::{Events, Trace};
+use dwell_store::{Events, Nesting, OUTSIDE, Trace};
 
 use crate::query::{Query, Thresholds};
 use crate::windows::Part;
@@ -24,9 +24,11 @@ pub type ByClass = [u64; 5];
 /// The classes' ids, in the order of [`ByClass`].
 pub const CLASSES: [&str; 5] = ["idle", "poor", "ok", "ideal", "over"];
 
-/// The part of one off-CPU row inside the swept time, cut.
+/// The part of one off-CPU row inside the swept time and in one context, cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OffCpuSplit {
+    /// Tasks and announced waits that it was in: a number of [`Nesting`].
+    pub context: u32,
     /// Blocked part.
     pub blocked: ByClass,
     /// Part in the run queue.
@@ -37,14 +39,14 @@ pub struct OffCpuSplit {
 
 /// What a sweep tells. All are about the time inside.
 pub trait Visitor {
-    /// Off-CPU row `row` is over, or the swept time is.
+    /// Off-CPU row `row` is over, or its context or the swept time is.
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         let _ = (row, split);
     }
     /// `thread` ran; `sample` is the sample that stands for it: the next one, or the thread's last. None: the thread
-    /// has no samples.
-    fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {
-        let _ = (thread, sample, running);
+    /// has no samples, or none in `context`, which it was in.
+    fn ran(&mut self, thread: usize, sample: Option<usize>, context: u32, running: &ByClass) {
+        let _ = (thread, sample, context, running);
     }
     /// From `from` to `to`, `running` threads ran and `ready` ran or were runnable.
     fn level(&mut self, from: u64, to: u64, running: usize, ready: usize) {
@@ -115,6 +117,7 @@ pub fn class_of(running: usize, target: u32, limits: &Thresholds) -> usize {
 pub struct Swept<'t> {
     trace: &'t Trace,
     events: &'t Events,
+    nesting: &'t Nesting,
     class_of: Vec<u8>,
 }
 
@@ -124,7 +127,8 @@ impl<'t> Swept<'t> {
         let events = trace.events();
         let target = target_concurrency(trace, query);
         let class = |running| class_of(running, target, &query.thresholds) as u8;
-        Self { trace, events, class_of: (0..=trace.threads.tid.len()).map(class).collect() }
+        let nesting = trace.nesting();
+        Self { trace, events, nesting, class_of: (0..=trace.threads.tid.len()).map(class).collect() }
     }
 
     /// Runs over a part of the time and tells `visitor`.
@@ -150,6 +154,7 @@ enum Source {
     Pending,
     Start,
     Sample,
+    Edge,
     Row,
     End,
 }
@@ -170,6 +175,10 @@ struct ThreadState {
     /// Samples to come.
     next_sample: usize,
     end_sample: usize,
+    /// Tasks and announced waits that it is in, and its stretches of [`Nesting`] to come.
+    context: u32,
+    next_edge: usize,
+    end_edge: usize,
     /// The clock when the phase began.
     since: ByClass,
     /// Blocked part of the row at hand.
@@ -230,6 +239,8 @@ impl<'s, 't> Sweep<'s, 't> {
         let off_cpu = &events.off_cpu;
         let first = |time: u64| off_cpu.partition_point(rows.clone(), |start| start < time);
         let alive_from = first(start.max(from));
+        let (stretches, nesting) = (self.swept.nesting.of_thread(thread), self.swept.nesting);
+        let next_edge = stretches.start + nesting.start_ns[stretches.clone()].partition_point(|edge| *edge < from);
         let mut state = ThreadState {
             phase: Phase::Absent,
             began: None,
@@ -239,6 +250,9 @@ impl<'s, 't> Sweep<'s, 't> {
             end_row: rows.end,
             next_sample: events.samples.partition_point(samples.clone(), |time| time <= from),
             end_sample: samples.end,
+            context: if next_edge > stretches.start { nesting.context[next_edge - 1] } else { OUTSIDE },
+            next_edge,
+            end_edge: stretches.end,
             since: [0; 5],
             blocked: [0; 5],
             ran: [0; 5],
@@ -287,6 +301,9 @@ impl<'s, 't> Sweep<'s, 't> {
         if state.next_row < state.end_row && events.off_cpu.start_ns(state.next_row) <= time {
             (time, source) = (events.off_cpu.start_ns(state.next_row), Source::Row);
         }
+        if state.next_edge < state.end_edge && self.swept.nesting.start_ns[state.next_edge] <= time {
+            (time, source) = (self.swept.nesting.start_ns[state.next_edge], Source::Edge);
+        }
         if state.next_sample < state.end_sample && events.samples.time_ns(state.next_sample) <= time {
             (time, source) = (events.samples.time_ns(state.next_sample), Source::Sample);
         }
@@ -307,7 +324,8 @@ impl<'s, 't> Sweep<'s, 't> {
                 0 => self.pending(thread, visitor),
                 1 => self.start(thread),
                 2 => self.sample(thread, visitor),
-                3 => self.row(thread, visitor),
+                3 => self.edge(thread, visitor),
+                4 => self.row(thread, visitor),
                 _ => self.end(thread, visitor),
             }
             let next = self.next_event(thread);
@@ -365,13 +383,55 @@ impl<'s, 't> Sweep<'s, 't> {
         self.close_row(thread, visitor);
         self.leave_cpu(thread);
         self.ready -= 1;
+        self.tell_ran(thread, visitor);
+        self.threads[thread].phase = Phase::Absent;
+    }
+
+    /// Tells what the thread ran since its last sample, or since its context began.
+    fn tell_ran(&mut self, thread: usize, visitor: &mut impl Visitor) {
+        let sample = self.stand_in(thread);
         let state = &mut self.threads[thread];
         let ran = std::mem::take(&mut state.ran);
-        let of = self.swept.events.samples.of(thread);
-        // What runs after the last sample is of that.
-        let sample = if state.next_sample < state.end_sample { Some(state.next_sample) } else { of.last() };
-        visitor.ran(thread, sample, &ran);
-        self.threads[thread].phase = Phase::Absent;
+        visitor.ran(thread, sample, state.context, &ran);
+    }
+
+    /// The sample that stands for what the thread runs now: its next one in the same context, else the last one.
+    fn stand_in(&self, thread: usize) -> Option<usize> {
+        let (state, nesting) = (&self.threads[thread], self.swept.nesting);
+        let next = Some(state.next_sample).filter(|next| *next < state.end_sample);
+        let stretches = nesting.of_thread(thread);
+        let Some(current) = state.next_edge.checked_sub(1).filter(|current| stretches.contains(current)) else {
+            // What runs after the last sample is of that.
+            return next.or_else(|| self.swept.events.samples.of(thread).last());
+        };
+        let edge = || nesting.start_ns[state.next_edge];
+        let is_within =
+            |next: &usize| state.next_edge == state.end_edge || self.swept.events.samples.time_ns(*next) <= edge();
+        next.filter(is_within)
+            .or_else(|| Some(nesting.sample[current] as usize).filter(|row| *row != u32::MAX as usize))
+    }
+
+    /// The thread begins or ends a task or an announced wait: what it did until now was in the context before.
+    fn edge(&mut self, thread: usize, visitor: &mut impl Visitor) {
+        let clock = self.clock;
+        let state = &mut self.threads[thread];
+        let passed = minus(&clock, &state.since);
+        state.since = clock;
+        let began = state.began.take().map(usize::from);
+        let (row, context) = (state.row, state.context);
+        let blocked = std::mem::take(&mut state.blocked);
+        match state.phase {
+            Phase::Running => add(&mut state.ran, &passed),
+            Phase::Blocked => {
+                visitor.off_cpu(row, &OffCpuSplit { context, blocked: passed, runnable: [0; 5], began });
+            }
+            Phase::Runnable => visitor.off_cpu(row, &OffCpuSplit { context, blocked, runnable: passed, began }),
+            Phase::Absent => {}
+        }
+        self.tell_ran(thread, visitor);
+        let state = &mut self.threads[thread];
+        state.context = self.swept.nesting.context[state.next_edge];
+        state.next_edge += 1;
     }
 
     /// The thread at hand leaves the CPU, and stays ready.
@@ -396,7 +456,8 @@ impl<'s, 't> Sweep<'s, 't> {
         state.since = self.clock;
         self.running += 1;
         self.ready += usize::from(was_blocked);
-        visitor.off_cpu(state.row, &OffCpuSplit { blocked, runnable, began });
+        let context = state.context;
+        visitor.off_cpu(state.row, &OffCpuSplit { context, blocked, runnable, began });
     }
 
     fn row(&mut self, thread: usize, visitor: &mut impl Visitor) {
@@ -447,7 +508,7 @@ impl<'s, 't> Sweep<'s, 't> {
         let ran = std::mem::take(&mut state.ran);
         let sample = state.next_sample;
         state.next_sample += 1;
-        visitor.ran(thread, Some(sample), &ran);
+        visitor.ran(thread, Some(sample), state.context, &ran);
     }
 }
 

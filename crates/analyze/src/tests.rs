@@ -1,5 +1,7 @@
 //! Every report of small pictures, and laws that hold on any trace.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
 use crate::picture::{CELL, build, text, trace};
@@ -49,6 +51,34 @@ fn every_report_of_a_convoy() {
         let subject = matches!(kind, Report::Blame).then(|| "m".to_owned());
         let query = Query { subject, bins: 4, ..Query::default() };
         insta::assert_snapshot!(format!("convoy-{}", kind.id()), text(&of(*kind, &trace, &query)));
+    }
+}
+
+/// Two threads parse, one of them within another task; `m` is waited on within `parse`, and spun for.
+const TASKS: &str = "
+    a       : ##1mmm1#22mm2##-##ss#
+    a tasks :  P=======R===P==P=
+    a tasks :   T=====
+    a waits :   m====
+    b       : ###2mmmm##1133##---##
+    b tasks :   P=======   R====
+    b frames: F===F=====F=F====
+    b bytes :  8   1 8 1
+    b marks :      !
+";
+
+#[test]
+fn tasks_divide_all_time() {
+    let trace = trace(TASKS);
+    let query = Query { group_by: vec![Level::TaskType, Level::Object], ..Query::default() };
+    insta::assert_snapshot!("task-types", text(&of(Report::Threads, &trace, &query)));
+    let within = |filter: &str| text(&of(Report::Hotspots, &trace, &filters(&[filter])));
+    insta::assert_snapshot!("within-parse", within("task=parse"));
+    assert_eq!(within("task=app::parse"), within("task=parse"));
+    let all = totals(&trace, &Query::default());
+    for filter in ["task=parse", "task=tokenize", "task=[none]", "task=*"] {
+        let out = Query { exclude: filters(&[filter]).filters, ..Query::default() };
+        assert_eq!(plus(totals(&trace, &filters(&[filter])), totals(&trace, &out)), all, "{filter}");
     }
 }
 
@@ -240,6 +270,48 @@ fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
     prop::collection::vec(cells(), 1..5)
 }
 
+/// Thread, start and length in milliseconds, and kind of a task.
+pub fn tasks() -> impl Strategy<Value = (usize, u64, u64, char)> {
+    (0..5usize, 0..30u64, 1..20u64, prop::sample::select(vec!['P', 'T', 'R']))
+}
+
+/// Adds tasks to a trace, of threads that are there.
+pub fn add_tasks(trace: &mut Trace, tasks: &[(usize, u64, u64, char)]) {
+    let names: Vec<String> = trace.threads.name.clone();
+    for (thread, start, length, letter) in tasks {
+        let Some(name) = names.get(*thread) else { continue };
+        let task = (0..*length).map(|at| if at == 0 { *letter } else { '=' });
+        let cells: Vec<char> = (0..*start).map(|_| ' ').chain(task).collect();
+        crate::said::line(trace, &format!("{name} tasks"), &cells);
+    }
+    crate::said::in_order(trace);
+    trace.tables_changed();
+}
+
+/// Running, runnable and waiting time of each innermost task, cell by cell.
+fn times_by_task(trace: &Trace, lines: &[Vec<char>], tasks: &[(usize, u64, u64, char)]) -> BTreeMap<String, [u64; 3]> {
+    let mut times: BTreeMap<String, [u64; 3]> = BTreeMap::new();
+    for (thread, cells) in lines.iter().enumerate() {
+        for (at, cell) in cells.iter().enumerate().filter(|(_, cell)| **cell != ' ') {
+            let at = at as u64;
+            let open =
+                tasks.iter().filter(|(of, start, length, _)| *of == thread && *start <= at && at < start + length);
+            // Of those that begin at once, the shortest one is inside; of equal ones, the later.
+            let innermost = open.max_by_key(|(_, start, length, _)| (*start, std::cmp::Reverse(*length)));
+            let name = match innermost.map(|(.., letter)| letter) {
+                Some('P') => "parse",
+                Some('T') => "tokenize",
+                Some(_) => "render",
+                None => crate::tasks::NONE,
+            };
+            let what = if *cell == '-' { 1 } else { usize::from(cell.is_ascii_lowercase()) * 2 };
+            times.entry(name.to_owned()).or_default()[what] += CELL;
+        }
+    }
+    assert!(trace.threads.tid.len() == lines.len());
+    times
+}
+
 fn named(lines: &[Vec<char>]) -> Vec<(&'static str, Vec<char>)> {
     ["a", "b", "c", "d", "e"].into_iter().zip(lines.iter().cloned()).collect()
 }
@@ -329,6 +401,30 @@ proptest! {
         prop_assert_eq!(classes.into_iter().fold([0; 6], plus), whole);
         let idle = totals(&trace, &filters(&["idle=yes"]))[1] + totals(&trace, &filters(&["idle=no"]))[1];
         prop_assert_eq!(idle, whole[1]);
+    }
+
+    #[test]
+    fn tasks_add_up(lines in lines(), tasks in prop::collection::vec(tasks(), 0..5), cut in 1..20_000_000u64) {
+        let mut trace = build(&named(&lines), 2);
+        let plain = totals(&trace, &Query::default());
+        add_tasks(&mut trace, &tasks);
+        prop_assert_eq!(totals(&trace, &Query::default()), plain);
+        let by_task = Query { group_by: vec![Level::TaskType, Level::Object], ..Query::default() };
+        let view = of(Report::Threads, &trace, &by_task);
+        for (id, whole) in ["cpu_ns", "wait_ns"].into_iter().zip(plain) {
+            prop_assert_eq!(sum(&view, id), whole);
+        }
+        // Millisecond by millisecond, the innermost task of each thread.
+        for (name, times) in times_by_task(&trace, &lines, &tasks) {
+            let row = view.rows.iter().find(|row| row.depth == 0 && row.values[0] == Value::Text(name.clone()));
+            let of_row = row.map_or([0; 3], |row| std::array::from_fn(|at| number(&row.values[3 + at])));
+            prop_assert_eq!(of_row, times, "{}", name);
+        }
+        let elapsed = trace.elapsed_ns();
+        if cut < elapsed {
+            let part = |from, to| totals(&trace, &Query { range: Some((from, to)), ..filters(&["task=parse"]) });
+            prop_assert_eq!(plus(part(0, cut), part(cut, elapsed)), totals(&trace, &filters(&["task=parse"])));
+        }
     }
 
     #[test]

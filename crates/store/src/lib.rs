@@ -12,6 +12,7 @@ mod events;
 mod index;
 mod kept;
 mod manifest;
+mod nesting;
 mod packed;
 pub mod raw;
 mod result;
@@ -27,6 +28,7 @@ pub use events::{Estimate, EventKey, Events, OffCpuEvents, SampleEvents, Totals}
 pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
+pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use result::{ResultFolder, Trace};
 pub use sockets::SocketTables;
 pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef, TableWriter};

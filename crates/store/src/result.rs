@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::index::Index;
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
+use crate::nesting::Nesting;
 use crate::sockets::{Referred, SocketTables};
 use crate::table::{self, Table};
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
@@ -148,6 +149,7 @@ pub struct Trace {
     pub notices: Notices,
     /// Made of the tables when first asked for, or mapped.
     events: OnceLock<Arc<Events>>,
+    nesting: OnceLock<Arc<Nesting>>,
     index: Option<Arc<Index>>,
 }
 
@@ -170,6 +172,7 @@ impl Trace {
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),
+            nesting: OnceLock::new(),
             index: None,
         }
     }
@@ -180,9 +183,14 @@ impl Trace {
         self.events.get_or_init(|| Arc::new(Events::of(self)))
     }
 
+    /// What each thread says that it is in at every instant; made of the tables once, as the events are.
+    pub fn nesting(&self) -> &Nesting {
+        self.nesting.get_or_init(|| Arc::new(Nesting::of(self)))
+    }
+
     /// After tables were changed: the events are made of them anew.
     pub fn tables_changed(&mut self) {
-        (self.events, self.index) = (OnceLock::new(), None);
+        (self.events, self.nesting, self.index) = (OnceLock::new(), OnceLock::new(), None);
     }
 
     /// The index that the events are of. The tables `off_cpu` and `samples` are empty then.
@@ -192,6 +200,7 @@ impl Trace {
 
     pub(crate) fn set_events(&mut self, events: Events, index: Index) {
         self.events = OnceLock::from(Arc::new(events));
+        self.nesting = OnceLock::new();
         self.index = Some(Arc::new(index));
     }
 

@@ -4,4 +4,4 @@ mod idle;
 mod spin;
 
 pub use idle::IdleWaits;
-pub use spin::{CpuKind, CpuKinds};
+pub use spin::{CpuKind, CpuKinds, SpinKind};

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use dwell_model::StackId;
+use dwell_model::{ObjectType, StackId};
 
 use crate::call_stacks::CallStacks;
 use crate::query::glob;
@@ -19,6 +19,17 @@ pub enum SpinKind {
     Lock,
     /// Anything else.
     Other,
+}
+
+impl SpinKind {
+    /// Spinning for an object of this type, by the program's own word.
+    pub fn on(object: ObjectType) -> Self {
+        match object {
+            ObjectType::Barrier | ObjectType::OpenMpBarrier | ObjectType::TbbScheduler => Self::Imbalance,
+            ObjectType::Mutex | ObjectType::RwLock | ObjectType::SpinLock => Self::Lock,
+            _ => Self::Other,
+        }
+    }
 }
 
 /// What a runtime did.

@@ -7,7 +7,7 @@ use super::code;
 use crate::lengths::Run;
 use crate::parallel;
 use crate::query::{Query, Thresholds};
-use crate::sums::{DetailKeys, KeySums, Summer};
+use crate::sums::{DetailKeys, KeySums, Numbering, Summer};
 use crate::sweep::{OffCpuSplit, Swept, Visitor, target_concurrency};
 use crate::timeline::Columns;
 use crate::windows::{Part, Windows, elapsed_ns};
@@ -135,7 +135,7 @@ pub struct Blocks {
     places: Column<Place>,
     sums: Column<u8>,
     lengths: Column<u8>,
-    keys: usize,
+    keys: Numbering,
 }
 
 impl Blocks {
@@ -147,7 +147,7 @@ impl Blocks {
         let places = index.column::<Place>(PLACE_SECTION);
         let whole = places.len() as u64 == levels(head.blocks).iter().sum::<u64>();
         let (sums, lengths) = (index.column(SUMS_SECTION), index.column(LENGTHS_SECTION));
-        let keys = trace.events().keys.len();
+        let keys = Numbering::of_keys(trace);
         (fits && whole).then_some(Self { head, places, sums, lengths, keys })
     }
 
@@ -275,13 +275,12 @@ impl<'t> Plan<'t> {
 
     /// Sums everything.
     pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
-        let events = self.trace.events();
-        let mut sums = KeySums::new(if details.is_some() { 0 } else { events.keys.len() });
+        let mut sums = KeySums::new(if details.is_some() { 0 } else { Numbering::of_keys(self.trace).outside() });
         if let Some((blocks, numbers, _)) = &self.blocks {
             numbers.iter().for_each(|block| blocks.add_sums(*block, &mut sums));
         }
         for part in &self.parts {
-            let mut summer = Summer { events, sums: &mut sums, details: details.as_deref_mut() };
+            let mut summer = Summer::new(self.trace, &mut sums, details.as_deref_mut());
             let levels = self.swept.sweep(*part, &mut summer);
             sums.levels.add(&levels);
         }

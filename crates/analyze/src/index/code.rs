@@ -1,7 +1,7 @@
 //! The bytes of the index's blocks: numbers as LEB128, sums and lengths as far as they are not zero.
 
 use crate::lengths::Run;
-use crate::sums::{KeySums, Sums};
+use crate::sums::{KeySums, Numbering, Sums};
 use crate::sweep::ByClass;
 
 /// A number in groups of seven bits, the lowest first.
@@ -78,23 +78,22 @@ pub fn encode(sums: &mut KeySums) -> Vec<u8> {
     put(&mut out, sums.levels.oversubscribed_ns);
     put(&mut out, sums.levels.misplaced_rows);
     put(&mut out, sums.unsampled.len() as u64);
-    for (thread, running) in &sums.unsampled {
-        put(&mut out, u64::from(*thread));
+    for (number, running) in &sums.unsampled {
+        put(&mut out, *number);
         out.push(mask(running));
         put_classes(&mut out, running, mask(running));
     }
     let mut last = 0;
-    let keys = sums.in_order();
-    put(&mut out, keys.len() as u64);
-    for (key, sums) in keys {
-        put(&mut out, u64::from(key - last));
-        last = key;
+    put(&mut out, sums.len() as u64);
+    for (number, sums) in sums.in_order() {
+        put(&mut out, number - last);
+        last = number;
         put_sums(&mut out, sums);
     }
     out
 }
 
-/// Bits of the byte before a key's sums, above the classes of its time.
+/// Bits of the byte before a number's sums, above the classes of its time.
 const HAS_RUNNABLE: u8 = 1 << 5;
 const HAS_BEGAN: u8 = 1 << 6;
 
@@ -116,8 +115,8 @@ fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
     }
 }
 
-/// Adds a block to `sums`; keys from `keys` on are passed over. `None` when the bytes are damaged.
-pub fn decode(bytes: &[u8], keys: usize, sums: &mut KeySums) -> Option<()> {
+/// Adds a block to `sums`; numbers that are none of `keys` are passed over. `None` when the bytes are damaged.
+pub fn decode(bytes: &[u8], keys: Numbering, sums: &mut KeySums) -> Option<()> {
     let reader = &mut Reader { bytes };
     let levels = crate::sweep::Levels {
         histogram_cpu: list(reader)?,
@@ -127,16 +126,16 @@ pub fn decode(bytes: &[u8], keys: usize, sums: &mut KeySums) -> Option<()> {
     };
     sums.levels.add(&levels);
     for _ in 0..reader.number()? {
-        let (thread, mask) = (reader.number()?, reader.byte()?);
+        let (number, mask) = (reader.number()?, reader.byte()?);
         let running = classes(reader, mask)?;
-        sums.add_unsampled(u32::try_from(thread).ok()?, &running);
+        sums.add_unsampled(number, &running);
     }
-    let mut key = 0u64;
+    let mut number = 0u64;
     for _ in 0..reader.number()? {
-        key = key.checked_add(reader.number()?)?;
-        let of_key = sums_of(reader)?;
-        if key < keys as u64 {
-            sums.slot(key as u32).add(&of_key);
+        number = number.checked_add(reader.number()?)?;
+        let of_number = sums_of(reader)?;
+        if keys.contains(number) {
+            sums.slot(number).add(&of_number);
         }
     }
     Some(())
@@ -159,13 +158,13 @@ fn sums_of(reader: &mut Reader<'_>) -> Option<Sums> {
     Some(sums)
 }
 
-/// A block's lengths, in order of key and class.
+/// A block's lengths, in order of number and class.
 pub fn encode_runs(runs: &[Run]) -> Vec<u8> {
     let mut out = Vec::new();
     let mut last = 0;
     for run in runs {
-        put(&mut out, u64::from(run.key - last));
-        last = run.key;
+        put(&mut out, run.number - last);
+        last = run.number;
         out.push(run.class);
         put(&mut out, run.count);
         put(&mut out, run.min);
@@ -195,7 +194,7 @@ pub fn for_each_run(bytes: &[u8], mut tell: impl FnMut(&Run)) {
 }
 
 fn next_run(reader: &mut Reader<'_>, run: &mut Run) -> Option<()> {
-    run.key = run.key.checked_add(u32::try_from(reader.number()?).ok()?)?;
+    run.number = run.number.checked_add(reader.number()?)?;
     run.class = reader.byte()?.min(4);
     run.count = reader.number()?;
     run.min = reader.number()?;

@@ -9,10 +9,11 @@ use super::blocks::{
     SUMS_SECTION, edge, levels,
 };
 use super::code;
+use crate::fold::began_in;
 use crate::lengths::{Run, merged, runs_of};
 use crate::parallel;
 use crate::query::Query;
-use crate::sums::{KeySums, Summer};
+use crate::sums::{KeySums, Numbering, Summer};
 use crate::sweep::{ByClass, OffCpuSplit, Swept, Visitor};
 use crate::timeline::Pyramids;
 use crate::windows::{Part, Windows};
@@ -110,7 +111,7 @@ fn lowest(trace: &Trace, (head, buckets): (&Head, usize), began: &BeganWriter) -
     let workers = parallel::workers() as u64;
     let share = head.blocks.div_ceil(workers);
     let work = |worker: usize| {
-        let mut sums = KeySums::new(trace.events().keys.len());
+        let mut sums = KeySums::new(Numbering::of_keys(trace).outside());
         let blocks = (worker as u64 * share)..head.blocks.min((worker as u64 + 1) * share);
         blocks
             .map(|block| lowest_block(trace, (&swept, &windows), (head, block, buckets), (&mut sums, began)))
@@ -127,10 +128,9 @@ fn lowest_block(
 ) -> Made {
     let edge = |block| edge(head.elapsed_ns, head.blocks, block);
     let (from, to) = (edge(block), edge(block + 1));
-    let events = trace.events();
     let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); buckets] };
     for part in windows.inside(from, to) {
-        let summer = Summer { events, sums, details: None };
+        let summer = Summer::new(trace, sums, None);
         let levels = swept.sweep(part, &mut All { summer, began, buckets: &mut buckets });
         sums.levels.add(&levels);
     }
@@ -141,7 +141,7 @@ fn lowest_block(
 
 /// The lengths of the waits that began in these parts, thread by thread.
 fn lengths_of(trace: &Trace, began: &BeganWriter, parts: &[Part]) -> Vec<u8> {
-    let events = trace.events();
+    let (events, keys) = (trace.events(), Numbering::of_keys(trace));
     let of_thread = |thread: usize| {
         let begun = parts.iter().flat_map(|part| {
             let to = if part.to_the_end { part.to.saturating_add(1) } else { part.to };
@@ -150,18 +150,20 @@ fn lengths_of(trace: &Trace, began: &BeganWriter, parts: &[Part]) -> Vec<u8> {
         let waits = begun.filter_map(|row| {
             let (key, class) = (events.off_cpu.key(row), began.class(row)?);
             let waits = events.key(key).reason() == Some(Reason::Waiting);
-            waits.then(|| (key, class as u8, events.off_cpu.wait_ns(row)))
+            waits.then(|| (keys.number(key, began_in(trace, row)), class as u8, events.off_cpu.wait_ns(row)))
         });
         runs_of(waits.collect())
     };
-    // Keys are numbered thread by thread.
-    code::encode_runs(&parallel::map(trace.threads.tid.len(), of_thread).concat())
+    let mut runs = parallel::map(trace.threads.tid.len(), of_thread).concat();
+    // Keys are numbered thread by thread, outside of tasks.
+    runs.sort_by_key(Run::place);
+    code::encode_runs(&runs)
 }
 
 /// Every [`FAN_OUT`] blocks as one.
 fn next_level(trace: &Trace, blocks: &[Made]) -> Vec<Made> {
-    let keys = trace.events().keys.len();
-    let mut sums = KeySums::new(keys);
+    let keys = Numbering::of_keys(trace);
+    let mut sums = KeySums::new(keys.outside());
     let mut add = |blocks: &[Made]| {
         let mut runs: Vec<Run> = Vec::new();
         for block in blocks {
@@ -240,8 +242,8 @@ impl Visitor for All<'_> {
         }
     }
 
-    fn ran(&mut self, thread: usize, sample: Option<usize>, running: &ByClass) {
-        self.summer.ran(thread, sample, running);
+    fn ran(&mut self, thread: usize, sample: Option<usize>, context: u32, running: &ByClass) {
+        self.summer.ran(thread, sample, context, running);
     }
 
     fn level(&mut self, from: u64, to: u64, running: usize, ready: usize) {
