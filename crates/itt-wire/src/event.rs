@@ -6,9 +6,9 @@
 use crate::layout::word_at;
 
 /// Most bytes of text in an event; what is longer is cut by whoever writes it.
-pub const TEXT_BYTES: usize = 1984;
+pub const EVENT_TEXT_BYTES: usize = 1984;
 /// Most numbers in an event.
-pub const NUMBERS: usize = 200;
+pub const EVENT_NUMBERS: usize = 200;
 
 /// A program's own number of a task, region, frame or marker (`__itt_id` without its reserved third word).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -85,9 +85,9 @@ pub enum Numbers<'a> {
 }
 
 impl Numbers<'_> {
-    /// The numbers in their order, at most [`NUMBERS`].
+    /// The numbers in their order, at most [`EVENT_NUMBERS`].
     pub fn iter(&self) -> impl Iterator<Item = Value> + '_ {
-        (0..NUMBERS).map_while(|index| match self {
+        (0..EVENT_NUMBERS).map_while(|index| match self {
             Numbers::Read(tag, bytes) => Value::of(*tag, word_at(bytes, index)?),
             Numbers::Given(values) => values.get(index).copied(),
         })
@@ -319,7 +319,7 @@ impl Event<'_> {
             }
             CounterSet { value, .. } => put(value.bits()),
             CounterAdd { delta, .. } | NamedCounterAdd { delta, .. } => put(delta as u64),
-            Numbers { id, scope, ref values, .. } => {
+            Numbers { id, scope, values, .. } => {
                 put(id.d1);
                 put(id.d2);
                 put(u64::from(scope) | u64::from(values.iter().next().map_or(0, Value::tag)) << 32);
@@ -367,7 +367,7 @@ fn put_ids(id: Id, parent: Id, put: &mut impl FnMut(u64)) {
 }
 
 fn put_text(id: Id, scope: u32, text: &[u8], put: &mut impl FnMut(u64)) {
-    let text = text.get(..TEXT_BYTES).unwrap_or(text);
+    let text = text.get(..EVENT_TEXT_BYTES).unwrap_or(text);
     put(id.d1);
     put(id.d2);
     put(u64::from(scope) | (text.len() as u64) << 32);

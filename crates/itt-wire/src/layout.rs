@@ -79,7 +79,7 @@ pub const NAMES_BYTES: u64 = 64 << 20;
 /// Where the first ring lies.
 pub const RINGS_AT: u64 = NAMES_AT + NAMES_BYTES;
 /// All rings of a process together.
-pub const RINGS_BYTES: u64 = 512 << 20;
+pub const RINGS_BYTES: u64 = 256 << 20;
 /// Capacity of a thread's first ring.
 pub const SMALLEST_RING: u64 = 64 << 10;
 /// Capacity of the largest ring.

@@ -32,9 +32,9 @@ pub mod layout;
 mod name;
 mod reader;
 
-pub use event::{Event, Events, EventsBuffer, Id, Numbers, Stamped, Value, events};
+pub use event::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Events, EventsBuffer, Id, Numbers, Stamped, Value, events};
 pub use layout::{Clock, Header, State, VARIABLE};
-pub use name::{Lines, Method, Name, Named, Names, NamesBuffer, names};
+pub use name::{LINES, Lines, Method, Name, Named, Names, NamesBuffer, OBJECT_BYTES, TEXT_BYTES, names};
 pub use reader::{CHUNK_BYTES, Reader, Round, Sink};
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-unwind", &["dwell-files"]),
     ("dwell-itt-wire", &[]),
     ("dwell-probes", &["dwell-files"]),
+    ("dwell-itt", &["dwell-itt-wire"]),
     ("dwell-store", &["dwell-model"]),
     ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire"]),
     ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
@@ -44,7 +45,7 @@ const OWNERS: &[(&str, &[&str])] = &[
 ];
 
 /// Folders and files whose code may say `unsafe`.
-const UNSAFE: &[&str] = &["crates/capture/src", "crates/store/src/column.rs"];
+const UNSAFE: &[&str] = &["crates/capture/src", "crates/itt/src", "crates/store/src/column.rs"];
 
 pub fn cases() -> Vec<Case> {
     vec![

@@ -1,0 +1,38 @@
+//! Work that one thread asks for and another one does.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use dwell_itt_wire::Event;
+
+use crate::functions::{Function, functions};
+use crate::thread::record;
+
+pub const FUNCTIONS: &[Function] = functions! {
+    "stack_caller_create" => stack_caller_create,
+    "stack_callee_enter" => stack_callee_enter,
+    "stack_callee_leave" => stack_callee_leave,
+};
+
+static CALLERS: AtomicU64 = AtomicU64::new(0);
+
+/// Does nothing: the collector has a probe here, which takes the stack of whoever asks for the work `id`.
+#[unsafe(no_mangle)]
+#[inline(never)]
+pub extern "C" fn dwell_itt_stack_caller(id: u64) {
+    std::hint::black_box(id);
+}
+
+extern "C" fn stack_caller_create() -> *const c_void {
+    let id = CALLERS.fetch_add(1, Relaxed).wrapping_add(1);
+    dwell_itt_stack_caller(id);
+    std::ptr::without_provenance(id as usize)
+}
+
+extern "C" fn stack_callee_enter(id: *const c_void) {
+    record(Event::StackEnter { id: id as u64 });
+}
+
+extern "C" fn stack_callee_leave(id: *const c_void) {
+    record(Event::StackLeave { id: id as u64 });
+}
