@@ -54,14 +54,17 @@ fn resolve(
     let mut trace = Trace::new(manifest);
     (trace.off_cpu, trace.pauses) = loaded.replay.intervals.finish(end_ns);
     trace.samples = loaded.replay.intervals.weights.finish();
-    let named = {
+    let texts = &loaded.meta.itt.texts;
+    let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
+    let mut named = {
         let Loaded { meta, replay, .. } = &loaded;
         let raw =
             Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
         naming::name(&raw, options, progress)
     };
     naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
-    (trace.processes, trace.threads) = loaded.replay.lives.tables(end_ns);
+    trace.annotations = naming::annotations(told, &mut named);
+    (trace.processes, trace.threads) = loaded.replay.lives.tables(&loaded.meta.itt.texts, end_ns);
     let readings = system::add(&loaded.meta, &|time_ns| loaded.replay.relative(time_ns), &mut trace.annotations);
     let counted = [
         (name::LATE_RECORDS, loaded.late),
@@ -75,8 +78,9 @@ fn resolve(
         (name::BEGAN_ANEW, readings.began_anew),
         (name::GONE, readings.gone),
     ];
+    let told_losses = losses::told(&loaded.replay.told.counted, &loaded.meta.itt);
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
-    let counted: Vec<_> = counted.into_iter().chain(cut).collect();
+    let counted: Vec<_> = counted.into_iter().chain(told_losses).chain(cut).collect();
     trace.losses = losses::table(&trace.manifest, &counted);
     let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
     let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);
@@ -86,7 +90,7 @@ fn resolve(
     trace.modules = named.woven.modules;
     trace.frames = named.woven.frames;
     trace.stacks = named.woven.stacks;
-    trace.objects = named.objects;
+    trace.objects = named.objects.objects;
     (trace, named.code)
 }
 
@@ -102,7 +106,7 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
     let (mut meta, mut damage) = (Meta::default(), Damage::default());
     let mut known: Vec<Event> = Vec::new();
     read_stream(&folder.spool(), Stream::Meta, &mut damage, &mut |records, _| {
-        known.extend(records.filter_map(|record| meta.take(record)));
+        records.for_each(|record| meta.take(record, &mut |event| known.push(event)));
     });
     meta.round_ns = 0; // marks count where they stand among the events
     let end_ns = if manifest.end_ns == 0 { u64::MAX } else { manifest.end_ns };
@@ -111,9 +115,7 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
     let length = end_ns.saturating_sub(manifest.start_ns);
     read_stream(&folder.spool(), Stream::Events, &mut damage, &mut |records, last_ns| {
         for record in records {
-            if let Some(event) = meta.take(record) {
-                order.push(event);
-            }
+            meta.take(record, &mut |event| order.push(event));
         }
         let (round_ns, meta) = (meta.round_ns, &meta);
         order.release(round_ns, &mut |event| replay.take(&event, meta));

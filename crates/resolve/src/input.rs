@@ -9,6 +9,7 @@ use dwell_store::raw::wire::{
 };
 use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 
+use crate::annotations::{Decoder, Said};
 use crate::hash::FastMap;
 use crate::order::Event;
 
@@ -27,11 +28,16 @@ pub struct RawStack {
     count: usize,
 }
 
-#[cfg(test)]
 impl RawStack {
+    /// A stack of nothing, of a process at a time.
+    pub fn without_frames(tgid: u32, time_ns: u64) -> Self {
+        Self { tgid, time_ns, kernel: false, end: 0, first: 0, count: 0 }
+    }
+
     /// A stack that ended so.
+    #[cfg(test)]
     pub fn of_end(end: u8) -> Self {
-        Self { tgid: 1, time_ns: 0, kernel: false, end, first: 0, count: 0 }
+        Self { end, ..Self::without_frames(1, 0) }
     }
 }
 
@@ -70,6 +76,8 @@ pub struct Meta {
     pub machine: Vec<(MachineHeader, Vec<u64>)>,
     /// The interfaces' counters, as read.
     pub interfaces: Vec<(InterfaceHeader, Vec<u64>)>,
+    /// What programs write through ITT.
+    pub itt: Decoder,
     /// Latest time of a ROUND mark.
     pub round_ns: u64,
 }
@@ -106,17 +114,25 @@ impl Meta {
         self.members.get(&key).map(String::as_str)
     }
 
-    /// Keeps what is told once; returns what happens at a time.
-    pub fn take(&mut self, record: Record<'_>) -> Option<Event> {
+    /// Keeps what is told once; hands out what happens at a time.
+    pub fn take(&mut self, record: Record<'_>, happens: &mut dyn FnMut(Event)) {
         match record {
-            Record::Switch(record) => return Some(Event::Switch(record)),
-            Record::Sample(record) => return Some(Event::Sample(record)),
-            Record::ThreadNew(record) => return Some(Event::New(record)),
-            Record::ThreadName(record) => return Some(Event::Name(record)),
-            Record::ThreadExit(record) => return Some(Event::Exit(record)),
-            Record::Exec(record) => return Some(Event::Exec(record)),
-            Record::Pause(header) => return Some(Event::Pause(header.time_ns)),
-            Record::Resume(header) => return Some(Event::Resume(header.time_ns)),
+            Record::Switch(record) => happens(Event::Switch(record)),
+            Record::Sample(record) => happens(Event::Sample(record)),
+            Record::ThreadNew(record) => happens(Event::New(record)),
+            Record::ThreadName(record) => happens(Event::Name(record)),
+            Record::ThreadExit(record) => happens(Event::Exit(record)),
+            Record::Exec(record) => happens(Event::Exec(record)),
+            Record::Pause(header) => happens(Event::Pause(header.time_ns)),
+            Record::Resume(header) => happens(Event::Resume(header.time_ns)),
+            Record::TaskProbe(record) => happens(Event::Said(Said::of_probe(&record))),
+            Record::Stitch(record) => happens(Event::Stitch(record)),
+            Record::IttNames(header, bytes) => {
+                self.itt.names(&header, bytes, &mut |said| happens(Event::Said(said)));
+            }
+            Record::IttEvents(header, bytes) => {
+                self.itt.events(&header, bytes, &mut |said| happens(Event::Said(said)));
+            }
             Record::Stack(header, frames) => self.take_stack(header, &frames),
             Record::PythonStack(header, frames) => {
                 let stack = || PythonStack { frames: frames.into(), flags: header.flags };
@@ -142,13 +158,8 @@ impl Meta {
             | Record::TcpHold(_)
             | Record::TcpEvent(_)
             | Record::SocketPeer(_)
-            | Record::TaskProbe(_)
-            | Record::Stitch(_)
-            | Record::IttNames(..)
-            | Record::IttEvents(..)
             | Record::Unknown(_) => {}
         }
-        None
     }
 
     fn take_stack(&mut self, header: StackHeader, frames: &[u64]) {

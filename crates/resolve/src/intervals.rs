@@ -125,6 +125,16 @@ impl Intervals {
         self.pauses.end_ns.last().copied().unwrap_or(0)
     }
 
+    /// `time_ns`; of a time within a pause the pause's start.
+    pub fn recorded(&self, time_ns: u64) -> u64 {
+        if let Some(since) = self.paused_since.filter(|since| *since <= time_ns) {
+            return since;
+        }
+        let after = self.pauses.start_ns.partition_point(|start_ns| *start_ns <= time_ns);
+        let pause = after.checked_sub(1).filter(|&pause| time_ns < self.pauses.end_ns[pause]);
+        pause.map_or(time_ns, |pause| self.pauses.start_ns[pause])
+    }
+
     /// What a thread that is off the CPU left it in: system call and reason.
     pub fn open_row(&self, thread: ThreadId) -> Option<(i16, Reason, ObjectId)> {
         let State::Off(row) = self.tracks.get(thread.get()?)?.state else { return None };

@@ -5,9 +5,10 @@
 
 use dwell_model::{ProcessId, ThreadId};
 use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{ExecRecord, ThreadExitRecord, ThreadNewRecord};
+use dwell_store::raw::wire::{ExecRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord};
 use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
 
+use crate::annotations::{TextId, Texts};
 use crate::hash::FastMap;
 
 /// Number of an image in [`Lives::images`].
@@ -24,6 +25,12 @@ pub struct Life {
     pub parent: ThreadId,
     /// Its name, the last one that it had.
     pub name: String,
+    /// What the program itself calls it.
+    pub told_name: Option<TextId>,
+    /// The program asked that it be left out.
+    pub ignored: bool,
+    /// Whether it was there before the collection.
+    pub was_there: bool,
     /// Start, ns since the collection's start.
     pub start_ns: u64,
     /// End, when it is over.
@@ -147,6 +154,9 @@ impl Lives {
             process,
             parent,
             name: comm,
+            told_name: None,
+            ignored: false,
+            was_there: record.flags & THREAD_SEEDED != 0 && time_ns == 0,
             start_ns: time_ns,
             end_ns: None,
             exited: false,
@@ -166,6 +176,9 @@ impl Lives {
             process,
             parent: ThreadId::NONE,
             name,
+            told_name: None,
+            ignored: false,
+            was_there: false,
             start_ns: time_ns,
             end_ns: None,
             exited: false,
@@ -245,7 +258,7 @@ impl Lives {
         process.comm.clone_from(&name);
         process.image = image;
         if let Some(life) = thread.and_then(ThreadId::get).and_then(|row| self.threads.get_mut(row)) {
-            life.name = name;
+            (life.name, life.told_name, life.ignored) = (name, None, false);
         }
         (thread, replaced_leader)
     }
@@ -268,6 +281,20 @@ impl Lives {
         let thread = self.find(tid).and_then(ThreadId::get);
         if let Some(life) = thread.and_then(|row| self.threads.get_mut(row)) {
             life.name = c_string(comm);
+        }
+    }
+
+    /// The program's own name for the thread, which the kernel's gives way to.
+    pub fn set_told_name(&mut self, thread: ThreadId, name: TextId) {
+        if let Some(life) = thread.get().and_then(|row| self.threads.get_mut(row)) {
+            life.told_name = Some(name).filter(|name| *name != TextId::EMPTY);
+        }
+    }
+
+    /// The program asks that the thread be left out.
+    pub fn ignore(&mut self, thread: ThreadId) {
+        if let Some(life) = thread.get().and_then(|row| self.threads.get_mut(row)) {
+            life.ignored = true;
         }
     }
 
@@ -314,8 +341,36 @@ impl Lives {
         }
     }
 
+    /// When the thread's program ended that it ran at `time_ns`: replaced by another one, or with its process.
+    pub fn program_end(&self, thread: ThreadId, time_ns: u64, end_ns: u64) -> u64 {
+        let Some(process) = self.life(thread).and_then(|life| self.processes.get(life.process.get()?)) else {
+            return end_ns;
+        };
+        let images = self.images_of.get(&process.tgid).map_or(&[][..], Vec::as_slice);
+        let after = images.partition_point(|&image| self.images[image as usize].start_ns <= time_ns);
+        let next = images.get(after).map(|&image| self.images[image as usize].start_ns);
+        next.unwrap_or(if process.living > 0 { end_ns } else { process.end_ns })
+    }
+
+    /// When the thread ended, or another program replaced `image` in its process.
+    pub fn end_of(&self, thread: ThreadId, image: ImageId, end_ns: u64) -> u64 {
+        let Some(life) = self.life(thread) else { return end_ns };
+        let life_end = life.end_ns.unwrap_or(end_ns);
+        let begun = self.images.get(image as usize).map_or(0, |image| image.start_ns);
+        life_end.min(self.program_end(thread, begun, end_ns))
+    }
+
+    /// The living thread `tid` of process `tgid`, or the one that just ended.
+    pub fn speaker(&self, tid: u32, tgid: u32) -> Option<ThreadId> {
+        let of_process = |thread: &&ThreadId| {
+            let process = self.life(**thread).and_then(|life| self.processes.get(life.process.get()?));
+            process.is_some_and(|process| process.tgid == tgid)
+        };
+        [self.current.get(&tid), self.ended.get(&tid)].into_iter().flatten().find(of_process).copied()
+    }
+
     /// The tables, with everything that lives still ending at `end_ns`.
-    pub fn tables(&self, end_ns: u64) -> (Processes, Threads) {
+    pub fn tables(&self, texts: &Texts, end_ns: u64) -> (Processes, Threads) {
         let (mut processes, mut threads) = (Processes::default(), Threads::default());
         for process in &self.processes {
             processes.push(process.row(end_ns));
@@ -325,12 +380,12 @@ impl Lives {
                 tid: life.tid,
                 process: life.process,
                 parent: life.parent,
-                name: life.name.clone(),
+                name: life.told_name.map_or_else(|| life.name.clone(), |name| texts.show(name, "thread")),
                 start_ns: life.start_ns,
                 end_ns: life.end_ns.unwrap_or(end_ns),
                 kernel_cpu_ns: life.kernel_cpu_ns,
                 exited: life.exited,
-                ignored: false,
+                ignored: life.ignored,
             });
         }
         (processes, threads)

@@ -3,6 +3,8 @@
 use dwell_store::Manifest;
 use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 
+use crate::annotations::{Counted, Decoder};
+
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]
 pub mod name {
@@ -113,8 +115,48 @@ const DOCS: &[(&str, &str)] = &[
     ),
     ("interfaces_left_out", "Network interfaces beyond the 256 of a network namespace that are read."),
     ("networks_left_out", "Programs in network namespaces beyond the 8 that are read; the traffic there is not shown."),
+    (
+        "itt_events_lost",
+        "Things that programs said of themselves through ITT and that their buffers had no room for; tasks around them are cut.",
+    ),
+    ("itt_bytes_damaged", "Bytes that programs wrote for ITT and that make no sense; what they told is missing."),
+    (
+        "itt_threads_unknown",
+        "Things said through ITT or task probes by threads of which nothing else is known; they are missing.",
+    ),
+    ("itt_ends_unmatched", "Ends of tasks, frames or events whose beginning was not recorded; they are missing."),
+    ("itt_tasks_too_deep", "Tasks within 512 others of their thread; they are missing."),
+    (
+        "itt_ids_dropped",
+        "Tasks, regions or frames beyond the million that can be open by their ids at once; they have no end.",
+    ),
+    ("itt_rows_dropped", "Tasks, data, values or waits beyond those that a result holds; they are missing."),
+    ("itt_values_dropped", "Values of counters or tasks that are no numbers; they are missing."),
+    ("itt_names_dropped", "Names and texts beyond the million that a result holds; they show as unknown."),
+    (
+        "itt_objects_dropped",
+        "Synchronization objects beyond the million that a result holds; waits for them have the kernel's object.",
+    ),
+    ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
+
+/// What programs said and could not be kept.
+pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 11] {
+    [
+        ("itt_events_lost", counted.lost),
+        ("itt_bytes_damaged", decoder.damaged),
+        ("itt_threads_unknown", counted.strangers),
+        ("itt_ends_unmatched", counted.unmatched_ends),
+        ("itt_tasks_too_deep", counted.deep),
+        ("itt_ids_dropped", counted.ids),
+        ("itt_rows_dropped", counted.rows),
+        ("itt_values_dropped", counted.values),
+        ("itt_names_dropped", decoder.texts.dropped),
+        ("itt_objects_dropped", counted.objects),
+        ("itt_waits_unended", counted.unended_waits),
+    ]
+}
 
 /// How many samples and waits have a stack that is not complete, by why it ends: StackEnd 2 to 5.
 pub fn cut_stacks(off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> [(&'static str, u64); 4] {

@@ -4,21 +4,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use dwell_model::{ObjectId, StackId, ThreadId};
-use dwell_store::tables::{Frames, Objects, OffCpu, Samples};
-use dwell_store::{CodeTables, Manifest, ResultFolder};
+use dwell_model::{ObjectId, StackId, TaskTypeId, ThreadId};
+use dwell_store::tables::{Frames, OffCpu, Samples, TaskTypes};
+use dwell_store::{Annotations, CodeTables, Manifest, ResultFolder};
 use rayon::prelude::*;
 
+use crate::annotations::{TaskName, TypeKey, TypeNames, Unnamed, type_table};
 use crate::debug_files::DebugFiles;
 use crate::debuginfod::Debuginfod;
 use crate::hash::FastMap;
-use crate::input::Meta;
+use crate::input::{Meta, RawStack};
 use crate::jit::{Jit, how_to_name};
 use crate::listing;
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, Places, Problem};
-use crate::objects::{self, Code, Sources, data_addresses};
+use crate::objects::{self, Code, Resolved, Sources, data_addresses};
 use crate::python::Functions;
 use crate::replay::Replay;
 use crate::source_files::{self, Origin, User};
@@ -37,9 +38,11 @@ pub struct Named {
     /// Code.
     pub woven: Woven,
     /// Objects.
-    pub objects: Objects,
-    /// The object of each wait.
-    pub object_ids: Vec<ObjectId>,
+    pub objects: Resolved,
+    /// What tasks are called.
+    pub task_types: TaskTypes,
+    /// The row of each type of tasks.
+    pub task_type_ids: Vec<TaskTypeId>,
     /// Files that changed since the collection.
     pub changed_files: u64,
     /// Files with code that was seen and that could not be read.
@@ -81,6 +84,7 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let mut sites = Sites::default();
     let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &jit, &relative);
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);
+    let task_functions = task_functions(raw, &mut sites, &mut place);
     drop(place);
 
     let debug_notices = find_debug_files(&mut modules, &sites, options, progress);
@@ -94,12 +98,14 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
     let names = Names::new(&plan.sites, &answers, &python);
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
-    let (objects, object_ids) = name_objects(raw, &woven, &modules, &symbols);
+    let objects = name_objects(raw, &woven, &modules, &symbols);
+    let (task_types, task_type_ids) = name_tasks(raw, &task_functions, &names);
     let code = listing_tables(raw, &modules, (&answers, &woven.frames), options);
     Named {
         woven,
         objects,
-        object_ids,
+        task_types,
+        task_type_ids,
         code,
         notices: [
             jit.notices.clone(),
@@ -112,6 +118,30 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
         changed_files: problems.iter().filter(|(_, problem)| matches!(problem, Problem::Changed(_))).count() as u64,
         missing_stacks: sites.missing,
     }
+}
+
+/// For each type of tasks that a function names, the function's site.
+fn task_functions(
+    raw: &Raw<'_>,
+    sites: &mut Sites,
+    place: &mut dyn FnMut(RawStack, u64) -> (u32, u64),
+) -> Vec<Option<usize>> {
+    let types = raw.replay.told.tasks.types.keys().iter();
+    let site = |key: &TypeKey| {
+        let TaskName::Function(address) = key.name else { return None };
+        let image = raw.replay.lives.images.get(key.image as usize)?;
+        let time_ns = raw.manifest.start_ns.saturating_add(image.start_ns);
+        let (module, address) = place(RawStack::without_frames(image.tgid, time_ns), address);
+        Some(sites.sites.intern(Site { module, address, exact: true }))
+    };
+    types.map(site).collect()
+}
+
+fn name_tasks(raw: &Raw<'_>, sites: &[Option<usize>], names: &Names<'_>) -> (TaskTypes, Vec<TaskTypeId>) {
+    let function = |site: &Option<usize>| Some(names.function((*site)?)?.name.clone());
+    let functions: Vec<Option<String>> = sites.iter().map(function).collect();
+    let names = TypeNames { texts: &raw.meta.itt.texts, probes: &[], functions: &functions };
+    type_table(raw.replay.told.tasks.types.keys(), &names)
 }
 
 /// For each raw stack its share of all CPU time, or of all wait time where that is more.
@@ -221,7 +251,7 @@ impl Plan {
             plan.sites[site.module as usize].push(number as u32);
             plan.used[site.module as usize] = true;
         }
-        for (image, address) in data_addresses(raw.replay.waits.keys()) {
+        for (image, address) in data_addresses(raw.replay.waits.keys(), &raw.replay.told.sync.objects) {
             let Some((module, inside)) = mappings.find_data(image, address, modules) else { continue };
             plan.requests[module as usize].data.push(inside);
             plan.data[module as usize].push((image, address));
@@ -266,7 +296,7 @@ fn name_objects(
     woven: &Woven,
     modules: &Modules,
     symbols: &FastMap<(ImageId, u64), DataSymbol>,
-) -> (Objects, Vec<ObjectId>) {
+) -> Resolved {
     let code = Code { stacks: &woven.stacks, frames: &woven.frames, modules };
     let sources = Sources {
         code,
@@ -275,6 +305,8 @@ fn name_objects(
         lives: &raw.replay.lives,
         symbols,
         joined: &functions_of_joined(raw, code, &woven.ids),
+        told: &raw.replay.told.sync.objects,
+        texts: &raw.meta.itt.texts,
     };
     objects::resolve(raw.replay.waits.keys(), &raw.replay.first_waits, &sources)
 }
@@ -372,10 +404,31 @@ pub fn renumber(off_cpu: &mut OffCpu, samples: &mut Samples, named: &Named) {
         *id = id.get().and_then(|number| named.woven.ids.get(number)).copied().unwrap_or(StackId::NONE);
     };
     let object = |id: &mut ObjectId| {
-        *id = id.get().and_then(|number| named.object_ids.get(number)).copied().unwrap_or(ObjectId::NONE);
+        *id = id.get().and_then(|number| named.objects.of_waits.get(number)).copied().unwrap_or(ObjectId::NONE);
     };
     off_cpu.stack.par_iter_mut().for_each(stack);
     off_cpu.waker_stack.par_iter_mut().for_each(stack);
     off_cpu.object.par_iter_mut().for_each(object);
     samples.stack.par_iter_mut().for_each(stack);
+}
+
+/// What programs said of themselves, with the rows of the named tables instead of the raw numbers.
+pub fn annotations(mut told: Unnamed, named: &mut Named) -> Annotations {
+    let task_type = |id: &mut TaskTypeId| {
+        *id = id.get().and_then(|number| named.task_type_ids.get(number)).copied().unwrap_or(TaskTypeId::NONE);
+    };
+    told.tasks.task_type.par_iter_mut().for_each(task_type);
+    told.markers.task_type.par_iter_mut().for_each(task_type);
+    told.sync_waits.object.par_iter_mut().for_each(|id| {
+        *id = id.get().and_then(|number| named.objects.of_told.get(number)).copied().unwrap_or(ObjectId::NONE);
+    });
+    Annotations {
+        task_types: std::mem::take(&mut named.task_types),
+        tasks: told.tasks,
+        task_metadata: told.metadata,
+        markers: told.markers,
+        counters: told.counters,
+        counter_values: told.counter_values,
+        sync_waits: told.sync_waits,
+    }
 }

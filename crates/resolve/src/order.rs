@@ -5,8 +5,10 @@
 //! released; a record that comes later still is moved up to the release line and counted, so that time never runs back.
 
 use dwell_store::raw::wire::{
-    ExecRecord, SampleRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
+    ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
 };
+
+use crate::annotations::Said;
 
 /// How far the release line stays behind the latest mark.
 const HOLD_BACK_NS: u64 = 10_000_000;
@@ -25,6 +27,8 @@ pub enum Event {
     Exec(Box<ExecRecord>),
     Pause(u64),
     Resume(u64),
+    Said(Said),
+    Stitch(StitchRecord),
 }
 
 impl Event {
@@ -38,6 +42,8 @@ impl Event {
             Self::Exit(record) => record.h.time_ns,
             Self::Exec(record) => record.h.time_ns,
             Self::Pause(time) | Self::Resume(time) => *time,
+            Self::Said(said) => said.time_ns,
+            Self::Stitch(record) => record.h.time_ns,
         }
     }
 
@@ -50,6 +56,8 @@ impl Event {
             Self::Exit(record) => record.h.time_ns = time_ns,
             Self::Exec(record) => record.h.time_ns = time_ns,
             Self::Pause(time) | Self::Resume(time) => *time = time_ns,
+            Self::Said(said) => said.time_ns = time_ns,
+            Self::Stitch(record) => record.h.time_ns = time_ns,
         }
     }
 
@@ -59,8 +67,8 @@ impl Event {
             Self::Resume(_) => 0,
             Self::New(_) => 1,
             Self::Exec(_) => 2,
-            Self::Name(_) => 3,
-            Self::Switch(_) | Self::Sample(_) => 4,
+            Self::Name(_) | Self::Stitch(_) => 3,
+            Self::Switch(_) | Self::Sample(_) | Self::Said(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,
         }

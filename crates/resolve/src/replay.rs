@@ -9,6 +9,7 @@ use dwell_store::raw::wire::{
     waker_context,
 };
 
+use crate::annotations::{Asker, Said, Told, What, Who};
 use crate::input::Meta;
 use crate::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::lives::Lives;
@@ -40,6 +41,8 @@ pub struct Replay {
     pub waits: Interner<Wait>,
     /// When each of them was first seen, CLOCK_MONOTONIC ns.
     pub first_waits: Vec<u64>,
+    /// What programs say of themselves.
+    pub told: Told,
     /// Events replayed.
     pub events: u64,
 }
@@ -56,6 +59,7 @@ impl Replay {
             stacks: Interner::default(),
             waits: Interner::default(),
             first_waits: Vec::new(),
+            told: Told::default(),
             events: 0,
         }
     }
@@ -78,7 +82,47 @@ impl Replay {
             Event::Exit(record) => self.exit(record, now),
             Event::Exec(record) => self.exec(record, now),
             Event::Pause(_) => self.intervals.pause(now),
-            Event::Resume(_) => self.intervals.resume(now),
+            Event::Resume(_) => {
+                self.intervals.resume(now);
+                self.told.sync.resume_all();
+            }
+            Event::Said(said) => self.hear(said, now),
+            Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
+        }
+    }
+
+    /// A program says something of itself. What it says within a pause is taken as of the pause's start.
+    fn hear(&mut self, said: &Said, now: u64) {
+        if self.told.define(said.source, &said.what) {
+            return;
+        }
+        let Some((thread, life)) =
+            self.lives.speaker(said.tid, said.tgid).and_then(|thread| Some((thread, self.lives.life(thread)?)))
+        else {
+            self.told.counted.strangers += 1;
+            return;
+        };
+        let image = self.lives.image(thread);
+        let recorded = |time_ns| self.intervals.recorded(time_ns);
+        let who = Who {
+            thread,
+            process: life.process,
+            tgid: said.tgid,
+            source: said.source,
+            image,
+            image_ns: self.lives.images.get(image as usize).map_or(0, |image| image.start_ns),
+            now_ns: recorded(now),
+            at_ns: recorded(self.relative(said.at_ns)),
+            was_there: life.was_there,
+        };
+        match said.what {
+            What::ThreadName(name) => self.lives.set_told_name(thread, name),
+            What::ThreadIgnore => self.lives.ignore(thread),
+            What::Frame { domain, id, start_ns, end_ns } => {
+                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
+                self.told.frame(&begun, domain, id, recorded(self.relative(end_ns)));
+            }
+            ref what => self.told.take(&who, what),
         }
     }
 
@@ -111,7 +155,7 @@ impl Replay {
 
     fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> Creator {
         let parent = self.lives.life(thread).map_or(ThreadId::NONE, |life| life.parent);
-        Creator { thread: parent, stack: self.stack(record.creator_stack, 0) }
+        Creator { thread: parent, stack: self.stack((record.creator_stack, 0), Asker::default()) }
     }
 
     fn exit(&mut self, record: &ThreadExitRecord, now: u64) {
@@ -184,21 +228,26 @@ impl Replay {
         }
     }
 
-    fn stack(&mut self, user: u64, kernel: u64) -> StackId {
+    fn stack(&mut self, (user, kernel): (u64, u64), asker: Asker) -> StackId {
         if user == 0 && kernel == 0 {
             return StackId::NONE;
         }
-        StackId::new(self.stacks.intern(StackKey { user, kernel }))
+        StackId::new(self.stacks.intern(StackKey { user, kernel, asker }))
+    }
+
+    /// The stack of `thread`, below the one that asked for what it does.
+    fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackId {
+        let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);
+        self.stack((user, kernel), asker)
     }
 
     fn departure(&mut self, thread: ThreadId, record: &SwitchRecord) -> Departure {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
-        let stack = self.stack(record.user_stack, record.kernel_stack);
+        let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
-            let wait = self.wait(thread, record, stack);
-            let holder =
-                self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0).unwrap_or(ThreadId::NONE);
+            let (wait, told_holder) = self.wait(thread, record, stack);
+            let holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0).unwrap_or(told_holder);
             return Departure { reason: Reason::Waiting, syscall, wait, stack, holder };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
@@ -206,23 +255,29 @@ impl Replay {
         Departure { reason, syscall, wait: ObjectId::NONE, stack, holder: ThreadId::NONE }
     }
 
-    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> ObjectId {
+    /// The wait, and who holds what the program says that it waits for.
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> (ObjectId, ThreadId) {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
+        let image = self.lives.image(thread);
+        let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
+        // A page that is brought in, or a stop, is none of what it says that it waits for.
+        let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
         let wait = Wait {
-            image: self.lives.image(thread),
+            image,
             stack: stack.raw(),
             syscall,
             operation,
-            sleep: Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0),
+            sleep,
             hint: self.hint(syscall, record),
             object: record.object,
+            told: told.map(|(object, _)| object),
         };
         let number = self.waits.intern(wait);
         if number == self.first_waits.len() {
             self.first_waits.push(record.h.time_ns);
         }
-        ObjectId::new(number)
+        (ObjectId::new(number), told.map_or(ThreadId::NONE, |(_, holder)| holder))
     }
 
     fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {
@@ -271,13 +326,13 @@ impl Replay {
             outcome,
             waker,
             waker_kind,
-            waker_stack: self.stack(record.waker_stack, 0),
+            waker_stack: self.stack((record.waker_stack, 0), Asker::default()),
         }
     }
 
     fn sample(&mut self, record: &SampleRecord, now: u64, meta: &Meta) {
         let thread = self.find(record.h.tid, record.user_stack, now, meta);
-        let stack = self.stack(record.user_stack, record.kernel_stack);
+        let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
         if let Some(slice_ns) = self.intervals.sample(thread, now, record.cpu) {
             self.intervals.weights.sample(thread, now, slice_ns, (record.cpu, stack));
         }

@@ -56,7 +56,7 @@ pub struct Sites {
 impl Sites {
     /// Finds the sites of every stack in `keys`.
     pub fn collect(&mut self, keys: &[StackKey], meta: &Meta, place: &mut dyn FnMut(RawStack, u64) -> (u32, u64)) {
-        let parts = keys.iter().flat_map(|key| [key.user, key.kernel]);
+        let parts = keys.iter().flat_map(|key| [key.user, key.kernel, key.asker.stack, key.asker.base]);
         for key in parts.filter(|&key| key != 0) {
             if self.by_key.contains_key(&key) {
                 continue;
@@ -152,7 +152,12 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
     let mut merger = Merger::new(names.python);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
     for key in keys {
-        let (user, end) = user_frames(key.user, meta, sites, &chains, (&mut merger, &mut woven.frames));
+        let mut frames_of = |key| user_frames(key, meta, sites, &chains, (&mut merger, &mut woven.frames));
+        let (mut user, end) = frames_of(key.user);
+        if key.asker.stack != 0 {
+            let (asked, (base, _)) = (frames_of(key.asker.stack).0, frames_of(key.asker.base));
+            user = stitch(asked, &base, &user, &woven.frames);
+        }
         let kernel = sites.of(key.kernel);
         let ours = kernel.iter().take(MOST_TRACING_FRAMES).rposition(|&site| tracing[site as usize]);
         let kernel = kernel[ours.map_or(0, |last| last + 1)..].iter().rev();
@@ -167,6 +172,17 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         woven.ids.push(at);
     }
     woven
+}
+
+/// The frames of work below those that asked for it, all root first. What the thread began with anyway is left out: what its
+/// frames have in common with `base`, where it was before.
+fn stitch(mut asked: Vec<FrameId>, base: &[FrameId], work: &[FrameId], frames: &Frames) -> Vec<FrameId> {
+    asked.pop(); // the function of ITT that was called to say so
+    let function = |frame: &FrameId| frame.get().map(|row| (frames.module[row], &frames.function[row]));
+    let common = base.iter().zip(work).take_while(|(a, b)| function(a) == function(b)).count();
+    let common = common.min(work.len().saturating_sub(1));
+    asked.extend_from_slice(&work[common..]);
+    asked
 }
 
 /// The frames of the user stack of `key`, root first, and how the walk ended.
@@ -203,6 +219,11 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
+    /// The function at a site.
+    pub fn function(&self, site: usize) -> Option<&'a Function> {
+        self.by_site.get(&site)?.first()
+    }
+
     /// `requests` holds, for each answer, the numbers of the sites that were asked for.
     pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], python: &'a Functions) -> Self {
         let pairs = requests.iter().zip(answers);

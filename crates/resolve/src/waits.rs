@@ -1,25 +1,27 @@
 //! What the records say of a wait, as keys: equal ones are resolved once.
 
-use std::hash::Hash;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash};
 
 use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 
-use crate::hash::FastMap;
+use crate::annotations::{Asker, SyncId};
+use crate::hash::KeyHasher;
 use crate::lives::ImageId;
 
 /// Gives equal keys one number.
-pub struct Interner<K> {
-    numbers: FastMap<K, u32>,
+pub struct Interner<K, S = BuildHasherDefault<KeyHasher>> {
+    numbers: HashMap<K, u32, S>,
     keys: Vec<K>,
 }
 
-impl<K> Default for Interner<K> {
+impl<K, S: Default> Default for Interner<K, S> {
     fn default() -> Self {
-        Self { numbers: FastMap::default(), keys: Vec::new() }
+        Self { numbers: HashMap::default(), keys: Vec::new() }
     }
 }
 
-impl<K: Copy + Eq + Hash> Interner<K> {
+impl<K: Copy + Eq + Hash, S: BuildHasher> Interner<K, S> {
     /// The key's number.
     pub fn intern(&mut self, key: K) -> usize {
         let next = u32::try_from(self.keys.len()).unwrap_or(u32::MAX);
@@ -43,6 +45,8 @@ pub struct StackKey {
     pub user: u64,
     /// Kernel part, 0 = none.
     pub kernel: u64,
+    /// Who asked for the work that the thread does.
+    pub asker: Asker,
 }
 
 /// How the scheduler sees a waiting thread.
@@ -102,6 +106,8 @@ pub struct Wait {
     pub hint: Hint,
     /// Futex address or key of an object record.
     pub object: u64,
+    /// What the program says that it waits for.
+    pub told: Option<SyncId>,
 }
 
 impl Wait {

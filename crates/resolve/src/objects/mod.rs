@@ -20,6 +20,7 @@ use kernel::KernelWait;
 use names::Described;
 use patterns::{Recognised, Refine, is_gil, recognise};
 
+use crate::annotations::{SyncId, SyncObject, TextId, Texts};
 use crate::hash::FastMap;
 use crate::input::Meta;
 use crate::lives::{ImageId, Lives};
@@ -50,6 +51,8 @@ enum Identity {
     Gil(ImageId),
     /// All that is called so.
     Named(ObjectType, String),
+    /// What the program says that it waits for.
+    Told(SyncId),
 }
 
 /// A wait's object before it has a row.
@@ -85,17 +88,48 @@ pub struct Sources<'a> {
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
     /// The function that each thread runs that another one waited for.
     pub joined: &'a FastMap<ThreadId, &'a str>,
+    /// Objects that programs told of.
+    pub told: &'a [SyncObject],
+    /// Their names.
+    pub texts: &'a Texts,
 }
 
-/// The table of objects, and the object of each wait.
-pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> (Objects, Vec<ObjectId>) {
+/// The table of objects, and who is where in it.
+#[derive(Default)]
+pub struct Resolved {
+    /// The table.
+    pub objects: Objects,
+    /// The object of each wait.
+    pub of_waits: Vec<ObjectId>,
+    /// The row of each object that programs told of and waited for.
+    pub of_told: Vec<ObjectId>,
+}
+
+/// Finds and names the objects.
+pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resolved {
     let mut classifier = Classifier { sources, patterns: FastMap::default() };
     let mut targets: Vec<Target> = waits.iter().map(|wait| classifier.target(wait)).collect();
     adopt_untyped(&mut targets);
+    adopt_told(&mut targets, sources.told);
     let mut namer = Namer { sources, objects: Objects::default(), numbers: HashMap::new(), taken: HashMap::new() };
     let ids = targets.iter().zip(waits).zip(first_ns);
-    let ids = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
-    (namer.objects, ids)
+    let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
+    let of_told = (0..sources.told.len() as u32).map(|number| namer.told_object(SyncId(number))).collect();
+    Resolved { objects: namer.objects, of_waits, of_told }
+}
+
+/// What lies where a program told of an object is that object, also where a wait was not announced.
+fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
+    let waited = told.iter().enumerate().filter_map(|(number, object)| Some((object.image?, object.address, number)));
+    let at: HashMap<(ImageId, u64), SyncId> =
+        waited.map(|(image, address, number)| ((image, address), SyncId(number as u32))).collect();
+    for target in targets {
+        if let Identity::Memory(image, base, _) = target.identity
+            && let Some(&id) = at.get(&(image, base)).or_else(|| at.get(&(image, target.address)))
+        {
+            target.identity = Identity::Told(id);
+        }
+    }
 }
 
 /// A word of memory that some wait says is part of a known object is part of it in every wait.
@@ -116,9 +150,11 @@ fn adopt_untyped(targets: &mut [Target]) {
 }
 
 /// The data addresses whose symbols are wanted: image and address.
-pub fn data_addresses(waits: &[Wait]) -> Vec<(ImageId, u64)> {
+pub fn data_addresses(waits: &[Wait], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
     let futexes = waits.iter().filter(|wait| wait.kind() == CallKind::Futex && wait.object != 0);
-    let mut addresses: Vec<_> = futexes.map(|wait| (wait.image, wait.object)).collect();
+    let nameless = told.iter().filter(|object| object.name == TextId::EMPTY);
+    let nameless = nameless.filter_map(|object| Some((object.image?, object.address)));
+    let mut addresses: Vec<_> = futexes.map(|wait| (wait.image, wait.object)).chain(nameless).collect();
     addresses.sort_unstable();
     addresses.dedup();
     addresses
@@ -131,6 +167,9 @@ struct Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     fn target(&mut self, wait: &Wait) -> Target {
+        if let Some(told) = wait.told {
+            return Target { identity: Identity::Told(told), address: 0, certain: true };
+        }
         match wait.sleep {
             Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
             Sleep::Device => self.device(wait),
@@ -327,10 +366,43 @@ impl Namer<'_> {
                 self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
             }
             Identity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
+            Identity::Told(id) => self.told(*id, first_stack),
         };
         let object = ObjectId::new(self.objects.push(row));
         self.numbers.insert(target.identity.clone(), object);
         object
+    }
+
+    /// The object that a program told of and waited for, `NONE` when it never did.
+    fn told_object(&mut self, id: SyncId) -> ObjectId {
+        if let Some(&object) = self.numbers.get(&Identity::Told(id)) {
+            return object;
+        }
+        if self.sources.told.get(id.0 as usize).is_none_or(|object| object.image.is_none()) {
+            return ObjectId::NONE;
+        }
+        let row = self.told(id, StackId::NONE);
+        let object = ObjectId::new(self.objects.push(row));
+        self.numbers.insert(Identity::Told(id), object);
+        object
+    }
+
+    /// The program's own name; else that of the data symbol there; else its type and where it was first waited for.
+    fn told(&mut self, id: SyncId, first_stack: StackId) -> ObjectRow {
+        let Some(object) = self.sources.told.get(id.0 as usize) else {
+            return self.row(ObjectType::User, "unknown object".into(), ProcessId::NONE, first_stack);
+        };
+        let image = object.image.unwrap_or(ImageId::MAX);
+        let process = self.process(image);
+        let class = self.sources.texts.show(object.class, "type");
+        let title = if class.is_empty() { object.kind.title() } else { &class };
+        let name = match self.sources.symbols.get(&(image, object.address)) {
+            _ if object.name != TextId::EMPTY => self.sources.texts.show(object.name, "object"),
+            Some(symbol) => symbol_name(symbol, object.address, object.address),
+            None => self.hashed(title, object.kind, first_stack),
+        };
+        let row = self.row(object.kind, name, process, first_stack);
+        ObjectRow { detail: class, process, address: object.address, ..row }
     }
 
     fn row(&mut self, kind: ObjectType, name: String, scope: ProcessId, first_stack: StackId) -> ObjectRow {
