@@ -140,7 +140,7 @@ fn task_functions(
 fn name_tasks(raw: &Raw<'_>, sites: &[Option<usize>], names: &Names<'_>) -> (TaskTypes, Vec<TaskTypeId>) {
     let function = |site: &Option<usize>| Some(names.function((*site)?)?.name.clone());
     let functions: Vec<Option<String>> = sites.iter().map(function).collect();
-    let names = TypeNames { texts: &raw.meta.itt.texts, probes: &[], functions: &functions };
+    let names = TypeNames { texts: &raw.meta.itt.texts, probes: &raw.manifest.task_probes, functions: &functions };
     type_table(raw.replay.told.tasks.types.keys(), &names)
 }
 

@@ -178,8 +178,12 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
 /// frames have in common with `base`, where it was before.
 fn stitch(mut asked: Vec<FrameId>, base: &[FrameId], work: &[FrameId], frames: &Frames) -> Vec<FrameId> {
     asked.pop(); // the function of ITT that was called to say so
-    let function = |frame: &FrameId| frame.get().map(|row| (frames.module[row], &frames.function[row]));
-    let common = base.iter().zip(work).take_while(|(a, b)| function(a) == function(b)).count();
+    let named = |frame: &FrameId| {
+        let function = frame.get().map(|row| (frames.module[row], frames.function[row].as_str()));
+        function.filter(|(_, name)| !name.starts_with('['))
+    };
+    let same = |(a, b): &(&FrameId, &FrameId)| a == b || named(a).is_some_and(|function| named(b) == Some(function));
+    let common = base.iter().zip(work).take_while(same).count();
     let common = common.min(work.len().saturating_sub(1));
     asked.extend_from_slice(&work[common..]);
     asked

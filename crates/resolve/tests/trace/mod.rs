@@ -4,6 +4,8 @@
 //! `w` waiting, `r` runnable, `?` off the CPU for an unknown reason, `.` not alive or not recorded.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+mod say;
+
 use std::collections::HashMap;
 
 use dwell_model::Reason;
@@ -202,6 +204,21 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             path: line.text("path"),
         }),
         "object" => meta.fixed(&object(line)),
+        "say" => say::say(line, meta, events),
+        "probe" => events.fixed(&TaskProbeRecord {
+            h: line.header(kind::TASK_PROBE, 0, "tid"),
+            tgid: line.number("tgid").max(10) as u32,
+            probe: line.number("number") as u16,
+            end: u8::from(line.has("end")),
+            reserved: 0,
+        }),
+        "stitch" => events.fixed(&StitchRecord {
+            h: line.header(kind::STITCH, 0, "tid"),
+            id: line.number("id"),
+            user_stack: line.number("stack"),
+            tgid: line.number("tgid").max(10) as u32,
+            reserved: 0,
+        }),
         _ => record_of_memory(line, meta, events),
     }
 }
@@ -324,6 +341,32 @@ pub fn check_conservation(trace: &Trace) {
         let running: u64 = samples.map(|row| trace.samples.weight_ns[row]).sum();
         assert_eq!(running + off, lifetime, "running + off the CPU = lifetime of thread {thread}");
     }
+}
+
+/// A row per task, indented by its depth: thread, name, how long from when, `>` ended by which thread, `…` not ended.
+pub fn tasks(trace: &Trace) -> Vec<String> {
+    let told = &trace.annotations;
+    let mut depths: Vec<usize> = Vec::new();
+    let row = |row: usize| {
+        let rows = &told.tasks;
+        let depth = rows.parent[row].get().map_or(0, |parent| depths[parent] + 1);
+        depths.push(depth);
+        let task_type = rows.task_type[row].get().expect("a type");
+        let domain = &told.task_types.domain[task_type];
+        let tid = |thread: dwell_model::ThreadId| thread.get().map(|row| trace.threads.tid[row]);
+        let (from, to) = (rows.start_ns[row] as f64 / MS as f64, rows.end_ns[row] as f64 / MS as f64);
+        let domain = if domain.is_empty() { String::new() } else { format!("{domain}:") };
+        let (begun, ended) = (tid(rows.thread[row]), tid(rows.end_thread[row]));
+        let end = match ended {
+            None => " …".to_owned(),
+            other if other == begun => String::new(),
+            Some(other) => format!(" >{other}"),
+        };
+        assert_eq!(rows.finished[row], ended.is_some());
+        let name = &told.task_types.name[task_type];
+        format!("{}{} {domain}{name} {from}..{to}{end}", "  ".repeat(depth), begun.expect("a thread"))
+    };
+    (0..told.tasks.len()).map(row).collect()
 }
 
 /// `kind name` of every object.
