@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS, NETWORK, Rate};
 use dwell_model::{CounterId, CounterKind, ProcessId, ThreadId};
-use dwell_store::Annotations;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{COUNTER_UNKNOWN, INTERFACE_FOREIGN, InterfaceHeader};
-use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues};
+use dwell_store::tables::{CounterRow, CounterValueRow};
+use dwell_store::{Annotations, Table};
 
 use crate::input::Meta;
 
@@ -172,19 +172,15 @@ fn write(series: BTreeMap<Name, Series>, annotations: &mut Annotations) {
         };
         rows.extend(series.points.iter().map(value));
     }
-    let old = std::mem::take(counter_values);
-    rows.extend((0..old.counter.len()).map(|row| CounterValueRow {
-        counter: old.counter[row],
-        time_ns: old.time_ns[row],
-        thread: old.thread[row],
-        value: old.value[row],
-    }));
     rows.sort_by_key(|row| row.time_ns);
-    let mut values = CounterValues::default();
     for row in rows {
-        values.push(row);
+        counter_values.push(row);
     }
-    *counter_values = values;
+    if !counter_values.time_ns.is_sorted() {
+        let mut order: Vec<usize> = (0..counter_values.len()).collect();
+        order.sort_by_key(|&row| counter_values.time_ns[row]);
+        *counter_values = counter_values.permuted(&order);
+    }
 }
 
 impl Name {
