@@ -1,8 +1,9 @@
-//! The documents that are made from the program's tables: docs/trace-format.md and docs/metrics.md.
+//! The documents that are made from the program's tables: docs/trace-format.md, docs/metrics.md and docs/system.md.
 //!
 //! `dwell docs PART` prints one; a test compares it with the file, so that neither can go stale.
 
 use dwell_analyze::{FINDINGS, METRICS};
+use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS, SystemCounter};
 use dwell_model::{Better, Collector, Unit};
 use dwell_store::tables::TABLES;
 use dwell_store::{ColumnType, TRACE_FORMAT, TableDef};
@@ -14,6 +15,7 @@ pub fn render(part: DocsPart) -> String {
     match part {
         DocsPart::TraceFormat => trace_format(),
         DocsPart::Metrics => metrics(),
+        DocsPart::System => system(),
     }
 }
 
@@ -72,6 +74,57 @@ fn type_name(ty: ColumnType) -> &'static str {
         ColumnType::Bytes => "binary",
         ColumnType::Id => "id (uint32, nullable)",
     }
+}
+
+const SYSTEM_INTRO: &str = "\
+# The whole machine's counters: `--analyze system`
+
+<!-- Made by `dwell docs system`; change crates/model/src/system.rs, or SYSTEM_INTRO in crates/cli/src/docs.rs, instead. -->
+
+    sudo dwell collect threading --analyze system -- ./app
+    dwell report summary
+
+records, beside what the program's threads do, what the whole machine does meanwhile: the system-level metrics that Perfmon
+shows on Windows, under Linux's names. They are read every 100 ms (`--system-interval`, 10 ms to 1 s) by the collector itself,
+and are rows of the tables `counters` (`process` is null) and `counter_values` (the sum since the collection began; a run of equal
+sums has its first and last reading). `dwell report summary` has of each the average, the lowest and the highest rate between two
+readings, and what is notable.
+
+- **Processor time** is counted by the kernel in ticks of 10 ms per CPU: at intervals of a few ticks, single readings are coarse
+  (0 %, 113 %), averages are right.
+- **Soft interrupts** are what Windows calls deferred procedure calls. Linux counts those that ran; one that is raised again before
+  it ran runs once.
+- **System calls** are in no file: a BPF program counts them. That is dear for programs that do little else, since every system
+  call of every program on the machine then takes the kernel's slow path: the shortest one, getppid, took 189 ns in place of
+  112 ns (Linux 6.18). Nothing else of this costs the program anything.
+- **Whose interfaces**: those of the network namespace that Dwell runs in, and of the namespaces of the profiled processes where
+  these are others (containers, `ip netns exec`): `Network eth0` and `Network eth0 (net:4026532281)`, the number as in
+  `/proc/PID/ns/net`. At most 8 namespaces and 256 interfaces of each; what is beyond is counted as a loss. A thread that changes its
+  namespace without running another program is not followed. In a container, Dwell sees the container's interfaces, while
+  processor time and interrupts are the machine's.
+- **Interfaces that come** count from their first reading on; **those that go** are a loss (`interfaces_gone`), since what they moved after
+  their last reading is not known. Counters that wrap at 32 bits are continued; one that begins anew (an interface plugged in again)
+  counts from 0 and is a loss (`interfaces_replugged`). I/O wait time, which the kernel may correct, never falls.
+- Loopback counts both ways: what is sent on `lo` is received on `lo`.
+
+";
+
+fn system() -> String {
+    let mut text = SYSTEM_INTRO.to_owned();
+    let tables = [("Processor and kernel", MACHINE_COUNTERS), ("Each network interface", INTERFACE_COUNTERS)];
+    for (title, counters) in tables {
+        text.push_str(&format!("## {title}\n\n| Perfmon | domain | counter | unit | source | what it counts |\n"));
+        text.push_str("|---|---|---|---|---|---|\n");
+        text.extend(counters.iter().map(system_row));
+        text.push('\n');
+    }
+    text.trim_end().to_owned() + "\n"
+}
+
+fn system_row(counter: &SystemCounter) -> String {
+    let SystemCounter { domain, name, unit, perfmon, source, help } = counter;
+    let unit = if unit.is_empty() { "count" } else { unit };
+    format!("| {} | {domain} | {name} | {unit} | {} | {} |\n", cell(perfmon), cell(source), cell(help))
 }
 
 fn metrics() -> String {
@@ -198,6 +251,11 @@ mod tests {
     #[test]
     fn the_trace_format_document_is_current() {
         is_current(DocsPart::TraceFormat, "trace-format.md");
+    }
+
+    #[test]
+    fn the_document_of_the_machines_counters_is_current() {
+        is_current(DocsPart::System, "system.md");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod grouped;
 mod losses;
 mod notes;
 mod summary;
+mod system;
 mod threads;
 mod timeline;
 mod transitions;

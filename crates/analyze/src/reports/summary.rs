@@ -22,6 +22,7 @@ pub fn summary(fold: &Fold<'_>) -> View {
     fields.extend(concurrency(fold));
     fields.extend(recording(fold));
     fields.extend(parts(fold));
+    fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) =
         fields.into_iter().map(|Field(id, title, help, value)| (plain(id, title, help), value)).unzip();
     let notes = notes(fold);
@@ -173,6 +174,13 @@ fn parts(fold: &Fold<'_>) -> Vec<Field> {
             Value::Rows(Box::new(findings::view(fold))),
         ),
     ]
+}
+
+/// What the whole machine did meanwhile, when that was recorded.
+fn machine(fold: &Fold<'_>) -> Option<Field> {
+    let view = super::system::system(fold.trace, &fold.windows)?;
+    let help = "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.";
+    Some(Field("system", "Whole Machine", help, Value::Rows(Box::new(view))))
 }
 
 fn losses(fold: &Fold<'_>) -> View {

@@ -558,6 +558,8 @@ pub enum DocsPart {
     TraceFormat,
     /// docs/metrics.md.
     Metrics,
+    /// docs/system.md.
+    System,
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod recording;
 mod source;
 mod survival;
 mod symbols;
+mod system;
 mod task_probes;
 mod truth;
 
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     cases.extend(real_programs::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
+    cases.extend(system::cases());
     cases.extend(task_probes::cases());
     cases.extend(gdb::cases());
     harness::run(cases)
