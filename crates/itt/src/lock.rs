@@ -18,12 +18,13 @@ impl Entered {
     /// Takes the lock; `None` when the call came from a signal handler that interrupted another one of this thread, which
     /// may hold it.
     pub fn new() -> Option<Self> {
-        if !thread::enter() {
-            return None;
-        }
-        let entered = Self::inside();
+        let is_first = thread::enter();
+        let entered = if is_first { Self::inside() } else { None };
         if entered.is_none() {
-            thread::leave();
+            process::count_lost_name();
+            if is_first {
+                thread::leave();
+            }
         }
         entered
     }

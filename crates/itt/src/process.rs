@@ -135,6 +135,11 @@ pub fn count_ringless() {
     count(header::RINGLESS_LOST);
 }
 
+/// A name was given inside of another call, and is not recorded.
+pub fn count_lost_name() {
+    count(header::NAMES_LOST);
+}
+
 fn count(index: usize) {
     if let Some(header) = header() {
         header.word(index).fetch_add(1, Relaxed);

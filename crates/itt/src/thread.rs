@@ -67,13 +67,12 @@ fn thread() -> *mut Thread {
     thread
 }
 
-/// Begins a call. False, and counted, when this thread is inside of one already: a signal handler interrupted it.
+/// Begins a call. False when this thread is inside of one already: a signal handler interrupted it.
 pub fn enter() -> bool {
     let thread = thread();
     // SAFETY: this thread's own.
     unsafe {
         if (*thread).busy != 0 {
-            count_nested(thread);
             return false;
         }
         (*thread).busy = 1;
@@ -193,7 +192,10 @@ unsafe fn make_room(thread: *mut Thread, bytes: u64) -> bool {
                 return true;
             }
         }
-        if (*thread).is_largest == 0 && capacity < LARGEST_RING && take_ring(thread, capacity.saturating_mul(8)) {
+        if (*thread).is_largest == 0
+            && capacity < LARGEST_RING
+            && take_ring(thread, capacity.saturating_mul(8).min(LARGEST_RING))
+        {
             slot.close();
             return true;
         }
