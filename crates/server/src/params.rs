@@ -1,10 +1,14 @@
 //! The words of an address's query: the same as the options of `dwell report`.
 
 use axum::http::Uri;
-use dwell_analyze::explore::{GridLevel, parse_grid_levels};
+use dwell_analyze::explore::{GridLevel, Order, parse_grid_levels};
 use dwell_analyze::{CallStackMode, Filter, FilterKey, Level, Query, parse_metric};
 
 use crate::problem::Problem;
+
+/// Columns of trees through the stacks, which are no metrics.
+const CPU_SELF: &str = "cpu_self_ns";
+const WAIT_SELF: &str = "wait_self_ns";
 
 /// The question of a request: what every view understands, and the words of one view only.
 #[derive(Clone, Debug)]
@@ -48,7 +52,7 @@ impl Params {
             query.metrics.push(parse_metric(metric.trim())?);
         }
         // `start` orders the timeline's bands; it is no metric either.
-        let metric = |word: &&str| !matches!(*word, "name" | "start");
+        let metric = |word: &&str| !matches!(*word, "name" | "start" | CPU_SELF | WAIT_SELF);
         query.sort = self.text("sort").filter(metric).map(parse_metric).transpose()?;
         if self.text("key") == Some(FilterKey::Cpu.id()) {
             // The list of CPUs needs sums by CPU.
@@ -72,9 +76,14 @@ impl Params {
         Ok(query)
     }
 
-    /// Whether rows are to be sorted by their names.
-    pub fn by_name(&self) -> bool {
-        self.text("sort") == Some("name")
+    /// What the rows of a grid are ordered by.
+    pub fn order(&self) -> Order {
+        match self.text("sort") {
+            Some("name") => Order::Name,
+            Some(CPU_SELF) => Order::CpuSelf,
+            Some(WAIT_SELF) => Order::WaitSelf,
+            _ => Order::Metric,
+        }
     }
 
     /// The value of a word, when it has one.

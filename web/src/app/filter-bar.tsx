@@ -219,7 +219,11 @@ function Options({ info }: { info: Info | undefined }) {
             <select
               value={stackMode}
               onChange={({ target: { value } }) =>
-                dispatch({ stackMode: STACK_MODES.find((mode) => mode === value) ?? 'user+1', selection: [] })
+                dispatch({
+                  stackMode: STACK_MODES.find((mode) => mode === value) ?? 'user+1',
+                  selection: [],
+                  callees: [],
+                })
               }
             >
               {STACK_MODES.map((mode) => (
@@ -234,7 +238,7 @@ function Options({ info }: { info: Info | undefined }) {
             <input
               type="checkbox"
               checked={inlines}
-              onChange={({ target: { checked } }) => dispatch({ inlines: checked, selection: [] })}
+              onChange={({ target: { checked } }) => dispatch({ inlines: checked, selection: [], callees: [] })}
             />
           </label>
           <label data-tip={t('option.idle.help')}>

@@ -1,7 +1,11 @@
 // Groupings of the Bottom-up grid, and which filter a row of each level stands for.
 
+import type { Word } from '../api/types';
+import { t, title } from '../base/texts';
 import type { Filter } from '../state/view-state';
 
+/** Every function of the stacks, in one list. */
+export const ALL_FUNCTIONS = 'all-functions';
 /** The level that goes on from a function to its callers. */
 export const CALLERS = 'callers';
 export const CALLEES = 'callees';
@@ -26,6 +30,7 @@ export const GROUPINGS: readonly (readonly string[])[] = [
 const KEYS: Record<string, string> = {
   function: 'function',
   'source-function': 'function',
+  [ALL_FUNCTIONS]: 'function',
   [CALLERS]: 'function',
   [CALLEES]: 'function',
   module: 'module',
@@ -63,4 +68,12 @@ export function filtersOf(groupBy: readonly string[], path: readonly string[]): 
     if (filter) found.set(filter.key, filter);
   });
   return [...found.values()];
+}
+
+/** What a level is called on the screen. */
+export function levelTitle(id: string, levels: readonly Word[]): string {
+  if (id === ALL_FUNCTIONS) return title('function', 'Function');
+  if (id === CALLERS) return t('grid.callers');
+  if (id === CALLEES) return t('grid.callees');
+  return title(id, levels.find((level) => level.id === id)?.title ?? id);
 }

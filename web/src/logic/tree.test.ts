@@ -95,3 +95,22 @@ test('an error is kept, and asking again is possible', async () => {
   await tree.start();
   expect(tree.ready).toBe(true);
 });
+
+test('rows that only lead to what is searched for are open, until they are closed', async () => {
+  const { fetchPage } = server(2, 3);
+  const named = async (path: readonly string[], offset: number, limit: number): Promise<Grid> => {
+    const page = await fetchPage(path, offset, limit);
+    return { ...page, rows: page.rows.map((row) => (path.length === 1 ? { ...row, label: 'found' } : row)) };
+  };
+  const search = new Tree(named, new Set(), () => undefined, 'Found');
+  await search.start();
+  for (let round = 0; round < 4; round += 1) {
+    search.need(0, 10);
+    await new Promise((done) => setTimeout(done, 0));
+  }
+  expect(labels(search)).toEqual(['r0', 'r0/r0', 'r0/r1', 'r1', 'r1/r0', 'r1/r1']);
+  search.toggle(['r0'], false);
+  expect(labels(search)).toEqual(['r0', 'r1', 'r1/r0', 'r1/r1']);
+  search.toggle(['r0'], true);
+  expect(labels(search)).toHaveLength(6);
+});

@@ -34,16 +34,20 @@ export class Tree {
   error: Error | null = null;
   private readonly levels = new Map<string, Level>();
   private readonly asked = new Set<string>();
+  /** Rows that a search has opened and the reader has closed again. */
+  private readonly shut = new Set<string>();
   private flat: FlatRow[] | null = null;
 
   /**
    * `fetchPage` has the question (filters, grouping, sort); another question is another tree. `open` holds the names of
-   * open rows and may be handed on to it. `changed` is called when rows have come.
+   * open rows and may be handed on to it. `changed` is called when rows have come. `search` is what the question searches
+   * for: rows that do not have it themselves lead to it, and are open.
    */
   constructor(
     private readonly fetchPage: FetchPage,
     readonly open: Set<string>,
     private readonly changed: () => void,
+    private readonly search = '',
   ) {}
 
   /** Whether the outermost rows are known. */
@@ -61,13 +65,14 @@ export class Tree {
     return this.flat;
   }
 
-  isOpen(path: readonly string[]): boolean {
-    return this.open.has(name(path));
-  }
-
   toggle(path: readonly string[], open: boolean): void {
-    if (open) this.open.add(name(path));
-    else this.open.delete(name(path));
+    if (open) {
+      this.open.add(name(path));
+      this.shut.delete(name(path));
+    } else {
+      this.open.delete(name(path));
+      this.shut.add(name(path));
+    }
     if (open && !this.levels.has(name(path))) void this.page(path, 0);
     this.update();
   }
@@ -149,16 +154,23 @@ export class Tree {
     this.changed();
   }
 
-  private flatten(path: readonly string[], into: FlatRow[]): FlatRow[] {
+  /** `found`: a row above has what is searched for. */
+  private flatten(path: readonly string[], into: FlatRow[], found = this.search === ''): FlatRow[] {
     const level = this.levels.get(name(path));
     if (!level) return into;
     for (let index = 0; index < level.total; index += 1) {
       const row = level.rows.get(index);
       const below = row?.children ? [...path, row.key] : null;
-      const expanded = below !== null && this.isOpen(below);
+      const has = found || (row?.label.toLowerCase().includes(this.search.toLowerCase()) ?? false);
+      const expanded = below !== null && this.isOpen(name(below), has);
       into.push({ parent: path, index, row, expanded });
-      if (below && expanded) this.flatten(below, into);
+      if (below && expanded) this.flatten(below, into, has);
     }
     return into;
+  }
+
+  /** A row without what is searched for leads to it. */
+  private isOpen(row: string, found: boolean): boolean {
+    return this.open.has(row) || (!found && !this.shut.has(row));
   }
 }

@@ -50,6 +50,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     ...clearFilters(state),
     result,
     selection: [],
+    callees: [],
     object: '',
     function: '',
     module: '',

@@ -24,6 +24,7 @@ const full: ViewState = {
   metrics: ['wait_ns', 'wait_count'],
   sort: { metric: 'wait_ns', descending: false },
   selection: ['queue_lock', 'a,b', 'f(int, "x")'],
+  callees: ['12', 'a,b'],
   stackKind: 'waker',
   search: 'push item',
   object: 'queue_lock',

@@ -115,6 +115,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   metrics: ['metrics', words],
   sort: ['sort', optional(sort)],
   selection: ['sel', list],
+  callees: ['down', list],
   stackKind: ['stack', oneOf(STACK_KINDS)],
   search: ['search', text],
   object: ['object', text],

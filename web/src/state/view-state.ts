@@ -78,6 +78,8 @@ export interface ViewState {
   sort: { metric: string; descending: boolean } | null;
   /** Keys of the selected row, outermost first; empty: none. */
   selection: string[];
+  /** Likewise of the row selected in the Top-down tree. */
+  callees: string[];
   stackKind: StackKind;
   search: string;
 
@@ -122,6 +124,7 @@ export const EMPTY: ViewState = {
   metrics: [],
   sort: null,
   selection: [],
+  callees: [],
   stackKind: 'wait',
   search: '',
   object: '',

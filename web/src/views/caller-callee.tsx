@@ -1,84 +1,134 @@
-// Caller/Callee: every function with self and total on the left; for the chosen one, who called it and whom it called.
+// Caller/Callee: every function with self and total on the left; for the chosen one, the trees of its callers and of what
+// it calls.
 
-import { t } from '../base/texts';
+import { useMemo, useState } from 'react';
+import type { Info, MetricDef } from '../api/types';
+import { help, t, title } from '../base/texts';
+import { duration } from '../base/units';
+import { ALL_FUNCTIONS, CALLEES, CALLERS } from '../logic/grouping';
+import type { Tree } from '../logic/tree';
 import { useDispatch, useView } from '../state/provider';
-import { useReportView } from '../state/resource';
-import { field, ReportGrid, reportCsv } from './grid/report-grid';
+import { useCall } from '../state/resource';
 import { Split } from './parts/split';
 import { Empty, Loaded } from './parts/states';
-import { CopyButton, SearchField, Toolbar } from './parts/toolbar';
+import { SearchField, Toolbar } from './parts/toolbar';
+import { ColumnMenu, NumberMenu } from './tree/column-menu';
+import { CALLS, chosenMetrics } from './tree/columns';
+import { TreeGrid } from './tree/tree-grid';
 
 export default function CallerCalleeView() {
+  const info = useCall('info');
+  return <Loaded of={info}>{(facts) => <Panes info={facts} />}</Loaded>;
+}
+
+function Panes({ info }: { info: Info }) {
+  const chosen = useView((state) => state.metrics);
+  const name = useView((state) => state.function);
+  const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
   return (
     <Split name="caller-callee" second="right" size={620} least={240}>
-      <Functions />
-      <Neighbours />
+      <Functions info={info} metrics={metrics} />
+      {name === '' ? (
+        <Empty>{t('caller.choose')}</Empty>
+      ) : (
+        <Split key={name} name="callees" second="below" size={240} least={80}>
+          <Around name={name} way={CALLERS} info={info} metrics={metrics} />
+          <Around name={name} way={CALLEES} info={info} metrics={metrics} />
+        </Split>
+      )}
     </Split>
   );
 }
 
-function Functions() {
-  const search = useView((state) => state.search);
-  const chosen = useView((state) => state.function);
+interface PaneProps {
+  info: Info;
+  metrics: MetricDef[];
+}
+
+const EVERY = [ALL_FUNCTIONS];
+
+function Functions({ info, metrics }: PaneProps) {
   const dispatch = useDispatch();
-  const functions = useReportView('caller-callee');
+  // The row is known by its key, the function by its name: a link has the name.
+  const [row, setRow] = useState<string[]>([]);
+  const { search, name } = useView((state) => ({ search: state.search, name: state.function }));
   return (
     <section className="pane" aria-label={t('tab.caller-callee')}>
       <Toolbar>
+        <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
+        <NumberMenu />
         <SearchField />
-        <span className="grow" />
-        {functions.data && (
-          <CopyButton label={t('copy.csv')} text={() => (functions.data ? reportCsv(functions.data) : '')} />
-        )}
       </Toolbar>
-      <Loaded of={functions}>
-        {(document) => (
-          <ReportGrid
-            name="functions"
-            label={t('tab.caller-callee')}
-            document={document}
-            search={search}
-            selected={(row) => field(document, row, 'function') === chosen}
-            onSelect={(row) => dispatch({ function: String(field(document, row, 'function')) }, 'touch')}
-          />
-        )}
-      </Loaded>
+      <TreeGrid
+        name="functions"
+        label={t('tab.caller-callee')}
+        groupBy={EVERY}
+        metrics={metrics}
+        levels={info.levels}
+        self
+        search={search}
+        selection={row}
+        chosen={name}
+        onSelect={(path, { label }) => {
+          setRow(path);
+          dispatch({ function: label }, 'touch');
+        }}
+      />
     </section>
   );
 }
 
-function Neighbours() {
-  const chosen = useView((state) => state.function);
+interface AroundProps extends PaneProps {
+  name: string;
+  way: typeof CALLERS | typeof CALLEES;
+}
+
+/** One of the trees at a function. */
+function Around({ name, way, info, metrics }: AroundProps) {
   const dispatch = useDispatch();
-  const around = useReportView('caller-callee', { params: { subject: chosen }, when: chosen !== '' });
-  if (chosen === '') return <Empty>{t('caller.choose')}</Empty>;
+  const [selection, setSelection] = useState<string[]>([]);
+  const levels = useMemo(() => [way], [way]);
+  const label = way === CALLERS ? t('caller.callers', { name }) : t('caller.callees', { name });
+  const empty = way === CALLERS ? t('caller.no-callers', { name }) : t('caller.no-callees', { name });
   return (
-    <section className="pane" aria-label={chosen}>
-      <Toolbar>
-        <strong className="ellipsis">{chosen}</strong>
-      </Toolbar>
-      <Loaded of={around}>
-        {(document) => (
-          <ReportGrid
-            name="neighbours"
-            label={chosen}
-            document={document}
-            show={(column, row) => (column === 'role' ? roleText(field(document, row, 'role')) : undefined)}
-            onOpen={(row) => dispatch({ function: String(field(document, row, 'function')) })}
-          />
+    <section className="pane" aria-label={label}>
+      <TreeGrid
+        name={way}
+        label={label}
+        groupBy={levels}
+        metrics={metrics}
+        levels={info.levels}
+        self={way === CALLEES}
+        subject={name}
+        selection={selection}
+        onSelect={setSelection}
+        onOpen={({ label: other }) => dispatch({ function: other })}
+        empty={empty}
+      >
+        {(tree) => (
+          <Toolbar>
+            <span className="faint">{way === CALLERS ? t('caller.caller') : t('caller.callee')}</span>
+            <strong className="ellipsis">{name}</strong>
+            <span className="grow" />
+            <Own tree={tree} self={way === CALLEES} />
+          </Toolbar>
         )}
-      </Loaded>
+      </TreeGrid>
     </section>
   );
 }
 
-function roleText(role: unknown) {
-  switch (role) {
-    case 'caller':
-      return t('caller.caller');
-    case 'callee':
-      return t('caller.callee');
-    default:
-      return <strong>{t('caller.function')}</strong>;
-  }
+/** The function's own time beside all of it. */
+function Own({ tree, self }: { tree: Tree; self: boolean }) {
+  const number = (id: string) => Number(tree.total[id] ?? 0);
+  return (
+    <span className="faint">
+      {(['cpu', 'wait'] as const).map((kind) => (
+        <span key={kind} className="own" data-tip={help(`${kind}_self_ns`, '')}>
+          {kind === 'cpu' ? title('cpu_ns', 'CPU Time') : title('wait_ns', 'Wait Time')}{' '}
+          {self ? t('flame.self', { self: duration(number(`${kind}_self_ns`)) }) : duration(number(`${kind}_ns`))}
+        </span>
+      ))}
+    </span>
+  );
 }

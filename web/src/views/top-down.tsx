@@ -1,36 +1,55 @@
 // Top-down Tree: from the start of the threads to where they spend their time, self and total.
 
+import { useMemo } from 'react';
+import type { Info } from '../api/types';
 import { t } from '../base/texts';
+import { CALLEES } from '../logic/grouping';
 import { useDispatch, useView } from '../state/provider';
-import { useReportView } from '../state/resource';
-import { field, ReportGrid, reportCsv } from './grid/report-grid';
-import { Notes } from './parts/notes';
+import { useCall } from '../state/resource';
 import { Loaded } from './parts/states';
-import { CopyButton, SearchField, Toolbar } from './parts/toolbar';
+import { SearchField, Toolbar } from './parts/toolbar';
+import { ColumnMenu, NumberMenu } from './tree/column-menu';
+import { CALLS, chosenMetrics } from './tree/columns';
+import { TreeGrid } from './tree/tree-grid';
 
 export default function TopDownView() {
-  const search = useView((state) => state.search);
-  const dispatch = useDispatch();
-  const tree = useReportView('top-down');
+  const info = useCall('info');
   return (
     <section className="pane" aria-label={t('tab.top-down')}>
-      <Toolbar>
-        <SearchField />
-        <span className="grow" />
-        {tree.data && <Notes notes={tree.data.notes} />}
-        {tree.data && <CopyButton label={t('copy.csv')} text={() => (tree.data ? reportCsv(tree.data) : '')} />}
-      </Toolbar>
-      <Loaded of={tree}>
-        {(document) => (
-          <ReportGrid
-            name="top-down"
-            label={t('tab.top-down')}
-            document={document}
-            search={search}
-            onOpen={(row) => dispatch({ tab: 'caller-callee', function: String(field(document, row, 'function')) })}
-          />
-        )}
-      </Loaded>
+      <Loaded of={info}>{(facts) => <Callees info={facts} />}</Loaded>
     </section>
+  );
+}
+
+const FROM_THE_TOP = [CALLEES];
+
+function Callees({ info }: { info: Info }) {
+  const { chosen, selection, search } = useView((state) => ({
+    chosen: state.metrics,
+    selection: state.callees,
+    search: state.search,
+  }));
+  const dispatch = useDispatch();
+  const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
+  return (
+    <>
+      <Toolbar>
+        <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
+        <NumberMenu />
+        <SearchField />
+      </Toolbar>
+      <TreeGrid
+        name="top-down"
+        label={t('tab.top-down')}
+        groupBy={FROM_THE_TOP}
+        metrics={metrics}
+        levels={info.levels}
+        self
+        search={search}
+        selection={selection}
+        onSelect={(path) => dispatch({ callees: path }, 'touch')}
+        onOpen={({ label }) => dispatch({ tab: 'caller-callee', function: label })}
+      />
+    </>
   );
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json};
 use dwell_model::MetricDef;
 
 use super::path::{Place, Step, Walk};
-use crate::fold::{Fold, Weights};
+use crate::fold::{Fold, Site, Weights};
 use crate::json;
 use crate::metrics::{magnitude, metric, value};
 use crate::query::Level;
@@ -26,12 +26,25 @@ pub struct GridQuery {
     pub offset: usize,
     /// Rows to show.
     pub limit: usize,
-    /// Only rows whose name has this in it, whatever the case.
+    /// Only rows whose name has this in it, whatever the case, and those above and below them.
     pub search: String,
-    /// Whether the rows are in the order of their names.
-    pub by_name: bool,
+    /// What the rows are ordered by.
+    pub order: Order,
     /// Whether the largest, or the last, comes first.
     pub descending: bool,
+}
+
+/// What rows are ordered by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The query's metric; without one, the time that keeps a CPU or a thread busy.
+    Metric,
+    /// Their names.
+    Name,
+    /// CPU time of their own, without what they call.
+    CpuSelf,
+    /// Wait time of their own.
+    WaitSelf,
 }
 
 /// Rows of one level.
@@ -41,7 +54,7 @@ pub struct Grid {
     pub total_rows: usize,
     /// The rows.
     pub rows: Vec<GridRow>,
-    /// The sum of all rows of the level, found by the search or not.
+    /// The sum of all that is at the place, found by the search or not; of a subject with its own part.
     pub total: Map<String, Json>,
 }
 
@@ -66,6 +79,8 @@ struct Group {
     /// The part that ends here: a function's own.
     own: Weights,
     children: bool,
+    /// What is searched for is below it.
+    found: bool,
     /// Its site with the most time.
     top: (u64, usize),
 }
@@ -78,47 +93,103 @@ pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
     let Some(step) = walk.step(depth) else {
         return Grid { total_rows: 0, rows: Vec::new(), total: Map::new() };
     };
+    let mut search = Search::new(&query.search, &mut walk);
     let below = walk.step(depth + 1);
-    let (mut groups, mut total) = (HashMap::<u32, Group>::new(), Weights::default());
+    let (mut groups, mut total, mut own) = (HashMap::<u32, Group>::new(), Weights::default(), Weights::default());
     for (index, weights) in sites {
         let site = &fold.sites[index];
-        let Some(key) = walk.key(step, site) else { continue };
+        total.add(&weights);
         let deeper = match below {
             Some(Step::Frame(at)) => walk.functions(site).len() > at,
             below => below.is_some(),
         };
-        let group = groups.entry(key).or_default();
-        total.add(&weights);
-        group.weights.add(&weights);
-        group.children |= deeper;
-        if !deeper {
-            group.own.add(&weights);
+        let keys = walk.keys(step, site);
+        if keys.is_empty() {
+            own.add(&weights);
         }
-        let time = weights.cpu_ns().saturating_add(weights.wait_ns());
-        if group.top.0 <= time {
-            group.top = (time, index);
+        let found_below = search.finds_below(&mut walk, depth, site);
+        for key in keys {
+            let group = groups.entry(key).or_default();
+            group.add(index, &weights, deeper);
+            group.found |= found_below;
+            if walk.is_own(step, site, key) {
+                group.own.add(&weights);
+            }
         }
     }
     let rows = Rows { fold, walk: &walk, step };
     let mut found: Vec<(u32, String, &Group)> =
         groups.iter().map(|(key, group)| (*key, walk.label(step, *key), group)).collect();
-    let search = query.search.to_lowercase();
-    found.retain(|(_, label, _)| search.is_empty() || label.to_lowercase().contains(&search));
+    found.retain(|(_, label, group)| group.found || search.finds(label));
     order(fold, query, &mut found);
     let total_rows = found.len();
     let shown = found.into_iter().skip(query.offset).take(query.limit.min(MOST_ROWS));
     let shown = shown.map(|(key, label, group)| rows.row(key, label, group)).collect();
-    Grid { total_rows, rows: shown, total: rows.metrics(&total) }
+    let mut total = rows.metrics(&total);
+    if query.place.subject.is_some() {
+        rows.own(&own, &mut total);
+    }
+    Grid { total_rows, rows: shown, total }
+}
+
+impl Group {
+    fn add(&mut self, site: usize, weights: &Weights, deeper: bool) {
+        self.weights.add(weights);
+        self.children |= deeper;
+        let time = weights.cpu_ns().saturating_add(weights.wait_ns());
+        if self.top.0 <= time {
+            self.top = (time, site);
+        }
+    }
+}
+
+/// What is searched for: the names of rows, and of those below them.
+struct Search {
+    text: String,
+    /// A row above has it already.
+    all: bool,
+    known: HashMap<(Step, u32), bool>,
+}
+
+impl Search {
+    fn new(text: &str, walk: &mut Walk<'_, '_>) -> Self {
+        let text = text.to_lowercase();
+        let all = text.is_empty() || walk.path_labels().iter().any(|label| label.to_lowercase().contains(&text));
+        Self { text, all, known: HashMap::new() }
+    }
+
+    fn finds(&self, label: &str) -> bool {
+        self.all || label.to_lowercase().contains(&self.text)
+    }
+
+    /// Whether one of the rows below those at `depth` that a site belongs to has it.
+    fn finds_below(&mut self, walk: &mut Walk<'_, '_>, depth: usize, site: &Site) -> bool {
+        self.all
+            || walk.keys_below(depth, site).into_iter().any(|(step, key)| {
+                let known = self.known.get(&(step, key)).copied();
+                known.unwrap_or_else(|| {
+                    let found = self.finds(&walk.label(step, key));
+                    self.known.insert((step, key), found);
+                    found
+                })
+            })
+    }
 }
 
 fn order(fold: &Fold<'_>, query: &GridQuery, rows: &mut [(u32, String, &Group)]) {
-    let rank = |weights: &Weights| match fold.query.sort {
+    let by_metric = |weights: &Weights| match fold.query.sort {
         Some(metric) => magnitude(&value(metric, weights)),
         None if fold.query.include_idle => (weights.cpu_ns() + weights.wait_ns()) as f64,
         None => (weights.cpu_ns() + weights.blocking_ns()) as f64,
     };
+    let rank = |group: &Group| match query.order {
+        Order::Metric | Order::Name => by_metric(&group.weights),
+        Order::CpuSelf => group.own.cpu_ns() as f64,
+        Order::WaitSelf => group.own.wait_ns() as f64,
+    };
     rows.sort_by(|a, b| {
-        let by_rank = if query.by_name { a.1.cmp(&b.1) } else { rank(&a.2.weights).total_cmp(&rank(&b.2.weights)) };
+        let by_name = query.order == Order::Name;
+        let by_rank = if by_name { a.1.cmp(&b.1) } else { rank(a.2).total_cmp(&rank(b.2)) };
         let by_rank = if query.descending { by_rank.reverse() } else { by_rank };
         by_rank.then_with(|| a.1.cmp(&b.1)).then(a.0.cmp(&b.0))
     });
@@ -133,12 +204,16 @@ struct Rows<'g, 'f, 't> {
 impl Rows<'_, '_, '_> {
     fn row(&self, key: u32, label: String, group: &Group) -> GridRow {
         let mut values = self.metrics(&group.weights);
-        if self.walk.is_from_root() && matches!(self.step, Step::Frame(_)) {
-            values.insert("cpu_self_ns".into(), group.own.cpu_ns().into());
-            values.insert("wait_self_ns".into(), group.own.wait_ns().into());
+        if self.step == Step::AnyFrame || (self.walk.is_from_root() && matches!(self.step, Step::Frame(_))) {
+            self.own(&group.own, &mut values);
         }
         values.extend(self.about(key, group));
         GridRow { key: self.walk.word(self.step, key), label, children: group.children, values }
+    }
+
+    fn own(&self, own: &Weights, values: &mut Map<String, Json>) {
+        values.insert("cpu_self_ns".into(), own.cpu_ns().into());
+        values.insert("wait_self_ns".into(), own.wait_ns().into());
     }
 
     fn metrics(&self, weights: &Weights) -> Map<String, Json> {
@@ -159,8 +234,108 @@ impl Rows<'_, '_, '_> {
                 let source = frame.and_then(|frame| fold.stacks.source_line(frame));
                 vec![text("module", fold.stacks.module_path(key).map(str::to_owned)), text("source", source)]
             }
-            Step::Frame(_) => vec![text("module", fold.stacks.module_path(key).map(str::to_owned))],
+            Step::Frame(_) | Step::AnyFrame => vec![text("module", fold.stacks.module_path(key).map(str::to_owned))],
             Step::By(_) => Vec::new(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explore::parse_grid_levels;
+    use crate::picture::trace;
+    use crate::query::Query;
+    use crate::reports::Report;
+    use crate::view::Row;
+
+    fn level(fold: &Fold<'_>, place: Place, search: &str) -> Grid {
+        let (search, order) = (search.to_owned(), Order::Metric);
+        grid(fold, &GridQuery { place, offset: 0, limit: 100, search, order, descending: true })
+    }
+
+    fn place(levels: &str, path: &[String], subject: Option<&str>) -> Place {
+        let levels = parse_grid_levels(levels).unwrap();
+        Place { levels, path: path.to_vec(), subject: subject.map(str::to_owned) }
+    }
+
+    /// The tree of callees as the report writes it: depth, name, total and own CPU and wait time.
+    fn tree(fold: &Fold<'_>, path: &[String]) -> Vec<(usize, String, [u64; 4])> {
+        let rows = level(fold, place("callees", path, None), "").rows;
+        rows.into_iter()
+            .flat_map(|row| {
+                let below = [path, &[row.key.clone()]].concat();
+                let children = if row.children { tree(fold, &below) } else { Vec::new() };
+                std::iter::once((path.len(), row.label.clone(), times(&row))).chain(children)
+            })
+            .collect()
+    }
+
+    fn times(row: &GridRow) -> [u64; 4] {
+        ["cpu_ns", "wait_ns", "cpu_self_ns", "wait_self_ns"]
+            .map(|id| row.values.get(id).and_then(Json::as_u64).unwrap_or(0))
+    }
+
+    fn of_report(row: &Row, name: usize) -> (usize, String, [u64; 4]) {
+        let number = |at: usize| match &row.values[at] {
+            Value::Ns(ns) => *ns,
+            other => panic!("{other:?}"),
+        };
+        let Value::Text(text) = &row.values[name] else { panic!("no name") };
+        (row.depth, text.clone(), [1, 2, 3, 4].map(|at| number(name + at)))
+    }
+
+    const PICTURE: &str = "
+        a: ##mm11ss22##
+        b: 1111mmmm--ss
+    ";
+
+    #[test]
+    fn trees_and_lists_of_functions_are_the_reports_piece_by_piece() {
+        let trace = trace(PICTURE);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let report = |kind, subject: Option<&str>| {
+            let query = Query { subject: subject.map(str::to_owned), ..query.clone() };
+            crate::report_of(kind, &fold.asked(&query)).unwrap().rows
+        };
+        let rows = report(Report::TopDown, None);
+        assert_eq!(tree(&fold, &[]), rows.iter().map(|row| of_report(row, 0)).collect::<Vec<_>>());
+        let list = level(&fold, place("all-functions", &[], None), "").rows;
+        let rows = report(Report::CallerCallee, None);
+        assert!(rows.len() > 5);
+        let found: Vec<_> = list.iter().map(|row| (0, row.label.clone(), times(row))).collect();
+        assert_eq!(found, rows.iter().map(|row| of_report(row, 0)).collect::<Vec<_>>());
+        for row in &list {
+            let around = report(Report::CallerCallee, Some(&row.label));
+            for (levels, role) in [("callers", "caller"), ("callees", "callee")] {
+                let part = level(&fold, place(levels, &[], Some(&row.label)), "");
+                let names: Vec<_> =
+                    part.rows.iter().map(|row| (row.label.clone(), row.values["cpu_ns"].clone())).collect();
+                let expected = around.iter().filter(|row| row.values[0] == Value::Text(role.into()));
+                let expected = expected.map(|row| of_report(row, 1)).map(|(_, name, times)| (name, times[0].into()));
+                assert_eq!(names, expected.collect::<Vec<_>>(), "{role}s of {}", row.label);
+                assert_eq!(part.total["cpu_ns"], row.values["cpu_ns"], "{levels} of {}", row.label);
+            }
+            let callees = level(&fold, place("callees", &[], Some(&row.label)), "");
+            assert_eq!(callees.total["cpu_self_ns"], row.values["cpu_self_ns"], "{}", row.label);
+        }
+    }
+
+    #[test]
+    fn a_search_keeps_what_leads_to_what_it_finds() {
+        let trace = trace(PICTURE);
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        let labels = |place: Place, search: &str| -> Vec<String> {
+            level(&fold, place, search).rows.into_iter().map(|row| row.label).collect()
+        };
+        assert_eq!(labels(place("callees", &[], None), "F2"), ["main"]);
+        let main = level(&fold, place("callees", &[], None), "f2").rows.remove(0);
+        assert_eq!(labels(place("callees", std::slice::from_ref(&main.key), None), "f2"), ["f2"]);
+        assert!(labels(place("callees", &[main.key], None), "main").len() > 3, "all that is below what was found");
+        assert_eq!(labels(place("thread,function,callers", &[], None), "f2"), ["a (100)"]);
+        assert!(labels(place("function,callers", &[], None), "main").is_empty(), "callers are not searched");
+        assert!(labels(place("all-functions", &[], None), "nothing").is_empty());
     }
 }

@@ -10,6 +10,6 @@ mod stack_pane;
 
 pub use filter_values::{FilterValues, filter_values};
 pub use flame::{Flame, FlameQuery, FlameWeight, flame};
-pub use grid::{Grid, GridQuery, grid};
+pub use grid::{Grid, GridQuery, Order, grid};
 pub use path::{GridLevel, Place, parse_grid_levels};
 pub use stack_pane::{StackKind, StackPane, stack_pane};

@@ -3,7 +3,7 @@
 use crate::call_stacks::FunctionId;
 use crate::fold::{Fold, Site, Weights};
 use crate::grouping::Labels;
-use crate::query::{Level, QueryError};
+use crate::query::{Level, QueryError, glob};
 use crate::reports::functions;
 
 /// A level of a grid: a grouping level, or at the end a way on through the stacks.
@@ -11,9 +11,11 @@ use crate::reports::functions;
 pub enum GridLevel {
     /// Rows by this.
     By(Level),
-    /// The function and below it its callers, level by level; after rows of functions, their callers.
+    /// Every function of the stacks: a part of the time is in the row of each function that it went through.
+    AllFunctions,
+    /// The function and below it its callers, level by level; after rows of functions, and of a subject, their callers.
     Callers,
-    /// The call tree from the threads' entries.
+    /// The call tree from the threads' entries; of a subject, from what it calls.
     Callees,
 }
 
@@ -22,11 +24,12 @@ impl GridLevel {
     pub fn level(self) -> Option<Level> {
         match self {
             Self::By(level) => Some(level),
-            Self::Callers | Self::Callees => None,
+            Self::AllFunctions | Self::Callers | Self::Callees => None,
         }
     }
 }
 
+const ALL_FUNCTIONS: &str = "all-functions";
 const CALLERS: &str = "callers";
 const CALLEES: &str = "callees";
 
@@ -34,6 +37,7 @@ const CALLEES: &str = "callees";
 pub fn parse_grid_levels(text: &str) -> Result<Vec<GridLevel>, QueryError> {
     let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
     let level = |(index, word): (usize, &&str)| match *word {
+        ALL_FUNCTIONS if words.len() == 1 => Ok(GridLevel::AllFunctions),
         CALLERS if index + 1 == words.len() => Ok(GridLevel::Callers),
         CALLEES if index + 1 == words.len() => Ok(GridLevel::Callees),
         word => Level::parse(word).map(GridLevel::By),
@@ -48,15 +52,19 @@ pub struct Place {
     pub levels: Vec<GridLevel>,
     /// Keys of the rows from the top to this place.
     pub path: Vec<String>,
+    /// Only stacks through this function (a pattern): ways through the stacks begin at it.
+    pub subject: Option<String>,
 }
 
 /// How the rows at one depth are told apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
     /// By a level.
     By(Level),
     /// By the function at this place of the stack, leaf first or root first.
     Frame(usize),
+    /// By every function of the stack.
+    AnyFrame,
 }
 
 /// Follows a path through the sites of a fold.
@@ -78,6 +86,7 @@ impl<'f, 't> Walk<'f, 't> {
         let levels = &self.place.levels;
         match levels.get(depth.min(levels.len().checked_sub(1)?))? {
             GridLevel::By(level) => (depth < levels.len()).then_some(Step::By(*level)),
+            GridLevel::AllFunctions => (depth == 0).then_some(Step::AnyFrame),
             GridLevel::Callers | GridLevel::Callees => {
                 let before = levels.len().checked_sub(2).map(|before| levels[before]);
                 let after_function = before == Some(GridLevel::By(Level::Function)) && !self.is_from_root();
@@ -91,20 +100,62 @@ impl<'f, 't> Walk<'f, 't> {
         self.place.levels.last() == Some(&GridLevel::Callees)
     }
 
-    /// Functions of a site in the order of the walk.
+    /// Functions of a site in the order of the walk. Of a subject that is on the stack several times, its callers are
+    /// those of the outermost call, its callees those of the innermost one.
     pub fn functions(&self, site: &Site) -> Vec<FunctionId> {
         let mut functions = functions(self.fold, site.key.stack);
-        if self.is_from_root() {
+        let from_root = self.is_from_root();
+        if let Some(subject) = &self.place.subject {
+            let is_subject = |function: &FunctionId| glob(subject, self.fold.stacks.function_name(*function));
+            match from_root {
+                true => functions.truncate(functions.iter().position(is_subject).unwrap_or(0)),
+                false => drop(functions.drain(..functions.iter().rposition(is_subject).map_or(0, |at| at + 1))),
+            }
+        }
+        if from_root {
             functions.reverse();
         }
         functions
     }
 
-    /// The key of a site's row at `step`; none when its stack ends before.
-    pub fn key(&mut self, step: Step, site: &Site) -> Option<u32> {
+    /// The keys of a site's rows at `step`; none when its stack ends before.
+    pub fn keys(&mut self, step: Step, site: &Site) -> Vec<u32> {
         match step {
-            Step::By(level) => Some(self.labels.key(self.fold, level, site)),
-            Step::Frame(index) => self.functions(site).get(index).copied(),
+            Step::By(level) => vec![self.labels.key(self.fold, level, site)],
+            Step::Frame(index) => self.functions(site).get(index).copied().into_iter().collect(),
+            Step::AnyFrame => {
+                let mut once = self.functions(site);
+                once.sort_unstable();
+                once.dedup();
+                once
+            }
+        }
+    }
+
+    /// The keys of a site's rows more than `depth` levels below the top, as far as their names are worth a search: not of
+    /// callers, since an entry's name would find every row.
+    pub fn keys_below(&mut self, depth: usize, site: &Site) -> Vec<(Step, u32)> {
+        let mut below = Vec::new();
+        for depth in depth + 1.. {
+            match self.step(depth) {
+                Some(step @ Step::By(_)) => below.extend(self.keys(step, site).into_iter().map(|key| (step, key))),
+                Some(Step::Frame(at)) if self.is_from_root() => {
+                    let callees = self.functions(site).into_iter().skip(at);
+                    below.extend(callees.map(|key| (Step::AnyFrame, key)));
+                    break;
+                }
+                _ => break,
+            }
+        }
+        below
+    }
+
+    /// Whether the time of a site's stack is that of the function `key` itself, not of what it calls.
+    pub fn is_own(&self, step: Step, site: &Site, key: u32) -> bool {
+        match step {
+            Step::By(_) => false,
+            Step::Frame(index) => self.is_from_root() && self.functions(site).len() == index + 1,
+            Step::AnyFrame => functions(self.fold, site.key.stack).first() == Some(&key),
         }
     }
 
@@ -112,7 +163,7 @@ impl<'f, 't> Walk<'f, 't> {
     pub fn label(&self, step: Step, key: u32) -> String {
         match step {
             Step::By(level) => self.labels.label(self.fold, level, key),
-            Step::Frame(_) => self.fold.stacks.function_name(key).to_owned(),
+            Step::Frame(_) | Step::AnyFrame => self.fold.stacks.function_name(key).to_owned(),
         }
     }
 
@@ -120,37 +171,63 @@ impl<'f, 't> Walk<'f, 't> {
     pub fn word(&self, step: Step, key: u32) -> String {
         match step {
             Step::By(level) => self.labels.word(level, key),
-            Step::Frame(_) => key.to_string(),
+            Step::Frame(_) | Step::AnyFrame => key.to_string(),
         }
     }
 
     /// The selected sites at the place, with their weights.
     pub fn sites(&mut self) -> Vec<(usize, Weights)> {
-        let mut wanted = Vec::new();
-        for (depth, word) in self.place.path.iter().enumerate() {
-            let Some(step) = self.step(depth) else { return Vec::new() };
-            let key = match step {
-                Step::By(level) => self.labels.parse(level, word),
-                Step::Frame(_) => word.parse().ok(),
-            };
-            let Some(key) = key else { return Vec::new() };
-            wanted.push((step, key));
-        }
+        let Some(wanted) = self.wanted() else { return Vec::new() };
         let fold = self.fold;
-        let at_place = |walk: &mut Self, site: &Site| {
-            let by = |&(step, key): &(Step, u32)| matches!(step, Step::Frame(_)) || walk.key(step, site) == Some(key);
-            if !wanted.iter().all(by) {
-                return false;
-            }
-            let mut frames = wanted.iter().filter(|(step, _)| matches!(step, Step::Frame(_))).peekable();
-            frames.peek().is_none() || {
-                let functions = walk.functions(site);
-                frames.all(|(step, key)| matches!(step, Step::Frame(at) if functions.get(*at) == Some(key)))
-            }
-        };
         fold.selected()
-            .filter(|(_, site, _)| at_place(self, site))
+            .filter(|(_, site, _)| self.is_at_place(site, &wanted))
             .map(|(index, _, weights)| (index, weights))
             .collect()
+    }
+
+    /// The steps and keys of the path; none for a path that leads nowhere.
+    fn wanted(&mut self) -> Option<Vec<(Step, u32)>> {
+        let words = self.place.path.iter().enumerate();
+        words
+            .map(|(depth, word)| {
+                let step = self.step(depth)?;
+                let key = match step {
+                    Step::By(level) => self.labels.parse(level, word),
+                    Step::Frame(_) | Step::AnyFrame => word.parse().ok(),
+                };
+                Some((step, key?))
+            })
+            .collect()
+    }
+
+    /// Names of the rows of the path.
+    pub fn path_labels(&mut self) -> Vec<String> {
+        let wanted = self.wanted().unwrap_or_default();
+        wanted.iter().map(|(step, key)| self.label(*step, *key)).collect()
+    }
+
+    fn is_at_place(&mut self, site: &Site, wanted: &[(Step, u32)]) -> bool {
+        let in_stack = |step: &Step| !matches!(step, Step::By(_));
+        let by_level = |&(step, key): &(Step, u32)| in_stack(&step) || self.keys(step, site) == [key];
+        if !wanted.iter().all(by_level) {
+            return false;
+        }
+        if let Some(subject) = &self.place.subject {
+            let stacks = &self.fold.stacks;
+            if !functions(self.fold, site.key.stack)
+                .iter()
+                .any(|function| glob(subject, stacks.function_name(*function)))
+            {
+                return false;
+            }
+        }
+        let mut frames = wanted.iter().filter(|(step, _)| in_stack(step)).peekable();
+        frames.peek().is_none() || {
+            let functions = self.functions(site);
+            frames.all(|(step, key)| match step {
+                Step::Frame(at) => functions.get(*at) == Some(key),
+                _ => functions.contains(key),
+            })
+        }
     }
 }

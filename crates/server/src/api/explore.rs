@@ -1,7 +1,8 @@
 //! The pieces that a person who looks around asks for.
 
 use dwell_analyze::explore::{
-    FlameQuery, FlameWeight, GridQuery, Place, StackKind, filter_values, flame, grid, parse_grid_levels, stack_pane,
+    FlameQuery, FlameWeight, GridQuery, Order, Place, StackKind, filter_values, flame, grid, parse_grid_levels,
+    stack_pane,
 };
 use dwell_analyze::{FilterKey, Fold};
 
@@ -20,7 +21,7 @@ fn place(params: &Params) -> Result<Place, Problem> {
     let path = params.text("path").map(serde_json::from_str).transpose();
     let path = path.map_err(|_| Problem::query("`path` is a JSON array of the keys of rows"))?;
     let levels = parse_grid_levels(params.text("group-by").unwrap_or_default())?;
-    Ok(Place { levels, path: path.unwrap_or_default() })
+    Ok(Place { levels, path: path.unwrap_or_default(), subject: params.query.subject.clone() })
 }
 
 /// One level of a tree grid.
@@ -34,8 +35,8 @@ pub fn rows(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
         offset: params.number("offset")?.unwrap_or(0),
         limit: params.number("limit")?.unwrap_or(ROWS),
         search: params.text("search").unwrap_or_default().to_owned(),
-        by_name: params.by_name(),
-        descending: params.text("descending").map_or(!params.by_name(), |word| word != "0"),
+        order: params.order(),
+        descending: params.text("descending").map_or(params.order() != Order::Name, |word| word != "0"),
     };
     document(&grid(fold, &query))
 }

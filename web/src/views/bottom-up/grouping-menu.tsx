@@ -1,8 +1,8 @@
 // Which levels the rows are nested by: a list of the usual ones, and any other nesting by hand.
 
 import type { Word } from '../../api/types';
-import { help, t, title } from '../../base/texts';
-import { CALLEES, CALLERS, GROUPINGS } from '../../logic/grouping';
+import { help, t } from '../../base/texts';
+import { CALLEES, CALLERS, GROUPINGS, levelTitle } from '../../logic/grouping';
 import { useDispatch, useView } from '../../state/provider';
 import { Menu } from '../parts/menu';
 
@@ -37,12 +37,6 @@ export function GroupingMenu({ levels }: { levels: Word[] }) {
       )}
     </Menu>
   );
-}
-
-export function levelTitle(id: string, levels: Word[]): string {
-  if (id === CALLERS) return t('grid.callers');
-  if (id === CALLEES) return t('grid.callees');
-  return title(id, levels.find((level) => level.id === id)?.title ?? id);
 }
 
 interface NestingProps {

@@ -3,16 +3,16 @@
 import { useMemo } from 'react';
 import type { Info } from '../../api/types';
 import { t } from '../../base/texts';
-import { useView } from '../../state/provider';
+import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
 import { SearchField, Toolbar } from '../parts/toolbar';
 import { StackPane } from '../stack/pane';
-import { ColumnMenu, NumberMenu } from './column-menu';
-import { chosenMetrics } from './columns';
+import { ColumnMenu, NumberMenu } from '../tree/column-menu';
+import { BOTTOM_UP, chosenMetrics } from '../tree/columns';
+import { TreeGrid } from '../tree/tree-grid';
 import { GroupingMenu } from './grouping-menu';
-import { TreeGrid } from './tree-grid';
 
 export default function BottomUpView() {
   const info = useCall('info');
@@ -27,8 +27,14 @@ export default function BottomUpView() {
 }
 
 function GridPane({ info }: { info: Info }) {
-  const chosen = useView((state) => state.metrics);
-  const metrics = useMemo(() => chosenMetrics(chosen, info.metrics), [chosen, info.metrics]);
+  const { chosen, groupBy, selection, search } = useView((state) => ({
+    chosen: state.metrics,
+    groupBy: state.groupBy,
+    selection: state.selection,
+    search: state.search,
+  }));
+  const dispatch = useDispatch();
+  const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, BOTTOM_UP), [chosen, info.metrics]);
   return (
     <>
       <Toolbar>
@@ -36,9 +42,17 @@ function GridPane({ info }: { info: Info }) {
         <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
         <NumberMenu />
         <SearchField />
-        <span className="grow" />
       </Toolbar>
-      <TreeGrid metrics={metrics} levels={info.levels} />
+      <TreeGrid
+        name="bottom-up"
+        label={t('tab.bottom-up')}
+        groupBy={groupBy}
+        metrics={metrics}
+        levels={info.levels}
+        search={search}
+        selection={selection}
+        onSelect={(path) => dispatch({ selection: path }, 'touch')}
+      />
     </>
   );
 }

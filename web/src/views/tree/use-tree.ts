@@ -1,4 +1,4 @@
-// The tree of the Bottom-up grid for the current view. While another question is under way the tree before stays on the
+// The rows of a grid for the current view, a level at a time. While another question is under way the tree before stays on the
 // screen.
 
 import { useEffect, useReducer, useRef, useState } from 'react';
@@ -14,6 +14,10 @@ export interface Question {
   metrics: readonly string[];
   sort: { metric: string; descending: boolean } | null;
   search: string;
+  /** Only stacks through this function; the tree begins at it. */
+  subject?: string | undefined;
+  /** Keys of the selected row: what is above it is open. */
+  selection: readonly string[];
 }
 
 /** `question` as text is what the tree depends on, with the selection in `url`. */
@@ -22,7 +26,7 @@ export function useTree(question: Question, url: string | null): Tree | null {
   const [shown, setShown] = useState<Tree | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const open = useRef(new Map<string, Set<string>>());
-  const grouping = question.groupBy.join();
+  const grouping = [question.groupBy.join(), question.subject].join(' ');
   // biome-ignore lint/correctness/useExhaustiveDependencies: the address has the question and the selection in it.
   useEffect(() => {
     const abort = new AbortController();
@@ -30,16 +34,17 @@ export function useTree(question: Question, url: string | null): Tree | null {
     const kept = open.current.get(grouping) ?? new Set<string>();
     open.current.set(grouping, kept);
     // A link shows the selected row, so what is above it is open.
-    for (let depth = 1; depth < state.selection.length; depth += 1) {
-      kept.add(JSON.stringify(state.selection.slice(0, depth)));
+    for (let depth = 1; depth < question.selection.length; depth += 1) {
+      kept.add(JSON.stringify(question.selection.slice(0, depth)));
     }
     const fetchPage = (path: readonly string[], offset: number, limit: number) =>
       fetchJson(pageUrl(state, question, path, offset, limit), abort.signal) as Promise<Grid>;
-    const tree = new Tree(fetchPage, kept, () => {
+    const changed = () => {
       if (abort.signal.aborted) return;
       if (tree.ready || tree.error) setShown(tree);
       redraw();
-    });
+    };
+    const tree = new Tree(fetchPage, kept, changed, question.search);
     void tree.start();
     return () => abort.abort();
   }, [url, grouping, store]);
@@ -53,7 +58,7 @@ export function questionUrl(state: ViewState, question: Question): string {
 
 function pageUrl(
   state: ViewState,
-  { groupBy, metrics, sort, search }: Question,
+  { groupBy, metrics, sort, search, subject }: Question,
   path: readonly string[],
   offset: number,
   limit: number,
@@ -67,5 +72,6 @@ function pageUrl(
     offset: offset > 0 ? offset : undefined,
     limit,
     search,
+    subject,
   });
 }

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricDef, Word } from '../../api/types';
 import { t, title } from '../../base/texts';
-import { CALLEES, CALLERS, filtersOf, levelAt } from '../../logic/grouping';
+import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, levelTitle } from '../../logic/grouping';
 import type { FlatRow, GridRow as GridData, Tree } from '../../logic/tree';
 import { useKeys } from '../../logic/use-keys';
 import { amount, asText, csvField, kindOf } from '../../logic/values';
@@ -13,14 +13,41 @@ import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
 import { Empty, Failure, Skeleton } from '../parts/states';
 import { CopyButton } from '../parts/toolbar';
-import { metricColumn } from './columns';
-import { levelTitle } from './grouping-menu';
+import { metricColumn, SELF, selfColumn } from './columns';
 import { questionUrl, useTree } from './use-tree';
 
-export function TreeGrid({ metrics, levels }: { metrics: MetricDef[]; levels: Word[] }) {
-  const { groupBy, sort, search } = useView(({ groupBy, sort, search }) => ({ groupBy, sort, search }));
-  const ids = useMemo(() => metrics.map(({ id }) => id), [metrics]);
-  const question = useMemo(() => ({ groupBy, metrics: ids, sort, search }), [groupBy, ids, sort, search]);
+interface Props {
+  /** Under which widths are remembered, and the accessible name. */
+  name: string;
+  label: string;
+  groupBy: readonly string[];
+  metrics: MetricDef[];
+  levels: Word[];
+  search?: string;
+  /** Columns of what belongs to functions themselves. */
+  self?: boolean;
+  /** Only stacks through this function. */
+  subject?: string;
+  /** Keys of the selected row, outermost first. */
+  selection: readonly string[];
+  /** The selected row's name, where it is known by that; the selection only tells rows of this name apart. */
+  chosen?: string;
+  onSelect: (path: string[], row: GridData) => void;
+  /** Enter or a double click; without it a function's source is opened. */
+  onOpen?: (row: GridData) => void;
+  empty?: ReactNode;
+  /** Above the rows. */
+  children?: (tree: Tree) => ReactNode;
+}
+
+export function TreeGrid(props: Props) {
+  const { groupBy, metrics, subject, selection, search = '', self = false } = props;
+  // What is sorted by a column of another tree is as it comes here.
+  const sort = useView(({ sort }) => (self || !SELF.some(({ id }) => id === sort?.metric) ? sort : null));
+  const question = useMemo(
+    () => ({ groupBy, metrics: metrics.map(({ id }) => id), sort, search, subject, selection }),
+    [groupBy, metrics, sort, search, subject, selection],
+  );
   const url = useView((state) => questionUrl(state, question));
   const tree = useTree(question, url);
   if (!tree) return <Skeleton rows={12} />;
@@ -28,31 +55,40 @@ export function TreeGrid({ metrics, levels }: { metrics: MetricDef[]; levels: Wo
     const hint = 'hint' in tree.error && typeof tree.error.hint === 'string' ? tree.error.hint : null;
     return <Failure error={tree.error.message} hint={hint} retry={() => void tree.start()} />;
   }
-  if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : undefined}</Empty>;
-  return <Rows tree={tree} metrics={metrics} levels={levels} groupBy={groupBy} sort={sort} />;
+  return (
+    <>
+      {props.children?.(tree)}
+      {tree.rows().length === 0 ? (
+        <Empty>{search ? t('empty.search', { search }) : props.empty}</Empty>
+      ) : (
+        <Rows {...props} tree={tree} sort={sort} />
+      )}
+    </>
+  );
 }
 
-const FUNCTIONS: readonly string[] = ['function', CALLERS, CALLEES];
+const FUNCTIONS: readonly string[] = ['function', ALL_FUNCTIONS, CALLERS, CALLEES];
 
 function moduleOf({ values }: GridData): string {
   return typeof values.module === 'string' ? values.module : '';
 }
 
-interface RowsProps {
+interface RowsProps extends Props {
   tree: Tree;
-  metrics: MetricDef[];
-  levels: Word[];
-  groupBy: string[];
   sort: { metric: string; descending: boolean } | null;
 }
 
-function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
+function Rows(props: RowsProps) {
+  const { tree, metrics, levels, groupBy, sort, selection, self } = props;
   const { numbers } = usePreferences();
-  const selection = useView((state) => state.selection);
   const dispatch = useDispatch();
   useSelectionKeys(groupBy, tree.labels(selection));
   const rows = tree.rows();
-  const full = largest(rows, metrics);
+  const fields = useMemo(
+    () => [...metrics, ...(self ? SELF.map(({ id }) => ({ id, additive: true })) : [])],
+    [metrics, self],
+  );
+  const full = largest(rows, fields);
   const columns = useMemo(
     () => [
       {
@@ -63,44 +99,44 @@ function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
         sortable: true,
       },
       ...metrics.map(metricColumn),
+      ...(self ? SELF.map(selfColumn) : []),
     ],
-    [metrics, levels, groupBy],
+    [metrics, levels, groupBy, self],
   );
   const pathOf = (index: number): string[] => {
     const at = rows[index];
     return at?.row ? [...at.parent, at.row.key] : [];
   };
+  const select = (index: number) => {
+    const row = rows[index]?.row;
+    if (row) props.onSelect(pathOf(index), row);
+  };
   // A function opens its source, as one is used to; any other row what is below it.
   const open = (index: number) => {
     const at = rows[index];
-    const level = levelAt(groupBy, at?.parent.length ?? 0);
-    if (at?.row && FUNCTIONS.includes(level))
+    if (!at?.row) return;
+    if (props.onOpen) props.onOpen(at.row);
+    else if (FUNCTIONS.includes(levelAt(groupBy, at.parent.length)))
       dispatch({ tab: 'source', function: at.row.label, module: moduleOf(at.row) });
-    else tree.toggle(pathOf(index), !at?.expanded);
+    else tree.toggle(pathOf(index), !at.expanded);
   };
   const visible = useCallback((first: number, last: number) => tree.need(first, last), [tree]);
   const key = (event: KeyboardEvent, index: number): boolean => {
     if (event.key === '*') void tree.expandAll(pathOf(index));
-    else if (event.key === 'c') navigator.clipboard?.writeText(rowText(rows[index], metrics));
+    else if (event.key === 'c') navigator.clipboard?.writeText(rowText(rows[index], fields));
     else return false;
     return true;
   };
   return (
     <>
-      <span className="expand-all">
-        <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
-          {t('grid.expand-all')}
-        </button>
-        <CopyButton label={t('copy.csv')} text={() => rowsCsv(rows, metrics)} />
-      </span>
       <Grid
-        name="bottom-up"
-        label={t('tab.bottom-up')}
+        name={props.name}
+        label={props.label}
         columns={columns}
         rows={rows.length}
-        row={(index) => gridRow(rows[index], metrics, { full, total: tree.total, style: numbers })}
-        selected={tree.find(selection)}
-        onSelect={(index) => dispatch({ selection: pathOf(index) }, 'touch')}
+        row={(index) => gridRow(rows[index], fields, { full, total: tree.total, style: numbers })}
+        selected={selectedRow(tree, selection, props.chosen)}
+        onSelect={select}
         onToggle={(index, open) => tree.toggle(pathOf(index), open)}
         onOpen={open}
         onKey={key}
@@ -108,10 +144,27 @@ function Rows({ tree, metrics, levels, groupBy, sort }: RowsProps) {
         onSort={(metric) => dispatch({ sort: nextSort(sort, metric) }, 'touch')}
         onVisible={visible}
       />
-      <Totals tree={tree} metrics={metrics} />
+      <Totals tree={tree} metrics={metrics}>
+        {rows.some(({ row }) => row?.children) && (
+          <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
+            {t('grid.expand-all')}
+          </button>
+        )}
+        <CopyButton label={t('copy.text')} text={() => rowsText(rows, fields)} />
+        <CopyButton label={t('copy.csv')} text={() => rowsCsv(rows, fields)} />
+      </Totals>
     </>
   );
 }
+
+function selectedRow(tree: Tree, selection: readonly string[], chosen: string | undefined): number {
+  const at = tree.find(selection);
+  if (chosen === undefined || tree.rows()[at]?.row?.label === chosen) return at;
+  return tree.rows().findIndex(({ row }) => row?.label === chosen);
+}
+
+/** A column of numbers. */
+type Field = Pick<MetricDef, 'id' | 'additive'>;
 
 interface Scale {
   full: Map<string, number>;
@@ -119,7 +172,7 @@ interface Scale {
   style: NumberStyle;
 }
 
-function gridRow(at: FlatRow | undefined, metrics: MetricDef[], { full, total, style }: Scale): GridRow {
+function gridRow(at: FlatRow | undefined, fields: Field[], { full, total, style }: Scale): GridRow {
   const row = at?.row;
   if (!at || !row) {
     return { key: String(at?.index), depth: at?.parent.length ?? 0, expanded: null, cells: [<Waiting key="name" />] };
@@ -128,7 +181,7 @@ function gridRow(at: FlatRow | undefined, metrics: MetricDef[], { full, total, s
     <span key="name" className="cell-text" data-tip={row.label.length > 30 ? row.label : undefined}>
       {row.label}
     </span>,
-    ...metrics.map(({ id, additive }) => (
+    ...fields.map(({ id, additive }) => (
       <Cell
         key={id}
         kind={kindOf(id, row.values[id])}
@@ -148,30 +201,35 @@ function Waiting() {
 }
 
 /** The largest value of each column among the outermost rows that are known: its bar is as long as the column is wide. */
-function largest(rows: readonly FlatRow[], metrics: MetricDef[]): Map<string, number> {
+function largest(rows: readonly FlatRow[], fields: Field[]): Map<string, number> {
   const known = rows.filter(({ parent, row }) => parent.length === 0 && row);
   return new Map(
-    metrics.map(({ id }) => [id, known.reduce((most, { row }) => Math.max(most, amount(row?.values[id]) ?? 0), 0)]),
+    fields.map(({ id }) => [id, known.reduce((most, { row }) => Math.max(most, amount(row?.values[id]) ?? 0), 0)]),
   );
 }
 
-function rowText(at: FlatRow | undefined, metrics: MetricDef[]): string {
+function rowText(at: FlatRow | undefined, fields: Field[]): string {
   const row = at?.row;
   if (!row) return '';
-  return [row.label, ...metrics.map(({ id }) => asText(kindOf(id, row.values[id]), row.values[id]))].join('\t');
+  return [row.label, ...fields.map(({ id }) => asText(kindOf(id, row.values[id]), row.values[id]))].join('\t');
+}
+
+/** The rows that are open, as they are on the screen. */
+function rowsText(rows: readonly FlatRow[], fields: Field[]): string {
+  return rows.map((at) => `${'  '.repeat(at.parent.length)}${rowText(at, fields)}\n`).join('');
 }
 
 /** The rows that are open, as CSV with exact numbers; `depth` says what is below what. */
-function rowsCsv(rows: readonly FlatRow[], metrics: MetricDef[]): string {
-  const head = ['depth', 'name', ...metrics.map(({ id }) => id)];
+function rowsCsv(rows: readonly FlatRow[], fields: Field[]): string {
+  const head = ['depth', 'name', ...fields.map(({ id }) => id)];
   const lines = rows.flatMap(({ parent, row }) =>
-    row ? [[parent.length, row.label, ...metrics.map(({ id }) => amount(row.values[id]) ?? row.values[id])]] : [],
+    row ? [[parent.length, row.label, ...fields.map(({ id }) => amount(row.values[id]) ?? row.values[id])]] : [],
   );
-  return `${[head, ...lines].map((fields) => fields.map(csvField).join(',')).join('\r\n')}\r\n`;
+  return `${[head, ...lines].map((cells) => cells.map(csvField).join(',')).join('\r\n')}\r\n`;
 }
 
 /** The sums of everything that is shown. */
-function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
+function Totals({ tree, metrics, children }: { tree: Tree; metrics: MetricDef[]; children: ReactNode }) {
   const known = metrics.filter(({ id, additive }) => additive && amount(tree.total[id]) !== null);
   return (
     <footer className="totals">
@@ -181,12 +239,14 @@ function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
           <span className="faint">{title(id, english)}</span> {asText(kindOf(id, tree.total[id]), tree.total[id])}
         </span>
       ))}
+      <span className="grow" />
+      {children}
     </footer>
   );
 }
 
 /** `f` and `F`: only what the selected row stands for, or all but it. */
-function useSelectionKeys(groupBy: string[], labels: string[]): void {
+function useSelectionKeys(groupBy: readonly string[], labels: string[]): void {
   const dispatch = useDispatch();
   const filters = filtersOf(groupBy, labels);
   useKeys({
