@@ -4,7 +4,7 @@ import { Suspense, useEffect, useState } from 'react';
 import { fetchResults } from '../api/client';
 import type { ResultInfo } from '../api/types';
 import { t } from '../base/texts';
-import { baseName } from '../base/units';
+import { commandName } from '../base/units';
 import { dispatchKey } from '../logic/keyboard';
 import { usePreferences } from '../state/preferences';
 import { useDispatch, useView } from '../state/provider';
@@ -61,7 +61,7 @@ function Page() {
       <Progress />
       <Header results={results ?? []} current={current} openHelp={() => help.setOpen(true)} />
       {current ? (
-        <ResultPage key={current.id} name={`${current.name} ${baseName(current.program)}`} />
+        <ResultPage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : results ? (
         <ResultList results={results} />
       ) : (

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
-import { baseName, duration } from '../base/units';
+import { commandName, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
 import { useDispatch, useStore, useView } from '../state/provider';
@@ -39,7 +39,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
           <option value="">{t('app.results')} …</option>
           {results.map(({ id, program, problem }) => (
             <option key={id} value={id} disabled={Boolean(problem)}>
-              {id} {baseName(program)}
+              {id} {commandName(program)}
             </option>
           ))}
         </select>
@@ -47,7 +47,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
         <>
           <span>{current.name}</span>
           <span className="program" data-tip={current.program}>
-            {baseName(current.program)}
+            {commandName(current.program)}
           </span>
         </>
       )}

@@ -26,9 +26,13 @@ export function language(): Language {
   return current;
 }
 
-/** The text of a key, with `{name}` filled in. */
+/** The text of a key, with `{name}` filled in, and of `{name|wait|waits}` the first word for one, else the second. */
 export function t(key: TextKey, values: Record<string, string | number> = {}): string {
-  return CATALOGUES[current][key].replace(/\{(\w+)\}/g, (_, name: string) => String(values[name] ?? ''));
+  return CATALOGUES[current][key].replace(/\{(\w+)(?:\|([^|}]*)\|([^}]*))?\}/g, (_, name: string, one, more) => {
+    const value = String(values[name] ?? '');
+    if (one === undefined) return value;
+    return value === '1' ? one : more;
+  });
 }
 
 /** A title that the server gives in English (a metric, grouping level, filter key, finding), by its id. */

@@ -89,3 +89,14 @@ function significant(value: number): string {
   const roundsUp = value >= 10 ** before - 0.5 * 10 ** (before - 3);
   return value.toFixed(Math.min(5, Math.max(0, 3 - before - (roundsUp ? 1 : 0))));
 }
+
+/** The program of a command line, without its folder: `redis-server`. */
+export function programName(command: string): string {
+  return baseName(command.split(' ', 1)[0] ?? '');
+}
+
+/** A command line with the program's folder left out, cut where it becomes long: `python3 server.py --port …`. */
+export function commandName(command: string, most = 36): string {
+  const short = `${programName(command)}${command.slice(command.split(' ', 1)[0]?.length ?? 0)}`;
+  return short.length > most ? `${short.slice(0, most - 1).trimEnd()}…` : short;
+}

@@ -70,6 +70,12 @@ export function filtersOf(groupBy: readonly string[], path: readonly string[]): 
   return [...found.values()];
 }
 
+/** The heading of the names nested by these levels: a way through the stacks alone shows functions. */
+export function namesTitle(groupBy: readonly string[], levels: readonly Word[]): string {
+  const endless = groupBy.length === 1 && (groupBy[0] === CALLERS || groupBy[0] === CALLEES);
+  return endless ? title('function', 'Function') : groupBy.map((level) => levelTitle(level, levels)).join(' / ');
+}
+
 /** What a level is called on the screen. */
 export function levelTitle(id: string, levels: readonly Word[]): string {
   if (id === ALL_FUNCTIONS) return title('function', 'Function');

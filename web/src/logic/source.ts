@@ -61,6 +61,11 @@ export function hottest(rows: readonly { cpu_ns: number; wait_ns: number }[]): n
   return best;
 }
 
+/** Whether the text of a line is in the result; else its file was not found, or not allowed to be copied. */
+export function textKept({ lines }: SourceDocument): boolean {
+  return lines.some(({ text }) => text !== null && text !== '');
+}
+
 /** Heading of each run of lines of one file and function: shown where it changes. */
 export function heading(lines: readonly SourceLine[], at: number): string | null {
   const [line, before] = [lines[at], lines[at - 1]];

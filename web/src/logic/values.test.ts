@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { amount, asText, barParts, csvField, kindOf } from './values';
+import { amount, asText, barParts, csvField, isLength, kindOf } from './values';
 
 const classes = { idle: 1e6, poor: 3e6, ok: 0, ideal: 0, over: 0 };
 
@@ -34,4 +34,9 @@ test('CSV quotes what would break a row', () => {
   expect(csvField('a,"b"')).toBe('"a,""b"""');
   expect(csvField(['x', 'y'])).toBe('x;y');
   expect(csvField(null)).toBe('');
+});
+
+test('bars are for sums, not for single lengths', () => {
+  expect(['max_wait_ns', 'p99_wait_ns', 'median_wait_ns'].filter((id) => !isLength(id))).toEqual([]);
+  expect(['wait_ns', 'preemption_ns', 'gain_ns'].filter(isLength)).toEqual([]);
 });

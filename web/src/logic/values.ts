@@ -22,6 +22,11 @@ export function kindOf(id: string, value?: unknown): Kind {
   return Array.isArray(value) ? 'rows' : 'text';
 }
 
+/** Whether a column of times is of single intervals, such as the longest, and not of sums: bars would compare nothing. */
+export function isLength(id: string): boolean {
+  return /^(max|min|mean|median|p\d+)_/.test(id);
+}
+
 /** Whether numbers of this kind are right-aligned and can have bars. */
 export function isNumeric(kind: Kind): boolean {
   return kind === 'count' || kind === 'ns' || kind === 'fraction' || kind === 'real' || kind === 'by_class';

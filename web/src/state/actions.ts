@@ -8,6 +8,12 @@ export function filterIn(state: ViewState, key: string, value: string): ViewStat
   return { ...state, filters: [...state.filters, { key, value }], excludes: without(state.excludes, key, value) };
 }
 
+/** Only what matches `value` is shown, whatever other values of the key were. */
+export function only(state: ViewState, key: string, value: string): ViewState {
+  const others = (filters: Filter[]) => filters.filter((filter) => filter.key !== key);
+  return { ...state, filters: [...others(state.filters), { key, value }], excludes: others(state.excludes) };
+}
+
 /** What matches `value` is not shown. */
 export function filterOut(state: ViewState, key: string, value: string): ViewState {
   if (has(state.excludes, key, value)) return state;

@@ -3,7 +3,7 @@
 import { t, title } from '../base/texts';
 import { useDispatch, useView } from '../state/provider';
 import { useReport, useReportView } from '../state/resource';
-import { field, ReportGrid } from './grid/report-grid';
+import { field, ReportCopy, ReportGrid } from './grid/report-grid';
 import { Notes } from './parts/notes';
 import { Split } from './parts/split';
 import { Empty, Loaded } from './parts/states';
@@ -11,7 +11,7 @@ import { Toolbar } from './parts/toolbar';
 
 export default function BlameView() {
   return (
-    <Split name="blame" second="below" size={260} least={100}>
+    <Split name="blame" second="below" size={0.4} least={100}>
       <Blame />
       <CriticalPath />
     </Split>
@@ -43,6 +43,7 @@ function Blame() {
         <span className="faint">{t('blame.help')}</span>
         <span className="grow" />
         {blame.data && <Notes notes={blame.data.notes} />}
+        <ReportCopy of={blame.data} />
       </Toolbar>
       <Loaded of={blame}>
         {(document) => <ReportGrid name="blame" label={t('tab.blame')} document={document} empty={t('empty.waits')} />}
@@ -60,6 +61,7 @@ function CriticalPath() {
         <strong>{t('blame.path')}</strong> <span className="faint">{t('blame.path.help')}</span>
         <span className="grow" />
         {path.data && <Notes notes={path.data.notes} />}
+        <ReportCopy of={path.data} />
       </Toolbar>
       <Loaded of={path}>
         {(document) => (

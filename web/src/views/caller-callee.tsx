@@ -11,9 +11,9 @@ import { useDispatch, useView } from '../state/provider';
 import { useCall } from '../state/resource';
 import { Split } from './parts/split';
 import { Empty, Loaded } from './parts/states';
-import { SearchField, Toolbar } from './parts/toolbar';
+import { SearchField } from './parts/toolbar';
 import { ColumnMenu, NumberMenu } from './tree/column-menu';
-import { CALLS, chosenMetrics } from './tree/columns';
+import { CALLS, chosenMetrics, SELF } from './tree/columns';
 import { TreeGrid } from './tree/tree-grid';
 
 export default function CallerCalleeView() {
@@ -26,12 +26,12 @@ function Panes({ info }: { info: Info }) {
   const name = useView((state) => state.function);
   const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
   return (
-    <Split name="caller-callee" second="right" size={620} least={240}>
+    <Split name="caller-callee" second="right" size={0.46} least={240}>
       <Functions info={info} metrics={metrics} />
       {name === '' ? (
         <Empty>{t('caller.choose')}</Empty>
       ) : (
-        <Split key={name} name="callees" second="below" size={240} least={80}>
+        <Split key={name} name="callees" second="below" size={0.5} least={80}>
           <Around name={name} way={CALLERS} info={info} metrics={metrics} />
           <Around name={name} way={CALLEES} info={info} metrics={metrics} />
         </Split>
@@ -54,11 +54,6 @@ function Functions({ info, metrics }: PaneProps) {
   const { search, name } = useView((state) => ({ search: state.search, name: state.function }));
   return (
     <section className="pane" aria-label={t('tab.caller-callee')}>
-      <Toolbar>
-        <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
-        <NumberMenu />
-        <SearchField />
-      </Toolbar>
       <TreeGrid
         name="functions"
         label={t('tab.caller-callee')}
@@ -69,6 +64,13 @@ function Functions({ info, metrics }: PaneProps) {
         search={search}
         selection={row}
         chosen={name}
+        toolbar={() => (
+          <>
+            <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
+            <NumberMenu />
+            <SearchField />
+          </>
+        )}
         onSelect={(path, { label }) => {
           setRow(path);
           dispatch({ function: label }, 'touch');
@@ -104,29 +106,29 @@ function Around({ name, way, info, metrics }: AroundProps) {
         onSelect={setSelection}
         onOpen={({ label: other }) => dispatch({ function: other })}
         empty={empty}
-      >
-        {(tree) => (
-          <Toolbar>
+        toolbar={(tree) => (
+          <>
             <span className="faint">{way === CALLERS ? t('caller.caller') : t('caller.callee')}</span>
-            <strong className="ellipsis">{name}</strong>
-            <span className="grow" />
-            <Own tree={tree} self={way === CALLEES} />
-          </Toolbar>
+            <strong className="ellipsis" data-tip={name}>
+              {name}
+            </strong>
+            {tree && way === CALLEES && <Times tree={tree} />}
+          </>
         )}
-      </TreeGrid>
+      />
     </section>
   );
 }
 
 /** The function's own time beside all of it. */
-function Own({ tree, self }: { tree: Tree; self: boolean }) {
-  const number = (id: string) => Number(tree.total[id] ?? 0);
+function Times({ tree }: { tree: Tree }) {
+  const time = (id: string) => duration(Number(tree.total[id] ?? 0));
   return (
-    <span className="faint">
-      {(['cpu', 'wait'] as const).map((kind) => (
-        <span key={kind} className="own" data-tip={help(`${kind}_self_ns`, '')}>
-          {kind === 'cpu' ? title('cpu_ns', 'CPU Time') : title('wait_ns', 'Wait Time')}{' '}
-          {self ? t('flame.self', { self: duration(number(`${kind}_self_ns`)) }) : duration(number(`${kind}_ns`))}
+    <span className="faint own">
+      {SELF.map(({ id, english, total }) => (
+        <span key={id} data-tip={help(id, english)}>
+          {title(total.id, total.english)} {time(total.id)}
+          {tree.total[id] !== undefined && `, ${t('flame.self', { self: time(id) })}`}
         </span>
       ))}
     </span>

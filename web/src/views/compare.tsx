@@ -3,15 +3,16 @@
 import { useMemo, useState } from 'react';
 import type { Document, Info, ResultInfo } from '../api/types';
 import { t, title } from '../base/texts';
-import { baseName } from '../base/units';
+import { commandName, programName } from '../base/units';
 import { comparison } from '../logic/compare';
+import { reportCsv, reportText } from '../logic/copy';
 import { useDispatch, useView } from '../state/provider';
 import { selectionQuery, withParams } from '../state/query';
 import { useCall, useJson } from '../state/resource';
-import { field, ReportGrid, reportCsv } from './grid/report-grid';
+import { field, ReportGrid } from './grid/report-grid';
 import { Notes } from './parts/notes';
 import { Empty, Loaded } from './parts/states';
-import { CopyButton, SearchField, Toolbar } from './parts/toolbar';
+import { CopyMenu, SearchField, Toolbar } from './parts/toolbar';
 
 const LEVELS = ['object', 'function', 'module', 'thread', 'object-type', 'process'];
 
@@ -21,8 +22,13 @@ export default function CompareView() {
   const { result, compare } = useView((state) => ({ result: state.result, compare: state.compare }));
   const [level, setLevel] = useState('object');
   const others = (results.data ?? []).filter(({ id, problem }) => id !== result && !problem);
-  // The result before this one is what one compares with most often.
-  const other = compare || others.filter(({ id }) => id < result).at(-1)?.id || others[0]?.id || '';
+  const other =
+    compare ||
+    before(
+      others,
+      results.data?.find(({ id }) => id === result),
+    ) ||
+    '';
   const url = useView((state) => (other ? compareUrl(selectionQuery(state), other, result, level) : ''));
   const document = useJson<Document>(url || null);
   if (results.data && others.length === 0) return <Empty>{t('compare.alone')}</Empty>;
@@ -45,10 +51,27 @@ export default function CompareView() {
         {document.data && <Notes notes={document.data.notes} />}
       </Toolbar>
       <Loaded of={document}>
-        {(data) => (info.data ? <Table document={data} info={info.data} level={level} /> : null)}
+        {(data) => (info.data ? <Table document={data} info={info.data} level={level} other={other} /> : null)}
       </Loaded>
     </section>
   );
+}
+
+/** What one compares with most often: the result of the same program that was recorded before this one, or any. */
+function before(others: readonly ResultInfo[], current: ResultInfo | undefined): string | undefined {
+  if (!current) return undefined;
+  const rank = ({ id, program }: ResultInfo) =>
+    (programName(program) === programName(current.program) ? 2 : 0) + (id < current.id ? 1 : 0);
+  const order = [...others].sort((a, b) => rank(b) - rank(a) || (a.id < b.id ? 1 : -1));
+  return order[0]?.id;
+}
+
+interface TableProps {
+  document: Document;
+  info: Info;
+  level: string;
+  /** The first result; the second is the view's. */
+  other: string;
 }
 
 /** The other result is the first, this one the second: the difference is what was gained. */
@@ -67,7 +90,7 @@ function OtherPicker({ others, other, result }: { others: ResultInfo[]; other: s
       >
         {others.map(({ id, program }) => (
           <option key={id} value={id}>
-            {id} {baseName(program)}
+            {id} {commandName(program)}
           </option>
         ))}
       </select>
@@ -76,18 +99,17 @@ function OtherPicker({ others, other, result }: { others: ResultInfo[]; other: s
   );
 }
 
-function Table({ document, info, level }: { document: Document; info: Info; level: string }) {
-  const search = useView((state) => state.search);
+function Table({ document, info, level, other }: TableProps) {
+  const { search, result } = useView((state) => ({ search: state.search, result: state.result }));
   const dispatch = useDispatch();
-  const view = useMemo(
-    () =>
-      comparison(document, info.metrics, (metric, id, side) => {
-        if (!metric || !side)
-          return title(id, info.levels.find((known) => known.id === id)?.title ?? t('compare.share'));
-        return `${title(metric.id, metric.title)}: ${t(`compare.${side}`)}`;
-      }),
-    [document, info],
-  );
+  const view = useMemo(() => {
+    const sides = { first: other, second: result, difference: t('compare.difference'), ratio: t('compare.ratio') };
+    return comparison(document, info.metrics, (metric, id, side) => {
+      if (metric && side) return `${title(metric.id, metric.title)}: ${sides[side]}`;
+      if (id === 'share') return t('compare.share', { result: other });
+      return title(id, info.levels.find((known) => known.id === id)?.title ?? id);
+    });
+  }, [document, info, other, result]);
   const open = (name: string) => {
     if (level === 'object') dispatch({ tab: 'objects', object: name });
     else if (level === 'function') dispatch({ tab: 'caller-callee', function: name });
@@ -102,9 +124,9 @@ function Table({ document, info, level }: { document: Document; info: Info; leve
         onOpen={(row) => open(String(field(view, row, level)))}
       />
       <footer className="totals">
-        <span className="faint">{t('compare.help')}</span>
+        <span className="faint">{t('compare.help', { first: other, second: result })}</span>
         <span className="grow" />
-        <CopyButton label={t('copy.csv')} text={() => reportCsv(view)} />
+        <CopyMenu text={() => reportText(view)} csv={() => reportCsv(view)} align="up" />
       </footer>
     </>
   );

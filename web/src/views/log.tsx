@@ -1,6 +1,9 @@
+import type { Document } from '../api/types';
 import { t } from '../base/texts';
+import { tableCsv, tableText } from '../logic/copy';
 import { useCall, useReport } from '../state/resource';
 import { Loaded } from './parts/states';
+import { CopyMenu } from './parts/toolbar';
 
 /** The log of collection and finalization, and what was lost. */
 export default function LogView() {
@@ -8,13 +11,16 @@ export default function LogView() {
   const losses = useReport('losses');
   return (
     <div className="scroll pad">
-      <h2>{t('log.losses')}</h2>
+      <h2 className="with-copy">
+        {t('log.losses')}
+        <CopyMenu text={() => tableText(lossRows(losses.data))} csv={() => tableCsv(lossRows(losses.data))} />
+      </h2>
       <Loaded of={losses} rows={3}>
         {({ rows = [] }) =>
           rows.length === 0 ? (
             <p className="faint">{t('log.no-losses')}</p>
           ) : (
-            <table className="table">
+            <table className="table facts losses">
               <tbody>
                 {rows.map((row) => (
                   <tr key={String(row.loss)}>
@@ -28,10 +34,17 @@ export default function LogView() {
           )
         }
       </Loaded>
-      <h2>{t('tab.log')}</h2>
+      <h2 className="with-copy">
+        {t('tab.log')}
+        <CopyMenu text={() => log.data?.text ?? ''} />
+      </h2>
       <Loaded of={log} rows={12}>
         {({ text }) => <pre className="log">{text}</pre>}
       </Loaded>
     </div>
   );
+}
+
+function lossRows(losses: Document | undefined): unknown[][] {
+  return (losses?.rows ?? []).map(({ loss, count, missing }) => [loss, count, missing]);
 }

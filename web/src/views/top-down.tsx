@@ -7,7 +7,7 @@ import { CALLEES } from '../logic/grouping';
 import { useDispatch, useView } from '../state/provider';
 import { useCall } from '../state/resource';
 import { Loaded } from './parts/states';
-import { SearchField, Toolbar } from './parts/toolbar';
+import { SearchField } from './parts/toolbar';
 import { ColumnMenu, NumberMenu } from './tree/column-menu';
 import { CALLS, chosenMetrics } from './tree/columns';
 import { TreeGrid } from './tree/tree-grid';
@@ -32,24 +32,24 @@ function Callees({ info }: { info: Info }) {
   const dispatch = useDispatch();
   const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
   return (
-    <>
-      <Toolbar>
-        <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
-        <NumberMenu />
-        <SearchField />
-      </Toolbar>
-      <TreeGrid
-        name="top-down"
-        label={t('tab.top-down')}
-        groupBy={FROM_THE_TOP}
-        metrics={metrics}
-        levels={info.levels}
-        self
-        search={search}
-        selection={selection}
-        onSelect={(path) => dispatch({ callees: path }, 'touch')}
-        onOpen={({ label }) => dispatch({ tab: 'caller-callee', function: label })}
-      />
-    </>
+    <TreeGrid
+      name="top-down"
+      label={t('tab.top-down')}
+      groupBy={FROM_THE_TOP}
+      metrics={metrics}
+      levels={info.levels}
+      self
+      search={search}
+      selection={selection}
+      onSelect={(path) => dispatch({ callees: path }, 'touch')}
+      onOpen={({ label }) => dispatch({ tab: 'caller-callee', function: label })}
+      toolbar={() => (
+        <>
+          <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
+          <NumberMenu />
+          <SearchField />
+        </>
+      )}
+    />
   );
 }

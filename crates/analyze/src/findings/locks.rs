@@ -50,7 +50,13 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             percent(waits.contended_ns, evidence.elapsed_ns),
             waits.queue(),
         );
-        Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: waits.weights.wait_ns() }
+        Finding {
+            subject: name.into(),
+            evidence: text,
+            stack: waits.top_stack(),
+            cost_ns: waits.weights.wait_ns(),
+            during: None,
+        }
     };
     queues.map(finding).collect()
 }
@@ -88,7 +94,7 @@ pub fn gil_contention(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         }
         let stack = holder.map_or_else(|| waits.top_stack(), |(stack, _)| stack);
         let name = evidence.fold.object_name(object);
-        Finding { subject: name.into(), evidence: text, stack, cost_ns: waits.weights.wait_ns() }
+        Finding { subject: name.into(), evidence: text, stack, cost_ns: waits.weights.wait_ns(), during: None }
     };
     contended.map(finding).collect()
 }
@@ -156,5 +162,5 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
         duration(held_ns),
         percent(held_ns, blame.waits.ns),
     );
-    Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns })
+    Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns, during: None })
 }

@@ -55,6 +55,8 @@ pub struct Finding {
     pub stack: StackId,
     /// Estimate of what it costs, ns: of the threads' time that it wastes.
     pub cost_ns: u64,
+    /// When, where it is a stretch of time: ns since the start.
+    pub during: Option<(u64, u64)>,
 }
 
 /// `1 thread`, `4 threads`.
@@ -98,7 +100,10 @@ pub fn view(fold: &Fold<'_>) -> View {
         detail("id", "Id", "Name of the finding."),
         detail("help", "Help", "What the finding means."),
         detail("stack", "Stack", "Where, leaf first."),
+        detail("from_ns", "From", "Start of a finding that is a stretch of time."),
+        detail("to_ns", "To", "End of a finding that is a stretch of time."),
     ];
+    let instant = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
     let row = |(def, finding): (&'static FindingDef, Finding)| Row {
         depth: 0,
         values: vec![
@@ -111,6 +116,8 @@ pub fn view(fold: &Fold<'_>) -> View {
             Value::Text(def.id.into()),
             Value::Text(def.help.into()),
             stack_value(fold, finding.stack),
+            instant(finding.during.map(|(from, _)| from)),
+            instant(finding.during.map(|(_, to)| to)),
         ],
     };
     View { columns, rows: findings_of(fold).into_iter().map(row).collect(), ..View::default() }

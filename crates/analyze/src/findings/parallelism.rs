@@ -58,7 +58,13 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         duration(queued_ns),
         percent(queued_ns, cpu_ns),
     );
-    vec![Finding { subject: format!("{cpus} CPUs"), evidence: text, stack: heaviest(&running), cost_ns: queued_ns }]
+    vec![Finding {
+        subject: format!("{cpus} CPUs"),
+        evidence: text,
+        stack: heaviest(&running),
+        cost_ns: queued_ns,
+        during: None,
+    }]
 }
 
 /// One thread works for a long time.
@@ -104,7 +110,13 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         percent(length, evidence.elapsed_ns),
     );
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| name.clone());
-    vec![Finding { subject, evidence: text, stack, cost_ns: length.saturating_mul(target - 1) }]
+    vec![Finding {
+        subject,
+        evidence: text,
+        stack,
+        cost_ns: length.saturating_mul(target - 1),
+        during: Some((from, to)),
+    }]
 }
 
 fn stack_subject(evidence: &Evidence<'_, '_>, stack: StackId) -> Option<String> {
@@ -210,7 +222,13 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
         percent(waits.weights.wait_ns(), evidence.elapsed_ns.saturating_mul(waits.by_thread.len() as u64)),
         late.unwrap_or_default(),
     );
-    Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: waits.weights.wait_ns() }
+    Finding {
+        subject: name.into(),
+        evidence: text,
+        stack: waits.top_stack(),
+        cost_ns: waits.weights.wait_ns(),
+        during: None,
+    }
 }
 
 /// A runtime that spins at its barriers does not wait at them.
@@ -230,5 +248,5 @@ fn spinning_at_barriers(evidence: &Evidence<'_, '_>) -> Option<Finding> {
     );
     let stack = heaviest(&places);
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| "runtime's barrier".into());
-    Some(Finding { subject, evidence: text, stack, cost_ns: spin_ns })
+    Some(Finding { subject, evidence: text, stack, cost_ns: spin_ns, during: None })
 }

@@ -41,7 +41,7 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         duration(spin_ns),
         percent(spin_ns, cpu_ns),
     );
-    vec![Finding { subject: function.into(), evidence: text, stack, cost_ns: spin_ns }]
+    vec![Finding { subject: function.into(), evidence: text, stack, cost_ns: spin_ns, during: None }]
 }
 
 /// Many threads that hardly live.
@@ -93,5 +93,11 @@ pub fn thread_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         duration(queued),
     );
     let cost_ns = queued.saturating_add(LIFE_COST_NS * short.len() as u64);
-    vec![Finding { subject: format!("threads named {name}"), evidence: text, stack: heaviest(&places), cost_ns }]
+    vec![Finding {
+        subject: format!("threads named {name}"),
+        evidence: text,
+        stack: heaviest(&places),
+        cost_ns,
+        during: None,
+    }]
 }

@@ -1,7 +1,7 @@
 //! Each finding on a program that has it, and none on healthy ones.
 
 use crate::fold::Fold;
-use crate::picture::{build, trace};
+use crate::picture::{CELL, build, trace};
 use crate::query::Query;
 use dwell_store::Trace;
 
@@ -96,6 +96,8 @@ fn one_thread_works_before_all() {
     let finding = the("single-threaded-phase", &long);
     assert_eq!(finding.subject, "f2");
     assert!(finding.evidence.contains("only thread a ran, mostly in f2"), "{}", finding.evidence);
+    let (from, to) = finding.during.unwrap();
+    assert!(from < 2 * CELL && (39 * CELL..43 * CELL).contains(&to), "{from} {to}");
     // One after another is no phase of one thread.
     let turns = repeated(&[("a", "##mm##########"), ("b", "mm##mm########")], 10);
     assert!(!ids(&turns).contains(&"single-threaded-phase"));

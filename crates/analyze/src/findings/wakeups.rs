@@ -61,7 +61,7 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             threads(on),
         );
         // What is polled for comes half a sleep before it is found, on average.
-        Finding { subject: place, evidence: text, stack, cost_ns: ns / 2 }
+        Finding { subject: place, evidence: text, stack, cost_ns: ns / 2, during: None }
     };
     places.into_iter().map(finding).collect()
 }
@@ -118,7 +118,7 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             duration(total(&waits.weights.runnable)),
             percent(cost(waits), evidence.elapsed_ns),
         );
-        Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits) }
+        Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits), during: None }
     };
     evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)).map(finding).collect()
 }
@@ -218,6 +218,7 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
         evidence: text,
         stack: heaviest(&herds.wakers),
         cost_ns: scaled(herds.wasted_ns as f64),
+        during: None,
     })
 }
 

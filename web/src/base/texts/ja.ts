@@ -102,8 +102,11 @@ export const ja: Record<keyof typeof en, string> = {
   'pane.timeline.show': 'タイムラインを表示',
   'pane.resize': 'サイズ変更',
 
+  'copy.menu': 'コピー',
   'copy.text': 'テキストとしてコピー',
   'copy.csv': 'CSV としてコピー',
+  'copy.folded': '折りたたみスタックとしてコピー',
+  'copy.link': 'このビューへのリンクをコピー',
 
   'class.idle': 'アイドル',
   'class.poor': '低い',
@@ -156,8 +159,9 @@ export const ja: Record<keyof typeof en, string> = {
   'summary.events': 'イベント数',
   'summary.sampling': 'サンプリング間隔',
   'summary.overhead': 'Dwell 自身の CPU 時間',
-  'summary.result': '結果',
   'finding.cost': '約 {cost}',
+  'finding.cost.help': 'これが浪費しているスレッド時間の推定値',
+  'finding.share': '{of} ({whole}) の {share}',
   'finding.show': '表示',
   'finding.advice': '対策',
   'finding.where': '場所: {location}',
@@ -165,6 +169,7 @@ export const ja: Record<keyof typeof en, string> = {
   'link.blame': '待たせたもの',
 
   'search.placeholder': '検索  /',
+  'search.clear': '検索を消去',
   'search.label': '検索',
   'log.losses': '損失',
   'log.no-losses': '失われたものはありません。',
@@ -234,17 +239,18 @@ export const ja: Record<keyof typeof en, string> = {
   'histogram.help': '{count} 回の待機、{time}。上: 回数、下: 時間。ドラッグで選択',
 
   'source.none': 'この関数のソースも機械語も結果に含まれていません。',
-  'source.no-lines': '行がありません: モジュールに行番号表がありません。',
+  'source.no-lines': 'ソース行がありません: モジュールに行番号表がありません。デバッグ・パッケージにはあります。',
+  'source.no-text':
+    '{file} の本文は結果に含まれていません。ファイルが別の場所にある場合: dwell collect または finalize の --search-dir FOLDER',
   'source.no-code': '機械語がありません: インタープリターの関数か、モジュールが保存されていません。',
   'source.line': 'ソース行',
   'source.code': 'アセンブリー',
   'source.cpu-total': 'CPU 時間: 合計',
 
   'compare.alone': 'このフォルダーには比較できる他の結果がありません。',
-  'compare.first': '1 番目',
-  'compare.second': '2 番目',
+  'compare.first': '1 番目の結果',
   'compare.difference': '差',
   'compare.ratio': '比',
-  'compare.share': '1 番目に対する割合',
-  'compare.help': '差 = 1 番目 − 2 番目 (正なら減少)。比 = 2 番目 / 1 番目。フィルターは両方に適用されます',
+  'compare.share': '{result} に対する割合',
+  'compare.help': '差 = {first} − {second} (正なら減少)。比 = {second} / {first}。フィルターは両方に適用されます',
 };

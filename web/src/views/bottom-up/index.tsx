@@ -7,7 +7,7 @@ import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
-import { SearchField, Toolbar } from '../parts/toolbar';
+import { SearchField } from '../parts/toolbar';
 import { StackPane } from '../stack/pane';
 import { ColumnMenu, NumberMenu } from '../tree/column-menu';
 import { BOTTOM_UP, chosenMetrics } from '../tree/columns';
@@ -17,7 +17,7 @@ import { GroupingMenu } from './grouping-menu';
 export default function BottomUpView() {
   const info = useCall('info');
   return (
-    <Split name="stack" second="right" size={380} least={200}>
+    <Split name="stack" second="right" size={0.27} least={200}>
       <section className="pane" aria-label={t('tab.bottom-up')}>
         <Loaded of={info}>{(facts) => <GridPane info={facts} />}</Loaded>
       </section>
@@ -36,23 +36,23 @@ function GridPane({ info }: { info: Info }) {
   const dispatch = useDispatch();
   const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, BOTTOM_UP), [chosen, info.metrics]);
   return (
-    <>
-      <Toolbar>
-        <GroupingMenu levels={info.levels} />
-        <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
-        <NumberMenu />
-        <SearchField />
-      </Toolbar>
-      <TreeGrid
-        name="bottom-up"
-        label={t('tab.bottom-up')}
-        groupBy={groupBy}
-        metrics={metrics}
-        levels={info.levels}
-        search={search}
-        selection={selection}
-        onSelect={(path) => dispatch({ selection: path }, 'touch')}
-      />
-    </>
+    <TreeGrid
+      name="bottom-up"
+      label={t('tab.bottom-up')}
+      groupBy={groupBy}
+      metrics={metrics}
+      levels={info.levels}
+      search={search}
+      selection={selection}
+      onSelect={(path) => dispatch({ selection: path }, 'touch')}
+      toolbar={() => (
+        <>
+          <GroupingMenu levels={info.levels} />
+          <ColumnMenu known={info.metrics} shown={metrics.map(({ id }) => id)} />
+          <NumberMenu />
+          <SearchField />
+        </>
+      )}
+    />
   );
 }

@@ -1,15 +1,14 @@
-// Findings: one card each, with the number, the place, the advice, and a button that shows it in the views.
+// Findings: one card each, with the number, its evidence as a chart, the place, the advice, and a button that shows it
+// in the views.
 
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
-import { showFinding } from '../../logic/show-finding';
+import { type Finding as Shown, showFinding } from '../../logic/evidence';
 import { useDispatch } from '../../state/provider';
+import { EvidenceCharts } from './evidence';
 
-export interface Finding {
-  id: string;
+export interface Finding extends Shown {
   title: string;
-  subject: string | null;
-  cost_ns: number | null;
   evidence: string;
   location: string | null;
   advice: string;
@@ -19,17 +18,16 @@ export interface Finding {
 
 export function FindingCards({ findings, empty }: { findings: Finding[]; empty: string }) {
   if (findings.length === 0) return <p className="faint">{empty}</p>;
-  const dearest = Math.max(...findings.map(({ cost_ns }) => cost_ns ?? 0), 1);
   return (
     <div className="cards">
       {findings.map((finding) => (
-        <Card key={`${finding.id} ${finding.subject} ${finding.location}`} finding={finding} dearest={dearest} />
+        <Card key={`${finding.id} ${finding.subject} ${finding.location}`} finding={finding} />
       ))}
     </div>
   );
 }
 
-function Card({ finding, dearest }: { finding: Finding; dearest: number }) {
+function Card({ finding }: { finding: Finding }) {
   const dispatch = useDispatch();
   const { id, subject, cost_ns: cost, evidence, location, advice } = finding;
   return (
@@ -39,24 +37,42 @@ function Card({ finding, dearest }: { finding: Finding; dearest: number }) {
           {title(id, finding.title)}
           {subject && <span className="subject">: {subject}</span>}
         </h3>
-        {cost !== null && cost !== undefined && (
-          <strong className="cost">{t('finding.cost', { cost: duration(cost) })}</strong>
+        {cost !== null && (
+          <strong className="cost" data-tip={t('finding.cost.help')}>
+            {t('finding.cost', { cost: duration(cost) })}
+          </strong>
         )}
       </header>
-      {cost !== null && cost !== undefined && (
-        <span className="bar cost-bar">
-          <i className="fill fill-plain" style={{ width: `${(cost / dearest) * 100}%` }} />
-        </span>
-      )}
-      <p>{evidence}</p>
-      {location && <p className="where">{t('finding.where', { location })}</p>}
-      <p>
-        <span className="faint">{t('finding.advice')}: </span>
-        {help(id, advice)}
-      </p>
-      <button type="button" onClick={() => dispatch((state) => showFinding(state, finding))}>
-        {t('finding.show')}
-      </button>
+      <div className="card-text">
+        <p>{evidence}</p>
+        {location && <Place finding={finding} location={location} />}
+        <p>
+          <span className="faint">{t('finding.advice')}: </span>
+          {help(id, advice)}
+        </p>
+        <button type="button" onClick={() => dispatch((state) => showFinding(state, finding))}>
+          {t('finding.show')}
+        </button>
+      </div>
+      <EvidenceCharts finding={finding} />
     </article>
+  );
+}
+
+/** The call site; it opens the source. */
+function Place({ finding, location }: { finding: Finding; location: string }) {
+  const dispatch = useDispatch();
+  const name = location.replace(/ \([^()]*\)$/, '');
+  return (
+    <p className="where">
+      <button
+        type="button"
+        className="link"
+        data-tip={finding.stack?.join(' ← ')}
+        onClick={() => dispatch({ tab: 'source', function: name, module: '' })}
+      >
+        {t('finding.where', { location })}
+      </button>
+    </p>
   );
 }

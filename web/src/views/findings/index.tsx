@@ -1,7 +1,9 @@
 import { t } from '../../base/texts';
+import { tableCsv } from '../../logic/copy';
 import { useReport } from '../../state/resource';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
+import { CopyMenu } from '../parts/toolbar';
 import { type Finding, FindingCards } from './cards';
 
 /** All findings of the selection, the dearest first. */
@@ -12,11 +14,31 @@ export default function FindingsView() {
       <Loaded of={findings} rows={10}>
         {({ rows = [], notes }) => (
           <>
+            <div className="with-copy">
+              <Notes notes={notes} />
+              <FindingsCopy rows={rows as unknown as Finding[]} />
+            </div>
             <FindingCards findings={rows as unknown as Finding[]} empty={t('finding.none')} />
-            <Notes notes={notes} />
           </>
         )}
       </Loaded>
     </div>
   );
+}
+
+function FindingsCopy({ rows }: { rows: Finding[] }) {
+  const text = rows.map(
+    ({ title, subject, evidence, location, advice }) =>
+      `${title}: ${subject}\n${evidence}\n${location ? `at ${location}\n` : ''}${advice}\n`,
+  );
+  const fields = ({ id, subject, cost_ns, evidence, location, advice }: Finding) => [
+    id,
+    subject,
+    cost_ns,
+    evidence,
+    location,
+    advice,
+  ];
+  const head = ['id', 'subject', 'cost_ns', 'evidence', 'location', 'advice'];
+  return <CopyMenu text={() => text.join('\n')} csv={() => tableCsv([head, ...rows.map(fields)])} />;
 }

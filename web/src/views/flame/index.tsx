@@ -1,11 +1,13 @@
 // Flame graph: where CPU time, wait time or both go, from the start of the threads down, or inverted from the place up.
 
+import type { Flame } from '../../api/types';
 import { t } from '../../base/texts';
+import { flameText, foldedStacks } from '../../logic/copy';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { FLAME_WEIGHTS, type ViewState } from '../../state/view-state';
 import { Empty, Loaded } from '../parts/states';
-import { SearchField, Toolbar } from '../parts/toolbar';
+import { CopyMenu, SearchField, Toolbar } from '../parts/toolbar';
 import { FlameChart } from './chart';
 
 export default function FlameView() {
@@ -19,7 +21,7 @@ export default function FlameView() {
   });
   return (
     <section className="pane" aria-label={t('tab.flame')}>
-      <FlameToolbar />
+      <FlameToolbar of={flame.data} />
       <Loaded of={flame}>
         {(data) => (data.parent.length === 0 ? <Empty>{t('flame.none')}</Empty> : <FlameChart flame={data} />)}
       </Loaded>
@@ -27,7 +29,7 @@ export default function FlameView() {
   );
 }
 
-function FlameToolbar() {
+function FlameToolbar({ of }: { of: Flame | undefined }) {
   const flame = useView((state) => state.flame);
   const dispatch = useDispatch();
   // What is in the middle of one tree is not in another.
@@ -56,6 +58,8 @@ function FlameToolbar() {
           {t('flame.all')}
         </button>
       )}
+      <span className="grow" />
+      {of && <CopyMenu text={() => flameText(of)} csv={() => foldedStacks(of)} csvLabel={t('copy.folded')} />}
     </Toolbar>
   );
 }

@@ -24,6 +24,8 @@ export interface GridColumn {
   width: number;
   /** Takes what is left over. */
   grow?: boolean;
+  /** Takes what is left over up to this, px: beyond it numbers would be too far from what they are of. */
+  most?: number;
   sortable?: boolean;
 }
 
@@ -55,8 +57,13 @@ interface Props {
   onVisible?: (first: number, last: number) => void;
 }
 
+/** Room that a heading needs to be read whole, px; Chinese characters are twice as wide. */
+export function titleWidth(title: string): number {
+  return [...title].reduce((sum, letter) => sum + (letter > '\u2e7f' ? 12.5 : 6.5), 24);
+}
+
 const LEAST_WIDTH = 48;
-/** Wider, a name would be too far from its numbers. */
+/** How wide the names of rows become where there is room. */
 const NAME_WIDTH = 560;
 
 export function Grid(props: Props) {
@@ -113,11 +120,11 @@ function range(first: number, last: number): number[] {
 /** The columns' widths as CSS, with the reader's own in place of the given ones; and the least width of all together. */
 function useTemplate(name: string, columns: GridColumn[]): { template: string; least: number } {
   const { sizes } = usePreferences();
-  const widths = columns.map(({ id, width, grow }, at) => {
+  const widths = columns.map(({ id, width, grow, most = NAME_WIDTH }, at) => {
     const own = sizes[`${name}.${id}`];
     if (own !== undefined) return `${own}px`;
     if (grow) return `minmax(${width}px, 1fr)`;
-    return at === 0 ? `minmax(${width}px, ${NAME_WIDTH}px)` : `${width}px`;
+    return at === 0 ? `minmax(${width}px, ${Math.max(width, most)}px)` : `${width}px`;
   });
   const least = columns.reduce((sum, { id, width }) => sum + (sizes[`${name}.${id}`] ?? width), 0);
   return { template: widths.join(' '), least };

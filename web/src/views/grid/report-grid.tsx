@@ -3,12 +3,14 @@
 import { type ReactNode, useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
 import { help, t, title } from '../../base/texts';
+import { reportCsv, reportText } from '../../logic/copy';
 import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
-import { amount, asText, csvField, isNumeric } from '../../logic/values';
+import { amount, asText, isLength, isNumeric } from '../../logic/values';
 import { usePreferences } from '../../state/preferences';
 import { Empty } from '../parts/states';
+import { CopyMenu } from '../parts/toolbar';
 import { Cell } from './cell';
-import { Grid, type GridColumn } from './grid';
+import { Grid, type GridColumn, titleWidth } from './grid';
 
 type Column = ViewDocument['columns'][number];
 
@@ -44,6 +46,7 @@ export function ReportGrid(props: Props) {
   const shown = useMemo(() => shownRows(rows, closedIndices(identity, closed)), [rows, identity, closed]);
   const children = useMemo(() => hasChildren(rows), [rows]);
   const full = useMemo(() => maxima(document, columns), [document, columns]);
+  const texts = useMemo(() => longest(document, columns), [document, columns]);
   if (rows.length === 0) return <Empty>{search ? t('empty.search', { search }) : props.empty}</Empty>;
   const at = (index: number) => rows[shown[index] ?? 0];
   const chosen = props.selected ? shown.findIndex((row) => rows[row] && props.selected?.(rows[row])) : cursor;
@@ -65,7 +68,7 @@ export function ReportGrid(props: Props) {
           key={column.id}
           kind={column.kind}
           value={row.values[index]}
-          full={full.get(column.id) ?? 0}
+          full={isLength(column.id) ? 0 : (full.get(column.id) ?? 0)}
           total={total}
           style={numbers}
         />
@@ -75,7 +78,7 @@ export function ReportGrid(props: Props) {
     <Grid
       name={name}
       label={label}
-      columns={columns.map(({ column }, at) => gridColumn(column, at === 0))}
+      columns={columns.map(({ column }, at) => gridColumn(column, at === 0, texts.get(column.id) ?? 0))}
       rows={shown.length}
       row={(index) => {
         const original = shown[index] ?? 0;
@@ -158,13 +161,23 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
   return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
 }
 
-function gridColumn({ id, title: english, help: text, kind }: Column, names: boolean): GridColumn {
+/** Letters of the longest text of each column of texts. */
+function longest(document: ViewDocument, columns: Shown[]): Map<string, number> {
+  const texts = columns.filter(({ column }) => column.kind === 'text');
+  const letters = ({ index }: Shown) =>
+    document.rows.reduce((most, { values }) => Math.max(most, String(values[index] ?? '').length), 0);
+  return new Map(texts.map((shown) => [shown.column.id, letters(shown)]));
+}
+
+function gridColumn(column: Column, names: boolean, letters: number): GridColumn {
+  const { id, title: english, help: text, kind } = column;
   const numeric = isNumeric(kind);
   const shown = title(id, english);
-  const least =
-    { by_class: 180, ns: 112, count: 64, fraction: 64, real: 64 }[kind as string] ?? (kind === 'stack' ? 240 : 120);
+  const sums = isLength(id) ? 76 : 92;
+  const ofKind = { by_class: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
+  const least = ofKind ?? Math.max(70, Math.min(letters * 6.6 + 14, 220));
   // A heading is read whole, as far as it is no sentence.
-  const width = names ? 200 : Math.max(least, Math.min(shown.length * 7 + 20, 150));
+  const width = names ? 220 : Math.max(least, Math.min(titleWidth(shown), 170));
   return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }
 
@@ -174,16 +187,7 @@ function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {
   return true;
 }
 
-/** The whole report as CSV, exact numbers, as the command line's `--format csv`. */
-export function reportCsv(document: ViewDocument): string {
-  const head = document.columns.flatMap(({ id, kind }) =>
-    kind === 'by_class' ? ['idle', 'poor', 'ok', 'ideal', 'over'].map((name) => `${id}_${name}`) : [id],
-  );
-  const line = ({ values }: ReportRow) =>
-    document.columns.flatMap(({ kind }, at) => {
-      const value = values[at];
-      if (kind === 'by_class') return Object.values((value ?? {}) as Record<string, number>);
-      return [kind === 'rows' ? JSON.stringify(value) : value];
-    });
-  return `${[head, ...document.rows.map(line)].map((fields) => fields.map(csvField).join(',')).join('\r\n')}\r\n`;
+/** Copies a report, once it is there. */
+export function ReportCopy({ of }: { of: ViewDocument | undefined }) {
+  return of ? <CopyMenu text={() => reportText(of)} csv={() => reportCsv(of)} /> : null;
 }

@@ -5,13 +5,14 @@ import { type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
+import { histogramRows, tableCsv, tableText } from '../../logic/copy';
 import { between, brushed, layoutWaits, lengthFilter, type WaitHistogram } from '../../logic/wait-histogram';
 import { filterIn } from '../../state/actions';
 import { useDispatch } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { useSize } from '../parts/canvas';
 import { Empty, Loaded } from '../parts/states';
-import { Toolbar } from '../parts/toolbar';
+import { CopyMenu, Toolbar } from '../parts/toolbar';
 
 export function WaitHistogramPane({ object }: { object: string }) {
   const [of, setOf] = useState<'wait' | 'off_cpu' | 'runnable'>('wait');
@@ -32,6 +33,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
           <option value="off_cpu">{t('histogram.off_cpu')}</option>
           <option value="runnable">{t('histogram.runnable')}</option>
         </select>
+        {histogram.data && <HistogramCopy of={histogram.data} />}
       </Toolbar>
       <Loaded of={histogram} rows={5}>
         {(data) =>
@@ -41,6 +43,15 @@ export function WaitHistogramPane({ object }: { object: string }) {
     </section>
   );
 }
+
+function HistogramCopy({ of }: { of: Histogram }) {
+  const head = ['from_ns', 'to_ns', 'count', 'total_ns'];
+  const text = () =>
+    tableText(histogramRows(of).map(([from, to, waits, time]) => [...[from, to].map(ns), waits, ns(time)]));
+  return <CopyMenu text={text} csv={() => tableCsv([head, ...histogramRows(of)])} />;
+}
+
+const ns = (value: unknown) => duration(Math.round(Number(value)));
 
 const AXIS = 20;
 const NAMES = 32;

@@ -5,20 +5,20 @@ import { useKeys } from '../../logic/use-keys';
 import { filterIn, filterOut } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useReportView } from '../../state/resource';
-import { field, ReportGrid, reportCsv } from '../grid/report-grid';
+import { field, ReportCopy, ReportGrid } from '../grid/report-grid';
 import { Notes } from '../parts/notes';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
-import { CopyButton, SearchField, Toolbar } from '../parts/toolbar';
+import { SearchField, Toolbar } from '../parts/toolbar';
 import { StackPane } from '../stack/pane';
 import { WaitHistogramPane } from './histogram';
 
 export default function ObjectsView() {
   const object = useView((state) => state.object);
   return (
-    <Split name="objects" second="right" size={400} least={260}>
+    <Split name="objects" second="right" size={0.29} least={260}>
       <Objects />
-      <Split name="objects-stack" second="below" size={300} least={80}>
+      <Split name="objects-stack" second="below" size={0.46} least={80}>
         <WaitHistogramPane object={object} />
         <StackPane object={object} />
       </Split>
@@ -49,7 +49,7 @@ function Objects() {
         </button>
         <span className="grow" />
         {waits.data && <Notes notes={waits.data.notes} />}
-        {waits.data && <CopyButton label={t('copy.csv')} text={() => (waits.data ? reportCsv(waits.data) : '')} />}
+        <ReportCopy of={waits.data} />
       </Toolbar>
       <Loaded of={waits}>
         {(document) => (

@@ -1,4 +1,5 @@
 import { t } from '../../base/texts';
+import { count } from '../../base/units';
 
 /** What a reader must know about the numbers above. */
 export function Notes({ notes }: { notes: readonly string[] }) {
@@ -25,9 +26,9 @@ export function Banner({ losses }: { losses: { name: string; count: number; doc:
   return (
     <div className="banner" role="status">
       <strong>{t('losses.title')}</strong>{' '}
-      {told.map(({ name, count, doc }) => (
-        <span key={name} data-tip={doc} className="loss">
-          {name}: {count.toLocaleString('en')}
+      {told.map(({ name, count: times, doc }) => (
+        <span key={name} data-tip={`${name}: ${doc}`} className="loss">
+          {count(times)} × {/^[^;.,(:]*/.exec(doc)?.[0] ?? name}
         </span>
       ))}
     </div>

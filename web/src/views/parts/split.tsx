@@ -1,4 +1,5 @@
-// Two panes with a bar between them that can be dragged or moved with the arrow keys; the size is remembered.
+// Two panes with a bar between them that can be dragged or moved with the arrow keys; the size is remembered, a double
+// click forgets it.
 
 import type { KeyboardEvent, PointerEvent, ReactNode } from 'react';
 import { t } from '../../base/texts';
@@ -9,7 +10,7 @@ interface Props {
   name: string;
   /** `right`: the second pane is beside the first; `below`: under it. */
   second: 'right' | 'below';
-  /** Size of the second pane in px when none is remembered. */
+  /** Size of the second pane when none is remembered: px, or below 1 a share of the room. */
   size: number;
   least?: number;
   children: [ReactNode, ReactNode];
@@ -18,6 +19,8 @@ interface Props {
 export function Split({ name, second, size, least = 80, children }: Props) {
   const current = usePreferences().sizes[name] ?? size;
   const across = second === 'right';
+  const isShare = current < 1;
+  const length = isShare ? `${current * 100}%` : `${current}px`;
   const resize = (px: number, room: number) => {
     const fitted = Math.round(Math.max(least, Math.min(px, room - least)));
     setPreferences({ sizes: { ...preferences().sizes, [name]: fitted } });
@@ -41,7 +44,12 @@ export function Split({ name, second, size, least = 80, children }: Props) {
     if (!box || !step) return;
     event.preventDefault();
     event.stopPropagation();
-    resize(current + step, across ? box.width : box.height);
+    const room = across ? box.width : box.height;
+    resize((isShare ? current * room : current) + step, room);
+  };
+  const reset = () => {
+    const { [name]: _, ...sizes } = preferences().sizes;
+    setPreferences({ sizes });
   };
   return (
     <div className={`split split-${second}`}>
@@ -52,14 +60,15 @@ export function Split({ name, second, size, least = 80, children }: Props) {
         role="separator"
         aria-label={t('pane.resize')}
         aria-orientation={across ? 'vertical' : 'horizontal'}
-        aria-valuenow={current}
-        aria-valuemin={least}
+        aria-valuenow={isShare ? Math.round(current * 100) : current}
+        aria-valuetext={length}
         tabIndex={0}
         onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
         onPointerMove={drag}
         onKeyDown={key}
+        onDoubleClick={reset}
       />
-      <div className="split-second" style={across ? { width: current } : { height: current }}>
+      <div className="split-second" style={across ? { width: length } : { height: length }}>
         {children[1]}
       </div>
     </div>

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
 import { t } from '../../base/texts';
 import { useDispatch, useView } from '../../state/provider';
+import { Menu } from './menu';
 
 export function Toolbar({ children }: { children: ReactNode }) {
   return <div className="toolbar">{children}</div>;
@@ -35,17 +36,46 @@ export function SearchField() {
   );
 }
 
-/** Copies what `text` gives. */
-export function CopyButton({ label, text }: { label: string; text: () => string }) {
+interface CopyProps {
+  /** As people read it. */
+  text: () => string;
+  /** As programs read it. */
+  csv?: () => string;
+  /** What `csv` gives, where that is no CSV. */
+  csvLabel?: string;
+  align?: 'right' | 'up';
+}
+
+/** Copies what the pane has, or the link to the view. */
+export function CopyMenu({ text, csv, csvLabel = t('copy.csv'), align = 'right' }: CopyProps) {
   const [done, setDone] = useState(false);
-  const copy = () =>
-    navigator.clipboard?.writeText(text()).then(() => {
+  const choices: [label: string, content: () => string][] = [
+    [t('copy.text'), text],
+    ...(csv ? [[csvLabel, csv] as [string, () => string]] : []),
+    [t('copy.link'), () => window.location.href],
+  ];
+  const copy = (content: () => string) =>
+    navigator.clipboard?.writeText(content()).then(() => {
       setDone(true);
       setTimeout(() => setDone(false), 1500);
     });
   return (
-    <button type="button" className="quiet" onClick={copy}>
-      {done ? t('app.copied') : label}
-    </button>
+    <Menu label={done ? t('app.copied') : `${t('copy.menu')} ▾`} align={align} className="copy">
+      {(close) =>
+        choices.map(([label, content]) => (
+          <button
+            key={label}
+            type="button"
+            className="menu-entry"
+            onClick={() => {
+              copy(content);
+              close();
+            }}
+          >
+            {label}
+          </button>
+        ))
+      }
+    </Menu>
   );
 }

@@ -4,13 +4,14 @@
 import { useMemo, useState } from 'react';
 import { t, title } from '../../base/texts';
 import { duration } from '../../base/units';
-import { hottest, type SourceDocument } from '../../logic/source';
+import { tableCsv, tableText } from '../../logic/copy';
+import { hottest, type SourceDocument, textKept } from '../../logic/source';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReport } from '../../state/resource';
 import { Notes } from '../parts/notes';
 import { Split } from '../parts/split';
 import { Empty, Loaded } from '../parts/states';
-import { Toolbar } from '../parts/toolbar';
+import { CopyMenu, Toolbar } from '../parts/toolbar';
 import { Instructions, Lines } from './listings';
 
 export default function SourceView() {
@@ -28,6 +29,7 @@ export default function SourceView() {
         {source.data && <Totals document={source.data as unknown as SourceDocument} />}
         <span className="grow" />
         {source.data && <Notes notes={source.data.notes} />}
+        {source.data && <SourceCopy document={source.data as unknown as SourceDocument} />}
       </Toolbar>
       <Loaded of={source}>
         {(document) => <Listings key={name} document={document as unknown as SourceDocument} />}
@@ -67,24 +69,73 @@ function Totals({ document }: { document: SourceDocument }) {
   );
 }
 
+/** Lines when there are any, else instructions. */
+function SourceCopy({ document: { lines, instructions } }: { document: SourceDocument }) {
+  const rows =
+    lines.length > 0
+      ? lines.map(({ file, line, text, cpu_ns, cpu_total_ns, wait_ns, waits }) => ({
+          file,
+          line,
+          text,
+          cpu_ns,
+          cpu_total_ns,
+          wait_ns,
+          waits,
+        }))
+      : instructions.map(({ address, text, cpu_ns, wait_ns }) => ({
+          address: address.toString(16),
+          text,
+          cpu_ns,
+          wait_ns,
+        }));
+  const times = (row: object) =>
+    Object.entries(row).map(([id, value]) => (id.endsWith('_ns') ? duration(Number(value)) : value));
+  return (
+    <CopyMenu
+      text={() => tableText(rows.map(times))}
+      csv={() => tableCsv([Object.keys(rows[0] ?? {}), ...rows.map((row) => Object.values(row))])}
+    />
+  );
+}
+
 function Listings({ document }: { document: SourceDocument }) {
   const first = useMemo(() => hottest(document.lines), [document]);
   const [line, setLine] = useState(first);
   const spot = document.lines[line] ?? { file: null, line: null };
-  if (document.lines.length === 0 && document.instructions.length === 0) return <Empty>{t('source.none')}</Empty>;
+  const { lines, instructions } = document;
+  const kept = textKept(document);
+  const code = (
+    <Instructions
+      document={document}
+      spot={spot}
+      select={(instruction) => {
+        const at = lines.findIndex(({ line, file }) => line === instruction.line && file === instruction.file);
+        if (at >= 0) setLine(at);
+      }}
+    />
+  );
+  const source = <Lines document={document} selected={line} select={setLine} text={kept} />;
+  if (lines.length === 0 && instructions.length === 0) return <Empty>{t('source.none')}</Empty>;
+  // What there is has all of the room; lines without their text need only little of it.
   return (
-    <Split name="source" second="right" size={640} least={200}>
-      <Lines document={document} selected={line} select={setLine} />
-      <Instructions
-        document={document}
-        spot={spot}
-        select={(instruction) => {
-          const at = document.lines.findIndex(
-            (candidate) => candidate.line === instruction.line && candidate.file === instruction.file,
-          );
-          if (at >= 0) setLine(at);
-        }}
-      />
-    </Split>
+    <>
+      {lines.length === 0 && <p className="hint">{t('source.no-lines')}</p>}
+      {lines.length > 0 && !kept && <p className="hint">{t('source.no-text', { file: document.file ?? '' })}</p>}
+      {instructions.length === 0 && <p className="hint">{t('source.no-code')}</p>}
+      {lines.length === 0 && code}
+      {instructions.length === 0 && source}
+      {lines.length > 0 && instructions.length > 0 && (
+        <Split
+          key={String(kept)}
+          name={kept ? 'source' : 'source-numbers'}
+          second="right"
+          size={kept ? 0.45 : 0.62}
+          least={200}
+        >
+          {source}
+          {code}
+        </Split>
+      )}
+    </>
   );
 }

@@ -5,12 +5,13 @@ import { heading, hottest, type Instruction, type SourceDocument, type Spot, sam
 import { usePreferences } from '../../state/preferences';
 import { Cell } from '../grid/cell';
 import { Grid, type GridColumn } from '../grid/grid';
-import { Empty } from '../parts/states';
 
 interface LinesProps {
   document: SourceDocument;
   selected: number;
   select: (index: number) => void;
+  /** Whether there is text beside the numbers. */
+  text: boolean;
 }
 
 const most = (rows: readonly Record<string, unknown>[], id: string) =>
@@ -20,14 +21,13 @@ function timeColumn(id: string, english: string, width: number): GridColumn {
   return { id, title: title(id, english), help: help(id, english), numeric: true, width };
 }
 
-export function Lines({ document, selected, select }: LinesProps) {
+export function Lines({ document, selected, select, text }: LinesProps) {
   const { numbers } = usePreferences();
   const { lines } = document;
-  if (lines.length === 0) return <Empty>{t('source.no-lines')}</Empty>;
   const rows = lines as unknown as Record<string, unknown>[];
   const full = { cpu: most(rows, 'cpu_total_ns'), wait: most(rows, 'wait_total_ns') };
   const columns: GridColumn[] = [
-    { id: 'text', title: t('source.line'), numeric: false, width: 260, grow: true },
+    { id: 'text', title: t('source.line'), numeric: false, width: text ? 260 : 120, most: text ? 900 : 240 },
     timeColumn('cpu_ns', 'CPU Time', 110),
     { ...timeColumn('cpu_ns', 'CPU Time', 110), id: 'cpu_total_ns', title: t('source.cpu-total') },
     timeColumn('wait_ns', 'Wait Time', 110),
@@ -42,7 +42,7 @@ export function Lines({ document, selected, select }: LinesProps) {
     return [
       <span key="text" className="code" data-tip={above ? `${line.file}:${line.line}` : undefined}>
         <span className="line-number">{line.line}</span>
-        {above && at > 0 && <span className="faint">{baseName(above)} · </span>}
+        {above && (at > 0 || !text) && <span className="faint">{baseName(above)} · </span>}
         {line.text ?? ''}
       </span>,
       time(line.cpu_ns, full.cpu),
@@ -75,13 +75,12 @@ export function Instructions({ document, spot, select }: InstructionsProps) {
   const { numbers } = usePreferences();
   const { instructions } = document;
   const [cursor, setCursor] = useState(-1);
-  if (instructions.length === 0) return <Empty>{t('source.no-code')}</Empty>;
   const rows = instructions as unknown as Record<string, unknown>[];
   const full = { cpu: most(rows, 'cpu_ns'), wait: most(rows, 'wait_ns') };
   const chosen = instructions[cursor];
   const follows = chosen !== undefined && sameSpot(chosen, spot);
   const columns: GridColumn[] = [
-    { id: 'text', title: t('source.code'), numeric: false, width: 300, grow: true },
+    { id: 'text', title: t('source.code'), numeric: false, width: 300, most: 700 },
     timeColumn('cpu_ns', 'CPU Time', 110),
     timeColumn('wait_ns', 'Wait Time', 110),
   ];

@@ -4,13 +4,14 @@ import { useEffect, useState } from 'react';
 import type { StackPane as Stack } from '../../api/types';
 import { t } from '../../base/texts';
 import { baseName, count, duration, percent } from '../../base/units';
+import { tableCsv } from '../../logic/copy';
 import { useKeys } from '../../logic/use-keys';
 import { filterIn } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { STACK_KINDS } from '../../state/view-state';
 import { Empty, Loaded } from '../parts/states';
-import { CopyButton, Toolbar } from '../parts/toolbar';
+import { CopyMenu, Toolbar } from '../parts/toolbar';
 
 /** Of the row selected in the Bottom-up grid, or of one object; the empty object is all of them. */
 export function StackPane({ object }: { object?: string }) {
@@ -56,7 +57,9 @@ export function StackPane({ object }: { object?: string }) {
           ))}
         </select>
         <span className="grow" />
-        {stack.data && stack.data.count > 0 && <CopyButton label={t('copy.text')} text={() => stackText(stack.data)} />}
+        {stack.data && stack.data.count > 0 && (
+          <CopyMenu text={() => stackText(stack.data)} csv={() => stackCsv(stack.data)} />
+        )}
       </Toolbar>
       <Loaded of={stack}>
         {(data) => (data.count === 0 ? <Empty>{t('stack.none')}</Empty> : <StackView stack={data} step={step} />)}
@@ -142,4 +145,15 @@ function stackText(stack: Stack | undefined): string {
   const line = ({ function: name, file, line: number, module }: Stack['frames'][number]) =>
     `${name} (${file ? `${file}:${number}` : module})`;
   return (stack?.frames ?? []).map(line).join('\n');
+}
+
+function stackCsv(stack: Stack | undefined): string {
+  const line = ({ function: name, module, file, line, inlined }: Stack['frames'][number]) => [
+    name,
+    module,
+    file,
+    line,
+    inlined,
+  ];
+  return tableCsv([['function', 'module', 'file', 'line', 'inlined'], ...(stack?.frames ?? []).map(line)]);
 }

@@ -11,7 +11,7 @@ export function Platform({ info, summary }: { info: Info; summary: Document }) {
   const started = new Date(Number(manifest.started_at) * 1000);
   const rows: [string, string][] = [
     [t('summary.command'), command || (manifest.target_pids as number[] | undefined)?.join(', ') || ''],
-    [t('summary.result'), `${manifest.analysis}`],
+    [t('result.analysis'), `${manifest.analysis}`],
     [t('summary.started'), Number.isNaN(started.getTime()) ? '' : started.toLocaleString()],
     [t('summary.exit'), manifest.exit_status === null ? '' : String(manifest.exit_status ?? '')],
     [title('threads', 'Threads'), count(Number(summary.threads))],

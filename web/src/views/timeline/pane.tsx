@@ -71,7 +71,7 @@ function Timeline({ mode, info, bands }: Props) {
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
       {data.error !== null && <Failure error={asApiError(data.error).message} hint={asApiError(data.error).hint} />}
-      <Bands empty={<Empty>{t('timeline.bands.none')}</Empty>} />
+      <Bands empty={<NoBands search={mode === 'full' ? arrangement.search : ''} />} />
       <HoverLine scene={scene} hovered={hovered} interval={hoveredInterval} />
     </Body>
   );
@@ -80,12 +80,29 @@ function Timeline({ mode, info, bands }: Props) {
   );
 }
 
+/** Why there are no bands, and what to do about it. */
+function NoBands({ search }: { search: string }) {
+  const by = useView((state) => state.bands);
+  const dispatch = useDispatch();
+  const kind = t(`band-kind.${by}`);
+  return (
+    <Empty>
+      {search === '' ? t('timeline.bands.none', { kind }) : t('timeline.bands.no-match', { kind, search })}{' '}
+      {search !== '' && (
+        <button type="button" onClick={() => dispatch({ search: '' })}>
+          {t('search.clear')}
+        </button>
+      )}
+    </Empty>
+  );
+}
+
 function Full({ interval, children }: { interval: Resource<Interval>; children: ReactNode }) {
   return (
     <>
       <TimelineToolbar />
       <Legend />
-      <Split name="timeline-detail" second="right" size={300} least={180}>
+      <Split name="timeline-detail" second="right" size={0.21} least={180}>
         {children}
         <Detail interval={interval} />
       </Split>

@@ -12,9 +12,6 @@ import { useSetting, useSettledView } from './setting';
 
 /** States that have a switch in the legend. */
 const SHOWN: readonly State[] = STATES.filter((state) => state !== 'absent' && state !== 'starting');
-/** Metrics by which bands are sorted, besides start and name. */
-const SORTS = ['cpu_ns', 'wait_ns', 'wait_poor_ns', 'preemption_ns', 'spin_ns', 'wait_count'] as const;
-
 export function TimelineToolbar() {
   const { info, scene } = useSetting();
   const { by, sort, hidden } = useView((state) => ({
@@ -23,7 +20,6 @@ export function TimelineToolbar() {
     hidden: state.hidden.length,
   }));
   const dispatch = useDispatch();
-  const metrics = SORTS.flatMap((id) => info.metrics.find((metric) => metric.id === id) ?? []);
   const zoom = (factor: number) =>
     scene.moveTo(zoomAbout(scene.view, scene.width / 2, scene.width, factor, scene.elapsedNs));
   return (
@@ -50,7 +46,7 @@ export function TimelineToolbar() {
         <select value={sort} onChange={({ target }) => dispatch({ bandSort: target.value })}>
           <option value="start">{t('sort.start')}</option>
           <option value="name">{t('sort.name')}</option>
-          {metrics.map(({ id, title: english, help: text }) => (
+          {info.metrics.map(({ id, title: english, help: text }) => (
             <option key={id} value={id} title={help(id, text)}>
               {title(id, english)}
             </option>

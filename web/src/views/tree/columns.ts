@@ -3,7 +3,7 @@
 import type { MetricDef } from '../../api/types';
 import { help, title } from '../../base/texts';
 import { kindOf } from '../../logic/values';
-import type { GridColumn } from '../grid/grid';
+import { type GridColumn, titleWidth } from '../grid/grid';
 
 /** What Bottom-up shows first. */
 export const BOTTOM_UP = [
@@ -20,8 +20,8 @@ export const CALLS = ['cpu_ns', 'wait_ns'];
 
 /** The parts of trees through the stacks that belong to the functions themselves, not to what they call. */
 export const SELF = [
-  { id: 'cpu_self_ns', english: 'CPU Time: Self' },
-  { id: 'wait_self_ns', english: 'Wait Time: Self' },
+  { id: 'cpu_self_ns', english: 'CPU Time: Self', total: { id: 'cpu_ns', english: 'CPU Time' } },
+  { id: 'wait_self_ns', english: 'Wait Time: Self', total: { id: 'wait_ns', english: 'Wait Time' } },
 ] as const;
 
 /** The chosen metrics that the server knows, in the chosen order; `usual` ones when none are chosen. */
@@ -35,11 +35,15 @@ export function chosenMetrics(
 }
 
 export function selfColumn({ id, english }: (typeof SELF)[number]): GridColumn {
-  return { id, title: title(id, english), help: help(id, english), numeric: true, width: 116, sortable: true };
+  const shown = title(id, english);
+  const width = Math.max(100, titleWidth(shown));
+  return { id, title: shown, help: help(id, english), numeric: true, width, sortable: true };
 }
 
 export function metricColumn({ id, title: english, detail, help: short }: MetricDef): GridColumn {
   const kind = kindOf(id, 0);
-  const width = kind === 'by_class' ? 168 : kind === 'ns' ? 116 : 88;
-  return { id, title: title(id, english), help: help(id, detail || short), numeric: true, width, sortable: true };
+  const shown = title(id, english);
+  const least = { by_class: 164, ns: 100 }[kind as string] ?? 64;
+  const width = Math.max(least, Math.min(titleWidth(shown), 190));
+  return { id, title: shown, help: help(id, detail || short), numeric: true, width, sortable: true };
 }

@@ -1,10 +1,11 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricDef, Word } from '../../api/types';
-import { t, title } from '../../base/texts';
-import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, levelTitle } from '../../logic/grouping';
+import { help, t, title } from '../../base/texts';
+import { tableCsv, tableText } from '../../logic/copy';
+import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, namesTitle } from '../../logic/grouping';
 import type { FlatRow, GridRow as GridData, Tree } from '../../logic/tree';
 import { useKeys } from '../../logic/use-keys';
-import { amount, asText, csvField, kindOf } from '../../logic/values';
+import { amount, asText, kindOf } from '../../logic/values';
 import { filterIn, filterOut } from '../../state/actions';
 import { type NumberStyle, usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
@@ -12,7 +13,7 @@ import { Cell } from '../grid/cell';
 import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
 import { Empty, Failure, Skeleton } from '../parts/states';
-import { CopyButton } from '../parts/toolbar';
+import { CopyMenu, Toolbar } from '../parts/toolbar';
 import { metricColumn, SELF, selfColumn } from './columns';
 import { questionUrl, useTree } from './use-tree';
 
@@ -36,8 +37,8 @@ interface Props {
   /** Enter or a double click; without it a function's source is opened. */
   onOpen?: (row: GridData) => void;
   empty?: ReactNode;
-  /** Above the rows. */
-  children?: (tree: Tree) => ReactNode;
+  /** The left part of the line above the rows; on its right is what can be done with them. */
+  toolbar: (tree: Tree | null) => ReactNode;
 }
 
 export function TreeGrid(props: Props) {
@@ -50,19 +51,50 @@ export function TreeGrid(props: Props) {
   );
   const url = useView((state) => questionUrl(state, question));
   const tree = useTree(question, url);
+  const fields = useMemo(
+    () => [...metrics, ...(self ? SELF.map(({ id }) => ({ id, additive: true })) : [])],
+    [metrics, self],
+  );
+  return (
+    <>
+      <Toolbar>
+        {props.toolbar(tree)}
+        <span className="grow" />
+        {tree && <Actions tree={tree} fields={fields} />}
+      </Toolbar>
+      <Content {...props} tree={tree} fields={fields} sort={sort} />
+    </>
+  );
+}
+
+interface ContentProps extends Props {
+  tree: Tree | null;
+  fields: Field[];
+  sort: { metric: string; descending: boolean } | null;
+}
+
+function Content({ tree, ...props }: ContentProps) {
+  const { search = '', empty } = props;
   if (!tree) return <Skeleton rows={12} />;
   if (tree.error && !tree.ready) {
     const hint = 'hint' in tree.error && typeof tree.error.hint === 'string' ? tree.error.hint : null;
     return <Failure error={tree.error.message} hint={hint} retry={() => void tree.start()} />;
   }
+  if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : empty}</Empty>;
+  return <Rows {...props} tree={tree} />;
+}
+
+/** What can be done with all rows. */
+function Actions({ tree, fields }: { tree: Tree; fields: Field[] }) {
+  const rows = tree.rows();
   return (
     <>
-      {props.children?.(tree)}
-      {tree.rows().length === 0 ? (
-        <Empty>{search ? t('empty.search', { search }) : props.empty}</Empty>
-      ) : (
-        <Rows {...props} tree={tree} sort={sort} />
+      {rows.some(({ row }) => row?.children) && (
+        <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
+          {t('grid.expand-all')}
+        </button>
       )}
+      <CopyMenu text={() => rowsText(rows, fields)} csv={() => rowsCsv(rows, fields)} />
     </>
   );
 }
@@ -73,27 +105,18 @@ function moduleOf({ values }: GridData): string {
   return typeof values.module === 'string' ? values.module : '';
 }
 
-interface RowsProps extends Props {
-  tree: Tree;
-  sort: { metric: string; descending: boolean } | null;
-}
-
-function Rows(props: RowsProps) {
-  const { tree, metrics, levels, groupBy, sort, selection, self } = props;
+function Rows(props: ContentProps & { tree: Tree }) {
+  const { tree, metrics, fields, levels, groupBy, sort, selection, self } = props;
   const { numbers } = usePreferences();
   const dispatch = useDispatch();
   useSelectionKeys(groupBy, tree.labels(selection));
   const rows = tree.rows();
-  const fields = useMemo(
-    () => [...metrics, ...(self ? SELF.map(({ id }) => ({ id, additive: true })) : [])],
-    [metrics, self],
-  );
   const full = largest(rows, fields);
   const columns = useMemo(
     () => [
       {
         id: 'name',
-        title: groupBy.map((level) => levelTitle(level, levels)).join(' / '),
+        title: namesTitle(groupBy, levels),
         numeric: false,
         width: 220,
         sortable: true,
@@ -144,15 +167,7 @@ function Rows(props: RowsProps) {
         onSort={(metric) => dispatch({ sort: nextSort(sort, metric) }, 'touch')}
         onVisible={visible}
       />
-      <Totals tree={tree} metrics={metrics}>
-        {rows.some(({ row }) => row?.children) && (
-          <button type="button" className="quiet" onClick={() => void tree.expandAll([])}>
-            {t('grid.expand-all')}
-          </button>
-        )}
-        <CopyButton label={t('copy.text')} text={() => rowsText(rows, fields)} />
-        <CopyButton label={t('copy.csv')} text={() => rowsCsv(rows, fields)} />
-      </Totals>
+      {props.subject === undefined && <Totals tree={tree} metrics={metrics} />}
     </>
   );
 }
@@ -216,7 +231,7 @@ function rowText(at: FlatRow | undefined, fields: Field[]): string {
 
 /** The rows that are open, as they are on the screen. */
 function rowsText(rows: readonly FlatRow[], fields: Field[]): string {
-  return rows.map((at) => `${'  '.repeat(at.parent.length)}${rowText(at, fields)}\n`).join('');
+  return tableText(rows.map((at) => [`${'  '.repeat(at.parent.length)}${rowText(at, fields)}`]));
 }
 
 /** The rows that are open, as CSV with exact numbers; `depth` says what is below what. */
@@ -225,22 +240,20 @@ function rowsCsv(rows: readonly FlatRow[], fields: Field[]): string {
   const lines = rows.flatMap(({ parent, row }) =>
     row ? [[parent.length, row.label, ...fields.map(({ id }) => amount(row.values[id]) ?? row.values[id])]] : [],
   );
-  return `${[head, ...lines].map((cells) => cells.map(csvField).join(',')).join('\r\n')}\r\n`;
+  return tableCsv([head, ...lines]);
 }
 
 /** The sums of everything that is shown. */
-function Totals({ tree, metrics, children }: { tree: Tree; metrics: MetricDef[]; children: ReactNode }) {
+function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
   const known = metrics.filter(({ id, additive }) => additive && amount(tree.total[id]) !== null);
   return (
     <footer className="totals">
       <strong>{t('grid.total')}</strong>
-      {known.map(({ id, title: english }) => (
-        <span key={id} data-total={id}>
+      {known.map(({ id, title: english, detail }) => (
+        <span key={id} data-total={id} data-tip={help(id, detail)}>
           <span className="faint">{title(id, english)}</span> {asText(kindOf(id, tree.total[id]), tree.total[id])}
         </span>
       ))}
-      <span className="grow" />
-      {children}
     </footer>
   );
 }

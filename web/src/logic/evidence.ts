@@ -1,0 +1,92 @@
+// What a finding's card draws as its evidence, and where "show me" leads, one row for each finding.
+
+import { filterInRange, only } from '../state/actions';
+import type { ViewState } from '../state/view-state';
+
+export interface Finding {
+  id: string;
+  subject: string | null;
+  cost_ns: number | null;
+  /** The stretch of time that it is about, if it is one. */
+  from_ns?: number | null;
+  to_ns?: number | null;
+}
+
+export type Evidence =
+  /** How long the waits of one filter's value took. */
+  | { kind: 'waits'; key: 'object' | 'object-type'; value: string }
+  /** How much of these waits the finding is. */
+  | { kind: 'waits-share'; value: string }
+  /** How much of the CPU time it is. */
+  | { kind: 'cpu-share' }
+  /** Ready threads over time. */
+  | { kind: 'concurrency' };
+
+interface Case {
+  evidence: (finding: Finding) => Evidence[];
+  show: (state: ViewState, finding: Finding) => ViewState;
+}
+
+const named = ({ subject }: Finding) => subject ?? '';
+const waits = (finding: Finding): Evidence[] => [{ kind: 'waits', key: 'object', value: named(finding) }];
+const concurrency = (): Evidence[] => [{ kind: 'concurrency' }];
+
+/** The waits for an object, in the view that has what is asked of them. */
+function showObject(tab: 'blame' | 'objects') {
+  return (state: ViewState, finding: Finding): ViewState => {
+    const object = named(finding);
+    return object === '' ? { ...state, tab } : only({ ...state, tab, object }, 'object', object);
+  };
+}
+
+const LOCK: Case = { evidence: waits, show: showObject('blame') };
+const WAITS: Case = { evidence: waits, show: showObject('objects') };
+
+const CASES: Record<string, Case> = {
+  'lock-convoy': LOCK,
+  'gil-contention': LOCK,
+  'lock-held-across-wait': {
+    evidence: (finding) => [{ kind: 'waits-share', value: named(finding) }, ...waits(finding)],
+    show: showObject('blame'),
+  },
+  'barrier-imbalance': WAITS,
+  'fine-grained-waits': WAITS,
+  'thundering-herd': WAITS,
+  'sleep-polling': {
+    evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],
+    show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'sleep'),
+  },
+  spinning: {
+    evidence: () => [{ kind: 'cpu-share' }],
+    show: (state, finding) =>
+      only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
+  },
+  oversubscription: {
+    evidence: concurrency,
+    show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
+  },
+  'single-threaded-phase': {
+    evidence: concurrency,
+    show: (state, { from_ns: from, to_ns: to }) => {
+      const platform: ViewState = { ...state, tab: 'platform', bands: 'thread', bandSort: 'cpu_ns' };
+      return from == null || to == null ? platform : filterInRange(platform, { from, to });
+    },
+  },
+  'thread-churn': {
+    evidence: concurrency,
+    show: (state, finding) => {
+      const name = named(finding).replace(/^threads named /, '');
+      return only({ ...state, tab: 'platform', bands: 'thread' }, 'thread', name);
+    },
+  },
+};
+
+/** The charts of a finding; none of one that this version does not know. */
+export function evidenceOf(finding: Finding): Evidence[] {
+  return CASES[finding.id]?.evidence(finding) ?? [];
+}
+
+/** The view that has its evidence, filtered to its subject. */
+export function showFinding(state: ViewState, finding: Finding): ViewState {
+  return CASES[finding.id]?.show(state, finding) ?? { ...state, tab: 'platform' };
+}
