@@ -48,6 +48,45 @@ describe.skipIf(skipped)('numbers', () => {
     expect(await screen().text('[data-total=wait_count]')).toContain(count(Number(summary.wait_count)));
   });
 
+  test('top-down, a level at a time, and what a search leads to', async () => {
+    const { rows } = report<{ rows: Row[] }>('r000th', 'top-down');
+    const first = rows.filter(({ depth }) => depth === undefined || depth === 0);
+    await screen().open('r=r000th&tab=top-down');
+    const shown = await screen().rows('Top-down Tree');
+    expect(shown.map(([name]) => name)).toEqual(first.map(({ function: name }) => name));
+    for (const [at, row] of first.entries()) {
+      expect(shown[at]?.slice(1)).toEqual(
+        ['cpu_ns', 'wait_ns', 'cpu_self_ns', 'wait_self_ns'].map((id) => duration(Number(row[id]))),
+      );
+    }
+    await screen().open('r=r000th&tab=top-down&search=push_item');
+    const found = await screen().rows('Top-down Tree');
+    const row = rows.find(({ function: name }) => name === 'push_item') ?? {};
+    expect(found.at(-1)?.slice(0, 3)).toEqual([
+      'push_item',
+      duration(Number(row.cpu_ns)),
+      duration(Number(row.wait_ns)),
+    ]);
+  });
+
+  test('caller/callee: every function, and the trees around the chosen one', async () => {
+    const { rows } = report<{ rows: Row[] }>('r000th', 'caller-callee');
+    const around = report<{ rows: Row[] }>('r000th', 'caller-callee push_item').rows;
+    await screen().open('r=r000th&tab=caller-callee&function=push_item');
+    const times = (row: Row, ids: string[]) => [row.function, ...ids.map((id) => duration(Number(row[id])))];
+    const all = ['cpu_ns', 'wait_ns', 'cpu_self_ns', 'wait_self_ns'];
+    const shown = await screen().rows('Caller/Callee');
+    expect(shown).toEqual(rows.slice(0, shown.length).map((row) => times(row, all)));
+    for (const [role, label] of [
+      ['caller', 'Callers of push_item'],
+      ['callee', 'Callees of push_item'],
+    ] as const) {
+      const tree = (await screen().rows(label)).map((cells) => cells.slice(0, 3));
+      const expected = around.filter((row) => row.role === role);
+      expect(tree, role).toEqual(expected.map((row) => times(row, ['cpu_ns', 'wait_ns'])));
+    }
+  });
+
   test('blame', async () => {
     const { rows } = report<{ rows: Row[] }>('r000th', 'blame queue_lock');
     await screen().open('r=r000th&tab=blame&object=queue_lock');

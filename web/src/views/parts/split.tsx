@@ -1,7 +1,7 @@
 // Two panes with a bar between them that can be dragged or moved with the arrow keys; the size is remembered, a double
 // click forgets it.
 
-import type { KeyboardEvent, PointerEvent, ReactNode } from 'react';
+import type { CSSProperties, KeyboardEvent, PointerEvent, ReactNode } from 'react';
 import { t } from '../../base/texts';
 import { preferences, setPreferences, usePreferences } from '../../state/preferences';
 
@@ -68,7 +68,7 @@ export function Split({ name, second, size, least = 80, children }: Props) {
         onKeyDown={key}
         onDoubleClick={reset}
       />
-      <div className="split-second" style={across ? { width: length } : { height: length }}>
+      <div className="split-second" style={{ '--size': length } as CSSProperties}>
         {children[1]}
       </div>
     </div>
