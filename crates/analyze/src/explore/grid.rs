@@ -264,7 +264,7 @@ mod tests {
         let rows = level(fold, place("callees", path, None), "").rows;
         rows.into_iter()
             .flat_map(|row| {
-                let below = [path, &[row.key.clone()]].concat();
+                let below = [path, std::slice::from_ref(&row.key)].concat();
                 let children = if row.children { tree(fold, &below) } else { Vec::new() };
                 std::iter::once((path.len(), row.label.clone(), times(&row))).chain(children)
             })
