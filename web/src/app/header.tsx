@@ -33,13 +33,14 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
       {results.length > 1 ? (
         <select
           aria-label={t('app.result')}
+          data-tip={current.program}
           value={current.id}
           onChange={({ target }) => dispatch((state) => openResult(state, target.value))}
         >
           <option value="">{t('app.results')} …</option>
           {results.map(({ id, program, problem }) => (
             <option key={id} value={id} disabled={Boolean(problem)}>
-              {id} {commandName(program)}
+              {id} {commandName(program, 20)}
             </option>
           ))}
         </select>

@@ -68,7 +68,7 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'detail.zoom': 'ここを拡大  z',
   'detail.absent': 'このとき、スレッドは存在しませんでした。',
   'chart.cpu_usage': 'CPU 使用率',
-  'chart.concurrency': 'スレッド並行度',
+  'chart.concurrency': 'スレッド・コンカレンシー',
   'chart.help': '面: 平均。線: 最大。',
   'chart.value': '{mean}（最大 {peak}）',
   'keys.pin': 'タイムライン: 帯を固定、非表示、拡大',

@@ -41,9 +41,6 @@ function useWaits({ key, value }: { key: string; value: string }): Histogram | u
   return useCall('histogram', { params: { of: 'wait' }, change: (state) => only(state, key, value) }).data;
 }
 
-/** A text's middle, so that all of it is in the chart. */
-const within = (x: number, half: number) => Math.min(Math.max(x, half), WIDTH - half);
-
 /** Upwards the number, downwards the time, as in Sync Objects. */
 function Waits({ filter }: { filter: { key: string; value: string } }) {
   const histogram = useWaits(filter);
@@ -66,11 +63,13 @@ function Waits({ filter }: { filter: { key: string; value: string } }) {
       ))}
       <line className="histogram-axis" x1={0} x2={WIDTH} y1={middle} y2={middle} />
       {histogram &&
-        layout.ticks.map(({ ns, x }) => (
-          <text key={ns} x={within(x, 18)} y={TEXT + PLOT + 11} textAnchor="middle">
-            {duration(ns).replace(/\.0+ /, ' ')}
-          </text>
-        ))}
+        layout.ticks
+          .filter(({ x }) => x > 16 && x < WIDTH - 20)
+          .map(({ ns, x }) => (
+            <text key={ns} x={x} y={TEXT + PLOT + 11} textAnchor="middle">
+              {duration(ns).replace(/\.0+ /, ' ')}
+            </text>
+          ))}
       {layout.humps
         .filter(({ line }) => line === 0)
         .map((hump) => (

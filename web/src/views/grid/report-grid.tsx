@@ -29,6 +29,9 @@ interface Props {
   empty?: ReactNode;
 }
 
+/** Columns whose values are words of Dwell and not names of the program. */
+const WORDS: readonly string[] = ['role', 'kind', 'type', 'object_type'];
+
 /** The value of a column by id. */
 export function field(document: ViewDocument, row: ReportRow, id: string): unknown {
   return row.values[document.columns.findIndex((column) => column.id === id)];
@@ -62,12 +65,14 @@ export function ReportGrid(props: Props) {
     columns.map(({ column, index }) => {
       const own = props.show?.(column.id, row);
       if (own !== undefined) return own;
+      const value = row.values[index];
+      if (WORDS.includes(column.id) && typeof value === 'string') return title(value, value);
       const total = amount(document.total?.[column.id]);
       return (
         <Cell
           key={column.id}
           kind={column.kind}
-          value={row.values[index]}
+          value={value}
           full={isLength(column.id) ? 0 : (full.get(column.id) ?? 0)}
           total={total}
           style={numbers}

@@ -158,7 +158,7 @@ function TopObjects({ rows }: { rows: Row[] }) {
                 {String(row.object)}
               </button>
             </td>
-            <td>{String(row.type)}</td>
+            <td>{title(String(row.type), String(row.type))}</td>
             <td>
               <Cell kind="by_class" value={row.wait_by_class as ByClass} full={full} total={null} style="bar-number" />
             </td>

@@ -13,7 +13,7 @@ import { useDispatch, useView } from '../../state/provider';
 import { Overlay } from './overlay';
 import { paintAxis, paintBands, Texture } from './paint-bands';
 import { LABELS, useSetting } from './setting';
-import { useSurface } from './surface';
+import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
 /** The time axis above the bands; dragging it moves the view. */
@@ -22,13 +22,14 @@ export function AxisLine({ height }: { height: number }) {
   const { theme } = usePreferences();
   const colors = palette(theme);
   const pointer = usePointer('axis');
+  const shown = useSceneWidth(scene);
   const canvas = useSurface(scene, (context, width, high) => {
     paintAxis(context, axisOf(scene.view, width), width, high, colors);
   });
   return (
     <div className="tl-row" style={{ height }}>
       <div className="tl-label" />
-      <canvas ref={canvas} className="tl-canvas tl-grab" {...pointer} style={{ width: scene.width }} />
+      <canvas ref={canvas} className="tl-canvas tl-grab" {...pointer} style={{ width: shown }} />
     </div>
   );
 }

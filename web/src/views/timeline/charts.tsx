@@ -13,7 +13,7 @@ import { useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { paintChart } from './paint-charts';
 import { useSetting } from './setting';
-import { useSurface } from './surface';
+import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
 const FOLLOW_MS = 120;
@@ -83,6 +83,7 @@ function ChartRow({ charts, series, most }: { charts: ChartData; series: Series;
   const { theme } = usePreferences();
   const target = useView((state) => state.target) ?? info.target_concurrency;
   const pointer = usePointer('charts');
+  const shown = useSceneWidth(scene);
   const readout = useRef<HTMLSpanElement>(null);
   const isPercent = series.unit === '%';
   const goal = isPercent ? null : target;
@@ -116,7 +117,7 @@ function ChartRow({ charts, series, most }: { charts: ChartData; series: Series;
         className="tl-canvas"
         role="img"
         aria-label={`${name}. ${t('chart.help')}`}
-        style={{ width: scene.width }}
+        style={{ width: shown }}
         {...pointer}
       />
     </div>

@@ -11,7 +11,7 @@ import { useView } from '../../state/provider';
 import { useWholeCharts } from './charts';
 import { paintOverview } from './paint-charts';
 import { useSetting, useSettledView } from './setting';
-import { useSurface } from './surface';
+import { useSceneWidth, useSurface } from './surface';
 
 export function Overview({ height }: { height: number }) {
   const { scene } = useSetting();
@@ -30,10 +30,11 @@ export function Overview({ height }: { height: number }) {
     paintOverview(context, { ...picture, palette: palette(theme) });
   });
   const pointer = useOverviewPointer();
+  const shown = useSceneWidth(scene);
   return (
     <div className="tl-row tl-overview" style={{ height }}>
       <div className="tl-label faint">{t('timeline.overview')}</div>
-      <div className="tl-place" style={{ width: scene.width }}>
+      <div className="tl-place" style={{ width: shown }}>
         <canvas ref={canvas} className="tl-canvas" {...pointer} />
         <Handle end="from" />
         <Handle end="to" />

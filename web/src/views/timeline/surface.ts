@@ -1,6 +1,6 @@
 // A canvas in device pixels whose drawing is done once a frame by the scene.
 
-import { type RefObject, useEffect, useLayoutEffect, useRef } from 'react';
+import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { Scene } from '../../logic/timeline/scene';
 
 export type Paint = (context: CanvasRenderingContext2D, width: number, height: number, ratio: number) => void;
@@ -23,6 +23,13 @@ export function useSurface(scene: Scene, paint: Paint): RefObject<HTMLCanvasElem
   }, [scene]);
   useLayoutEffect(scene.invalidate);
   return canvas;
+}
+
+/** The bands' width, for what stands above and below them; renders again when it changes. */
+export function useSceneWidth(scene: Scene): number {
+  const [width, setWidth] = useState(scene.width);
+  useEffect(() => scene.onFrame(() => setWidth(scene.width)), [scene]);
+  return width;
 }
 
 /** Makes the canvas as large as its place, in device pixels. */
