@@ -8,7 +8,7 @@ use dwell_store::{Events, Trace};
 use crate::call_stacks::CallStacks;
 use crate::query::{Query, QueryError};
 use crate::reports::{Report, report};
-use crate::timeline::{Pyramids, TimelineState, states_of};
+use crate::timeline::{CounterRows, Lanes, Pyramids, TimelineState, states_of};
 use crate::view::View;
 
 /// A trace made ready for many questions. Can be asked from several threads at once.
@@ -17,6 +17,8 @@ pub struct Analysis {
     pub(crate) trace: Arc<Trace>,
     states: OnceLock<Vec<TimelineState>>,
     pyramids: Option<Pyramids>,
+    lanes: OnceLock<Lanes>,
+    counter_rows: OnceLock<CounterRows>,
 }
 
 impl Analysis {
@@ -25,7 +27,7 @@ impl Analysis {
         let trace = trace.into();
         let pyramids = Pyramids::of(&trace);
         trace.events();
-        Self { trace, states: OnceLock::new(), pyramids }
+        Self { trace, states: OnceLock::new(), pyramids, lanes: OnceLock::new(), counter_rows: OnceLock::new() }
     }
 
     /// The events of the trace.
@@ -36,6 +38,16 @@ impl Analysis {
     /// What coarse drawings are made from, when the trace has it.
     pub(crate) fn pyramids(&self) -> Option<&Pyramids> {
         self.pyramids.as_ref()
+    }
+
+    /// Where the tasks are drawn.
+    pub(crate) fn lanes(&self) -> &Lanes {
+        self.lanes.get_or_init(|| Lanes::new(&self.trace))
+    }
+
+    /// The values of each counter.
+    pub(crate) fn counter_rows(&self) -> &CounterRows {
+        self.counter_rows.get_or_init(|| CounterRows::new(&self.trace))
     }
 
     /// The trace.

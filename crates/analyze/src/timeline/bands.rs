@@ -49,6 +49,8 @@ pub struct Band {
     pub start_ns: u64,
     /// End of its life, ns.
     pub end_ns: u64,
+    /// Lanes of the tasks in it.
+    pub lanes: usize,
     /// Metrics by id.
     pub values: Vec<(&'static str, f64)>,
 }
@@ -56,20 +58,10 @@ pub struct Band {
 /// The bands that the query lets through, in order. A band that did nothing in the query's range is there too when no
 /// filter speaks of it.
 pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder) -> Result<Vec<Band>, QueryError> {
-    let grouped = by_cpu(query, by);
-    let fold = Fold::new(&analysis.trace, &grouped)?;
-    let level = by.level();
-    let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
-    let mut weights: Vec<(u32, Weights)> =
-        groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
-    if !query.is_filtered() {
-        add_silent(analysis, by, &mut weights);
-    }
-    let metrics =
-        METRICS.iter().filter(|metric| BAND_METRICS.contains(&metric.id) || order == BandOrder::Metric(metric.id));
-    let metrics: Vec<&'static MetricDef> = metrics.collect();
-    let mut bands: Vec<Band> =
-        weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect();
+    let mut bands = match by.level() {
+        Some(level) => grouped_bands(analysis, query, (by, level), order)?,
+        None => task_bands(analysis),
+    };
     let by_metric = |band: &Band, id: &str| band.values.iter().find(|(known, _)| *known == id).map_or(0.0, |(_, v)| *v);
     bands.sort_by(|a, b| {
         let first = match order {
@@ -82,9 +74,45 @@ pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder)
     Ok(bands)
 }
 
-/// CPUs are told apart only where the query asks for them.
-fn by_cpu(query: &Query, by: BandKind) -> Query {
-    Query { group_by: vec![by.level()], ..query.clone() }
+fn grouped_bands(
+    analysis: &Analysis,
+    query: &Query,
+    (by, level): (BandKind, Level),
+    order: BandOrder,
+) -> Result<Vec<Band>, QueryError> {
+    // CPUs are told apart only where the query asks for them.
+    let grouped = Query { group_by: vec![level], ..query.clone() };
+    let fold = Fold::new(&analysis.trace, &grouped)?;
+    let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
+    let mut weights: Vec<(u32, Weights)> =
+        groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
+    if !query.is_filtered() {
+        add_silent(analysis, by, &mut weights);
+    }
+    let metrics =
+        METRICS.iter().filter(|metric| BAND_METRICS.contains(&metric.id) || order == BandOrder::Metric(metric.id));
+    let metrics: Vec<&'static MetricDef> = metrics.collect();
+    Ok(weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect())
+}
+
+/// A band for each name that tasks were begun under.
+fn task_bands(analysis: &Analysis) -> Vec<Band> {
+    let (said, lanes) = (&analysis.trace.annotations, analysis.lanes());
+    let band = |row: usize| {
+        let id = row as u32;
+        let of_type = || lanes.rows(BandKind::Task, id);
+        let length = |task: usize| said.tasks.end_ns[task] - said.tasks.start_ns[task];
+        Some(Band {
+            id,
+            label: said.task_types.name[row].clone(),
+            process: said.task_types.domain[row].clone(),
+            start_ns: of_type().map(|task| said.tasks.start_ns[task]).min()?,
+            end_ns: of_type().map(|task| said.tasks.end_ns[task]).max()?,
+            lanes: lanes.count(BandKind::Task, id),
+            values: vec![("count", of_type().count() as f64), ("total_ns", of_type().map(length).sum::<u64>() as f64)],
+        })
+    };
+    (0..said.task_types.name.len()).filter_map(band).collect()
 }
 
 /// Whether the key names a row: [unknown] has no band.
@@ -96,7 +124,7 @@ fn add_silent(analysis: &Analysis, by: BandKind, weights: &mut Vec<(u32, Weights
     let rows = match by {
         BandKind::Thread => analysis.trace.threads.tid.len(),
         BandKind::Process => analysis.trace.processes.pid.len(),
-        BandKind::Object | BandKind::Cpu => 0,
+        BandKind::Object | BandKind::Cpu | BandKind::Task => 0,
     };
     let mut there = vec![false; rows];
     for (id, _) in weights.iter() {
@@ -129,19 +157,22 @@ fn band(analysis: &Analysis, by: BandKind, id: u32, (metrics, weights): (&[&'sta
             let of = trace.objects.process.get(row).and_then(|process| process.get());
             (name(&trace.objects.name), process(of), whole)
         }
-        BandKind::Cpu => (format!("CPU {id}"), String::new(), whole),
+        BandKind::Cpu | BandKind::Task => (format!("CPU {id}"), String::new(), whole),
     };
+    let lanes = analysis.lanes().count(by, id);
     let values = metrics.iter().map(|metric| (metric.id, magnitude(&value(metric, weights)))).collect();
-    Band { id, label, process, start_ns, end_ns, values }
+    Band { id, label, process, start_ns, end_ns, lanes, values }
 }
 
 impl BandKind {
-    fn level(self) -> Level {
+    /// The level whose groups are the bands; none for tasks, which are bands of their own.
+    fn level(self) -> Option<Level> {
         match self {
-            Self::Thread => Level::Thread,
-            Self::Process => Level::Process,
-            Self::Object => Level::Object,
-            Self::Cpu => Level::Cpu,
+            Self::Thread => Some(Level::Thread),
+            Self::Process => Some(Level::Process),
+            Self::Object => Some(Level::Object),
+            Self::Cpu => Some(Level::Cpu),
+            Self::Task => None,
         }
     }
 }

@@ -227,6 +227,7 @@ fn add_thread(
         BandKind::Object => for_each_off_cpu(analysis, thread, span, |piece| {
             tell(piece.object, piece.state, (piece.from, piece.to), piece.object);
         }),
+        BandKind::Task => {}
         BandKind::Process | BandKind::Thread => {
             let process = analysis.trace.threads.process[thread].raw();
             for_each_piece(analysis, thread, span, |piece| {

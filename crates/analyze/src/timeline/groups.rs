@@ -53,6 +53,7 @@ fn number(kind: BandKind) -> u64 {
         BandKind::Process => 1,
         BandKind::Object => 2,
         BandKind::Cpu => 3,
+        BandKind::Task => 4,
     }
 }
 

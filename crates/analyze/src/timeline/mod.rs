@@ -4,10 +4,12 @@
 mod arrows;
 mod bands;
 mod charts;
+mod counters;
 mod grid;
 mod groups;
 mod histogram;
 mod interval;
+mod lanes;
 mod pieces;
 mod pyramid;
 mod states;
@@ -19,11 +21,15 @@ pub use arrows::{Arrow, Arrows, arrows};
 pub use bands::{Band, BandOrder, bands};
 pub(crate) use charts::Columns;
 pub use charts::{Charts, Series, charts};
+pub(crate) use counters::CounterRows;
+pub use counters::{CounterCurve, CounterCurves, counters};
 #[cfg(test)]
 pub(crate) use grid::coarse_band;
 pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
 pub(crate) use interval::frames;
 pub use interval::{IntervalInfo, StackFrame, interval_at};
+pub(crate) use lanes::Lanes;
+pub use lanes::{BandSpans, LaneSpans, MarkerSpans, TaskInfo, spans, task_at};
 pub(crate) use pyramid::Pyramids;
 pub use states::TimelineState;
 pub(crate) use states::states_of;
@@ -38,5 +44,6 @@ words! { "kind of band";
         Process = "process", "Process", "A band per process: all its threads.";
         Object = "object", "Sync Object", "A band per object: when threads waited on it.";
         Cpu = "cpu", "CPU", "A band per CPU: when threads of the program ran on it.";
+        Task = "task", "Task", "A band per name of tasks and frames: when any thread was in one.";
     }
 }

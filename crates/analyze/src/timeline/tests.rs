@@ -1,5 +1,8 @@
 //! Drawings of small pictures, and laws that hold for any trace.
 
+use dwell_model::{CounterId, ProcessId, TaskId, TaskTypeId, ThreadId};
+use dwell_store::Trace;
+use dwell_store::tables::{CounterRow, CounterValueRow, MarkerRow, TaskRow, TaskTypeRow};
 use proptest::prelude::*;
 
 use super::*;
@@ -134,4 +137,98 @@ proptest! {
             prop_assert!(band.sample_time.len() <= width);
         }
     }
+}
+
+/// A trace whose thread `a` says: a frame of 20 ms, in it `parse` (twice, the second with `read` inside), a region that
+/// overlaps them, markers, and a counter.
+fn said() -> Trace {
+    let mut trace = trace("a: ##mm##########mm########\nb: ##mm##########mm########");
+    let said = &mut trace.annotations;
+    for (kind, name) in [(4, "frame"), (1, "parse"), (1, "read"), (3, "region"), (7, "mark")] {
+        said.task_types.push(TaskTypeRow { kind, domain: "d".into(), name: name.into() });
+    }
+    let mut task = |task_type: usize, (start, end): (u64, u64), parent: Option<usize>| {
+        said.tasks.push(TaskRow {
+            task_type: TaskTypeId::new(task_type),
+            thread: ThreadId::new(0),
+            end_thread: ThreadId::new(0),
+            start_ns: start * CELL,
+            end_ns: end * CELL,
+            parent: parent.map_or(TaskId::NONE, TaskId::new),
+            id: 0,
+            finished: true,
+        });
+    };
+    task(0, (0, 20), None);
+    task(1, (1, 4), None);
+    task(3, (2, 9), None);
+    task(1, (5, 12), None);
+    task(2, (5, 7), Some(3));
+    for time in [3, 3, 15] {
+        let (task_type, thread) = (TaskTypeId::new(4), ThreadId::new(0));
+        said.markers.push(MarkerRow { task_type, thread, time_ns: time * CELL, scope: 3 });
+    }
+    let (domain, unit) = ("d".to_owned(), "B".to_owned());
+    said.counters.push(CounterRow { domain, name: "recv_ctrl".into(), process: ProcessId::new(0), kind: 1, unit });
+    for (time, value) in [(4, 8.0), (8, 1460.0), (8, 8.0)] {
+        let (counter, thread) = (CounterId::new(0), ThreadId::new(0));
+        said.counter_values.push(CounterValueRow { counter, time_ns: time * CELL, thread, value });
+    }
+    trace
+}
+
+#[test]
+fn tasks_lie_in_lanes_frames_first() {
+    let analysis = Analysis::new(said());
+    let lanes = |by, id, width| -> Vec<Vec<String>> {
+        let band = spans(&analysis, by, &[id], (0, 24 * CELL, width)).remove(0);
+        let name = |task_type: u32| &analysis.trace.annotations.task_types.name[task_type as usize];
+        let text = |lane: &LaneSpans| -> Vec<String> {
+            let text = |at: usize| {
+                let many = if lane.task[at].is_none() { "*" } else { "" };
+                format!("{}{many} {}-{}", name(lane.task_type[at]), lane.start[at] / CELL, lane.end[at] / CELL)
+            };
+            (0..lane.start.len()).map(text).collect()
+        };
+        band.lanes.iter().map(text).collect()
+    };
+    let thread = lanes(BandKind::Thread, 0, 1000);
+    assert_eq!(thread, [vec!["frame 0-20"], vec!["parse 1-4", "parse 5-12"], vec!["read 5-7"], vec!["region 2-9"]]);
+    assert_eq!(lanes(BandKind::Task, 1, 1000), [["parse 1-4", "parse 5-12"]]);
+    // On two pixels of 12 ms the tasks are one, the frame is not.
+    assert_eq!(lanes(BandKind::Thread, 0, 2)[..2], [["frame 0-20"], ["parse* 1-12"]]);
+    assert_eq!(lanes(BandKind::Thread, 1, 1000), Vec::<Vec<String>>::new());
+    let markers = spans(&analysis, BandKind::Thread, &[0], (0, 24 * CELL, 24)).remove(0).markers;
+    assert_eq!((markers.time, markers.count), (vec![3 * CELL, 15 * CELL], vec![2, 1]));
+    let read = task_at(&analysis.trace, 4).unwrap();
+    assert_eq!((read.name.as_str(), read.parent.as_str(), read.kind), ("read", "parse", "task"));
+    assert!(task_at(&analysis.trace, 5).is_none());
+    let bands = bands(&analysis, &Query::default(), BandKind::Task, BandOrder::Name).unwrap();
+    let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values[0].1)).collect();
+    assert_eq!(labels, [("frame", 1, 1.0), ("parse", 1, 2.0), ("read", 1, 1.0), ("region", 1, 1.0)]);
+}
+
+#[test]
+fn a_counter_holds_its_value_until_the_next() {
+    let analysis = Analysis::new(said());
+    let curves = counters(&analysis, &|_| true, (0, 12 * CELL, 6));
+    let [curve] = &curves.counters[..] else { panic!("one counter") };
+    let close = |values: &[Option<f64>], expected: [Option<f64>; 6]| {
+        let same = |(a, b): (&Option<f64>, Option<f64>)| match (a, b) {
+            (Some(a), Some(b)) => (a - b).abs() < 1e-6,
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        assert!(values.iter().zip(expected).all(same), "{values:?} is not {expected:?}");
+    };
+    let held = [None, None, Some(8.0), Some(8.0), Some(8.0), Some(8.0)];
+    close(&curve.last, held);
+    close(&curve.mean, held);
+    close(&curve.peak, [None, None, Some(8.0), Some(8.0), Some(1460.0), Some(8.0)]);
+    assert_eq!((curve.range, curve.values, curve.unit.as_str()), ((8.0, 1460.0), 3, "B"));
+    // Two values in 2 ms.
+    assert!((curve.rate[4] - 1000.0).abs() < 1e-6 && curve.rate[5] == 0.0);
+    assert!(counters(&analysis, &|name| name == "other", (0, CELL, 1)).counters.is_empty());
+    // Ranges without measure.
+    assert!(counters(&analysis, &|_| true, (u64::MAX, 0, usize::MAX)).counters[0].mean.is_empty());
+    assert_eq!(spans(&analysis, BandKind::Thread, &[7, 0], (9, 3, 0)).len(), 2);
 }

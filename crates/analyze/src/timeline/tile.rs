@@ -90,6 +90,8 @@ pub fn tile(analysis: &Analysis, request: &TileRequest) -> Tile {
     let width = request.width.clamp(1, WIDEST);
     let bands: Vec<BandTile> = match request.by {
         BandKind::Thread => request.bands.iter().map(|id| thread_band(analysis, *id, (from, to), width)).collect(),
+        // What is drawn in them is the tasks.
+        BandKind::Task => request.bands.iter().map(|id| BandTile { id: *id, ..BandTile::default() }).collect(),
         by => grid_bands(analysis, by, &request.bands, (from, to, width)),
     };
     let exact = bands.iter().all(|band| band.flags.iter().all(|flags| flags & MANY == 0));

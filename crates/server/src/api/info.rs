@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use dwell_analyze::{FilterKey, Level, METRICS, Report, lost};
+use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
@@ -69,7 +70,16 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
         "losses": losses.collect::<Vec<_>>(),
         "notices": trace.notices.text,
         "threads": threads(trace),
+        "task_types": task_types(trace),
+        "counters": trace.annotations.counters.name.len(),
     }))
+}
+
+fn task_types(trace: &Trace) -> Vec<Json> {
+    let types = &trace.annotations.task_types;
+    let columns = types.name.iter().zip(&types.domain).zip(&types.kind);
+    let row = |((name, domain), kind): ((&String, &String), &u8)| json!({ "name": name, "domain": domain, "kind": TaskKind::from_code(*kind).id() });
+    columns.map(row).collect()
 }
 
 fn threads(trace: &Trace) -> Vec<Json> {

@@ -58,8 +58,11 @@ const TIMELINE: &[(&str, MakeTimeline)] = &[
     ("arrows", timeline::transitions),
     ("bands", timeline::order),
     ("charts", timeline::curves),
+    ("counters", timeline::counter_curves),
     ("histogram", timeline::durations),
     ("interval", timeline::interval),
+    ("task", timeline::task),
+    ("tasks", timeline::task_spans),
 ];
 
 async fn view(

@@ -2,8 +2,8 @@
 //! and could not parse them as text.
 
 use dwell_analyze::timeline::{
-    BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands, charts, histogram,
-    interval_at, tile,
+    BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands, charts, counters,
+    histogram, interval_at, spans, task_at, tile,
 };
 use dwell_analyze::{Analysis, Filter, FilterKey};
 use serde_json::{Value as Json, json};
@@ -51,7 +51,7 @@ pub fn order(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
             band.values.iter().map(|(id, value)| ((*id).to_owned(), json!(value))).collect();
         json!({
             "id": band.id, "label": band.label, "process": band.process, "start_ns": band.start_ns,
-            "end_ns": band.end_ns, "values": values,
+            "end_ns": band.end_ns, "lanes": band.lanes, "values": values,
         })
     });
     document(&json!({ "bands": bands.collect::<Vec<_>>() }))
@@ -60,6 +60,27 @@ pub fn order(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
 /// Curves below the bands.
 pub fn curves(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
     document(&charts(analysis, &params.query, range(analysis, params), width(params)?)?)
+}
+
+/// Curves of the counters.
+pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let (from, to) = range(analysis, params);
+    let wanted: Vec<&str> = params.all("counter").collect();
+    let by_name = |name: &str| wanted.is_empty() || wanted.contains(&name);
+    document(&counters(analysis, &by_name, (from, to, width(params)?)))
+}
+
+/// Tasks, frames and markers of bands.
+pub fn task_spans(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let (from, to) = range(analysis, params);
+    let (by, bands) = (kind(params)?, rows(params, "bands")?);
+    document(&json!({ "from": from, "to": to, "bands": spans(analysis, by, &bands, (from, to, width(params)?)) }))
+}
+
+/// What is known of one task.
+pub fn task(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    let row: u32 = params.number("task")?.ok_or_else(|| Problem::query("`task` is missing"))?;
+    document(&task_at(analysis.trace(), row).ok_or_else(|| Problem::missing("there is no such task"))?)
 }
 
 /// Who woke whom.

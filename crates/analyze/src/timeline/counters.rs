@@ -1,0 +1,137 @@
+//! Curves of the program's and the machine's counters: what each was in every pixel, and how fast it changed.
+
+use dwell_model::CounterKind;
+use dwell_store::Trace;
+use serde::Serialize;
+
+use crate::analysis::Analysis;
+
+/// Rows of the counter values by counter, each in order of time.
+#[derive(Debug, Default)]
+pub struct CounterRows {
+    rows: Vec<Vec<u32>>,
+}
+
+impl CounterRows {
+    /// One pass over all values.
+    pub fn new(trace: &Trace) -> Self {
+        let mut rows = vec![Vec::new(); trace.annotations.counters.name.len()];
+        for (row, counter) in trace.annotations.counter_values.counter.iter().enumerate() {
+            if let Some(rows) = counter.get().and_then(|counter| rows.get_mut(counter)) {
+                rows.push(row as u32);
+            }
+        }
+        Self { rows }
+    }
+}
+
+/// One counter in a part of the time. Columns of equal length, one value per pixel; null before its first value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CounterCurve {
+    /// Row of the counters table.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Domain; empty for none.
+    pub domain: String,
+    /// Process whose it is; empty for the machine's.
+    pub process: String,
+    /// Unit; empty for none.
+    pub unit: String,
+    /// `set`, `sum` or `unknown`.
+    pub kind: &'static str,
+    /// Least value of the collection, and greatest.
+    pub range: (f64, f64),
+    /// Number of values in the part.
+    pub values: usize,
+    /// Time average of each pixel: a value holds until the next.
+    pub mean: Vec<Option<f64>>,
+    /// Greatest value of each pixel.
+    pub peak: Vec<Option<f64>>,
+    /// Value at the end of each pixel.
+    pub last: Vec<Option<f64>>,
+    /// Per second: the change of a counter that is added up, of others how often they were set.
+    pub rate: Vec<f64>,
+}
+
+/// The curves of a part of the time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CounterCurves {
+    /// Start, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+    /// Counters with values in the collection.
+    pub counters: Vec<CounterCurve>,
+}
+
+/// The counters whose name `wanted` lets through, from `from` to `to` on `width` pixels.
+pub fn counters(
+    analysis: &Analysis,
+    wanted: &dyn Fn(&str) -> bool,
+    (from, to, width): (u64, u64, usize),
+) -> CounterCurves {
+    let to = to.min(analysis.elapsed_ns());
+    let from = from.min(to);
+    let width = width.min(usize::try_from(to - from).unwrap_or(usize::MAX));
+    let rows = analysis.counter_rows();
+    let names = &analysis.trace.annotations.counters.name;
+    let shown = rows.rows.iter().enumerate().filter(|(counter, rows)| !rows.is_empty() && wanted(&names[*counter]));
+    let curves = shown.map(|(counter, rows)| curve(&analysis.trace, counter, rows, (from, to, width)));
+    CounterCurves { from, to, counters: curves.collect() }
+}
+
+fn curve(trace: &Trace, counter: usize, rows: &[u32], (from, to, width): (u64, u64, usize)) -> CounterCurve {
+    let (about, values) = (&trace.annotations.counters, &trace.annotations.counter_values);
+    let value = |row: &u32| values.value[*row as usize];
+    let time = |row: &u32| values.time_ns[*row as usize];
+    let kind = CounterKind::from_code(about.kind[counter]);
+    let finite = rows.iter().map(value).filter(|value| value.is_finite());
+    let range =
+        finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+    let process = about.process[counter].get().and_then(|row| trace.processes.name.get(row));
+    let mut curve = CounterCurve {
+        id: counter as u32,
+        name: about.name[counter].clone(),
+        domain: about.domain[counter].clone(),
+        process: process.cloned().unwrap_or_default(),
+        unit: about.unit[counter].clone(),
+        kind: kind.id(),
+        range: if range.0 <= range.1 { range } else { (0.0, 0.0) },
+        values: 0,
+        mean: Vec::with_capacity(width),
+        peak: Vec::with_capacity(width),
+        last: Vec::with_capacity(width),
+        rate: Vec::with_capacity(width),
+    };
+    let mut at = rows.partition_point(|row| time(row) < from);
+    let mut held = at.checked_sub(1).map(|before| value(&rows[before]));
+    let edge = |pixel: usize| from + (u128::from(to - from) * pixel as u128 / width.max(1) as u128) as u64;
+    for pixel in 0..width {
+        let (start, end) = (edge(pixel), edge(pixel + 1));
+        let behind = at + rows[at..].partition_point(|row| time(row) < end);
+        let before = held;
+        let (mut sum, mut peak, mut since) = (0.0, held, start);
+        for row in &rows[at..behind] {
+            sum += held.unwrap_or(0.0) * (time(row) - since) as f64;
+            held = Some(value(row));
+            peak = Some(peak.map_or(value(row), |peak: f64| peak.max(value(row))));
+            since = time(row);
+        }
+        let known_ns =
+            if before.is_none() { rows.get(at).map_or(0, |row| end.saturating_sub(time(row))) } else { end - start };
+        sum += held.unwrap_or(0.0) * (end - since) as f64;
+        curve.mean.push(held.map(|_| sum / known_ns.max(1) as f64));
+        curve.peak.push(peak);
+        curve.last.push(held);
+        let seconds = (end - start).max(1) as f64 / 1e9;
+        let change = match kind {
+            CounterKind::Sum => held.unwrap_or(0.0) - before.unwrap_or(0.0),
+            CounterKind::Set | CounterKind::Unknown => (behind - at) as f64,
+        };
+        curve.rate.push(change / seconds);
+        curve.values += behind - at;
+        at = behind;
+    }
+    curve
+}

@@ -1,0 +1,300 @@
+//! What the program says it did: tasks, regions and frames in lanes, those of one lane one after the other, and markers.
+//! A drawing's work is in proportion to its pixels, however many tasks there are.
+
+use std::ops::Range;
+
+use dwell_model::{TaskKind, TaskTypeId, ThreadId};
+use dwell_store::Trace;
+use serde::Serialize;
+
+use super::BandKind;
+use crate::analysis::Analysis;
+
+/// Spans of a pixel that are looked at for the one that is shown.
+const LOOKED_AT: usize = 64;
+
+/// Rows of the tasks table in lanes, band by band.
+#[derive(Debug, Default)]
+pub struct Lanes {
+    threads: Packed,
+    types: Packed,
+    /// Rows of the markers table by thread.
+    markers: Vec<Vec<u32>>,
+}
+
+/// The lanes of the bands of one kind.
+#[derive(Debug, Default)]
+struct Packed {
+    bands: Vec<Vec<Vec<u32>>>,
+}
+
+impl Packed {
+    fn of(&self, band: u32) -> &[Vec<u32>] {
+        self.bands.get(band as usize).map_or(&[], Vec::as_slice)
+    }
+}
+
+fn kind_of(trace: &Trace, task_type: TaskTypeId) -> TaskKind {
+    let code = task_type.get().and_then(|row| trace.annotations.task_types.kind.get(row));
+    code.map_or(TaskKind::Unknown, |code| TaskKind::from_code(*code))
+}
+
+/// What nests in the tasks of its thread; the others may overlap, and lie in lanes of their own.
+fn nests(kind: TaskKind) -> bool {
+    matches!(kind, TaskKind::Task | TaskKind::Event | TaskKind::Probe)
+}
+
+impl Lanes {
+    /// Packs every task: time and memory in proportion to their number.
+    pub fn new(trace: &Trace) -> Self {
+        let said = &trace.annotations;
+        let kind_of = |row: usize| kind_of(trace, said.tasks.task_type[row]);
+        let thread = |row: usize| said.tasks.thread[row].get();
+        let mut threads = Packer::new(trace, trace.threads.tid.len());
+        // Frames and what else overlaps are the upper lanes: they are seldom, and what is in them lies below.
+        threads.pack(|row| thread(row).filter(|_| kind_of(row) == TaskKind::Frame));
+        threads.pack(|row| thread(row).filter(|_| nests(kind_of(row))));
+        threads.pack(|row| thread(row).filter(|_| !nests(kind_of(row)) && kind_of(row) != TaskKind::Frame));
+        let mut types = Packer::new(trace, said.task_types.kind.len());
+        types.pack(|row| said.tasks.task_type[row].get());
+        let mut markers = vec![Vec::new(); trace.threads.tid.len()];
+        for (row, thread) in said.markers.thread.iter().enumerate() {
+            if let Some(rows) = thread.get().and_then(|thread| markers.get_mut(thread)) {
+                rows.push(row as u32);
+            }
+        }
+        Self { threads: threads.packed, types: types.packed, markers }
+    }
+
+    fn of(&self, by: BandKind, band: u32) -> &[Vec<u32>] {
+        match by {
+            BandKind::Thread => self.threads.of(band),
+            BandKind::Task => self.types.of(band),
+            BandKind::Process | BandKind::Object | BandKind::Cpu => &[],
+        }
+    }
+
+    /// Number of lanes of a band.
+    pub fn count(&self, by: BandKind, band: u32) -> usize {
+        self.of(by, band).len()
+    }
+
+    /// Rows of all tasks of a band, lane by lane.
+    pub fn rows(&self, by: BandKind, band: u32) -> impl Iterator<Item = usize> {
+        self.of(by, band).iter().flatten().map(|row| *row as usize)
+    }
+}
+
+/// Puts tasks into lanes, each into the first one of its round that is free.
+struct Packer<'t> {
+    trace: &'t Trace,
+    packed: Packed,
+}
+
+impl<'t> Packer<'t> {
+    fn new(trace: &'t Trace, bands: usize) -> Self {
+        Self { trace, packed: Packed { bands: vec![Vec::new(); bands] } }
+    }
+
+    /// A round: tasks for which `band_of` gives a band lie below the lanes of the rounds before.
+    fn pack(&mut self, band_of: impl Fn(usize) -> Option<usize>) {
+        let tasks = &self.trace.annotations.tasks;
+        let above: Vec<usize> = self.packed.bands.iter().map(Vec::len).collect();
+        for row in 0..tasks.start_ns.len() {
+            let Some((band, lanes)) = band_of(row).and_then(|band| Some((band, self.packed.bands.get_mut(band)?)))
+            else {
+                continue;
+            };
+            let ends = |lane: &Vec<u32>| lane.last().map_or(0, |last| tasks.end_ns[*last as usize]);
+            let free = (above[band]..lanes.len()).find(|lane| ends(&lanes[*lane]) <= tasks.start_ns[row]);
+            let lane = free.unwrap_or_else(|| {
+                lanes.push(Vec::new());
+                lanes.len() - 1
+            });
+            lanes[lane].push(row as u32);
+        }
+    }
+}
+
+/// The spans of one lane, columns of the same length, in order of time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LaneSpans {
+    /// Starts, ns.
+    pub start: Vec<u64>,
+    /// Ends, ns.
+    pub end: Vec<u64>,
+    /// Rows of the task types.
+    #[serde(rename = "type")]
+    pub task_type: Vec<u32>,
+    /// Row of the tasks table; null for a span that stands for several shorter than a pixel.
+    pub task: Vec<Option<u32>>,
+}
+
+/// Markers, one a pixel at most.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct MarkerSpans {
+    /// Time of the first one in the pixel, ns.
+    pub time: Vec<u64>,
+    /// Its row of the task types.
+    #[serde(rename = "type")]
+    pub task_type: Vec<u32>,
+    /// How many there are.
+    pub count: Vec<u32>,
+}
+
+/// What one band says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct BandSpans {
+    /// Row of the threads or task types table.
+    pub id: u32,
+    /// Its lanes, frames first.
+    pub lanes: Vec<LaneSpans>,
+    /// Its markers.
+    pub markers: MarkerSpans,
+}
+
+/// Draws what bands of threads or task types say from `from` to `to` on `width` pixels.
+pub fn spans(analysis: &Analysis, by: BandKind, bands: &[u32], (from, to, width): (u64, u64, usize)) -> Vec<BandSpans> {
+    let to = to.min(analysis.elapsed_ns());
+    let pixel_ns = (to.saturating_sub(from) / width.max(1) as u64).max(1);
+    let pixels = Pixels { trace: &analysis.trace, from, to, pixel_ns };
+    let lanes = analysis.lanes();
+    let band = |id: &u32| BandSpans {
+        id: *id,
+        lanes: lanes.of(by, *id).iter().map(|rows| pixels.lane(rows)).collect(),
+        markers: match by {
+            BandKind::Thread => {
+                lanes.markers.get(*id as usize).map_or_else(MarkerSpans::default, |rows| pixels.markers(rows))
+            }
+            _ => MarkerSpans::default(),
+        },
+    };
+    bands.iter().map(band).collect()
+}
+
+struct Pixels<'t> {
+    trace: &'t Trace,
+    from: u64,
+    to: u64,
+    pixel_ns: u64,
+}
+
+impl Pixels<'_> {
+    fn pixel_end(&self, time: u64) -> u64 {
+        self.from.saturating_add((time.saturating_sub(self.from) / self.pixel_ns + 1).saturating_mul(self.pixel_ns))
+    }
+
+    fn lane(&self, rows: &[u32]) -> LaneSpans {
+        let tasks = &self.trace.annotations.tasks;
+        let start = |at: usize| tasks.start_ns[rows[at] as usize];
+        let end = |at: usize| tasks.end_ns[rows[at] as usize];
+        let mut spans = LaneSpans::default();
+        let mut at = rows.partition_point(|row| tasks.end_ns[*row as usize] < self.from);
+        while at < rows.len() && start(at) < self.to {
+            let pixel_end = self.pixel_end(start(at));
+            let mut behind = at + 1;
+            if end(at) - start(at) < self.pixel_ns {
+                behind = at + rows[at..].partition_point(|row| tasks.start_ns[*row as usize] < pixel_end).max(1);
+                // One that goes on behind the pixel is seen for itself.
+                if behind > at + 1 && end(behind - 1) - start(behind - 1) >= self.pixel_ns {
+                    behind -= 1;
+                }
+            }
+            let shown = self.longest(rows, at..behind);
+            spans.start.push(start(at));
+            spans.end.push(end(behind - 1));
+            spans.task_type.push(tasks.task_type[shown].raw());
+            spans.task.push((behind == at + 1).then_some(shown as u32));
+            at = behind;
+        }
+        spans
+    }
+
+    /// The longest task of the first few.
+    fn longest(&self, rows: &[u32], range: Range<usize>) -> usize {
+        let tasks = &self.trace.annotations.tasks;
+        let few = range.start..range.end.min(range.start + LOOKED_AT);
+        let length = |row: &&u32| tasks.end_ns[**row as usize] - tasks.start_ns[**row as usize];
+        rows[few].iter().rev().max_by_key(length).map_or(0, |row| *row as usize)
+    }
+
+    fn markers(&self, rows: &[u32]) -> MarkerSpans {
+        let markers = &self.trace.annotations.markers;
+        let before = |rows: &[u32], time: u64| rows.partition_point(|row| markers.time_ns[*row as usize] < time);
+        let mut spans = MarkerSpans::default();
+        let (mut at, end) = (before(rows, self.from), before(rows, self.to));
+        while at < end {
+            let row = rows[at] as usize;
+            let count = before(&rows[at..end], self.pixel_end(markers.time_ns[row])).max(1);
+            spans.time.push(markers.time_ns[row]);
+            spans.task_type.push(markers.task_type[row].raw());
+            spans.count.push(count as u32);
+            at += count;
+        }
+        spans
+    }
+}
+
+/// Everything that is known of one task.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TaskInfo {
+    /// Its name.
+    pub name: String,
+    /// Its domain; empty for none.
+    pub domain: String,
+    /// `task`, `frame`, …
+    pub kind: &'static str,
+    /// Thread that began it.
+    pub thread: u32,
+    /// Thread that ended it, if another one did.
+    pub end_thread: Option<u32>,
+    /// When it began.
+    pub start_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+    /// Whether its end was seen.
+    pub finished: bool,
+    /// The program's own number for it, 0 for none.
+    pub id: u64,
+    /// What it is nested in; empty for nothing.
+    pub parent: String,
+    /// What the program attached to it: key and value.
+    pub metadata: Vec<(String, String)>,
+}
+
+/// Data of one task that are told.
+const MOST_METADATA: usize = 100;
+
+/// What is known of a row of the tasks table; none where there is no such row.
+pub fn task_at(trace: &Trace, row: u32) -> Option<TaskInfo> {
+    let said = &trace.annotations;
+    let (tasks, at) = (&said.tasks, row as usize);
+    let name = |id: TaskTypeId| id.get().and_then(|row| said.task_types.name.get(row)).cloned().unwrap_or_default();
+    let task_type = *tasks.task_type.get(at)?;
+    let domain = task_type.get().and_then(|row| said.task_types.domain.get(row)).cloned().unwrap_or_default();
+    let (start_ns, end_ns) = (tasks.start_ns[at], tasks.end_ns[at]);
+    let data = &said.task_metadata;
+    let text = |datum: usize| match data.text[datum].as_str() {
+        "" => data.number[datum].to_string(),
+        text => text.to_owned(),
+    };
+    // Data are attached while the task is open, those of a frame or region at any time.
+    let metadata = (0..data.task.len()).filter(|datum| data.task[*datum].get() == Some(at)).take(MOST_METADATA);
+    let end_thread = tasks.end_thread[at];
+    Some(TaskInfo {
+        name: name(task_type),
+        domain,
+        kind: kind_of(trace, task_type).id(),
+        thread: tasks.thread[at].raw(),
+        end_thread: (end_thread != ThreadId::NONE && end_thread != tasks.thread[at]).then_some(end_thread.raw()),
+        start_ns,
+        end_ns,
+        finished: tasks.finished[at],
+        id: tasks.id[at],
+        parent: tasks.parent[at]
+            .get()
+            .and_then(|row| tasks.task_type.get(row))
+            .map_or_else(String::new, |id| name(*id)),
+        metadata: metadata.map(|datum| (data.key[datum].clone(), text(datum))).collect(),
+    })
+}
