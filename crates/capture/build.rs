@@ -6,7 +6,7 @@ use std::process::Command;
 
 use libbpf_cargo::SkeletonBuilder;
 
-const PROGRAMS: &[&str] = &["threads", "switch", "waking", "sample", "task_probe", "system"];
+const PROGRAMS: &[&str] = &["threads", "switch", "waking", "sample", "task_probe", "system", "sockets"];
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

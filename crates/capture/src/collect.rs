@@ -294,6 +294,7 @@ impl<'a> Collection<'a> {
             }
         }
         walk_copies(drained, &mut self.unwinding, false);
+        self.hooks.read_sockets(drained.recorder.meta(), time_ns, false)?;
         self.keeper.end_round();
         drained.recorder.end_round(time_ns)?;
         let limit = self.options.data_limit_bytes;
@@ -336,6 +337,7 @@ impl<'a> Collection<'a> {
     fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
         self.read_system(true);
+        self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true)?;
         self.round()?;
         launch::be_patient();
         let mut drained = self.drained.borrow_mut();

@@ -9,8 +9,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 
 use bytemuck::bytes_of;
 use dwell_model::{SYSCALLS, SyscallClass, Topic};
+use dwell_store::raw::RecordBuffer;
 use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
-use libbpf_rs::{Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject};
+use libbpf_rs::{
+    Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType,
+};
 
 use crate::error::{Error, Result};
 use crate::kernel_types;
@@ -18,6 +21,7 @@ use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
+use crate::sockets::{self, Sockets};
 use crate::task_probes::{self, Found};
 use crate::unwinding::{Python, Unwinding};
 
@@ -39,6 +43,8 @@ const RING_BYTES: usize = 128 << 20;
 pub struct Hooks {
     threads: Object,
     optional: Vec<Object>,
+    /// The socket hooks, and their reader.
+    sockets: Option<(Object, Sockets)>,
     links: Vec<Link>,
     shared: HashMap<String, MapHandle>,
     rings: Vec<MapHandle>,
@@ -67,10 +73,12 @@ impl Hooks {
             preempt_count_offset: preempt_count_offset.unwrap_or(0),
             has_preempt_count: u32::from(preempt_count_offset.is_some()),
             reserved: 0,
+            delayed_ack_timer: 0,
         };
         let mut hooks = Self {
             threads,
             optional: Vec::new(),
+            sockets: None,
             links: Vec::new(),
             shared,
             rings,
@@ -82,9 +90,15 @@ impl Hooks {
             let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
             hooks.notices.push(text.into());
         }
+        if options.topics.contains(&Topic::Sockets) {
+            hooks.find_delayed_ack_timer();
+        }
         hooks.fill_maps(&options.strategy)?;
         hooks.attach_required()?;
         hooks.attach_waking();
+        if options.topics.contains(&Topic::Sockets) {
+            hooks.attach_sockets();
+        }
         hooks.attach_sampling(options.sampling_interval_ns);
         if options.topics.contains(&Topic::System) {
             hooks.attach_system();
@@ -125,7 +139,19 @@ impl Hooks {
         let mut walk = Iter::new(&link).map_err(failed)?;
         let mut nothing = Vec::new();
         let read = walk.read_to_end(&mut nothing);
-        read.map(drop).map_err(|source| Error::System { what: "walking the list of threads", source })
+        read.map(drop).map_err(|source| Error::System { what: "walking the list of threads", source })?;
+        match &self.sockets {
+            Some((object, _)) => sockets::run(object, "seed_sockets"),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes what is new of sockets, when it is time.
+    pub fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) -> Result<()> {
+        match &mut self.sockets {
+            Some((object, sockets)) => sockets.round(object, trace, now_ns, at_end),
+            None => Ok(()),
+        }
     }
 
     /// Sets the probes of tasks; `pids` = in these processes only.
@@ -160,7 +186,8 @@ impl Hooks {
 
     /// How often the kernel left a hook out because the same one was running on that CPU.
     fn skipped(&self) -> u64 {
-        let objects = self.optional.iter().chain([&self.threads]);
+        let sockets = self.sockets.iter().map(|(object, _)| object);
+        let objects = self.optional.iter().chain([&self.threads]).chain(sockets);
         objects.flat_map(Object::progs_mut).map(|program| recursion_misses(program.as_fd())).sum()
     }
 
@@ -219,6 +246,38 @@ impl Hooks {
                 self.optional.push(object);
             }
             Err(error) => self.notices.push(format!("Who ended a wait is not known on this kernel ({error}).")),
+        }
+    }
+
+    fn find_delayed_ack_timer(&mut self) {
+        match kernel_types::symbol_address("tcp_delack_timer") {
+            Some(address) => self.control.delayed_ack_timer = address,
+            None => self.notices.push(
+                "Delayed ACKs are inferred on this kernel from how long data was held back: the address of its timer is \
+                 not to be seen."
+                    .into(),
+            ),
+        }
+    }
+
+    fn attach_sockets(&mut self) {
+        let attached = self.load_optional(object!("sockets"), "sockets").and_then(|object| {
+            let walk =
+                |program: &libbpf_rs::ProgramMut<'_>| matches!(program.attach_type(), ProgramAttachType::TraceIter);
+            let hooks = object.progs_mut().filter(|program| !walk(program));
+            let links: libbpf_rs::Result<Vec<Link>> = hooks.map(|program| program.attach()).collect();
+            let links = links.map_err(|source| Error::Bpf { what: "attaching sockets".into(), source })?;
+            let sockets = Sockets::new(&object)?;
+            Ok((object, links, sockets))
+        });
+        match attached {
+            Ok((object, links, sockets)) => {
+                self.links.extend(links);
+                self.sockets = Some((object, sockets));
+            }
+            Err(error) => {
+                self.notices.push(format!("Why waits on sockets took long is not known on this kernel ({error})."));
+            }
         }
     }
 

@@ -18,6 +18,7 @@ mod perf;
 mod probe;
 mod proc;
 mod recorder;
+mod sockets;
 mod system;
 mod task_probes;
 mod unwinding;

@@ -14,6 +14,7 @@ pub struct Control {
     pub preempt_count_offset: i32,
     pub has_preempt_count: u32,
     pub reserved: u32,
+    pub delayed_ack_timer: u64,
 }
 
 /// `enum loss` of record.bpf.h, in its order: the counter's name in the result.
@@ -30,6 +31,8 @@ pub const LOSSES: &[&str] = &[
     "python_frames_unreadable",
     "python_code_cut",
     "task_probes_lost",
+    "sockets_lost",
+    "socket_waits_lost",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

@@ -60,6 +60,9 @@ impl Recorder {
                 self.event_count += 1;
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }
+            kind::SOCKET_WAIT | kind::TCP_HOLD | kind::TCP_EVENT => {
+                self.events_buffer.bytes.extend_from_slice(bytes);
+            }
             _ => self.meta_buffer.bytes.extend_from_slice(bytes),
         }
         let buffered = self.meta_buffer.bytes.len().max(self.events_buffer.bytes.len());

@@ -67,6 +67,8 @@ codes! {
         RoundTrip = 13, "round-trip", "Round trip";
         /// No one had asked for anything: the thread waits for the other end's next request.
         Idle = 14, "idle", "Idle";
+        /// The other end had been asked; it is not profiled, so that what it did is not known.
+        Peer = 15, "peer", "Peer";
     }
 
     /// Why TCP held data back.

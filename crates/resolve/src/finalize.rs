@@ -4,6 +4,7 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Instant;
 
+use dwell_model::StackId;
 use dwell_store::raw::Stream;
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
@@ -13,6 +14,7 @@ use crate::losses::{self, name};
 use crate::naming::{self, Raw};
 use crate::order::{Event, Order};
 use crate::replay::Replay;
+use crate::sockets::{self, Ends};
 use crate::system;
 use crate::{Error, Options, Progress};
 
@@ -56,6 +58,11 @@ fn resolve(
     trace.samples = loaded.replay.intervals.weights.finish();
     let texts = &loaded.meta.itt.texts;
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
+    let holds: Vec<StackId> = {
+        let Loaded { meta, replay, .. } = &mut loaded;
+        meta.sockets.holds.iter().map(|hold| replay.user_stack(hold.user_stack)).collect()
+    };
+    let object_keys = sockets::object_keys(&trace.off_cpu, &loaded.replay);
     let mut named = {
         let Loaded { meta, replay, .. } = &loaded;
         let raw =
@@ -66,6 +73,18 @@ fn resolve(
     trace.annotations = naming::annotations(told, &mut named);
     (trace.processes, trace.threads) = loaded.replay.lives.tables(&loaded.meta.itt.texts, end_ns);
     let readings = system::add(&loaded.meta, &|time_ns| loaded.replay.relative(time_ns), &mut trace.annotations);
+    let hold_stacks: Vec<StackId> = holds.into_iter().map(|stack| named.stack(stack)).collect();
+    let ends = Ends::new(&loaded.meta.sockets, &loaded.replay, end_ns);
+    sockets::add_counters(&mut trace.annotations, &loaded.meta.sockets, &ends, &loaded.replay);
+    let input = sockets::Input {
+        raw: &loaded.meta.sockets,
+        replay: &loaded.replay,
+        off_cpu: &trace.off_cpu,
+        object_keys: &object_keys,
+        hold_stacks: &hold_stacks,
+        end_ns,
+    };
+    trace.sockets = sockets::resolve(&input, ends);
     let counted = [
         (name::LATE_RECORDS, loaded.late),
         (name::SPOOL_BYTES, loaded.damage.bytes),

@@ -12,6 +12,7 @@ use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 use crate::annotations::{Decoder, Said};
 use crate::hash::FastMap;
 use crate::order::Event;
+use crate::sockets::RawSockets;
 
 /// A stack as recorded.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,8 @@ pub struct Meta {
     pub interfaces: Vec<(InterfaceHeader, Vec<u64>)>,
     /// What programs write through ITT.
     pub itt: Decoder,
+    /// Sockets.
+    pub sockets: RawSockets,
     /// Latest time of a ROUND mark.
     pub round_ns: u64,
 }
@@ -157,8 +160,8 @@ impl Meta {
             | Record::SocketWait(_)
             | Record::TcpHold(_)
             | Record::TcpEvent(_)
-            | Record::SocketPeer(_)
-            | Record::Unknown(_) => {}
+            | Record::SocketPeer(_) => self.sockets.take(&record),
+            Record::Unknown(_) => {}
         }
     }
 

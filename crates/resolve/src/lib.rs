@@ -31,6 +31,7 @@ mod python;
 mod replay;
 mod samples;
 mod scopes;
+mod sockets;
 mod source_files;
 mod stacks;
 mod symbol_table;

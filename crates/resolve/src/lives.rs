@@ -131,6 +131,11 @@ impl Lives {
         process.get().and_then(|row| self.processes.get(row)).map_or("", Process::name)
     }
 
+    /// The process's id.
+    pub fn pid(&self, process: ProcessId) -> u32 {
+        process.get().and_then(|row| self.processes.get(row)).map_or(0, |process| process.tgid)
+    }
+
     /// The image that process id `tgid` ran at `time_ns`.
     pub fn image_at(&self, tgid: u32, time_ns: u64) -> Option<ImageId> {
         let images = self.images_of.get(&tgid)?;

@@ -138,6 +138,8 @@ const DOCS: &[(&str, &str)] = &[
         "Synchronization objects beyond the million that a result holds; waits for them have the kernel's object.",
     ),
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
+    ("sockets_lost", "Sockets beyond those that fit into the kernel's table at once; their calls are not counted."),
+    ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

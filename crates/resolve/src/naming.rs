@@ -55,6 +55,13 @@ pub struct Named {
     pub notices: Vec<String>,
 }
 
+impl Named {
+    /// The stack of a raw one's number.
+    pub fn stack(&self, number: StackId) -> StackId {
+        number.get().and_then(|number| self.woven.ids.get(number)).copied().unwrap_or(StackId::NONE)
+    }
+}
+
 /// What naming reads.
 pub struct Raw<'a> {
     /// The result's folder.
@@ -400,9 +407,7 @@ fn notices(
 
 /// Replaces the raw numbers of the intervals by rows of the named tables.
 pub fn renumber(off_cpu: &mut OffCpu, samples: &mut Samples, named: &Named) {
-    let stack = |id: &mut StackId| {
-        *id = id.get().and_then(|number| named.woven.ids.get(number)).copied().unwrap_or(StackId::NONE);
-    };
+    let stack = |id: &mut StackId| *id = named.stack(*id);
     let object = |id: &mut ObjectId| {
         *id = id.get().and_then(|number| named.objects.of_waits.get(number)).copied().unwrap_or(ObjectId::NONE);
     };

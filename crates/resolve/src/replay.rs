@@ -235,6 +235,11 @@ impl Replay {
         StackId::new(self.stacks.intern(StackKey { user, kernel, asker }))
     }
 
+    /// The number of a user stack of its own, as an id.
+    pub fn user_stack(&mut self, key: u64) -> StackId {
+        self.stack((key, 0), Asker::default())
+    }
+
     /// The stack of `thread`, below the one that asked for what it does.
     fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackId {
         let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);

@@ -237,7 +237,7 @@ tables! {
     /// One row per part of a wait on a socket that has one cause. The parts of a wait add up to its wait_ns. Ordered by wait.
     SocketWaitCauses SocketWaitCauseRow "socket_wait_causes" {
         wait: SocketWaitId, 3, "The wait.";
-        cause: u8, 3, "What it was for: 0 unexplained, 1 delayed ACK, 2 Nagle, 3 cork, 4 peer running, 5 peer runnable, 6 peer waiting, 7 receive window full, 8 send buffer full, 9 congestion window, 10 retransmission, 11 connect, 12 accept, 13 round trip, 14 idle.";
+        cause: u8, 3, "What it was for: 0 unexplained, 1 delayed ACK, 2 Nagle, 3 cork, 4 peer running, 5 peer runnable, 6 peer waiting, 7 receive window full, 8 send buffer full, 9 congestion window, 10 retransmission, 11 connect, 12 accept, 13 round trip, 14 idle, 15 peer (not profiled).";
         cause_ns: u64, 3, "Time of this cause.";
         exact: bool, 3, "Whether it was seen, else inferred.";
         thread: ThreadId, 3, "Thread of the other end that ran, was runnable or waited longest in it, null for none.";

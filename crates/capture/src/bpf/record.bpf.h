@@ -24,6 +24,7 @@ struct control {
 	s32 preempt_count_offset;
 	u32 has_preempt_count;
 	u32 reserved;
+	u64 delayed_ack_timer; /* address of the kernel's tcp_delack_timer, 0 = not known */
 };
 
 /* Mirrored in maps.rs, with a sentence each. */
@@ -40,6 +41,8 @@ enum loss {
 	LOSS_PYTHON_UNREADABLE,
 	LOSS_PYTHON_CODE,
 	LOSS_TASK_PROBE,
+	LOSS_SOCKET,
+	LOSS_SOCKET_WAIT,
 	LOSS_COUNT,
 };
 
@@ -60,6 +63,7 @@ struct thread {
 	u64 runtime_base_ns;  /* CPU time that it had used when it was first recorded */
 	u64 in_time_ns;       /* when it last came to the CPU, and the CPU time that it had used then */
 	u64 in_runtime_ns;
+	u64 out_time_ns;        /* when it last left the CPU */
 	u64 out_runtime_ns;     /* CPU time that it had used when it last left the CPU */
 	u64 python_state;       /* its PyThreadState, 0 = not found yet */
 	u64 python_interpreter; /* that one's PyInterpreterState */
@@ -72,6 +76,7 @@ struct thread {
 	struct unwind_memory out;     /* its last stack when it left the CPU */
 	struct unwind_memory waking;  /* … when it woke another thread, or was preempted, often for that one */
 	struct unwind_memory sampled; /* … when the clock fired */
+	struct unwind_memory sending; /* … when TCP held back what it had sent */
 };
 
 struct {

@@ -47,6 +47,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			write_unseen_in(prev, out, record.h.time_ns - (runtime_ns - out->out_runtime_ns));
 		out->on_cpu = 0;
 		out->out_runtime_ns = runtime_ns;
+		out->out_time_ns = record.h.time_ns;
 		record.h.tid = prev->pid;
 		if (preempt)
 			state = 0;

@@ -129,6 +129,10 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
 struct in6_addr {
 	u8 in6_u[16];
 };
@@ -142,12 +146,65 @@ struct sock_common {
 	u16 skc_num;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	atomic64_t skc_cookie;
 };
 
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
 	u16 sk_type;
+	int sk_wmem_queued;
+	int sk_sndbuf;
+	int sk_rcvbuf;
+	u32 sk_ack_backlog;
+};
+
+struct timer_list {
+	void (*function)(struct timer_list *);
+};
+
+struct inet_connection_sock {
+	struct timer_list icsk_delack_timer;
+	u8 icsk_ca_state : 5;
+	u8 icsk_backoff;
+	struct {
+		u8 pending;
+	} icsk_ack;
+};
+
+struct minmax_sample {
+	u32 t;
+	u32 v;
+};
+
+struct minmax {
+	struct minmax_sample s[3];
+};
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	u32 snd_wnd;
+	u32 mss_cache;
+	u32 snd_cwnd;
+	u32 copied_seq;
+	struct minmax rtt_min;
+	u32 write_seq;
+	u8 nonagle : 4;
+	u32 rcv_nxt;
+	u32 snd_nxt;
+	u32 snd_una;
+	u32 srtt_us;
+	u32 packets_out;
+	u32 rcv_wup;
+	u32 total_retrans;
+};
+
+struct sk_buff {
+	char cb[48];
+};
+
+struct tcp_skb_cb {
+	u32 ack_seq;
 };
 
 struct socket {
@@ -209,6 +266,12 @@ struct bpf_iter_meta {
 struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
+};
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
 };
 
 #pragma clang attribute pop

@@ -361,7 +361,8 @@ struct record_socket_wait {
 	u64 cookie;             /* 0 = the socket was never used */
 	u64 object;
 	u8 direction; /* enum socket_direction */
-	u8 reserved[3];
+	u8 poll_send; /* with SOCKET_POLL: the wait was for room to send into */
+	u8 reserved[2];
 	/* sent on the socket since the last receive, when the wait began */
 	u32 sends_before;
 	u64 bytes_before;
@@ -369,6 +370,8 @@ struct record_socket_wait {
 	u32 last_send_bytes;
 	u64 last_send_ns;
 	u64 bytes_after; /* of the first call on the socket afterwards */
+	u32 peer_tid;    /* profiled thread that made the last call on the other end before the wait ended, 0 = none */
+	u32 reserved2;
 	struct tcp_state begin;
 	struct tcp_state end;
 };
@@ -454,7 +457,7 @@ _Static_assert(sizeof(struct record_stitch) == 40, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct tcp_state) == 64, "wire");
 _Static_assert(sizeof(struct record_socket) == 616, "wire");
-_Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
+_Static_assert(sizeof(struct record_socket_wait) == 216, "wire");
 _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * What is known of the sockets that profiled threads use. It lies in a map under the socket's cookie, a number that the
+ * kernel never uses again, and not with the socket: so it is still there when the socket is closed, and can be found
+ * where only the address of a socket is known. User space reads the map, and writes what has changed into the trace.
+ */
+#ifndef DWELL_SOCKETS_BPF_H
+#define DWELL_SOCKETS_BPF_H
+
+#include "object.bpf.h"
+
+#define TCP_ESTABLISHED  1
+#define TCP_SYN_SENT     2
+#define TCP_CLOSE        7
+#define TCP_LISTEN       10
+#define TCP_NAGLE_OFF    1
+#define TCP_NAGLE_CORK   2
+#define IPPROTO_TCP      6
+#define ACK_SCHEDULED    1 /* enum inet_csk_ack_state_t */
+#define SOCK_STREAM      1
+#define E2BIG            7
+#define EAGAIN           11
+#define MSG_PEEK         2
+#define STATE_REFRESH_NS 10000000ull
+
+/* The map's value: what goes into the trace, and what only the hooks need. Mirrored in sockets.rs. */
+struct socket_entry {
+	struct record_socket record;
+	u64 connection;  /* key of its addresses in `connections`, 0 = none */
+	u64 answer;      /* the other end's key there */
+	volatile u64 sk; /* its address: a number only after it has been in a map, says the verifier */
+	u64 tcp_ns;      /* when record.tcp was read */
+	u32 last_tid;    /* thread of the last call */
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, struct socket_entry);
+} sockets SEC(".maps");
+
+/* The cookie of the socket that has these addresses. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 32768);
+	__type(key, u64);
+	__type(value, u64);
+} connections SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct socket_entry);
+} entry_buffer SEC(".maps");
+
+static __always_inline u64 cookie_of(struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+}
+
+static __always_inline struct socket_entry *entry_of_cookie(u64 cookie)
+{
+	return cookie ? bpf_map_lookup_elem(&sockets, &cookie) : NULL;
+}
+
+/* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
+ * name them alike. */
+struct ends {
+	u64 local[2];
+	u64 remote[2];
+	u16 local_port;
+	u16 remote_port;
+	u32 reserved;
+};
+
+static __always_inline void read_ends(struct ends *ends, struct sock *sk)
+{
+	u32 *local = (u32 *)ends->local, *remote = (u32 *)ends->remote;
+
+	ends->local_port = BPF_CORE_READ(sk, __sk_common.skc_num);
+	ends->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6 &&
+	    bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
+		BPF_CORE_READ_INTO((struct in6_addr *)local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO((struct in6_addr *)remote, sk, __sk_common.skc_v6_daddr);
+		return;
+	}
+	local[2] = remote[2] = __builtin_bswap32(0xffff);
+	local[3] = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+	remote[3] = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+}
+
+static __always_inline u64 hash_ends(const u64 *near, u16 near_port, const u64 *far, u16 far_port)
+{
+	return mix(mix(mix(mix(near[0], near[1]), far[0]), far[1]), (u64)near_port << 16 | far_port);
+}
+
+/* The key of a connection as its own end sees it. */
+static __always_inline u64 connection_key(const struct ends *ends)
+{
+	return hash_ends(ends->local, ends->local_port, ends->remote, ends->remote_port);
+}
+
+/* The same as the other end sees it. */
+static __always_inline u64 answer_key(const struct ends *ends)
+{
+	return hash_ends(ends->remote, ends->remote_port, ends->local, ends->local_port);
+}
+
+static __always_inline void describe_ends(struct socket_entry *entry, struct sock *sk)
+{
+	struct record_socket *record = &entry->record;
+	struct ends ends = {};
+
+	read_ends(&ends, sk);
+	record->local_port = ends.local_port;
+	record->remote_port = ends.remote_port;
+	__builtin_memcpy(record->local_address, ends.local, sizeof(ends.local));
+	__builtin_memcpy(record->remote_address, ends.remote, sizeof(ends.remote));
+	entry->connection = 0;
+	if (!ends.local_port || !ends.remote_port)
+		return;
+	entry->connection = connection_key(&ends);
+	entry->answer = answer_key(&ends);
+	bpf_map_update_elem(&connections, &entry->connection, &record->cookie, BPF_ANY);
+}
+
+static __always_inline void read_path_of_unix(struct record_socket *record, struct sock *sk)
+{
+	struct unix_sock *peer = (struct unix_sock *)BPF_CORE_READ((struct unix_sock *)sk, peer);
+	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
+	int length;
+
+	if (peer)
+		record->peer = BPF_CORE_READ(peer, sk.__sk_common.skc_cookie.counter);
+	if (!address && peer)
+		address = BPF_CORE_READ(peer, addr);
+	if (!address)
+		return;
+	length = BPF_CORE_READ(address, len) - 2;
+	record->path_bytes = length < 0 ? 0 : length > 108 ? 108 : length;
+	bpf_probe_read_kernel(record->path, 108,
+			      (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
+}
+
+/* The key that object.bpf.h gives a socket. */
+static __always_inline u64 socket_object(struct sock *sk)
+{
+	u64 ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
+	u64 key = mix((u64)sk, ports);
+
+	return key ? key : 1;
+}
+
+static __always_inline void describe(struct socket_entry *entry)
+{
+	struct record_socket *record = &entry->record;
+	struct sock *sk = (struct sock *)entry->sk;
+
+	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	record->protocol = BPF_CORE_READ(sk, sk_protocol);
+	record->type = BPF_CORE_READ(sk, sk_type);
+	record->object = socket_object(sk);
+	record->tcp.state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	if (record->family == AF_UNIX)
+		read_path_of_unix(record, sk);
+	if (record->family == AF_INET || record->family == AF_INET6)
+		describe_ends(entry, sk);
+}
+
+/* How a socket stands now. `sk` is an address only, and need not be a socket any more. */
+static __noinline int read_tcp_state(u64 address, struct tcp_state *state)
+{
+	struct sock *sk = (struct sock *)address;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	u32 sent, received;
+	u8 nonagle;
+
+	if (!sk || !state)
+		return 0;
+	state->state = BPF_CORE_READ(sk, __sk_common.skc_state);
+	state->send_buffer = BPF_CORE_READ(sk, sk_sndbuf);
+	state->receive_buffer = BPF_CORE_READ(sk, sk_rcvbuf);
+	state->queued = BPF_CORE_READ(sk, sk_wmem_queued);
+	state->backlog = BPF_CORE_READ(sk, sk_ack_backlog);
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || state->state == TCP_LISTEN)
+		return 0;
+	sent = BPF_CORE_READ(tcp, snd_nxt);
+	state->unsent = BPF_CORE_READ(tcp, write_seq) - sent;
+	state->in_flight = sent - BPF_CORE_READ(tcp, snd_una);
+	state->packets_out = BPF_CORE_READ(tcp, packets_out);
+	state->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
+	state->send_window = BPF_CORE_READ(tcp, snd_wnd);
+	received = BPF_CORE_READ(tcp, rcv_nxt);
+	state->unread = received - BPF_CORE_READ(tcp, copied_seq);
+	state->retransmits = BPF_CORE_READ(tcp, total_retrans);
+	state->mss = BPF_CORE_READ(tcp, mss_cache);
+	state->srtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
+	state->min_rtt_us = BPF_CORE_READ(tcp, rtt_min.s[0].v);
+	state->congestion = BPF_CORE_READ_BITFIELD_PROBED(&tcp->inet_conn, icsk_ca_state);
+	state->backoff = BPF_CORE_READ(tcp, inet_conn.icsk_backoff);
+	nonagle = BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle);
+	state->flags = TCP_STATE_KNOWN | (nonagle & TCP_NAGLE_OFF ? TCP_STATE_NODELAY : 0) |
+		       (nonagle & TCP_NAGLE_CORK ? TCP_STATE_CORK : 0);
+	return 0;
+}
+
+/* The entry of a socket that is used for the first time. */
+static __noinline struct socket_entry *new_entry(struct sock *sk, u64 cookie, struct task_struct *task, u8 flags)
+{
+	u32 zero = 0;
+	struct socket_entry *entry = bpf_map_lookup_elem(&entry_buffer, &zero);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!entry)
+		return NULL;
+	__builtin_memset(entry, 0, sizeof(*entry));
+	set_header(&entry->record.h, RECORD_SOCKET, sizeof(entry->record), task->pid, now);
+	entry->record.cookie = cookie;
+	entry->record.first_ns = now;
+	entry->record.tgid = task->tgid;
+	entry->record.flags = flags;
+	entry->last_tid = task->pid;
+	entry->sk = (u64)sk;
+	describe(entry);
+	read_tcp_state(entry->sk, &entry->record.tcp);
+	entry->tcp_ns = now;
+	if (bpf_map_update_elem(&sockets, &cookie, entry, BPF_NOEXIST) == -E2BIG)
+		count_loss(LOSS_SOCKET);
+	return bpf_map_lookup_elem(&sockets, &cookie);
+}
+
+/* The cookie of the other end, 0 when no profiled thread used it. */
+static __always_inline u64 peer_cookie(struct socket_entry *entry)
+{
+	u64 *cookie;
+
+	if (entry->record.family == AF_UNIX)
+		return entry->record.peer;
+	cookie = entry->connection ? bpf_map_lookup_elem(&connections, &entry->answer) : NULL;
+	return cookie ? *cookie : 0;
+}
+
+/* The class of a size: its number of bits, up to the last class. */
+static __always_inline u32 size_class(u32 bytes)
+{
+	u32 bits = 0;
+
+	if (bytes >> 16)
+		bits += 16, bytes >>= 16;
+	if (bytes >> 8)
+		bits += 8, bytes >>= 8;
+	if (bytes >> 4)
+		bits += 4, bytes >>= 4;
+	if (bytes >> 2)
+		bits += 2, bytes >>= 2;
+	bits += bytes >> 1 ? 2 : bytes;
+	return bits < DWELL_SIZE_CLASSES ? bits : DWELL_SIZE_CLASSES - 1;
+}
+
+#endif

@@ -1,0 +1,172 @@
+//! Why a wait on a socket lasted as long as it did.
+//!
+//! What was seen comes first: data that TCP held back, segments that were sent again. What is left of a wait for an answer
+//! is what the thread at the other end did meanwhile, where that is profiled; of one that is not, no more is known than
+//! that the way takes a round trip. A wait for a question that nobody had asked is idle.
+
+use std::ops::Range;
+
+use dwell_model::{HoldKind, ObjectId, SocketCause, SocketDirection, SocketId, ThreadId};
+use dwell_store::raw::wire::{SocketWaitRecord, TcpState, tcp_state_flag};
+use dwell_store::tables::OffCpu;
+
+use super::ends::Ends;
+use super::parts::{Parts, Reason};
+use super::states::{State, ThreadStates};
+use super::tcp::Tcp;
+use crate::hash::FastMap;
+
+/// A segment that was sent again ends a wait with the answer to it: it may come so much before the end.
+const RECOVERY_STATES: u8 = 3;
+
+/// A wait on a socket: its record and its row of `off_cpu`.
+#[derive(Clone, Copy)]
+pub struct Wait<'a> {
+    /// How the socket stood, when the record is there.
+    pub record: Option<&'a SocketWaitRecord>,
+    /// The socket.
+    pub socket: SocketId,
+    /// Row of `off_cpu`.
+    pub row: usize,
+    /// What for.
+    pub direction: SocketDirection,
+    /// Thread at the other end, when it is profiled.
+    pub peer: ThreadId,
+}
+
+/// What the causes are found in.
+pub struct Sources<'a> {
+    /// The sockets.
+    pub ends: &'a Ends,
+    /// What TCP did.
+    pub tcp: &'a Tcp,
+    /// What threads did.
+    pub states: &'a ThreadStates<'a>,
+    /// When.
+    pub off_cpu: &'a OffCpu,
+    /// The socket that each row of `off_cpu` waited on, or was ended by.
+    pub socket_of_row: &'a FastMap<usize, SocketId>,
+}
+
+impl Sources<'_> {
+    /// The parts of a wait; they add up to it.
+    pub fn parts(&self, wait: &Wait<'_>) -> Parts {
+        let start = self.off_cpu.start_ns[wait.row];
+        let span = start..start + self.off_cpu.wait_ns[wait.row];
+        let mut parts = Parts::new(span.clone());
+        let sends = wait.direction == SocketDirection::Send
+            || wait.record.is_some_and(|record| record.poll_send != 0 && wait.direction == SocketDirection::Poll);
+        match wait.direction {
+            SocketDirection::Accept => parts.rest(Reason::seen(SocketCause::Accept)),
+            SocketDirection::Connect => {
+                self.claim_retransmissions(wait.socket, &span, &mut parts);
+                parts.rest(Reason::seen(SocketCause::Connect));
+            }
+            _ if sends => self.claim_send(wait, &span, &mut parts),
+            _ => self.claim_receive(wait, &span, &mut parts),
+        }
+        parts
+    }
+
+    fn other_end(&self, socket: SocketId) -> SocketId {
+        socket.get().map_or(SocketId::NONE, |row| self.ends.sockets.peer[row])
+    }
+
+    /// Until a segment is sent again, its loss is what is waited for.
+    fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
+        for &time_ns in self.tcp.retransmissions_of(socket) {
+            if span.contains(&time_ns) {
+                parts.claim(span.start..time_ns, Reason::seen(SocketCause::Retransmission));
+            }
+        }
+    }
+
+    fn claim_send(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+        let state = wait.record.map(|record| if record.begin.flags == 0 { &record.end } else { &record.begin });
+        let recovering = state.is_some_and(|state| state.congestion >= RECOVERY_STATES);
+        if recovering || !self.tcp.retransmissions_of(wait.socket).is_empty() {
+            self.claim_retransmissions(wait.socket, span, parts);
+        }
+        let cause = state.map_or(SocketCause::SendBuffer, in_the_way);
+        parts.rest(Reason::inferred(cause).of(wait.peer, ObjectId::NONE));
+    }
+
+    fn claim_receive(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+        let peer = self.other_end(wait.socket);
+        self.claim_holds(wait.socket, parts);
+        self.claim_holds(peer, parts);
+        self.claim_retransmissions(wait.socket, span, parts);
+        self.claim_retransmissions(peer, span, parts);
+        let asked = wait.record.is_some_and(|record| record.sends_before > 0);
+        let asks = wait.socket.get().is_some_and(|row| self.ends.sockets.sends[row] > 0);
+        if asks && !asked {
+            return parts.rest(Reason::seen(SocketCause::Idle));
+        }
+        if wait.peer.is_some() {
+            for free in parts.free() {
+                self.claim_states(wait, peer, free, parts);
+            }
+        } else if wait.record.is_some() {
+            self.claim_way(wait, span, parts);
+            parts.rest(Reason::inferred(SocketCause::Peer));
+        }
+        parts.rest(Reason::inferred(SocketCause::Unexplained));
+    }
+
+    fn claim_holds(&self, socket: SocketId, parts: &mut Parts) {
+        for hold in self.tcp.holds_of(socket) {
+            let reason = match (hold.kind, hold.delayed_ack) {
+                (HoldKind::Cork, _) => Reason::seen(SocketCause::Cork),
+                (_, Some(true)) => Reason::seen(SocketCause::DelayedAck),
+                (_, Some(false)) => Reason::inferred(SocketCause::DelayedAck),
+                (_, None) => Reason::seen(SocketCause::Nagle),
+            };
+            parts.claim(hold.range.clone(), reason);
+        }
+    }
+
+    /// What the other end's thread did. Where that waits on the same connection, or goes on because of it, the bytes are on
+    /// their way.
+    fn claim_states(&self, wait: &Wait<'_>, peer: SocketId, range: Range<u64>, parts: &mut Parts) {
+        for (stretch, state) in self.states.within(wait.peer, range) {
+            let reason = match state {
+                State::Running => Reason::seen(SocketCause::PeerRunning),
+                State::Runnable => Reason::seen(SocketCause::PeerRunnable),
+                State::Waiting(row, _) if self.is_on(row, peer) => Reason::inferred(SocketCause::RoundTrip),
+                State::Waiting(_, object) => {
+                    let reason = Reason::seen(SocketCause::PeerWaiting).of(wait.peer, object);
+                    parts.claim(stretch, reason);
+                    continue;
+                }
+            };
+            parts.claim(stretch, reason.of(wait.peer, ObjectId::NONE));
+        }
+    }
+
+    fn is_on(&self, row: usize, socket: SocketId) -> bool {
+        socket.is_some() && self.socket_of_row.get(&row) == Some(&socket)
+    }
+
+    /// The way there and back takes the shortest round trip at least.
+    fn claim_way(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
+        let way_ns = wait.socket.get().map_or(0, |row| self.ends.sockets.min_rtt_ns[row]);
+        parts.claim(span.end.saturating_sub(way_ns)..span.end, Reason::inferred(SocketCause::RoundTrip));
+    }
+}
+
+/// What kept a full send buffer full.
+fn in_the_way(state: &TcpState) -> SocketCause {
+    if state.flags & tcp_state_flag::KNOWN == 0 {
+        return SocketCause::SendBuffer;
+    }
+    let room = state.send_window.saturating_sub(state.in_flight);
+    if state.congestion >= RECOVERY_STATES {
+        SocketCause::Retransmission
+    } else if state.unsent > 0 && room < state.mss.min(state.unsent) {
+        SocketCause::ReceiveWindow
+    } else if state.unsent > 0 && state.packets_out >= state.cwnd {
+        SocketCause::CongestionWindow
+    } else {
+        SocketCause::SendBuffer
+    }
+}
