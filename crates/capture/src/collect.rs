@@ -1,5 +1,7 @@
 //! One collection, from the first look at the options to the last drained record.
 
+mod pausing;
+
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -19,6 +21,7 @@ use libbpf_rs::{RingBuffer, RingBufferBuilder};
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
+use crate::itt::{Itt, Preparation, Wish};
 use crate::keeper::Keeper;
 use crate::launch::{self, Child};
 use crate::machine;
@@ -33,6 +36,8 @@ use crate::waiting;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
+/// Pause when programs announce much, or may end a pause.
+const SHORT_ROUND: Duration = Duration::from_millis(2);
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
@@ -104,6 +109,8 @@ struct Drained {
     copies_lost: u64,
     seeded_stacks_lost: u64,
     look_ups: Vec<LookUp>,
+    /// Processes that ended, or run another program, and when.
+    ended_programs: Vec<(u32, u64)>,
     /// Processes that ran a program since the machine's counters were read.
     programs: Vec<u32>,
 }
@@ -122,6 +129,7 @@ impl Drained {
             copies_lost: 0,
             seeded_stacks_lost: 0,
             look_ups: Vec::new(),
+            ended_programs: Vec::new(),
             programs: Vec::new(),
         }
     }
@@ -139,9 +147,16 @@ struct Collection<'a> {
     system: Option<System>,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
+    itt: Itt,
     paused: bool,
+    paused_at_ns: u64,
+    /// `--resume-after`, since the start of the collection, while the pause is still that of the start.
+    resume_at_ns: Option<u64>,
+    /// Whether there is a reason not to wait long for the next round.
+    soon: bool,
     stopping_since_ns: Option<u64>,
-    limit_reached: bool,
+    /// Recording is over for good although the program runs: at the data limit, or as it wished.
+    is_done: bool,
     rounds: u64,
     losses_seen: u64,
     manifest: Manifest,
@@ -149,8 +164,9 @@ struct Collection<'a> {
 
 impl<'a> Collection<'a> {
     fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
+        let announcing = Preparation::of(options, folder.path());
         let child = match &options.target {
-            Target::Launch(launch) => Some(launch::spawn(launch)?),
+            Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
             Target::Attach(pids) => check_alive(pids).map(|()| None)?,
         };
         let probed = find_task_probes(options, child.as_ref())?;
@@ -182,6 +198,7 @@ impl<'a> Collection<'a> {
         if options.start_paused {
             drained.borrow_mut().recorder.mark(kind::PAUSE, now);
         }
+        let itt = announcing.begin(child.as_ref().map(|child| child.uid), &mut manifest.notices);
         let mut collection = Self {
             options,
             hooks,
@@ -194,9 +211,13 @@ impl<'a> Collection<'a> {
             system: system(options),
             child,
             pidfds,
+            itt,
             paused: options.start_paused,
+            paused_at_ns: now,
+            resume_at_ns: options.resume_after_ns,
+            soon: false,
             stopping_since_ns: None,
-            limit_reached: false,
+            is_done: false,
             rounds: 0,
             losses_seen: 0,
             manifest,
@@ -239,8 +260,9 @@ impl<'a> Collection<'a> {
         }
         let grace = if self.child.is_some() { GRACE_NS } else { 0 };
         let stopped = self.stopping_since_ns.is_some_and(|since| now - since >= grace);
-        if self.paused && !self.limit_reached && self.options.resume_after_ns.is_some_and(|after| elapsed >= after) {
-            self.resume()?;
+        if self.paused && !self.is_done && self.resume_at_ns.is_some_and(|after| elapsed >= after) {
+            self.resume(now)?;
+            self.round()?;
         }
         Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
     }
@@ -249,7 +271,7 @@ impl<'a> Collection<'a> {
     fn read_system(&mut self, now: bool) {
         let mut drained = self.drained.borrow_mut();
         let programs = std::mem::take(&mut drained.programs);
-        let Some(system) = self.system.as_mut().filter(|_| !self.limit_reached) else { return };
+        let Some(system) = self.system.as_mut().filter(|_| !self.is_done) else { return };
         programs.into_iter().for_each(|pid| system.process(pid));
         if now || system.due_in(monotonic_ns()) == 0 {
             system.read(self.hooks.system_calls(), drained.recorder.events());
@@ -260,7 +282,10 @@ impl<'a> Collection<'a> {
     fn wait(&mut self) {
         let mappings = self.map_events.iter().map(MapEvents::fd);
         let due = self.system.as_ref().map(|system| Duration::from_nanos(system.due_in(monotonic_ns())));
-        let timeout = if self.unwinding.is_behind() { QUIET } else { due.map_or(ROUND, |due| due.min(ROUND)) };
+        let may_resume = self.paused && !self.is_done && self.itt.is_used();
+        let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };
+        let round = if self.unwinding.is_behind() { QUIET.min(round) } else { round };
+        let timeout = due.map_or(round, |due| due.min(round));
         let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), timeout);
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
@@ -276,8 +301,8 @@ impl<'a> Collection<'a> {
         let time_ns = monotonic_ns();
         let consumed = self.rings.consume();
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
-        let mut drained = self.drained.borrow_mut();
-        let drained = &mut *drained;
+        let mut borrowed = self.drained.borrow_mut();
+        let drained = &mut *borrowed;
         if let Some(failure) = drained.failure.take() {
             return Err(failure);
         }
@@ -296,25 +321,33 @@ impl<'a> Collection<'a> {
         walk_copies(drained, &mut self.unwinding, false);
         self.hooks.read_sockets(drained.recorder.meta(), time_ns, false)?;
         self.keeper.end_round();
+        drop(borrowed);
+        let wishes = self.drain_itt()?;
+        let mut borrowed = self.drained.borrow_mut();
+        let drained = &mut *borrowed;
         drained.recorder.end_round(time_ns)?;
         let limit = self.options.data_limit_bytes;
-        if limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit {
-            self.hooks.set_paused(true)?;
-            drained.recorder.mark(kind::PAUSE, time_ns);
-            self.paused = true;
-            self.limit_reached = true;
-            let text = "Recording stopped at the data limit; the program ran on.";
-            self.manifest.notices.push(text.into());
+        let is_full = limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit;
+        drop(borrowed);
+        if is_full {
+            self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
         }
-        Ok(())
+        self.heed(&wishes)
     }
 
-    fn resume(&mut self) -> Result<()> {
-        self.paused = false;
-        self.drained.borrow_mut().recorder.mark(kind::RESUME, monotonic_ns());
-        self.hooks.set_paused(false)?;
-        self.hooks.seed()?;
-        self.round()
+    /// Drains what programs announce. Returns what they wish.
+    fn drain_itt(&mut self) -> Result<Vec<(u64, Wish)>> {
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
+        for (tgid, time_ns) in drained.ended_programs.drain(..) {
+            self.itt.end_program(tgid, time_ns);
+        }
+        let found = self.itt.round(&drained.processes, &mut drained.recorder, self.paused)?;
+        self.soon |= found.busy;
+        if let Some(library) = self.itt.library_in_use() {
+            self.hooks.set_stitching(&library);
+        }
+        Ok(found.wishes)
     }
 
     /// Asking the kernel for the loss counters costs more than a quiet round: not every time.
@@ -338,6 +371,7 @@ impl<'a> Collection<'a> {
         let now = monotonic_ns();
         self.read_system(true);
         self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true)?;
+        self.itt.stop();
         self.round()?;
         launch::be_patient();
         let mut drained = self.drained.borrow_mut();
@@ -363,6 +397,7 @@ impl<'a> Collection<'a> {
         manifest.losses.extend(self.unwinding.losses());
         manifest.losses.extend(self.system.iter().flat_map(System::losses));
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
+        manifest.losses.extend(self.itt.finish());
         manifest.notices.append(&mut self.hooks.notices);
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
@@ -528,6 +563,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
             LookUp::Program { pid, time_ns } => {
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
+                drained.ended_programs.push((pid, time_ns));
                 unwinding.read_process(pid)?;
                 keeper.program(pid, time_ns);
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
@@ -540,6 +576,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
         walk_copies_of(tgid, u64::MAX, drained, unwinding);
         unwinding.forget_process(tgid)?;
         keeper.exit(tgid, now_ns);
+        drained.ended_programs.push((tgid, u64::MAX));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
+use std::path::Path;
 
 use bytemuck::bytes_of;
 use dwell_model::{SYSCALLS, SyscallClass, Topic};
@@ -163,6 +164,24 @@ impl Hooks {
         self.links.extend(task_probes::set(found, &object, pids)?);
         self.optional.push(object);
         Ok(())
+    }
+
+    /// Notes where programs ask for work that other threads will do: where they call this function of the library at `path`.
+    pub fn set_stitching(&mut self, path: &Path) {
+        let probe = |hooks: &Self| -> Result<(Object, Vec<Link>)> {
+            let site = dwell_probes::entry(path, "dwell_itt_stack_caller")?;
+            let found = Found { probe: 0, name: "stack stitching".into(), file: path.to_owned(), sites: vec![site] };
+            let object = hooks.load_optional(object!("stitch"), "stitch")?;
+            let links = task_probes::set(&[found], &object, None)?;
+            Ok((object, links))
+        };
+        match probe(self) {
+            Ok((object, links)) => {
+                self.links.extend(links);
+                self.optional.push(object);
+            }
+            Err(error) => self.notices.push(format!("Who asked for the work of other threads is not known ({error}).")),
+        }
     }
 
     /// Pauses or resumes recording.

@@ -18,6 +18,8 @@ pub struct Child {
     pub pid: u32,
     /// The program that it will run.
     pub path: PathBuf,
+    /// The user that it will run as.
+    pub uid: u32,
     gate: Option<OwnedFd>,
     failure: OwnedFd,
     program: OsString,
@@ -31,14 +33,14 @@ struct Identity {
     home: CString,
 }
 
-/// Forks a child that will run the program. Fails, without a child, when there is no such program or user.
-pub fn spawn(launch: &Launch) -> Result<Child> {
+/// Forks a child that will run the program, with `variables` in its environment. Fails, without a child, when there is no such program or user.
+pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
     let program = launch.command.first().cloned().unwrap_or_default();
     let path = find_program(&program, launch.working_dir.as_deref())?;
     let identity = launch.user.as_deref().map(find_user).transpose()?;
     let c_path = c_string(path.as_os_str());
     let arguments: Vec<CString> = launch.command.iter().map(|argument| c_string(argument)).collect();
-    let environment = environment(identity.as_ref());
+    let environment = environment(identity.as_ref(), variables);
     let directory = launch.working_dir.as_ref().map(|path| c_string(path.as_os_str()));
     let (gate_reader, gate) = pipe()?;
     let (failure, failure_writer) = pipe()?;
@@ -63,7 +65,8 @@ pub fn spawn(launch: &Launch) -> Result<Child> {
             libc::_exit(127);
         }
     }
-    Ok(Child { pid: pid as u32, path, gate: Some(gate), failure, program, status: None })
+    let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
+    Ok(Child { pid: pid as u32, path, uid, gate: Some(gate), failure, program, status: None })
 }
 
 impl Child {
@@ -209,16 +212,18 @@ fn find_user(name: &str) -> Result<Identity> {
     }
 }
 
-fn environment(identity: Option<&Identity>) -> Vec<CString> {
+fn environment(identity: Option<&Identity>, variables: &[(&str, OsString)]) -> Vec<CString> {
+    let pair = |key: &str, value: &[u8]| [key.as_bytes(), b"=", value].concat();
     let own = identity.map(|identity| {
-        let pair = |key: &str, value: &CStr| [key.as_bytes(), b"=", value.to_bytes()].concat();
-        [pair("HOME", &identity.home), pair("USER", &identity.name), pair("LOGNAME", &identity.name)]
+        [("HOME", &identity.home), ("USER", &identity.name), ("LOGNAME", &identity.name)]
+            .map(|(key, value)| (key, value.to_bytes()))
     });
-    let replaces = own.is_some();
-    let replaced = |key: &OsStr| replaces && ["HOME", "USER", "LOGNAME"].iter().any(|name| key == *name);
-    let kept = std::env::vars_os().filter(|(key, _)| !replaced(key));
+    let added = variables.iter().map(|(key, value)| (*key, value.as_bytes()));
+    let added: Vec<(&str, &[u8])> = own.into_iter().flatten().chain(added).collect();
+    let kept = std::env::vars_os().filter(|(key, _)| !added.iter().any(|(name, _)| key == *name));
     let kept = kept.map(|(key, value)| [key.as_bytes(), b"=", value.as_bytes()].concat());
-    kept.chain(own.into_iter().flatten()).filter_map(|pair| CString::new(pair).ok()).collect()
+    let added = added.iter().map(|(key, value)| pair(key, value));
+    kept.chain(added).filter_map(|pair| CString::new(pair).ok()).collect()
 }
 
 fn c_string(text: &OsStr) -> CString {

@@ -8,6 +8,7 @@ mod collect;
 mod copying;
 mod error;
 mod hooks;
+mod itt;
 mod keeper;
 mod kernel_types;
 mod launch;
@@ -29,6 +30,7 @@ pub use dwell_probes::TaskProbe;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};
+pub use itt::environment;
 pub use options::{Launch, Options, Rule, Target};
 pub use probe::{Capability, probe};
 pub use proc::pids_named;

@@ -33,6 +33,7 @@ pub const LOSSES: &[&str] = &[
     "task_probes_lost",
     "sockets_lost",
     "socket_waits_lost",
+    "stitches_lost",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

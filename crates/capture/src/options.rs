@@ -64,6 +64,8 @@ pub struct Options {
     pub ring_buffer_ns: Option<u64>,
     /// Take kernel stacks of every wait, not only of those that the system call does not explain.
     pub kernel_stacks_for_all: bool,
+    /// Whether to record what programs announce through ITT.
+    pub itt: bool,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
     /// T of the metrics, when not what the machine allows.
@@ -88,6 +90,7 @@ impl Options {
             data_limit_bytes: 0,
             ring_buffer_ns: None,
             kernel_stacks_for_all: false,
+            itt: true,
             task_probes: Vec::new(),
             target_concurrency: None,
             command_line: Vec::new(),

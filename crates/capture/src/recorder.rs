@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use dwell_store::raw::wire::{RecordHeader, kind};
+use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
@@ -67,6 +67,14 @@ impl Recorder {
         }
         let buffered = self.meta_buffer.bytes.len().max(self.events_buffer.bytes.len());
         if buffered >= LARGEST_CHUNK_BYTES { self.flush(header.time_ns) } else { Ok(()) }
+    }
+
+    /// Takes what was drained from a program's shared file: an ITT_NAMES or ITT_EVENTS record. Fails as [`Recorder::record`].
+    pub fn itt(&mut self, header: IttHeader, bytes: &[u8]) -> Result<()> {
+        let names = header.h.kind == kind::ITT_NAMES;
+        let buffer = if names { &mut self.meta_buffer } else { &mut self.events_buffer };
+        buffer.itt(header, bytes);
+        if buffer.bytes.len() >= LARGEST_CHUNK_BYTES { self.flush(header.h.time_ns) } else { Ok(()) }
     }
 
     /// Where user space's own records go.

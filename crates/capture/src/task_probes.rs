@@ -13,10 +13,10 @@ use crate::error::{Error, Result};
 
 /// The places of a task probe, found in a file.
 pub struct Found {
-    probe: usize,
-    name: String,
-    file: PathBuf,
-    sites: Vec<Site>,
+    pub probe: usize,
+    pub name: String,
+    pub file: PathBuf,
+    pub sites: Vec<Site>,
 }
 
 /// Where the files of probes are looked for.

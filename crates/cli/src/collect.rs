@@ -93,6 +93,7 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.data_limit_bytes = args.data_limit;
     options.ring_buffer_ns = args.ring_buffer;
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
+    options.itt = !args.no_itt;
     options.task_probes.clone_from(&args.task_probe);
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -71,6 +71,17 @@ struct Snapshot {
     capacity: u64,
 }
 
+impl Ring {
+    /// Where reading begins: where a collection before this one ended, whose losses are not told again.
+    fn begin(slot: &[u64; slot::WORDS]) -> Self {
+        let tail = slot[slot::TAIL];
+        if tail == 0 || slot[slot::TAIL_CHECK] != !tail || tail > slot[slot::HEAD] {
+            return Self::default();
+        }
+        Self { tail, lost: slot[slot::LOST].wrapping_add(slot[slot::NESTED]) }
+    }
+}
+
 impl Snapshot {
     /// A slot that was the same before and after: `None` while it is being given to another thread, or is none.
     fn of(before: &[u64; slot::WORDS], after: &[u64; slot::WORDS]) -> Option<Self> {
@@ -133,7 +144,7 @@ impl Reader {
         // Names after the heads: what the events up to there mention was named before.
         self.header = read_header(&self.file)?;
         self.drain_names(sink, &mut round)?;
-        self.rings.resize(self.rings.len().max(before.len()), Ring::default());
+        self.rings.extend(before.iter().skip(self.rings.len()).map(Ring::begin));
         let count = before.len().min(after.len());
         let first = self.next;
         for index in (0..count).map(|index| (index + first) % count) {

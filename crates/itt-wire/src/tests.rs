@@ -365,6 +365,23 @@ fn losses_are_told_once_and_damage_is_counted() {
 }
 
 #[test]
+fn the_next_reader_goes_on_where_the_first_one_ended() {
+    let shared = SharedFile::new();
+    let length = sample_events().len() as u64;
+    shared.ring(0, 100, 0, &sample_events());
+    shared.slot(0, slot::LOST, 5);
+    shared.reader().drain(&mut Drained::default()).unwrap();
+    shared.ring(0, 100, length, &sample_events());
+    let mut second = shared.reader();
+    let mut drained = Drained::default();
+    assert_eq!(second.drain(&mut drained).unwrap().damaged_bytes, 0);
+    assert_eq!(drained.events, [(100, 0, sample_events())]);
+    // A tail that the program made up is not believed.
+    shared.slot(0, slot::TAIL, u64::MAX);
+    shared.reader().drain(&mut Drained::default()).unwrap();
+}
+
+#[test]
 fn a_slot_that_changes_hands_waits_for_the_next_round() {
     let shared = SharedFile::new();
     shared.ring(0, 100, 0, &sample_events());

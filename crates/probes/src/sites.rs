@@ -50,6 +50,16 @@ pub fn sites(path: &Path, place: &Place) -> Result<Vec<Site>> {
     Ok(sites)
 }
 
+/// The entry of the function `name` of the file at `path`.
+///
+/// # Errors
+///
+/// As [`sites`].
+pub fn entry(path: &Path, name: &str) -> Result<Site> {
+    let data = Data::open(path)?;
+    Named::of(&Elf::parse(&data, path)?, path, &[name])?.point(name, false)
+}
+
 fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), end: bool) -> Result<Vec<Site>> {
     let all = usdt::probes(elf);
     let named = all.iter().filter(|usdt| usdt.provider == provider && usdt.name == name);

@@ -26,7 +26,18 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind", "dwell-itt-wire"]),
-    ("dwell", &["dwell-model", "dwell-store", "dwell-capture", "dwell-resolve", "dwell-analyze", "dwell-server"]),
+    (
+        "dwell",
+        &[
+            "dwell-model",
+            "dwell-store",
+            "dwell-capture",
+            "dwell-resolve",
+            "dwell-analyze",
+            "dwell-server",
+            "dwell-itt-wire",
+        ],
+    ),
 ];
 
 /// Knowledge that only some crates have: the library that stands for it, and who may depend on it.

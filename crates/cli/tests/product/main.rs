@@ -11,6 +11,7 @@ mod conservation;
 mod expectation;
 mod gdb;
 mod harness;
+mod itt;
 mod layers;
 mod looking;
 mod python;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     cases.extend(symbols::cases());
     cases.extend(system::cases());
     cases.extend(task_probes::cases());
+    cases.extend(itt::cases());
     cases.extend(gdb::cases());
     harness::run(cases)
 }

@@ -1,0 +1,56 @@
+//! When a collection records: paused and resumed by its options, by the data limit, and by the program itself.
+
+use dwell_store::raw::wire::kind;
+
+use super::Collection;
+use crate::error::Result;
+use crate::itt::Wish;
+
+impl Collection<'_> {
+    /// Does what programs asked for since the last round: what the last of them wanted. A pause that was over before the
+    /// next round is none.
+    pub(super) fn heed(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
+        if self.is_done {
+            return Ok(());
+        }
+        let of = |wanted: Wish| wishes.iter().rev().find(|(_, wish)| *wish == wanted);
+        if let Some((time_ns, _)) = of(Wish::Detach) {
+            return self.record_no_more(*time_ns, "Recording ended when the program asked for it; the program ran on.");
+        }
+        match wishes.last() {
+            Some((time_ns, Wish::Pause)) if !self.paused => self.pause(*time_ns),
+            Some((time_ns, Wish::Resume)) if self.paused => self.resume(*time_ns),
+            _ => Ok(()),
+        }
+    }
+
+    fn pause(&mut self, time_ns: u64) -> Result<()> {
+        self.hooks.set_paused(true)?;
+        self.drained.borrow_mut().recorder.mark(kind::PAUSE, time_ns);
+        self.paused = true;
+        self.paused_at_ns = time_ns;
+        Ok(())
+    }
+
+    /// Records again; what happened since `time_ns` is found out from how things stand now.
+    pub(super) fn resume(&mut self, time_ns: u64) -> Result<()> {
+        self.paused = false;
+        self.resume_at_ns = None;
+        self.drained.borrow_mut().recorder.mark(kind::RESUME, time_ns.max(self.paused_at_ns));
+        self.hooks.set_paused(false)?;
+        self.hooks.seed()?;
+        self.soon = true; // while the threads that wait still stand where the seeding found them
+        Ok(())
+    }
+
+    /// Stops recording for good, although the program runs on; `why` is for the reader of the result.
+    pub(super) fn record_no_more(&mut self, time_ns: u64, why: &str) -> Result<()> {
+        if !self.paused {
+            self.pause(time_ns)?;
+        }
+        self.itt.stop();
+        self.is_done = true;
+        self.manifest.notices.push(why.into());
+        Ok(())
+    }
+}

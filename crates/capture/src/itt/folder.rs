@@ -1,0 +1,347 @@
+//! The folder in which programs make their shared files, and which of these files are to be believed.
+//!
+//! Everything in it can be written by the profiled programs: only regular files of the right owner are opened, without
+//! following links, and their number is bounded.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, OsStr};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use dwell_itt_wire::layout::{RINGS_AT, RINGS_BYTES, SUFFIX, State, VARIABLE};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, open, openat, openat2, unlinkat};
+
+/// Memory that needs no disk, on every Linux.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// What folders in it are called.
+const PREFIX: &str = "dwell-";
+/// Everyone may make files, nobody may list or remove those of others: children change their user.
+const FOLDER_MODE: u32 = 0o1733;
+/// Names that are looked at, at most; no honest folder has more.
+const MOST_NAMES: usize = 20_000;
+/// Rounds after which a file that no profiled process is known for is left alone.
+const MOST_TRIES: u16 = 50;
+
+/// A folder of shared files.
+pub struct Folder {
+    pub path: PathBuf,
+    fd: OwnedFd,
+    /// Made for this collection, and removed with it.
+    own: bool,
+    changed: Option<(i64, i64)>,
+    /// Whether something of the last look is to be looked at again.
+    again: bool,
+    names: HashMap<CString, u16>,
+}
+
+/// A file in the folder, not opened yet.
+pub struct Entry<'f> {
+    /// The process id in its name.
+    pub pid: u32,
+    folder: &'f OwnedFd,
+    name: &'f CStr,
+}
+
+impl Entry<'_> {
+    /// Opens it for reading and writing if it is a regular file, not of more bytes than the layout has.
+    pub fn open(&self) -> io::Result<File> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let named = openat(self.folder, self.name, flags, Mode::empty())?;
+        let metadata = File::from(named.try_clone()?).metadata()?;
+        if !metadata.is_file() || metadata.len() > RINGS_AT + RINGS_BYTES || metadata.nlink() > 1 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a shared file"));
+        }
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        Ok(open(format!("/proc/self/fd/{}", named.as_fd().as_raw_fd()), flags, Mode::empty())?.into())
+    }
+}
+
+/// What to do with a file that was found.
+pub enum Verdict {
+    /// It is taken.
+    Taken,
+    /// Not ready yet, or its process is not known yet.
+    Later,
+    /// Nothing of ours.
+    Refused,
+}
+
+impl Folder {
+    /// Makes a folder for one collection: in shared memory, else in `fallback`.
+    pub fn make(fallback: &Path) -> io::Result<Self> {
+        let name = format!("{PREFIX}{:016x}", nonce());
+        let shared = Path::new(SHARED_MEMORY).join(&name);
+        make_folder(&shared)
+            .map(|()| shared)
+            .or_else(|_| {
+                let beside = fallback.join(&name);
+                make_folder(&beside).map(|()| beside)
+            })
+            .and_then(|path| Self::open(path, true))
+    }
+
+    /// The folder of `dwell env`, made if it is not there. Fails when somebody else has one under this name.
+    pub fn of_user() -> io::Result<Self> {
+        let uid = rustix::process::geteuid().as_raw();
+        let path = Path::new(SHARED_MEMORY).join(format!("{PREFIX}{uid}"));
+        match make_folder(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let folder = Self::open(path, false)?;
+        if File::from(folder.fd.try_clone()?).metadata()?.uid() == uid {
+            Ok(folder)
+        } else {
+            Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                format!("{} belongs to another user", folder.path.display()),
+            ))
+        }
+    }
+
+    /// The folders that `dwell env` told the running processes `pids`.
+    pub fn of_running(pids: &[u32]) -> Vec<Self> {
+        let mut folders: Vec<Self> = Vec::new();
+        for path in pids.iter().filter_map(|&pid| told_folder(pid)) {
+            if folders.iter().all(|folder| folder.path != path) {
+                folders.extend(Self::of_program(&path));
+            }
+        }
+        folders
+    }
+
+    /// The folder that a running program was told by `dwell env`. It is its word: nothing but a folder right in shared
+    /// memory is opened, no link and no mount on top of it.
+    pub fn of_program(path: &Path) -> io::Result<Self> {
+        let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "not a folder of dwell env");
+        let name = path.strip_prefix(SHARED_MEMORY).map_err(|_| wrong())?;
+        let is_ours = name.as_os_str().as_bytes().starts_with(PREFIX.as_bytes()) && name.components().count() == 1;
+        if !is_ours {
+            return Err(wrong());
+        }
+        let memory = open(SHARED_MEMORY, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_XDEV | ResolveFlags::NO_SYMLINKS;
+        let fd = openat2(memory, name, flags, Mode::empty(), resolve)?;
+        Ok(Self::with(path.to_owned(), fd, false))
+    }
+
+    fn open(path: PathBuf, own: bool) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = openat(CWD, &path, flags, Mode::empty())?;
+        Ok(Self::with(path, fd, own))
+    }
+
+    fn with(path: PathBuf, fd: OwnedFd, own: bool) -> Self {
+        Self { path, fd, own, changed: None, again: false, names: HashMap::new() }
+    }
+
+    /// Shows every new file to `judge`. Returns how many were refused. Costs one system
+    /// call while nothing changes.
+    pub fn look(&mut self, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+        let Ok(status) = rustix::fs::fstat(&self.fd) else { return 0 };
+        let changed = (status.st_mtime, status.st_mtime_nsec as i64);
+        if self.changed == Some(changed) && !self.again {
+            return 0;
+        }
+        // What came within the grain of the folder's time is seen by the look after this one.
+        self.again = self.changed != Some(changed);
+        self.changed = Some(changed);
+        let (mut refused, Ok(entries)) = (0, Dir::read_from(&self.fd)) else { return 0 };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            if self.names.get(name).is_some_and(|tries| *tries >= MOST_TRIES) {
+                continue;
+            }
+            if !self.names.contains_key(name) && self.names.len() >= MOST_NAMES {
+                continue;
+            }
+            let verdict = match pid_of(name) {
+                Some(pid) => judge(&Entry { pid, folder: &self.fd, name }),
+                None if matches!(name.to_bytes(), b"." | b"..") => continue,
+                None => Verdict::Refused,
+            };
+            let tries = self.names.entry(name.to_owned()).or_default();
+            match verdict {
+                Verdict::Taken => {
+                    *tries = MOST_TRIES;
+                    if self.own {
+                        // Its process has it mapped and we have it open: nothing else needs the name.
+                        let _ = unlinkat(&self.fd, name, AtFlags::empty());
+                    }
+                }
+                Verdict::Later => {
+                    *tries += 1;
+                    self.again = true;
+                    refused += u64::from(*tries == MOST_TRIES && self.own);
+                }
+                Verdict::Refused => {
+                    *tries = MOST_TRIES;
+                    refused += 1;
+                }
+            }
+        }
+        refused
+    }
+
+    /// Removes the files of processes that are gone.
+    pub fn remove_stale(&self) {
+        let Ok(entries) = Dir::read_from(&self.fd) else { return };
+        for entry in entries.flatten() {
+            let name = entry.file_name();
+            // What a process in a container still has mapped it keeps: only the name goes.
+            if pid_of(name).is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists()) {
+                let _ = unlinkat(&self.fd, name, AtFlags::empty());
+            }
+        }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        if self.own {
+            // What is left in it belongs to programs that go on without being recorded. Links are removed, not followed.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+fn make_folder(path: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().mode(0o700).create(path)?;
+    fs::set_permissions(path, fs::Permissions::from_mode(FOLDER_MODE)) // whatever the umask is
+}
+
+/// A number that nobody can foresee.
+fn nonce() -> u64 {
+    let mut bytes = [0; 8];
+    let random = File::open("/dev/urandom").and_then(|mut source| io::Read::read_exact(&mut source, &mut bytes));
+    match random {
+        Ok(()) => u64::from_ne_bytes(bytes),
+        Err(_) => crate::clock::monotonic_ns(), // the folder is made anew or not at all
+    }
+}
+
+/// The folder in the environment that process `pid` was started with.
+fn told_folder(pid: u32) -> Option<PathBuf> {
+    let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let variable = [VARIABLE.as_bytes(), b"="].concat();
+    let value = environment.split(|&byte| byte == 0).find_map(|entry| entry.strip_prefix(variable.as_slice()))?;
+    State::parse_variable(value).map(|(_, folder)| PathBuf::from(OsStr::from_bytes(folder)))
+}
+
+/// The process id in `PID-NONCE.itt`.
+fn pid_of(name: &CStr) -> Option<u32> {
+    let name = OsStr::from_bytes(name.to_bytes()).to_str()?;
+    let (pid, nonce) = name.strip_suffix(SUFFIX)?.split_once('-')?;
+    pid.parse().ok().filter(|_| !nonce.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn seen(folder: &mut Folder) -> (Vec<(u32, bool)>, u64) {
+        let mut found = Vec::new();
+        let refused = folder.look(&mut |entry| match entry.open() {
+            Ok(_) => {
+                found.push((entry.pid, true));
+                Verdict::Taken
+            }
+            Err(_) => {
+                found.push((entry.pid, false));
+                Verdict::Refused
+            }
+        });
+        found.sort_unstable();
+        (found, refused)
+    }
+
+    #[test]
+    fn only_regular_files_of_the_right_name_are_opened() {
+        let beside = tempfile::tempdir().expect("folder");
+        let mut folder = Folder::make(beside.path()).expect("folder");
+        let path = folder.path.clone();
+        let at = |name: &str| path.join(name);
+        fs::write(at("12-a.itt"), "x").expect("file");
+        symlink("/etc/passwd", at("13-a.itt")).expect("link");
+        fs::create_dir(at("14-a.itt")).expect("folder");
+        fs::write(at("15-a.other"), "x").expect("file");
+        fs::write(at("x-a.itt"), "x").expect("file");
+        fs::write(at("17-.itt"), "x").expect("file");
+        File::create(at("18-a.itt")).and_then(|file| file.set_len(1 << 40)).expect("file");
+        fs::write(at("19-a.itt"), "x").and_then(|()| fs::hard_link(at("19-a.itt"), at("20-a.itt"))).expect("file");
+        let pipe = CString::new(at("21-a.itt").as_os_str().as_bytes()).expect("path");
+        rustix::fs::mknodat(CWD, &pipe, rustix::fs::FileType::Fifo, Mode::RWXU, 0).expect("pipe");
+        let (found, refused) = seen(&mut folder);
+        assert_eq!(found, [(12, true), (13, false), (14, false), (18, false), (19, false), (20, false), (21, false)]);
+        assert_eq!(refused, 9);
+        assert_eq!(seen(&mut folder), (vec![], 0), "each is looked at once");
+        assert!(!at("12-a.itt").exists(), "what is taken loses its name");
+        drop(folder);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_comes_later_is_seen_and_waiting_ends() {
+        let beside = tempfile::tempdir().expect("folder");
+        let mut folder = Folder::make(beside.path()).expect("folder");
+        seen(&mut folder);
+        fs::write(folder.path.join("12-a.itt"), "x").expect("file");
+        let mut looks = 0;
+        let mut refused = 0;
+        for _ in 0..2 * MOST_TRIES {
+            refused += folder.look(&mut |_| {
+                looks += 1;
+                Verdict::Later
+            });
+        }
+        assert_eq!((looks, refused), (u32::from(MOST_TRIES), 1));
+    }
+
+    #[test]
+    fn names_without_bound_are_not_kept() {
+        let beside = tempfile::tempdir().expect("folder");
+        let mut folder = Folder::make(beside.path()).expect("folder");
+        for number in 0..MOST_NAMES + 100 {
+            File::create(folder.path.join(format!("{number}-a.itt"))).expect("file");
+        }
+        let mut looks = 0;
+        for _ in 0..3 {
+            folder.look(&mut |_| {
+                looks += 1;
+                Verdict::Refused
+            });
+        }
+        assert_eq!(looks, MOST_NAMES);
+    }
+
+    #[test]
+    fn a_programs_word_leads_nowhere_else() {
+        for path in
+            ["/etc", "/dev/shm", "/dev/shm/../../etc", "/dev/shm/dwell-x/../../etc", "/dev/shm/other", "dwell-1"]
+        {
+            assert!(Folder::of_program(Path::new(path)).is_err(), "{path}");
+        }
+        let link = format!("/dev/shm/dwell-link-{}", std::process::id());
+        symlink("/etc", &link).expect("link");
+        assert!(Folder::of_program(Path::new(&link)).is_err());
+        fs::remove_file(&link).expect("link");
+    }
+
+    #[test]
+    fn files_of_the_dead_go() {
+        let beside = tempfile::tempdir().expect("folder");
+        let folder = Folder::make(beside.path()).expect("folder");
+        let (dead, alive) =
+            (folder.path.join("4194999-a.itt"), folder.path.join(format!("{}-a.itt", std::process::id())));
+        fs::write(&dead, "x").and_then(|()| fs::write(&alive, "x")).expect("files");
+        folder.remove_stale();
+        assert!(!dead.exists() && alive.exists());
+    }
+}
