@@ -15,7 +15,7 @@ use crate::metrics::total;
 use crate::parallel;
 use crate::query::{Query, QueryError};
 use crate::selection::Selection;
-use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering};
+use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering, Sums as NumberSums};
 use crate::sweep::{ByClass, Levels, add};
 use crate::windows::{Part, Windows};
 
@@ -281,8 +281,8 @@ impl<'t> Fold<'t> {
         let class_mask = selection.class_mask();
         let mut details = DetailKeys::of_query(query);
         let plan = Plan::new(trace, query, &windows, details.is_some());
-        let mut sums = plan.sum(details.as_mut());
-        let (mut sites, site_of) = sites_of(trace, &mut sums, details.as_ref(), class_mask);
+        let sums = plan.sum(details.as_mut());
+        let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
         let levels = sums.levels;
@@ -455,16 +455,20 @@ pub fn began_in(trace: &Trace, row: usize) -> u32 {
 /// The sites of the sums, and which one each number is.
 fn sites_of(
     trace: &Trace,
-    sums: &mut KeySums,
+    sums: &KeySums,
     details: Option<&DetailKeys>,
     class_mask: [bool; 5],
 ) -> (Vec<Site>, ByNumber<u32>) {
     let (events, nesting) = (trace.events(), trace.nesting());
     let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
-    let unsampled = std::mem::take(&mut sums.unsampled);
     let mut site_of = ByNumber::new(details.map_or(keys.outside(), |details| details.pairs.len()));
     let mut sites = Vec::new();
-    for (number, sums) in sums.in_order() {
+    let mut in_order: Vec<(u64, &NumberSums)> = sums.in_order().collect();
+    if let Some(details) = details {
+        // Their numbers depend on which worker met them first.
+        in_order.sort_by_key(|(number, _)| details.pairs.get(*number as usize));
+    }
+    for (number, sums) in in_order {
         let pair = details.and_then(|details| details.pairs.get(number as usize));
         let (of_key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
         let (key, context) = keys.parts(of_key);
@@ -481,8 +485,8 @@ fn sites_of(
             selected: true,
         });
     }
-    for (number, running) in unsampled {
-        estimated_sites(trace, threads.parts(number), &running, details, &mut sites);
+    for (number, running) in &sums.unsampled {
+        estimated_sites(trace, threads.parts(*number), running, details, &mut sites);
     }
     (sites, site_of)
 }

@@ -12,32 +12,34 @@ pub fn workers() -> usize {
 
 /// What `make` makes of each number below `count`, in order.
 pub fn map<T: Send>(count: usize, make: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let workers = workers().min(count);
-    if workers <= 1 {
-        return (0..count).map(make).collect();
-    }
+    let parts = fold(count, Vec::new, |made: &mut Vec<(usize, T)>, number| made.push((number, make(number))));
+    let mut made: Vec<(usize, T)> = parts.into_iter().flatten().collect();
+    made.sort_unstable_by_key(|(number, _)| *number);
+    made.into_iter().map(|(_, made)| made).collect()
+}
+
+/// Every number below `count` is added to what one of the workers began with `new`; what each has in the end.
+pub fn fold<T: Send>(count: usize, new: impl Fn() -> T + Sync, add: impl Fn(&mut T, usize) + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut made = Vec::new();
+        let mut made = new();
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= count {
                 return made;
             }
-            made.push((number, make(number)));
+            add(&mut made, number);
         }
     };
-    let mut made: Vec<(usize, T)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
-        let mut made = work();
-        // A worker that panicked has told so; its part would be missing.
-        others
-            .into_iter()
-            .for_each(|worker| made.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
-        made
-    });
-    made.sort_unstable_by_key(|(number, _)| *number);
-    made.into_iter().map(|(_, made)| made).collect()
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..workers().min(count)).map(|_| scope.spawn(work)).collect();
+        let ours = work();
+        // A worker that panicked has told so; without its part the whole would be wrong.
+        let join = |worker: std::thread::ScopedJoinHandle<'_, T>| {
+            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        std::iter::once(ours).chain(others.into_iter().map(join)).collect()
+    })
 }
 
 #[cfg(test)]

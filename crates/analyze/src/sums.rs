@@ -133,8 +133,10 @@ impl<T: Default + Clone> ByNumber<T> {
 /// The sums of every number that occurs.
 #[derive(Debug, Default)]
 pub struct KeySums {
-    sums: ByNumber<Sums>,
-    used: Vec<u64>,
+    /// Where a number's sums are.
+    slots: ByNumber<u32>,
+    numbers: Vec<u64>,
+    sums: Vec<Sums>,
     /// Running time without samples, by number of thread and context.
     pub unsampled: BTreeMap<u64, ByClass>,
     /// n(t) and c(t).
@@ -144,16 +146,18 @@ pub struct KeySums {
 impl KeySums {
     /// With fast access to numbers below `dense`.
     pub fn new(dense: usize) -> Self {
-        Self { sums: ByNumber::new(dense), ..Self::default() }
+        Self { slots: ByNumber::new(dense), ..Self::default() }
     }
 
     /// The sums of a number.
     pub fn slot(&mut self, number: u64) -> &mut Sums {
-        let (sums, is_new) = self.sums.entry(number);
+        let (slot, is_new) = self.slots.entry(number);
         if is_new {
-            self.used.push(number);
+            *slot = self.sums.len() as u32;
+            self.numbers.push(number);
+            self.sums.push(Sums::default());
         }
-        sums
+        &mut self.sums[*slot as usize]
     }
 
     /// Running time without a sample.
@@ -162,28 +166,39 @@ impl KeySums {
     }
 
     /// The numbers that occur with their sums, in order.
-    pub fn in_order(&mut self) -> impl Iterator<Item = (u64, &Sums)> {
-        self.used.sort_unstable();
-        self.used.iter().filter_map(|number| Some((*number, self.sums.get(*number)?)))
+    pub fn in_order(&self) -> impl ExactSizeIterator<Item = (u64, &Sums)> {
+        let mut order: Vec<(u64, &Sums)> = self.numbers.iter().copied().zip(&self.sums).collect();
+        order.sort_unstable_by_key(|(number, _)| *number);
+        order.into_iter()
     }
 
     /// How many numbers occur.
     pub fn len(&self) -> usize {
-        self.used.len()
+        self.numbers.len()
+    }
+
+    /// Adds those of another part of the time, whose numbers are called `name` here.
+    pub fn merge(&mut self, other: &Self, mut name: impl FnMut(u64) -> u64) {
+        for (number, sums) in other.numbers.iter().zip(&other.sums) {
+            self.slot(name(*number)).add(sums);
+        }
+        other.unsampled.iter().for_each(|(number, running)| self.add_unsampled(*number, running));
+        self.levels.add(&other.levels);
     }
 
     /// Empties it for another part of the time.
     pub fn clear(&mut self) {
-        for number in self.used.drain(..) {
-            self.sums.remove(number);
+        for number in self.numbers.drain(..) {
+            self.slots.remove(number);
         }
+        self.sums.clear();
         self.unsampled.clear();
         self.levels = Levels::default();
     }
 }
 
 /// What a query tells apart beyond keys and contexts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Detail {
     /// The CPU; `u16::MAX` when it is not asked for.
     pub cpu: u16,
@@ -217,6 +232,11 @@ impl DetailKeys {
         let mut limits: Vec<u64> = ranges.flat_map(|range| [range.start, range.end]).collect();
         limits.sort_unstable();
         (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, limits, ..Self::default() })
+    }
+
+    /// The same, without any pairs yet.
+    pub fn fresh(&self) -> Self {
+        Self { by_cpu: self.by_cpu, limits: self.limits.clone(), ..Self::default() }
     }
 
     /// The detail on `cpu`.

@@ -273,18 +273,35 @@ impl<'t> Plan<'t> {
         Self { swept, trace, blocks: Some((blocks, numbers, of_lengths)), parts, length_parts, began }
     }
 
-    /// Sums everything.
+    /// Sums everything, on all CPUs.
     pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
-        let mut sums = KeySums::new(if details.is_some() { 0 } else { Numbering::of_keys(self.trace).outside() });
-        if let Some((blocks, numbers, _)) = &self.blocks {
-            numbers.iter().for_each(|block| blocks.add_sums(*block, &mut sums));
-        }
-        for part in &self.parts {
-            let mut summer = Summer::new(self.trace, &mut sums, details.as_deref_mut());
-            let levels = self.swept.sweep(*part, &mut summer);
+        let pieces = pieces(&self.parts, parallel::workers() as u64);
+        let numbers = self.blocks.as_ref().map_or(&[][..], |(_, numbers, _)| numbers);
+        let keys = if details.is_some() { 0 } else { Numbering::of_keys(self.trace).outside() };
+        let like = details.as_deref();
+        let new = || (KeySums::new(keys), like.map(DetailKeys::fresh));
+        let add = |(sums, details): &mut (KeySums, Option<DetailKeys>), number: usize| {
+            let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
+                // The largest blocks come last, and take longest.
+                let block = numbers.iter().rev().nth(number).zip(self.blocks.as_ref());
+                return block.into_iter().for_each(|(block, (blocks, ..))| blocks.add_sums(*block, sums));
+            };
+            let mut summer = Summer::new(self.trace, sums, details.as_mut());
+            let levels = self.swept.sweep(*piece, &mut summer);
             sums.levels.add(&levels);
+        };
+        let mut parts = parallel::fold(numbers.len() + pieces.len(), new, add).into_iter();
+        let (mut sum, own) = parts.next().unwrap_or_else(new);
+        if let (Some(details), Some(own)) = (details.as_deref_mut(), own) {
+            *details = own;
         }
-        sums
+        for (part, own) in parts {
+            sum.merge(&part, |key| {
+                let pair = own.as_ref().and_then(|own| own.pairs.get(key as usize));
+                pair.zip(details.as_deref_mut()).map_or(key, |((key, detail), details)| details.of(*key, *detail))
+            });
+        }
+        sum
     }
 
     /// What is made of the lengths of all waits that began, by as many workers as there are: `add` gets whole runs
@@ -295,19 +312,15 @@ impl<'t> Plan<'t> {
         run: impl Fn(&mut T, &Run) + Sync,
         row: impl Fn(&mut T, usize, usize) + Sync,
     ) -> Vec<T> {
-        let workers = parallel::workers();
         let pieces = pieces(&self.length_parts, PIECES);
-        parallel::map(workers, |worker| {
-            let mut made = new();
-            if let Some((blocks, _, numbers)) = &self.blocks {
-                for block in numbers.iter().skip(worker).step_by(workers) {
-                    blocks.for_each_run(*block, |of_key| run(&mut made, of_key));
-                }
+        let numbers = self.blocks.as_ref().map_or(&[][..], |(.., numbers)| numbers);
+        parallel::fold(numbers.len() + pieces.len(), new, |made, number| match (numbers.get(number), &self.blocks) {
+            (Some(block), Some((blocks, ..))) => blocks.for_each_run(*block, |of_key| run(made, of_key)),
+            _ => {
+                let piece = pieces.get(number - numbers.len());
+                let mut tell = |at: usize, class: usize| row(made, at, class);
+                piece.into_iter().for_each(|piece| self.for_each_begun(*piece, &mut tell));
             }
-            for piece in pieces.iter().skip(worker).step_by(workers) {
-                self.for_each_begun(*piece, &mut |at, class| row(&mut made, at, class));
-            }
-            made
         })
     }
 

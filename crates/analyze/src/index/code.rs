@@ -71,7 +71,7 @@ fn classes(reader: &mut Reader<'_>, mask: u8) -> Option<ByClass> {
 }
 
 /// A block's sums, levels and unsampled times.
-pub fn encode(sums: &mut KeySums) -> Vec<u8> {
+pub fn encode(sums: &KeySums) -> Vec<u8> {
     let mut out = Vec::new();
     put_list(&mut out, &sums.levels.histogram_cpu);
     put_list(&mut out, &sums.levels.histogram_concurrency);

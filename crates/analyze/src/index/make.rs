@@ -171,7 +171,7 @@ fn next_level(trace: &Trace, blocks: &[Made]) -> Vec<Made> {
             let _ = code::decode(&block.sums, keys, &mut sums);
             code::for_each_run(&block.lengths, |run| runs.push(run.clone()));
         }
-        let bytes = code::encode(&mut sums);
+        let bytes = code::encode(&sums);
         sums.clear();
         Made { sums: bytes, lengths: code::encode_runs(&merged(runs)), buckets: Vec::new() }
     };
