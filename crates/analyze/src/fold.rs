@@ -13,7 +13,7 @@ use crate::index::{Plan, pieces};
 use crate::lengths::Run;
 use crate::metrics::total;
 use crate::parallel;
-use crate::query::{Query, QueryError};
+use crate::query::{Filter, FilterKey, Query, QueryError};
 use crate::selection::Selection;
 use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering, Sums as NumberSums};
 use crate::sweep::{ByClass, Levels, add};
@@ -280,6 +280,9 @@ impl<'t> Fold<'t> {
         let selection = Selection::new(trace, query);
         let class_mask = selection.class_mask();
         let mut details = DetailKeys::of_query(query);
+        if let Some(details) = details.as_mut().filter(|_| query.only_cpus) {
+            details.set_alike(alike(trace, &stacks, query));
+        }
         let plan = Plan::new(trace, query, &windows, details.is_some());
         let sums = plan.sum(details.as_mut());
         let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
@@ -543,6 +546,31 @@ fn classify(trace: &Trace, stacks: &CallStacks<'_>, sites: &mut [Site]) {
             site.idle = idle_waits.is_idle(stacks, site.key.stack, object_type(trace, site.key.object));
         }
     }
+}
+
+/// The number that stands for each outside of tasks, where only CPUs are asked for: the first one that is classified
+/// likewise and that the other filters treat likewise. There may be as many sites else as intervals.
+fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> {
+    let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength);
+    let kept = |filters: &[Filter]| filters.iter().filter(of_site).cloned().collect();
+    let query = Query { filters: kept(&query.filters), exclude: kept(&query.exclude), ..query.clone() };
+    let mut sums = KeySums::new(trace.events().keys.len());
+    (0..trace.events().keys.len() as u64).for_each(|number| {
+        sums.slot(number);
+    });
+    let (mut sites, _) = sites_of(trace, &sums, None, [true; 5]);
+    classify(trace, stacks, &mut sites);
+    Selection::new(trace, &query).apply(stacks, &mut sites);
+    let kind = |site: &Site| (site.key.reason, site.cpu_kind, site.idle, site.selected);
+    let mut found: Vec<usize> = Vec::new();
+    let mut first_like = |number: usize| {
+        let known = found.iter().find(|known| kind(&sites[**known]) == kind(&sites[number])).copied();
+        known.unwrap_or_else(|| {
+            found.push(number);
+            number
+        }) as u32
+    };
+    (0..sites.len()).map(&mut first_like).collect()
 }
 
 /// Splits each class's time in proportion to the weights. The ends of the parts are rounded, not the parts: they add

@@ -326,6 +326,8 @@ pub struct Query {
     pub exclude: Vec<Filter>,
     /// Grouping, outermost first; empty: the report's own.
     pub group_by: Vec<Level>,
+    /// Whether of threads, objects and stacks nothing is told, only of CPUs: then few sums are needed.
+    pub only_cpus: bool,
     /// Columns; empty: the report's own.
     pub metrics: Vec<&'static MetricDef>,
     /// Order of the rows, largest first; none: the report's own.
@@ -359,6 +361,7 @@ impl Query {
             exclude: self.exclude.clone(),
             excluded_ranges: self.excluded_ranges.clone(),
             group_by: if by_cpu { vec![Level::Cpu] } else { Vec::new() },
+            only_cpus: self.only_cpus,
             target_concurrency: self.target_concurrency,
             thresholds: self.thresholds,
             call_stack_mode: self.call_stack_mode,
@@ -386,6 +389,7 @@ impl Default for Query {
             filters: Vec::new(),
             exclude: Vec::new(),
             group_by: Vec::new(),
+            only_cpus: false,
             metrics: Vec::new(),
             sort: None,
             limit: None,

@@ -1,10 +1,11 @@
 //! What a sweep tells, summed by the events' keys and by the tasks meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use dwell_store::{Events, Trace};
 
-use crate::query::{FilterKey, Level, Query, parse_lengths};
+use crate::query::{Filter, FilterKey, Level, Query, parse_lengths};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
 
 /// Self weights of one key.
@@ -215,6 +216,10 @@ impl Detail {
 #[derive(Debug, Default)]
 pub struct DetailKeys {
     by_cpu: bool,
+    /// The CPU that stands for each, where filters only ask which it is; empty: each for itself.
+    alike: Arc<Vec<u16>>,
+    /// The number that stands for each, where only CPUs are told apart; empty: each for itself.
+    stands_for: Arc<Vec<u32>>,
     /// Limits of the filters by length, ascending.
     limits: Vec<u64>,
     ids: HashMap<(u64, Detail), u64>,
@@ -231,16 +236,32 @@ impl DetailKeys {
         let ranges = lengths.filter_map(|filter| parse_lengths(&filter.value));
         let mut limits: Vec<u64> = ranges.flat_map(|range| [range.start, range.end]).collect();
         limits.sort_unstable();
-        (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, limits, ..Self::default() })
+        let is_grouped = query.group_by.contains(&Level::Cpu);
+        let alike =
+            if by_cpu && !is_grouped { alike(filters().filter(|it| it.key == FilterKey::Cpu)) } else { Vec::new() };
+        let alike = Arc::new(alike);
+        (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, alike, limits, ..Self::default() })
+    }
+
+    /// Numbers that this one stands for are not told apart.
+    pub fn set_alike(&mut self, stands_for: Vec<u32>) {
+        self.stands_for = Arc::new(stands_for);
+    }
+
+    fn standing_for(&self, number: u64) -> u64 {
+        let known = usize::try_from(number).ok().and_then(|number| self.stands_for.get(number));
+        known.map_or(number, |number| u64::from(*number))
     }
 
     /// The same, without any pairs yet.
     pub fn fresh(&self) -> Self {
-        Self { by_cpu: self.by_cpu, limits: self.limits.clone(), ..Self::default() }
+        let (alike, stands_for) = (self.alike.clone(), self.stands_for.clone());
+        Self { by_cpu: self.by_cpu, alike, stands_for, limits: self.limits.clone(), ..Self::default() }
     }
 
     /// The detail on `cpu`.
     pub fn on_cpu(&self, cpu: u16) -> Detail {
+        let cpu = self.alike.get(usize::from(cpu)).copied().unwrap_or(cpu);
         Detail { cpu: if self.by_cpu { cpu } else { u16::MAX }, length_ns: 0 }
     }
 
@@ -254,6 +275,7 @@ impl DetailKeys {
 
     /// The number of a pair.
     pub fn of(&mut self, number: u64, detail: Detail) -> u64 {
+        let number = self.standing_for(number);
         let pairs = &mut self.pairs;
         *self.ids.entry((number, detail)).or_insert_with(|| {
             pairs.push((number, detail));
@@ -263,9 +285,20 @@ impl DetailKeys {
 
     /// The number of a pair that has occurred.
     pub fn get(&self, number: u64, detail: Detail) -> Option<u64> {
-        self.ids.get(&(number, detail)).copied()
+        self.ids.get(&(self.standing_for(number), detail)).copied()
     }
 }
+
+/// CPUs, the higher ones left out, that filters tell apart: each stands for those for which the same filters hold.
+fn alike<'q>(filters: impl Iterator<Item = &'q Filter>) -> Vec<u16> {
+    let filters: Vec<&Filter> = filters.collect();
+    let mut first: HashMap<Vec<bool>, u16> = HashMap::new();
+    let holds = |cpu: u16| filters.iter().map(|filter| filter.matches(&cpu.to_string())).collect();
+    (0..COMMON_CPUS).map(|cpu| *first.entry(holds(cpu)).or_insert(cpu)).collect()
+}
+
+/// Numbers of CPUs that most machines stay below.
+const COMMON_CPUS: u16 = 1024;
 
 /// Sums what a sweep tells.
 pub struct Summer<'a> {

@@ -34,6 +34,12 @@ impl<V: Clone> Cache<V> {
         value
     }
 
+    /// Tells every value that is kept.
+    pub fn for_each(&self, tell: impl FnMut(&V)) {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().filter_map(|(_, cell)| cell.get()).for_each(tell);
+    }
+
     fn cell(&self, key: String) -> Arc<OnceCell<V>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let known = entries.iter().position(|(of, _)| *of == key);

@@ -56,6 +56,7 @@ impl Params {
         query.sort = self.text("sort").filter(metric).map(parse_metric).transpose()?;
         if self.text("key") == Some(FilterKey::Cpu.id()) {
             // The list of CPUs needs sums by CPU.
+            query.only_cpus = query.group_by.is_empty();
             query.group_by.push(Level::Cpu);
         }
         query.limit = self.number("limit")?;

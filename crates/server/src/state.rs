@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use dwell_analyze::{Analysis, Query};
+use dwell_store::Index;
 use tokio::sync::Semaphore;
 
 use crate::cache::Cache;
@@ -17,6 +18,8 @@ const ANALYSES: usize = 3;
 const FOLDS: usize = 512 << 20;
 /// Finished documents that are kept, bytes.
 const DOCUMENTS: usize = 64 << 20;
+/// Bytes of mapped indexes that may be resident: those that are not in use come back from the page cache.
+const MAPPED: usize = 512 << 20;
 /// Computations at once: a machine that profiles has other work too.
 const COMPUTATIONS: usize = 4;
 
@@ -65,6 +68,9 @@ impl App {
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        if mapped_bytes() > MAPPED {
+            self.analyses.for_each(|analysis| analysis.trace().index().into_iter().for_each(Index::release));
+        }
         let permit = self.permits.clone().acquire_owned().await.map_err(|_| Problem::internal())?;
         let task = tokio::task::spawn_blocking(move || {
             let done = work();
@@ -73,4 +79,10 @@ impl App {
         });
         task.await.map_err(|_| Problem::internal())?
     }
+}
+
+/// Resident memory that is mapped files, bytes; 0 where the kernel does not tell.
+fn mapped_bytes() -> usize {
+    let pages = || std::fs::read_to_string("/proc/self/statm").ok()?.split(' ').nth(2)?.parse::<usize>().ok();
+    pages().unwrap_or(0).saturating_mul(rustix::param::page_size())
 }

@@ -64,6 +64,13 @@ impl<T> std::fmt::Debug for Column<T> {
     }
 }
 
+/// Gives back the memory that a map takes; what is read again comes from the page cache, or the file.
+pub(crate) fn release(map: &Mmap) {
+    // SAFETY: the map is shared and only read: a page that is dropped is read from the file again, with the same bytes.
+    // It is no error that matters when the kernel keeps the pages.
+    let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+}
+
 /// Maps a file for reading. A file that is cut off while it is mapped ends the program (SIGBUS): the index is replaced
 /// whole and never written in place.
 pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {

@@ -14,7 +14,7 @@ use std::sync::mpsc::sync_channel;
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-use crate::column::{Column, map};
+use crate::column::{Column, map, release};
 use crate::error::{Error, Result};
 use crate::events::{Events, Making, OffCpuEvents, SampleEvents};
 use crate::packed::Packed;
@@ -82,6 +82,11 @@ impl Index {
         let section = self.sections.iter().find(|section| section.id == id);
         let place = section.map_or((0, 0), |section| (section.at as usize, section.size as usize / size_of::<T>()));
         Column::mapped(&self.map, place.0, place.1)
+    }
+
+    /// Gives back the memory that the mapped file takes; readers go on.
+    pub fn release(&self) {
+        release(&self.map);
     }
 
     fn events(&self) -> Events {

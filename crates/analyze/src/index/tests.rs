@@ -6,6 +6,8 @@ use dwell_store::{CodeTables, ResultFolder, Trace};
 use proptest::prelude::*;
 
 use super::make::{Fineness, open_as};
+use crate::fold::{Fold, Weights};
+use crate::grouping::Groups;
 use crate::picture::{CELL, build, text};
 use crate::query::{Filter, Level, Query};
 use crate::timeline::{
@@ -220,4 +222,24 @@ fn coarse_drawings_of_processes_objects_and_cpus_agree_with_fine_ones() {
     assert!(late.len() == 1 && slept.abs_diff(whole / 4) < whole / 1000, "{late:?}");
     assert!(shown(BandKind::Object, 4_000_000).is_empty());
     assert!(shown(BandKind::Cpu, 0)["running"] == whole);
+}
+
+#[test]
+fn cpus_alone_have_the_same_sums_as_with_everything_told_apart() {
+    let trace = long();
+    for text in ["thread=a", "object=m", "cpu=0", "idle=no"] {
+        let sums = |only_cpus: bool| {
+            let filters = vec![Filter::parse(text).unwrap()];
+            let query = Query { group_by: vec![Level::Cpu], only_cpus, filters, ..Query::default() };
+            let fold = Fold::new(&trace, &query).unwrap();
+            let groups = Groups::new(&fold, &[Level::Cpu], |_| true);
+            let mut sums: Vec<(u32, Weights)> =
+                groups.nodes.iter().map(|node| (node.key, node.weights.clone())).collect();
+            sums.sort_by_key(|(cpu, _)| *cpu);
+            (sums, fold.sites.len())
+        };
+        let (few, all) = (sums(true), sums(false));
+        assert_eq!(few.0, all.0, "{text}");
+        assert!(!few.0.is_empty() && few.1 < all.1, "{text}");
+    }
 }

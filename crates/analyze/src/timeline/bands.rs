@@ -81,7 +81,7 @@ fn grouped_bands(
     order: BandOrder,
 ) -> Result<Vec<Band>, QueryError> {
     // CPUs are told apart only where the query asks for them.
-    let grouped = Query { group_by: vec![level], ..query.clone() };
+    let grouped = Query { group_by: vec![level], only_cpus: by == BandKind::Cpu, ..query.clone() };
     let fold = Fold::new(&analysis.trace, &grouped)?;
     let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
     let mut weights: Vec<(u32, Weights)> =
