@@ -7,6 +7,7 @@ import type {
   Arrows,
   Bands,
   Charts,
+  CounterCurves,
   Document,
   FilterValues,
   Flame,
@@ -16,6 +17,8 @@ import type {
   Interval,
   ResultInfo,
   StackPane,
+  Task,
+  TaskSpans,
   ViewDocument,
 } from './types';
 
@@ -44,6 +47,9 @@ export interface Answers {
   charts: Charts;
   arrows: Arrows;
   interval: Interval;
+  tasks: TaskSpans;
+  task: Task;
+  counters: CounterCurves;
   source: Document;
   log: { text: string };
 }

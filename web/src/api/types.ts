@@ -59,6 +59,10 @@ export interface Info {
     waits: number;
     switches: number;
   }[];
+  /** Names of tasks, frames, regions and markers; a task says its row. */
+  task_types: { name: string; domain: string; kind: string }[];
+  /** Number of counters. */
+  counters: number;
 }
 // GET /api/r/:id/info -> Info
 
@@ -134,7 +138,7 @@ export interface FilterValues {
   shown: number;
 }
 
-// GET /api/r/:id/bands?…&by=thread|process|object|cpu&sort=start|name|METRIC&search= -> order of the timeline's bands
+// GET /api/r/:id/bands?…&by=thread|process|object|cpu|task&sort=start|name|METRIC&search= -> order of the timeline's bands
 export interface Bands {
   bands: {
     id: number;
@@ -142,7 +146,53 @@ export interface Bands {
     process: string;
     start_ns: number;
     end_ns: number;
+    /** Lanes of the tasks in it. */
+    lanes?: number;
     values: Record<string, number>;
+  }[];
+}
+// GET /api/r/:id/tasks?from&to&width=PX&by=thread|task&bands=3,4 -> tasks, frames and markers of bands, lane by lane; what is
+// shorter than a pixel is one span without a task
+export interface TaskSpans {
+  from: number;
+  to: number;
+  bands: {
+    id: number;
+    lanes: { start: number[]; end: number[]; type: number[]; task: (number | null)[] }[];
+    markers: { time: number[]; type: number[]; count: number[] };
+  }[];
+}
+// GET /api/r/:id/task?task=ROW -> everything that is known of one task
+export interface Task {
+  name: string;
+  domain: string;
+  kind: string;
+  thread: number;
+  end_thread: number | null;
+  start_ns: number;
+  end_ns: number;
+  finished: boolean;
+  id: number;
+  parent: string;
+  metadata: [key: string, value: string][];
+}
+// GET /api/r/:id/counters?from&to&width=PX -> curves of the counters, a value per pixel, null before the first
+export interface CounterCurves {
+  from: number;
+  to: number;
+  counters: {
+    id: number;
+    name: string;
+    domain: string;
+    process: string;
+    unit: string;
+    kind: string;
+    range: [least: number, most: number];
+    values: number;
+    mean: (number | null)[];
+    peak: (number | null)[];
+    last: (number | null)[];
+    rate: number[];
   }[];
 }
 // GET /api/r/:id/tile?from&to&width=PX&by=thread&bands=3,4,5…(selection) -> BINARY application/octet-stream, little endian:

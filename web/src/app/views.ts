@@ -20,6 +20,7 @@ export const VIEWS: Record<Tab, TabView> = {
   objects: { View: lazy(() => import('../views/objects')), strip: true },
   blame: { View: lazy(() => import('../views/blame')), strip: true },
   platform: { View: lazy(() => import('../views/platform')), strip: false },
+  tasks: { View: lazy(() => import('../views/tasks')), strip: true },
   source: { View: lazy(() => import('../views/source')), strip: false },
   findings: { View: lazy(() => import('../views/findings')), strip: true },
   log: { View: lazy(() => import('../views/log')), strip: false },

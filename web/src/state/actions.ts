@@ -65,6 +65,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     zoom: null,
     mark: null,
     picked: null,
+    task: null,
     pinned: [],
     hidden: [],
     expanded: [],

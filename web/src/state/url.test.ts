@@ -37,6 +37,7 @@ const full: ViewState = {
   bands: 'cpu',
   bandSort: 'wait_ns',
   picked: { thread: 3, at: 1_234_567_890_123 },
+  task: 7,
   pinned: [4, 1],
   hidden: [2],
   expanded: [1],

@@ -128,6 +128,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   bands: ['bands', oneOf(BAND_KINDS)],
   bandSort: ['bandsort', text],
   picked: ['at', optional(instant)],
+  task: ['task', optional(number)],
   pinned: ['pin', ids],
   hidden: ['hide', ids],
   expanded: ['open', ids],

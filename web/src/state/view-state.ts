@@ -10,6 +10,7 @@ export const TABS = [
   'objects',
   'blame',
   'platform',
+  'tasks',
   'source',
   'findings',
   'log',
@@ -23,7 +24,7 @@ export type StackKind = (typeof STACK_KINDS)[number];
 export const FLAME_WEIGHTS = ['cpu', 'wait', 'both'] as const;
 export type FlameWeight = (typeof FLAME_WEIGHTS)[number];
 
-export const BAND_KINDS = ['thread', 'process', 'object', 'cpu'] as const;
+export const BAND_KINDS = ['thread', 'process', 'object', 'cpu', 'task'] as const;
 export type BandKind = (typeof BAND_KINDS)[number];
 
 export const STACK_MODES = ['all', 'user', 'user+1'] as const;
@@ -100,6 +101,8 @@ export interface ViewState {
   bandSort: string;
   /** What a thread did at an instant, shown beside the timeline. */
   picked: Instant | null;
+  /** Row of the picked task. */
+  task: number | null;
   /** Bands that are held at the top, left out, shown higher; ids of the kind that `bands` says. */
   pinned: number[];
   hidden: number[];
@@ -137,6 +140,7 @@ export const EMPTY: ViewState = {
   bands: 'thread',
   bandSort: 'start',
   picked: null,
+  task: null,
   pinned: [],
   hidden: [],
   expanded: [],

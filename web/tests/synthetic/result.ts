@@ -71,8 +71,17 @@ export function info(shape: Shape): Info {
     waits: 1000,
     switches: 2000,
   }));
-  const nothing = { manifest: {}, metrics: [], levels: [], filter_keys: [], reports: [], losses: [], notices: [] };
-  return { ...nothing, elapsed_ns: shape.elapsedNs, cpus: 8, target_concurrency: 8, threads };
+  const nothing = {
+    manifest: {},
+    metrics: [],
+    levels: [],
+    filter_keys: [],
+    reports: [],
+    losses: [],
+    notices: [],
+    task_types: [],
+  };
+  return { ...nothing, elapsed_ns: shape.elapsedNs, cpus: 8, target_concurrency: 8, threads, counters: 0 };
 }
 
 export function bands(shape: Shape): Bands {

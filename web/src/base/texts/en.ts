@@ -27,6 +27,7 @@ export const en = {
   'tab.objects': 'Sync Objects',
   'tab.blame': 'Blame',
   'tab.platform': 'Platform',
+  'tab.tasks': 'Tasks',
   'tab.source': 'Source',
   'tab.findings': 'Findings',
   'tab.log': 'Collection Log',
@@ -245,6 +246,9 @@ export const en = {
   'source.line': 'Source line',
   'source.code': 'Assembly',
   'source.cpu-total': 'CPU Time: Total',
+
+  'tasks.none':
+    'The program says nothing of its tasks, frames and counters. Instrument it with ITT, or name functions that are tasks: dwell collect threading --task-probe',
 
   'compare.alone': 'There is no other result in this folder to compare with.',
   'compare.first': 'First result',

@@ -28,6 +28,7 @@ export const ja: Record<keyof typeof en, string> = {
   'tab.objects': '同期オブジェクト',
   'tab.blame': '待機の原因',
   'tab.platform': 'プラットフォーム',
+  'tab.tasks': 'タスク',
   'tab.source': 'ソース',
   'tab.findings': '検出結果',
   'tab.log': '収集ログ',
@@ -246,6 +247,9 @@ export const ja: Record<keyof typeof en, string> = {
   'source.line': 'ソース行',
   'source.code': 'アセンブリー',
   'source.cpu-total': 'CPU 時間: 合計',
+
+  'tasks.none':
+    'プログラムはタスク、フレーム、カウンターを通知していません。ITT で計装するか、タスクとみなす関数を指定してください: dwell collect threading --task-probe',
 
   'compare.alone': 'このフォルダーには比較できる他の結果がありません。',
   'compare.first': '1 番目の結果',

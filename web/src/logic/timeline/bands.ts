@@ -1,8 +1,10 @@
 // Which bands there are and where: order, pins, hidden ones, search, and heights.
 
 import type { Bands } from '../../api/types';
+import { LANE_HEIGHT, lanesOf } from './lanes';
 
-export type Band = Bands['bands'][number];
+/** `state` is false where a band has no state of its own: one of tasks. */
+export type Band = Bands['bands'][number] & { state?: boolean };
 
 export const BAND_HEIGHT = 20;
 export const EXPANDED_HEIGHT = 40;
@@ -13,9 +15,11 @@ export interface Arrangement {
   hidden: readonly number[];
   expanded: readonly number[];
   search: string;
+  /** Bands with tasks are expanded, those in `expanded` are not. */
+  tasks: boolean;
 }
 
-export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '' };
+export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '', tasks: false };
 
 /** A band in its place, px from the top of the first. */
 export interface BandRow {
@@ -24,6 +28,10 @@ export interface BandRow {
   height: number;
   pinned: boolean;
   expanded: boolean;
+  /** Lanes of tasks that it shows. */
+  lanes: number;
+  /** Height of its state and samples; the lanes are below. */
+  stateHeight: number;
 }
 
 /** Pinned bands first, in the order of pinning, then the others as the server sorted them; hidden ones and those that
@@ -33,14 +41,24 @@ export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[
   const hidden = new Set(by.hidden);
   const pins = new Set(by.pinned);
   const others = bands.filter((band) => !pins.has(band.id) && !hidden.has(band.id) && matches(band, by.search));
-  const expanded = new Set(by.expanded);
+  const toggled = new Set(by.expanded);
   let top = 0;
   return [...pinned, ...others].map((band) => {
-    const height = expanded.has(band.id) ? EXPANDED_HEIGHT : BAND_HEIGHT;
-    const row = { band, top, height, pinned: pins.has(band.id), expanded: expanded.has(band.id) };
-    top += height;
+    const expanded = toggled.has(band.id) !== (by.tasks && lanesOf(band) > 0 && band.state !== false);
+    const row = { band, top, pinned: pins.has(band.id), expanded, ...heights(band, expanded) };
+    top += row.height;
     return row;
   });
+}
+
+/** A band without a state of its own is all lanes. */
+function heights(band: Band, expanded: boolean): Pick<BandRow, 'height' | 'lanes' | 'stateHeight'> {
+  const lanes = lanesOf(band);
+  if (band.state === false) return { height: expanded ? EXPANDED_HEIGHT : BAND_HEIGHT, lanes, stateHeight: 0 };
+  if (!expanded) return { height: BAND_HEIGHT, lanes: 0, stateHeight: BAND_HEIGHT };
+  if (lanes === 0) return { height: EXPANDED_HEIGHT, lanes: 0, stateHeight: EXPANDED_HEIGHT };
+  const height = Math.max(EXPANDED_HEIGHT, BAND_HEIGHT + lanes * LANE_HEIGHT);
+  return { height, lanes, stateHeight: BAND_HEIGHT };
 }
 
 /** Every word of the search is in the label or the process, whatever the case. */

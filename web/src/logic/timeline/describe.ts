@@ -1,10 +1,11 @@
 // One line about what is under the pointer: what the tile knows at once, the rest as soon as the server has said it.
 
-import type { Interval } from '../../api/types';
+import type { Info, Interval } from '../../api/types';
 import type { State } from '../../base/palette';
 import { type TextKey, t } from '../../base/texts';
 import { duration } from '../../base/units';
 import type { Piece } from './hit';
+import type { Span } from './lanes';
 
 /** The interval, if it is of this thread and holds the time. */
 export function covering(interval: Interval | null | undefined, thread: number | null, time: number): Interval | null {
@@ -44,4 +45,20 @@ export function describePiece({ state, from, to, many }: Piece): string {
 
 function isRunning(state: string): boolean {
   return (['running', 'spin', 'overhead'] satisfies State[] as string[]).includes(state);
+}
+
+/** Name, kind and length of a task. */
+export function describeSpan({ type, from, to, task }: Span, types: Info['task_types']): string {
+  const { name = '', domain = '', kind = 'task' } = types[type] ?? {};
+  const parts = [
+    task === null ? t('hover.tasks', { name }) : name,
+    taskKindText(kind),
+    duration(Math.round(to - from)),
+    domain,
+  ];
+  return parts.filter((part) => part !== '').join(' · ');
+}
+
+export function taskKindText(kind: string): string {
+  return t(`task-kind.${kind}` as TextKey) ?? kind;
 }

@@ -19,6 +19,7 @@ describe('hit testing', () => {
       row: 0,
       time: 500,
       piece: { state: 'lock', from: 400, to: 800, many: false, object: null },
+      span: null,
     });
     expect(hitTest({ x: 95, y: 25, width: 100 }, view, rows, partsOf)?.piece?.state).toBe('preempted');
     expect(hitTest({ x: 95, y: 5, width: 100 }, view, rows, partsOf)?.piece).toBeNull();

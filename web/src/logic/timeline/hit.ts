@@ -4,6 +4,7 @@ import type { TileBand } from '../../api/tile';
 import { STATES, type State } from '../../base/palette';
 import { type BandRow, rowAt } from './bands';
 import { FLAG_MANY, firstEndingAfter, type Part } from './columns';
+import { type BandSpans, type Span, spanAt } from './lanes';
 import { timeAt, type Viewport } from './viewport';
 
 export interface Hit {
@@ -12,6 +13,8 @@ export interface Hit {
   time: number;
   /** What the band did then; null where there is nothing, or nothing has come yet. */
   piece: Piece | null;
+  /** The task that lies there. */
+  span: Span | null;
 }
 
 export interface Piece {
@@ -39,15 +42,21 @@ export function hitTest(
   view: Viewport,
   rows: readonly BandRow[],
   partsOf: (band: number) => { parts: readonly Part[]; states: Uint8Array },
+  spansOf: (band: number) => BandSpans | undefined = () => undefined,
 ): Hit | null {
-  const row = rowAt(rows, place.y);
-  const band = rows[row]?.band;
-  if (!band) return null;
+  const index = rowAt(rows, place.y);
+  const row = rows[index];
+  if (!row) return null;
   const time = timeAt(place.x, view, place.width);
-  const { parts, states } = partsOf(band.id);
+  const down = place.y - row.top;
+  if (row.lanes > 0 && down >= row.stateHeight) {
+    return { row: index, time, piece: null, span: spanAt(row, spansOf(row.band.id), down, view, place) };
+  }
+  const { parts, states } = partsOf(row.band.id);
   // A pixel of time on both sides: an event narrower than a pixel can be pointed at.
   const slack = (view.to - view.from) / Math.max(place.width, 1) / 2;
-  return { row, time, piece: pieceAt(parts, states, time) ?? nearest(parts, states, time, slack) };
+  const piece = pieceAt(parts, states, time) ?? nearest(parts, states, time, slack);
+  return { row: index, time, piece, span: null };
 }
 
 export function pieceAt(parts: readonly Part[], states: Uint8Array, time: number): Piece | null {

@@ -10,6 +10,7 @@ import { inksOf } from '../../logic/timeline/texture';
 import { panBy } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
+import type { BandKind } from '../../state/view-state';
 import { Overlay } from './overlay';
 import { paintAxis, paintBands, Texture } from './paint-bands';
 import { LABELS, useSetting } from './setting';
@@ -71,13 +72,13 @@ export function Bands({ empty }: { empty: ReactNode }) {
 }
 
 function BandCanvas() {
-  const { scene, rows, data } = useSetting();
+  const { scene, rows, data, spansOf, info } = useSetting();
   const { theme } = usePreferences();
   const off = useView((state) => state.off);
   const colors = palette(theme);
   const inks = useMemo(() => inksOf(palette(theme), off), [theme, off]);
   const texture = useRef<Texture | null>(null);
-  const painted = useRef(-1);
+  const painted = useRef<unknown>(null);
   const canvas = useSurface(scene, (context, width, height, ratio) => {
     if (painted.current === scene.revision) return;
     painted.current = scene.revision;
@@ -96,6 +97,8 @@ function BandCanvas() {
       inks,
       axis: axisOf(scene.view, width),
       ratio,
+      spansOf,
+      types: info.task_types,
     };
     paintBands(context, picture, texture.current);
   });
@@ -187,13 +190,7 @@ function Label({ row, index, active, choose }: { row: BandRow; index: number; ac
   const { by, picked } = useSetting();
   const sort = useView((state) => state.bandSort);
   const { band, top, height, pinned, expanded } = row;
-  const { cpu_ns: cpu = 0, wait_ns: wait = 0 } = band.values;
-  const description = t('band.describe', {
-    label: band.label,
-    process: band.process,
-    cpu: duration(cpu),
-    wait: duration(wait),
-  });
+  const description = describe(band, by);
   const chosen = by === 'thread' && picked?.thread === band.id;
   const shown = sort === 'start' || sort === 'name' ? undefined : band.values[sort];
   const name = `tl-label ${active ? 'tl-active' : ''} ${chosen ? 'tl-chosen' : ''} ${pinned ? 'tl-pinned' : ''}`;
@@ -229,6 +226,15 @@ function Label({ row, index, active, choose }: { row: BandRow; index: number; ac
       </span>
     </div>
   );
+}
+
+function describe({ label, process, values }: BandRow['band'], by: BandKind): string {
+  if (by === 'task') {
+    const { count: times = 0, total_ns: total = 0 } = values;
+    return t('band.describe-task', { label, domain: process, count: count(times), total: duration(total) });
+  }
+  const { cpu_ns: cpu = 0, wait_ns: wait = 0 } = values;
+  return t('band.describe', { label, process, cpu: duration(cpu), wait: duration(wait) });
 }
 
 interface ButtonProps {

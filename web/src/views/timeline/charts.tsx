@@ -1,8 +1,7 @@
 // The curves below the bands, on the same time as these, each with its value under the cursor.
 
-import { useEffect, useRef, useState } from 'react';
+import { useRef } from 'react';
 import type { Charts as ChartData } from '../../api/types';
-import { begin } from '../../base/activity';
 import { palette } from '../../base/palette';
 import { help, t, title } from '../../base/texts';
 import { real } from '../../base/units';
@@ -11,12 +10,12 @@ import { timeAt } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
+import { CounterRows } from './counters';
+import { useFollowing } from './follow';
 import { paintChart } from './paint-charts';
 import { useSetting } from './setting';
 import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
-
-const FOLLOW_MS = 120;
 
 const WHOLE_COLUMNS = 1600;
 
@@ -30,37 +29,8 @@ export function useWholeCharts(): ChartData | undefined {
 /** The server's curves for what is shown and a little more; asked again while the view moves, but not in every frame. */
 function useCharts(): ChartData | undefined {
   const { scene } = useSetting();
-  const ask = () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs);
-  const [question, setQuestion] = useState(ask);
-  const asked = useRef(question);
-  const newest = useRef(ask);
-  newest.current = ask;
-  useEffect(() => {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let end = () => {};
-    const stop = scene.onFrame(() => {
-      if (timer || same(asked.current, newest.current())) return;
-      end = begin();
-      timer = setTimeout(() => {
-        timer = undefined;
-        asked.current = newest.current();
-        setQuestion(asked.current);
-        end();
-      }, FOLLOW_MS);
-    });
-    return () => {
-      stop();
-      clearTimeout(timer);
-      end();
-    };
-  }, [scene]);
+  const question = useFollowing(scene, () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs));
   return useCall('charts', { params: question, without: { time: true } }).data;
-}
-
-type Question = ReturnType<typeof chartQuestion>;
-
-function same(a: Question, b: Question): boolean {
-  return a.from === b.from && a.to === b.to && a.width === b.width;
 }
 
 export function ChartRows() {
@@ -74,6 +44,7 @@ export function ChartRows() {
     <div className="tl-charts">
       {charts &&
         shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} most={most(series.id)} />)}
+      <CounterRows />
     </div>
   );
 }

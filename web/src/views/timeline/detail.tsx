@@ -1,27 +1,27 @@
 // Everything that is known of the picked interval: what it was, where, and who ended it.
 
-import type { Interval } from '../../api/types';
+import type { Info, Interval } from '../../api/types';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
 import { exactTime } from '../../logic/timeline/axis';
-import { stateText } from '../../logic/timeline/describe';
-import { filterIn } from '../../state/actions';
+import { stateText, taskKindText } from '../../logic/timeline/describe';
+import { filterIn, filterInRange } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
-import type { Resource } from '../../state/resource';
-import { Failure, Skeleton } from '../parts/states';
+import { type Resource, useCall } from '../../state/resource';
+import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
 import { useSetting } from './setting';
 
 export function Detail({ interval }: { interval: Resource<Interval> }) {
   const dispatch = useDispatch();
-  const picked = useView((state) => state.picked);
+  const { picked, task } = useView((state) => ({ picked: state.picked, task: state.task }));
   const close = (
     <button
       type="button"
       className="quiet tl-close"
       aria-label={t('detail.close')}
       data-tip={t('detail.close')}
-      onClick={() => dispatch({ picked: null })}
+      onClick={() => dispatch({ picked: null, task: null })}
     >
       ×
     </button>
@@ -31,10 +31,11 @@ export function Detail({ interval }: { interval: Resource<Interval> }) {
       <div className="toolbar">
         <strong>{t('detail.title')}</strong>
         <span className="grow" />
-        {picked && close}
+        {(picked || task !== null) && close}
       </div>
       <div className="scroll">
-        {!picked && <p className="message faint">{t('detail.pick')}</p>}
+        {!picked && task === null && <p className="message faint">{t('detail.pick')}</p>}
+        {task !== null && <PickedTask task={task} />}
         {picked && interval.error && (
           <Failure
             error={interval.error.status === 404 ? t('detail.absent') : interval.error.message}
@@ -50,8 +51,7 @@ export function Detail({ interval }: { interval: Resource<Interval> }) {
 
 function Known({ interval }: { interval: Interval }) {
   const { info } = useSetting();
-  const thread = info.threads.find(({ id }) => id === interval.thread);
-  const name = thread ? `${thread.name} (${thread.tid})` : String(interval.thread);
+  const name = threadName(info, interval.thread);
   return (
     <div className="tl-known">
       <h3>
@@ -75,6 +75,55 @@ function Known({ interval }: { interval: Interval }) {
       )}
     </div>
   );
+}
+
+/** A task of the program: its name, when, and what the program says of it. */
+function PickedTask({ task: row }: { task: number }) {
+  const task = useCall('task', { params: { task: row } });
+  const { info } = useSetting();
+  const dispatch = useDispatch();
+  const filters = info.filter_keys.some(({ id }) => id === 'task');
+  return (
+    <Loaded of={task} rows={5}>
+      {({ name, domain, kind, start_ns: from, end_ns: to, end_thread: ender, finished, id, parent, metadata }) => (
+        <div className="tl-known">
+          <h3>
+            {name} {duration(to - from)}
+          </h3>
+          <p className="faint">{[taskKindText(kind), domain].filter(Boolean).join(' · ')}</p>
+          <p className="tl-buttons">
+            <button type="button" onClick={() => dispatch({ zoom: { from, to: Math.max(to, from + 1) } })}>
+              {t('detail.zoom')}
+            </button>
+            <button type="button" onClick={() => dispatch((state) => filterInRange(state, { from, to }))}>
+              {t('detail.only-time')}
+            </button>
+            {filters && (
+              <button type="button" onClick={() => dispatch((state) => filterIn(state, 'task', name))}>
+                {t('detail.only-task')}
+              </button>
+            )}
+          </p>
+          <FactList
+            facts={[
+              [t('detail.from'), exactTime(from)],
+              [t('detail.length'), duration(to - from)],
+              [t('detail.parent'), parent],
+              [t('detail.task-id'), id > 0 && String(id)],
+              [t('detail.ended-by'), ender !== null && threadName(info, ender)],
+              [t('detail.unfinished'), !finished && '✓'],
+              ...metadata.map(([key, value]): Fact => [key, value]),
+            ]}
+          />
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function threadName({ threads }: Info, id: number): string {
+  const thread = threads.find((known) => known.id === id);
+  return thread ? `${thread.name} (${thread.tid})` : String(id);
 }
 
 function Buttons({ interval, name }: { interval: Interval; name: string }) {
@@ -108,7 +157,7 @@ function Buttons({ interval, name }: { interval: Interval; name: string }) {
 function Facts({ interval }: { interval: Interval }) {
   const dispatch = useDispatch();
   const { object, object_type: type, reason, outcome, syscall, cpu, waker, waker_kind: kind } = interval;
-  const facts: [string, React.ReactNode][] = [
+  const facts: Fact[] = [
     [t('detail.from'), exactTime(interval.start_ns)],
     [t('detail.length'), duration(interval.end_ns - interval.start_ns)],
     [t('detail.wait'), interval.wait_ns > 0 && duration(interval.wait_ns)],
@@ -130,6 +179,13 @@ function Facts({ interval }: { interval: Interval }) {
     [t('detail.syscall'), syscall],
     [t('detail.cpu'), cpu >= 0 && String(cpu)],
   ];
+  return <FactList facts={facts} />;
+}
+
+type Fact = [name: string, value: React.ReactNode];
+
+/** Those that have a value. */
+function FactList({ facts }: { facts: Fact[] }) {
   return (
     <dl className="tl-facts">
       {facts.map(

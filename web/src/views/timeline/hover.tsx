@@ -3,11 +3,11 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Interval } from '../../api/types';
 import { begin } from '../../base/activity';
-import { covering, describeInterval, describePiece } from '../../logic/timeline/describe';
+import { covering, describeInterval, describePiece, describeSpan } from '../../logic/timeline/describe';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
 import { useCall } from '../../state/resource';
-import { LABELS } from './setting';
+import { LABELS, useSetting } from './setting';
 
 const REST_MS = 60;
 
@@ -62,8 +62,10 @@ export function HoverLine({
       element.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(top)}px)`;
     });
   }, [scene]);
-  const piece = hovered?.hit.piece;
-  const text = !piece ? '' : interval ? describeInterval(interval) : describePiece(piece);
+  const { info } = useSetting();
+  const { piece, span } = hovered?.hit ?? {};
+  const known = piece && (interval ? describeInterval(interval) : describePiece(piece));
+  const text = span ? describeSpan(span, info.task_types) : (known ?? '');
   return (
     <div ref={box} className="tl-hover" role="tooltip" hidden={text === ''}>
       <span className="faint">{hovered?.label}</span> {text}

@@ -5,18 +5,20 @@ import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { span } from '../../base/units';
 import { arrowShapes } from '../../logic/timeline/arrows';
+import type { BandRow } from '../../logic/timeline/bands';
 import { hitTest } from '../../logic/timeline/hit';
+import { laneBox } from '../../logic/timeline/lanes';
 import { xOf } from '../../logic/timeline/viewport';
 import { filterInRange, filterOutRange } from '../../state/actions';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
-import { type OverlayPicture, paintOverlay } from './paint-bands';
+import { bandParts, type OverlayPicture, paintOverlay } from './paint-bands';
 import { threadOf, useSetting } from './setting';
 import { useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
 export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | null> }) {
-  const { scene, rows, data, by, info, picked, arrows, hover } = useSetting();
+  const { scene, rows, data, spansOf, by, info, picked, arrows, hover } = useSetting();
   const { theme } = usePreferences();
   const { mark, range, excluded } = useView(({ mark, range, excludedRanges }) => ({
     mark,
@@ -25,7 +27,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
   }));
   const dispatch = useDispatch();
   const hitAt = (x: number, y: number) =>
-    hitTest({ x, y: y + scene.scrollTop, width: scene.width }, scene.view, rows, data.partsOf);
+    hitTest({ x, y: y + scene.scrollTop, width: scene.width }, scene.view, rows, data.partsOf, spansOf);
   const pointer = usePointer('bands', {
     click(x, y) {
       const hit = hitAt(x, y);
@@ -34,7 +36,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
       const thread = threadOf(by, band.id, hit);
       if (by === 'object') dispatch({ object: band.label }, 'touch');
       const at = Math.max(0, Math.min(Math.floor(hit.time), info.elapsed_ns - 1));
-      dispatch({ picked: thread === null ? null : { thread, at } });
+      dispatch({ picked: thread === null ? null : { thread, at }, task: hit.span?.task ?? null });
     },
     scroll(top) {
       if (scroller.current) scroller.current.scrollTop = top;
@@ -45,14 +47,19 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
     const hit = x !== null && y !== null ? hitAt(x, y) : null;
     hover(hit);
     const outlines: OverlayPicture['outlines'] = [];
-    const hovered = hit?.piece && rows[hit.row];
-    if (hovered && hit.piece) {
-      outlines.push({ time: hit.piece, top: hovered.top - scene.scrollTop, height: hovered.height, strong: false });
+    const stateBox = (row: BandRow) => {
+      const { state, stateHeight } = bandParts(row.stateHeight);
+      return { top: row.top - scene.scrollTop + state, height: stateHeight };
+    };
+    const hovered = hit && rows[hit.row];
+    if (hovered && hit.piece) outlines.push({ time: hit.piece, ...stateBox(hovered), strong: false });
+    if (hovered && hit.span) {
+      const { top, height } = laneBox(hovered, hit.span.lane);
+      outlines.push({ time: hit.span, top: hovered.top - scene.scrollTop + top, height, strong: false });
     }
     const row = picked && by === 'thread' ? rows.find(({ band }) => band.id === picked.thread) : undefined;
     if (row && picked) {
-      const time = { from: picked.start_ns, to: picked.end_ns };
-      outlines.push({ time, top: row.top - scene.scrollTop, height: row.height, strong: true });
+      outlines.push({ time: { from: picked.start_ns, to: picked.end_ns }, ...stateBox(row), strong: true });
     }
     const sheet = { view: scene.view, width, height, scrollTop: scene.scrollTop };
     paintOverlay(context, {

@@ -5,9 +5,11 @@ import type { ArrowShape } from '../../logic/timeline/arrows';
 import type { Axis } from '../../logic/timeline/axis';
 import { BAND_HEIGHT, type BandRow } from '../../logic/timeline/bands';
 import { type Columns, newColumns, type Part, paintColumns } from '../../logic/timeline/columns';
+import type { BandSpans } from '../../logic/timeline/lanes';
 import { fillTexture, type Inks, STATE_ROWS, TEXTURE_ROWS } from '../../logic/timeline/texture';
 import type { Viewport } from '../../logic/timeline/viewport';
 import { xOf } from '../../logic/timeline/viewport';
+import { type LanePicture, paintLanes } from './paint-lanes';
 
 export interface BandPicture {
   rows: readonly BandRow[];
@@ -20,6 +22,8 @@ export interface BandPicture {
   inks: Inks;
   axis: Axis;
   ratio: number;
+  spansOf: (band: number) => BandSpans | undefined;
+  types: LanePicture['types'];
 }
 
 /** The picture of the bands' columns, reused from frame to frame. */
@@ -71,10 +75,13 @@ export function paintBands(context: CanvasRenderingContext2D, picture: BandPictu
   context.imageSmoothingEnabled = false;
   for (const [at, row] of rows.entries()) {
     const top = row.top - scrollTop;
-    const { state, stateHeight, ticks, ticksHeight } = bandParts(row.height);
-    const from = at * TEXTURE_ROWS;
-    context.drawImage(source, 0, from, source.width, STATE_ROWS, 0, top + state, width, stateHeight);
-    context.drawImage(source, 0, from + STATE_ROWS, source.width, 1, 0, top + ticks, width, ticksHeight);
+    if (row.stateHeight > 0) {
+      const { state, stateHeight, ticks, ticksHeight } = bandParts(row.stateHeight);
+      const from = at * TEXTURE_ROWS;
+      context.drawImage(source, 0, from, source.width, STATE_ROWS, 0, top + state, width, stateHeight);
+      context.drawImage(source, 0, from + STATE_ROWS, source.width, 1, 0, top + ticks, width, ticksHeight);
+    }
+    paintLanes(context, row, top, picture.spansOf(row.band.id), picture);
     context.fillStyle = row.pinned ? palette.ground['line-strong'] : palette.ground.line;
     context.fillRect(0, top + row.height - 1, width, 1);
   }
@@ -115,7 +122,7 @@ export interface OverlayPicture {
   /** What the filter leaves out is dimmed. */
   range: Viewport | null;
   excluded: readonly Viewport[];
-  /** Outlined boxes: what is hovered, what is picked; tops and heights in px of the place. */
+  /** Outlined boxes: what is hovered, what is picked; tops and heights in px on the canvas. */
   outlines: { time: Viewport; top: number; height: number; strong: boolean }[];
   arrows: { shape: ArrowShape; strong: boolean }[];
   cursor: number | null;
@@ -171,12 +178,11 @@ function paintOutline(
   const x0 = Math.max(-4, xOf(time.from, view, width));
   const x1 = Math.min(width + 4, xOf(time.to, view, width));
   if (x1 < 0 || x0 > width) return;
-  const { state, stateHeight } = bandParts(height);
   context.strokeStyle = palette.ground.text;
   context.lineWidth = strong ? 2 : 1;
   const inset = strong ? 0 : 0.5;
   const [left, right] = [Math.round(x0) + inset, Math.max(Math.round(x1) - inset, Math.round(x0) + 2)];
-  context.strokeRect(left, top + state - 1 + inset, right - left, stateHeight + 2 - 2 * inset);
+  context.strokeRect(left, top - 1 + inset, right - left, height + 2 - 2 * inset);
 }
 
 function paintArrow(

@@ -25,6 +25,7 @@ import { AXIS_HEIGHT, LABELS, type Setting, SettingContext, threadOf } from './s
 import './timeline.css';
 import { Legend, TimelineToolbar } from './toolbar';
 import { useArrows } from './use-arrows';
+import { useSpans } from './use-spans';
 
 type Mode = 'strip' | 'full';
 
@@ -54,11 +55,18 @@ interface Props {
 function Timeline({ mode, info, bands }: Props) {
   const scene = useScene(info.elapsed_ns);
   const by = useView((state) => state.bands);
-  const arrangement = useView(({ pinned, hidden, expanded, search }) => ({ pinned, hidden, expanded, search }));
-  const rows = useMemo(
-    () => arrangedBands(bands, mode === 'full' ? arrangement : { ...arrangement, search: '' }),
-    [bands, arrangement, mode],
-  );
+  const arrangement = useView(({ pinned, hidden, expanded, search, off }) => ({
+    pinned,
+    hidden,
+    expanded,
+    search,
+    tasks: !off.includes('tasks'),
+  }));
+  const rows = useMemo(() => {
+    const known = bands.map((band) => ({ ...band, state: by !== 'task' }));
+    return arrangedBands(known, mode === 'full' ? arrangement : { ...arrangement, search: '', tasks: false });
+  }, [bands, by, arrangement, mode]);
+  const spansOf = useSpans(scene, by, rows);
   const data = useBandData(scene, info, useDeviceRatio());
   const interval = usePicked();
   const picked = useView((state) => state.picked);
@@ -67,7 +75,7 @@ function Timeline({ mode, info, bands }: Props) {
   const hoveredInterval = useHoveredInterval(hovered);
   const arrows = useArrows(scene, known, hoveredInterval);
   useTimelineKeys(mode, scene, known);
-  const setting: Setting = { scene, info, by, rows, data, picked: known, arrows, hover: setHovered };
+  const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known, arrows, hover: setHovered };
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
       {data.error !== null && <Failure error={asApiError(data.error).message} hint={asApiError(data.error).hint} />}
@@ -204,8 +212,9 @@ function useHovered(info: Info, by: Setting['by'], rows: Setting['rows']) {
   const [hovered, setHovered] = useState<Hovered | null>(null);
   const last = useRef('');
   const set = (hit: Hit | null) => {
-    const piece = hit?.piece;
-    const key = hit && piece ? `${hit.row} ${piece.from} ${piece.to} ${piece.state}` : '';
+    const { piece, span } = hit ?? {};
+    const part = piece ?? span;
+    const key = hit && part ? `${hit.row} ${part.from} ${part.to} ${piece?.state ?? span?.lane}` : '';
     if (key === last.current) return;
     last.current = key;
     const band = hit && rows[hit.row]?.band;

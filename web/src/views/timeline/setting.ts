@@ -9,6 +9,7 @@ import type { Scene } from '../../logic/timeline/scene';
 import type { Viewport } from '../../logic/timeline/viewport';
 import type { BandKind } from '../../state/view-state';
 import type { BandData } from './data';
+import type { SpansOf } from './use-spans';
 
 /** Width of the labels on the left, px. */
 export const LABELS = 190;
@@ -20,6 +21,8 @@ export interface Setting {
   by: BandKind;
   rows: readonly BandRow[];
   data: BandData;
+  /** What the lanes of a band hold. */
+  spansOf: SpansOf;
   /** What is known of the picked interval. */
   picked: Interval | null;
   /** Wake-ups that are drawn: of the picked thread, and strongly those that ended what is picked or hovered. */

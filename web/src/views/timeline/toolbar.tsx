@@ -34,7 +34,7 @@ export function TimelineToolbar() {
             dispatch({ bands, pinned: [], hidden: [], expanded: [] });
           }}
         >
-          {BAND_KINDS.map((kind) => (
+          {BAND_KINDS.filter((kind) => kind !== 'task' || info.task_types.length > 0).map((kind) => (
             <option key={kind} value={kind}>
               {t(`by.${kind}`)}
             </option>
@@ -99,6 +99,7 @@ function Viewing() {
 }
 
 export function Legend() {
+  const { info } = useSetting();
   const off = useView((state) => state.off);
   const dispatch = useDispatch();
   const chip = (id: string, text: string, swatch: string) => (
@@ -122,6 +123,7 @@ export function Legend() {
       {SHOWN.map((state) => chip(state, t(`state.${state}`), `state-${state}`))}
       {chip('samples', t('timeline.samples'), 'tl-samples')}
       {chip('arrows', t('timeline.arrows'), 'tl-arrow')}
+      {info.task_types.length > 0 && chip('tasks', t('timeline.tasks'), 'tl-task')}
       <span className="tl-kind faint">
         <i className="swatch tl-many" /> {t('timeline.many')}
       </span>

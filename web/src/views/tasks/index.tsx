@@ -1,0 +1,94 @@
+// Tasks: what the program says it did, by name: how often, how long, and on what that time went; its frames and counters.
+
+import { type ReactNode, useState } from 'react';
+import type { Info } from '../../api/types';
+import { t, title } from '../../base/texts';
+import { useKeys } from '../../logic/use-keys';
+import { filterIn, filterOut, only } from '../../state/actions';
+import { useDispatch, useView } from '../../state/provider';
+import { useCall, useReportView } from '../../state/resource';
+import type { ViewState } from '../../state/view-state';
+import { ReportCopy, ReportGrid } from '../grid/report-grid';
+import { Notes } from '../parts/notes';
+import { Empty, Loaded } from '../parts/states';
+import { SearchField, Toolbar } from '../parts/toolbar';
+
+/** Reports of this screen, as far as the server has them. */
+const REPORTS = ['tasks', 'frames', 'counters'];
+
+export default function TasksView() {
+  const info = useCall('info');
+  return <Loaded of={info}>{(facts) => <Lists info={facts} />}</Loaded>;
+}
+
+function Lists({ info }: { info: Info }) {
+  const known = info.reports.filter(({ id }) => REPORTS.includes(id));
+  const [chosen, choose] = useState(REPORTS[0] ?? '');
+  const name = known.some(({ id }) => id === chosen) ? chosen : (known[0]?.id ?? '');
+  if (name === '' || (info.task_types.length === 0 && info.counters === 0)) return <Empty>{t('tasks.none')}</Empty>;
+  return (
+    <section className="pane" aria-label={t('tab.tasks')}>
+      <List
+        key={name}
+        name={name}
+        choices={
+          <fieldset className="choices" aria-label={t('tab.tasks')}>
+            {known.map(({ id, title: english }) => (
+              <label key={id}>
+                <input type="radio" name="tasks" checked={id === name} onChange={() => choose(id)} />
+                {title(`report-${id}`, english)}
+              </label>
+            ))}
+          </fieldset>
+        }
+      />
+    </section>
+  );
+}
+
+function List({ name, choices }: { name: string; choices: ReactNode }) {
+  const search = useView((state) => state.search);
+  const dispatch = useDispatch();
+  const report = useReportView(name);
+  const [row, setRow] = useState('');
+  const filter = (change: typeof filterIn) => {
+    if (name !== 'tasks' || row === '') return false;
+    dispatch((state) => change(state, 'task', row));
+    return true;
+  };
+  useKeys({ 'filter-in': () => filter(filterIn), 'filter-out': () => filter(filterOut) });
+  return (
+    <>
+      <Toolbar>
+        {choices}
+        <SearchField />
+        {name === 'tasks' && (
+          <button type="button" disabled={row === ''} onClick={() => filter(filterIn)}>
+            {t('filter.in')} <kbd>f</kbd>
+          </button>
+        )}
+        <span className="grow" />
+        {report.data && <Notes notes={report.data.notes} />}
+        <ReportCopy of={report.data} />
+      </Toolbar>
+      <Loaded of={report}>
+        {(document) => (
+          <ReportGrid
+            name={name}
+            label={t('tab.tasks')}
+            document={document}
+            search={search}
+            selected={({ values }) => row !== '' && String(values[0]) === row}
+            onSelect={({ values }) => setRow(String(values[0]))}
+            onOpen={({ values }) => name === 'tasks' && dispatch((state) => showTask(state, String(values[0])))}
+          />
+        )}
+      </Loaded>
+    </>
+  );
+}
+
+/** What the threads did inside of the tasks of a name. */
+function showTask(state: ViewState, task: string): ViewState {
+  return only({ ...state, tab: 'bottom-up', groupBy: ['object', 'function', 'callers'], selection: [] }, 'task', task);
+}
