@@ -52,7 +52,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
           </span>
         </>
       )}
-      <span className="faint">{duration(current.elapsed_ns)}</span>
+      <span className="faint elapsed">{duration(current.elapsed_ns)}</span>
     </span>
   );
 }

@@ -2,6 +2,7 @@
 
 use dwell_model::CounterKind;
 use dwell_store::Trace;
+use dwell_store::tables::CounterValues;
 use serde::Serialize;
 
 use crate::analysis::Analysis;
@@ -50,7 +51,7 @@ pub struct CounterCurve {
     pub peak: Vec<Option<f64>>,
     /// Value at the end of each pixel.
     pub last: Vec<Option<f64>>,
-    /// Per second: the change of a counter that is added up, of others how often they were set.
+    /// Per second: the change of a counter that is added up, steady between two values; of others how often they were set.
     pub rate: Vec<f64>,
 }
 
@@ -126,7 +127,7 @@ fn curve(trace: &Trace, counter: usize, rows: &[u32], (from, to, width): (u64, u
         curve.last.push(held);
         let seconds = (end - start).max(1) as f64 / 1e9;
         let change = match kind {
-            CounterKind::Sum => held.unwrap_or(0.0) - before.unwrap_or(0.0),
+            CounterKind::Sum => between(rows, values, end) - between(rows, values, start),
             CounterKind::Set | CounterKind::Unknown => (behind - at) as f64,
         };
         curve.rate.push(change / seconds);
@@ -134,4 +135,15 @@ fn curve(trace: &Trace, counter: usize, rows: &[u32], (from, to, width): (u64, u
         at = behind;
     }
     curve
+}
+
+/// The sum at an instant, growing steadily from one value to the next.
+fn between(rows: &[u32], values: &CounterValues, time: u64) -> f64 {
+    let at = |index: usize| rows.get(index).map(|row| (values.time_ns[*row as usize], values.value[*row as usize]));
+    let next = rows.partition_point(|row| values.time_ns[*row as usize] <= time);
+    match (next.checked_sub(1).and_then(at), at(next)) {
+        (Some((from, low)), Some((to, high))) => low + (high - low) * (time - from) as f64 / (to - from).max(1) as f64,
+        (Some((_, value)), None) | (None, Some((_, value))) => value,
+        (None, None) => 0.0,
+    }
 }

@@ -91,6 +91,7 @@ export const timelineEn = {
   'counter.title': 'Global Counters',
   'counter.help':
     'Counters of the program and of the machine: the value under the mouse, and how fast it changes there. Area: mean. Line: peak.',
+  'counter.silent': 'Always 0: {names}',
   'counter.sum': 'Added up; the rate is its change per second',
   'counter.set': 'Set by the program; the rate is how often per second',
   'counter.value': '{value} ({rate})',

@@ -54,7 +54,10 @@ export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[
 /** A band without a state of its own is all lanes. */
 function heights(band: Band, expanded: boolean): Pick<BandRow, 'height' | 'lanes' | 'stateHeight'> {
   const lanes = lanesOf(band);
-  if (band.state === false) return { height: expanded ? EXPANDED_HEIGHT : BAND_HEIGHT, lanes, stateHeight: 0 };
+  if (band.state === false) {
+    const height = Math.max(BAND_HEIGHT, lanes * LANE_HEIGHT + 2);
+    return { height: expanded ? 2 * height : height, lanes, stateHeight: 0 };
+  }
   if (!expanded) return { height: BAND_HEIGHT, lanes: 0, stateHeight: BAND_HEIGHT };
   if (lanes === 0) return { height: EXPANDED_HEIGHT, lanes: 0, stateHeight: EXPANDED_HEIGHT };
   const height = Math.max(EXPANDED_HEIGHT, BAND_HEIGHT + lanes * LANE_HEIGHT);

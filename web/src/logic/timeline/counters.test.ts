@@ -1,11 +1,43 @@
 import { expect, test } from 'vitest';
-import { rateText, valueText } from './counters';
+import { at, type Counter, curveOf, isSilent, rateText, valueText } from './counters';
 
-test('counters are shown in full as long as they can be read', () => {
-  expect(valueText(1460, 'B')).toBe('1,460 B');
+const counter: Counter = {
+  id: 0,
+  name: 'recv_ctrl',
+  domain: '',
+  process: '',
+  unit: 'B',
+  kind: 'set',
+  range: [8, 1460],
+  values: 2,
+  mean: [null, 8, 700],
+  peak: [null, 8, 1460],
+  last: [null, 8, 1460],
+  rate: [0, 5, 7],
+};
+
+test('counters are shown in full as long as they can be read, in their units', () => {
+  expect(valueText(146, 'B')).toBe('146 B');
   expect(valueText(8, '')).toBe('8');
+  expect(valueText(1460, 'items')).toBe('1,460 items');
   expect(valueText(-0.25, '')).toBe('-0.250');
-  expect(valueText(12_300_000, 'B')).toBe('12.3 M B');
-  expect(rateText(12_345, '')).toBe('12.3 k /s');
-  expect(rateText(0, 'B')).toBe('0 B/s');
+  expect(valueText(12_300_000, 'items')).toBe('12.3 M items');
+  expect(valueText(660e6, 'ns')).toBe('660 ms');
+  expect(rateText(12_345, '')).toBe('12.3 k/s');
+  expect(rateText(1_200_000, 'B')).toBe('1.20 MB/s');
+  expect(rateText(0.66e9, 'ns')).toBe('0.660 s/s');
+});
+
+test('of a set counter the values are drawn, of a sum how fast it grows', () => {
+  expect(curveOf(counter)).toEqual({ mean: [0, 8, 700], peak: [0, 8, 1460], low: 0, high: 1460 });
+  expect(curveOf({ ...counter, kind: 'sum' })).toMatchObject({ mean: [0, 5, 7], high: 7 });
+  expect(curveOf({ ...counter, range: [-4, 2] }).low).toBe(-4);
+});
+
+test('under the mouse is the value that holds then', () => {
+  const curves = { from: 0, to: 300, counters: [counter] };
+  expect(at(curves, counter, 50)).toBeNull();
+  expect(at(curves, counter, 299)).toEqual({ value: 1460, rate: 7 });
+  expect(at(curves, counter, 900)).toBeNull();
+  expect(isSilent({ ...counter, range: [0, 0] })).toBe(true);
 });

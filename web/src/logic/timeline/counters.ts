@@ -1,16 +1,23 @@
-// Values of counters as text.
+// Values of counters as text, and what is drawn of them.
 
-import { count, real } from '../../base/units';
+import type { CounterCurves } from '../../api/types';
+import { bytes, count, duration, real } from '../../base/units';
 
-/** `1,460 B`, `0.25`, `12.3 MB`: whole numbers up to a million in full. */
+export type Counter = CounterCurves['counters'][number];
+
+/** `1,460 B`, `0.25`, `12.3 MB`, `660 ms`: whole numbers up to a million in full. */
 export function valueText(value: number, unit: string): string {
+  if (unit === 'ns') return duration(value);
+  if (unit === 'B' || unit === 'bytes') return bytes(value);
   const text = Number.isInteger(value) && Math.abs(value) < 1e6 ? count(value) : scaled(value);
   return unit === '' ? text : `${text} ${unit}`;
 }
 
-/** Per second: `1.2 k B/s`, without a unit `12 /s`. */
+/** What a counter changes per second: `1.20 MB/s`; time per second as such: `0.66 s/s`. */
 export function rateText(perSecond: number, unit: string): string {
-  return `${scaled(perSecond)} ${unit}/s`;
+  if (unit === 'ns') return `${real(perSecond / 1e9)} s/s`;
+  if (unit === 'B' || unit === 'bytes') return `${bytes(perSecond)}/s`;
+  return unit === '' ? `${scaled(perSecond)}/s` : `${scaled(perSecond)} ${unit}/s`;
 }
 
 const PREFIXES: [string, number][] = [
@@ -24,4 +31,32 @@ function scaled(value: number): string {
   const size = Math.abs(value);
   const [prefix, scale] = PREFIXES.find(([, scale]) => size / scale < 999.5) ?? ['G', 1e9];
   return `${real(value / scale)}${prefix === '' ? '' : ` ${prefix}`}`;
+}
+
+/** What is drawn: of a counter that is added up its rate, of others their values. `low` is the bottom of the scale. */
+export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low: number; high: number } {
+  if (counter.kind === 'sum') {
+    const low = Math.min(0, ...counter.rate);
+    return { mean: counter.rate, peak: counter.rate, low, high: Math.max(low + 1e-9, ...counter.rate) };
+  }
+  const [least, most] = counter.range;
+  const low = Math.min(0, least);
+  const known = (values: readonly (number | null)[]) => values.map((value) => value ?? low);
+  return { mean: known(counter.mean), peak: known(counter.peak), low, high: Math.max(most, low + 1e-9) };
+}
+
+/** Whether a counter was anything but zero. */
+export function isSilent({ range: [least, most] }: Counter): boolean {
+  return least === 0 && most === 0;
+}
+
+/** Value and rate in the column at a time; null before the first value. */
+export function at(
+  { from, to }: CounterCurves,
+  counter: Counter,
+  time: number,
+): { value: number; rate: number } | null {
+  const bin = Math.floor(((time - from) / Math.max(to - from, 1)) * counter.last.length);
+  const value = counter.last[bin];
+  return value === null || value === undefined ? null : { value, rate: counter.rate[bin] ?? 0 };
 }

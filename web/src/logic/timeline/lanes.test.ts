@@ -32,20 +32,20 @@ test('a band with tasks is as high as its lanes need, when these are shown', () 
     [20, 0],
     [20, 0],
     [20, 0],
-    [20, 3],
+    [32, 3],
   ]);
   expect(heights(true)).toEqual([
     [40, 2],
     [20, 0],
     [80, 6],
-    [20, 3],
+    [32, 3],
   ]);
   // The reader's own choice turns each around.
   expect(heights(true, [0, 3])).toEqual([
     [20, 0],
     [20, 0],
     [80, 6],
-    [40, 3],
+    [64, 3],
   ]);
 });
 

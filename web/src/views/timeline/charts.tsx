@@ -34,14 +34,17 @@ function useCharts(): ChartData | undefined {
 }
 
 export function ChartRows() {
+  const { info } = useSetting();
   const charts = useCharts();
   const whole = useWholeCharts();
   // One scale for all of the time: a curve would jump while it is moved.
   const most = (id: string) => whole?.series.find((series) => series.id === id)?.max ?? 0;
   // The number of running threads and CPU usage are one curve on two scales.
   const shown = charts?.series.filter(({ id }) => id !== 'running') ?? [];
+  // Room for all rows, as far as that is not half of the place.
+  const rows = 2 + Math.min(info.counters, 12);
   return (
-    <div className="tl-charts">
+    <div className="tl-charts" style={{ flexBasis: `min(45%, ${rows * 46 + 2}px)` }}>
       {charts &&
         shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} most={most(series.id)} />)}
       <CounterRows />

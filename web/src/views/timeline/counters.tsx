@@ -1,11 +1,11 @@
 // Global Counters: a curve for each counter of the program and of the machine, with its value and its rate under the mouse.
 
-import { useRef } from 'react';
+import { useMemo, useRef } from 'react';
 import type { CounterCurves } from '../../api/types';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { chartQuestion } from '../../logic/timeline/charts';
-import { rateText, valueText } from '../../logic/timeline/counters';
+import { at, type Counter, curveOf, isSilent, rateText, valueText } from '../../logic/timeline/counters';
 import { timeAt } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useCall } from '../../state/resource';
@@ -15,21 +15,26 @@ import { useSetting } from './setting';
 import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
-type Counter = CounterCurves['counters'][number];
-
 export function CounterRows() {
   const { scene, info } = useSetting();
   const question = useFollowing(scene, () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs));
   const curves = useCall('counters', { params: question, without: { time: true }, when: info.counters > 0 }).data;
   if (!curves || curves.counters.length === 0) return null;
+  const silent = curves.counters.filter(isSilent);
+  const heard = curves.counters.filter((counter) => !isSilent(counter));
   return (
     <>
       <div className="tl-row tl-caption">
         <div className="tl-label" data-tip={t('counter.help')}>
           {t('counter.title')}
         </div>
+        {silent.length > 0 && (
+          <span className="faint ellipsis">
+            {t('counter.silent', { names: silent.map(({ name }) => name).join(', ') })}
+          </span>
+        )}
       </div>
-      {curves.counters.map((counter) => (
+      {heard.map((counter) => (
         <CounterRow key={counter.id} curves={curves} counter={counter} />
       ))}
     </>
@@ -42,23 +47,21 @@ function CounterRow({ curves, counter }: { curves: CounterCurves; counter: Count
   const pointer = usePointer('charts');
   const shown = useSceneWidth(scene);
   const readout = useRef<HTMLSpanElement>(null);
-  const { name, domain, process, unit, kind, range } = counter;
-  const low = Math.min(0, range[0]);
-  const high = Math.max(range[1], low + 1e-9);
-  const lifted = (values: readonly (number | null)[]) => values.map((value) => (value === null ? 0 : value - low));
+  const { name, domain, process, unit, kind } = counter;
+  const { mean, peak, low, high } = useMemo(() => curveOf(counter), [counter]);
   const series = {
     id: name,
     title: name,
     unit,
     max: high - low,
-    mean: lifted(counter.mean),
-    peak: lifted(counter.peak),
+    mean: mean.map((value) => value - low),
+    peak: peak.map((value) => value - low),
   };
   const canvas = useSurface(scene, (context, width, height) => {
     const x = scene.pointer?.x ?? null;
     if (readout.current) {
-      const text = x === null ? null : readoutOf(curves, counter, timeAt(x, scene.view, width));
-      readout.current.textContent = text ?? `${valueText(range[0], unit)} – ${valueText(range[1], unit)}`;
+      const known = x === null ? null : at(curves, counter, timeAt(x, scene.view, width));
+      readout.current.textContent = known ? readoutOf(counter, known) : scaleOf(counter, low, high);
     }
     paintChart(context, {
       charts: { from: curves.from, to: curves.to, series: [] },
@@ -90,13 +93,12 @@ function CounterRow({ curves, counter }: { curves: CounterCurves; counter: Count
   );
 }
 
-/** Value and rate at a time; null before the first value. */
-function readoutOf({ from, to }: CounterCurves, counter: Counter, time: number): string | null {
-  const bin = Math.floor(((time - from) / Math.max(to - from, 1)) * counter.last.length);
-  const value = counter.last[bin];
-  if (value === null || value === undefined) return null;
-  return t('counter.value', {
-    value: valueText(value, counter.unit),
-    rate: rateText(counter.rate[bin] ?? 0, counter.kind === 'sum' ? counter.unit : ''),
-  });
+function readoutOf({ unit, kind }: Counter, { value, rate }: { value: number; rate: number }): string {
+  return t('counter.value', { value: valueText(value, unit), rate: rateText(rate, kind === 'sum' ? unit : '') });
+}
+
+/** What the curve's height means. */
+function scaleOf({ unit, kind }: Counter, low: number, high: number): string {
+  const text = (value: number) => (kind === 'sum' ? rateText(value, unit) : valueText(value, unit));
+  return `${low === 0 ? '0' : text(low)} – ${text(high)}`;
 }
