@@ -227,11 +227,11 @@ fn a_counter_holds_its_value_until_the_next() {
     assert_eq!((curve.range, curve.values, curve.unit.as_str()), ((8.0, 1460.0), 3, "B"));
     // Two values in 2 ms.
     assert!((curve.rate[4] - 1000.0).abs() < 1e-6 && curve.rate[5] == 0.0);
-    // Added up, it grows steadily from 8 at 4 ms to 1460 at 8 ms.
+    // Added up, it grows steadily from 8 at 4 ms to 1460 at 8 ms, and falls to 8 at once.
     let mut trace = said();
     trace.annotations.counters.kind[0] = 2;
     let sums = counters(&Analysis::new(trace), &|_| true, (0, 12 * CELL, 6)).counters.remove(0);
-    let expected = [0.0, 0.0, 363_000.0, 363_000.0];
+    let expected = [0.0, 0.0, 363_000.0, -363_000.0, 0.0, 0.0];
     assert!(sums.rate.iter().zip(expected).all(|(rate, expected)| (rate - expected).abs() < 1e-3), "{:?}", sums.rate);
     assert!(counters(&analysis, &|name| name == "other", (0, CELL, 1)).counters.is_empty());
     // Ranges without measure.

@@ -247,6 +247,12 @@ export const en = {
   'source.code': 'Assembly',
   'source.cpu-total': 'CPU Time: Total',
 
+  'tasks.no-rows': 'The program said nothing of this kind in this selection.',
+  'frames.rates': 'Frame rates of {name}: frames a second',
+  'frames.slow': 'slow',
+  'frames.good': 'good',
+  'frames.fast': 'fast',
+  'frames.bar': '{from} – {to} frames a second: {count} {count|frame|frames}',
   'tasks.none':
     'The program says nothing of its tasks, frames and counters. Instrument it with ITT, or name functions that are tasks: dwell collect threading --task-probe',
 

@@ -248,6 +248,12 @@ export const ja: Record<keyof typeof en, string> = {
   'source.code': 'アセンブリー',
   'source.cpu-total': 'CPU 時間: 合計',
 
+  'tasks.no-rows': 'この選択には、この種類の情報がありません。',
+  'frames.rates': '{name} のフレームレート: 1 秒あたりのフレーム数',
+  'frames.slow': '遅い',
+  'frames.good': '良好',
+  'frames.fast': '速い',
+  'frames.bar': '毎秒 {from} – {to} フレーム: {count} フレーム',
   'tasks.none':
     'プログラムはタスク、フレーム、カウンターを通知していません。ITT で計装するか、タスクとみなす関数を指定してください: dwell collect threading --task-probe',
 

@@ -89,6 +89,7 @@ export const timelineEn = {
   'task-kind.probe': 'probe',
   'task-kind.marker': 'marker',
   'counter.title': 'Global Counters',
+  'counter.machine': 'Of the machine',
   'counter.help':
     'Counters of the program and of the machine: the value under the mouse, and how fast it changes there. Area: mean. Line: peak.',
   'counter.silent': 'Always 0: {names}',

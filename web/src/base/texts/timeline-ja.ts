@@ -91,6 +91,7 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'task-kind.probe': 'プローブ',
   'task-kind.marker': 'マーカー',
   'counter.title': 'グローバル・カウンター',
+  'counter.machine': 'マシン全体',
   'counter.help': 'プログラムとマシンのカウンター: マウス位置の値と変化の速さ。面は平均、線はピーク。',
   'counter.silent': '常に 0: {names}',
   'counter.sum': '加算カウンター。レートは 1 秒あたりの変化',

@@ -12,9 +12,10 @@ import { ReportCopy, ReportGrid } from '../grid/report-grid';
 import { Notes } from '../parts/notes';
 import { Empty, Loaded } from '../parts/states';
 import { SearchField, Toolbar } from '../parts/toolbar';
+import { FrameRates } from './rates';
 
 /** Reports of this screen, as far as the server has them. */
-const REPORTS = ['tasks', 'frames', 'counters'];
+const REPORTS = ['tasks', 'task-waits', 'frames', 'counters', 'correlation', 'markers'];
 
 export default function TasksView() {
   const info = useCall('info');
@@ -25,7 +26,7 @@ function Lists({ info }: { info: Info }) {
   const known = info.reports.filter(({ id }) => REPORTS.includes(id));
   const [chosen, choose] = useState(REPORTS[0] ?? '');
   const name = known.some(({ id }) => id === chosen) ? chosen : (known[0]?.id ?? '');
-  if (name === '' || (info.task_types.length === 0 && info.counters === 0)) return <Empty>{t('tasks.none')}</Empty>;
+  if (info.task_types.length === 0 && info.counters === 0) return <Empty>{t('tasks.none')}</Empty>;
   return (
     <section className="pane" aria-label={t('tab.tasks')}>
       <List
@@ -72,17 +73,24 @@ function List({ name, choices }: { name: string; choices: ReactNode }) {
         <ReportCopy of={report.data} />
       </Toolbar>
       <Loaded of={report}>
-        {(document) => (
-          <ReportGrid
-            name={name}
-            label={t('tab.tasks')}
-            document={document}
-            search={search}
-            selected={({ values }) => row !== '' && String(values[0]) === row}
-            onSelect={({ values }) => setRow(String(values[0]))}
-            onOpen={({ values }) => name === 'tasks' && dispatch((state) => showTask(state, String(values[0])))}
-          />
-        )}
+        {(document) => {
+          const chosen = document.rows.find(({ values }) => String(values[0]) === row) ?? document.rows[0];
+          return (
+            <>
+              {name === 'frames' && chosen && <FrameRates document={document} row={chosen} />}
+              <ReportGrid
+                name={name}
+                label={t('tab.tasks')}
+                document={document}
+                search={search}
+                selected={({ values }) => row !== '' && String(values[0]) === row}
+                onSelect={({ values }) => setRow(String(values[0]))}
+                onOpen={({ values }) => name === 'tasks' && dispatch((state) => showTask(state, String(values[0])))}
+                empty={t('tasks.no-rows')}
+              />
+            </>
+          );
+        }}
       </Loaded>
     </>
   );

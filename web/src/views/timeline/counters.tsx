@@ -20,24 +20,36 @@ export function CounterRows() {
   const question = useFollowing(scene, () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs));
   const curves = useCall('counters', { params: question, without: { time: true }, when: info.counters > 0 }).data;
   if (!curves || curves.counters.length === 0) return null;
-  const silent = curves.counters.filter(isSilent);
   const heard = curves.counters.filter((counter) => !isSilent(counter));
+  const silent = curves.counters.filter(isSilent);
+  const rows = (counters: Counter[]) =>
+    counters.map((counter) => <CounterRow key={counter.id} curves={curves} counter={counter} />);
+  const own = heard.filter(({ process }) => process !== '');
+  const machine = heard.filter(({ process }) => process === '');
   return (
     <>
-      <div className="tl-row tl-caption">
-        <div className="tl-label" data-tip={t('counter.help')}>
-          {t('counter.title')}
-        </div>
-        {silent.length > 0 && (
-          <span className="faint ellipsis">
-            {t('counter.silent', { names: silent.map(({ name }) => name).join(', ') })}
-          </span>
-        )}
-      </div>
-      {heard.map((counter) => (
-        <CounterRow key={counter.id} curves={curves} counter={counter} />
-      ))}
+      {own.length > 0 && <Caption text={t('counter.title')} />}
+      {rows(own)}
+      {machine.length + silent.length > 0 && (
+        <Caption text={t(own.length > 0 ? 'counter.machine' : 'counter.title')} silent={silent} />
+      )}
+      {rows(machine)}
     </>
+  );
+}
+
+function Caption({ text, silent = [] }: { text: string; silent?: Counter[] }) {
+  return (
+    <div className="tl-row tl-caption">
+      <div className="tl-label" data-tip={t('counter.help')}>
+        {text}
+      </div>
+      {silent.length > 0 && (
+        <span className="faint ellipsis">
+          {t('counter.silent', { names: silent.map(({ name }) => name).join(', ') })}
+        </span>
+      )}
+    </div>
   );
 }
 
