@@ -191,6 +191,7 @@ tables! {
         peer: SocketId, 3, "The other end's row when that is profiled too.";
         peer_process: String, 3, "Name of the process at the other end when that is on this host, else empty.";
         peer_pid: u32, 3, "Its id, 0 when not known.";
+        asks: bool, 3, "Whether this end is the one that asks: it connected, or sent first. The other one answers.";
         loopback: bool, 3, "Whether the other end is on this host.";
         opened_ns: u64, 3, "First seen: its connection or first use; 0 when it was open before the collection.";
         closed_ns: u64, 3, "When its connection was closed, or the end of the collection.";

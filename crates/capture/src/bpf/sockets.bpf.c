@@ -80,6 +80,7 @@ static __always_inline void set_sent_before(struct record_socket_wait *wait, str
 	wait->first_send_bytes = entry->record.first_send_bytes;
 	wait->last_send_bytes = entry->record.last_send_bytes;
 	wait->last_send_ns = entry->record.last_send_ns;
+	wait->received = entry->record.last_receive_ns != 0;
 }
 
 static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end_kind)
@@ -114,28 +115,33 @@ static __always_inline u8 hold_kind(struct tcp_sock *tcp, u32 unsent)
 	return nonagle & TCP_NAGLE_OFF ? 0 : TCP_HOLD_NAGLE;
 }
 
-/* A call sent `bytes`: are some of them held back? */
-static __always_inline void look_for_hold(struct socket_entry *entry, struct sock *sk, struct task_struct *task,
-					  struct thread *thread, u64 now)
+/* Ends the hold of data that has gone, as a call finds: of which no more than `later` bytes were sent since. */
+static __always_inline void look_for_release(struct socket_entry *entry, struct tcp_sock *tcp, u32 later, u64 now)
 {
-	struct tcp_sock *tcp = bpf_skc_to_tcp_sock(sk);
-	u32 unsent;
+	if (entry->record.hold_ns && tcp->write_seq - tcp->snd_nxt <= later)
+		end_hold(entry, now, TCP_HOLD_CALLED);
+}
+
+/* A call sent `bytes`: are some of them held back? */
+static __always_inline void look_for_hold(struct socket_entry *entry, struct tcp_sock *tcp, u32 bytes, u64 now)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 unsent = tcp->write_seq - tcp->snd_nxt;
+	struct thread *thread;
 	u8 kind;
 
-	if (!tcp)
-		return;
-	unsent = tcp->write_seq - tcp->snd_nxt;
+	look_for_release(entry, tcp, bytes, now);
 	if (!unsent && !entry->record.hold_ns)
 		return;
 	kind = hold_kind(tcp, unsent);
 	if (entry->record.hold_ns) {
+		entry->record.hold_bytes = unsent;
 		if (!kind)
 			end_hold(entry, now, TCP_HOLD_CALLED);
-		else
-			entry->record.hold_bytes = unsent;
 		return;
 	}
-	if (!kind)
+	thread = recorded(task);
+	if (!kind || !thread)
 		return;
 	entry->record.hold_kind = kind;
 	entry->record.hold_bytes = unsent;
@@ -159,7 +165,7 @@ static __always_inline void note_use(struct socket_entry *entry, struct task_str
 	entry->last_tid = task->pid;
 	entry->record.h.time_ns = now;
 	if (now - entry->tcp_ns > STATE_REFRESH_NS) {
-		if (!entry->record.remote_port)
+		if (!entry->record.remote_port && (entry->record.family != AF_UNIX || !entry->record.peer))
 			describe(entry);
 		entry->tcp_ns = now;
 		read_tcp_state(entry->sk, &entry->record.tcp);
@@ -180,6 +186,8 @@ static __always_inline void end_wait(struct task_struct *task, u64 cookie, int b
 	}
 	if (wait->record.cookie && wait->record.cookie != cookie)
 		return;
+	if (wait->stage == WAIT_BLOCKED) /* its wake-up was hidden from the hooks */
+		wait->record.h.time_ns = bpf_ktime_get_ns();
 	wait->record.cookie = cookie;
 	wait->record.bytes_after = bytes > 0 ? bytes : 0;
 	wait->refused_cookie = 0;
@@ -198,12 +206,12 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
 	struct socket_entry *entry;
 	struct record_socket *record;
+	struct tcp_sock *tcp;
 	u64 now;
 
-	if (!thread || is_paused())
+	if (!recorded(task) || is_paused())
 		return 0;
 	entry = used_entry(sk, task);
 	if (!entry)
@@ -221,6 +229,8 @@ int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 	__sync_fetch_and_add(&record->bytes_sent, ret);
 	__sync_fetch_and_add(&record->sends, 1);
 	__sync_fetch_and_add(&record->sizes_sent[size_class(ret)], 1);
+	if (!record->last_send_ns && !record->last_receive_ns)
+		record->flags |= SOCKET_SENT_FIRST;
 	record->bytes_before += ret;
 	if (!record->sends_before)
 		record->first_send_bytes = ret;
@@ -230,8 +240,9 @@ int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 	if (record->sends_before > record->largest_pipeline)
 		record->largest_pipeline = record->sends_before;
 	note_use(entry, task, now);
-	if (record->protocol == IPPROTO_TCP)
-		look_for_hold(entry, sk, task, thread, now);
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp)
+		look_for_hold(entry, tcp, ret, now);
 	return 0;
 }
 
@@ -241,6 +252,7 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct socket_entry *entry;
 	struct record_socket *record;
+	struct tcp_sock *tcp;
 	u64 now;
 
 	if (!recorded(task) || is_paused())
@@ -265,6 +277,11 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	record->sends_before = 0;
 	record->bytes_before = 0;
 	record->last_receive_ns = now;
+	if (record->hold_ns) {
+		tcp = bpf_skc_to_tcp_sock(sk);
+		if (tcp)
+			look_for_release(entry, tcp, 0, now);
+	}
 	note_use(entry, task, now);
 	return 0;
 }
@@ -351,7 +368,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 		write_wait(wait);
 	record = &wait->record;
 	__builtin_memset(record, 0, sizeof(*record));
-	record->h.tid = task->pid;
+	set_header(&record->h, RECORD_SOCKET_WAIT, sizeof(*record), task->pid, thread->out_time_ns);
 	record->start_ns = thread->out_time_ns;
 	record->direction = direction;
 	wait->sk = (u64)sk;
@@ -360,10 +377,13 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 		return;
 	record->object = socket_object(sk);
 	record->cookie = cookie_of(sk);
-	entry = entry_of_cookie(record->cookie);
-	if (entry)
-		set_sent_before(record, entry);
 	read_tcp_state((u64)sk, &record->begin);
+	entry = entry_of_cookie(record->cookie);
+	if (!entry)
+		return;
+	set_sent_before(record, entry);
+	if (entry->record.hold_ns && !record->begin.unsent) /* let go by setsockopt */
+		end_hold(entry, record->start_ns, TCP_HOLD_CALLED);
 }
 
 SEC("tp_btf/sched_switch")
@@ -401,7 +421,7 @@ int BPF_PROG(on_socket_waking, struct task_struct *task)
 		return 0;
 	now = bpf_ktime_get_ns();
 	wait->stage = WAIT_OVER;
-	set_header(&wait->record.h, RECORD_SOCKET_WAIT, sizeof(wait->record), task->pid, now);
+	wait->record.h.time_ns = now;
 	if (!wait->sk) {
 		ready = this_ready();
 		if (!ready || !ready->sk || now - ready->time_ns > READY_NS)
@@ -432,8 +452,11 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 	struct socket_entry *entry;
 
 	if (new == TCP_SYN_SENT || new == TCP_LISTEN) {
-		if (recorded(task) && !is_paused())
-			used_entry(sk, task);
+		if (!recorded(task) || is_paused())
+			return 0;
+		entry = used_entry(sk, task);
+		if (entry && new == TCP_SYN_SENT)
+			entry->record.flags |= SOCKET_CONNECTED;
 		return 0;
 	}
 	if (new != TCP_ESTABLISHED &&new != TCP_CLOSE)

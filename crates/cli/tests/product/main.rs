@@ -17,6 +17,7 @@ mod looking;
 mod python;
 mod real_programs;
 mod recording;
+mod sockets;
 mod source;
 mod survival;
 mod symbols;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     cases.extend(python::cases());
     cases.extend(symbols::cases());
     cases.extend(system::cases());
+    cases.extend(sockets::cases());
     cases.extend(task_probes::cases());
     cases.extend(itt::cases());
     cases.extend(gdb::cases());

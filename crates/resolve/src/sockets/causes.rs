@@ -16,7 +16,7 @@ use super::states::{State, ThreadStates};
 use super::tcp::Tcp;
 use crate::hash::FastMap;
 
-/// A segment that was sent again ends a wait with the answer to it: it may come so much before the end.
+/// TCP_CA_Recovery, and TCP_CA_Loss after it: segments are being sent again.
 const RECOVERY_STATES: u8 = 3;
 
 /// A wait on a socket: its record and its row of `off_cpu`.
@@ -57,6 +57,7 @@ impl Sources<'_> {
         let sends = wait.direction == SocketDirection::Send
             || wait.record.is_some_and(|record| record.poll_send != 0 && wait.direction == SocketDirection::Poll);
         match wait.direction {
+            _ if self.is_listening(wait.socket) => parts.rest(Reason::seen(SocketCause::Accept)),
             SocketDirection::Accept => parts.rest(Reason::seen(SocketCause::Accept)),
             SocketDirection::Connect => {
                 self.claim_retransmissions(wait.socket, &span, &mut parts);
@@ -66,6 +67,18 @@ impl Sources<'_> {
             _ => self.claim_receive(wait, &span, &mut parts),
         }
         parts
+    }
+
+    fn is_listening(&self, socket: SocketId) -> bool {
+        socket.get().is_some_and(|row| self.ends.sockets.listening[row])
+    }
+
+    /// Whether the thread waits for a question: the end that answers, when it has answered the last one.
+    fn is_idle(&self, wait: &Wait<'_>) -> bool {
+        let Some(row) = wait.socket.get() else { return false };
+        let (sockets, record) = (&self.ends.sockets, wait.record);
+        let answered = record.is_some_and(|record| record.sends_before > 0 || record.received == 0);
+        !sockets.asks[row] && sockets.sends[row] > 0 && answered
     }
 
     fn other_end(&self, socket: SocketId) -> SocketId {
@@ -97,9 +110,7 @@ impl Sources<'_> {
         self.claim_holds(peer, parts);
         self.claim_retransmissions(wait.socket, span, parts);
         self.claim_retransmissions(peer, span, parts);
-        let asked = wait.record.is_some_and(|record| record.sends_before > 0);
-        let asks = wait.socket.get().is_some_and(|row| self.ends.sockets.sends[row] > 0);
-        if asks && !asked {
+        if self.is_idle(wait) {
             return parts.rest(Reason::seen(SocketCause::Idle));
         }
         if wait.peer.is_some() {

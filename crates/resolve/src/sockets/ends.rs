@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-use dwell_model::{ObjectId, ProcessId, SocketDirection, SocketId, SocketProtocol};
+use dwell_model::{ObjectId, ProcessId, SocketDirection, SocketId, SocketProtocol, ThreadId};
 use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{SOCKET_WAS_OPEN, SocketRecord, tcp_state_flag};
+use dwell_store::raw::wire::{SocketRecord, socket_flag, tcp_state_flag};
 use dwell_store::tables::{SocketRow, SocketSizeRow, SocketSizes, Sockets};
 
 use super::raw::RawSockets;
@@ -18,6 +18,8 @@ const AF_INET6: u16 = 10;
 const TCP: u16 = 6;
 const UDP: u16 = 17;
 const LISTEN: u8 = 10;
+/// Ports from here on are chosen by the kernel.
+const EPHEMERAL: u16 = 32768;
 
 /// The sockets and where they are found.
 #[derive(Default)]
@@ -26,6 +28,8 @@ pub struct Ends {
     pub sockets: Sockets,
     /// Sizes of calls.
     pub sizes: SocketSizes,
+    /// Thread that used each first.
+    users: Vec<ThreadId>,
     by_cookie: FastMap<u64, SocketId>,
     by_object: FastMap<u64, Vec<SocketId>>,
 }
@@ -55,15 +59,22 @@ impl Ends {
         })
     }
 
+    /// The thread that used the other end of `socket` first, when it is profiled.
+    pub fn thread_at_other_end(&self, socket: SocketId) -> ThreadId {
+        let peer = socket.get().and_then(|row| self.sockets.peer[row].get());
+        peer.map_or(ThreadId::NONE, |peer| self.users[peer])
+    }
+
     fn add(&mut self, record: &SocketRecord, replay: &Replay, end_ns: u64) {
         let closed = record.closed_ns != 0;
-        let was_open = record.flags & SOCKET_WAS_OPEN != 0;
+        let was_open = record.flags & socket_flag::WAS_OPEN != 0;
         let tcp = &record.tcp;
         let (local, remote) = addresses(record);
         let id = SocketId::new(self.sockets.push(SocketRow {
             object: ObjectId::NONE,
             protocol: protocol(record).code(),
             listening: tcp.state == LISTEN,
+            asks: asks(record),
             loopback: is_loopback(record),
             local,
             remote,
@@ -92,6 +103,8 @@ impl Ends {
             retransmits: u64::from(tcp.retransmits),
             delayed_acks: u64::from(record.delayed_acks),
         }));
+        let user = replay.lives.find_at(record.h.tid, replay.relative(record.first_ns));
+        self.users.push(user.unwrap_or(ThreadId::NONE));
         self.by_cookie.insert(record.cookie, id);
         self.by_object.entry(record.object).or_default().push(id);
         self.add_sizes(id, SocketDirection::Send, &record.sizes_sent);
@@ -211,6 +224,19 @@ fn is_loopback(record: &SocketRecord) -> bool {
             ip(record.remote_address).is_loopback() || record.remote_address == record.local_address
         }
         _ => false,
+    }
+}
+
+/// Whether this end asks and the other answers. Of a TCP connection that was there before, the end whose port the kernel
+/// chose is the one that connected.
+fn asks(record: &SocketRecord) -> bool {
+    let sent_first = record.flags & socket_flag::SENT_FIRST != 0;
+    let chosen = (record.local_port >= EPHEMERAL, record.remote_port >= EPHEMERAL);
+    match (protocol(record), chosen) {
+        _ if record.flags & socket_flag::CONNECTED != 0 => true,
+        (SocketProtocol::Tcp, _) if record.flags & socket_flag::WAS_OPEN == 0 => false,
+        (SocketProtocol::Tcp, (local, remote)) if local != remote => local,
+        _ => sent_first,
     }
 }
 

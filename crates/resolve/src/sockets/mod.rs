@@ -8,7 +8,7 @@ mod raw;
 mod states;
 mod tcp;
 
-use dwell_model::{CallKind, ObjectId, Reason, SocketDirection, SocketId, SocketWaitId, StackId, Syscall, ThreadId};
+use dwell_model::{CallKind, ObjectId, Reason, SocketDirection, SocketId, SocketWaitId, StackId, Syscall};
 use dwell_store::raw::wire::SocketWaitRecord;
 use dwell_store::tables::{OffCpu, SocketWaitCauseRow, SocketWaitCauses, SocketWaitRow, SocketWaits};
 use dwell_store::{SocketTables, Table};
@@ -102,7 +102,8 @@ fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> Vec<W
         }
         if let Some(socket) = ends.find(0, key, input.off_cpu.start_ns[row]) {
             let direction = direction(input.off_cpu.syscall[row]);
-            by_row.insert(row, Wait { record: None, socket, row, direction, peer: ThreadId::NONE });
+            let peer = ends.thread_at_other_end(socket);
+            by_row.insert(row, Wait { record: None, socket, row, direction, peer });
         }
     }
     let mut waits: Vec<Wait<'a>> = by_row.into_values().collect();
@@ -127,7 +128,8 @@ fn recorded<'a>(
     let socket = ends.find(record.cookie, record.object, woken_ns)?;
     let peer = Some(record.peer_tid).filter(|&tid| tid != 0).and_then(|tid| lives.find_at(tid, woken_ns));
     let direction = SocketDirection::from_code(record.direction);
-    Some(Wait { record: Some(record), socket, row, direction, peer: peer.unwrap_or(ThreadId::NONE) })
+    let peer = peer.unwrap_or_else(|| ends.thread_at_other_end(socket));
+    Some(Wait { record: Some(record), socket, row, direction, peer })
 }
 
 /// What a call on a socket waits for.

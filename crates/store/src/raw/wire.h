@@ -299,7 +299,9 @@ struct tcp_state {
 };
 
 enum socket_flag {
-	SOCKET_WAS_OPEN = 1, /* open before the collection */
+	SOCKET_WAS_OPEN = 1,   /* open before the collection */
+	SOCKET_CONNECTED = 2,  /* this end asked for the connection */
+	SOCKET_SENT_FIRST = 4, /* its first call was a send */
 };
 
 struct record_socket {
@@ -362,7 +364,8 @@ struct record_socket_wait {
 	u64 object;
 	u8 direction; /* enum socket_direction */
 	u8 poll_send; /* with SOCKET_POLL: the wait was for room to send into */
-	u8 reserved[2];
+	u8 received;  /* whether anything was ever received before */
+	u8 reserved;
 	/* sent on the socket since the last receive, when the wait began */
 	u32 sends_before;
 	u64 bytes_before;

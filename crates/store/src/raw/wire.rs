@@ -84,8 +84,13 @@ pub mod tcp_state_flag {
 
 /// Classes of sizes that a [`SocketRecord`] counts; class n has the sizes of n bits.
 pub const SIZE_CLASSES: usize = 24;
-/// Bit of [`SocketRecord::flags`]: the socket was open before the collection.
-pub const SOCKET_WAS_OPEN: u8 = 1;
+/// Bits of [`SocketRecord::flags`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod socket_flag {
+    pub const WAS_OPEN: u8 = 1;
+    pub const CONNECTED: u8 = 2;
+    pub const SENT_FIRST: u8 = 4;
+}
 
 /// Bytes of a Python function's name, or of its file's path, that a record holds.
 pub const PYTHON_TEXT_BYTES: usize = 256;
@@ -181,7 +186,7 @@ records! {
         tcp: TcpState, sizes_sent: [u32; SIZE_CLASSES], sizes_received: [u32; SIZE_CLASSES], path: [u8; 128],
     }
     SocketWaitRecord = 216, "A wait that a socket ended, or that was on one." {
-        h: RecordHeader, start_ns: u64, cookie: u64, object: u64, direction: u8, poll_send: u8, reserved: [u8; 2],
+        h: RecordHeader, start_ns: u64, cookie: u64, object: u64, direction: u8, poll_send: u8, received: u8, reserved: u8,
         sends_before: u32, bytes_before: u64, first_send_bytes: u32, last_send_bytes: u32, last_send_ns: u64,
         bytes_after: u64, peer_tid: u32, reserved2: u32, begin: TcpState, end: TcpState,
     }

@@ -1,0 +1,287 @@
+//! `--analyze sockets`: the causes of waits on sockets, each made by a sample on purpose, and the bytes of every way to
+//! send and receive.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result, ensure};
+use dwell_model::{SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
+use dwell_store::{ResultFolder, Table, Trace};
+
+use crate::harness::Case;
+use crate::recording::{Recording, needs_program, sample};
+
+/// `ROUNDS` of samples/sockets.c, and what its requests and answers weigh.
+const ROUNDS: u64 = 20;
+const REQUEST: u64 = 32;
+const ANSWER: u64 = 8;
+const BULK: u64 = 4 << 20;
+/// Sleep or work of the server on a request.
+const WORK_NS: u64 = 5_000_000;
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("sockets::delayed_ack_and_nagle", delayed_ack_and_nagle),
+        Case::new("sockets::no_nagle_without_small_pieces", no_nagle_without_small_pieces),
+        Case::new("sockets::cork", cork),
+        Case::new("sockets::the_other_end_works_or_waits", other_end),
+        Case::new("sockets::what_ends_a_poll_is_the_sockets", polls),
+        Case::new("sockets::full_window_and_full_buffer", full),
+        Case::new("sockets::nobody_connects", nobody_connects),
+        Case::new("sockets::every_way_to_send_is_counted", every_way),
+        Case::new("sockets::passed_and_used_again", passed),
+        Case::new("sockets::open_before_the_collection", open_before),
+        Case::new("sockets::redis_has_no_nagle", redis),
+    ]
+}
+
+/// A recorded result's tables.
+struct Recorded {
+    trace: Trace,
+    _recording: Recording,
+}
+
+impl Recorded {
+    fn of(program: &[&str]) -> Result<Self> {
+        Self::read(Recording::of(&["--analyze", "sockets"], program)?)
+    }
+
+    fn sample(situation: &str) -> Result<Self> {
+        Self::of(&[&sample("sockets")?, situation])
+    }
+
+    fn read(recording: Recording) -> Result<Self> {
+        let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
+        let unknown = trace.notices.text.iter().find(|text| text.contains("Why waits on sockets"));
+        ensure!(unknown.is_none(), "{unknown:?}");
+        ensure!(!trace.sockets.sockets.is_empty(), "no sockets");
+        Ok(Self { trace, _recording: recording })
+    }
+
+    /// Row of the one connection that asks.
+    fn asking(&self) -> Result<usize> {
+        let sockets = &self.trace.sockets.sockets;
+        (0..sockets.len()).find(|&row| sockets.asks[row] && sockets.sends[row] > 0).context("no socket asks")
+    }
+
+    /// Time by cause of a socket's waits.
+    fn causes(&self, socket: usize) -> BTreeMap<SocketCause, u64> {
+        let tables = &self.trace.sockets;
+        let mut sums = BTreeMap::new();
+        for row in 0..tables.causes.len() {
+            let wait = tables.causes.wait[row].get().filter(|&wait| tables.waits.socket[wait].get() == Some(socket));
+            if wait.is_some() {
+                *sums.entry(SocketCause::from_code(tables.causes.cause[row])).or_insert(0) +=
+                    tables.causes.cause_ns[row];
+            }
+        }
+        sums
+    }
+
+    /// A cause's part of a socket's wait time.
+    fn share(&self, socket: usize, cause: SocketCause) -> f64 {
+        let causes = self.causes(socket);
+        let all: u64 = causes.values().sum();
+        causes.get(&cause).copied().unwrap_or(0) as f64 / all.max(1) as f64
+    }
+
+    /// How many waits on a socket had this direction.
+    fn waits(&self, socket: usize, direction: SocketDirection) -> usize {
+        let waits = &self.trace.sockets.waits;
+        let of_socket = |&row: &usize| waits.socket[row].get() == Some(socket);
+        (0..waits.len()).filter(of_socket).filter(|&row| waits.direction[row] == direction.code()).count()
+    }
+
+    fn moved(&self, socket: usize) -> (u64, u64) {
+        let sockets = &self.trace.sockets.sockets;
+        (sockets.bytes_sent[socket], sockets.bytes_received[socket])
+    }
+}
+
+fn delayed_ack_and_nagle() -> Result<()> {
+    let recorded = Recorded::sample("nagle")?;
+    let client = recorded.asking()?;
+    let share = recorded.share(client, SocketCause::DelayedAck);
+    ensure!(share > 0.8, "delayed ACKs are {share:.2} of the wait: {:?}", recorded.causes(client));
+    let tables = &recorded.trace.sockets;
+    let server = tables.sockets.peer[client].get().context("the client has no peer")?;
+    ensure!(tables.sockets.peer[server].get() == Some(client), "the server's peer is another");
+    ensure!(tables.sockets.peer_process[client] == "sockets", "{}", tables.sockets.peer_process[client]);
+    ensure!(tables.holds.len() as u64 >= ROUNDS - 3, "{} holds", tables.holds.len());
+    let trace = &recorded.trace;
+    let in_call_site = |&stack: &dwell_model::StackId| {
+        let chain = std::iter::successors(stack.get(), |&stack| trace.stacks.parent[stack].get());
+        let mut functions = chain.filter_map(|stack| Some(&trace.frames.function[trace.stacks.frame[stack].get()?]));
+        functions.any(|function| function == "ask_in_two_pieces")
+    };
+    ensure!(tables.holds.stack.iter().all(in_call_site), "a hold's stack is not the call site's");
+    let waits = &tables.waits;
+    let two = (0..waits.len()).filter(|&row| waits.sends_before[row] == 2 && waits.first_send_bytes[row] == 8);
+    ensure!(two.count() as u64 >= ROUNDS - 3, "waits do not follow two sends");
+    // The timer that runs out without an ACK is no delayed ACK.
+    let acks = tables.events.kind.iter().filter(|&&kind| kind == TcpEventKind::DelayedAck.code()).count() as u64;
+    ensure!((ROUNDS - 3..=ROUNDS + 3).contains(&acks), "{acks} delayed ACKs");
+    Ok(())
+}
+
+fn no_nagle_without_small_pieces() -> Result<()> {
+    for situation in ["at-once", "nodelay"] {
+        let recorded = Recorded::sample(situation)?;
+        let client = recorded.asking()?;
+        ensure!(recorded.trace.sockets.holds.is_empty(), "{situation}: {:?}", recorded.trace.sockets.holds);
+        let causes = recorded.causes(client);
+        let held = [SocketCause::DelayedAck, SocketCause::Nagle, SocketCause::Cork];
+        ensure!(held.iter().all(|cause| !causes.contains_key(cause)), "{situation}: {causes:?}");
+        ensure!(recorded.moved(client) == (ROUNDS * REQUEST, ROUNDS * ANSWER), "{situation}: bytes");
+        let nodelay = recorded.trace.sockets.sockets.nodelay[client];
+        ensure!(nodelay == (situation == "nodelay"), "{situation}: nodelay is {nodelay}");
+    }
+    Ok(())
+}
+
+fn cork() -> Result<()> {
+    let recorded = Recorded::sample("cork")?;
+    let server = recorded.trace.sockets.sockets.peer[recorded.asking()?].get().context("no peer")?;
+    let share = recorded.share(server, SocketCause::Cork);
+    ensure!(share > 0.7, "cork is {share:.2} of the server's wait: {:?}", recorded.causes(server));
+    Ok(())
+}
+
+fn other_end() -> Result<()> {
+    let busy = Recorded::sample("busy-peer")?;
+    let causes = busy.causes(busy.asking()?);
+    let running = causes.get(&SocketCause::PeerRunning).copied().unwrap_or(0);
+    ensure!(running > ROUNDS * WORK_NS * 8 / 10, "{causes:?}");
+    for situation in ["waiting-peer", "unix", "udp"] {
+        let recorded = Recorded::sample(situation)?;
+        let client = recorded.asking()?;
+        let causes = recorded.causes(client);
+        let waiting = causes.get(&SocketCause::PeerWaiting).copied().unwrap_or(0);
+        ensure!(waiting > ROUNDS * WORK_NS * 8 / 10, "{situation}: {causes:?}");
+        ensure!(recorded.moved(client) == (ROUNDS * REQUEST, ROUNDS * ANSWER), "{situation}: bytes");
+        let table = &recorded.trace.sockets.causes;
+        let sleeps = (0..table.len()).filter(|&row| table.cause[row] == SocketCause::PeerWaiting.code());
+        let on = |row: usize| Some(recorded.trace.objects.name[table.object[row].get()?].as_str());
+        ensure!(sleeps.filter_map(on).any(|name| name.starts_with("Sleep")), "{situation}: on what it waits");
+    }
+    Ok(())
+}
+
+fn polls() -> Result<()> {
+    for situation in ["epoll", "poll"] {
+        let recorded = Recorded::sample(situation)?;
+        let client = recorded.asking()?;
+        let polls = recorded.waits(client, SocketDirection::Poll) as u64;
+        ensure!((ROUNDS - 3..=ROUNDS).contains(&polls), "{situation}: {polls} polls that the socket ended");
+        let causes = recorded.causes(client);
+        let waiting = causes.get(&SocketCause::PeerWaiting).copied().unwrap_or(0);
+        ensure!(waiting > ROUNDS * WORK_NS * 7 / 10, "{situation}: {causes:?}");
+    }
+    Ok(())
+}
+
+fn full() -> Result<()> {
+    let recorded = Recorded::sample("full-window")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let sender = (0..sockets.len()).find(|&row| sockets.bytes_sent[row] == BULK).context("no sender")?;
+    let causes = recorded.causes(sender);
+    // What the receiver's small buffer drops is sent again.
+    let (window, again) = (SocketCause::ReceiveWindow, SocketCause::Retransmission);
+    let known: u64 = [window, again].iter().filter_map(|cause| causes.get(cause)).sum();
+    ensure!(known * 10 > causes.values().sum::<u64>() * 9 && causes.contains_key(&window), "{causes:?}");
+    let recorded = Recorded::sample("unix-pour")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let sender = (0..sockets.len()).find(|&row| sockets.bytes_sent[row] == BULK).context("no sender")?;
+    ensure!(sockets.protocol[sender] == SocketProtocol::UnixStream.code(), "protocol");
+    let share = recorded.share(sender, SocketCause::SendBuffer);
+    ensure!(share > 0.9 && recorded.waits(sender, SocketDirection::Send) > 0, "{:?}", recorded.causes(sender));
+    Ok(())
+}
+
+fn nobody_connects() -> Result<()> {
+    let recorded = Recorded::sample("accept")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let listener = (0..sockets.len()).find(|&row| sockets.listening[row]).context("no listener")?;
+    let waited = recorded.causes(listener).get(&SocketCause::Accept).copied().unwrap_or(0);
+    ensure!((30_000_000..200_000_000).contains(&waited), "waited {waited} ns for a connection");
+    Ok(())
+}
+
+fn every_way() -> Result<()> {
+    let recorded = Recorded::sample("every-way")?;
+    let client = recorded.asking()?;
+    ensure!(recorded.moved(client) == (4 * BULK, 0), "sent {:?}", recorded.moved(client));
+    let server = recorded.trace.sockets.sockets.peer[client].get().context("no peer")?;
+    ensure!(recorded.moved(server) == (0, 4 * BULK), "received {:?}", recorded.moved(server));
+    let sizes = &recorded.trace.sockets.sizes;
+    let calls: u64 =
+        (0..sizes.len()).filter(|&row| sizes.socket[row].get() == Some(client)).map(|row| sizes.calls[row]).sum();
+    ensure!(calls == recorded.trace.sockets.sockets.sends[client], "{calls} calls by size");
+    let counters = &recorded.trace.annotations.counters;
+    ensure!(counters.domain.iter().any(|domain| domain == "Sockets"), "no counters: {:?}", counters.domain);
+    Ok(())
+}
+
+fn passed() -> Result<()> {
+    let recorded = Recorded::sample("pass")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let servers: Vec<usize> = (0..sockets.len()).filter(|&row| sockets.bytes_sent[row] == ROUNDS * ANSWER).collect();
+    ensure!(servers.len() == 2, "{} servers", servers.len());
+    ensure!(servers.iter().all(|&row| sockets.bytes_received[row] == ROUNDS * REQUEST), "bytes received");
+    ensure!(sockets.process[servers[0]] != sockets.process[servers[1]], "both of one process");
+    ensure!(sockets.peer[servers[0]] != sockets.peer[servers[1]], "both of one client");
+    Ok(())
+}
+
+fn open_before() -> Result<()> {
+    // The process that Dwell attaches to has its connection already: it answers itself, for as long as it lives.
+    let python = needs_program("python3")?;
+    let script = "
+import socket, threading, time
+listener = socket.create_server(('127.0.0.1', 7794))
+near = socket.create_connection(listener.getsockname())
+far, _ = listener.accept()
+def serve():
+    while data := far.recv(64):
+        time.sleep(0.005)
+        far.send(data)
+threading.Thread(target=serve, daemon=True).start()
+end = time.time() + 8
+while time.time() < end:
+    near.send(b'x' * 32)
+    near.recv(64)
+";
+    let running = crate::recording::Running::start(std::process::Command::new(python).args(["-c", script]))?;
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let pid = running.pid().to_string();
+    let options = ["--analyze", "sockets", "--duration", "2", "--target-pid", &pid];
+    let recorded = Recorded::read(Recording::of(&options, &[])?)?;
+    let client = recorded.asking()?;
+    let sockets = &recorded.trace.sockets.sockets;
+    ensure!(sockets.opened_ns[client] == 0, "opened at {}", sockets.opened_ns[client]);
+    ensure!(sockets.peer[client].is_some(), "no peer");
+    let share = recorded.share(client, SocketCause::PeerWaiting);
+    ensure!(share > 0.6, "{:?}", recorded.causes(client));
+    Ok(())
+}
+
+fn redis() -> Result<()> {
+    let (server, benchmark) = (needs_program("redis-server")?, needs_program("redis-benchmark")?);
+    for pipeline in ["1", "16"] {
+        let script = format!(
+            "{server} --port 7793 --save '' >/dev/null & s=$!; sleep 0.5; \
+             {benchmark} -p 7793 -n 5000 -c 4 -q -t get -P {pipeline} >/dev/null; kill $s; wait $s"
+        );
+        let recorded = Recorded::of(&["sh", "-c", &script])?;
+        let held: Vec<SocketCause> = recorded
+            .trace
+            .sockets
+            .causes
+            .cause
+            .iter()
+            .map(|&cause| SocketCause::from_code(cause))
+            .filter(|cause| matches!(cause, SocketCause::DelayedAck | SocketCause::Nagle | SocketCause::Cork))
+            .collect();
+        ensure!(held.is_empty(), "pipeline {pipeline}: {held:?}");
+    }
+    Ok(())
+}
