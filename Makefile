@@ -12,7 +12,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks bench-ui clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks bench-itt bench-ui clean
 
 all: build samples
 
@@ -92,6 +92,13 @@ bench:
 	scripts/install-deps.sh bench
 	$(MAKE) --no-print-directory build
 	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
+
+# What ITT calls cost, and what is lost under load; half a minute. ITT_PEERS="--peer NAME=LIBRARY" puts others beside it.
+bench-itt:
+	cargo build --release -p dwell-itt
+	cargo build --release -p dwell-itt-wire --example drain
+	python3 bench/itt.py --library $(abspath $(TARGET))/release/libdwell_itt.so \
+		--drain $(abspath $(TARGET))/release/examples/drain $(ITT_PEERS) --output docs/benchmarks-itt.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
 # happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.

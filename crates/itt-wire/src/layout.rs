@@ -83,7 +83,7 @@ pub const RINGS_BYTES: u64 = 256 << 20;
 /// Capacity of a thread's first ring.
 pub const SMALLEST_RING: u64 = 64 << 10;
 /// Capacity of the largest ring.
-pub const LARGEST_RING: u64 = 8 << 20;
+pub const LARGEST_RING: u64 = 16 << 20;
 
 /// What the collector wants of the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

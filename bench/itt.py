@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Measures what ITT calls cost with Dwell's library, and what it loses under load; writes docs/benchmarks-itt.md.
+
+Each call is made 200 times in blocks of 1,000: the shortest block is what it costs, the mean has the machine's other work in
+it. Other collectors come beside it with --peer NAME=LIBRARY, which is loaded the same way. Under load two threads make
+task pairs at a given rate while the drainer, another process, empties their rings every 20 ms as the collector does.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from run import BIN, ROOT, machine
+
+RATES = [2_000_000, 10_000_000, 0]
+SECONDS = 5
+
+
+def build() -> Path:
+    BIN.mkdir(exist_ok=True)
+    calls = BIN / "itt_calls"
+    samples = ROOT / "samples"
+    subprocess.run(["gcc", "-std=gnu11", "-O2", "-pthread", f"-I{samples}", "-o", calls, ROOT / "bench/itt/calls.c",
+                    samples / "itt_stub.c", "-ldl"], check=True)
+    return calls
+
+
+def clean(**more: str) -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if "ITT" not in name} | more
+
+
+def costs(output: str) -> dict[str, tuple[float, float]]:
+    rows = [line.rsplit(maxsplit=2) for line in output.splitlines()]
+    return {name.strip(): (float(best), float(mean)) for name, best, mean in rows}
+
+
+def alone(calls: Path, library: str | None = None) -> dict[str, tuple[float, float]]:
+    with tempfile.TemporaryDirectory() as folder:
+        environment = clean() if library is None else clean(INTEL_LIBITTNOTIFY64=library, INTEL_LIBITTNOTIFY_LOG_DIR=folder)
+        done = subprocess.run([calls], env=environment, check=True, capture_output=True, text=True, cwd=folder)
+        return costs(done.stdout)
+
+
+def drained(options: argparse.Namespace, state: str, command: list) -> tuple[str, dict]:
+    done = subprocess.run([options.drain, options.library, state, *command], env=clean(), check=True,
+                          capture_output=True, text=True)
+    return done.stdout, json.loads(done.stderr)
+
+
+def call_table(options: argparse.Namespace, calls: Path) -> list[str]:
+    columns = {"no collector": alone(calls), "nobody listens": costs(drained(options, "listening-off", [calls])[0]),
+               "Dwell": costs(drained(options, "recording", [calls])[0])}
+    for peer in options.peer:
+        name, _, library = peer.partition("=")
+        columns[name] = alone(calls, library)
+    lines = ["| call | " + " | ".join(columns) + " |", "|---|" + "---:|" * len(columns)]
+    for call in columns["Dwell"]:
+        cells = [f"{column[call][0]:.1f} ({column[call][1]:.1f})" for column in columns.values()]
+        lines.append(f"| {call} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def load_table(options: argparse.Namespace, calls: Path) -> list[str]:
+    lines = ["| asked for, events/s | announced, events/s | drained | lost |", "|---:|---:|---:|---:|"]
+    for rate in RATES:
+        output, counts = drained(options, "recording", [calls, "flood", str(SECONDS), str(rate)])
+        announced, seconds = output.split()
+        assert int(announced) == counts["events"] + counts["lost"], (output, counts)
+        asked = f"{rate:,}" if rate else "all they can"
+        lines.append(f"| {asked} | {int(announced) / float(seconds):,.0f} | {counts['events']:,} | {counts['lost']:,} |")
+    return lines
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--library", type=Path, required=True, help="libdwell_itt.so")
+    parser.add_argument("--drain", type=Path, required=True, help="the example `drain` of dwell-itt-wire")
+    parser.add_argument("--peer", action="append", default=[], metavar="NAME=LIBRARY", help="another collector")
+    parser.add_argument("--output", type=Path, required=True)
+    options = parser.parse_args()
+    calls = build()
+    lines = ["# ITT: what a call costs, and what is lost under load", "",
+             f"Made by `make bench-itt` on {machine()}; do not edit.", "", "## A call, in ns", "",
+             "The shortest of 200 blocks of 1,000 calls, in brackets their mean. The functions are called through the pointers of a",
+             "static part. *Nobody listens*: the program was started with the variables of `dwell env` and no collection runs.", "",
+             *call_table(options, calls), "", "## Under load", "",
+             f"Two threads, {SECONDS} s each time, and the drainer on the same CPUs. What is lost is counted for each thread: every event",
+             "that was announced is either drained or counted.", "", *load_table(options, calls), ""]
+    options.output.write_text("\n".join(lines))
+    print(options.output.read_text())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
