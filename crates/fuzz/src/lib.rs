@@ -6,8 +6,10 @@
 
 mod seeds;
 
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use dwell_itt_wire::{Reader, Sink, layout};
 use dwell_resolve::readers;
 use dwell_store::raw::{Record, Records, SpoolReader, Stream};
 use dwell_store::{ResultFolder, Trace};
@@ -36,6 +38,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "jit_dump", run: jit_dump, seeds: seeds::jit_dump },
     Target { name: "debug_data", run: debug_data, seeds: seeds::debug_data },
     Target { name: "python_lines", run: python_lines, seeds: seeds::python_lines },
+    Target { name: "itt_records", run: itt_records, seeds: seeds::itt_records },
+    Target { name: "itt_file", run: itt_file, seeds: seeds::itt_file },
 ];
 
 /// Records of a decompressed chunk.
@@ -107,6 +111,56 @@ pub fn python_lines(bytes: &[u8]) {
         && let Some((instruction, table)) = rest.split_first_chunk()
     {
         let _ = readers::python_line(version, table, u32::MAX, i32::from_le_bytes(*instruction));
+    }
+}
+
+/// What a program said through ITT, as names and as events.
+pub fn itt_records(bytes: &[u8]) {
+    let mut events = dwell_itt_wire::events(bytes);
+    let values: usize = events.by_ref().map(|stamped| stamped.event.words()).sum();
+    assert!(values * 8 + events.rest() <= bytes.len(), "more was read than is there");
+    let mut names = dwell_itt_wire::names(bytes);
+    let texts: usize = names.by_ref().map(|named| named.bytes()).sum();
+    assert!(texts + names.rest() <= bytes.len(), "more was read than is there");
+}
+
+/// The file that a program shares with the collector: its header, two slots and what both regions begin with.
+pub fn itt_file(bytes: &[u8]) {
+    let Ok(file) = tempfile::tempfile() else { return };
+    let mut rest = bytes;
+    for (at, length) in ITT_PARTS {
+        let (part, behind) = rest.split_at(length.min(rest.len()));
+        rest = behind;
+        if file.write_all_at(part, at).is_err() {
+            return;
+        }
+    }
+    let Ok(mut reader) = Reader::open(file) else { return };
+    let mut drained = Drained(0);
+    for _ in 0..3 {
+        let Ok(round) = reader.drain(&mut drained) else { return };
+        assert!(round.bytes <= 128 << 20, "a round without bound");
+    }
+}
+
+/// Where the parts of [`itt_file`]'s input go, and how long they are.
+const ITT_PARTS: [(u64, usize); 4] = [
+    (0, layout::header::WORDS * 8),
+    (layout::SLOTS_AT, 2 * layout::SLOT_BYTES as usize),
+    (layout::NAMES_AT, 1024),
+    (layout::RINGS_AT, usize::MAX),
+];
+
+/// Reads all that was drained.
+struct Drained(usize);
+
+impl Sink for Drained {
+    fn names(&mut self, bytes: &[u8]) {
+        self.0 += dwell_itt_wire::names(bytes).count();
+    }
+
+    fn events(&mut self, _tid: u32, _lost: u32, bytes: &[u8]) {
+        self.0 += dwell_itt_wire::events(bytes).count();
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use dwell_itt_wire::layout::{self, header, slot};
+use dwell_itt_wire::{Clock, Event, EventsBuffer, Id, Lines, Method, Name, Named, NamesBuffer, Numbers, Value};
 use dwell_model::{ObjectId, ProcessId, StackId, ThreadId};
 use dwell_store::raw::wire::{
     MapHeader, PythonCodeHeader, PythonStackHeader, RecordHeader, StackHeader, SwitchRecord, kind,
@@ -186,4 +188,53 @@ pub(crate) fn debug_data() -> Vec<Vec<u8>> {
     let compressed = compressed.ok().filter(|output| output.status.success()).map(|output| output.stdout);
     // Where there is no xz, the readers still get what is no table.
     vec![compressed.unwrap_or_else(|| b"\xfd7zXZ\0\0\x04\xe6\xd6\xb4\x46".to_vec())]
+}
+
+/// Some events, and some names.
+pub(crate) fn itt_records() -> Vec<Vec<u8>> {
+    let (mut events, mut names) = (EventsBuffer::default(), NamesBuffer::default());
+    let (domain, name, id, parent) = (1, 2, Id { d1: 3, d2: 4 }, Id::NONE);
+    let values = Numbers::Given(&[Value::Signed(-1), Value::Signed(2)]);
+    for ticks in 0..8 {
+        events.push(ticks, &Event::TaskBegin { domain, name, id, parent });
+        events.push(ticks, &Event::CounterSet { counter: 1, value: Value::Float(0.5) });
+        events.push(ticks, &Event::Numbers { domain, key: name, id, scope: 0, values });
+        events.push(ticks, &Event::Text { domain, key: name, id, scope: 1, text: b"some text" });
+        events.push(ticks, &Event::FrameSubmit { domain, id, begin: ticks, end: ticks + 1 });
+        events.push(ticks, &Event::TaskEnd { domain });
+        let method = Method { id: 1, address: 2, size: 3, name: b"f", ..Method::default() };
+        let said = [
+            Name::Domain { id: domain, text: b"domain" },
+            Name::SyncCreate { address: 1, attribute: 2, class: b"Mutex", name: b"lock" },
+            Name::ObjectBytes { object: 1, offset: 2, bytes: b"ELF" },
+            Name::Method(method),
+            Name::MethodLines { id: 1, address: 2, lines: Lines::Given(&[(0, 1), (2, 3)]) },
+        ];
+        said.iter().for_each(|name| names.push(&Named { ticks, tid: 7, name: *name }));
+    }
+    vec![events.bytes, names.bytes]
+}
+
+/// A shared file with two rings.
+pub(crate) fn itt_file() -> Vec<Vec<u8>> {
+    let [events, mut names] = itt_records().try_into().unwrap_or_default();
+    names.truncate(1024);
+    let mut head = vec![0; header::WORDS];
+    head[header::MAGIC] = layout::MAGIC;
+    head[header::VERSION] = u64::from(layout::VERSION) | (Clock::Tsc as u64) << 32;
+    head[header::NAMES_HEAD] = names.len() as u64;
+    head[header::SLOTS] = 2;
+    for offset in [layout::RINGS_AT, layout::RINGS_AT + 16] {
+        let mut words = vec![0; slot::WORDS];
+        words[slot::SEQUENCE] = 2;
+        words[slot::HEAD] = events.len() as u64 - 16;
+        words[slot::THREAD] = 7;
+        words[slot::OFFSET] = offset;
+        words[slot::CAPACITY] = layout::SMALLEST_RING;
+        head.extend(words);
+    }
+    let mut file = words(&head);
+    file.extend(names.iter().copied().chain(std::iter::repeat(0)).take(1024));
+    file.extend(events);
+    vec![file]
 }

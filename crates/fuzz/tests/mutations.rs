@@ -100,3 +100,13 @@ fn debug_data() {
 fn python_lines() {
     exercise_named("python_lines");
 }
+
+#[test]
+fn itt_records() {
+    exercise_named("itt_records");
+}
+
+#[test]
+fn itt_file() {
+    exercise_named("itt_file");
+}

@@ -21,7 +21,7 @@ use std::time::Duration;
 use dwell_itt_wire::State;
 use dwell_itt_wire::layout::{self, header};
 
-use recording::{Folder, Process, client, copy_library};
+use recording::{Folder, Process, client, copy_library, ittapi_client};
 
 const TASK: [&str; 2] = ["task test.domain/work", "end test.domain"];
 
@@ -356,6 +356,31 @@ fn a_file_that_the_program_damages_harms_nobody() {
     }
     let process = only(folder.drain());
     assert!(process.threads.values().all(Vec::is_empty) && process.round.damaged_bytes > 0);
+}
+
+#[test]
+fn a_static_part_of_other_peoples_is_recorded() {
+    let folder = Folder::new(State::Recording);
+    let mut command = std::process::Command::new(ittapi_client());
+    assert!(folder.prepare(&mut command).status().unwrap().success());
+    let process = only(folder.drain());
+    let expected = [
+        "task real.domain/outer",
+        "task second.domain/inner",
+        "end second.domain",
+        "event an event",
+        "event end an event",
+        "end real.domain",
+        "task late.domain/late",
+        "end late.domain",
+        "task real.domain/again",
+        "end real.domain",
+    ];
+    assert_eq!(process.only_thread(), expected);
+    let client = process.named.first().unwrap();
+    assert!(client.starts_with("client") && client.contains("ittapi_client"), "{client}");
+    let rest = ["pause", "resume", "method 1 at 0x5000, 64 bytes: <unknown class file name> a_method (a.js, )"];
+    assert_eq!(process.named[1..], rest);
 }
 
 #[test]

@@ -11,10 +11,17 @@ use std::time::Duration;
 use dwell_itt_wire::{Event, Header, Id, Name, Named, Reader, Round, Sink, State, Value, events, names};
 use tempfile::TempDir;
 
-/// The library as cargo built it, for this profile.
+/// Where cargo puts what it builds for this profile.
+fn deps() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
 fn library() -> PathBuf {
-    let deps = std::env::current_exe().unwrap().parent().unwrap().to_owned();
-    deps.join("libdwell_itt.so")
+    deps().join("libdwell_itt.so")
+}
+
+pub fn ittapi_client() -> PathBuf {
+    deps().with_file_name("examples").join("ittapi_client")
 }
 
 /// Programs built for these tests.
