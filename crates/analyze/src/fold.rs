@@ -227,6 +227,11 @@ impl Site {
         weights
     }
 
+    /// Whether it is a wait on an object, or running time that was spent spinning for one by the program's own word.
+    pub fn is_for_object(&self) -> bool {
+        self.is_wait() || (self.key.reason.is_none() && self.key.object.is_some())
+    }
+
     /// Whether it is a wait on an object.
     pub fn is_wait(&self) -> bool {
         self.key.reason == Some(Reason::Waiting)

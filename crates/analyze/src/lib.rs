@@ -10,6 +10,7 @@ mod call_stacks;
 mod classify;
 pub mod compare;
 mod conservation;
+mod correlation;
 mod critical_path;
 mod distribution;
 pub mod explore;
@@ -41,7 +42,9 @@ pub use findings::FINDINGS;
 pub use fold::Fold;
 pub use index::{BuildError, INDEXED_EVENTS, open};
 pub use metrics::METRICS;
-pub use query::{CallStackMode, Filter, FilterKey, Level, Query, QueryError, Thresholds, parse_levels, parse_metric};
+pub use query::{
+    CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, parse_levels, parse_metric,
+};
 pub use reports::{Loss, Report, lost, report, report_of, warnings};
 pub use sweep::CLASSES;
 pub use thread_times::{ThreadTimes, thread_times};

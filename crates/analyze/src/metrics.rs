@@ -53,7 +53,8 @@ metrics! {
         |w| Value::ByClass(w.effective);
     "spin_ns", "Spin Time", Ns, true, Lower, Samples,
         "CPU time burnt while logically waiting.",
-        "CPU Time in functions that spin, by the table of patterns per runtime.",
+        "CPU Time in functions that spin, by the table of patterns per runtime, and within waits that the program \
+         announced.",
         |w| Value::Ns(w.spin_ns());
     "spin_imbalance_ns", "Imbalance or Serial Spinning", Ns, true, Lower, Samples,
         "Spin time of threads without work.",

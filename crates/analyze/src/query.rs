@@ -41,6 +41,12 @@ pub enum QueryError {
         /// The value as given.
         text: String,
     },
+    /// Limits of frame rates that are none.
+    #[error("`{text}` is no pair of frame rates: it has the form SLOW,FAST in frames a second, such as 40,100")]
+    FrameRates {
+        /// The limits as given.
+        text: String,
+    },
     /// The report needs an object or a function.
     #[error("this report needs the name of {what}")]
     SubjectMissing {
@@ -313,6 +319,39 @@ impl Default for Thresholds {
     }
 }
 
+/// Limits of slow and fast frames, frames a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FrameRates {
+    /// Slower frames are slow.
+    pub slow: f64,
+    /// Faster frames are fast.
+    pub fast: f64,
+}
+
+impl FrameRates {
+    /// 0 for slow, 1 for good, 2 for fast.
+    pub fn class(self, rate: f64) -> usize {
+        usize::from(rate >= self.slow) + usize::from(rate >= self.slow && rate > self.fast)
+    }
+
+    /// The limits `SLOW,FAST`. Fails when they are not two numbers in order.
+    pub fn parse(text: &str) -> Result<Self, QueryError> {
+        let form = || QueryError::FrameRates { text: text.to_owned() };
+        let (slow, fast) = text.split_once(',').ok_or_else(form)?;
+        let rates = (slow.trim().parse::<f64>(), fast.trim().parse::<f64>());
+        let (Ok(slow), Ok(fast)) = rates else { return Err(form()) };
+        (slow.is_finite() && fast.is_finite() && 0.0 <= slow && slow <= fast)
+            .then_some(Self { slow, fast })
+            .ok_or_else(form)
+    }
+}
+
+impl Default for FrameRates {
+    fn default() -> Self {
+        Self { slow: 40.0, fast: 100.0 }
+    }
+}
+
 /// What is asked. The default is the whole collection, in each report's own grouping and columns.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -348,6 +387,8 @@ pub struct Query {
     pub subject: Option<String>,
     /// Bins of the time line.
     pub bins: usize,
+    /// Which frames are slow, and which are fast.
+    pub frame_rates: FrameRates,
 }
 
 impl Query {
@@ -400,6 +441,7 @@ impl Default for Query {
             inlines: true,
             subject: None,
             bins: 60,
+            frame_rates: FrameRates::default(),
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use dwell_model::{CounterId, CounterKind, MarkerScope, ObjectId, ProcessId, TaskId, TaskKind, TaskTypeId, ThreadId};
 use dwell_store::tables::{
-    CounterRow, CounterValueRow, Counters, MarkerRow, SyncWaitRow, TaskRow, TaskTypeRow, TaskTypes,
+    CounterRow, CounterValueRow, Counters, MarkerRow, SyncWaitRow, TaskMetadatumRow, TaskRow, TaskTypeRow, TaskTypes,
 };
 use dwell_store::{Table, Trace};
 
@@ -140,4 +140,18 @@ fn counts(trace: &mut Trace, thread: usize, name: &str, cells: &[char]) {
         let (time_ns, thread) = (at as u64 * CELL, ThreadId::new(thread));
         trace.annotations.counter_values.push(CounterValueRow { counter, time_ns, thread, value: f64::from(digit) });
     }
+}
+
+/// Attaches a number, or a text when there is none, to a task.
+pub fn metadatum(trace: &mut Trace, task: usize, key: &str, number: Option<f64>, text: &str) {
+    let (thread, time_ns) = (trace.annotations.tasks.thread[task], trace.annotations.tasks.start_ns[task]);
+    let row = TaskMetadatumRow {
+        task: TaskId::new(task),
+        thread,
+        time_ns,
+        key: key.into(),
+        number: number.unwrap_or(0.0),
+        text: text.into(),
+    };
+    trace.annotations.task_metadata.push(row);
 }

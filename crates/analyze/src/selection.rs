@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use dwell_model::{Outcome, Reason, StackId, ThreadId, WakerKind};
-use dwell_store::Trace;
+use dwell_store::{OUTSIDE, Trace};
 
 use crate::call_stacks::CallStacks;
 use crate::fold::{Site, object_type};
@@ -122,4 +122,60 @@ fn number(column: &[u32], row: Option<usize>) -> Option<Cow<'static, str>> {
 /// A path is given whole or by its last part.
 fn path_matches(path: &str, matches: &dyn Fn(&str) -> bool) -> bool {
     matches(path) || path.rsplit('/').next().is_some_and(matches)
+}
+
+/// What whole tasks and single values can be judged by: filters of threads, processes and tasks.
+pub struct TaskFilter<'t> {
+    trace: &'t Trace,
+    /// Each with the contexts that it takes, where it is of tasks.
+    rules: Vec<(Rule<'t>, Vec<bool>)>,
+}
+
+impl<'t> TaskFilter<'t> {
+    /// Those of `query`.
+    pub fn new(trace: &'t Trace, query: &'t Query) -> Self {
+        use FilterKey::{Pid, Process, Task, Thread, Tid};
+        let of_tasks = |rule: &Rule<'_>| matches!(rule.key, Thread | Tid | Process | Pid | Task);
+        let with_contexts = |rule: Rule<'t>| {
+            let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
+            let contexts = if rule.key == Task { tasks::inside(trace, &matches) } else { Vec::new() };
+            (rule, contexts)
+        };
+        let rules = Selection::new(trace, query).keys.into_iter().filter(of_tasks).map(with_contexts).collect();
+        Self { trace, rules }
+    }
+
+    /// Whether they let a row of the tasks table through.
+    pub fn takes(&self, task: usize) -> bool {
+        let (tasks, types) = (&self.trace.annotations.tasks, &self.trace.annotations.task_types);
+        let of = tasks.task_type[task].get();
+        let text = |column: &'t [String]| of.and_then(|row| column.get(row)).map_or("", String::as_str);
+        let (name, domain) = (text(&types.name), text(&types.domain));
+        self.all(tasks.thread[task], tasks.start_ns[task], &[name.to_owned(), format!("{domain}::{name}")])
+    }
+
+    /// Whether they let an instant of a thread through.
+    pub fn takes_thread_at(&self, thread: ThreadId, time: u64) -> bool {
+        self.all(thread, time, &[])
+    }
+
+    fn all(&self, thread: ThreadId, time: u64, names: &[String]) -> bool {
+        let (threads, processes) = (&self.trace.threads, &self.trace.processes);
+        let row = thread.get().filter(|row| *row < threads.tid.len());
+        let process = row.and_then(|row| threads.process[row].get()).filter(|row| *row < processes.pid.len());
+        self.rules.iter().all(|(rule, contexts)| {
+            let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
+            let holds = match rule.key {
+                FilterKey::Thread => row.is_some_and(|row| matches(&threads.name[row])),
+                FilterKey::Tid => row.is_some_and(|row| matches(&threads.tid[row].to_string())),
+                FilterKey::Process => process.is_some_and(|row| matches(&processes.name[row])),
+                FilterKey::Pid => process.is_some_and(|row| matches(&processes.pid[row].to_string())),
+                _ => {
+                    let context = row.map_or(OUTSIDE, |row| self.trace.nesting().at(row, time));
+                    contexts.get(context as usize) == Some(&true) || names.iter().any(|name| matches(name))
+                }
+            };
+            holds != rule.excludes
+        })
+    }
 }

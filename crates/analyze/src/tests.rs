@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::picture::{CELL, build, text, trace};
-use crate::query::{CallStackMode, Filter, Level, Query};
+use crate::query::{CallStackMode, Filter, FrameRates, Level, Query};
+use crate::said;
 use crate::view::{Value, View};
 use crate::{Report, check_conservation, report};
 use dwell_store::Trace;
@@ -80,6 +81,41 @@ fn tasks_divide_all_time() {
         let out = Query { exclude: filters(&[filter]).filters, ..Query::default() };
         assert_eq!(plus(totals(&trace, &filters(&[filter])), totals(&trace, &out)), all, "{filter}");
     }
+}
+
+#[test]
+fn every_report_of_tasks() {
+    let mut trace = trace(TASKS);
+    said::metadatum(&mut trace, 0, "bytes", Some(1460.0), "");
+    said::metadatum(&mut trace, 0, "url", None, "/index.html");
+    let reports = [
+        Report::Tasks,
+        Report::TaskWaits,
+        Report::LongestTasks,
+        Report::Frames,
+        Report::Counters,
+        Report::Markers,
+        Report::Waits,
+        Report::Correlation,
+    ];
+    for kind in reports {
+        let query = Query { frame_rates: FrameRates { slow: 250.0, fast: 600.0 }, ..Query::default() };
+        insta::assert_snapshot!(format!("tasks-{}", kind.id()), text(&of(kind, &trace, &query)));
+    }
+    let within = filters(&["task=parse", "thread=a"]);
+    insta::assert_snapshot!("tasks-filtered", text(&of(Report::Tasks, &trace, &within)));
+}
+
+#[test]
+fn ignored_threads_are_hidden_and_counted() {
+    let mut trace = trace(TASKS);
+    let (plain, whole) = (of(Report::Threads, &trace, &Query::default()), totals(&trace, &Query::default()));
+    trace.threads.ignored[1] = true;
+    let view = of(Report::Threads, &trace, &Query::default());
+    assert_eq!((plain.rows.len(), view.rows.len()), (2, 1));
+    assert!(view.notes.iter().any(|note| note.contains("asked that 1 thread be left out")), "{:?}", view.notes);
+    assert_eq!(totals(&trace, &Query::default()), whole);
+    assert_eq!(of(Report::Threads, &trace, &filters(&["thread=b"])).rows.len(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use dwell_analyze::json;
 use dwell_analyze::view::{Column, Row, Value, View};
-use dwell_analyze::{Filter, Level, Query, Report, parse_metric, warnings};
+use dwell_analyze::{Filter, FrameRates, Level, Query, Report, parse_metric, warnings};
 use dwell_store::{ResultFolder, Trace};
 
 use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
@@ -107,6 +107,9 @@ fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
         query.metrics.push(parse_metric(metric.trim())?);
     }
     query.sort = args.sort.as_deref().map(parse_metric).transpose()?;
+    if let Some(rates) = &args.frame_rates {
+        query.frame_rates = FrameRates::parse(rates)?;
+    }
     Ok(query)
 }
 

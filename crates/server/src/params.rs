@@ -2,7 +2,7 @@
 
 use axum::http::Uri;
 use dwell_analyze::explore::{GridLevel, Order, parse_grid_levels};
-use dwell_analyze::{CallStackMode, Filter, FilterKey, Level, Query, parse_metric};
+use dwell_analyze::{CallStackMode, Filter, FilterKey, FrameRates, Level, Query, parse_metric};
 
 use crate::problem::Problem;
 
@@ -73,6 +73,9 @@ impl Params {
             ("ideal", &mut query.thresholds.ideal),
         ] {
             *limit = self.number(name)?.filter(|share: &f64| share.is_finite()).unwrap_or(*limit);
+        }
+        if let Some(rates) = self.text("frame-rates") {
+            query.frame_rates = FrameRates::parse(rates)?;
         }
         Ok(query)
     }

@@ -51,6 +51,7 @@ const CASES: Record<string, Case> = {
   },
   'barrier-imbalance': WAITS,
   'fine-grained-waits': WAITS,
+  'long-waits-by-counter': WAITS,
   'thundering-herd': WAITS,
   'sleep-polling': {
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],

@@ -3,10 +3,12 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_model::{ObjectId, ObjectType, StackId};
+use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId};
 
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
-use crate::fold::{Fold, Weights};
+use crate::fold::{Fold, Site, Weights};
+use crate::reports::{hidden, percent};
+use crate::tasks::name;
 use crate::thread_index::ThreadIndex;
 
 /// The waits on one object that are not an idle worker's.
@@ -18,6 +20,8 @@ pub struct Waits {
     pub by_thread: BTreeMap<usize, u64>,
     /// Wait time by stack.
     pub by_stack: BTreeMap<StackId, u64>,
+    /// Wait time by innermost task.
+    pub by_task: BTreeMap<TaskTypeId, u64>,
     /// Time in which at least one thread waited.
     pub contended_ns: u64,
 }
@@ -53,6 +57,8 @@ pub struct Evidence<'f, 't> {
     blames: OnceCell<HashMap<ObjectId, Blame>>,
 }
 
+/// Part of an object's wait time that must lie in one task for it to be told.
+const WITHIN_SHARE: f64 = 0.5;
 /// Part of the elapsed time that the waits on an object must take for its holders to be looked at.
 const BLAME_SHARE: f64 = 0.02;
 
@@ -60,10 +66,15 @@ impl<'f, 't> Evidence<'f, 't> {
     /// Gathers it: one pass over sites and rows.
     pub fn new(fold: &'f Fold<'t>) -> Self {
         let mut objects: BTreeMap<ObjectId, Waits> = BTreeMap::new();
-        for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
+        let (hidden, nesting) = (hidden(fold), fold.trace.nesting());
+        let looked_at = |site: &Site| {
+            site.is_wait() && !site.idle && site.key.thread.get().is_none_or(|thread| hidden.get(thread) != Some(&true))
+        };
+        for (_, site, weights) in fold.selected().filter(|(_, site, _)| looked_at(site)) {
             let waits = objects.entry(site.key.object).or_default();
             waits.weights.add(&weights);
             *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();
+            *waits.by_task.entry(nesting.task(site.key.context)).or_default() += weights.wait_ns();
             if let Some(thread) = site.key.thread.get() {
                 *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
             }
@@ -78,6 +89,16 @@ impl<'f, 't> Evidence<'f, 't> {
     pub fn of_types(&self, types: &'static [ObjectType]) -> impl Iterator<Item = (ObjectId, &Waits)> {
         let typed = move |object: &ObjectId| types.contains(&self.fold.object_type(*object));
         self.objects.iter().map(|(object, waits)| (*object, waits)).filter(move |(object, _)| typed(object))
+    }
+
+    /// The task that most of the waits lie in, as a sentence with a blank before it; empty for none.
+    pub fn within(&self, waits: &Waits) -> String {
+        let most = waits.by_task.iter().max_by_key(|(_, ns)| **ns).filter(|(task, _)| task.is_some());
+        let whole = waits.weights.wait_ns();
+        let Some((task, ns)) = most.filter(|(_, ns)| **ns as f64 >= WITHIN_SHARE * whole as f64) else {
+            return String::new();
+        };
+        format!(" {} of it lies within the task {}.", percent(*ns, whole), name(self.fold.trace, *task))
     }
 
     /// A part of the elapsed time.

@@ -43,12 +43,13 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
         let name = evidence.fold.object_name(object);
         let text = format!(
-            "{} waited {} for {name} in {} waits; while any did ({} of the time), {:.1} did on average.",
+            "{} waited {} for {name} in {} waits; while any did ({} of the time), {:.1} did on average.{}",
             threads(waits.by_thread.len()),
             duration(waits.weights.wait_ns()),
             waits.weights.wait_count,
             percent(waits.contended_ns, evidence.elapsed_ns),
             waits.queue(),
+            evidence.within(waits),
         );
         Finding {
             subject: name.into(),

@@ -4,6 +4,7 @@
 //! and thresholds. A finding says the object, the number, the line of code and the remedy, and is ranked by an
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
+mod counters;
 mod evidence;
 mod locks;
 mod parallelism;
@@ -37,6 +38,7 @@ findings! {
     parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
     parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;
     parallelism::BARRIER_IMBALANCE => parallelism::barrier_imbalance;
+    counters::LONG_WAITS_BY_COUNTER => counters::long_waits_by_counter;
     wakeups::SLEEP_POLLING => wakeups::sleep_polling;
     wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;

@@ -215,12 +215,13 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
     let late =
         fold.stacks.place(heaviest(&meanwhile)).map(|place| format!(" The last to arrive was mostly in {place}."));
     let text = format!(
-        "{} waited {} at {name}, {} each and {} of their time.{}",
+        "{} waited {} at {name}, {} each and {} of their time.{}{}",
         threads(waits.by_thread.len()),
         duration(waits.weights.wait_ns()),
         duration(waits.weights.wait_ns() / waits.by_thread.len().max(1) as u64),
         percent(waits.weights.wait_ns(), evidence.elapsed_ns.saturating_mul(waits.by_thread.len() as u64)),
         late.unwrap_or_default(),
+        evidence.within(waits),
     );
     Finding {
         subject: name.into(),

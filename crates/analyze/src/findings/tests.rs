@@ -184,3 +184,27 @@ fn threads_that_hardly_live() {
     lines.truncate(20);
     assert!(!ids(&build(&lines, 2)).contains(&"thread-churn"));
 }
+
+#[test]
+fn a_finding_says_the_task_that_it_lies_in() {
+    let turn = ["##mmmmmm", "mm##mmmm", "mmmm##mm", "mmmmmm##"];
+    let line = |at: usize| format!("t{at}: {}\nt{at} tasks: P{}\n", turn[at].repeat(12), "=".repeat(95));
+    let trace = trace(&(0..4).map(line).collect::<String>());
+    let found = found(&trace);
+    let convoy = found.iter().find(|(id, _)| *id == "lock-convoy").unwrap();
+    assert!(convoy.1.evidence.ends_with("100.0 % of it lies within the task parse."), "{}", convoy.1.evidence);
+}
+
+#[test]
+fn a_counter_beside_long_waits_is_a_finding() {
+    let turns = |it: fn(bool) -> &'static str| (0..20).map(|at| it(at % 2 == 0)).collect::<String>();
+    let thread = turns(|long| if long { "##nnnnnnnnnnnnnnnn####" } else { "##n####" });
+    let counter = turns(|long| if long { "                  1   " } else { "   9   " });
+    let trace = trace(&format!("a: {thread}\na recv_ctrl: {counter}\n"));
+    let found = found(&trace);
+    let finding = &found.iter().find(|(id, _)| *id == "long-waits-by-counter").unwrap().1;
+    let expected = "recv_ctrl (set right after the wait) is 1 at the 10 long waits of about 16.0 ms, and 9 at the 10 short \
+                    ones of about 1.00 ms; separation 1.00.";
+    assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
+    assert_eq!(finding.cost_ns, 150_000_000);
+}

@@ -113,10 +113,11 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let name = evidence.fold.object_name(object);
         let count = waits.weights.wait_count;
         let text = format!(
-            "{count} waits on {name} took {} each on average; with {} in run queues they took {} of one thread's time.",
+            "{count} waits on {name} took {} each on average; with {} in run queues they took {} of one thread's time.{}",
             duration(waits.weights.wait_ns() / count.max(1)),
             duration(total(&waits.weights.runnable)),
             percent(cost(waits), evidence.elapsed_ns),
+            evidence.within(waits),
         );
         Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits), during: None }
     };

@@ -1,12 +1,18 @@
 //! The reports: each asks the fold and makes a [`View`] of the answer. No report reads events by itself.
 
 mod blame;
+mod correlation;
+mod counters;
 mod critical_path;
+mod frames;
 mod grouped;
 mod losses;
+mod markers;
 mod notes;
 mod summary;
 mod system;
+mod task_waits;
+mod tasks;
 mod threads;
 mod timeline;
 mod transitions;
@@ -16,6 +22,7 @@ mod waits;
 pub(crate) use grouped::{cut_note, detail, plain, stack_value};
 pub use notes::{Loss, lost, warnings};
 pub(crate) use notes::{duration, notes, percent};
+pub(crate) use threads::hidden;
 pub(crate) use trees::functions;
 
 use dwell_store::Trace;
@@ -36,6 +43,13 @@ words! { "report";
         Threads = "threads", "Threads", "Running, runnable and waiting time of each thread.";
         Transitions = "transitions", "Transitions", "Who woke whom, through which object.";
         Timeline = "timeline", "Timeline", "What each thread did in each bin of time.";
+        Tasks = "tasks", "Tasks", "The program's tasks by type: how many, how long, and what threads did in them.";
+        TaskWaits = "task-waits", "Task Waits", "What threads waited and spun for in each task.";
+        LongestTasks = "longest-tasks", "Longest Tasks", "The longest tasks one by one, with what the program attached to them.";
+        Frames = "frames", "Frames", "Frames by domain: how many, how long, slow, good and fast.";
+        Counters = "counters", "Counters", "The values that the program gave its counters.";
+        Markers = "markers", "Markers", "Instants that the program marked.";
+        Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";
         Losses = "losses", "Losses", "What could not be seen.";
         Blame = "blame", "Blame", "What the other side did while threads waited on an object.";
@@ -87,6 +101,13 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         }
         Report::Transitions => transitions::transitions(fold),
         Report::Timeline => timeline::timeline(fold),
+        Report::Tasks => tasks::tasks(fold),
+        Report::TaskWaits => task_waits::task_waits(fold),
+        Report::LongestTasks => tasks::longest(fold),
+        Report::Frames => frames::frames(fold),
+        Report::Counters => counters::counters(fold),
+        Report::Markers => markers::markers(fold),
+        Report::Correlation => correlation::correlation(fold),
         Report::Findings => crate::findings::report(fold),
         Report::Blame => blame::blame(fold)?,
         Report::CriticalPath => critical_path::critical_path(fold),

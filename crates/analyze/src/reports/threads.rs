@@ -3,9 +3,10 @@
 use dwell_model::ThreadId;
 
 use super::grouped::{cut_note, plain};
-use super::notes::notes;
+use super::notes::{duration, notes};
 use crate::fold::{Fold, Weights};
 use crate::metrics::{magnitude, total, value};
+use crate::query::{Filter, FilterKey};
 use crate::view::{Column, Row, Value, View};
 
 /// One row per thread that the filters let through, the busiest first.
@@ -15,6 +16,7 @@ pub fn threads(fold: &Fold<'_>) -> View {
         // A thread that left no trace inside the range is still one.
         weights.iter_mut().for_each(|weights| *weights = Some(Weights::default()));
     }
+    let hidden = hidden(fold);
     for (_, site, of_site) in fold.selected() {
         if let Some(weights) = site.key.thread.get().and_then(|row| weights.get_mut(row)) {
             weights.get_or_insert_default().add(&of_site);
@@ -22,6 +24,7 @@ pub fn threads(fold: &Fold<'_>) -> View {
     }
     let mut threads: Vec<(usize, Weights)> =
         weights.into_iter().enumerate().filter_map(|(thread, weights)| Some((thread, weights?))).collect();
+    let hidden_threads: Vec<(usize, Weights)> = threads.extract_if(.., |(thread, _)| hidden[*thread]).collect();
     let rank = |weights: &Weights| match fold.query.sort {
         Some(metric) => magnitude(&value(metric, weights)),
         None => weights.cpu_ns() as f64,
@@ -32,8 +35,29 @@ pub fn threads(fold: &Fold<'_>) -> View {
     let rows =
         threads.iter().map(|(thread, weights)| Row { depth: 0, values: cells(fold, *thread, weights) }).collect();
     let mut notes = notes(fold);
+    notes.extend(hidden_note(&hidden_threads));
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }
+}
+
+/// Which threads the program asked to be left out of analyses (`__itt_thread_ignore`). They count in every sum, or
+/// these would not add up; views of single threads leave them out unless a filter names threads.
+pub fn hidden(fold: &Fold<'_>) -> Vec<bool> {
+    let by_thread = |filter: &Filter| matches!(filter.key, FilterKey::Thread | FilterKey::Tid);
+    let named = fold.query.filters.iter().any(by_thread);
+    fold.trace.threads.ignored.iter().map(|ignored| *ignored && !named).collect()
+}
+
+fn hidden_note(threads: &[(usize, Weights)]) -> Option<String> {
+    let sum = |of: fn(&Weights) -> u64| threads.iter().fold(0u64, |sum, (_, weights)| sum.saturating_add(of(weights)));
+    let (cpu, waiting) = (duration(sum(Weights::cpu_ns)), duration(sum(Weights::wait_ns)));
+    let (count, s) = (threads.len(), if threads.len() == 1 { "" } else { "s" });
+    (count > 0).then(|| {
+        format!(
+            "The program asked that {count} thread{s} be left out: {cpu} of CPU time and {waiting} of waiting, which all \
+             sums contain. --filter thread=NAME shows them."
+        )
+    })
 }
 
 fn columns() -> Vec<Column> {

@@ -15,8 +15,11 @@ const METRICS: &[&str] = &["wait_ns", "wait_count", "wait_poor_ns", "wait_by_cla
 /// Waits, by object unless the query groups otherwise.
 pub fn waits(fold: &Fold<'_>) -> View {
     let levels = levels_or(fold, &[Level::Object]);
-    let metrics = metrics_or(fold, METRICS);
-    let mut groups = Groups::new(fold, &levels, Site::is_wait);
+    // Where the program announces its waits, the object of what it spins for is known too.
+    let announced = !fold.trace.annotations.sync_waits.object.is_empty();
+    let own: Vec<&str> = METRICS.iter().copied().chain(announced.then_some("spin_ns")).collect();
+    let metrics = metrics_or(fold, &own);
+    let mut groups = Groups::new(fold, &levels, Site::is_for_object);
     let cut = groups.sort(wait_rank(fold));
     let lengths = groups.distributions();
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };

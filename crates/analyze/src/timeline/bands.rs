@@ -8,6 +8,7 @@ use crate::fold::{Fold, Weights};
 use crate::grouping::Groups;
 use crate::metrics::{METRICS, magnitude, value};
 use crate::query::{Level, Query, QueryError};
+use crate::reports::hidden;
 
 /// Metrics that every band carries, for sorting and hovering.
 const BAND_METRICS: &[&str] =
@@ -86,6 +87,10 @@ fn grouped_bands(
     let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
     let mut weights: Vec<(u32, Weights)> =
         groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
+    if by == BandKind::Thread {
+        let hidden = hidden(&fold);
+        weights.retain(|(id, _)| hidden.get(*id as usize) != Some(&true));
+    }
     if !query.is_filtered() {
         add_silent(analysis, by, &mut weights);
     }
@@ -131,6 +136,9 @@ fn add_silent(analysis: &Analysis, by: BandKind, weights: &mut Vec<(u32, Weights
         if let Some(there) = there.get_mut(*id as usize) {
             *there = true;
         }
+    }
+    if by == BandKind::Thread {
+        there.iter_mut().zip(&analysis.trace.threads.ignored).for_each(|(there, ignored)| *there |= *ignored);
     }
     let silent = there.iter().enumerate().filter(|(_, there)| !**there);
     weights.extend(silent.map(|(row, _)| (row as u32, Weights::default())));

@@ -355,6 +355,9 @@ pub struct ReportArgs {
     /// Bins of the timeline.
     #[arg(long, value_name = "N", default_value = "60", value_parser = parse::bins, help_heading = "What to show")]
     pub bins: usize,
+    /// Frames a second below which frames are slow, and above which they are fast [default: 40,100].
+    #[arg(long, value_name = "SLOW,FAST", help_heading = "How to count")]
+    pub frame_rates: Option<String>,
     /// Count the waits of idle workers too: a pool's thread without work, an event loop.
     #[arg(long, help_heading = "How to count")]
     pub include_idle: bool,

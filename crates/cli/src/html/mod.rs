@@ -42,6 +42,12 @@ pub fn render(trace: Trace, query: &Query) -> Result<String, QueryError> {
         "flame": boxes(&fold),
         "timeline": timeline(&analysis, &query)?,
     });
+    for report in [Report::Tasks, Report::Frames, Report::Counters, Report::Correlation] {
+        let view = report_of(report, &fold)?;
+        if !view.rows.is_empty() {
+            data[report.id()] = table(&view);
+        }
+    }
     json::cut_texts(&mut data, LONGEST_TEXT);
     Ok(page(&data))
 }

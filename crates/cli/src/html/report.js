@@ -302,6 +302,15 @@
   legend(objects, CLASSES.map((name) => [`class-${name}`, `${name} CPU utilization meanwhile`]));
   timeline();
   flame();
+  const said = [
+    ['tasks', 'Tasks', 'What the program says that it does, and what its threads did meanwhile.'],
+    ['frames', 'Frames', 'Turns of work that come again and again.'],
+    ['counters', 'Counters', 'The values that the program gave its counters.'],
+    ['correlation', 'Counters at long waits', 'Counters that tell the long waits on an object from the short ones.'],
+  ];
+  for (const [id, title, note] of said) {
+    if (data[id]) table(section(title, note), data[id]);
+  }
   table(section('Hotspots', 'CPU time by function.'), data.hotspots);
   histograms();
   table(section('Threads'), data.threads);

@@ -1,0 +1,63 @@
+//! Counters: what the program's own numbers say of its waits.
+
+use std::collections::BTreeSet;
+
+use dwell_model::FindingDef;
+
+use super::Finding;
+use super::evidence::Evidence;
+use crate::correlation::{Beside, Correlation, correlations};
+use crate::reports::{duration, percent};
+
+/// A counter tells the long waits from the short ones.
+pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {
+    id: "long-waits-by-counter",
+    title: "Long waits at certain counter values",
+    help: "The waits on an object are short or long, and one of the program's counters has other values beside the long \
+           ones. Concluded from the value that the thread set nearest to each wait, and how well the values of short and \
+           long waits are apart.",
+    advice: "Look at what the program does when the counter has this value. Where it counts bytes of a socket and the \
+             long waits last about 40 or 200 ms, small messages wait for a delayed acknowledgement: send a message \
+             with one call, set TCP_NODELAY, or make the receiver's buffer smaller.",
+};
+
+/// Part of the elapsed time that the long waits must take.
+const LONG_SHARE: f64 = 0.02;
+
+pub fn long_waits_by_counter(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let mut told = BTreeSet::new();
+    let all = correlations(evidence.fold).into_iter();
+    // The best counter of each object.
+    let mut best: Vec<Correlation> = all.filter(|it| evidence.share(it.long.total_ns) >= LONG_SHARE).collect();
+    best.sort_by(|a, b| b.separation.total_cmp(&a.separation));
+    best.retain(|it| told.insert(it.object));
+    best.iter().map(|it| finding(evidence, it)).collect()
+}
+
+fn finding(evidence: &Evidence<'_, '_>, it: &Correlation) -> Finding {
+    let fold = evidence.fold;
+    let counters = &fold.trace.annotations.counters;
+    let counter = it.counter.get().and_then(|row| counters.name.get(row)).map_or("", String::as_str);
+    let set = match it.beside {
+        Beside::Before => "set right before the wait",
+        Beside::After => "set right after the wait",
+        Beside::Meanwhile => "when the wait began",
+    };
+    let text = format!(
+        "{counter} ({set}) is {} at the {} long waits of about {}, and {} at the {} short ones of about {}; separation \
+         {:.2}. The long ones took {}, {} of one thread's time.",
+        it.long.value,
+        it.long.count,
+        duration(it.long.wait_ns),
+        it.short.value,
+        it.short.count,
+        duration(it.short.wait_ns),
+        it.separation,
+        duration(it.long.total_ns),
+        percent(it.long.total_ns, evidence.elapsed_ns),
+    );
+    // As long as short ones they would still take.
+    let least = it.short.wait_ns.saturating_mul(it.long.count as u64);
+    let cost_ns = it.long.total_ns.saturating_sub(least);
+    Finding { subject: fold.object_name(it.object).into(), evidence: text, stack: it.stack, cost_ns, during: None }
+}

@@ -1,0 +1,101 @@
+//! Counters: the values that the program gave them.
+
+use dwell_model::{CounterId, CounterKind, ProcessId};
+
+use super::grouped::{cut_note, detail, plain};
+use super::notes::notes;
+use crate::fold::Fold;
+use crate::selection::TaskFilter;
+use crate::view::{Row, Value, View};
+
+/// The values of one counter in the range.
+#[derive(Default)]
+struct Values {
+    count: u64,
+    sum: f64,
+    bounds: Option<(f64, f64)>,
+    first: f64,
+    last: f64,
+}
+
+impl Values {
+    fn add(&mut self, value: f64) {
+        let (lowest, highest) = self.bounds.unwrap_or((value, value));
+        self.bounds = Some((lowest.min(value), highest.max(value)));
+        if self.count == 0 {
+            self.first = value;
+        }
+        (self.count, self.sum, self.last) = (self.count + 1, self.sum + value, value);
+    }
+
+    fn rate(&self, kind: CounterKind, seconds: f64) -> f64 {
+        let change = if kind == CounterKind::Sum { self.last - self.first } else { self.count as f64 };
+        if seconds > 0.0 { change / seconds } else { 0.0 }
+    }
+}
+
+/// A row per counter with values in the range, the one with the most first.
+pub fn counters(fold: &Fold<'_>) -> View {
+    let said = &fold.trace.annotations;
+    let filter = TaskFilter::new(fold.trace, fold.query);
+    let mut of: Vec<Values> = said.counters.name.iter().map(|_| Values::default()).collect();
+    let values = &said.counter_values;
+    for (row, time) in values.time_ns.iter().enumerate() {
+        let wanted = fold.windows.contains(*time) && filter.takes_thread_at(values.thread[row], *time);
+        if let Some(of) = values.counter[row].get().and_then(|counter| of.get_mut(counter)).filter(|_| wanted) {
+            of.add(values.value[row]);
+        }
+    }
+    let mut ids: Vec<usize> = (0..of.len()).filter(|id| of[*id].count > 0).collect();
+    ids.sort_by_key(|id| std::cmp::Reverse(of[*id].count));
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    let cut = ids.len().saturating_sub(limit);
+    ids.truncate(limit);
+    let seconds = fold.windows.length_ns() as f64 / 1e9;
+    let row = |id: usize| {
+        let (values, kind) = (&of[id], CounterKind::from_code(said.counters.kind[id]));
+        let (lowest, highest) = values.bounds.unwrap_or_default();
+        let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };
+        let cells = vec![
+            Value::Text(name(fold, CounterId::new(id))),
+            Value::Count(values.count),
+            Value::Real(lowest),
+            Value::Real(values.sum / values.count.max(1) as f64),
+            Value::Real(highest),
+            Value::Real(values.last),
+            Value::Real(values.rate(kind, seconds)),
+            text(&said.counters.unit[id]),
+            text(&said.counters.domain[id]),
+            text(&process(fold, said.counters.process[id])),
+            Value::Text(kind.id().into()),
+        ];
+        Row { depth: 0, values: cells }
+    };
+    let rows: Vec<Row> = ids.into_iter().map(row).collect();
+    let mut notes = notes(fold);
+    notes.extend(rows.is_empty().then(|| "The program has no counters, or gave them no value.".to_owned()));
+    notes.extend(cut_note(cut));
+    let columns = vec![
+        plain("counter", "Counter", "Name of the counter."),
+        plain("count", "Count", "How often it was given a value."),
+        plain("min", "Lowest", "The lowest value."),
+        plain("mean", "Mean", "Average of the values, each counted once however long it was kept."),
+        plain("max", "Highest", "The highest value."),
+        plain("last", "Last", "The last value."),
+        plain("rate", "Rate", "Of a counter that is added up, its change a second; else values a second."),
+        plain("unit", "Unit", "Unit of the values."),
+        plain("domain", "Domain", "Domain of the counter."),
+        detail("process", "Process", "Process whose it is."),
+        detail("kind", "Kind", "set or sum: whether the program sets values or adds them up."),
+    ];
+    View { columns, rows, notes, ..View::default() }
+}
+
+/// Name of a counter.
+pub fn name(fold: &Fold<'_>, counter: CounterId) -> String {
+    counter.get().and_then(|row| fold.trace.annotations.counters.name.get(row)).cloned().unwrap_or_default()
+}
+
+fn process(fold: &Fold<'_>, process: ProcessId) -> String {
+    process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default()
+}

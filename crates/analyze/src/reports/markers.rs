@@ -1,0 +1,57 @@
+//! Markers: instants that the program marked.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{MarkerScope, TaskTypeId};
+
+use super::grouped::{cut_note, detail, plain};
+use super::notes::notes;
+use crate::fold::Fold;
+use crate::selection::TaskFilter;
+use crate::tasks::TaskNames;
+use crate::view::{Row, Value, View};
+
+/// A row per marker and scope, the most frequent first.
+pub fn markers(fold: &Fold<'_>) -> View {
+    let said = &fold.trace.annotations.markers;
+    let filter = TaskFilter::new(fold.trace, fold.query);
+    let mut found: BTreeMap<(TaskTypeId, u8), (u64, u64, u64)> = BTreeMap::new();
+    for (row, time) in said.time_ns.iter().enumerate() {
+        if fold.windows.contains(*time) && filter.takes_thread_at(said.thread[row], *time) {
+            let of = found.entry((said.task_type[row], said.scope[row])).or_insert((0, *time, *time));
+            (of.0, of.2) = (of.0 + 1, *time);
+        }
+    }
+    let mut found: Vec<_> = found.into_iter().collect();
+    found.sort_by_key(|(_, (count, ..))| std::cmp::Reverse(*count));
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    let cut = found.len().saturating_sub(limit);
+    found.truncate(limit);
+    let names = TaskNames::new(fold.trace);
+    let row = |((task, scope), (count, first, last)): &((TaskTypeId, u8), (u64, u64, u64))| {
+        let domain = task.get().and_then(|row| fold.trace.annotations.task_types.domain.get(row)).cloned();
+        let values = vec![
+            Value::Text(names.name(*task)),
+            Value::Count(*count),
+            Value::Ns(*first),
+            Value::Ns(*last),
+            (last - first).checked_div(count - 1).map_or(Value::None, Value::Ns),
+            Value::Text(MarkerScope::from_code(*scope).id().into()),
+            domain.map_or(Value::None, Value::Text),
+        ];
+        Row { depth: 0, values }
+    };
+    let rows = found.iter().map(row).collect();
+    let mut notes = notes(fold);
+    notes.extend(cut_note(cut));
+    let columns = vec![
+        plain("marker", "Marker", "Name of the marker."),
+        plain("count", "Count", "How often it was set."),
+        plain("first_ns", "First", "When it was set first, since the start of the collection."),
+        plain("last_ns", "Last", "When it was set last."),
+        plain("mean_gap_ns", "Mean Gap", "Average time from one to the next."),
+        plain("scope", "Scope", "Whom it concerns: global, process, thread or task."),
+        detail("domain", "Domain", "Domain of the marker."),
+    ];
+    View { columns, rows, notes, ..View::default() }
+}

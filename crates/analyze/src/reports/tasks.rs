@@ -1,0 +1,239 @@
+//! The program's tasks: how many of each type, how long, and what their threads did in them.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{TaskId, TaskKind, TaskTypeId};
+
+use super::grouped::{cut_note, detail, plain};
+use super::notes::notes;
+use crate::distribution::Distribution;
+use crate::fold::{Fold, Weights};
+use crate::lengths::Run;
+use crate::metrics::{magnitude, total, value};
+use crate::selection::TaskFilter;
+use crate::tasks::TaskNames;
+use crate::view::{Column, Row, Value, View};
+
+/// The lengths of the tasks of one type.
+#[derive(Default)]
+pub struct Lengths {
+    /// How many began in the range.
+    pub count: u64,
+    /// The sum of their lengths, ns.
+    pub total_ns: u64,
+    /// The shortest and the longest, ns.
+    pub bounds: Option<(u64, u64)>,
+    /// Their lengths.
+    pub lengths: Distribution,
+}
+
+impl Lengths {
+    fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(ns);
+        let (shortest, longest) = self.bounds.unwrap_or((ns, ns));
+        self.bounds = Some((shortest.min(ns), longest.max(ns)));
+        self.lengths.add(&Run::one(0, 0, ns));
+    }
+
+    /// Mean, median, 99th percentile, longest and shortest, as [`length_columns`] has them.
+    pub fn cells(&self) -> Vec<Value> {
+        let ns = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
+        vec![
+            ns(self.total_ns.checked_div(self.count)),
+            ns(self.lengths.quantile(0.5)),
+            ns(self.lengths.quantile(0.99)),
+            ns(self.bounds.map(|(_, longest)| longest)),
+            ns(self.bounds.map(|(shortest, _)| shortest)),
+        ]
+    }
+}
+
+/// The columns of lengths.
+pub fn length_columns() -> Vec<Column> {
+    vec![
+        plain("mean_ns", "Mean", "Average length."),
+        plain("p50_ns", "Median", "Half of them are not longer; right to 1 %."),
+        plain("p99_ns", "99th Percentile", "99 % of them are not longer; right to 1 %."),
+        plain("max_ns", "Longest", "The longest."),
+        plain("min_ns", "Shortest", "The shortest."),
+    ]
+}
+
+/// The lengths of the tasks of each type that began in the range and that filters of threads, processes and tasks let
+/// through.
+pub fn lengths(fold: &Fold<'_>) -> BTreeMap<TaskTypeId, Lengths> {
+    let tasks = &fold.trace.annotations.tasks;
+    let filter = TaskFilter::new(fold.trace, fold.query);
+    let mut lengths: BTreeMap<TaskTypeId, Lengths> = BTreeMap::new();
+    for (row, start) in tasks.start_ns.iter().enumerate() {
+        if fold.windows.contains(*start) && filter.takes(row) {
+            lengths.entry(tasks.task_type[row]).or_default().add(tasks.end_ns[row].saturating_sub(*start));
+        }
+    }
+    lengths
+}
+
+/// What threads did in tasks of each type, tasks nested in them included; and in their innermost task alone.
+pub fn inside(fold: &Fold<'_>) -> BTreeMap<TaskTypeId, (Weights, Weights)> {
+    let nesting = fold.trace.nesting();
+    let mut sums: BTreeMap<TaskTypeId, (Weights, Weights)> = BTreeMap::new();
+    for (_, site, weights) in fold.selected() {
+        let mut around: Vec<TaskTypeId> = nesting.tasks(site.key.context).collect();
+        if let Some(innermost) = around.first() {
+            sums.entry(*innermost).or_default().1.add(&weights);
+        }
+        // A type in one of its own counts once.
+        around.sort_unstable();
+        around.dedup();
+        around.into_iter().for_each(|task| sums.entry(task).or_default().0.add(&weights));
+    }
+    sums
+}
+
+/// All that a thread did, ns.
+pub fn spent(weights: &Weights) -> u64 {
+    let parts = [weights.cpu_ns(), weights.wait_ns(), total(&weights.unknown), total(&weights.runnable)];
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
+/// The kind of a task type.
+pub fn kind(fold: &Fold<'_>, task: TaskTypeId) -> TaskKind {
+    let code = task.get().and_then(|row| fold.trace.annotations.task_types.kind.get(row)).copied();
+    TaskKind::from_code(code.unwrap_or(0))
+}
+
+/// A row per task type, the one with the most time first.
+pub fn tasks(fold: &Fold<'_>) -> View {
+    let (lengths, inside) = (lengths(fold), inside(fold));
+    let mut types: Vec<TaskTypeId> = lengths.keys().chain(inside.keys()).copied().collect();
+    types.sort_unstable();
+    types.dedup();
+    types.retain(|task| !matches!(kind(fold, *task), TaskKind::Frame | TaskKind::Marker));
+    let rank = |task: &TaskTypeId| match fold.query.sort {
+        Some(metric) => inside.get(task).map_or(0.0, |(weights, _)| magnitude(&value(metric, weights))),
+        None => lengths.get(task).map_or(0.0, |lengths| lengths.total_ns as f64),
+    };
+    types.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    let cut = types.len().saturating_sub(limit);
+    types.truncate(limit);
+    let names = TaskNames::new(fold.trace);
+    let whole = spent(fold.shown()).max(1) as f64;
+    let row = |task: &TaskTypeId| {
+        let nothing = Lengths::default();
+        let of = lengths.get(task).unwrap_or(&nothing);
+        let mut values = vec![Value::Text(names.name(*task)), Value::Count(of.count), Value::Ns(of.total_ns)];
+        values.extend(inside_cells(inside.get(task), whole));
+        values.extend(of.cells());
+        let domain = task.get().and_then(|row| fold.trace.annotations.task_types.domain.get(row)).cloned();
+        values.push(domain.map_or(Value::None, Value::Text));
+        values.push(Value::Text(kind(fold, *task).id().into()));
+        Row { depth: 0, values }
+    };
+    let rows: Vec<Row> = types.iter().map(row).collect();
+    let mut notes = notes(fold);
+    notes.extend(rows.is_empty().then(|| NO_TASKS.to_owned()));
+    notes.extend(too_deep(fold));
+    notes.extend(cut_note(cut));
+    View { columns: columns(), rows, notes, ..View::default() }
+}
+
+const NO_TASKS: &str = "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.";
+
+fn too_deep(fold: &Fold<'_>) -> Option<String> {
+    let count = fold.trace.nesting().too_deep;
+    (count > 0).then(|| format!("{count} tasks lie in more than 64 others; their time counts as that of the 64th."))
+}
+
+/// Tasks that overlap others have no time of a thread.
+fn inside_cells(sums: Option<&(Weights, Weights)>, whole: f64) -> Vec<Value> {
+    let Some((inside, own)) = sums else { return vec![Value::None; 6] };
+    vec![
+        Value::Fraction(spent(inside) as f64 / whole),
+        Value::Ns(inside.cpu_ns()),
+        Value::Ns(inside.wait_ns()),
+        Value::Ns(inside.spin_ns()),
+        Value::Ns(total(&inside.runnable)),
+        Value::Ns(spent(own)),
+    ]
+}
+
+fn columns() -> Vec<Column> {
+    let mut columns = vec![
+        plain("task", "Task", "Name of the task."),
+        plain("count", "Count", "How many began in the range."),
+        plain("total_ns", "Task Time", "Sum of their lengths."),
+        plain("share", "Share", "Part of the threads' time shown that was spent in them, nested ones included."),
+        plain("cpu_ns", "CPU Time", "Time on a CPU in them, nested ones included."),
+        plain("wait_ns", "Wait Time", "Time blocked in them on objects."),
+        plain("spin_ns", "Spin Time", "CPU time burnt in them while logically waiting."),
+        plain("preemption_ns", "Preemption Wait", "Time in the run queue in them."),
+        plain("self_ns", "Self Time", "All time in them outside of tasks nested in them."),
+    ];
+    columns.extend(length_columns());
+    columns.push(plain("domain", "Domain", "Domain of the task."));
+    columns.push(detail("kind", "Kind", "task, overlapped, region, event or probe."));
+    columns
+}
+
+/// Longest tasks shown, unless asked otherwise.
+const LONGEST: usize = 50;
+
+/// The longest tasks one by one, with what the program attached to them.
+pub fn longest(fold: &Fold<'_>) -> View {
+    let tasks = &fold.trace.annotations.tasks;
+    let filter = TaskFilter::new(fold.trace, fold.query);
+    let is_task = |row: &usize| !matches!(kind(fold, tasks.task_type[*row]), TaskKind::Marker);
+    let wanted = |row: &usize| fold.windows.contains(tasks.start_ns[*row]) && filter.takes(*row) && is_task(row);
+    let mut rows: Vec<usize> = (0..tasks.start_ns.len()).filter(wanted).collect();
+    let length = |row: usize| tasks.end_ns[row].saturating_sub(tasks.start_ns[row]);
+    rows.sort_by_key(|row| (std::cmp::Reverse(length(*row)), *row));
+    let cut = rows.len().saturating_sub(fold.query.limit.unwrap_or(LONGEST));
+    rows.truncate(fold.query.limit.unwrap_or(LONGEST));
+    let data = metadata(fold, &rows);
+    let names = TaskNames::new(fold.trace);
+    let row = |row: &usize| {
+        let values = vec![
+            Value::Text(names.name(tasks.task_type[*row])),
+            Value::Ns(length(*row)),
+            Value::Ns(tasks.start_ns[*row]),
+            Value::Text(crate::grouping::thread_label(fold, tasks.thread[*row])),
+            data.get(row).map_or(Value::None, |text| Value::Text(text.clone())),
+            Value::Text(if tasks.finished[*row] { "yes" } else { "no" }.into()),
+            Value::Text(kind(fold, tasks.task_type[*row]).id().into()),
+        ];
+        Row { depth: 0, values }
+    };
+    let rows = rows.iter().map(row).collect();
+    let mut notes = notes(fold);
+    notes.extend(cut_note(cut));
+    let columns = vec![
+        plain("task", "Task", "Name of the task; a frame's is its domain's."),
+        plain("length_ns", "Length", "From its begin to its end."),
+        plain("start_ns", "Start", "When it began, since the start of the collection."),
+        plain("thread", "Thread", "Thread that began it."),
+        plain("metadata", "Metadata", "What the program attached to it."),
+        detail("finished", "Finished", "Whether its end was seen."),
+        detail("kind", "Kind", "task, overlapped, region, frame, event or probe."),
+    ];
+    View { columns, rows, notes, ..View::default() }
+}
+
+/// Data of one task that are shown.
+const MOST_DATA: usize = 16;
+
+/// What was attached to these tasks, as text.
+fn metadata(fold: &Fold<'_>, wanted: &[usize]) -> BTreeMap<usize, String> {
+    let data = &fold.trace.annotations.task_metadata;
+    let wanted: std::collections::BTreeSet<TaskId> = wanted.iter().map(|row| TaskId::new(*row)).collect();
+    let mut texts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for (row, task) in data.task.iter().enumerate().filter(|(_, task)| wanted.contains(task)) {
+        let texts = texts.entry(task.get().unwrap_or(0)).or_default();
+        if texts.len() < MOST_DATA {
+            let value = if data.text[row].is_empty() { data.number[row].to_string() } else { data.text[row].clone() };
+            texts.push(format!("{} = {value}", data.key[row]));
+        }
+    }
+    texts.into_iter().map(|(task, texts)| (task, texts.join(", "))).collect()
+}
