@@ -107,6 +107,19 @@ fn every_report_of_tasks() {
 }
 
 #[test]
+fn results_compare_by_task() {
+    let (first, second, query) = (trace(TASKS), trace(&TASKS.replace("P==P=", "R===R")), Query::default());
+    let fold = |trace| crate::Fold::new(trace, &query).unwrap();
+    let view = crate::compare::compare(&fold(&first), &fold(&second), Level::TaskType);
+    let difference = |name: &str| {
+        let row = view.rows.iter().find(|row| row.values[0] == Value::Text(name.into())).unwrap();
+        row.values[3].clone()
+    };
+    assert_eq!(difference("[all]"), Value::NsChange(0));
+    assert!(matches!(difference("parse"), Value::NsChange(ns) if ns > 0));
+}
+
+#[test]
 fn ignored_threads_are_hidden_and_counted() {
     let mut trace = trace(TASKS);
     let (plain, whole) = (of(Report::Threads, &trace, &Query::default()), totals(&trace, &Query::default()));

@@ -14,7 +14,8 @@ struct Values {
     count: u64,
     sum: f64,
     bounds: Option<(f64, f64)>,
-    first: f64,
+    /// The last value before the range; a counter that is added up begins at 0.
+    before: f64,
     last: f64,
 }
 
@@ -22,14 +23,11 @@ impl Values {
     fn add(&mut self, value: f64) {
         let (lowest, highest) = self.bounds.unwrap_or((value, value));
         self.bounds = Some((lowest.min(value), highest.max(value)));
-        if self.count == 0 {
-            self.first = value;
-        }
         (self.count, self.sum, self.last) = (self.count + 1, self.sum + value, value);
     }
 
     fn rate(&self, kind: CounterKind, seconds: f64) -> f64 {
-        let change = if kind == CounterKind::Sum { self.last - self.first } else { self.count as f64 };
+        let change = if kind == CounterKind::Sum { self.last - self.before } else { self.count as f64 };
         if seconds > 0.0 { change / seconds } else { 0.0 }
     }
 }
@@ -41,9 +39,11 @@ pub fn counters(fold: &Fold<'_>) -> View {
     let mut of: Vec<Values> = said.counters.name.iter().map(|_| Values::default()).collect();
     let values = &said.counter_values;
     for (row, time) in values.time_ns.iter().enumerate() {
-        let wanted = fold.windows.contains(*time) && filter.takes_thread_at(values.thread[row], *time);
-        if let Some(of) = values.counter[row].get().and_then(|counter| of.get_mut(counter)).filter(|_| wanted) {
+        let Some(of) = values.counter[row].get().and_then(|counter| of.get_mut(counter)) else { continue };
+        if fold.windows.contains(*time) && filter.takes_thread_at(values.thread[row], *time) {
             of.add(values.value[row]);
+        } else if of.count == 0 {
+            of.before = values.value[row];
         }
     }
     let mut ids: Vec<usize> = (0..of.len()).filter(|id| of[*id].count > 0).collect();
@@ -64,9 +64,9 @@ pub fn counters(fold: &Fold<'_>) -> View {
             Value::Real(highest),
             Value::Real(values.last),
             Value::Real(values.rate(kind, seconds)),
-            text(&said.counters.unit[id]),
+            text(&process_label(fold, said.counters.process[id])),
             text(&said.counters.domain[id]),
-            text(&process(fold, said.counters.process[id])),
+            text(&said.counters.unit[id]),
             Value::Text(kind.id().into()),
         ];
         Row { depth: 0, values: cells }
@@ -83,9 +83,9 @@ pub fn counters(fold: &Fold<'_>) -> View {
         plain("max", "Highest", "The highest value."),
         plain("last", "Last", "The last value."),
         plain("rate", "Rate", "Of a counter that is added up, its change a second; else values a second."),
-        plain("unit", "Unit", "Unit of the values."),
+        plain("process", "Process", "Process whose it is."),
         plain("domain", "Domain", "Domain of the counter."),
-        detail("process", "Process", "Process whose it is."),
+        detail("unit", "Unit", "Unit of the values."),
         detail("kind", "Kind", "set or sum: whether the program sets values or adds them up."),
     ];
     View { columns, rows, notes, ..View::default() }
@@ -96,6 +96,8 @@ pub fn name(fold: &Fold<'_>, counter: CounterId) -> String {
     counter.get().and_then(|row| fold.trace.annotations.counters.name.get(row)).cloned().unwrap_or_default()
 }
 
-fn process(fold: &Fold<'_>, process: ProcessId) -> String {
-    process.get().and_then(|row| fold.trace.processes.name.get(row)).cloned().unwrap_or_default()
+fn process_label(fold: &Fold<'_>, process: ProcessId) -> String {
+    let processes = &fold.trace.processes;
+    let row = process.get().filter(|row| *row < processes.pid.len());
+    row.map(|row| format!("{} ({})", processes.name[row], processes.pid[row])).unwrap_or_default()
 }
