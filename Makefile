@@ -95,9 +95,10 @@ bench:
 
 # What ITT calls cost, and what is lost under load; half a minute. ITT_PEERS="--peer NAME=LIBRARY" puts others beside it.
 bench-itt:
-	cargo build --release -p dwell-itt
+	cargo build --release -p dwell-itt --features bare --target-dir $(abspath $(TARGET))/itt \
+		--config 'profile.release.panic="abort"'
 	cargo build --release -p dwell-itt-wire --example drain
-	python3 bench/itt.py --library $(abspath $(TARGET))/release/libdwell_itt.so \
+	python3 bench/itt.py --library $(abspath $(TARGET))/itt/release/libdwell_itt.so \
 		--drain $(abspath $(TARGET))/release/examples/drain $(ITT_PEERS) --output docs/benchmarks-itt.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what

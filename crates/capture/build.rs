@@ -40,6 +40,8 @@ fn build_library(root: &Path, out: &Path) {
         "--release",
         "--package",
         "dwell-itt",
+        "--features",
+        "bare",
         "--target-dir",
     ]);
     cargo.arg(&target);

@@ -379,12 +379,14 @@ fn put_text(id: Id, scope: u32, text: &[u8], put: &mut impl FnMut(u64)) {
 }
 
 /// Records of events, one behind the other.
+#[cfg(feature = "std")]
 #[derive(Clone, Debug, Default)]
 pub struct EventsBuffer {
     /// The records so far.
     pub bytes: Vec<u8>,
 }
 
+#[cfg(feature = "std")]
 impl EventsBuffer {
     /// Appends a record.
     pub fn push(&mut self, ticks: u64, event: &Event<'_>) {

@@ -100,6 +100,7 @@ pub enum State {
 
 impl State {
     /// The value of [`VARIABLE`] for a program that begins in this state and makes its file in `folder`.
+    #[cfg(feature = "std")]
     pub fn variable(self, folder: &str) -> String {
         let word = if self == State::Recording { "recording" } else { "listening-off" };
         format!("{word}:{folder}")

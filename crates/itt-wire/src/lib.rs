@@ -27,14 +27,22 @@
 //!
 //! A forked child has its own file, which begins with a copy of its parent's definitions, under the same ids.
 
+#![cfg_attr(not(feature = "std"), no_std)]
+
 mod event;
 pub mod layout;
 mod name;
+#[cfg(feature = "std")]
 mod reader;
 
-pub use event::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Events, EventsBuffer, Id, Numbers, Stamped, Value, events};
+#[cfg(feature = "std")]
+pub use event::EventsBuffer;
+pub use event::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Events, Id, Numbers, Stamped, Value, events};
 pub use layout::{Clock, Header, State, VARIABLE};
-pub use name::{LINES, Lines, Method, Name, Named, Names, NamesBuffer, OBJECT_BYTES, TEXT_BYTES, names};
+#[cfg(feature = "std")]
+pub use name::NamesBuffer;
+pub use name::{LINES, Lines, Method, Name, Named, Names, OBJECT_BYTES, TEXT_BYTES, names};
+#[cfg(feature = "std")]
 pub use reader::{CHUNK_BYTES, Reader, Round, Sink};
 
 #[cfg(test)]

@@ -314,12 +314,14 @@ fn put_text(text: &[u8], put: &mut impl FnMut(&[u8])) {
 }
 
 /// Records of names, one behind the other.
+#[cfg(feature = "std")]
 #[derive(Clone, Debug, Default)]
 pub struct NamesBuffer {
     /// The records so far.
     pub bytes: Vec<u8>,
 }
 
+#[cfg(feature = "std")]
 impl NamesBuffer {
     /// Appends a record.
     pub fn push(&mut self, named: &Named<'_>) {

@@ -1,6 +1,6 @@
 //! The structures that a program's static part shares with the library: LP64 layouts, found out by experiment.
 
-use std::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
+use core::ffi::{c_char, c_int, c_long, c_uint, c_ulong, c_void};
 
 /// First bytes of a [`Global`].
 pub const MAGIC: [u8; 8] = [0xED, 0xAB, 0xAB, 0xEC, 0x0D, 0xEE, 0xDA, 0x30];
@@ -95,8 +95,8 @@ pub struct Global {
 
 const _: () = assert!(size_of::<Domain>() == 48 && size_of::<StringHandle>() == 40 && size_of::<Counter>() == 72);
 const _: () = assert!(size_of::<Api>() == 40 && size_of::<RawId>() == 24);
-const _: () = assert!(std::mem::offset_of!(Global, functions) == 120 && std::mem::offset_of!(Global, domains) == 144);
-const _: () = assert!(std::mem::offset_of!(Global, strings) == 152 && std::mem::offset_of!(Global, counters) == 168);
+const _: () = assert!(core::mem::offset_of!(Global, functions) == 120 && core::mem::offset_of!(Global, domains) == 144);
+const _: () = assert!(core::mem::offset_of!(Global, strings) == 152 && core::mem::offset_of!(Global, counters) == 168);
 
 #[repr(C)]
 pub struct ModuleObject {
@@ -178,5 +178,5 @@ pub unsafe fn text<'a>(text: *const c_char, most: usize) -> &'a [u8] {
         return &[];
     }
     // SAFETY: there are as many bytes as strnlen found.
-    unsafe { std::slice::from_raw_parts(text.cast(), libc::strnlen(text, most)) }
+    unsafe { core::slice::from_raw_parts(text.cast(), libc::strnlen(text, most)) }
 }

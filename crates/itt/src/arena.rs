@@ -1,7 +1,7 @@
 //! Memory that is never given back: mapped, so that it works where the program's heap must not be touched.
 
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::lock::Entered;
 
@@ -45,6 +45,6 @@ pub fn keep_text(entered: &Entered, text: &[u8]) -> Option<&'static [u8]> {
     // SAFETY: the place is fresh and large enough, and never given back.
     unsafe {
         place.copy_from_nonoverlapping(text.as_ptr(), text.len());
-        Some(std::slice::from_raw_parts(place, text.len()))
+        Some(core::slice::from_raw_parts(place, text.len()))
     }
 }

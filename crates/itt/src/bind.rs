@@ -1,8 +1,8 @@
 //! A program's static part hands over its list of functions: each gets ours, or its null function.
 
-use std::ffi::{CStr, c_int};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Release};
+use core::ffi::{CStr, c_int};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::Release};
 
 use dwell_itt_wire::Name;
 
@@ -74,7 +74,7 @@ unsafe fn pin<'a>(place: *const libc::c_void) -> &'a [u8] {
     for address in [__itt_api_fini as *const libc::c_void, place] {
         // SAFETY: an answer of zeros is a valid one; the path is the loader's own text.
         unsafe {
-            let mut found: libc::Dl_info = std::mem::zeroed();
+            let mut found: libc::Dl_info = core::mem::zeroed();
             if libc::dladdr(address, &raw mut found) == 0 || found.dli_fname.is_null() {
                 continue;
             }

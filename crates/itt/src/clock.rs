@@ -1,7 +1,7 @@
 //! Ticks: the time stamp counter where the kernel trusts it, else nanoseconds.
 
-use std::arch::x86_64::{__cpuid, _rdtsc};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::arch::x86_64::{__cpuid, _rdtsc};
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use dwell_itt_wire::Clock;
 

@@ -1,6 +1,6 @@
 //! What run-time compilers tell (`INTEL_JIT_PROFILER64`): their methods, where these lie, and their lines.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use dwell_itt_wire::{LINES, Lines, Method, Name};
 
@@ -56,7 +56,7 @@ unsafe fn notify(entered: &Entered, kind: c_uint, data: *const c_void) {
         match kind {
             event::LOAD | event::UPDATE => {
                 let it = &*data.cast::<MethodLoad1>();
-                loaded(entered, &it.load, [it.class, it.source, std::ptr::null()]);
+                loaded(entered, &it.load, [it.class, it.source, core::ptr::null()]);
             }
             event::LOAD_2 | event::LOAD_3 => {
                 let it = &*data.cast::<MethodLoad2>();
@@ -94,7 +94,7 @@ unsafe fn say(entered: &Entered, method: Method<'_>, lines: *const LineNumber, c
         return;
     }
     // SAFETY: as many lines as the compiler says.
-    let lines = unsafe { std::slice::from_raw_parts(lines, (count as usize).min(MOST_LINES)) };
+    let lines = unsafe { core::slice::from_raw_parts(lines, (count as usize).min(MOST_LINES)) };
     for piece in lines.chunks(LINES) {
         let mut rows = [(0, 0); LINES];
         rows.iter_mut().zip(piece).for_each(|(row, line)| *row = (line.offset, line.line));

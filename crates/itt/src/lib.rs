@@ -14,6 +14,10 @@
 //!   system is an error here and no SIGBUS, and no file descriptor is kept that the program could close.
 //! - A forked child has a file of its own from its first call on. A child made by a bare `clone` without the fork handlers
 //!   records nothing: the page that says where to write is wiped in it.
+//! - Built to be shipped (feature `bare`, `panic = "abort"`), it has nothing of Rust's standard library in it, and needs the C
+//!   library alone: a library that cannot be loaded makes static parts free objects that are in use.
+
+#![cfg_attr(all(feature = "bare", panic = "abort"), no_std)]
 
 mod abi;
 mod arena;
@@ -30,3 +34,11 @@ mod thread;
 pub use bind::{__itt_api_fini, __itt_api_init};
 pub use functions::stitch::dwell_itt_stack_caller;
 pub use jit::{Initialize, NotifyEvent};
+
+/// What the compiler asks for. Nothing here panics.
+#[cfg(all(feature = "bare", panic = "abort"))]
+#[panic_handler]
+fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
+    // SAFETY: no arguments.
+    unsafe { libc::abort() }
+}

@@ -1,6 +1,6 @@
 //! The one lock, for everything that is not an event.
 
-use std::cell::UnsafeCell;
+use core::cell::UnsafeCell;
 
 use crate::{process, thread};
 
@@ -45,12 +45,12 @@ impl Entered {
     /// Gives the lock back, but stays inside of the call.
     pub fn stay_inside(self) {
         unlock();
-        std::mem::forget(self);
+        core::mem::forget(self);
     }
 
     /// Gives nothing back: for a fork, until [`Entered::held`].
     pub fn stay_inside_and_locked(self) {
-        std::mem::forget(self);
+        core::mem::forget(self);
     }
 
     /// What [`Entered::stay_inside_and_locked`] left behind in this thread.

@@ -1,8 +1,8 @@
 //! The structures that programs hold, made or found by name, and their ids.
 
-use std::ffi::c_char;
-use std::ptr::null_mut;
-use std::sync::atomic::Ordering::Relaxed;
+use core::ffi::c_char;
+use core::ptr::null_mut;
+use core::sync::atomic::Ordering::Relaxed;
 
 use dwell_itt_wire::{Name, Named, TEXT_BYTES};
 
@@ -62,16 +62,16 @@ fn structure<T>(key: Key<'_>, make: impl FnOnce(&Entry) -> T) -> Option<*mut T> 
 }
 
 /// What is answered when nothing can be made: programs write into it without looking.
-struct Spare<T>(std::cell::UnsafeCell<T>);
+struct Spare<T>(core::cell::UnsafeCell<T>);
 
 // SAFETY: nobody reads what is in it, but for the flags, which may be anything.
 unsafe impl<T> Sync for Spare<T> {}
 
 const NO_NAME: *const c_char = c"".as_ptr();
 
-static SPARE_DOMAIN: Spare<Domain> = Spare(std::cell::UnsafeCell::new(domain(NO_NAME, 0, 0)));
-static SPARE_STRING: Spare<StringHandle> = Spare(std::cell::UnsafeCell::new(string(NO_NAME, 0)));
-static SPARE_COUNTER: Spare<Counter> = Spare(std::cell::UnsafeCell::new(counter(NO_NAME, NO_NAME, 0, 0)));
+static SPARE_DOMAIN: Spare<Domain> = Spare(core::cell::UnsafeCell::new(domain(NO_NAME, 0, 0)));
+static SPARE_STRING: Spare<StringHandle> = Spare(core::cell::UnsafeCell::new(string(NO_NAME, 0)));
+static SPARE_COUNTER: Spare<Counter> = Spare(core::cell::UnsafeCell::new(counter(NO_NAME, NO_NAME, 0, 0)));
 
 const fn domain(name: *const c_char, flags: i32, id: i32) -> Domain {
     Domain { flags, name, name_wide: null_mut(), id, extra: null_mut(), next: null_mut() }

@@ -1,8 +1,8 @@
 //! The process's shared file: made once, mapped for ever, made anew in a forked child.
 
-use std::ffi::CStr;
-use std::ptr::null_mut;
-use std::sync::atomic::{
+use core::ffi::CStr;
+use core::ptr::null_mut;
+use core::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
 
@@ -57,7 +57,7 @@ struct Folder([AtomicU32; FOLDER_BYTES]);
 
 impl Folder {
     fn set(&self, path: &[u8]) {
-        let bytes = path.iter().copied().chain(std::iter::repeat(0));
+        let bytes = path.iter().copied().chain(core::iter::repeat(0));
         self.0.iter().zip(bytes).for_each(|(to, byte)| to.store(u32::from(byte), Relaxed));
     }
 
@@ -256,7 +256,7 @@ fn inherit(base: *mut u8, header: &Header, parent: *const u8) {
         return;
     }
     // SAFETY: the parent only ever appends, and does not unmap.
-    let parents = unsafe { std::slice::from_raw_parts(parent.add(NAMES_AT as usize), bytes as usize) };
+    let parents = unsafe { core::slice::from_raw_parts(parent.add(NAMES_AT as usize), bytes as usize) };
     for named in names(parents).filter(Named::is_inherited) {
         append(base, header, &named, NAMES_BYTES);
     }
@@ -434,7 +434,7 @@ unsafe extern "C" fn before_fork() {
         entered.stay_inside_and_locked();
         thread::set_forking(true);
     }
-    if let Some(header) = header().filter(|header| !std::ptr::eq(*header, &raw const UNOPENED)) {
+    if let Some(header) = header().filter(|header| !core::ptr::eq(*header, &raw const UNOPENED)) {
         INHERITED.store(header.word(header::NAMES_HEAD).load(Relaxed), Relaxed);
         FIRST_SWITCH.store(header.word(header::SWITCH).load(Relaxed), Relaxed);
     }

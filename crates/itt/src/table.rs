@@ -1,7 +1,7 @@
 //! What was named so far: texts to ids and to the structures that programs hold.
 
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::arena;
 use crate::lock::Entered;

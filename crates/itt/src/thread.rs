@@ -1,8 +1,8 @@
 //! What a thread keeps, and the way of an event into its ring.
 
-use std::arch::{asm, global_asm};
-use std::ptr::null_mut;
-use std::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
+use core::arch::{asm, global_asm};
+use core::ptr::null_mut;
+use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
 
 use dwell_itt_wire::layout::{LARGEST_RING, SMALLEST_RING, slot};
 use dwell_itt_wire::{Event, State};
@@ -240,7 +240,7 @@ unsafe fn take_ring(thread: *mut Thread, capacity: u64) -> bool {
         (*thread).limit = ring.head.wrapping_add(ring.capacity);
         (*thread).slot = ring.slot;
         if let Some(key) = key {
-            libc::pthread_setspecific(key, std::ptr::without_provenance(1));
+            libc::pthread_setspecific(key, core::ptr::without_provenance(1));
         }
     }
     true

@@ -144,4 +144,12 @@ mod tests {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).expect("mode");
         assert!(install_in(folder.path()).is_err());
     }
+
+    /// Where the linker left nothing that ends the program, no panic can be reached.
+    #[test]
+    fn it_cannot_panic_and_needs_the_c_library_alone() {
+        let mentions = |name: &[u8]| BYTES.windows(name.len()).any(|bytes| bytes == name);
+        assert!(mentions(b"\0libc.so.6\0") && mentions(b"\0pthread_mutex_lock\0"));
+        assert!(!mentions(b"\0abort\0") && !mentions(b"\0libgcc_s.so.1\0"));
+    }
 }

@@ -1,6 +1,6 @@
 //! The program names its threads, and controls the collection.
 
-use std::ffi::{c_char, c_int};
+use core::ffi::{c_char, c_int};
 
 use dwell_itt_wire::Name;
 

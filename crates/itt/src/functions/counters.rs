@@ -1,6 +1,6 @@
 //! Counters: set to values of every type, or counted up and down.
 
-use std::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_void};
 
 use dwell_itt_wire::{Event, Value};
 

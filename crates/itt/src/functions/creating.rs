@@ -1,8 +1,8 @@
 //! Domains, strings, counters, events and clocks are made; one that is there already is found by its name.
 
-use std::ffi::{c_char, c_int, c_void};
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+use core::ffi::{c_char, c_int, c_void};
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::abi::{ClockDomain, Counter, Domain, StringHandle};
 use crate::functions::{Function, functions};
@@ -60,7 +60,7 @@ unsafe extern "C" fn counter_create_typed(name: *const c_char, domain: *const c_
 unsafe extern "C" fn counter_create_v3(domain: *const Domain, name: *const c_char, kind: c_int) -> *mut Counter {
     // SAFETY: null or a domain, and texts.
     unsafe {
-        let domain = domain.as_ref().map_or(std::ptr::null(), |domain| domain.name);
+        let domain = domain.as_ref().map_or(core::ptr::null(), |domain| domain.name);
         counter_create_typed(name, domain, kind)
     }
 }

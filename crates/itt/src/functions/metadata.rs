@@ -1,7 +1,7 @@
 //! Numbers and texts that programs attach to their tasks.
 
-use std::arch::naked_asm;
-use std::ffi::{c_char, c_int, c_void};
+use core::arch::naked_asm;
+use core::ffi::{c_char, c_int, c_void};
 
 use dwell_itt_wire::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Id, Numbers, Value};
 

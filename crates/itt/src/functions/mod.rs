@@ -9,7 +9,7 @@ pub mod stitch;
 mod sync;
 mod tasks;
 
-use std::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_void};
 
 use dwell_itt_wire::Id;
 
@@ -46,11 +46,11 @@ pub fn called(name: &CStr) -> Option<*const c_void> {
 macro_rules! functions {
     ($($name:literal => $function:path),* $(,)?) => {
         &[$((
-            match std::ffi::CStr::from_bytes_with_nul(concat!("__itt_", $name, "\0").as_bytes()) {
+            match core::ffi::CStr::from_bytes_with_nul(concat!("__itt_", $name, "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => c"",
             },
-            crate::functions::Address($function as *const std::ffi::c_void),
+            crate::functions::Address($function as *const core::ffi::c_void),
         )),*]
     };
 }

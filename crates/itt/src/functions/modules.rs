@@ -1,7 +1,7 @@
 //! Code that the program loads past the system's loader.
 
-use std::ffi::{c_char, c_void};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use core::ffi::{c_char, c_void};
+use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use dwell_itt_wire::{Name, OBJECT_BYTES};
 
@@ -57,7 +57,7 @@ unsafe extern "C" fn module_load_with_sections(module: *const ModuleObject) {
             say_code(&entered, name);
         }
         if size <= MOST_BYTES {
-            let bytes = std::slice::from_raw_parts(if size == 0 { c"".as_ptr().cast() } else { module.bytes }, size);
+            let bytes = core::slice::from_raw_parts(if size == 0 { c"".as_ptr().cast() } else { module.bytes }, size);
             for (index, piece) in bytes.chunks(OBJECT_BYTES).enumerate() {
                 let offset = index.wrapping_mul(OBJECT_BYTES) as u64;
                 say_code(&entered, Name::ObjectBytes { object: id, offset, bytes: piece });

@@ -1,7 +1,7 @@
 //! Work that one thread asks for and another one does.
 
-use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::ffi::c_void;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dwell_itt_wire::Event;
 
@@ -20,13 +20,13 @@ static CALLERS: AtomicU64 = AtomicU64::new(0);
 #[unsafe(no_mangle)]
 #[inline(never)]
 pub extern "C" fn dwell_itt_stack_caller(id: u64) {
-    std::hint::black_box(id);
+    core::hint::black_box(id);
 }
 
 extern "C" fn stack_caller_create() -> *const c_void {
     let id = CALLERS.fetch_add(1, Relaxed).wrapping_add(1);
     dwell_itt_stack_caller(id);
-    std::ptr::without_provenance(id as usize)
+    core::ptr::without_provenance(id as usize)
 }
 
 extern "C" fn stack_callee_enter(id: *const c_void) {

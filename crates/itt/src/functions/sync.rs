@@ -1,6 +1,6 @@
 //! Synchronization objects of the program's own making.
 
-use std::ffi::{c_char, c_int, c_void};
+use core::ffi::{c_char, c_int, c_void};
 
 use dwell_itt_wire::{Event, Name};
 

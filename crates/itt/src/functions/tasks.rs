@@ -1,6 +1,6 @@
 //! Tasks, regions, frames, markers and events.
 
-use std::ffi::{c_int, c_void};
+use core::ffi::{c_int, c_void};
 
 use dwell_itt_wire::Event;
 
@@ -119,12 +119,12 @@ unsafe extern "C" fn task_end_ex(domain: *const Domain, clock: Clock, time: u64)
 
 unsafe extern "C" fn task_begin_overlapped(domain: *const Domain, id: RawId, parent: RawId, name: Handle) {
     // SAFETY: the program's own structures.
-    unsafe { task_begin_overlapped_ex(domain, std::ptr::null(), 0, id, parent, name) };
+    unsafe { task_begin_overlapped_ex(domain, core::ptr::null(), 0, id, parent, name) };
 }
 
 unsafe extern "C" fn task_end_overlapped(domain: *const Domain, id: RawId) {
     // SAFETY: the program's own structures.
-    unsafe { task_end_overlapped_ex(domain, std::ptr::null(), 0, id) };
+    unsafe { task_end_overlapped_ex(domain, core::ptr::null(), 0, id) };
 }
 
 unsafe extern "C" fn task_begin_overlapped_ex(
@@ -196,7 +196,7 @@ unsafe extern "C" fn frame_submit_v3(domain: *const Domain, id: *const RawId, be
     // SAFETY: null or a domain; null or an id.
     unsafe {
         if is_wanted(domain) {
-            let end = clock::given(std::ptr::null(), end);
+            let end = clock::given(core::ptr::null(), end);
             write(Event::FrameSubmit { domain: domain_id(domain), id: id_at(id), begin, end });
         }
     }
@@ -204,7 +204,7 @@ unsafe extern "C" fn frame_submit_v3(domain: *const Domain, id: *const RawId, be
 
 unsafe extern "C" fn marker(domain: *const Domain, id: RawId, name: Handle, scope: c_int) {
     // SAFETY: the program's own structures.
-    unsafe { marker_ex(domain, std::ptr::null(), 0, id, name, scope) };
+    unsafe { marker_ex(domain, core::ptr::null(), 0, id, name, scope) };
 }
 
 unsafe extern "C" fn marker_ex(domain: *const Domain, clock: Clock, time: u64, id: RawId, name: Handle, scope: c_int) {
