@@ -1,4 +1,4 @@
-// Records two programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
+// Records three programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
 // tests are skipped.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -34,13 +34,16 @@ export default async function setup(project: TestProject): Promise<(() => void) 
     return undefined;
   }
   const folder = mkdtempSync(join(tmpdir(), 'dwell-ui-'));
-  const record = (name: string, ...command: string[]) =>
-    execFileSync(dwell, ['collect', 'threading', '--result-dir', join(folder, name), '--', ...command], {
+  const record = (name: string, options: string[], ...command: string[]) =>
+    execFileSync(dwell, ['collect', 'threading', '--result-dir', join(folder, name), ...options, '--', ...command], {
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: 60_000,
     });
-  record('r000th', resolve('../samples/bin/convoy'));
-  record('r001th', 'python3', resolve('tests/ui/program.py'));
+  record('r000th', [], resolve('../samples/bin/convoy'));
+  record('r001th', [], 'python3', resolve('tests/ui/program.py'));
+  // Tasks by probes, counters of the machine.
+  const tasks = ['push=uprobe:push_item', 'update=uprobe:update_queue'].flatMap((probe) => ['--task-probe', probe]);
+  record('r002th', ['--analyze', 'system', ...tasks], resolve('../samples/bin/convoy'));
   const server = spawn(dwell, ['view', '--no-browser', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

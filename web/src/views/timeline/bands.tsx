@@ -214,7 +214,7 @@ function Label({ row, index, active, choose }: { row: BandRow; index: number; ac
         </span>
       )}
       <span role="gridcell" className="tl-actions">
-        <BandButton id={band.id} of="pinned" text={t(pinned ? 'band.unpin' : 'band.pin')} icon="⌖" on={pinned} />
+        <BandButton id={band.id} of="pinned" text={t(pinned ? 'band.unpin' : 'band.pin')} icon="⊤" on={pinned} />
         <BandButton
           id={band.id}
           of="expanded"

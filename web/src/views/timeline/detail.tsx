@@ -173,7 +173,7 @@ function Facts({ interval }: { interval: Interval }) {
         </>
       ),
     ],
-    [t('detail.waker'), waker ? `${waker}${kind && kind !== 'thread' ? ` (${kind})` : ''}` : kind],
+    [t('detail.waker'), wakerText(waker, kind)],
     [t('detail.reason'), reason],
     [t('detail.outcome'), outcome],
     [t('detail.syscall'), syscall],
@@ -181,6 +181,16 @@ function Facts({ interval }: { interval: Interval }) {
   ];
   return <FactList facts={facts} />;
 }
+
+/** Who ended a wait; who is not recorded is told by its kind. */
+function wakerText(waker: string, kind: string): string {
+  const known = WAKERS.find((word) => word === kind);
+  const about = known ? t(`waker.${known}`) : '';
+  if (waker === '') return about;
+  return about === '' ? waker : `${waker} (${about})`;
+}
+
+const WAKERS = ['other-thread', 'timer', 'network', 'interrupt'] as const;
 
 type Fact = [name: string, value: React.ReactNode];
 

@@ -1,0 +1,86 @@
+// What the program says of itself: tasks in the timeline, counters below it, and their screen.
+
+import { describe, expect, test } from 'vitest';
+import type { Bands, CounterCurves, Task, TaskSpans } from '../../src/api/types';
+import { duration } from '../../src/base/units';
+import { fromHash } from '../../src/state/url';
+import { type Screen, skipped, useScreen } from './screen';
+
+/** An answer of the server that the page talks to. */
+function ask<T>(screen: Screen, call: string): Promise<T> {
+  return screen.page.evaluate(async (url) => (await fetch(url)).json(), `/api/r/r002th/${call}`) as Promise<T>;
+}
+
+describe.skipIf(skipped)('tasks', () => {
+  const screen = useScreen();
+
+  /** The longest task called `name` that is drawn, its thread's row, and where it is on the screen. */
+  async function longest(name: string): Promise<{ task: Task; row: number; x: number; y: number }> {
+    const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
+    const { bands: spans } = await ask<TaskSpans>(screen(), `tasks?width=2000&bands=${bands.map(({ id }) => id)}`);
+    const found: { task: Task; row: number; lane: number }[] = [];
+    for (const [row, band] of spans.entries()) {
+      for (const [lane, { task }] of band.lanes.entries()) {
+        for (const id of task.filter((known) => known !== null)) {
+          const known = await ask<Task>(screen(), `task?task=${id}`);
+          if (known.name === name) found.push({ task: known, row, lane });
+        }
+      }
+    }
+    const best = found.sort((a, b) => b.task.end_ns - b.task.start_ns - (a.task.end_ns - a.task.start_ns))[0];
+    if (!best) throw new Error(`no task ${name}`);
+    const box = await screen().page.locator('.tl-pointer').boundingBox();
+    const label = await screen().page.locator('.tl-labels .tl-label').nth(best.row).boundingBox();
+    const { elapsed_ns: elapsed } = await ask<{ elapsed_ns: number }>(screen(), 'info');
+    const middle = (best.task.start_ns + best.task.end_ns) / 2 / elapsed;
+    if (!box || !label) throw new Error('no timeline');
+    return { ...best, x: box.x + middle * box.width, y: label.y + 20 + best.lane * 10 + 4 };
+  }
+
+  test('lie below the state of their thread and say what they are', async () => {
+    await screen().open('r=r002th&tab=platform');
+    const { task, row, x, y } = await longest('update');
+    const label = screen().page.locator('.tl-labels .tl-label').nth(row);
+    expect((await label.boundingBox())?.height).toBe(40);
+    await screen().page.mouse.move(x, y);
+    const text = `update · probe · ${duration(task.end_ns - task.start_ns)}`;
+    await screen().page.locator('.tl-hover', { hasText: text }).waitFor();
+    await screen().page.mouse.click(x, y);
+    await screen().idle();
+    const { task: picked } = fromHash(screen().hash);
+    expect((await ask<Task>(screen(), `task?task=${picked}`)).start_ns).toBe(task.start_ns);
+    expect(await screen().text('.tl-detail')).toContain('Inside of\npush');
+    await screen().page.getByRole('button', { name: 'Tasks', exact: true }).last().click();
+    await screen().idle();
+    expect((await label.boundingBox())?.height).toBe(20);
+    expect(await screen().faults()).toEqual([]);
+  });
+
+  test('have bands of their own', async () => {
+    await screen().open('r=r002th&tab=platform&bands=task&bandsort=name');
+    const labels = await screen().page.locator('.tl-labels .tl-name').allInnerTexts();
+    expect(labels).toEqual(['push', 'update']);
+    const counts = (await ask<Bands>(screen(), 'bands?by=task&sort=name')).bands.map(({ values }) => values.count);
+    expect(counts.every((count) => (count ?? 0) > 4)).toBe(true);
+  });
+
+  test('counters are curves with the value and the rate under the mouse', async () => {
+    await screen().open('r=r002th&tab=platform');
+    await screen().page.getByText('Global Counters', { exact: true }).waitFor();
+    const { counters } = await ask<CounterCurves>(screen(), 'counters?width=100');
+    const heard = counters.filter(({ range: [least, most] }) => least !== 0 || most !== 0);
+    const charts = screen().page.locator('canvas[aria-label^="Global Counters"]');
+    expect(await charts.count()).toBe(heard.length);
+    const readout = screen().page.locator('.tl-chart .number').last();
+    const before = await readout.innerText();
+    await charts.last().hover();
+    await screen().idle();
+    expect(await readout.innerText()).toMatch(/\(.*\/s\)$/);
+    expect(before).toMatch(/ – /);
+  });
+
+  test('of a program that announces none, the screen says what to do', async () => {
+    await screen().open('r=r000th&tab=tasks');
+    expect(await screen().page.getByRole('main').innerText()).toContain('--task-probe');
+  });
+});
