@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { heading, hottest, type SourceLine, sameSpot } from './source';
+import { heading, hottest, hottestOf, type Instruction, type SourceLine, sameSpot } from './source';
 
 const line = (file: string, number: number, cpu_ns = 0, inlined_from: string | null = null): SourceLine => ({
   file,
@@ -22,6 +22,14 @@ test('lines and instructions are of one spot when file and line agree', () => {
   expect(sameSpot({ file: 'a.c', line: 3 }, line('a.c', 3))).toBe(true);
   expect(sameSpot({ file: 'b.c', line: 3 }, line('a.c', 3))).toBe(false);
   expect(sameSpot({ file: null, line: null }, { file: null, line: null })).toBe(false);
+});
+
+test('a line leads to its dearest instruction', () => {
+  const instruction = (line: number, wait_ns: number) => ({ file: 'a.c', line, cpu_ns: 0, wait_ns }) as Instruction;
+  const code = [instruction(1, 9), instruction(2, 0), instruction(3, 0), instruction(2, 5)];
+  expect(hottestOf(code, { file: 'a.c', line: 2 })).toBe(3);
+  expect(hottestOf(code, { file: 'a.c', line: 3 })).toBe(2);
+  expect(hottestOf(code, { file: 'a.c', line: 4 })).toBe(-1);
 });
 
 test('a heading stands where file or inlined function change', () => {

@@ -61,6 +61,12 @@ export function hottest(rows: readonly { cpu_ns: number; wait_ns: number }[]): n
   return best;
 }
 
+/** Index of the line's instruction with the most time, the first when none has any; -1 when the line has none. */
+export function hottestOf(instructions: readonly Instruction[], spot: Spot): number {
+  const of = instructions.filter((instruction) => sameSpot(instruction, spot));
+  return instructions.indexOf(of[hottest(of)] as Instruction);
+}
+
 /** Whether the text of a line is in the result; else its file was not found, or not allowed to be copied. */
 export function textKept({ lines }: SourceDocument): boolean {
   return lines.some(({ text }) => text !== null && text !== '');

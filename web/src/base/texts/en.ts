@@ -148,6 +148,7 @@ export const en = {
   'summary.average': 'average {value}',
   'summary.target': 'target {value}',
   'summary.of-cpus': '{used} out of {cpus} logical CPUs',
+  'summary.all-findings': 'All {count} findings',
   'summary.none-wrong': 'Nothing that Dwell knows is wrong here.',
   'summary.command': 'Command',
   'summary.host': 'Host',

@@ -149,6 +149,7 @@ export const ja: Record<keyof typeof en, string> = {
   'summary.average': '平均 {value}',
   'summary.target': 'ターゲット {value}',
   'summary.of-cpus': '{cpus} 論理 CPU 中 {used}',
+  'summary.all-findings': '{count} 件の検出結果をすべて表示',
   'summary.none-wrong': 'Dwell が知る問題は見つかりませんでした。',
   'summary.command': 'コマンド',
   'summary.host': 'ホスト',

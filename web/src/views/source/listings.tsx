@@ -1,7 +1,15 @@
 import { type ReactNode, useState } from 'react';
 import { help, t, title } from '../../base/texts';
 import { baseName, count } from '../../base/units';
-import { heading, hottest, type Instruction, type SourceDocument, type Spot, sameSpot } from '../../logic/source';
+import {
+  heading,
+  hottest,
+  hottestOf,
+  type Instruction,
+  type SourceDocument,
+  type Spot,
+  sameSpot,
+} from '../../logic/source';
 import { usePreferences } from '../../state/preferences';
 import { Cell } from '../grid/cell';
 import { Grid, type GridColumn } from '../grid/grid';
@@ -108,8 +116,7 @@ export function Instructions({ document, spot, select }: InstructionsProps) {
     ];
     return { key: String(at), depth: 0, expanded: null, cells };
   };
-  // The first instruction of the line when the line was chosen elsewhere.
-  const ofLine = instructions.findIndex((instruction) => sameSpot(instruction, spot));
+  const ofLine = hottestOf(instructions, spot);
   return (
     <Grid
       name="source-code"

@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from 'react';
 import type { Document, Info } from '../../api/types';
 import { help, t, title } from '../../base/texts';
 import { count, duration, percent, real } from '../../base/units';
+import { tableCsv, tableText } from '../../logic/copy';
 import type { ByClass } from '../../logic/values';
 import { useDispatch } from '../../state/provider';
 import { type Resource, useCall, useReport } from '../../state/resource';
@@ -11,6 +12,7 @@ import { type Finding, FindingCards } from '../findings/cards';
 import { Cell } from '../grid/cell';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
+import { CopyMenu } from '../parts/toolbar';
 import { ClassHistogramChart } from './histogram';
 import { Platform } from './platform';
 
@@ -41,13 +43,46 @@ function Body({ document, info }: { document: Document; info: Info | undefined }
         </div>
         <div>
           <h2>{t('summary.findings')}</h2>
-          <FindingCards findings={(document.findings ?? []) as Finding[]} empty={t('summary.none-wrong')} />
+          <TopFindings findings={(document.findings ?? []) as Finding[]} />
           {info && <Platform info={info} summary={document} />}
         </div>
       </div>
-      <Notes notes={[...document.notes, ...(info?.notices ?? [])]} />
+      <div className="with-copy">
+        <Notes notes={[...document.notes, ...(info?.notices ?? [])]} />
+        <CopyMenu text={() => figuresText(document)} csv={() => figuresCsv(document)} align="up" />
+      </div>
     </>
   );
+}
+
+/** Findings that have room beside the rest. */
+const FINDINGS = 4;
+
+function TopFindings({ findings }: { findings: Finding[] }) {
+  const dispatch = useDispatch();
+  return (
+    <>
+      <FindingCards findings={findings.slice(0, FINDINGS)} empty={t('summary.none-wrong')} />
+      {findings.length > FINDINGS && (
+        <p>
+          <button type="button" className="link" onClick={() => dispatch({ tab: 'findings' })}>
+            {t('summary.all-findings', { count: findings.length })}
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** The figures as they are on the screen. */
+function figuresText(document: Document): string {
+  return tableText(FIGURES.map(([id, english, format]) => [title(id, english), format(Number(document[id]))]));
+}
+
+/** Every number of the summary, exact. */
+function figuresCsv(document: Document): string {
+  const numbers = Object.entries(document).filter(([, value]) => typeof value === 'number');
+  return tableCsv([['id', 'value'], ...numbers]);
 }
 
 type Row = Record<string, unknown>;
