@@ -12,7 +12,7 @@ import { Menu } from '../views/parts/menu';
 import { Loaded } from '../views/parts/states';
 
 /** Filters that have a list of their own, in this order; those that the server does not know are left out. */
-const LISTED = ['process', 'thread', 'module', 'object', 'object-type', 'utilization', 'task'];
+const LISTED = ['process', 'thread', 'module', 'object', 'object-type', 'utilization', 'task', 'counter'];
 
 export function FilterBar({ info }: { info: Info | undefined }) {
   const isFiltered = useView(filtered);

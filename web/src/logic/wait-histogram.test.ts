@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Histogram } from '../api/types';
-import { between, brushed, layoutWaits, lengthFilter } from './wait-histogram';
+import { between, brushed, humpRange, layoutWaits, lengthFilter } from './wait-histogram';
 
 /** The recipe's two populations: many fast waits of about 1 ms, few slow ones of about 200 ms. */
 const step = 2 ** 0.25;
@@ -51,6 +51,16 @@ test('a brush takes in whole bins, drawn in either direction', () => {
     .reduce((sum, { count }) => sum + count, 0);
   expect(between(layout.bars, range?.fromNs ?? 0, range?.toNs ?? 0).count).toBe(slow);
   expect(brushed(layout, 0, 0.001)).toBeNull();
+});
+
+test('a hump is taken in whole, and nothing of another one', () => {
+  const [fast, slow] = [humpRange(layout, 1e6), humpRange(layout, 1.9e8)];
+  if (!fast || !slow) throw new Error('two humps');
+  expect(fast.fromNs).toBeLessThan(1e6);
+  expect(fast.toNs).toBeGreaterThan(1e6);
+  expect(fast.toNs).toBeLessThan(slow.fromNs);
+  expect(between(layout.bars, slow.fromNs, slow.toNs).count).toBeGreaterThan(25);
+  expect(humpRange(layoutWaits({ bins: [], humps: [] }, 300), 1e6)).toBeNull();
 });
 
 test('no waits make an empty chart', () => {

@@ -88,6 +88,29 @@ export function between(bars: readonly WaitBar[], fromNs: number, toNs: number):
   };
 }
 
+/** Bars below this part of a hump's height are no part of it. */
+const FOOT = 0.1;
+
+/** The lengths that belong to a hump: its bars as far as they rise above its foot, and no further than half the way to the
+ * next hump. */
+export function humpRange({ bars, humps }: WaitHistogram, centreNs: number): { fromNs: number; toNs: number } | null {
+  const others = humps.map(({ centreNs: other }) => other).filter((other) => other !== centreNs);
+  const middle = (other: number) => Math.sqrt(other * centreNs);
+  const low = Math.max(0, ...others.filter((other) => other < centreNs).map(middle));
+  const high = Math.min(Number.POSITIVE_INFINITY, ...others.filter((other) => other > centreNs).map(middle));
+  const near = bars.filter(({ fromNs, toNs }) => toNs > low && fromNs < high);
+  const size = ({ up, down }: WaitBar) => Math.max(up, down);
+  const top = near.findIndex(({ toNs }) => toNs > centreNs);
+  const peak = near[top] ?? near.at(-1);
+  if (!peak) return null;
+  const belongs = (bar: WaitBar | undefined) => bar !== undefined && size(bar) >= FOOT * size(peak);
+  let [first, last] = [near.indexOf(peak), near.indexOf(peak)];
+  while (belongs(near[first - 1])) first -= 1;
+  while (belongs(near[last + 1])) last += 1;
+  const [from, to] = [near[first] ?? peak, near[last] ?? peak];
+  return { fromNs: Math.round(from.fromNs), toNs: Math.round(to.toNs) };
+}
+
 /** The lengths that a brush from one x to another takes in: whole bins. */
 export function brushed(layout: WaitHistogram, from: number, to: number): { fromNs: number; toNs: number } | null {
   const [left, right] = from < to ? [from, to] : [to, from];

@@ -278,8 +278,11 @@ pub fn task_at(trace: &Trace, row: u32) -> Option<TaskInfo> {
         "" => data.number[datum].to_string(),
         text => text.to_owned(),
     };
-    // Data are attached while the task is open, those of a frame or region at any time.
-    let metadata = (0..data.task.len()).filter(|datum| data.task[*datum].get() == Some(at)).take(MOST_METADATA);
+    // Data are attached while a task is open, those of what overlaps at any time after its begin.
+    let after = |ns: u64| data.time_ns.partition_point(|time| *time < ns);
+    let end = if nests(kind_of(trace, task_type)) { after(end_ns.saturating_add(1)) } else { data.task.len() };
+    let open = after(start_ns)..end;
+    let metadata = open.filter(|datum| data.task[*datum].get() == Some(at)).take(MOST_METADATA);
     let end_thread = tasks.end_thread[at];
     Some(TaskInfo {
         name: name(task_type),

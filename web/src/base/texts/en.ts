@@ -237,6 +237,7 @@ export const en = {
   'histogram.off_cpu': 'all time off the CPU',
   'histogram.runnable': 'in the run queue',
   'histogram.hump': '{length} · {count} {count|wait|waits}',
+  'histogram.hump.help': 'Takes in this hump',
   'histogram.help': '{count} {count|wait|waits}, {time}. Up: number, down: time. Drag to select',
 
   'source.none': 'Neither source nor machine code of this function is in the result.',

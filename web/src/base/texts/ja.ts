@@ -238,6 +238,7 @@ export const ja: Record<keyof typeof en, string> = {
   'histogram.off_cpu': 'CPU 外の全時間',
   'histogram.runnable': '実行キュー内',
   'histogram.hump': '{length} · {count} 回',
+  'histogram.hump.help': 'この山を選択',
   'histogram.help': '{count} 回の待機、{time}。上: 回数、下: 時間。ドラッグで選択',
 
   'source.none': 'この関数のソースも機械語も結果に含まれていません。',

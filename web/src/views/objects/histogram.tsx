@@ -1,12 +1,12 @@
 // How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part, and filters
 // by it.
 
-import { type PointerEvent, useMemo, useState } from 'react';
+import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
 import { histogramRows, tableCsv, tableText } from '../../logic/copy';
-import { between, brushed, layoutWaits, lengthFilter, type WaitHistogram } from '../../logic/wait-histogram';
+import { between, brushed, humpRange, layoutWaits, lengthFilter, type WaitHistogram } from '../../logic/wait-histogram';
 import { filterIn } from '../../state/actions';
 import { useDispatch } from '../../state/provider';
 import { useCall } from '../../state/resource';
@@ -72,13 +72,17 @@ function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
       setBrush({ from: x, to: x });
     } else if (event.buttons === 1 && brush) setBrush({ ...brush, to: x });
   };
+  const brushHump = (centreNs: number) => {
+    const range = humpRange(layout, centreNs);
+    if (range) setBrush({ from: layout.xOf(range.fromNs) + 1, to: layout.xOf(range.toNs) - 1 });
+  };
   return (
     <div ref={box} className="wait-histogram">
       {size.width > 0 && (
         <svg
           width={size.width}
           height={NAMES + room + AXIS}
-          role="img"
+          role="group"
           aria-label={describe(layout)}
           onPointerDown={drag}
           onPointerMove={drag}
@@ -112,10 +116,8 @@ function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
               </text>
             </g>
           ))}
-          {layout.humps.map(({ x, line, centreNs, count: number }) => (
-            <text key={centreNs} x={x} y={11 + line * 13} textAnchor="middle" className="hump">
-              {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(number) })}
-            </text>
+          {layout.humps.map((hump) => (
+            <HumpName key={hump.centreNs} hump={hump} choose={() => brushHump(hump.centreNs)} />
           ))}
         </svg>
       )}
@@ -126,6 +128,34 @@ function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
         clear={() => setBrush(null)}
       />
     </div>
+  );
+}
+
+/** A hump's name; it brushes the hump. */
+function HumpName({ hump, choose }: { hump: WaitHistogram['humps'][number]; choose: () => void }) {
+  const { x, line, centreNs, count: waits } = hump;
+  const key = (event: KeyboardEvent) => {
+    if (event.key !== 'Enter' && event.key !== ' ') return;
+    event.preventDefault();
+    event.stopPropagation();
+    choose();
+  };
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a part of a drawing.
+    <text
+      role="button"
+      tabIndex={0}
+      x={x}
+      y={11 + line * 13}
+      textAnchor="middle"
+      className="hump"
+      data-tip={t('histogram.hump.help')}
+      onPointerDown={(event) => event.stopPropagation()}
+      onClick={choose}
+      onKeyDown={key}
+    >
+      {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) })}
+    </text>
   );
 }
 

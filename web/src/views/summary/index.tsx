@@ -32,14 +32,14 @@ function Body({ document, info }: { document: Document; info: Info | undefined }
   const hotspots = useReport('hotspots', { params: { limit: 6 } });
   return (
     <>
-      <Figures document={document} />
+      <Figures document={document} info={info} />
       <div className="summary-columns">
         <div>
           <Histograms document={document} />
           <h2>{t('summary.objects')}</h2>
-          <TopObjects rows={(document.top_objects ?? []) as Row[]} />
+          <TopObjects rows={(document.top_objects ?? []) as Row[]} info={info} />
           <h2>{t('summary.hotspots')}</h2>
-          <TopFunctions of={hotspots} />
+          <TopFunctions of={hotspots} info={info} />
         </div>
         <div>
           <h2>{t('summary.findings')}</h2>
@@ -106,14 +106,14 @@ const FIGURES = [
 /** Where zero says nothing. */
 const ONLY_WHEN_SOME: readonly string[] = ['paused_ns', 'oversubscription_ns', 'idle_ns'];
 
-function Figures({ document }: { document: Document }) {
+function Figures({ document, info }: { document: Document; info: Info | undefined }) {
   const shown = FIGURES.filter(([id]) => !ONLY_WHEN_SOME.includes(id) || Number(document[id]) > 0);
   const cpus = Number(document.cpus);
   const utilization = Number(document.cpu_utilization);
   return (
     <dl className="figures">
       {shown.map(([id, english, format]) => (
-        <div key={id} data-tip={help(id, english)} data-figure={id}>
+        <div key={id} data-tip={tip(id, info) ?? english} data-figure={id}>
           <dt>{title(id, english)}</dt>
           <dd>{format(Number(document[id]))}</dd>
         </div>
@@ -165,7 +165,12 @@ function Histograms({ document }: { document: Document }) {
   );
 }
 
-function TopObjects({ rows }: { rows: Row[] }) {
+/** The definition of a column, from the metric table. */
+function tip(id: string, info: Info | undefined): string | undefined {
+  return help(id, info?.metrics.find((metric) => metric.id === id)?.detail ?? '') || undefined;
+}
+
+function TopObjects({ rows, info }: { rows: Row[]; info: Info | undefined }) {
   const dispatch = useDispatch();
   const full = Math.max(...rows.map((row) => Number(row.wait_ns)), 0);
   if (rows.length === 0) return <p className="faint">{t('empty.waits')}</p>;
@@ -173,11 +178,17 @@ function TopObjects({ rows }: { rows: Row[] }) {
     <table className="table">
       <thead>
         <tr>
-          <th>{title('object', 'Sync Object')}</th>
-          <th>{title('type', 'Object Type')}</th>
-          <th className="wide">{title('wait_by_class', 'Wait Time by Utilization')}</th>
-          <th className="number">{title('wait_count', 'Wait Count')}</th>
-          <th className="number">{title('max_wait_ns', 'Longest Wait')}</th>
+          <th data-tip={tip('object', info)}>{title('object', 'Sync Object')}</th>
+          <th data-tip={tip('type', info)}>{title('type', 'Object Type')}</th>
+          <th className="wide" data-tip={tip('wait_by_class', info)}>
+            {title('wait_by_class', 'Wait Time by Utilization')}
+          </th>
+          <th className="number" data-tip={tip('wait_count', info)}>
+            {title('wait_count', 'Wait Count')}
+          </th>
+          <th className="number" data-tip={tip('max_wait_ns', info)}>
+            {title('max_wait_ns', 'Longest Wait')}
+          </th>
         </tr>
       </thead>
       <tbody>
@@ -206,7 +217,7 @@ function TopObjects({ rows }: { rows: Row[] }) {
   );
 }
 
-function TopFunctions({ of }: { of: Resource<Document> }) {
+function TopFunctions({ of, info }: { of: Resource<Document>; info: Info | undefined }) {
   const dispatch = useDispatch();
   const open = (name: string) => dispatch({ tab: 'caller-callee', function: name });
   return (
@@ -217,10 +228,14 @@ function TopFunctions({ of }: { of: Resource<Document> }) {
           <table className="table">
             <thead>
               <tr>
-                <th>{title('function', 'Function')}</th>
-                <th>{title('module', 'Module')}</th>
-                <th className="wide">{title('cpu_ns', 'CPU Time')}</th>
-                <th className="number">{title('share', 'Share')}</th>
+                <th data-tip={tip('function', info)}>{title('function', 'Function')}</th>
+                <th data-tip={tip('module', info)}>{title('module', 'Module')}</th>
+                <th className="wide" data-tip={tip('cpu_ns', info)}>
+                  {title('cpu_ns', 'CPU Time')}
+                </th>
+                <th className="number" data-tip={tip('share', info)}>
+                  {title('share', 'Share')}
+                </th>
               </tr>
             </thead>
             <tbody>

@@ -199,9 +199,10 @@ function FactList({ facts }: { facts: Fact[] }) {
   return (
     <dl className="tl-facts">
       {facts.map(
-        ([name, value]) =>
+        ([name, value], at) =>
           value && (
-            <div key={name}>
+            // biome-ignore lint/suspicious/noArrayIndexKey: a program may attach several data of one name.
+            <div key={`${name} ${at}`}>
               <dt>{name}</dt>
               <dd>{value}</dd>
             </div>
