@@ -79,6 +79,7 @@ function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
   return (
     <div ref={box} className="wait-histogram">
       {size.width > 0 && (
+        // biome-ignore lint/a11y/useSemanticElements: a drawing whose names can be pressed.
         <svg
           width={size.width}
           height={NAMES + room + AXIS}
