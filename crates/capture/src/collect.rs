@@ -38,6 +38,8 @@ use crate::waiting;
 const ROUND: Duration = Duration::from_millis(20);
 /// Pause when programs announce much, or may end a pause.
 const SHORT_ROUND: Duration = Duration::from_millis(2);
+/// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
+const MOST_LAST_ROUNDS: usize = 10;
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
@@ -152,6 +154,8 @@ struct Collection<'a> {
     paused_at_ns: u64,
     /// `--resume-after`, since the start of the collection, while the pause is still that of the start.
     resume_at_ns: Option<u64>,
+    /// Whether programs' files had more than a round drains.
+    itt_left: bool,
     /// Whether there is a reason not to wait long for the next round.
     soon: bool,
     stopping_since_ns: Option<u64>,
@@ -215,6 +219,7 @@ impl<'a> Collection<'a> {
             paused: options.start_paused,
             paused_at_ns: now,
             resume_at_ns: options.resume_after_ns,
+            itt_left: false,
             soon: false,
             stopping_since_ns: None,
             is_done: false,
@@ -344,6 +349,7 @@ impl<'a> Collection<'a> {
         }
         let found = self.itt.round(&drained.processes, &mut drained.recorder, self.paused)?;
         self.soon |= found.busy;
+        self.itt_left = found.more;
         if let Some(library) = self.itt.library_in_use() {
             self.hooks.set_stitching(&library);
         }
@@ -373,6 +379,11 @@ impl<'a> Collection<'a> {
         self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true)?;
         self.itt.stop();
         self.round()?;
+        for _ in 0..MOST_LAST_ROUNDS {
+            if self.itt_left {
+                self.drain_itt()?;
+            }
+        }
         launch::be_patient();
         let mut drained = self.drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;

@@ -32,6 +32,8 @@ pub fn probe() -> Vec<Capability> {
         let detail = if complete { "wakers, sampling: loaded".to_owned() } else { hooks.notices.join(" ") };
         found.push(Capability { name: "optional hooks", available: complete, detail, remedy: None });
     }
+    found.push(itt());
+    found.push(uprobes());
     found.push(setting("kptr_restrict", "/proc/sys/kernel/kptr_restrict", "kernel functions have names", 1));
     found.push(setting("perf_event_paranoid", "/proc/sys/kernel/perf_event_paranoid", "matters without root only", 4));
     found
@@ -48,6 +50,30 @@ fn root() -> Capability {
         available,
         detail: if available { "CAP_BPF and CAP_PERFMON" } else { "CAP_BPF and CAP_PERFMON are missing" }.into(),
         remedy: (!available).then(|| "sudo dwell …".into()),
+    }
+}
+
+fn itt() -> Capability {
+    let variables = crate::itt::environment();
+    let detail = match &variables {
+        Ok(variables) => {
+            let library = variables.first().map(|(_, path)| path.to_string_lossy().into_owned());
+            format!("tasks and counters through {}", library.unwrap_or_default())
+        }
+        Err(error) => format!("the library for programs cannot be stored: {error}"),
+    };
+    let remedy =
+        variables.is_err().then(|| "sudo mount -t tmpfs tmpfs /dev/shm; sudo mkdir -m 755 /var/cache/dwell".into());
+    Capability { name: "ITT", available: variables.is_ok(), detail, remedy }
+}
+
+fn uprobes() -> Capability {
+    let available = fs::metadata("/sys/bus/event_source/devices/uprobe").is_ok();
+    Capability {
+        name: "uprobes",
+        available,
+        detail: if available { "--task-probe, stack stitching" } else { "no --task-probe, no stack stitching" }.into(),
+        remedy: (!available).then(|| "boot a kernel built with CONFIG_UPROBE_EVENTS=y".into()),
     }
 }
 

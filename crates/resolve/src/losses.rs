@@ -119,6 +119,24 @@ const DOCS: &[(&str, &str)] = &[
         "itt_events_lost",
         "Things that programs said of themselves through ITT and that their buffers had no room for; tasks around them are cut.",
     ),
+    (
+        "task_probes_lost",
+        "Passes of task probes that found no room in the kernel's buffer; their tasks are missing or cut.",
+    ),
+    (
+        "stitches_lost",
+        "Places that asked for the work of other threads and found no room in the kernel's buffer; that work shows only its own stack.",
+    ),
+    (
+        "itt_names_lost",
+        "Names and pieces of code that a program gave through ITT beyond what its file holds; they are missing.",
+    ),
+    ("itt_events_without_ring", "Things said through ITT by threads for which there was no memory; they are missing."),
+    ("itt_file_bytes_damaged", "Bytes in programs' files for ITT that are no records; what they told is missing."),
+    (
+        "itt_files_refused",
+        "Files in the folder for ITT that no recorded program made, or that were cut while they were read; left alone.",
+    ),
     ("itt_bytes_damaged", "Bytes that programs wrote for ITT and that make no sense; what they told is missing."),
     (
         "itt_threads_unknown",

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bytemuck::Zeroable;
-use dwell_itt_wire::layout::{Clock, State};
+use dwell_itt_wire::layout::{Clock, NAMES_BYTES, RINGS_BYTES, State};
 use dwell_itt_wire::{Name, Reader, Round, Sink, names};
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_unwind::parse_maps;
@@ -34,6 +34,8 @@ pub use self::preparation::{Preparation, environment};
 const MOST_DRAINED: usize = 512;
 /// Files open at a time.
 const MOST_OPEN: usize = 4096;
+/// What a file can hold that was not drained yet: more than that does not come of a process that has ended.
+const MOST_LEFT_BYTES: u64 = NAMES_BYTES + RINGS_BYTES;
 /// Bytes of a round from which the next one comes sooner.
 const BUSY_BYTES: u64 = 1 << 20;
 
@@ -55,6 +57,8 @@ pub struct Drained {
     pub wishes: Vec<(u64, Wish)>,
     /// Whether the next round should come soon.
     pub busy: bool,
+    /// Whether there was more than a round drains.
+    pub more: bool,
 }
 
 /// One process's file.
@@ -66,6 +70,8 @@ struct Shared {
     last: Round,
     /// Its process has ended, or runs another program.
     ended: bool,
+    /// Drained since.
+    bytes_since: u64,
     /// Nothing more will come of it.
     is_done: bool,
 }
@@ -152,7 +158,9 @@ impl Itt {
             match file.reader.drain(&mut sink) {
                 Ok(round) => {
                     drained.busy |= round.more || round.bytes >= BUSY_BYTES;
-                    file.is_done = file.ended && !round.more;
+                    drained.more |= round.more;
+                    file.bytes_since += if file.ended { round.bytes } else { 0 };
+                    file.is_done = file.ended && (!round.more || file.bytes_since > MOST_LEFT_BYTES);
                     file.last = round;
                 }
                 Err(_) => {
@@ -213,7 +221,7 @@ impl Itt {
                 }
                 let ended = matches!(owner, Owner::Gone);
                 let last = Round::default();
-                files.push(Shared { reader, tgid: pid, source: *sources, last, ended, is_done: false });
+                files.push(Shared { reader, tgid: pid, source: *sources, last, ended, bytes_since: 0, is_done: false });
                 *sources += 1;
                 Verdict::Taken
             });
