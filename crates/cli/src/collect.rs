@@ -125,7 +125,8 @@ fn launch(args: &CollectArgs) -> Launch {
     Launch { command: args.command.clone(), working_dir: args.app_working_dir.clone(), user }
 }
 
-fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
+/// Makes the folder of the result that the command line asks for.
+pub fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
     match &args.result_dir {
         Some(path) => Ok(ResultFolder::create(path)?),
         None => Ok(ResultFolder::create_next(Path::new(""), SUFFIX)?),
@@ -133,7 +134,7 @@ fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
 }
 
 /// Under sudo the result becomes the user's. What cannot be given away is still readable by all.
-fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
+pub fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
     let Some(invoker) = invoker else { return };
     match invoker.take_folder(folder.path()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -204,13 +205,14 @@ fn word(word: &OsStr) -> String {
 }
 
 /// The signals that end a collection.
-struct Signals {
+pub struct Signals {
     stop: Arc<AtomicBool>,
     again: Arc<AtomicBool>,
 }
 
 impl Signals {
-    fn catch() -> Result<Self> {
+    /// From now on they are noted.
+    pub fn catch() -> Result<Self> {
         let signals = Self { stop: Arc::default(), again: Arc::default() };
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             // In this order: once `again` is set, the signal has its default effect.
@@ -219,6 +221,11 @@ impl Signals {
                 .map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?;
         }
         Ok(signals)
+    }
+
+    /// Whether one came.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 
     /// From now on a signal ends Dwell.

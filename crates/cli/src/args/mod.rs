@@ -7,6 +7,7 @@ mod gate;
 mod mistakes;
 mod parse;
 mod reports;
+mod target;
 
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ pub use gate::GateArg;
 pub use mistakes::{Refused, explain};
 use reports::ReportWords;
 pub use reports::{Asked, What};
+pub use target::SshTarget;
 
 /// The command line.
 #[derive(Debug, Parser)]
@@ -218,6 +220,8 @@ Examples:
                     # leave the start-up out
   sudo dwell collect threading --strategy make:notrace:trace -- make -j8
                     # the compilers, not make itself
+  dwell collect threading --target ssh:root@db1 --target-process postgres -d 10s
+                    # on another machine; needs nothing there but ssh
 
 The result is a folder, r000th, r001th, … in the current one. Under sudo the
 program runs as the user who called sudo, and the result is that user's. Ctrl-C
@@ -241,6 +245,9 @@ pub struct CollectArgs {
     /// Attach to every process that runs a program of this name.
     #[arg(long, value_name = "NAME", help_heading = "What to profile", conflicts_with_all = ["command", "target_pid"])]
     pub target_process: Option<String>,
+    /// Collect on another machine: ssh:USER@HOST. This program is copied there, and the result is brought back.
+    #[arg(long, value_name = "TARGET", value_parser = target::target, help_heading = "What to profile")]
+    pub target: Option<SshTarget>,
     /// Working directory of the program.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "What to profile")]
     pub app_working_dir: Option<PathBuf>,

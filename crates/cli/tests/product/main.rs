@@ -17,6 +17,7 @@ mod looking;
 mod python;
 mod real_programs;
 mod recording;
+mod remote;
 mod sockets;
 mod source;
 mod survival;
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
     cases.extend(symbols::cases());
     cases.extend(system::cases());
     cases.extend(sockets::cases());
+    cases.extend(remote::cases());
     cases.extend(task_probes::cases());
     cases.extend(itt::cases());
     cases.extend(gdb::cases());
