@@ -233,7 +233,8 @@ fn stand_in(folder: &Path, programs: &[(&str, &str)]) -> Result<String> {
 }
 
 fn unfit() -> Result<()> {
-    let machines: [(&[(&str, &str)], &[&str]); 2] = [
+    type Programs = &'static [(&'static str, &'static str)];
+    let machines: [(Programs, &[&str]); 2] = [
         (
             &[("uname", "[ \"$1\" = -s ] && echo Linux || echo aarch64")],
             &["Linux on aarch64", "collect on a machine of"],
