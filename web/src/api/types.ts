@@ -187,6 +187,8 @@ export interface CounterCurves {
     process: string;
     unit: string;
     kind: string;
+    /** No value is below the one before. */
+    grows: boolean;
     range: [least: number, most: number];
     values: number;
     mean: (number | null)[];

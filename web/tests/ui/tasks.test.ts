@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Bands, CounterCurves, Task, TaskSpans } from '../../src/api/types';
 import { duration } from '../../src/base/units';
 import { fromHash } from '../../src/state/url';
-import { type Screen, skipped, useScreen } from './screen';
+import { report, type Screen, skipped, useScreen } from './screen';
 
 /** An answer of the server that the page talks to. */
 function ask<T>(screen: Screen, call: string): Promise<T> {
@@ -82,5 +82,17 @@ describe.skipIf(skipped)('tasks', () => {
   test('of a program that announces none, the screen says what to do', async () => {
     await screen().open('r=r000th&tab=tasks');
     expect(await screen().page.getByRole('main').innerText()).toContain('--task-probe');
+  });
+
+  test('the screen has the numbers of the command line, and a filter by task changes the others', async () => {
+    const { rows } = report<{ rows: Record<string, unknown>[] }>('r002th', 'tasks');
+    await screen().open('r=r002th&tab=tasks');
+    const shown = await screen().rows('Tasks');
+    expect(shown.map(([name]) => name)).toEqual(rows.map(({ task }) => task));
+    for (const [at, row] of rows.entries()) expect(shown[at]).toContain(duration(Number(row.total_ns)));
+    await screen().page.getByRole('treegrid', { name: 'Tasks' }).focus();
+    await screen().press('ArrowDown', 'f');
+    expect(screen().hash).toContain(`filter=task%3D${rows[0]?.task}`);
+    expect(await screen().text('.shown')).toMatch(/% is shown$/);
   });
 });

@@ -35,12 +35,14 @@ pub struct CounterCurve {
     pub name: String,
     /// Domain; empty for none.
     pub domain: String,
-    /// Process whose it is; empty for the machine's.
+    /// Process whose it is, by name and id; empty for the machine's.
     pub process: String,
     /// Unit; empty for none.
     pub unit: String,
     /// `set`, `sum` or `unknown`.
     pub kind: &'static str,
+    /// Whether no value is below the one before: how fast it grows says more than how far it has come.
+    pub grows: bool,
     /// Least value of the collection, and greatest.
     pub range: (f64, f64),
     /// Number of values in the part.
@@ -90,14 +92,15 @@ fn curve(trace: &Trace, counter: usize, rows: &[u32], (from, to, width): (u64, u
     let finite = rows.iter().map(value).filter(|value| value.is_finite());
     let range =
         finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
-    let process = about.process[counter].get().and_then(|row| trace.processes.name.get(row));
+    let process = |row: usize| Some(format!("{} ({})", trace.processes.name.get(row)?, trace.processes.pid.get(row)?));
     let mut curve = CounterCurve {
         id: counter as u32,
         name: about.name[counter].clone(),
         domain: about.domain[counter].clone(),
-        process: process.cloned().unwrap_or_default(),
+        process: about.process[counter].get().and_then(process).unwrap_or_default(),
         unit: about.unit[counter].clone(),
         kind: kind.id(),
+        grows: rows.is_sorted_by(|a, b| value(a) <= value(b)),
         range: if range.0 <= range.1 { range } else { (0.0, 0.0) },
         values: 0,
         mean: Vec::with_capacity(width),

@@ -71,6 +71,7 @@ export const timelineEn = {
   'detail.absent': 'The thread was not alive then.',
   'chart.cpu_usage': 'CPU Usage',
   'chart.concurrency': 'Thread Concurrency',
+  'chart.region': 'Curves',
   'chart.help': 'Area: mean. Line: peak.',
   'chart.value': '{mean} (peak {peak})',
   'timeline.tasks': 'Tasks',

@@ -73,6 +73,7 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'detail.absent': 'このとき、スレッドは存在しませんでした。',
   'chart.cpu_usage': 'CPU 使用率',
   'chart.concurrency': 'スレッド・コンカレンシー',
+  'chart.region': 'グラフ',
   'chart.help': '面: 平均。線: 最大。',
   'chart.value': '{mean}（最大 {peak}）',
   'timeline.tasks': 'タスク',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { at, type Counter, curveOf, isSilent, rateText, valueText } from './counters';
+import { at, type Counter, curveOf, isSilent, nameOf, rateText, valueText } from './counters';
 
 const counter: Counter = {
   id: 0,
@@ -8,6 +8,7 @@ const counter: Counter = {
   process: '',
   unit: 'B',
   kind: 'set',
+  grows: true,
   range: [8, 1460],
   values: 2,
   mean: [null, 8, 700],
@@ -32,6 +33,17 @@ test('of a set counter the values are drawn, of a sum how fast it grows', () => 
   expect(curveOf(counter)).toEqual({ mean: [0, 8, 700], peak: [0, 8, 1460], low: 0, high: 1460 });
   expect(curveOf({ ...counter, kind: 'sum' })).toMatchObject({ mean: [0, 5, 7], high: 7 });
   expect(curveOf({ ...counter, range: [-4, 2] }).low).toBe(-4);
+});
+
+test('what is added to and taken from is drawn as it is', () => {
+  expect(curveOf({ ...counter, kind: 'sum', grows: false }).high).toBe(1460);
+});
+
+test('counters of one name are told apart by their processes', () => {
+  const [server, client] = [12, 34].map((pid) => ({ ...counter, process: `app (${pid})` }));
+  if (!server || !client) throw new Error();
+  expect(nameOf(server, [server, client])).toBe('recv_ctrl (12)');
+  expect(nameOf(server, [server, { ...client, name: 'other' }])).toBe('recv_ctrl');
 });
 
 test('under the mouse is the value that holds then', () => {

@@ -33,9 +33,14 @@ function scaled(value: number): string {
   return `${real(value / scale)}${prefix === '' ? '' : ` ${prefix}`}`;
 }
 
-/** What is drawn: of a counter that is added up its rate, of others their values. `low` is the bottom of the scale. */
+/** Whether the rate is drawn: of what is added up and never taken from. */
+export function isRate({ kind, grows }: Counter): boolean {
+  return kind === 'sum' && grows;
+}
+
+/** What is drawn: of a counter that only grows its rate, of others their values. `low` is the bottom of the scale. */
 export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low: number; high: number } {
-  if (counter.kind === 'sum') {
+  if (isRate(counter)) {
     const low = Math.min(0, ...counter.rate);
     return { mean: counter.rate, peak: counter.rate, low, high: Math.max(low + 1e-9, ...counter.rate) };
   }
@@ -43,6 +48,14 @@ export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low
   const low = Math.min(0, least);
   const known = (values: readonly (number | null)[]) => values.map((value) => value ?? low);
   return { mean: known(counter.mean), peak: known(counter.peak), low, high: Math.max(most, low + 1e-9) };
+}
+
+/** Its name, with its process where another one has a counter of this name. */
+export function nameOf(counter: Counter, all: readonly Counter[]): string {
+  const { name, process } = counter;
+  const others = all.filter((other) => other.name === name && other.process !== process);
+  const pid = /\((\d+)\)$/.exec(process)?.[1];
+  return others.length > 0 && pid ? `${name} (${pid})` : name;
 }
 
 /** Whether a counter was anything but zero. */

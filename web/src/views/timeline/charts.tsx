@@ -44,11 +44,17 @@ export function ChartRows() {
   // Room for all rows, as far as that is not half of the place.
   const rows = 2 + Math.min(info.counters, 12);
   return (
-    <div className="tl-charts" style={{ flexBasis: `min(45%, ${rows * 46 + 2}px)` }}>
+    <section
+      className="tl-charts"
+      aria-label={t('chart.region')}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll the curves that have no room.
+      tabIndex={0}
+      style={{ flexBasis: `min(45%, ${rows * 46 + 2}px)` }}
+    >
       {charts &&
         shown.map((series) => <ChartRow key={series.id} charts={charts} series={series} most={most(series.id)} />)}
       <CounterRows />
-    </div>
+    </section>
   );
 }
 

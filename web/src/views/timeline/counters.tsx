@@ -5,7 +5,16 @@ import type { CounterCurves } from '../../api/types';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { chartQuestion } from '../../logic/timeline/charts';
-import { at, type Counter, curveOf, isSilent, rateText, valueText } from '../../logic/timeline/counters';
+import {
+  at,
+  type Counter,
+  curveOf,
+  isRate,
+  isSilent,
+  nameOf,
+  rateText,
+  valueText,
+} from '../../logic/timeline/counters';
 import { timeAt } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
 import { useCall } from '../../state/resource';
@@ -23,7 +32,7 @@ export function CounterRows() {
   const heard = curves.counters.filter((counter) => !isSilent(counter));
   const silent = curves.counters.filter(isSilent);
   const rows = (counters: Counter[]) =>
-    counters.map((counter) => <CounterRow key={counter.id} curves={curves} counter={counter} />);
+    counters.map((counter) => <CounterRow key={counter.id} curves={curves} counter={counter} all={heard} />);
   const own = heard.filter(({ process }) => process !== '');
   const machine = heard.filter(({ process }) => process === '');
   return (
@@ -53,13 +62,20 @@ function Caption({ text, silent = [] }: { text: string; silent?: Counter[] }) {
   );
 }
 
-function CounterRow({ curves, counter }: { curves: CounterCurves; counter: Counter }) {
+interface RowProps {
+  curves: CounterCurves;
+  counter: Counter;
+  all: readonly Counter[];
+}
+
+function CounterRow({ curves, counter, all }: RowProps) {
   const { scene } = useSetting();
   const { theme } = usePreferences();
   const pointer = usePointer('charts');
   const shown = useSceneWidth(scene);
   const readout = useRef<HTMLSpanElement>(null);
-  const { name, domain, process, unit, kind } = counter;
+  const { domain, process, unit, kind } = counter;
+  const name = nameOf(counter, all);
   const { mean, peak, low, high } = useMemo(() => curveOf(counter), [counter]);
   const series = {
     id: name,
@@ -86,7 +102,7 @@ function CounterRow({ curves, counter }: { curves: CounterCurves; counter: Count
       cursor: x,
     });
   });
-  const about = [domain && `${domain}::${name}`, process, t(kind === 'sum' ? 'counter.sum' : 'counter.set')];
+  const about = [domain && `${domain}::${counter.name}`, process, t(kind === 'sum' ? 'counter.sum' : 'counter.set')];
   return (
     <div className="tl-row tl-chart">
       <div className="tl-label" data-tip={about.filter(Boolean).join(' · ')}>
@@ -110,7 +126,8 @@ function readoutOf({ unit, kind }: Counter, { value, rate }: { value: number; ra
 }
 
 /** What the curve's height means. */
-function scaleOf({ unit, kind }: Counter, low: number, high: number): string {
-  const text = (value: number) => (kind === 'sum' ? rateText(value, unit) : valueText(value, unit));
+function scaleOf(counter: Counter, low: number, high: number): string {
+  const { unit } = counter;
+  const text = (value: number) => (isRate(counter) ? rateText(value, unit) : valueText(value, unit));
   return `${low === 0 ? '0' : text(low)} – ${text(high)}`;
 }
