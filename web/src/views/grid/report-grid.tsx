@@ -182,7 +182,9 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const ofKind = { by_class: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
   const least = ofKind ?? Math.max(70, Math.min(letters * 6.6 + 14, 220));
   // A heading is read whole, as far as it is no sentence.
-  const width = names ? 220 : Math.max(least, Math.min(titleWidth(shown), 170));
+  const width = names
+    ? Math.max(160, Math.min(letters * 6.6 + 34, 330))
+    : Math.max(least, Math.min(titleWidth(shown), 170));
   return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }
 
