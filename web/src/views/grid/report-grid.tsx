@@ -184,7 +184,7 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   // A heading is read whole, as far as it is no sentence.
   const width = names
     ? Math.max(160, Math.min(letters * 6.6 + 34, 330))
-    : Math.max(least, Math.min(titleWidth(shown), 170));
+    : Math.max(least, Math.min(titleWidth(shown) - 6, 170));
   return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }
 
