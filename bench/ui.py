@@ -21,6 +21,21 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BANDS = 40
 STEPS = 200
+REPORTS = ["summary", "waits", "hotspots", "bottom-up", "top-down", "threads", "transitions", "findings"]
+REPORTS += ["critical-path"]
+# What the UI asks besides, of objects and functions that the synthetic result has.
+VIEWS = [
+    ("report/blame", {"subject": "worker_3"}),
+    ("report/caller-callee", {"subject": "worker::level3()"}),
+    ("flame", {"weight": "both"}),
+    ("grid", {"group_by": "function,callers"}),
+    ("grid", {"group_by": "callees"}),
+    ("grid", {"group_by": "object,thread"}),
+    ("stacks", {"group_by": "function,callers"}),
+    ("filters", {"key": "module"}),
+    ("histogram", {"object": "worker_3"}),
+    ("charts", {"width": 2560}),
+]
 
 
 class View:
@@ -58,10 +73,10 @@ class View:
         return (time.monotonic() - start) * 1e3, body
 
     def memory(self) -> dict[str, float]:
-        """Resident memory of the server, MB: its own, and of the mapped index."""
+        """Resident memory of the server, MB: its own, of the mapped index, and the most that both ever were."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
-        kb = {name: float(size) for name, size in re.findall(r"^(Rss\w+):\s+(\d+) kB", status, re.M)}
-        return {"own": kb["RssAnon"] / 1024, "mapped": kb["RssFile"] / 1024}
+        kb = {name: float(size) for name, size in re.findall(r"^(Rss\w+|VmHWM):\s+(\d+) kB", status, re.M)}
+        return {"own": kb["RssAnon"] / 1024, "mapped": kb["RssFile"] / 1024, "most": kb["VmHWM"] / 1024}
 
     def close(self) -> None:
         self.process.terminate()
@@ -83,6 +98,13 @@ def walk(view: View, elapsed: int, by: str, ids: list[int]) -> tuple[list[float]
     return sorted(times[1:]), times[0]
 
 
+def selections(elapsed: int, number: int) -> list[dict[str, object]]:
+    """A range, a filter and both, which nobody asked for before."""
+    cut = {"from_": elapsed // 7 + number * 1_000_003, "to": elapsed // 7 * 4 - number * 1_000_003}
+    chosen = {"filter": f"thread=*-{number}"}
+    return [cut, chosen, {**{key: value + 17 for key, value in cut.items()}, **chosen}]
+
+
 def part(times: list[float], share: float) -> float:
     return times[int((len(times) - 1) * share)]
 
@@ -101,20 +123,24 @@ def measure(dwell: Path, result: Path) -> list[tuple[str, str, str]]:
     listed = ",".join(map(str, ids[:BANDS]))
     view.ask("tile", from_=0, to=elapsed, width=2560, by="thread", bands=listed)
     add("the timeline's first tile after `dwell view`", f"{(time.monotonic() - view.started) * 1e3:.0f} ms", "1500 ms")
-    for by in ["thread", "process"]:
+    for by in ["thread", "process", "object", "cpu"]:
         of = ids if by == "thread" else [band["id"] for band in json.loads(view.ask("bands", by=by)[1])["bands"]]
         times, _ = walk(view, elapsed, by, of)
         add(f"tile of {BANDS} bands by {by}, p50", f"{part(times, 0.5):.1f} ms")
         add(f"tile of {BANDS} bands by {by}, p95", f"{part(times, 0.95):.1f} ms", "50 ms")
-    cut = {"from_": elapsed // 7, "to": elapsed // 7 * 4}
-    for report in ["summary", "waits", "hotspots", "bottom-up"]:
-        add(f"{report} of a new range", f"{view.ask('report/' + report, **cut)[0]:.0f} ms", "300 ms")
-        cut = {"from_": cut["from_"] + 1_000_003, "to": cut["to"] - 1_000_003}
-        add(f"{report} of a new filter", f"{view.ask('report/' + report, filter=f'thread=*-{len(rows)}')[0]:.0f} ms", "300 ms")
-    add("flame graph of a new range", f"{view.ask('flame', weight='both', **cut)[0]:.0f} ms", "300 ms")
+    views = [("report/" + report, {}) for report in REPORTS] + VIEWS
+    for number, (route, query) in enumerate(views):
+        name = route.removeprefix("report/") + "".join(f" by {word}" for word in [query.get("group_by")] if word)
+        query = {key.replace("_", "-"): value for key, value in query.items()}
+        times = [view.ask(route, **query, **selection)[0] for selection in selections(elapsed, number)]
+        add(f"{name}: new range, new filter, both", " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
+    cut = selections(elapsed, len(views))[0]
+    add("the list of bands by CPU, of a new range", f"{view.ask('bands', by='cpu', **cut)[0]:.0f} ms", "300 ms")
+    sliders = view.ask("report/waits", **{"target-concurrency": 100})[0]
+    add("waits at another target concurrency", f"{sliders:.0f} ms", "300 ms")
     memory = view.memory()
-    add("server's own memory", f"{memory['own']:.0f} MB", "1500 MB")
-    add("and of the mapped index, which the kernel can drop", f"{memory['mapped']:.0f} MB")
+    add("server's own memory, and of the mapped index", f"{memory['own']:.0f} + {memory['mapped']:.0f} MB", "1500 MB")
+    add("the most that it ever was", f"{memory['most']:.0f} MB", "1500 MB")
     view.close()
     return rows
 

@@ -15,11 +15,11 @@ use crate::problem::Problem;
 /// Results that stay open: two are compared, and one was looked at before.
 const ANALYSES: usize = 3;
 /// Sums by selection that are kept, bytes: undoing a filter is at once.
-const FOLDS: usize = 512 << 20;
+const FOLDS: usize = 256 << 20;
 /// Finished documents that are kept, bytes.
 const DOCUMENTS: usize = 64 << 20;
 /// Bytes of mapped indexes that may be resident: those that are not in use come back from the page cache.
-const MAPPED: usize = 512 << 20;
+const MAPPED: usize = 256 << 20;
 /// Computations at once: a machine that profiles has other work too.
 const COMPUTATIONS: usize = 4;
 

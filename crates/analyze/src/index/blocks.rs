@@ -6,7 +6,7 @@ use super::began::Began;
 use super::code;
 use crate::lengths::Run;
 use crate::parallel;
-use crate::query::{Query, Thresholds};
+use crate::query::{FilterKey, Query, Thresholds};
 use crate::sums::{DetailKeys, KeySums, Numbering, Summer};
 use crate::sweep::{OffCpuSplit, Swept, Visitor, target_concurrency};
 use crate::timeline::Columns;
@@ -255,7 +255,9 @@ impl<'t> Plan<'t> {
     pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_detail: bool) -> Self {
         let swept = Swept::new(trace, query);
         let blocks = Blocks::of(trace).filter(|blocks| blocks.answer(trace, query));
-        let began = blocks.as_ref().and_then(|_| Began::of(trace));
+        // Where no filter asks for the class, any will do.
+        let by_class = query.filters.iter().chain(&query.exclude).any(|filter| filter.key == FilterKey::Utilization);
+        let began = Began::of(trace).filter(|_| blocks.is_some() || !by_class);
         let Some(blocks) = blocks.filter(|_| !by_detail) else {
             let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
             return Self { swept, trace, blocks: None, length_parts: parts.clone(), parts, began };
