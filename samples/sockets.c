@@ -1,7 +1,7 @@
 /*
  * Two ends of a connection, in one of several situations, each of which makes one of them wait for a
- * reason of its own. The first argument names it; the addresses are 127.0.0.1 unless the second and
- * third name others (the ends are then two processes in network namespaces that the test made).
+ * reason of its own. The first argument names it; the second is the address of `serve` and `ask`, which
+ * are one end each.
  */
 #include "sample.h"
 
@@ -266,9 +266,13 @@ static void accept_late(void)
 /* Every way to send and receive, `BULK` bytes by each, of which Dwell has to count every byte. */
 static void *drain(void *argument)
 {
-	static char bytes[1 << 16];
+	static char bytes[2][1 << 16];
+	struct iovec pieces[2] = {{bytes[0], sizeof(bytes[0])}, {bytes[1], sizeof(bytes[1])}};
+	struct mmsghdr messages[2] = {0};
 
-	while (recv(*(int *)argument, bytes, sizeof(bytes), 0) > 0)
+	for (int i = 0; i < 2; i++)
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &pieces[i], .msg_iovlen = 1};
+	while (recvmmsg(*(int *)argument, messages, 2, MSG_WAITFORONE, NULL) > 0 && messages[0].msg_len > 0)
 		;
 	return NULL;
 }
@@ -446,7 +450,6 @@ static void ask_at(const char *address, void (*ask)(int))
 {
 	int server = connect_to(address, 7700);
 
-	set_nodelay(server);
 	for (int i = 0; i < ROUNDS; i++)
 		ask(server);
 	close(server);
@@ -492,6 +495,8 @@ int main(int count, char **arguments)
 		serve_at(address);
 	else if (strcmp(what, "ask") == 0)
 		ask_at(address, ask_at_once);
+	else if (strcmp(what, "ask-in-pieces") == 0)
+		ask_at(address, ask_in_two_pieces);
 	else
 		return 2;
 	return 0;

@@ -10,8 +10,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Sockets whose data TCP holds back now: while there are none, incoming segments need not be looked at. */
-u32 holds_open = 0;
+/* When TCP last held data back, in ticks of the clock: long after that, incoming segments need not be looked at. */
+u64 last_hold = 0;
+
+#define HOLD_TICKS 2500
 
 enum wait_stage {
 	WAIT_NONE = 0,
@@ -86,16 +88,18 @@ static __always_inline void set_sent_before(struct record_socket_wait *wait, str
 static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end_kind)
 {
 	struct record_tcp_hold hold = {};
+	u64 since = entry->record.hold_ns;
 
-	set_header(&hold.h, RECORD_TCP_HOLD, sizeof(hold), entry->record.hold_tid, entry->record.hold_ns);
+	if (!since) /* another CPU was faster */
+		return;
+	entry->record.hold_ns = 0;
+	set_header(&hold.h, RECORD_TCP_HOLD, sizeof(hold), entry->record.hold_tid, since);
 	hold.end_ns = now;
 	hold.cookie = entry->record.cookie;
 	hold.user_stack = entry->record.hold_stack;
 	hold.bytes = entry->record.hold_bytes;
 	hold.kind = entry->record.hold_kind;
 	hold.end_kind = end_kind;
-	entry->record.hold_ns = 0;
-	__sync_fetch_and_add(&holds_open, -1);
 	write_record(&hold, sizeof(hold), LOSS_SOCKET_WAIT);
 }
 
@@ -141,14 +145,14 @@ static __always_inline void look_for_hold(struct socket_entry *entry, struct tcp
 		return;
 	}
 	thread = recorded(task);
-	if (!kind || !thread)
+	if (!kind || !thread || bytes >= tcp->mss_cache) /* the end of a large piece holds nobody up */
 		return;
 	entry->record.hold_kind = kind;
 	entry->record.hold_bytes = unsent;
 	entry->record.hold_tid = task->pid;
 	entry->record.hold_stack = take_user_stack(task, thread, &thread->sending);
 	entry->record.hold_ns = now;
-	__sync_fetch_and_add(&holds_open, 1);
+	last_hold = bpf_jiffies64();
 }
 
 /* The entry of a socket that profiled thread `task` uses now. */
@@ -484,7 +488,7 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	struct tcp_sock *tcp;
 	u32 acked;
 
-	if (!holds_open)
+	if (!last_hold || bpf_jiffies64() - last_hold > HOLD_TICKS)
 		return 0;
 	entry = entry_of_cookie(cookie_of(sk));
 	if (!entry || !entry->record.hold_ns || entry->record.hold_kind != TCP_HOLD_NAGLE)

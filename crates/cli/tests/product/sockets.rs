@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 use dwell_store::{ResultFolder, Table, Trace};
 
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{Recording, needs_program, sample};
 
 /// `ROUNDS` of samples/sockets.c, and what its requests and answers weigh.
@@ -30,6 +30,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::every_way_to_send_is_counted", every_way),
         Case::new("sockets::passed_and_used_again", passed),
         Case::new("sockets::open_before_the_collection", open_before),
+        Case::new("sockets::a_long_way", long_way),
+        Case::new("sockets::lost_segments", lost_segments),
         Case::new("sockets::redis_has_no_nagle", redis),
     ]
 }
@@ -60,7 +62,9 @@ impl Recorded {
     /// Row of the one connection that asks.
     fn asking(&self) -> Result<usize> {
         let sockets = &self.trace.sockets.sockets;
-        (0..sockets.len()).find(|&row| sockets.asks[row] && sockets.sends[row] > 0).context("no socket asks")
+        let known = |row: usize| SocketProtocol::from_code(sockets.protocol[row]) != SocketProtocol::Unknown;
+        let asks = |&row: &usize| sockets.asks[row] && sockets.sends[row] > 0 && known(row);
+        (0..sockets.len()).find(asks).context("no socket asks")
     }
 
     /// Time by cause of a socket's waits.
@@ -261,6 +265,47 @@ while time.time() < end:
     ensure!(sockets.peer[client].is_some(), "no peer");
     let share = recorded.share(client, SocketCause::PeerWaiting);
     ensure!(share > 0.6, "{:?}", recorded.causes(client));
+    Ok(())
+}
+
+/// Both ends under Dwell, with a wire between them that delays by so many ms, and drops packets of the near end.
+fn over_wire(delay_ms: &str, drop: &str, ask: &str) -> Result<Recorded> {
+    needs_program("ip")?;
+    if !std::path::Path::new("/dev/net/tun").exists() {
+        return Err(Skip("this machine has no TUN devices".into()).into());
+    }
+    let sockets = sample("sockets")?;
+    let serve = format!("exec {sockets} serve 10.77.0.2");
+    Recorded::of(&[&sample("wire")?, delay_ms, drop, &serve, "--", &sockets, ask, "10.77.0.2"])
+}
+
+fn long_way() -> Result<()> {
+    let recorded = over_wire("10", "0", "ask")?;
+    let client = recorded.asking()?;
+    let share = recorded.share(client, SocketCause::RoundTrip);
+    ensure!(share > 0.7, "{:?}", recorded.causes(client));
+    let connected = recorded.causes(client).get(&SocketCause::Connect).copied().unwrap_or(0);
+    ensure!((18_000_000..60_000_000).contains(&connected), "connected in {connected} ns");
+    let min_rtt_ns = recorded.trace.sockets.sockets.min_rtt_ns[client];
+    ensure!((19_000_000..30_000_000).contains(&min_rtt_ns), "a round trip of {min_rtt_ns} ns");
+    let recorded = over_wire("10", "0", "ask-in-pieces")?;
+    let client = recorded.asking()?;
+    let share = recorded.share(client, SocketCause::DelayedAck);
+    ensure!(share > 0.5, "{:?}", recorded.causes(client));
+    Ok(())
+}
+
+fn lost_segments() -> Result<()> {
+    let recorded = over_wire("1", "4", "ask")?;
+    let client = recorded.asking()?;
+    let share = recorded.share(client, SocketCause::Retransmission);
+    ensure!(share > 0.6, "{:?}", recorded.causes(client));
+    ensure!(recorded.trace.sockets.sockets.retransmits[client] > 1, "retransmits");
+    // The first packet asks for the connection.
+    let recorded = over_wire("1", "-1", "ask")?;
+    let client = recorded.asking()?;
+    let lost = recorded.causes(client).get(&SocketCause::Retransmission).copied().unwrap_or(0);
+    ensure!(lost > 800_000_000, "{:?}", recorded.causes(client));
     Ok(())
 }
 

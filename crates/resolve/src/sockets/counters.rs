@@ -24,8 +24,8 @@ pub fn add(annotations: &mut Annotations, raw: &RawSockets, ends: &Ends, replay:
     let mut all = BTreeMap::new();
     for sample in &samples {
         let sum = all.entry(sample.time_ns).or_insert(Sample { cookie: 0, sent: 0, received: 0, ..*sample });
-        sum.sent += sample.sent;
-        sum.received += sample.received;
+        sum.sent = sum.sent.saturating_add(sample.sent);
+        sum.received = sum.received.saturating_add(sample.received);
     }
     let all: Vec<Sample> = all.into_values().collect();
     let counters = &mut annotations.counters;
@@ -88,7 +88,9 @@ fn busiest(raw: &RawSockets, ends: &Ends) -> Vec<(u64, usize)> {
     let sockets = &ends.sockets;
     let rows = raw.sockets.keys().filter_map(|&cookie| Some((cookie, ends.find(cookie, 0, 0)?.get()?)));
     let mut rows: Vec<(u64, usize)> = rows.collect();
-    rows.sort_by_key(|&(_, row)| (std::cmp::Reverse(sockets.bytes_sent[row] + sockets.bytes_received[row]), row));
+    rows.sort_by_key(|&(_, row)| {
+        (std::cmp::Reverse(sockets.bytes_sent[row].saturating_add(sockets.bytes_received[row])), row)
+    });
     rows.truncate(MOST_SOCKETS);
     rows
 }

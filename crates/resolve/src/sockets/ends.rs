@@ -178,13 +178,13 @@ fn process_of(record: &SocketRecord, replay: &Replay) -> ProcessId {
 fn summed(states: &[SocketRecord]) -> Option<SocketRecord> {
     let mut sum = *states.last()?;
     for state in &states[..states.len() - 1] {
-        sum.bytes_sent += state.bytes_sent;
-        sum.bytes_received += state.bytes_received;
-        sum.sends += state.sends;
-        sum.receives += state.receives;
-        sum.sends_refused += state.sends_refused;
-        sum.receives_empty += state.receives_empty;
-        sum.turns += state.turns;
+        sum.bytes_sent = sum.bytes_sent.saturating_add(state.bytes_sent);
+        sum.bytes_received = sum.bytes_received.saturating_add(state.bytes_received);
+        sum.sends = sum.sends.saturating_add(state.sends);
+        sum.receives = sum.receives.saturating_add(state.receives);
+        sum.sends_refused = sum.sends_refused.saturating_add(state.sends_refused);
+        sum.receives_empty = sum.receives_empty.saturating_add(state.receives_empty);
+        sum.turns = sum.turns.saturating_add(state.turns);
         sum.largest_pipeline = sum.largest_pipeline.max(state.largest_pipeline);
         sum.delayed_acks = sum.delayed_acks.saturating_add(state.delayed_acks);
         let classes = sum.sizes_sent.iter_mut().zip(&state.sizes_sent);
