@@ -63,11 +63,12 @@ fn resolve(
         meta.sockets.holds.iter().map(|hold| replay.user_stack(hold.user_stack)).collect()
     };
     let object_keys = sockets::object_keys(&trace.off_cpu, &loaded.replay);
+    let told_code = loaded.meta.itt.take_code();
     let mut named = {
         let Loaded { meta, replay, .. } = &loaded;
         let raw =
             Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
-        naming::name(&raw, options, progress)
+        naming::name(&raw, told_code, options, progress)
     };
     naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
     trace.annotations = naming::annotations(told, &mut named);

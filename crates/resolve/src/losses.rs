@@ -150,6 +150,7 @@ const DOCS: &[(&str, &str)] = &[
     ),
     ("itt_rows_dropped", "Tasks, data, values or waits beyond those that a result holds; they are missing."),
     ("itt_values_dropped", "Values of counters or tasks that are no numbers; they are missing."),
+    ("itt_code_dropped", "Code made at run time that programs told of beyond what a result holds; it has no names."),
     ("itt_names_dropped", "Names and texts beyond the million that a result holds; they show as unknown."),
     (
         "itt_objects_dropped",
@@ -162,7 +163,7 @@ const DOCS: &[(&str, &str)] = &[
 ];
 
 /// What programs said and could not be kept.
-pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 11] {
+pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 12] {
     [
         ("itt_events_lost", counted.lost),
         ("itt_bytes_damaged", decoder.damaged),
@@ -173,6 +174,7 @@ pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 11] {
         ("itt_rows_dropped", counted.rows),
         ("itt_values_dropped", counted.values),
         ("itt_names_dropped", decoder.texts.dropped),
+        ("itt_code_dropped", decoder.code_dropped),
         ("itt_objects_dropped", counted.objects),
         ("itt_waits_unended", counted.unended_waits),
     ]

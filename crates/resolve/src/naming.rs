@@ -14,7 +14,7 @@ use crate::debug_files::DebugFiles;
 use crate::debuginfod::Debuginfod;
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
-use crate::jit::{Jit, how_to_name};
+use crate::jit::{self, Jit, how_to_name};
 use crate::listing;
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
@@ -78,8 +78,8 @@ pub struct Raw<'a> {
     pub samples: &'a Samples,
 }
 
-/// Names everything.
-pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named {
+/// Names everything. `told_code` is what each process, by its id, told of code that it made.
+pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Options, progress: &dyn Progress) -> Named {
     let relative = |time_ns| raw.replay.relative(time_ns);
     let mut modules = Modules::default();
     let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
@@ -87,7 +87,11 @@ pub fn name(raw: &Raw<'_>, options: &Options, progress: &dyn Progress) -> Named 
         Places { search_dirs: &options.search_dirs, modules: raw.folder.modules(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places);
     let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
-    let jit = Arc::new(Jit::load(&raw.folder.modules(), &raw.replay.lives, &mut modules, &relative));
+    let mut jit = Jit::load(&raw.folder.modules(), &raw.replay.lives, &mut modules, &relative);
+    for told in told_code {
+        jit.add_told(told, &raw.replay.lives, &mut modules, &relative);
+    }
+    let jit = Arc::new(jit);
     let mut sites = Sites::default();
     let mut place = place_in(&raw.replay.lives, &mut mappings, &modules, &jit, &relative);
     sites.collect(raw.replay.stacks.keys(), raw.meta, &mut place);

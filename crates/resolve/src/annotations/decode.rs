@@ -11,6 +11,7 @@ use dwell_store::raw::wire::IttHeader;
 use super::event::{InstanceId, Said, Scope, Subject, TaskName, What};
 use super::sync;
 use super::texts::{TextId, Texts};
+use crate::jit::{Code, ToldCode};
 
 /// Attributes of `__itt_sync_create`.
 const ATTRIBUTE_BARRIER: u32 = 1;
@@ -30,6 +31,10 @@ struct Names {
 #[derive(Default)]
 pub struct Decoder {
     sources: HashMap<u32, Names>,
+    /// The code that each process made, by its file, with the process's id.
+    code: HashMap<u32, (u32, ToldCode)>,
+    /// Pieces of code that there was no room for.
+    pub code_dropped: u64,
     /// Every text.
     pub texts: Texts,
     /// Bytes that are no records, and records that make no sense.
@@ -161,8 +166,11 @@ impl Decoder {
     pub fn names(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
         let mut names = dwell_itt_wire::names(bytes);
         for named in names.by_ref() {
-            if let Some(what) = self.name(header.source, &named) {
-                let time_ns = time_ns(header, named.ticks);
+            let time_ns = time_ns(header, named.ticks);
+            if is_code(&named.name) {
+                let (_, code) = self.code.entry(header.source).or_insert_with(|| (header.tgid, ToldCode::default()));
+                self.code_dropped += u64::from(!code.take(time_ns, &named.name));
+            } else if let Some(what) = self.name(header.source, &named) {
                 let (tid, tgid, source) = (named.tid, header.tgid, header.source);
                 take(Said { tid, tgid, source, time_ns, at_ns: time_ns, what });
             }
@@ -200,6 +208,13 @@ impl Decoder {
         None
     }
 
+    /// The code that each process made, by the process's id.
+    pub fn take_code(&mut self) -> Vec<(u32, Vec<Code>)> {
+        let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.code).into_iter().collect();
+        sources.sort_by_key(|(source, _)| *source);
+        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish())).collect()
+    }
+
     /// Takes an ITT_EVENTS record: hands out what its thread said, in the order in which it did.
     pub fn events(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
         let (tid, tgid, source) = (header.h.tid, header.tgid, header.source);
@@ -227,6 +242,24 @@ impl Decoder {
         }
         self.damaged += events.unknown() + events.rest() as u64;
     }
+}
+
+fn is_code(name: &Name<'_>) -> bool {
+    use Name::{
+        Method, MethodLines, MethodUnload, ModuleLoad, ModuleUnload, Object, ObjectBytes, ObjectUnload, Section,
+    };
+    matches!(
+        name,
+        Method(_)
+            | MethodLines { .. }
+            | MethodUnload { .. }
+            | ModuleLoad { .. }
+            | ModuleUnload { .. }
+            | Object { .. }
+            | Section { .. }
+            | ObjectBytes { .. }
+            | ObjectUnload { .. }
+    )
 }
 
 /// What the program said of a task.

@@ -1,4 +1,5 @@
-//! Names of code made at run time: from the maps and logs that runtimes write and the collector kept.
+//! Names of code made at run time: from the maps and logs that runtimes write and the collector kept, and from what
+//! compilers tell through ITT.
 //!
 //! The pieces of all maps are laid end to end into one space of addresses, so that a piece is told by its place there
 //! whatever lay at its address before and after. What is known of them is what the profiled program says.
@@ -6,6 +7,7 @@
 mod dump;
 mod names;
 mod perf_map;
+mod told;
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -19,6 +21,7 @@ pub use dump::parse as parse_dump;
 pub use names::how_to_name;
 use names::{readable, shown};
 pub use perf_map::parse as parse_perf_map;
+pub use told::ToldCode;
 
 use crate::hash::FastMap;
 use crate::lives::{ImageId, Lives};
@@ -61,6 +64,12 @@ pub struct Code {
 }
 
 impl Code {
+    /// Makes its recorded times ones of the tables.
+    fn make_relative(&mut self, relative: &dyn Fn(u64) -> u64) {
+        self.from_ns = relative(self.from_ns);
+        self.until_ns = if self.until_ns == u64::MAX { u64::MAX } else { relative(self.until_ns) };
+    }
+
     fn function_at(&self, address: u64) -> Function {
         let mut function = Function::clone(&self.function);
         let offset = address.saturating_sub(self.start);
@@ -130,6 +139,24 @@ impl Jit {
         jit
     }
 
+    /// Adds the pieces that a process of id `tgid` told of, at recorded times. `relative` as above.
+    pub fn add_told(
+        &mut self,
+        (tgid, codes): (u32, Vec<Code>),
+        lives: &Lives,
+        modules: &mut Modules,
+        relative: &dyn Fn(u64) -> u64,
+    ) {
+        let Some(first_ns) = codes.iter().map(|code| code.from_ns).min() else { return };
+        let Some(image) = lives.image_at(tgid, relative(first_ns)) else { return };
+        let room = MOST_PIECES.saturating_sub(self.space.len());
+        let mut codes = self.first_of(codes, "what a program told through ITT", room);
+        codes.iter_mut().for_each(|code| code.make_relative(relative));
+        let process = lives.images.get(image as usize).map(|image| lives.process_name(image.process));
+        let module = modules.of_jit(process.unwrap_or_default());
+        self.add(image, module, codes);
+    }
+
     /// How many of some addresses within and beside the pieces have a name.
     pub fn of_codes(codes: Vec<Code>) -> usize {
         let addresses: Vec<u64> =
@@ -150,7 +177,7 @@ impl Jit {
         }
         if name.ends_with(".map") {
             let codes = parse_perf_map(&bytes).take(room.saturating_add(1)).collect();
-            return self.first_of(codes, name, room);
+            return self.first_of(codes, &format!("modules/{name}"), room);
         }
         let dump = parse_dump(&bytes, room.saturating_add(1));
         if let Some(fault) = dump.fault {
@@ -159,11 +186,8 @@ impl Jit {
                 "modules/{name}, which names code made at run time, is damaged ({fault}): {count} pieces of code were read."
             ));
         }
-        let mut codes = self.first_of(dump.codes, name, room);
-        for code in &mut codes {
-            code.from_ns = relative(code.from_ns);
-            code.until_ns = if code.until_ns == u64::MAX { u64::MAX } else { relative(code.until_ns) };
-        }
+        let mut codes = self.first_of(dump.codes, &format!("modules/{name}"), room);
+        codes.iter_mut().for_each(|code| code.make_relative(relative));
         codes
     }
 
@@ -172,7 +196,7 @@ impl Jit {
             codes.truncate(room);
             self.full = true;
             self.notices.push(format!(
-                "modules/{name} names more code made at run time than is kept, {MOST_PIECES} pieces in all: neither its \
+                "{name} names more code made at run time than is kept, {MOST_PIECES} pieces in all: neither its \
                  later pieces nor those of the maps after it have names."
             ));
         }
