@@ -4,6 +4,7 @@
 //! a bounded, repeatable number of mutated inputs in every `make test`. A target takes any bytes and returns; the
 //! finding is a panic, a hang or memory without bound.
 
+mod itt;
 mod seeds;
 
 use std::os::unix::fs::FileExt;
@@ -37,6 +38,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "perf_map", run: perf_map, seeds: seeds::perf_map },
     Target { name: "jit_dump", run: jit_dump, seeds: seeds::jit_dump },
     Target { name: "debug_data", run: debug_data, seeds: seeds::debug_data },
+    Target { name: "itt_rows", run: itt_rows, seeds: itt::good },
     Target { name: "python_lines", run: python_lines, seeds: seeds::python_lines },
     Target { name: "itt_records", run: itt_records, seeds: seeds::itt_records },
     Target { name: "itt_file", run: itt_file, seeds: seeds::itt_file },
@@ -103,6 +105,11 @@ pub fn jit_dump(bytes: &[u8]) {
 /// The compressed symbol table of a stripped file.
 pub fn debug_data(bytes: &[u8]) {
     let _ = readers::debug_data(bytes);
+}
+
+/// What a program wrote through ITT, on its way to the rows of a result.
+pub fn itt_rows(bytes: &[u8]) {
+    itt::run(bytes);
 }
 
 /// A line table of CPython: its version, then an instruction, then the table.

@@ -55,7 +55,7 @@ pub(crate) fn manifest() -> Vec<Vec<u8>> {
     serde_json::to_vec(&a_manifest()).into_iter().collect()
 }
 
-fn a_manifest() -> Manifest {
+pub(crate) fn a_manifest() -> Manifest {
     Manifest {
         trace_format: TRACE_FORMAT,
         dwell_version: "0".into(),

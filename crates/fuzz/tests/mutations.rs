@@ -97,6 +97,11 @@ fn debug_data() {
 }
 
 #[test]
+fn itt_rows() {
+    exercise_named("itt_rows");
+}
+
+#[test]
 fn python_lines() {
     exercise_named("python_lines");
 }
