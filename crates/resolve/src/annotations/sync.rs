@@ -130,16 +130,18 @@ impl SyncBook {
         prepared
     }
 
-    /// The thread begins to wait. A wait for the same object that it announced before was given up without a word.
+    /// The thread begins to wait. OpenMP's runtime says so twice, from the construct and from the lock below it: the first
+    /// one counts.
     pub fn prepare(&mut self, who: &Who, address: u64, counted: &mut Counted) {
         let Some(id) = self.at(who.source, address, counted) else { return };
         let prepared = self.of_thread(who);
-        let before = prepared.open.len();
-        prepared.open.retain(|(open, _)| *open != id);
+        if prepared.open.iter().any(|(open, _)| *open == id) {
+            return;
+        }
         if prepared.open.len() >= MOST_PREPARED {
             prepared.open.remove(0);
+            counted.unended_waits += 1;
         }
-        counted.unended_waits += (before - prepared.open.len()) as u64;
         if self.waits.len() >= MOST_ROWS {
             counted.rows += 1;
             return;

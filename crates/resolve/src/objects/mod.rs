@@ -396,8 +396,9 @@ impl Namer<'_> {
         let process = self.process(image);
         let class = self.sources.texts.show(object.class, "type");
         let title = if class.is_empty() { object.kind.title() } else { &class };
+        let given = openmp_place(self.sources.texts.show(object.name, "object"));
         let name = match self.sources.symbols.get(&(image, object.address)) {
-            _ if object.name != TextId::EMPTY => self.sources.texts.show(object.name, "object"),
+            _ if !given.is_empty() => given,
             Some(symbol) => symbol_name(symbol, object.address, object.address),
             None => self.hashed(title, object.kind, first_stack),
         };
@@ -457,11 +458,38 @@ impl Namer<'_> {
     }
 }
 
+/// OpenMP's runtime calls an object after where it is in the source, `;file;function;line;column;;`, in programs of compilers
+/// that tell it; of others by nothing but the word unknown. Other names are left as they are.
+fn openmp_place(name: String) -> String {
+    let mut parts = name.strip_prefix(';').filter(|rest| rest.ends_with(";;")).into_iter().flat_map(|it| it.split(';'));
+    match (parts.next(), parts.next(), parts.next()) {
+        (Some("unknown"), Some("unknown"), _) => String::new(),
+        (Some(file), Some(function), Some(line)) => {
+            let file = file.rsplit('/').next().unwrap_or(file);
+            format!("{function} ({file}:{line})")
+        }
+        _ => name,
+    }
+}
+
 /// `queue_lock`, or `Pool::mtx + 0x18` for a part of a larger object.
 fn symbol_name(symbol: &DataSymbol, address: u64, base: u64) -> String {
     let start = address.saturating_sub(symbol.offset);
     match base.saturating_sub(start) {
         0 => symbol.name.clone(),
         inside => format!("{} + {inside:#x}", symbol.name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openmp_names_are_places() {
+        let shown = |name: &str| openmp_place(name.to_owned());
+        assert_eq!(shown(";/src/grid.c;sweep;41;9;;"), "sweep (grid.c:41)");
+        assert_eq!(shown(";unknown;unknown;0;0;;"), "");
+        assert_eq!((shown("queue;lock"), shown(";odd")), ("queue;lock".into(), ";odd".into()));
     }
 }
