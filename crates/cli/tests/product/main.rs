@@ -12,6 +12,7 @@ mod expectation;
 mod gdb;
 mod harness;
 mod itt;
+mod itt_runtimes;
 mod layers;
 mod looking;
 mod python;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     cases.extend(remote::cases());
     cases.extend(task_probes::cases());
     cases.extend(itt::cases());
+    cases.extend(itt_runtimes::cases());
     cases.extend(gdb::cases());
     harness::run(cases)
 }
