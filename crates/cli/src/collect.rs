@@ -23,7 +23,7 @@ use crate::progress::Collecting;
 use crate::{finalize, output, report};
 
 /// The suffix of result folders: `r000th`.
-const SUFFIX: &str = "th";
+pub const SUFFIX: &str = "th";
 
 /// Collects threading data. Returns the program's exit status.
 pub fn threading(args: &CollectArgs) -> Result<ExitCode> {

@@ -31,4 +31,4 @@ pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use result::{ResultFolder, Trace};
 pub use sockets::SocketTables;
-pub use table::{Cell, ColumnDef, ColumnType, Table, TableDef, TableWriter};
+pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};

@@ -93,10 +93,15 @@ pub trait Cell: Sized {
     fn array(cells: &[Self]) -> ArrayRef;
     /// Appends the array's cells; `None` when the array is of another type.
     fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()>;
+    /// Puts the cells of column `column` into another result.
+    fn relocate(_cells: &mut [Self], _column: &str, _to: &Relocation) {}
 }
 
+/// The columns of 64 bits that are times since the start of the collection; the others are durations and amounts.
+const TIMES: &[&str] = &["start_ns", "end_ns", "time_ns", "opened_ns", "closed_ns"];
+
 macro_rules! primitive_cells {
-    ($($cell:ty, $arrow:ty, $ty:ident;)*) => {$(
+    ($($cell:ty, $arrow:ty, $ty:ident, $relocate:ident;)*) => {$(
         impl Cell for $cell {
             const TYPE: ColumnType = ColumnType::$ty;
             fn array(cells: &[Self]) -> ArrayRef {
@@ -106,23 +111,57 @@ macro_rules! primitive_cells {
                 let array = array.as_primitive_opt::<$arrow>()?;
                 (array.null_count() == 0).then(|| cells.extend_from_slice(array.values()))
             }
+            fn relocate(cells: &mut [Self], column: &str, to: &Relocation) {
+                $relocate(cells, column, to);
+            }
         }
     )*};
 }
 
 primitive_cells! {
-    u8, UInt8Type, U8;
-    u16, UInt16Type, U16;
-    u32, UInt32Type, U32;
-    u64, UInt64Type, U64;
-    i16, Int16Type, I16;
-    i32, Int32Type, I32;
-    f64, Float64Type, F64;
+    u8, UInt8Type, U8, stays;
+    u16, UInt16Type, U16, move_cpu;
+    u32, UInt32Type, U32, stays;
+    u64, UInt64Type, U64, move_time;
+    i16, Int16Type, I16, stays;
+    i32, Int32Type, I32, stays;
+    f64, Float64Type, F64, stays;
+}
+
+fn stays<T>(_cells: &mut [T], _column: &str, _to: &Relocation) {}
+
+fn move_time(cells: &mut [u64], column: &str, to: &Relocation) {
+    if TIMES.contains(&column) {
+        cells.iter_mut().for_each(|time| *time = time.saturating_add(to.time_ns));
+    }
+}
+
+fn move_cpu(cells: &mut [u16], column: &str, to: &Relocation) {
+    if column == "cpu" {
+        let known = cells.iter_mut().filter(|cpu| **cpu != u16::MAX);
+        known.for_each(|cpu| *cpu = cpu.saturating_add(to.first_cpu).min(u16::MAX - 1));
+    }
 }
 
 macro_rules! id_cells {
-    ($($id:ty),*) => {$(
+    ($($id:ty: $rows:ident;)*) => {
+        /// Where rows of another result come to lie in this one: their times, CPUs and the ids that they name.
+        #[derive(Clone, Debug, Default)]
+        #[allow(missing_docs, reason = "each is the table's first new row")]
+        pub struct Relocation {
+            /// Added to every time, ns.
+            pub time_ns: u64,
+            /// Added to every CPU's number.
+            pub first_cpu: u16,
+            $(pub $rows: usize,)*
+        }
+    $(
         impl Cell for $id {
+            fn relocate(cells: &mut [Self], _column: &str, to: &Relocation) {
+                for id in cells {
+                    *id = id.get().map_or(Self::NONE, |row| Self::new(row + to.$rows));
+                }
+            }
             const TYPE: ColumnType = ColumnType::Id;
             fn array(cells: &[Self]) -> ArrayRef {
                 let cells = cells.iter().map(|id| id.is_some().then(|| id.raw()));
@@ -138,25 +177,25 @@ macro_rules! id_cells {
                 Some(())
             }
         }
-    )*};
+    )*}
 }
 
-id_cells!(
-    ProcessId,
-    ThreadId,
-    ModuleId,
-    FrameId,
-    StackId,
-    ObjectId,
-    CodeId,
-    InlineId,
-    SourceId,
-    TaskTypeId,
-    TaskId,
-    CounterId,
-    SocketId,
-    SocketWaitId
-);
+id_cells! {
+    ProcessId: processes;
+    ThreadId: threads;
+    ModuleId: modules;
+    FrameId: frames;
+    StackId: stacks;
+    ObjectId: objects;
+    CodeId: code;
+    InlineId: inlines;
+    SourceId: sources;
+    TaskTypeId: task_types;
+    TaskId: tasks;
+    CounterId: counters;
+    SocketId: sockets;
+    SocketWaitId: socket_waits;
+}
 
 impl Cell for bool {
     const TYPE: ColumnType = ColumnType::Bool;
@@ -209,6 +248,11 @@ pub trait Table: Default + Send {
     fn default_column(&mut self, column: usize, rows: usize);
     /// Moves the rows of `other` behind ours.
     fn append(&mut self, other: Self);
+    /// Puts all rows into another result.
+    fn relocate(&mut self, to: &Relocation);
+    /// The rows in another order: row i becomes what row `order[i]` was.
+    #[must_use]
+    fn permuted(&self, order: &[usize]) -> Self;
 }
 
 /// Declares the tables: `/// doc` `Struct Row "file" { column: type, since, "doc"; … }`.
@@ -282,6 +326,12 @@ macro_rules! tables {
             }
             fn append(&mut self, mut other: Self) {
                 $(self.$column.append(&mut other.$column);)*
+            }
+            fn relocate(&mut self, to: &$crate::table::Relocation) {
+                $(<$ty as $crate::table::Cell>::relocate(&mut self.$column, stringify!($column), to);)*
+            }
+            fn permuted(&self, order: &[usize]) -> Self {
+                Self { $($column: order.iter().map(|&row| self.$column[row].clone()).collect(),)* }
             }
         }
     )*

@@ -4,6 +4,7 @@
 
 mod analyze;
 mod gate;
+mod merge;
 mod mistakes;
 mod parse;
 mod reports;
@@ -20,6 +21,7 @@ use dwell_capture::{Rule, TaskProbe};
 
 pub use analyze::AnalyzeArgs;
 pub use gate::GateArg;
+pub use merge::MergeArgs;
 pub use mistakes::{Refused, explain};
 use reports::ReportWords;
 pub use reports::{Asked, What};
@@ -89,6 +91,9 @@ pub enum Command {
         after_help = SOURCE_EXAMPLES
     )]
     Source(Box<SourceArgs>),
+    /// Join the results of two hosts into one, their clocks aligned.
+    #[command(arg_required_else_help = true, after_help = merge::EXAMPLES)]
+    Merge(MergeArgs),
     /// Make a result of what a deferred or interrupted collection recorded.
     #[command(arg_required_else_help = true, after_help = FINALIZE_EXAMPLES)]
     Finalize(FinalizeArgs),

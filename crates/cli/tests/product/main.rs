@@ -15,6 +15,7 @@ mod itt;
 mod itt_runtimes;
 mod layers;
 mod looking;
+mod merge;
 mod python;
 mod real_programs;
 mod recording;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     cases.extend(system::cases());
     cases.extend(sockets::cases());
     cases.extend(remote::cases());
+    cases.extend(merge::cases());
     cases.extend(task_probes::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());

@@ -1,0 +1,87 @@
+//! The exchanges that two hosts saw of the connections between them, as bounds of their clocks' offset.
+
+use std::collections::HashMap;
+
+use dwell_store::Trace;
+
+use crate::align::Bounds;
+
+const TCP: u8 = 1;
+/// Directions of a wait that ends when data comes.
+const RECEIVE: u8 = 2;
+const POLL: u8 = 5;
+/// A thread sends a moment before it begins to wait for the answer, and only the wait's beginning is recorded.
+const BETWEEN_SEND_AND_WAIT_NS: i64 = 50_000;
+/// Waits of one connection that are paired: each with each.
+const MOST_WAITS: usize = 400;
+
+/// The connections between both hosts: rows of `sockets` of the first and of the second result, one end each.
+pub fn connections(first: &Trace, second: &Trace) -> Vec<(usize, usize)> {
+    let far: HashMap<(&str, &str), usize> =
+        ends(second).map(|(socket, local, remote)| ((remote, local), socket)).collect();
+    ends(first).filter_map(|(socket, local, remote)| Some((socket, *far.get(&(local, remote))?))).collect()
+}
+
+fn ends(trace: &Trace) -> impl Iterator<Item = (usize, &str, &str)> {
+    let sockets = &trace.sockets.sockets;
+    let rows = (0..sockets.protocol.len()).filter(|&row| sockets.protocol[row] == TCP && !sockets.loopback[row]);
+    let named = rows.map(|row| (row, sockets.local[row].as_str(), sockets.remote[row].as_str()));
+    named.filter(|(_, local, remote)| !local.is_empty() && !remote.is_empty())
+}
+
+/// The bounds of what is added to times of `second` to get those of `first`, from the waits on these connections.
+pub fn exchanges(first: &Trace, second: &Trace, connections: &[(usize, usize)]) -> Vec<Bounds> {
+    let (ours, theirs) = (waits(first), waits(second));
+    let mut found = Vec::new();
+    for (here, there) in connections {
+        let (Some(here), Some(there)) = (ours.get(here), theirs.get(there)) else { continue };
+        found.extend(pairs(here, there));
+        let swapped =
+            pairs(there, here).into_iter().map(|Bounds { least, most }| Bounds { least: -most, most: -least });
+        found.extend(swapped);
+    }
+    found
+}
+
+/// A wait for data.
+#[derive(Clone, Copy)]
+struct Wait {
+    start: i64,
+    end: i64,
+    /// Bytes sent between the last receive and the wait.
+    before: u64,
+    /// Bytes that the first call after it received.
+    after: u64,
+}
+
+/// The waits for data, by socket and in order.
+fn waits(trace: &Trace) -> HashMap<usize, Vec<Wait>> {
+    let table = &trace.sockets.waits;
+    let mut found: HashMap<usize, Vec<Wait>> = HashMap::new();
+    for row in (0..table.start_ns.len()).filter(|&row| matches!(table.direction[row], RECEIVE | POLL)) {
+        let Some(socket) = table.socket[row].get() else { continue };
+        let start = i64::try_from(table.start_ns[row]).unwrap_or(i64::MAX / 2);
+        let end = start.saturating_add_unsigned(table.wait_ns[row]);
+        let wait = Wait { start, end, before: table.bytes_before[row], after: table.bytes_after[row] };
+        let waits = found.entry(socket).or_default();
+        if waits.len() < MOST_WAITS {
+            waits.push(wait);
+        }
+    }
+    found
+}
+
+/// Each wait of a client with each service of a server that it may have been for: the server waited, received no more than
+/// was asked, and had answered no less than was received when it waited again.
+fn pairs(client: &[Wait], server: &[Wait]) -> Vec<Bounds> {
+    let asked = client.iter().filter(|wait| wait.before > 0 && wait.after > 0);
+    let services = || server.iter().zip(server.iter().skip(1)).filter(|(wait, next)| wait.after > 0 && next.before > 0);
+    let bounds = asked.flat_map(|ask| {
+        let fits = |(wait, next): &(&Wait, &Wait)| wait.after <= ask.before && ask.after <= next.before;
+        services().filter(fits).map(|(wait, next)| Bounds {
+            least: ask.start - wait.end - BETWEEN_SEND_AND_WAIT_NS,
+            most: ask.end - next.start + BETWEEN_SEND_AND_WAIT_NS,
+        })
+    });
+    bounds.filter(|bounds| bounds.least <= bounds.most).collect()
+}

@@ -1,0 +1,172 @@
+//! All rows of two results in one: times on the first one's clock, ids renumbered, hosts in the processes' names.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{SocketWaitId, TaskId};
+use dwell_store::tables::LossRow;
+use dwell_store::{CodeTables, Manifest, Relocation, Table, Trace};
+
+/// Applies a step to each table of a trace and the one of the same name of another.
+macro_rules! tables {
+    ($step:ident!($($own:ident),*)) => {
+        $step!($($own,)*
+            processes, threads, off_cpu, samples, stacks, frames, modules, objects, pauses, notices,
+            annotations.task_types, annotations.tasks, annotations.task_metadata, annotations.markers,
+            annotations.counters, annotations.counter_values, annotations.sync_waits,
+            sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events)
+    };
+}
+
+macro_rules! append {
+    ($first:ident, $second:ident, $($($table:ident).+),*) => {$(
+        $first.$($table).+.append(std::mem::take(&mut $second.$($table).+));
+    )*};
+}
+
+macro_rules! relocate {
+    ($trace:ident, $to:ident, $($($table:ident).+),*) => {$( $trace.$($table).+.relocate($to); )*};
+}
+
+/// One result of both. `offset_ns` is added to the second one's times to get the first one's, both counted from the
+/// start of their collections.
+pub fn join(mut first: (Trace, CodeTables), mut second: (Trace, CodeTables), offset_ns: i64) -> (Trace, CodeTables) {
+    for (trace, _) in [&mut first, &mut second] {
+        name_host(trace);
+    }
+    let (earlier, later) = (offset_ns.min(0).unsigned_abs(), offset_ns.max(0).unsigned_abs());
+    let manifest = manifest(&first.0.manifest, &second.0.manifest, earlier, later);
+    move_all(&mut first.0, &Relocation { time_ns: earlier, ..Relocation::default() });
+    let to = behind(&first, later);
+    move_all(&mut second.0, &to);
+    let (mut trace, mut code) = first;
+    let (mut other, other_code) = second;
+    tables!(append!(trace, other));
+    append_code(&mut code, other_code, &to);
+    trace.losses = losses(&trace, &other);
+    trace.manifest = manifest;
+    sort(&mut trace);
+    trace.tables_changed();
+    (trace, code)
+}
+
+fn move_all(trace: &mut Trace, to: &Relocation) {
+    tables!(relocate!(trace, to));
+}
+
+/// Where the second one's rows come to lie.
+fn behind((trace, code): &(Trace, CodeTables), time_ns: u64) -> Relocation {
+    Relocation {
+        time_ns,
+        first_cpu: u16::try_from(trace.manifest.cpus.online).unwrap_or(0),
+        processes: trace.processes.len(),
+        threads: trace.threads.len(),
+        modules: trace.modules.len(),
+        frames: trace.frames.len(),
+        stacks: trace.stacks.len(),
+        objects: trace.objects.len(),
+        code: code.code.len(),
+        inlines: code.inlines.len(),
+        sources: code.sources.len(),
+        task_types: trace.annotations.task_types.len(),
+        tasks: trace.annotations.tasks.len(),
+        counters: trace.annotations.counters.len(),
+        sockets: trace.sockets.sockets.len(),
+        socket_waits: trace.sockets.waits.len(),
+    }
+}
+
+fn append_code(code: &mut CodeTables, mut other: CodeTables, to: &Relocation) {
+    other.code.relocate(to);
+    other.inlines.relocate(to);
+    other.lines.relocate(to);
+    other.sources.relocate(to);
+    code.code.append(other.code);
+    code.inlines.append(other.inlines);
+    code.lines.append(other.lines);
+    code.sources.append(other.sources);
+}
+
+/// Processes, the machine's counters and remarks say which host they are of.
+fn name_host(trace: &mut Trace) {
+    let host = trace.manifest.host.clone();
+    trace.processes.name.iter_mut().for_each(|name| *name = format!("{name} @{host}"));
+    let counters = &mut trace.annotations.counters;
+    let of_machine = counters.domain.iter_mut().zip(&counters.process).filter(|(_, process)| !process.is_some());
+    of_machine.for_each(|(domain, _)| *domain = format!("{domain} @{host}"));
+    trace.notices.text.iter_mut().for_each(|text| *text = format!("{host}: {text}"));
+}
+
+fn manifest(first: &Manifest, second: &Manifest, earlier: u64, later: u64) -> Manifest {
+    let elapsed = |manifest: &Manifest| manifest.end_ns.saturating_sub(manifest.start_ns);
+    let mut both = first.clone();
+    both.host = format!("{} and {}", first.host, second.host);
+    both.boot_id = String::new();
+    both.started_at -= earlier as f64 / 1e9;
+    (both.start_ns, both.end_ns) = (0, (earlier + elapsed(first)).max(later + elapsed(second)));
+    both.cpus.online += second.cpus.online;
+    both.cpus.usable += second.cpus.usable;
+    both.events += second.events;
+    both.collector_cpu_ns += second.collector_cpu_ns;
+    both.target_pids.extend(&second.target_pids);
+    both.topics.extend(second.topics.iter().filter(|topic| !first.topics.contains(topic)).cloned());
+    (both.losses, both.notices) = (Vec::new(), Vec::new());
+    both
+}
+
+/// What either lost.
+fn losses(first: &Trace, second: &Trace) -> dwell_store::tables::Losses {
+    let mut sums: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    for losses in [&first.losses, &second.losses] {
+        for row in 0..losses.len() {
+            sums.entry(&losses.name[row]).or_insert((0, &losses.doc[row])).0 += losses.count[row];
+        }
+    }
+    let mut losses = dwell_store::tables::Losses::default();
+    for (name, (count, doc)) in sums {
+        losses.push(LossRow { name: name.to_owned(), count, doc: doc.to_owned() });
+    }
+    losses
+}
+
+/// Puts the rows into the order that readers rely on.
+fn sort(trace: &mut Trace) {
+    let by_time = |times: &[u64]| {
+        let mut order: Vec<usize> = (0..times.len()).collect();
+        order.sort_by_key(|&row| times[row]);
+        order
+    };
+    macro_rules! sort {
+        ($($($table:ident).+ by $time:ident),*) => {$(
+            trace.$($table).+ = trace.$($table).+.permuted(&by_time(&trace.$($table).+.$time));
+        )*};
+    }
+    sort!(off_cpu by start_ns, samples by time_ns, pauses by start_ns, annotations.markers by time_ns,
+        annotations.task_metadata by time_ns, annotations.counter_values by time_ns, annotations.sync_waits by start_ns,
+        sockets.holds by start_ns, sockets.events by time_ns);
+    let order = by_time(&trace.annotations.tasks.start_ns);
+    let places = places(&order);
+    let annotations = &mut trace.annotations;
+    annotations.tasks = annotations.tasks.permuted(&order);
+    for task in annotations.tasks.parent.iter_mut().chain(&mut annotations.task_metadata.task) {
+        *task = task.get().map_or(TaskId::NONE, |row| TaskId::new(places[row]));
+    }
+    let order = by_time(&trace.sockets.waits.start_ns);
+    let places = self::places(&order);
+    let sockets = &mut trace.sockets;
+    sockets.waits = sockets.waits.permuted(&order);
+    for wait in &mut sockets.causes.wait {
+        *wait = wait.get().map_or(SocketWaitId::NONE, |row| SocketWaitId::new(places[row]));
+    }
+    let mut order: Vec<usize> = (0..sockets.causes.len()).collect();
+    order.sort_by_key(|&row| sockets.causes.wait[row]);
+    sockets.causes = sockets.causes.permuted(&order);
+}
+
+/// Where each row went.
+fn places(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    for (place, &row) in order.iter().enumerate() {
+        places[row] = place;
+    }
+    places
+}

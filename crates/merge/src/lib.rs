@@ -1,0 +1,15 @@
+//! Joins the results of two hosts into one.
+//!
+//! [`align`] finds what has to be added to the second host's clock from the exchanges that both saw of one connection;
+//! [`join`] puts all rows of both into one result, on the first one's clock; [`link`] then says of a connection's two ends
+//! that they are each other's, and who at the far end ended a wait. Nothing here reads or writes files.
+
+mod align;
+mod exchanges;
+mod join;
+mod link;
+
+pub use align::{Alignment, Bounds, align};
+pub use exchanges::{connections, exchanges};
+pub use join::join;
+pub use link::link;
