@@ -309,7 +309,7 @@ fn waits_have_the_object_that_the_program_names() {
     assert_eq!(waits.start_ns, [2_000_000, 9_000_000, 10_000_000]);
     let named: Vec<_> =
         waits.object.iter().map(|id| trace.objects.name[id.get().expect("an object")].as_str()).collect();
-    assert!(named[0] == "jobs" && named[1].starts_with("OMP Barrier 0x") && named[2] == "jobs", "{named:?}");
+    assert_eq!(named, ["jobs", "OMP Barrier", "jobs"]);
     let kinds: Vec<_> = trace.objects.kind.iter().map(|&code| ObjectType::from_code(code)).collect();
     assert_eq!(kinds, [ObjectType::Mutex, ObjectType::PageFault, ObjectType::OpenMpBarrier]);
     let waited: Vec<_> = (0..trace.off_cpu.len()).filter(|&row| trace.off_cpu.object[row].is_some()).collect();
@@ -317,6 +317,37 @@ fn waits_have_the_object_that_the_program_names() {
     assert_eq!(of_waits, [Some(0), Some(0), Some(1)]);
     let holders: Vec<_> = waited.iter().map(|&row| trace.off_cpu.holder[row].get()).collect();
     assert_eq!(holders, [Some(1), None, None], "thread 11 had it");
+}
+
+#[test]
+fn objects_of_one_place_or_of_none_are_one_for_each_process_and_class() {
+    let trace = with(
+        "0 say tid=10 create address=0x100 class=OMP~Barrier name=;/src/grid.c;sweep;41;9;;
+         0 say tid=10 create address=0x140 class=OMP~Barrier name=;/src/grid.c;sweep;41;9;;
+         0 say tid=10 create address=0x180 class=OMP~Barrier name=;unknown;unknown;0;0;;
+         0 say tid=10 create address=0x1c0 class=OMP~Barrier
+         0 say tid=10 create address=0x200 class=Mutex name=pool
+         0 say tid=10 create address=0x240 class=Mutex name=pool
+         1 say tid=10 prepare address=0x100
+         2 say tid=10 acquired address=0x100
+         2 say tid=10 prepare address=0x140
+         3 say tid=10 acquired address=0x140
+         3 say tid=10 prepare address=0x180
+         4 say tid=10 acquired address=0x180
+         4 say tid=10 prepare address=0x1c0
+         5 say tid=10 acquired address=0x1c0
+         5 say tid=10 prepare address=0x200
+         6 say tid=10 acquired address=0x200
+         6 say tid=10 prepare address=0x240
+         7 say tid=10 acquired address=0x240",
+        8,
+    );
+    assert_eq!(
+        objects(&trace),
+        ["openmp-barrier: sweep (grid.c:41)", "openmp-barrier: OMP Barrier", "mutex: pool", "mutex: pool #2"]
+    );
+    let waits: Vec<_> = trace.annotations.sync_waits.object.iter().map(|id| id.get()).collect();
+    assert_eq!(waits, [0, 0, 1, 1, 2, 3].map(Some));
 }
 
 #[test]

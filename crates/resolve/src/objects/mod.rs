@@ -111,7 +111,8 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resol
     let mut targets: Vec<Target> = waits.iter().map(|wait| classifier.target(wait)).collect();
     adopt_untyped(&mut targets);
     adopt_told(&mut targets, sources.told);
-    let mut namer = Namer { sources, objects: Objects::default(), numbers: HashMap::new(), taken: HashMap::new() };
+    let (objects, numbers) = (Objects::default(), HashMap::new());
+    let mut namer = Namer { sources, objects, numbers, taken: HashMap::new(), alike: HashMap::new() };
     let ids = targets.iter().zip(waits).zip(first_ns);
     let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
     let of_told = (0..sources.told.len() as u32).map(|number| namer.told_object(SyncId(number))).collect();
@@ -340,6 +341,8 @@ struct Namer<'a> {
     numbers: HashMap<Identity, ObjectId>,
     /// How many objects have each name; names by symbol are told apart within a process only.
     taken: HashMap<(ProcessId, String), u32>,
+    /// The objects that stand for all of a process with their class and name.
+    alike: HashMap<(ProcessId, String, String), ObjectId>,
 }
 
 impl Namer<'_> {
@@ -366,7 +369,7 @@ impl Namer<'_> {
                 self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
             }
             Identity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
-            Identity::Told(id) => self.told(*id, first_stack),
+            Identity::Told(id) => return self.told(*id, first_stack),
         };
         let object = ObjectId::new(self.objects.push(row));
         self.numbers.insert(target.identity.clone(), object);
@@ -381,29 +384,37 @@ impl Namer<'_> {
         if self.sources.told.get(id.0 as usize).is_none_or(|object| object.image.is_none()) {
             return ObjectId::NONE;
         }
-        let row = self.told(id, StackId::NONE);
-        let object = ObjectId::new(self.objects.push(row));
-        self.numbers.insert(Identity::Told(id), object);
-        object
+        self.told(id, StackId::NONE)
     }
 
-    /// The program's own name; else that of the data symbol there; else its type and where it was first waited for.
-    fn told(&mut self, id: SyncId, first_stack: StackId) -> ObjectRow {
-        let Some(object) = self.sources.told.get(id.0 as usize) else {
-            return self.row(ObjectType::User, "unknown object".into(), ProcessId::NONE, first_stack);
-        };
+    /// Called by the program's own name; else that of the data symbol there; else its type and where it was first waited for.
+    /// OpenMP's barriers move about in memory, and those of one place are one; so are the nameless of unknown places.
+    fn told(&mut self, id: SyncId, first_stack: StackId) -> ObjectId {
+        let Some(object) = self.sources.told.get(id.0 as usize) else { return ObjectId::NONE };
         let image = object.image.unwrap_or(ImageId::MAX);
         let process = self.process(image);
         let class = self.sources.texts.show(object.class, "type");
         let title = if class.is_empty() { object.kind.title() } else { &class };
-        let given = openmp_place(self.sources.texts.show(object.name, "object"));
-        let name = match self.sources.symbols.get(&(image, object.address)) {
-            _ if !given.is_empty() => given,
-            Some(symbol) => symbol_name(symbol, object.address, object.address),
-            None => self.hashed(title, object.kind, first_stack),
+        let given = self.sources.texts.show(object.name, "object");
+        let place = openmp_place(&given);
+        let (name, alike) = match (place, self.sources.symbols.get(&(image, object.address))) {
+            (Some(place), _) if !place.is_empty() => (place, true),
+            (None, _) if !given.is_empty() => (given, false),
+            (_, Some(symbol)) => (symbol_name(symbol, object.address, object.address), false),
+            _ if first_stack == StackId::NONE => (title.to_owned(), true),
+            _ => (self.hashed(title, object.kind, first_stack), object.kind == ObjectType::OpenMpBarrier),
         };
-        let row = self.row(object.kind, name, process, first_stack);
-        ObjectRow { detail: class, process, address: object.address, ..row }
+        let same = (process, class.clone(), name.clone());
+        let known = self.alike.get(&same).filter(|_| alike).copied();
+        let number = known.unwrap_or_else(|| {
+            let row = self.row(object.kind, name, process, first_stack);
+            ObjectId::new(self.objects.push(ObjectRow { detail: class, process, address: object.address, ..row }))
+        });
+        if alike {
+            self.alike.insert(same, number);
+        }
+        self.numbers.insert(Identity::Told(id), number);
+        number
     }
 
     fn row(&mut self, kind: ObjectType, name: String, scope: ProcessId, first_stack: StackId) -> ObjectRow {
@@ -459,16 +470,15 @@ impl Namer<'_> {
 }
 
 /// OpenMP's runtime calls an object after where it is in the source, `;file;function;line;column;;`, in programs of compilers
-/// that tell it; of others by nothing but the word unknown. Other names are left as they are.
-fn openmp_place(name: String) -> String {
-    let mut parts = name.strip_prefix(';').filter(|rest| rest.ends_with(";;")).into_iter().flat_map(|it| it.split(';'));
-    match (parts.next(), parts.next(), parts.next()) {
-        (Some("unknown"), Some("unknown"), _) => String::new(),
-        (Some(file), Some(function), Some(line)) => {
+/// that tell it; of others by nothing but the word unknown, which makes an empty place. Other names are none.
+fn openmp_place(name: &str) -> Option<String> {
+    let mut parts = name.strip_prefix(';').filter(|rest| rest.ends_with(";;"))?.split(';');
+    match (parts.next()?, parts.next()?, parts.next()?) {
+        ("unknown", "unknown", _) => Some(String::new()),
+        (file, function, line) => {
             let file = file.rsplit('/').next().unwrap_or(file);
-            format!("{function} ({file}:{line})")
+            Some(format!("{function} ({file}:{line})"))
         }
-        _ => name,
     }
 }
 
@@ -487,9 +497,8 @@ mod tests {
 
     #[test]
     fn openmp_names_are_places() {
-        let shown = |name: &str| openmp_place(name.to_owned());
-        assert_eq!(shown(";/src/grid.c;sweep;41;9;;"), "sweep (grid.c:41)");
-        assert_eq!(shown(";unknown;unknown;0;0;;"), "");
-        assert_eq!((shown("queue;lock"), shown(";odd")), ("queue;lock".into(), ";odd".into()));
+        assert_eq!(openmp_place(";/src/grid.c;sweep;41;9;;").as_deref(), Some("sweep (grid.c:41)"));
+        assert_eq!(openmp_place(";unknown;unknown;0;0;;").as_deref(), Some(""));
+        assert_eq!((openmp_place("queue;lock"), openmp_place(";odd")), (None, None));
     }
 }
