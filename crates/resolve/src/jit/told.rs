@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dwell_itt_wire::{Lines, Method, Name};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 
 use super::{Code, Line, MOST_PIECES, end_of, readable, shown};
 use crate::demangle::readable as demangled;
@@ -165,14 +165,15 @@ impl ToldCode {
     fn add_object(&mut self, loading: &Loading) {
         let Ok(file) = object::File::parse(&*loading.bytes) else { return };
         let until_ns = self.unloaded.get(&loading.module).copied().unwrap_or(u64::MAX);
+        // Symbols of an object file lie so far into their section, whatever address LLVM has written into it.
+        let relocatable = file.kind() == ObjectKind::Relocatable;
         for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text) {
             let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
-            let Some(section) = section.and_then(|section| Some((section.name().ok()?.to_owned(), section.address())))
-            else {
-                continue;
-            };
-            let Some(loaded) = loading.sections.iter().find(|loaded| loaded.name == section.0) else { continue };
-            let start = loaded.address.wrapping_add(symbol.address().wrapping_sub(section.1));
+            let Some(section) = section else { continue };
+            let is_it = |loaded: &&Section| section.name().is_ok_and(|name| name == loaded.name);
+            let Some(loaded) = loading.sections.iter().find(is_it) else { continue };
+            let base = if relocatable { 0 } else { section.address() };
+            let start = loaded.address.wrapping_add(symbol.address().wrapping_sub(base));
             let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
             let function = readable(&demangled(name));
             let at = self.codes.len();
@@ -251,7 +252,10 @@ mod tests {
             });
         }
         object.append_section_data(text, &[0x90; 0x40], 16);
-        let bytes = object.write().expect("an object");
+        let mut bytes = object.write().expect("an object");
+        // As LLVM does: the first section's address, in its header.
+        let headers = u64::from_le_bytes(bytes[0x28..0x30].try_into().expect("8 bytes")) as usize;
+        bytes[headers + 64 + 16..headers + 64 + 24].copy_from_slice(&0x7000_u64.to_le_bytes());
         let section =
             |kind, name| Name::Section { object: 4, kind, flags: 0, address: 0x7000, size: 0x40, file_offset: 0, name };
         let (first, rest) = bytes.split_at(100);
