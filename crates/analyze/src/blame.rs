@@ -16,7 +16,7 @@ use crate::thread_index::{Piece, ThreadIndex};
 /// told.
 pub const REPORT_BUDGET: usize = 20_000_000;
 /// The same for findings, which need shares and not sums.
-pub const FINDINGS_BUDGET: usize = 500_000;
+pub const FINDINGS_BUDGET: usize = 100_000;
 
 /// What a holder did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -48,7 +48,9 @@ pub struct Path {
 
 /// The path from `to` back to `from`.
 pub fn critical_path(trace: &Trace, index: &ThreadIndex<'_>, from: u64, to: u64) -> Path {
-    let walker = Walker { trace, index, path: Path::default(), open: Vec::new(), followed: HashSet::new(), time: to };
+    let reached = vec![usize::MAX; trace.threads.tid.len()];
+    let (path, open, followed) = (Path::default(), Vec::new(), HashSet::new());
+    let walker = Walker { trace, index, path, open, followed, time: to, reached };
     walker.walk(from, last_thread(trace, to))
 }
 
@@ -76,7 +78,10 @@ struct Walker<'a, 't> {
     open: Vec<Open>,
     /// Rows gone around. None twice: wakers that wake one another at one instant would never end.
     followed: HashSet<usize>,
+    /// Where the path is; it only goes back.
     time: u64,
+    /// Row of each thread where the path last looked.
+    reached: Vec<usize>,
 }
 
 impl Walker<'_, '_> {
@@ -92,12 +97,17 @@ impl Walker<'_, '_> {
                 self.outside(bound);
                 continue;
             };
-            match self.index.before(current, self.time) {
+            match self.before(current) {
                 None => thread = self.before_life(current, bound),
                 Some(piece) => thread = Some(self.step(current, piece, bound)),
             }
         }
         self.path
+    }
+
+    /// What a thread did before the time at hand.
+    fn before(&mut self, thread: usize) -> Option<Piece> {
+        self.index.before_from(thread, self.time, &mut self.reached[thread])
     }
 
     /// One interval of the thread at hand; returns the thread with which the path goes on.
@@ -121,7 +131,7 @@ impl Walker<'_, '_> {
     fn waker(&mut self, thread: usize, row: usize) -> Option<(usize, usize)> {
         let waker: ThreadId = self.trace.events().off_cpu_key(row).waker();
         let waker = waker.get().filter(|waker| *waker != thread && *waker < self.trace.threads.tid.len())?;
-        self.index.before(waker, self.time)?;
+        self.before(waker)?;
         self.followed.insert(row).then_some((waker, row))
     }
 
@@ -135,7 +145,7 @@ impl Walker<'_, '_> {
         }
         let parent = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len() && *parent != thread);
         // Creators are older; a chain that is not, in a damaged trace, ends here.
-        parent.filter(|parent| threads.start_ns[*parent] < self.time && self.index.before(*parent, self.time).is_some())
+        parent.filter(|parent| threads.start_ns[*parent] < self.time && self.before(*parent).is_some())
     }
 
     /// Time down to `bound` in which no thread of the program is on the path.

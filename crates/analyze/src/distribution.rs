@@ -29,14 +29,19 @@ impl Distribution {
 
     /// Adds the lengths of another part.
     pub fn merge(&mut self, other: &Self) {
-        for (page, counts) in other.pages.iter().enumerate() {
-            for (step, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()).filter(|(_, it)| **it > 0) {
-                self.add_bin((page * STEPS + step) as u16, *count);
-            }
-        }
+        other.for_each_bin(|bin, count| self.add_bin(bin, count));
         if let Some((shortest, longest)) = other.bounds {
             let ours = self.bounds.unwrap_or((shortest, longest));
             self.bounds = Some((shortest.min(ours.0), longest.max(ours.1)));
+        }
+    }
+
+    /// Tells the bins that are not empty.
+    pub fn for_each_bin(&self, mut tell: impl FnMut(u16, u64)) {
+        for (page, counts) in self.pages.iter().enumerate() {
+            for (step, count) in counts.iter().flat_map(|counts| counts.iter().enumerate()).filter(|(_, it)| **it > 0) {
+                tell((page * STEPS + step) as u16, *count);
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use dwell_store::{EventKey, Nesting, OUTSIDE, Trace};
 
 use crate::call_stacks::CallStacks;
 use crate::classify::{CpuKind, CpuKinds, IdleWaits, SpinKind};
-use crate::index::{Plan, pieces};
+use crate::index::{BegunRow, Plan, pieces};
 use crate::lengths::Run;
 use crate::metrics::total;
 use crate::parallel;
@@ -18,6 +18,9 @@ use crate::selection::Selection;
 use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering, Sums as NumberSums};
 use crate::sweep::{ByClass, Levels, add};
 use crate::windows::{Part, Windows};
+
+/// The target of sites whose lengths are not asked for, see [`Fold::lengths`].
+pub const NOWHERE: u32 = u32::MAX;
 
 /// What is summed over the events of one group. All times in ns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -92,6 +95,44 @@ impl Weights {
     /// The part of the wait time that idle workers did not spend.
     pub fn blocking_ns(&self) -> u64 {
         self.wait_ns().saturating_sub(total(&self.idle))
+    }
+
+    /// Adds those of a site as far as the classes of `mask` go.
+    pub fn add_site(&mut self, site: &Site, mask: [bool; 5]) {
+        let masked = |classes: &ByClass| std::array::from_fn(|class| if mask[class] { classes[class] } else { 0 });
+        let time: ByClass = masked(&site.time);
+        let Some(reason) = site.key.reason else {
+            match site.cpu_kind {
+                CpuKind::Effective => add(&mut self.effective, &time),
+                CpuKind::Spin(kind) => {
+                    add(&mut self.spinning, &time);
+                    let sum = &mut self.spin[kind as usize];
+                    *sum = sum.saturating_add(total(&time));
+                }
+                CpuKind::Overhead(kind) => {
+                    add(&mut self.overheads, &time);
+                    let sum = &mut self.overhead[kind as usize];
+                    *sum = sum.saturating_add(total(&time));
+                }
+            }
+            return;
+        };
+        let began: u64 = (0..5).filter(|&class| mask[class]).map(|class| u64::from(site.began[class])).sum();
+        add(&mut self.runnable, &masked(&site.runnable));
+        self.switches += began;
+        // Blocked time without a known wait: conservation counts it as waiting, Wait Time does not.
+        add(if reason == Reason::Waiting { &mut self.wait } else { &mut self.unknown }, &time);
+        match reason {
+            Reason::Waiting => {
+                if site.idle {
+                    add(&mut self.idle, &time);
+                }
+                self.wait_count += began;
+                self.max_wait_ns = self.max_wait_ns.max(site.longest_ns);
+            }
+            Reason::Preempted => self.preemptions += began,
+            _ => {}
+        }
     }
 
     /// Adds those of another group.
@@ -190,41 +231,16 @@ pub struct Site {
 impl Site {
     /// Its weights as far as the classes of `mask` go.
     pub fn weights(&self, mask: [bool; 5]) -> Weights {
-        let masked = |classes: &ByClass| std::array::from_fn(|class| if mask[class] { classes[class] } else { 0 });
-        let time: ByClass = masked(&self.time);
         let mut weights = Weights::default();
-        let Some(reason) = self.key.reason else {
-            match self.cpu_kind {
-                CpuKind::Effective => weights.effective = time,
-                CpuKind::Spin(kind) => {
-                    weights.spinning = time;
-                    weights.spin[kind as usize] = total(&time);
-                }
-                CpuKind::Overhead(kind) => {
-                    weights.overheads = time;
-                    weights.overhead[kind as usize] = total(&time);
-                }
-            }
-            return weights;
-        };
-        let began = (0..5).filter(|&class| mask[class]).map(|class| u64::from(self.began[class])).sum();
-        weights.runnable = masked(&self.runnable);
-        weights.switches = began;
-        match reason {
-            Reason::Waiting => {
-                weights.wait = time;
-                weights.idle = if self.idle { time } else { [0; 5] };
-                weights.wait_count = began;
-                weights.max_wait_ns = self.longest_ns;
-            }
-            Reason::Preempted => weights.preemptions = began,
-            _ => {}
-        }
-        // Blocked time without a known wait: conservation counts it as waiting, Wait Time does not.
-        if reason != Reason::Waiting {
-            weights.unknown = time;
-        }
+        weights.add_site(self, mask);
         weights
+    }
+
+    /// Its CPU time or wait time as far as the classes of `mask` go.
+    pub fn busy_ns(&self, mask: [bool; 5]) -> u64 {
+        let counts = matches!(self.key.reason, None | Some(Reason::Waiting));
+        let classes = (0..5).filter(|&class| mask[class] && counts);
+        classes.fold(0, |sum, class| sum.saturating_add(self.time[class]))
     }
 
     /// Whether it is a wait on an object, or running time that was spent spinning for one by the program's own word.
@@ -318,15 +334,19 @@ impl<'t> Fold<'t> {
 
     /// The sites that the filters let through, with their numbers and weights.
     pub fn selected(&self) -> impl Iterator<Item = (usize, &Site, Weights)> {
-        let selected = self.sites.iter().enumerate().filter(|(_, site)| site.selected);
-        selected.map(|(index, site)| (index, site, site.weights(self.class_mask)))
+        self.selected_sites().map(|(index, site)| (index, site, site.weights(self.class_mask)))
+    }
+
+    /// The sites that the filters let through, with their numbers.
+    pub fn selected_sites(&self) -> impl Iterator<Item = (usize, &Site)> {
+        self.sites.iter().enumerate().filter(|(_, site)| site.selected)
     }
 
     /// The sum over what the filters let through.
     pub fn shown(&self) -> &Weights {
         self.shown.get_or_init(|| {
             let mut sum = Weights::default();
-            self.selected().for_each(|(_, _, weights)| sum.add(&weights));
+            self.selected_sites().for_each(|(_, site)| sum.add_site(site, self.class_mask));
             sum
         })
     }
@@ -340,23 +360,40 @@ impl<'t> Fold<'t> {
     pub fn whole(&self) -> &Weights {
         self.whole.get_or_init(|| {
             let mut sum = Weights::default();
-            self.sites.iter().for_each(|site| sum.add(&site.weights([true; 5])));
+            self.sites.iter().for_each(|site| sum.add_site(site, [true; 5]));
             sum
         })
     }
 
-    /// What is made of the lengths of the waits that began in the windows and in a selected class, each run with its
-    /// site: by several workers, of which each makes its own.
-    pub fn lengths<T: Send>(&self, new: impl Fn() -> T + Sync, add: impl Fn(&mut T, usize, &Run) + Sync) -> Vec<T> {
+    /// What is made of the lengths of the waits that began in the windows and in a selected class: `add` gets each run
+    /// with what `target_of` says of its site, unless that is [`NOWHERE`]; by several workers, of which each makes its
+    /// own.
+    pub fn lengths<T: Send>(
+        &self,
+        target_of: impl Fn(usize) -> u32,
+        new: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, u32, &Run) + Sync,
+    ) -> Vec<T> {
+        let of_site = |(index, site): (usize, &Site)| if site.is_wait() { target_of(index) } else { NOWHERE };
+        let targets: Vec<u32> = self.sites.iter().enumerate().map(of_site).collect();
+        let target_of = |site: Option<usize>| site.map_or(NOWHERE, |site| targets[site]);
+        let known = |number: u64| target_of(self.site_of.get(number).map(|site| *site as usize));
+        // Rows are many: where their key tells all, its target is in one small list.
+        let plain = self.details.is_none() && self.trace.nesting().is_empty();
+        let of_key: Vec<u32> = if plain { (0..self.keys.outside() as u64).map(known).collect() } else { Vec::new() };
         let run = |made: &mut T, run: &Run| {
-            if let Some(site) = self.site_of.get(run.number).filter(|_| self.class_mask[usize::from(run.class)]) {
-                add(made, *site as usize, run);
+            let target = if plain { of_key.get(run.number as usize).copied() } else { Some(known(run.number)) };
+            if let Some(target) = target.filter(|to| *to != NOWHERE && self.class_mask[usize::from(run.class)]) {
+                add(made, target, run);
             }
         };
-        let row = |made: &mut T, row: usize, class: usize| {
-            let wanted = self.site_of(row).filter(|site| self.class_mask[class] && self.sites[*site].is_wait());
-            if let Some(site) = wanted {
-                add(made, site, &Run::one(0, class as u8, self.trace.events().off_cpu.wait_ns(row)));
+        let row = |made: &mut T, begun: BegunRow| {
+            let target = match of_key.get(begun.key as usize) {
+                Some(target) => *target,
+                None => target_of(self.site_of(begun.row, begun.key)),
+            };
+            if target != NOWHERE && self.class_mask[begun.class] {
+                add(made, target, &Run::one(0, begun.class as u8, begun.wait_ns));
             }
         };
         self.plan.lengths(new, run, row)
@@ -370,9 +407,10 @@ impl<'t> Fold<'t> {
             let off_cpu = &self.trace.events().off_cpu;
             let of_piece = |piece: usize| {
                 let mut rows: Vec<(u64, u32, u32)> = Vec::new();
-                self.plan.for_each_begun(pieces[piece], &mut |row, class| {
-                    if let Some(site) = self.site_of(row).filter(|_| self.class_mask[class]) {
-                        rows.push((off_cpu.start_ns(row), row as u32, site as u32));
+                self.plan.for_each_begun(pieces[piece], |begun| {
+                    let site = self.site_of(begun.row, begun.key);
+                    if let Some(site) = site.filter(|_| self.class_mask[begun.class]) {
+                        rows.push((off_cpu.start_ns(begun.row), begun.row as u32, site as u32));
                     }
                 });
                 rows.sort_unstable();
@@ -382,10 +420,10 @@ impl<'t> Fold<'t> {
         })
     }
 
-    /// The site of an off-CPU row, as it began; none when it did nothing in the windows.
-    fn site_of(&self, row: usize) -> Option<usize> {
+    /// The site of an off-CPU row with its key, as it began; none when it did nothing in the windows.
+    fn site_of(&self, row: usize, key: u32) -> Option<usize> {
         let events = self.trace.events();
-        let key = self.keys.number(events.off_cpu.key(row), began_in(self.trace, row));
+        let key = self.keys.number(key, began_in(self.trace, row));
         let details = self.details.as_ref();
         let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
         Some(*self.site_of.get(number)? as usize)

@@ -6,10 +6,11 @@ use std::sync::OnceLock;
 use dwell_model::{
     ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, TaskTypeId, ThreadId, WakerKind,
 };
+use dwell_store::WordMap;
 
 use crate::call_stacks::NO_FUNCTION;
 use crate::distribution::Distribution;
-use crate::fold::{Fold, Site, Weights};
+use crate::fold::{Fold, NOWHERE, Site, Weights};
 use crate::lengths::Run;
 use crate::metrics::{magnitude, value};
 use crate::query::Level;
@@ -22,6 +23,8 @@ pub struct Node {
     pub level: Level,
     /// Which one of that level.
     pub key: u32,
+    /// The group above it, which comes before it.
+    parent: Option<usize>,
     /// How many levels are above it.
     pub depth: usize,
     /// Sum over its sites.
@@ -46,32 +49,33 @@ impl<'f, 't> Groups<'f, 't> {
     /// Gathers the selected sites that `wanted` lets through under `levels`, outermost first.
     pub fn new(fold: &'f Fold<'t>, levels: &[Level], wanted: impl Fn(&Site) -> bool) -> Self {
         let mut groups = Self { fold, labels: Labels::default(), nodes: Vec::new(), roots: Vec::new() };
-        let mut ids: HashMap<(usize, u32), usize> = HashMap::new();
-        for (index, site, weights) in fold.selected().filter(|(_, site, _)| wanted(site)) {
-            let mut parent = usize::MAX;
+        let mut ids: WordMap<(Option<usize>, u32), usize> = WordMap::default();
+        for (index, site) in fold.selected_sites().filter(|(_, site)| wanted(site)) {
+            let mut parent = None;
             for (depth, level) in levels.iter().enumerate() {
                 let key = groups.labels.key(fold, *level, site);
                 let node = *ids.entry((parent, key)).or_insert_with(|| groups.add(parent, *level, key, depth));
-                groups.nodes[node].weights.add(&weights);
+                groups.nodes[node].weights.add_site(site, fold.class_mask);
                 groups.nodes[node].sites.push(index as u32);
-                parent = node;
+                parent = Some(node);
             }
         }
         groups
     }
 
-    fn add(&mut self, parent: usize, level: Level, key: u32, depth: usize) -> usize {
+    fn add(&mut self, parent: Option<usize>, level: Level, key: u32, depth: usize) -> usize {
         let node = self.nodes.len();
         self.nodes.push(Node {
             level,
             key,
+            parent,
             depth,
             weights: Weights::default(),
             sites: Vec::new(),
             children: Vec::new(),
         });
-        match self.nodes.get_mut(parent) {
-            Some(parent) => parent.children.push(node),
+        match parent {
+            Some(parent) => self.nodes[parent].children.push(node),
             None => self.roots.push(node),
         }
         node
@@ -137,25 +141,32 @@ impl<'f, 't> Groups<'f, 't> {
         times.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or(StackId::NONE, |(stack, _)| stack)
     }
 
-    /// Lengths of the waits of each group, by node.
+    /// Lengths of the waits of each group that is not cut off, by node.
     pub fn distributions(&self) -> Vec<Distribution> {
-        let mut nodes_of_site: Vec<Vec<u32>> = vec![Vec::new(); self.fold.sites.len()];
+        // A wait is counted in the lowest group that is shown, and then in those above.
+        let mut shown: Vec<Option<usize>> = vec![None; self.nodes.len()];
+        self.in_order().into_iter().for_each(|node| shown[node] = Some(node));
+        let mut target_of_site = vec![NOWHERE; self.fold.sites.len()];
         for (index, node) in self.nodes.iter().enumerate() {
-            for site in &node.sites {
-                nodes_of_site[*site as usize].push(index as u32);
-            }
+            shown[index] = shown[index].or_else(|| shown[node.parent?]);
+            let target = shown[index].map_or(NOWHERE, |node| node as u32);
+            node.sites.iter().for_each(|site| target_of_site[*site as usize] = target);
         }
         let new = || vec![Distribution::default(); self.nodes.len()];
-        let add = |of_node: &mut Vec<Distribution>, site: usize, run: &Run| {
-            for node in nodes_of_site.get(site).into_iter().flatten() {
-                of_node[*node as usize].add(run);
-            }
-        };
+        let add = |of_node: &mut Vec<Distribution>, node: u32, run: &Run| of_node[node as usize].add(run);
         let sum = |mut sum: Vec<Distribution>, part: Vec<Distribution>| {
             sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.merge(part));
             sum
         };
-        self.fold.lengths(new, add).into_iter().reduce(sum).unwrap_or_default()
+        let parts = self.fold.lengths(|site| target_of_site[site], new, add);
+        let mut sums = parts.into_iter().reduce(sum).unwrap_or_else(new);
+        for (index, node) in self.nodes.iter().enumerate().rev() {
+            let (above, below) = sums.split_at_mut(index);
+            if let (Some(parent), Some(own)) = (node.parent, below.first()) {
+                above[parent].merge(own);
+            }
+        }
+        sums
     }
 
     fn sites(&self, node: usize) -> impl Iterator<Item = &Site> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use dwell_store::{Events, Trace};
+use dwell_store::{Events, Trace, WordMap};
 
 use crate::query::{Filter, FilterKey, Level, Query, parse_lengths};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
@@ -81,13 +81,13 @@ impl Numbering {
 #[derive(Debug, Default)]
 pub struct ByNumber<T> {
     list: Vec<Option<T>>,
-    others: HashMap<u64, T>,
+    others: WordMap<u64, T>,
 }
 
 impl<T: Default + Clone> ByNumber<T> {
     /// With numbers below `dense` in the list.
     pub fn new(dense: usize) -> Self {
-        Self { list: vec![None; dense], others: HashMap::new() }
+        Self { list: vec![None; dense], others: WordMap::default() }
     }
 
     /// The value of a number.
@@ -222,7 +222,7 @@ pub struct DetailKeys {
     stands_for: Arc<Vec<u32>>,
     /// Limits of the filters by length, ascending.
     limits: Vec<u64>,
-    ids: HashMap<(u64, Detail), u64>,
+    ids: WordMap<(u64, Detail), u64>,
     /// The pairs, by their number.
     pub pairs: Vec<(u64, Detail)>,
 }

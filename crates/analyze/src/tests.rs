@@ -498,6 +498,19 @@ proptest! {
     }
 
     #[test]
+    fn looking_back_step_by_step_finds_what_a_search_finds(lines in lines(), steps in prop::collection::vec(1..3 * CELL, 1..40)) {
+        let trace = build(&named(&lines), 2);
+        let index = crate::thread_index::ThreadIndex::new(&trace);
+        for thread in 0..trace.threads.tid.len() {
+            let (mut time, mut reached) = (trace.elapsed_ns() + 1, usize::MAX);
+            for step in &steps {
+                prop_assert_eq!(index.before_from(thread, time, &mut reached), index.before(thread, time));
+                time = time.saturating_sub(*step);
+            }
+        }
+    }
+
+    #[test]
     fn damaged_traces_have_every_report(lines in lines(), noise in prop::collection::vec((any::<u64>(), any::<u64>(), 0..5u32), 0..10)) {
         let mut trace = build(&named(&lines), 2);
         for (index, (wait, queued, thread)) in noise.into_iter().enumerate() {

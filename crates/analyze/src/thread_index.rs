@@ -36,13 +36,33 @@ impl<'t> ThreadIndex<'t> {
     /// The interval of `thread` that ends at or after `time` and begins before it; `None` before its start and after
     /// its end. Running time is one piece, not split by samples.
     pub fn before(&self, thread: usize, time: u64) -> Option<Piece> {
+        let off_cpu = &self.events.off_cpu;
+        let rows = off_cpu.of(thread);
+        self.piece(thread, time, off_cpu.partition_point(rows, |start| start < time))
+    }
+
+    /// The same for times that only go back: `last` is where the thread's search ended the last time.
+    pub fn before_from(&self, thread: usize, time: u64, last: &mut usize) -> Option<Piece> {
+        let off_cpu = &self.events.off_cpu;
+        let rows = off_cpu.of(thread);
+        let (mut to, mut step) = ((*last).clamp(rows.start, rows.end), 1);
+        let mut from = to.saturating_sub(step).max(rows.start);
+        while from > rows.start && off_cpu.start_ns(from) >= time {
+            step *= 2;
+            (to, from) = (from, from.saturating_sub(step).max(rows.start));
+        }
+        *last = off_cpu.partition_point(from..to, |start| start < time);
+        self.piece(thread, time, *last)
+    }
+
+    /// What `thread` did before `time`, of which `behind` is the first row that does not begin before it.
+    fn piece(&self, thread: usize, time: u64, behind: usize) -> Option<Piece> {
         let (start, end) = (self.trace.threads.start_ns[thread], self.trace.threads.end_ns[thread]);
         if time <= start || time > end {
             return None;
         }
         let off_cpu = &self.events.off_cpu;
         let rows = off_cpu.of(thread);
-        let behind = off_cpu.partition_point(rows.clone(), |start| start < time);
         let next = if behind < rows.end { off_cpu.start_ns(behind).min(end) } else { end };
         let running = |from| Piece { activity: Activity::Running, from, to: next, row: None, stack: StackId::NONE };
         if behind == rows.start {

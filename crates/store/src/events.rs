@@ -2,13 +2,12 @@
 //! analyzed. What the events of one place have in common is said once, in a key. Rows are numbered thread by thread,
 //! with gaps between threads.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 
 use dwell_model::{ObjectId, Reason, StackEnd, StackId, ThreadId};
 
 use crate::column::Column;
+use crate::hash::WordMap;
 use crate::packed::{CHUNK, Packed, Packer};
 use crate::result::Trace;
 use crate::tables::{OffCpu, Samples};
@@ -166,6 +165,11 @@ impl OffCpuEvents {
     /// Time until it was woken.
     pub fn wait_ns(&self, row: usize) -> u64 {
         self.rows.get(1, row)
+    }
+
+    /// Tells row, time until it was woken and number of the key of each of `rows`.
+    pub fn for_each_wait(&self, rows: Range<usize>, mut tell: impl FnMut(usize, u64, u32)) {
+        self.rows.for_each(rows, [1, OFF_KEY], |row, [wait_ns, key]| tell(row, wait_ns, key as u32));
     }
 
     /// Time in the run queue after that.
@@ -438,7 +442,7 @@ impl Making {
 #[derive(Default)]
 struct Keys {
     of_thread: Vec<Vec<EventKey>>,
-    ids: HashMap<EventKey, u32, BuildHasherDefault<WordHasher>>,
+    ids: WordMap<EventKey, u32>,
     /// Each thread's last key: most rows repeat it.
     last: Vec<u32>,
 }
@@ -458,34 +462,5 @@ impl Keys {
             });
         }
         *last
-    }
-}
-
-/// Hashes a few words fast; keys come from the trace's own tables, and a trace made to collide only slows its reader.
-#[derive(Default)]
-pub(crate) struct WordHasher(u64);
-
-impl WordHasher {
-    fn mix(&mut self, word: u64) {
-        // The multiplier is 2^64 / the golden ratio, as in Knuth's multiplicative hashing.
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-impl Hasher for WordHasher {
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.mix(u64::from(*byte)));
-    }
-    fn write_u8(&mut self, word: u8) {
-        self.mix(u64::from(word));
-    }
-    fn write_i16(&mut self, word: i16) {
-        self.mix(u64::from(word.cast_unsigned()));
-    }
-    fn write_u32(&mut self, word: u32) {
-        self.mix(u64::from(word));
     }
 }

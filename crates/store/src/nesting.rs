@@ -4,12 +4,12 @@
 //! outermost first. Contexts are numbered, and equal ones of all threads are one. Overlapped tasks, regions and frames
 //! are no part of it: they do not nest, and may end on another thread.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use dwell_model::{ObjectId, TaskKind, TaskTypeId, ThreadId};
 
 use crate::annotations::Annotations;
+use crate::hash::WordMap;
 use crate::result::Trace;
 use crate::table::Table;
 
@@ -48,7 +48,7 @@ pub struct Nesting {
 impl Nesting {
     /// The contexts of `trace`; nothing for one without tasks and announced waits.
     pub fn of(trace: &Trace) -> Self {
-        let mut builder = Builder { nesting: Self::default(), ids: HashMap::new(), open: Vec::new() };
+        let mut builder = Builder { nesting: Self::default(), ids: WordMap::default(), open: Vec::new() };
         if trace.annotations.tasks.len() + trace.annotations.sync_waits.len() == 0 {
             return builder.nesting;
         }
@@ -124,7 +124,7 @@ impl Nesting {
         let behind = |time: Option<&u64>| {
             time.map_or(of_thread.end, |end| samples.partition_point(of_thread.clone(), |at| at <= *end))
         };
-        let (mut next, mut end): (HashMap<u32, u32>, usize) = (HashMap::new(), of_thread.end);
+        let (mut next, mut end): (WordMap<u32, u32>, usize) = (WordMap::default(), of_thread.end);
         for row in (first..self.start_ns.len()).rev() {
             self.sample[row] = next.get(&self.context[row]).copied().unwrap_or(u32::MAX);
             let from = if row == first { of_thread.start } else { behind(self.start_ns.get(row)) };
@@ -133,7 +133,7 @@ impl Nesting {
             }
             end = from;
         }
-        let mut last: HashMap<u32, u32> = HashMap::new();
+        let mut last: WordMap<u32, u32> = WordMap::default();
         let mut from = of_thread.start;
         for row in first..self.start_ns.len() {
             let end = behind(self.start_ns.get(row + 1));
@@ -175,7 +175,7 @@ fn scopes(annotations: &Annotations, threads: usize) -> Vec<Vec<Span>> {
 
 struct Builder {
     nesting: Nesting,
-    ids: HashMap<(u32, Scope), u32>,
+    ids: WordMap<(u32, Scope), u32>,
     /// The open scopes of the thread at hand: end, what it is, and the context in it.
     open: Vec<(u64, Scope, u32)>,
 }
@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     fn stretches(scopes: &[(u64, u64, u32)]) -> Vec<(u64, Vec<u32>)> {
-        let mut builder = Builder { nesting: Nesting::default(), ids: HashMap::new(), open: Vec::new() };
+        let mut builder = Builder { nesting: Nesting::default(), ids: WordMap::default(), open: Vec::new() };
         let scopes: Vec<Span> =
             scopes.iter().map(|(start, end, task)| (*start, *end, Scope::Task(TaskTypeId::from_raw(*task)))).collect();
         builder.nesting.begins.push(0);

@@ -42,10 +42,44 @@ impl<const N: usize> Packed<N> {
         let widths = head[N + 1].to_le_bytes();
         let before: usize = widths[..column].iter().map(|bits| usize::from(*bits)).sum();
         let bit = (row % CHUNK) * (head[N] >> PLACE_BITS) as usize + before;
-        let at = (head[N] & ((1 << PLACE_BITS) - 1)) as usize + bit / 8;
+        let above = self.bits(head[N] & ((1 << PLACE_BITS) - 1), bit);
+        head[column].wrapping_add(above & mask(widths[column]))
+    }
+
+    /// Tells these columns of each of `rows` in order; several times as fast as one number after the other.
+    pub fn for_each<const M: usize>(
+        &self,
+        rows: Range<usize>,
+        columns: [usize; M],
+        mut tell: impl FnMut(usize, [u64; M]),
+    ) {
+        let mut row = rows.start;
+        while row < rows.end {
+            let end = ((row / CHUNK + 1) * CHUNK).min(rows.end);
+            let Some(head) = self.head(row / CHUNK) else { return };
+            let widths = head[N + 1].to_le_bytes();
+            let parts = columns.map(|column| {
+                let before: usize = widths[..column].iter().map(|bits| usize::from(*bits)).sum();
+                (before, mask(widths[column]), head[column])
+            });
+            let (place, stride) = (head[N] & ((1 << PLACE_BITS) - 1), (head[N] >> PLACE_BITS) as usize);
+            for row in row..end {
+                let bits = (row % CHUNK) * stride;
+                tell(
+                    row,
+                    parts.map(|(before, mask, least)| least.wrapping_add(self.bits(place, bits + before) & mask)),
+                );
+            }
+            row = end;
+        }
+    }
+
+    /// 64 bits, the lowest of which is `bit` bits behind byte `place`; none set where the file ends before.
+    #[inline]
+    fn bits(&self, place: u64, bit: usize) -> u64 {
+        let at = place as usize + bit / 8;
         let window = self.bytes.get(at..at + WINDOW).and_then(|bytes| <[u8; WINDOW]>::try_from(bytes).ok());
-        let above = u128::from_le_bytes(window.unwrap_or_default()) >> (bit % 8);
-        head[column].wrapping_add(above as u64 & mask(widths[column]))
+        (u128::from_le_bytes(window.unwrap_or_default()) >> (bit % 8)) as u64
     }
 
     /// The first of `rows`, which are one thread's, for whose first column `is_before` no longer holds.
@@ -223,6 +257,10 @@ mod tests {
                 assert_eq!(packed.partition_point(rows.clone(), |time| time < expected[0]), row);
                 assert_eq!(packed.partition_point(rows.start..row, |_| true), row);
             }
+            let mut told = Vec::new();
+            packed.for_each(rows.clone(), [2, 0], |row, values| told.push((row, values)));
+            let one_by_one = rows.clone().map(|row| (row, [packed.get(2, row), packed.get(0, row)]));
+            assert!(told.into_iter().eq(one_by_one));
             assert_eq!(packed.partition_point(rows.clone(), |_| false), rows.start);
             assert_eq!(packed.partition_point(rows.clone(), |_| true), rows.end);
         }

@@ -4,9 +4,8 @@
 //! A pattern must be clear: a condition variable on which productive work waits is contention, whatever the thread is
 //! called. So a worker's function counts only next to the waiting call, where no task of the program is in between.
 
-use std::collections::HashMap;
-
 use dwell_model::{ObjectType as T, StackId};
+use dwell_store::WordMap;
 
 use crate::call_stacks::CallStacks;
 use crate::query::glob;
@@ -228,7 +227,7 @@ const PATTERNS: &[Pattern] = &[
 /// The judgement of each stack and type, made once.
 #[derive(Default)]
 pub struct IdleWaits {
-    memo: HashMap<(StackId, T), bool>,
+    memo: WordMap<(StackId, T), bool>,
 }
 
 impl IdleWaits {

@@ -3,9 +3,8 @@
 //! A stack is looked at from its leaf to the program's own innermost function, that included: what a runtime or the
 //! kernel does on behalf of `pthread_create` is overhead of creation. The first pattern that matches decides.
 
-use std::collections::HashMap;
-
 use dwell_model::{ObjectType, StackId};
+use dwell_store::WordMap;
 
 use crate::call_stacks::CallStacks;
 use crate::query::glob;
@@ -256,8 +255,8 @@ fn matching(name: &str) -> Option<CpuKind> {
 /// The kinds of CPU time, looked up once per stack.
 #[derive(Default)]
 pub struct CpuKinds {
-    memo: HashMap<StackId, CpuKind>,
-    functions: HashMap<u32, Option<CpuKind>>,
+    memo: WordMap<StackId, CpuKind>,
+    functions: WordMap<u32, Option<CpuKind>>,
 }
 
 impl CpuKinds {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use dwell_model::ThreadId;
+use dwell_store::WordMap;
 use serde::Serialize;
 
 use crate::call_stacks::FunctionId;
@@ -121,7 +122,7 @@ fn descend(
 fn tree(fold: &Fold<'_>, query: &FlameQuery) -> (Vec<Node>, u64) {
     let node = |name| Node { name, own: 0, total: 0, wait: 0, children: Vec::new() };
     let mut nodes = vec![node(Name::Thread(ThreadId::NONE))];
-    let mut ids: HashMap<(usize, Name), usize> = HashMap::new();
+    let mut ids: WordMap<(usize, Name), usize> = WordMap::default();
     let mut idle_ns = 0u64;
     for (_, site, weights) in fold.selected() {
         let (cpu, wait, idle) = times(fold, query.weight, &weights);

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use dwell_model::MetricDef;
+use dwell_store::WordMap;
 
 use super::path::{Place, Step, Walk};
 use crate::fold::{Fold, Site, Weights};
@@ -95,25 +96,26 @@ pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
     };
     let mut search = Search::new(&query.search, &mut walk);
     let below = walk.step(depth + 1);
-    let (mut groups, mut total, mut own) = (HashMap::<u32, Group>::new(), Weights::default(), Weights::default());
-    for (index, weights) in sites {
-        let site = &fold.sites[index];
-        total.add(&weights);
-        let deeper = match below {
-            Some(Step::Frame(at)) => walk.functions(site).len() > at,
-            below => below.is_some(),
-        };
+    let (mut groups, mut total, mut own) = (WordMap::<u32, Group>::default(), Weights::default(), Weights::default());
+    for index in sites {
+        let (site, mask) = (&fold.sites[index], fold.class_mask);
+        total.add_site(site, mask);
         let keys = walk.keys(step, site);
         if keys.is_empty() {
-            own.add(&weights);
+            own.add_site(site, mask);
         }
         let found_below = search.finds_below(&mut walk, depth, site);
         for key in keys {
             let group = groups.entry(key).or_default();
-            group.add(index, &weights, deeper);
+            group.add(index, site, mask);
             group.found |= found_below;
+            group.children = group.children
+                || match below {
+                    Some(Step::Frame(at)) => walk.functions(site).len() > at,
+                    below => below.is_some(),
+                };
             if walk.is_own(step, site, key) {
-                group.own.add(&weights);
+                group.own.add_site(site, mask);
             }
         }
     }
@@ -133,12 +135,11 @@ pub fn grid(fold: &Fold<'_>, query: &GridQuery) -> Grid {
 }
 
 impl Group {
-    fn add(&mut self, site: usize, weights: &Weights, deeper: bool) {
-        self.weights.add(weights);
-        self.children |= deeper;
-        let time = weights.cpu_ns().saturating_add(weights.wait_ns());
+    fn add(&mut self, index: usize, site: &Site, mask: [bool; 5]) {
+        self.weights.add_site(site, mask);
+        let time = site.busy_ns(mask);
         if self.top.0 <= time {
-            self.top = (time, site);
+            self.top = (time, index);
         }
     }
 }

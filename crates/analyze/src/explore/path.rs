@@ -1,7 +1,7 @@
 //! Where in a grid something is: its levels, and the keys of the rows that lead there.
 
 use crate::call_stacks::FunctionId;
-use crate::fold::{Fold, Site, Weights};
+use crate::fold::{Fold, Site};
 use crate::grouping::Labels;
 use crate::query::{Level, QueryError, glob};
 use crate::reports::functions;
@@ -175,14 +175,12 @@ impl<'f, 't> Walk<'f, 't> {
         }
     }
 
-    /// The selected sites at the place, with their weights.
-    pub fn sites(&mut self) -> Vec<(usize, Weights)> {
+    /// The selected sites at the place, by number.
+    pub fn sites(&mut self) -> Vec<usize> {
         let Some(wanted) = self.wanted() else { return Vec::new() };
         let fold = self.fold;
-        fold.selected()
-            .filter(|(_, site, _)| self.is_at_place(site, &wanted))
-            .map(|(index, _, weights)| (index, weights))
-            .collect()
+        let here = fold.selected_sites().filter(|(_, site)| self.is_at_place(site, &wanted));
+        here.map(|(index, _)| index).collect()
     }
 
     /// The steps and keys of the path; none for a path that leads nowhere.

@@ -45,9 +45,10 @@ pub struct StackPane {
 pub fn stack_pane(fold: &Fold<'_>, place: &Place, kind: StackKind, index: usize) -> StackPane {
     let sites = Walk::new(fold, place).sites();
     let mut sums: HashMap<StackId, (u64, u64)> = HashMap::new();
-    for (site, weights) in &sites {
-        let site = &fold.sites[*site];
-        let (stack, ns) = part(fold, kind, site, weights);
+    for site in sites {
+        let site = &fold.sites[site];
+        let weights = site.weights(fold.class_mask);
+        let (stack, ns) = part(fold, kind, site, &weights);
         if ns > 0 || (weights.wait_count > 0 && kind != StackKind::Cpu && stack.is_some()) {
             let sum = sums.entry(fold.stacks.shown(stack)).or_default();
             *sum = (sum.0.saturating_add(ns), sum.1 + weights.wait_count);

@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId};
+use dwell_store::WordMap;
 
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Site, Weights};
@@ -125,7 +126,7 @@ impl<'f, 't> Evidence<'f, 't> {
 /// Sums the time in which at least one thread waited: rows come by start, so that one look back is enough.
 fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
     let rows = &fold.trace.events().off_cpu;
-    let mut reached: HashMap<ObjectId, (u64, u64)> = HashMap::new();
+    let mut reached: WordMap<ObjectId, (u64, u64)> = WordMap::default();
     for (row, site) in &fold.rows().rows {
         let row = *row as usize;
         let Some(site) = fold.sites.get(*site as usize).filter(|site| site.is_wait() && site.selected && !site.idle)

@@ -307,12 +307,12 @@ impl<'t> Plan<'t> {
     }
 
     /// What is made of the lengths of all waits that began, by as many workers as there are: `add` gets whole runs
-    /// through `run`, and rows with their class through `row`.
+    /// through `run`, and rows one by one through `row`.
     pub fn lengths<T: Send>(
         &self,
         new: impl Fn() -> T + Sync,
         run: impl Fn(&mut T, &Run) + Sync,
-        row: impl Fn(&mut T, usize, usize) + Sync,
+        row: impl Fn(&mut T, BegunRow) + Sync,
     ) -> Vec<T> {
         let pieces = pieces(&self.length_parts, PIECES);
         let numbers = self.blocks.as_ref().map_or(&[][..], |(.., numbers)| numbers);
@@ -320,28 +320,43 @@ impl<'t> Plan<'t> {
             (Some(block), Some((blocks, ..))) => blocks.for_each_run(*block, |of_key| run(made, of_key)),
             _ => {
                 let piece = pieces.get(number - numbers.len());
-                let mut tell = |at: usize, class: usize| row(made, at, class);
-                piece.into_iter().for_each(|piece| self.for_each_begun(*piece, &mut tell));
+                piece.into_iter().for_each(|piece| self.for_each_begun(*piece, |begun| row(made, begun)));
             }
         })
     }
 
-    /// Tells the rows that began in a part of the time, with the class in which they did: in no order.
-    pub fn for_each_begun(&self, part: Part, tell: &mut dyn FnMut(usize, usize)) {
+    /// Tells the rows that began in a part of the time: in no order.
+    pub fn for_each_begun(&self, part: Part, mut tell: impl FnMut(BegunRow)) {
+        let off_cpu = &self.trace.events().off_cpu;
         let Some(began) = &self.began else {
+            let tell = |row, class| {
+                tell(BegunRow { row, class, wait_ns: off_cpu.wait_ns(row), key: off_cpu.key(row) });
+            };
             self.swept.sweep(part, &mut Begun { tell });
             return;
         };
-        let off_cpu = &self.trace.events().off_cpu;
         let to = if part.to_the_end { part.to.saturating_add(1) } else { part.to };
         for thread in 0..self.trace.threads.tid.len() {
-            for row in off_cpu.begun(thread, part.from, to) {
+            off_cpu.for_each_wait(off_cpu.begun(thread, part.from, to), |row, wait_ns, key| {
                 if let Some(class) = began.class(row) {
-                    tell(row, class);
+                    tell(BegunRow { row, class, wait_ns, key });
                 }
-            }
+            });
         }
     }
+}
+
+/// An off-CPU row that began in what is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct BegunRow {
+    /// The row.
+    pub row: usize,
+    /// Class in which it began.
+    pub class: usize,
+    /// Its blocked time.
+    pub wait_ns: u64,
+    /// Number of its key.
+    pub key: u32,
 }
 
 /// Parts of the time in pieces of equal length, in order.
@@ -358,12 +373,12 @@ pub fn pieces(parts: &[Part], of_each: u64) -> Vec<Part> {
     parts.iter().flat_map(cut).filter(|piece| piece.from < piece.to).collect()
 }
 
-/// Tells the rows that begin.
-struct Begun<'a> {
-    tell: &'a mut dyn FnMut(usize, usize),
+/// Tells the rows that begin, with their class.
+struct Begun<F> {
+    tell: F,
 }
 
-impl Visitor for Begun<'_> {
+impl<F: FnMut(usize, usize)> Visitor for Begun<F> {
     fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
         if let Some(class) = split.began {
             (self.tell)(row, class);

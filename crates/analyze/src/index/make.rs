@@ -143,16 +143,15 @@ fn lowest_block(
 fn lengths_of(trace: &Trace, began: &BeganWriter, parts: &[Part]) -> Vec<u8> {
     let (events, keys) = (trace.events(), Numbering::of_keys(trace));
     let of_thread = |thread: usize| {
-        let begun = parts.iter().flat_map(|part| {
+        let mut waits = Vec::new();
+        for part in parts {
             let to = if part.to_the_end { part.to.saturating_add(1) } else { part.to };
-            events.off_cpu.begun(thread, part.from, to)
-        });
-        let waits = begun.filter_map(|row| {
-            let (key, class) = (events.off_cpu.key(row), began.class(row)?);
-            let waits = events.key(key).reason() == Some(Reason::Waiting);
-            waits.then(|| (keys.number(key, began_in(trace, row)), class as u8, events.off_cpu.wait_ns(row)))
-        });
-        runs_of(waits.collect())
+            events.off_cpu.for_each_wait(events.off_cpu.begun(thread, part.from, to), |row, wait_ns, key| {
+                let class = began.class(row).filter(|_| events.key(key).reason() == Some(Reason::Waiting));
+                waits.extend(class.map(|class| (keys.number(key, began_in(trace, row)), class as u8, wait_ns)));
+            });
+        }
+        runs_of(waits)
     };
     let mut runs = parallel::map(trace.threads.tid.len(), of_thread).concat();
     // Keys are numbered thread by thread, outside of tasks.

@@ -13,5 +13,5 @@ mod make;
 #[cfg(test)]
 mod tests;
 
-pub use blocks::{ChartBuckets, Plan, pieces};
+pub use blocks::{BegunRow, ChartBuckets, Plan, pieces};
 pub use make::{BuildError, INDEXED_EVENTS, open};

@@ -1,8 +1,7 @@
 //! The critical path by function and object, and what freeing an object could gain at most.
 
-use std::collections::HashMap;
-
 use dwell_model::{ObjectId, ObjectType};
+use dwell_store::WordMap;
 
 use super::grouped::{cut_note, plain};
 use super::notes::{duration, losses};
@@ -72,8 +71,8 @@ fn span(fold: &Fold<'_>) -> (u64, u64) {
     (from.min(elapsed), to.min(elapsed).max(from.min(elapsed)))
 }
 
-fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> HashMap<Kind, Sums> {
-    let mut sums: HashMap<Kind, Sums> = HashMap::new();
+fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> WordMap<Kind, Sums> {
+    let mut sums: WordMap<Kind, Sums> = WordMap::default();
     for segment in &path.segments {
         let piece = segment.piece;
         let kind = match (segment.thread, piece.activity) {

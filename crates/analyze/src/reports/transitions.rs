@@ -1,37 +1,46 @@
 //! Transitions: who woke whom, from where, through which object, and how long the woken thread then queued for a CPU.
 
-use std::collections::HashMap;
-
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
+use dwell_store::WordMap;
 
 use super::grouped::{cut_note, detail, plain, stack_value};
 use super::notes::notes;
-use crate::fold::{Fold, Weights};
+use crate::fold::Fold;
 use crate::grouping::thread_label;
 use crate::metrics::total;
 use crate::view::{Column, Row, Value, View};
 
+/// What is told of the waits that were ended alike.
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    wait_ns: u64,
+    wait_count: u64,
+    delay_ns: u64,
+}
+
 /// One row per waker, its place, woken thread and object; the most wait time first.
 pub fn transitions(fold: &Fold<'_>) -> View {
     type Key = (u8, ThreadId, StackId, ThreadId, ObjectId);
-    let mut sums: HashMap<Key, Weights> = HashMap::new();
+    let mut sums: WordMap<Key, Sums> = WordMap::default();
     for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
         let key = &site.key;
         let key = (key.waker_kind, key.waker, fold.stacks.shown(key.waker_stack), key.thread, key.object);
-        sums.entry(key).or_default().add(&weights);
+        let sum = sums.entry(key).or_default();
+        sum.wait_ns = sum.wait_ns.saturating_add(weights.wait_ns());
+        sum.wait_count += weights.wait_count;
+        sum.delay_ns = sum.delay_ns.saturating_add(total(&weights.runnable));
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
-    sums.sort_by_key(|(key, weights)| (std::cmp::Reverse((weights.wait_ns(), weights.wait_count)), *key));
+    sums.sort_unstable_by_key(|(key, sums)| (std::cmp::Reverse((sums.wait_ns, sums.wait_count)), *key));
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     let cut = sums.len().saturating_sub(limit);
     sums.truncate(limit);
-    let row = |((kind, waker, stack, woken, object), weights): &(Key, Weights)| {
+    let row = |((kind, waker, stack, woken, object), sums): &(Key, Sums)| {
         let waker = match WakerKind::from_code(*kind) {
             WakerKind::Thread => thread_label(fold, *waker),
             kind => format!("[{}]", kind.id()),
         };
         let function = fold.stacks.names(*stack).into_iter().next();
-        let delay = total(&weights.runnable);
         Row {
             depth: 0,
             values: vec![
@@ -40,10 +49,10 @@ pub fn transitions(fold: &Fold<'_>) -> View {
                 Value::Text(thread_label(fold, *woken)),
                 Value::Text(fold.object_name(*object).to_owned()),
                 Value::Text(fold.object_type(*object).id().to_owned()),
-                Value::Count(weights.wait_count),
-                Value::Ns(weights.wait_ns()),
-                Value::Ns(delay),
-                delay.checked_div(weights.wait_count).map_or(Value::None, Value::Ns),
+                Value::Count(sums.wait_count),
+                Value::Ns(sums.wait_ns),
+                Value::Ns(sums.delay_ns),
+                sums.delay_ns.checked_div(sums.wait_count).map_or(Value::None, Value::Ns),
                 stack_value(fold, *stack),
             ],
         }

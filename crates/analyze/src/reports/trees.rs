@@ -94,8 +94,8 @@ fn rank(fold: &Fold<'_>, weights: &Weights) -> f64 {
 /// The selected weights of every stack, as the query shows it.
 fn weights_of_stacks(fold: &Fold<'_>) -> Vec<(StackId, Weights)> {
     let mut weights: HashMap<StackId, Weights> = HashMap::new();
-    for (_, site, of_site) in fold.selected() {
-        weights.entry(fold.stacks.shown(site.key.stack)).or_default().add(&of_site);
+    for (_, site) in fold.selected_sites() {
+        weights.entry(fold.stacks.shown(site.key.stack)).or_default().add_site(site, fold.class_mask);
     }
     let mut weights: Vec<_> = weights.into_iter().collect();
     weights.sort_unstable_by_key(|(stack, _)| *stack);

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::analysis::Analysis;
-use crate::distribution::middle_of;
-use crate::fold::Fold;
+use crate::distribution::{Distribution, middle_of};
+use crate::fold::{Fold, NOWHERE};
 use crate::lengths::Run;
 use crate::query::{Query, QueryError, words};
 
@@ -60,14 +60,10 @@ pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result
     let fold = Fold::new(&analysis.trace, query)?;
     let mut bins: Vec<(u64, u64)> = Vec::new();
     if of == DurationKind::Wait {
-        let add_run = |bins: &mut Vec<(u64, u64)>, site: usize, run: &Run| {
-            if fold.sites[site].selected && fold.sites[site].is_wait() {
-                run.for_each_bin(|bin, count| add(bins, middle_of(bin), count));
-            }
-        };
-        for part in fold.lengths(Vec::new, add_run) {
-            bins.resize(bins.len().max(part.len()), (0, 0));
-            bins.iter_mut().zip(part).for_each(|(sum, part)| *sum = (sum.0 + part.0, sum.1.saturating_add(part.1)));
+        let target_of = |site: usize| if fold.sites[site].selected { 0 } else { NOWHERE };
+        let add_run = |all: &mut Distribution, _, run: &Run| all.add(run);
+        for part in fold.lengths(target_of, Distribution::default, add_run) {
+            part.for_each_bin(|bin, count| add(&mut bins, middle_of(bin), count));
         }
         return Ok(of_bins(&bins));
     }

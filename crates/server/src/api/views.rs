@@ -2,13 +2,16 @@
 
 use dwell_analyze::source::{SourceQuery, Syntax};
 use dwell_analyze::view::View;
-use dwell_analyze::{Fold, METRICS, Report, json};
+use dwell_analyze::{Fold, METRICS, Query, Report, json};
 use dwell_store::{CodeTables, Trace};
 use serde_json::{Value as Json, json};
 
 use crate::params::Params;
 use crate::problem::Problem;
 use crate::transport;
+
+/// Rows of one level that a report has, unless asked otherwise: no page shows a hundred thousand.
+const MOST_ROWS: usize = 10_000;
 
 /// The report of this name.
 pub fn parse(name: &str) -> Result<Report, Problem> {
@@ -21,7 +24,8 @@ pub fn report(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Pro
 }
 
 fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
-    let mut view = dwell_analyze::report_of(report, fold)?;
+    let query = Query { limit: Some(fold.query.limit.unwrap_or(MOST_ROWS)), ..fold.query.clone() };
+    let mut view = dwell_analyze::report_of(report, &fold.asked(&query))?;
     transport::cut(&mut view);
     Ok(view)
 }
