@@ -7,12 +7,13 @@ SHELL := /bin/bash
 # Where cargo builds; a folder outside the checkout can be shared by several of them.
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 DWELL := $(TARGET)/release/dwell
+ECOSYSTEM := $(abspath $(TARGET))/ecosystem
 # Recording needs root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks bench bench-stacks bench-itt bench-ui clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-ui clean
 
 all: build samples
 
@@ -79,6 +80,17 @@ check-stacks: samples
 	scripts/install-deps.sh test
 	DWELL_GDB_STOPS=60 cargo test -p dwell --test product -- gdb::
 
+# What PyPI's ITT-instrumented packages announce (docs/itt.md). Downloads 120 MB of wheels into a virtual environment of its own.
+test-ecosystem: $(ECOSYSTEM)/installed
+	cargo build -p dwell
+	$(AS_ROOT) $(ECOSYSTEM)/bin/python ecosystem/check.py --dwell $(abspath $(TARGET))/debug/dwell
+
+# Without dependencies: the only one that is not listed calls home.
+$(ECOSYSTEM)/installed: ecosystem/requirements.txt
+	python3 -m venv $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/pip install --quiet --no-deps --requirement $<
+	touch $@
+
 # How many stacks are complete, and what they cost; about eight minutes.
 bench-stacks: samples
 	scripts/install-deps.sh bench
@@ -93,12 +105,14 @@ bench:
 	$(MAKE) --no-print-directory build
 	$(AS_ROOT) python3 bench/run.py --dwell $(DWELL) --output docs/benchmarks.md
 
-# What ITT calls cost, and what is lost under load; half a minute. ITT_PEERS="--peer NAME=LIBRARY" puts others beside it.
-bench-itt:
+# What ITT calls cost, what is lost under load, and how much longer inference takes; two minutes. ITT_PEERS="--peer
+# NAME=LIBRARY" puts others beside it.
+bench-itt: build $(ECOSYSTEM)/installed
 	cargo build --release -p dwell-itt --features bare --target-dir $(abspath $(TARGET))/itt \
 		--config 'profile.release.panic="abort"'
 	cargo build --release -p dwell-itt-wire --example drain
-	python3 bench/itt.py --library $(abspath $(TARGET))/itt/release/libdwell_itt.so \
+	$(AS_ROOT) python3 bench/itt.py --library $(abspath $(TARGET))/itt/release/libdwell_itt.so \
+		--dwell $(abspath $(DWELL)) --python $(ECOSYSTEM)/bin/python \
 		--drain $(abspath $(TARGET))/release/examples/drain $(ITT_PEERS) --output docs/benchmarks-itt.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures what ITT calls cost with Dwell's library, and what it loses under load; writes docs/benchmarks-itt.md.
+"""Measures what ITT calls cost with Dwell's library, what it loses under load, and how much longer inference takes; writes
+docs/benchmarks-itt.md.
 
 Each call is made 200 times in blocks of 1,000: the shortest block is what it costs, the mean has the machine's other work in
 it. Other collectors come beside it with --peer NAME=LIBRARY, which is loaded the same way. Under load two threads make
@@ -9,6 +10,7 @@ task pairs at a given rate while the drainer, another process, empties their rin
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -16,6 +18,8 @@ from pathlib import Path
 
 from run import BIN, ROOT, machine
 
+INFERENCES = 300
+ROUNDS = 5
 RATES = [2_000_000, 10_000_000, 0]
 SECONDS = 5
 
@@ -75,10 +79,34 @@ def load_table(options: argparse.Namespace, calls: Path) -> list[str]:
     return lines
 
 
+def inference_table(options: argparse.Namespace) -> list[str]:
+    """What an inference takes: in each run the median of all and their mean CPU time; of some runs, which take turns, the median."""
+    program = [options.python, ROOT / "ecosystem/openvino_infer.py", str(INFERENCES)]
+    ways = {"without Dwell": None, "`collect threading --no-itt`": ["--no-itt"], "`collect threading`": []}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, flags in ways.items():
+            with tempfile.TemporaryDirectory() as folder:
+                watch = [] if flags is None else [options.dwell, "collect", "threading", "--finalization-mode", "deferred",
+                                                  "--result-dir", f"{folder}/r", *flags, "--"]
+                done = subprocess.run([*watch, *program], env=clean(), check=True, capture_output=True, text=True)
+                wall, cpu = done.stdout.split()
+                times[name].append((float(wall), float(cpu)))
+    lines = ["| OpenVINO | inference, ms | of all runs | ratio | CPU time, ms | ratio |", "|---|---:|---:|---:|---:|---:|"]
+    bases = [statistics.median(column) for column in zip(*times["without Dwell"])]
+    for name, runs in times.items():
+        wall, cpu = (statistics.median(column) for column in zip(*runs))
+        spread = f"{min(runs)[0]:.2f} to {max(runs)[0]:.2f}"
+        lines.append(f"| {name} | {wall:.2f} | {spread} | {wall / bases[0]:.3f} | {cpu:.2f} | {cpu / bases[1]:.3f} |")
+    return lines
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=Path, required=True, help="libdwell_itt.so")
     parser.add_argument("--drain", type=Path, required=True, help="the example `drain` of dwell-itt-wire")
+    parser.add_argument("--dwell", type=Path, required=True)
+    parser.add_argument("--python", type=Path, required=True, help="one that has ecosystem/requirements.txt installed")
     parser.add_argument("--peer", action="append", default=[], metavar="NAME=LIBRARY", help="another collector")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
@@ -89,7 +117,10 @@ def main() -> int:
              "static part. *Nobody listens*: the program was started with the variables of `dwell env` and no collection runs.", "",
              *call_table(options, calls), "", "## Under load", "",
              f"Two threads, {SECONDS} s each time, and the drainer on the same CPUs. What is lost is counted for each thread: every event",
-             "that was announced is either drained or counted.", "", *load_table(options, calls), ""]
+             "that was announced is either drained or counted.", "", *load_table(options, calls), "", "## Inference", "",
+             f"A chain of 8 convolutions, {INFERENCES} times, all of Dwell's recording beside it on the same CPUs; each run counts with its median",
+             f"inference, the table has the median of {ROUNDS} runs, which take turns. OpenVINO announces about 20 tasks for each inference.",
+             f"Load of the machine's CPUs before it, by others: {os.getloadavg()[0]:.1f}.", "", *inference_table(options), ""]
     options.output.write_text("\n".join(lines))
     print(options.output.read_text())
     return 0
