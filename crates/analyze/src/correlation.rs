@@ -131,7 +131,8 @@ fn limit(waits: &[Wait]) -> Option<u64> {
     if waits.len() < 2 * LEAST_WAITS {
         return None;
     }
-    let centres = humps_of(waits.iter().map(|wait| wait.ns));
+    let humps = humps_of(waits.iter().map(|wait| wait.ns));
+    let centres: Vec<u64> = humps.iter().map(|hump| hump.centre_ns).collect();
     let gap = |pair: &&[u64]| pair[1] as f64 / pair[0].max(1) as f64;
     let widest = centres.windows(2).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;
     let limit = (widest[0] as f64 * widest[1] as f64).sqrt();

@@ -420,6 +420,16 @@ impl<'t> Fold<'t> {
         })
     }
 
+    /// Tells the off-CPU rows that began in the windows and that the filters let through, each with its site: in no order.
+    pub fn for_each_begun(&self, mut tell: impl FnMut(usize, &Site)) {
+        let mut told = |begun: BegunRow| {
+            let site = self.site_of(begun.row, begun.key).filter(|_| self.class_mask[begun.class]);
+            let selected = site.map(|site| &self.sites[site]).filter(|site| site.selected);
+            selected.into_iter().for_each(|site| tell(begun.row, site));
+        };
+        self.windows.inside(0, u64::MAX).for_each(|part| self.plan.for_each_begun(part, &mut told));
+    }
+
     /// The site of an off-CPU row with its key, as it began; none when it did nothing in the windows.
     fn site_of(&self, row: usize, key: u32) -> Option<usize> {
         let events = self.trace.events();

@@ -49,6 +49,7 @@ pub fn value(value: &Value) -> Json {
             CLASSES.iter().zip(classes).map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect()
         }
         Value::Histogram(times) => json!(times),
+        Value::Parts(parts) => parts.iter().map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect(),
         Value::Stack(frames) => json!(frames),
         Value::Rows(view) => nested(view),
     }
@@ -65,6 +66,7 @@ pub fn kind(view: &View, column: usize) -> &'static str {
         Value::Real(_) => Some("real"),
         Value::ByClass(_) => Some("by_class"),
         Value::Histogram(_) => Some("histogram"),
+        Value::Parts(_) => Some("parts"),
         Value::Stack(_) => Some("stack"),
         Value::Rows(_) => Some("rows"),
     });

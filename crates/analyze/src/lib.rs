@@ -26,6 +26,7 @@ mod parallel;
 mod query;
 mod reports;
 mod selection;
+mod sockets;
 pub mod source;
 mod sums;
 mod sweep;

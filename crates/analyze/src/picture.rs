@@ -302,6 +302,9 @@ fn cell(value: &Value) -> String {
         Value::Real(real) => format!("{real:.2}"),
         Value::ByClass(classes) => format!("[{}]", list(classes)),
         Value::Histogram(times) => format!("[{}]", list(times)),
+        Value::Parts(parts) => {
+            parts.iter().map(|(name, ns)| format!("{name} {}", ms(ns))).collect::<Vec<_>>().join(",")
+        }
         Value::Stack(frames) => frames.join("<"),
         Value::Rows(view) => format!("\n    {}", text(view).replace('\n', "\n    ")),
     }

@@ -24,6 +24,8 @@ pub enum Value {
     ByClass([u64; 5]),
     /// Nanoseconds by count: entry i is the time at i.
     Histogram(Vec<u64>),
+    /// Nanoseconds by name: parts of a time, in order.
+    Parts(Vec<(&'static str, u64)>),
     /// A stack, leaf first.
     Stack(Vec<String>),
     /// Parts of another view: evidence, sub-tables.

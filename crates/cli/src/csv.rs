@@ -59,6 +59,7 @@ fn field(value: &Value) -> String {
         Value::Fraction(_) | Value::Real(_) => String::new(),
         Value::ByClass(numbers) => joined(numbers),
         Value::Histogram(numbers) => joined(numbers),
+        Value::Parts(parts) => parts.iter().map(|(name, ns)| format!("{name}={ns}")).collect::<Vec<_>>().join(";"),
         Value::Stack(frames) => frames.join(";"),
         Value::Rows(view) => json::document(view)["rows"].to_string(),
     }

@@ -9,6 +9,7 @@ use dwell_store::WordMap;
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Site, Weights};
 use crate::reports::{hidden, percent};
+use crate::sockets::SocketWaits;
 use crate::tasks::name;
 use crate::thread_index::ThreadIndex;
 
@@ -56,6 +57,7 @@ pub struct Evidence<'f, 't> {
     pub objects: BTreeMap<ObjectId, Waits>,
     index: OnceCell<ThreadIndex<'t>>,
     blames: OnceCell<HashMap<ObjectId, Blame>>,
+    sockets: OnceCell<SocketWaits<'t>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -82,8 +84,8 @@ impl<'f, 't> Evidence<'f, 't> {
         }
         contended(fold, &mut objects);
         let elapsed_ns = fold.windows.length_ns();
-        let (index, blames) = (OnceCell::new(), OnceCell::new());
-        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames }
+        let (index, blames, sockets) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames, sockets }
     }
 
     /// Objects of these types with their waits.
@@ -110,6 +112,11 @@ impl<'f, 't> Evidence<'f, 't> {
     /// The rows and samples by thread.
     pub fn index(&self) -> &ThreadIndex<'t> {
         self.index.get_or_init(|| ThreadIndex::new(self.fold.trace))
+    }
+
+    /// The waits on sockets.
+    pub fn sockets(&self) -> &SocketWaits<'t> {
+        self.sockets.get_or_init(|| SocketWaits::new(self.fold))
     }
 
     /// What the holders of the object did, for one that was waited on enough.

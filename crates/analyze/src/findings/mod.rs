@@ -7,8 +7,10 @@
 mod counters;
 mod evidence;
 mod locks;
+mod nagle;
 mod parallelism;
 mod runtime;
+mod sockets;
 #[cfg(test)]
 mod tests;
 mod wakeups;
@@ -38,6 +40,13 @@ findings! {
     parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
     parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;
     parallelism::BARRIER_IMBALANCE => parallelism::barrier_imbalance;
+    nagle::NAGLE_DELAYED_ACK => nagle::nagle_delayed_ack;
+    sockets::RETRANSMISSION => sockets::retransmission;
+    sockets::FULL_RECEIVE_WINDOW => sockets::full_receive_window;
+    sockets::FULL_SEND_BUFFER => sockets::full_send_buffer;
+    sockets::CHATTY_PROTOCOL => sockets::chatty_protocol;
+    sockets::SLOW_CONNECT => sockets::slow_connect;
+    sockets::CONNECTION_CHURN => sockets::connection_churn;
     counters::LONG_WAITS_BY_COUNTER => counters::long_waits_by_counter;
     wakeups::SLEEP_POLLING => wakeups::sleep_polling;
     wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
@@ -74,7 +83,24 @@ pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     };
     let mut findings: Vec<_> = FINDINGS.iter().zip(DETECTORS).flat_map(found).collect();
     findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.cost_ns));
+    cause_first(&mut findings);
     findings
+}
+
+/// Why waits on a socket are long comes before the counters that only tell which are.
+fn cause_first(findings: &mut [(&'static FindingDef, Finding)]) {
+    for at in 0..findings.len() {
+        let (def, finding) = &findings[at];
+        let same = |(other, cause): &(&'static FindingDef, Finding)| {
+            other.id == nagle::NAGLE_DELAYED_ACK.id && cause.subject == finding.subject
+        };
+        if def.id != counters::LONG_WAITS_BY_COUNTER.id {
+            continue;
+        }
+        if let Some(behind) = findings[at..].iter().position(same) {
+            findings[at..=at + behind].rotate_right(1);
+        }
+    }
 }
 
 /// The report.

@@ -9,6 +9,8 @@ mod grouped;
 mod losses;
 mod markers;
 mod notes;
+mod socket_waits;
+mod sockets;
 mod summary;
 mod system;
 mod task_waits;
@@ -50,6 +52,8 @@ words! { "report";
         Counters = "counters", "Counters", "The values that the program gave its counters.";
         Markers = "markers", "Markers", "Instants that the program marked.";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
+        Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
+        SocketWaits = "socket-waits", "Socket Waits", "The waits on sockets one by one, the longest first, with their causes.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";
         Losses = "losses", "Losses", "What could not be seen.";
         Blame = "blame", "Blame", "What the other side did while threads waited on an object.";
@@ -108,6 +112,8 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Counters => counters::counters(fold),
         Report::Markers => markers::markers(fold),
         Report::Correlation => correlation::correlation(fold),
+        Report::Sockets => sockets::sockets(fold),
+        Report::SocketWaits => socket_waits::socket_waits(fold),
         Report::Findings => crate::findings::report(fold),
         Report::Blame => blame::blame(fold)?,
         Report::CriticalPath => critical_path::critical_path(fold),

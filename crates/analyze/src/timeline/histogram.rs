@@ -81,11 +81,11 @@ pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result
     Ok(of_bins(&bins))
 }
 
-/// The centres of the populations of durations, ns, in order.
-pub(crate) fn humps_of(durations: impl Iterator<Item = u64>) -> Vec<u64> {
+/// The populations of durations, ns, in order.
+pub(crate) fn humps_of(durations: impl Iterator<Item = u64>) -> Vec<Hump> {
     let mut bins = Vec::new();
     durations.for_each(|ns| add(&mut bins, ns, 1));
-    of_bins(&bins).humps.iter().map(|hump| hump.centre_ns).collect()
+    of_bins(&bins).humps
 }
 
 fn add(bins: &mut Vec<(u64, u64)>, ns: u64, count: u64) {

@@ -226,8 +226,16 @@ fn words(value: &Value) -> String {
         Value::Real(real) => units::real(*real),
         Value::ByClass(classes) => bars::class_words(classes),
         Value::Histogram(times) => bars::sparkline(times, SPARKLINE_WIDTH),
+        Value::Parts(parts) => largest_share(parts),
         Value::Stack(frames) => frames.iter().map(|frame| printable(frame)).collect::<Vec<_>>().join(" ← "),
     }
+}
+
+/// The largest part with its share of the whole: a cell has no room for more.
+fn largest_share(parts: &[(&str, u64)]) -> String {
+    let whole = parts.iter().fold(0u64, |sum, (_, ns)| sum.saturating_add(*ns));
+    let largest = parts.iter().max_by_key(|(_, ns)| *ns).filter(|_| whole > 0);
+    largest.map_or_else(String::new, |(name, ns)| format!("{name} {:.0} %", *ns as f64 * 100.0 / whole as f64))
 }
 
 #[cfg(test)]

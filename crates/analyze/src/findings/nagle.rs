@@ -1,0 +1,138 @@
+//! Nagle's algorithm and delayed acknowledgements: who writes in small pieces, what it costs, what is gained without.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use dwell_model::{FindingDef, HoldKind, SocketCause, StackId};
+use dwell_store::Table;
+
+use super::Finding;
+use super::evidence::Evidence;
+use super::sockets::{Group, groups};
+use crate::fold::Fold;
+use crate::reports::{duration, percent};
+use crate::sockets::{SocketWait, SocketWaits, main_cause, median};
+
+/// Small pieces wait for a delayed acknowledgement.
+pub const NAGLE_DELAYED_ACK: FindingDef = FindingDef {
+    id: "nagle-delayed-ack",
+    title: "Small writes wait for a delayed ACK",
+    help: "A message is written in several small pieces. Nagle's algorithm holds the second piece until the first one is \
+           acknowledged, and the receiver, which cannot answer yet, delays its ACK by 40 ms or more. Both are seen in the \
+           kernel; between hosts of which one is not profiled the delay is inferred from its length. The cost is the \
+           time of these waits without what the other waits on the same socket take.",
+    advice: "Write a message with one call (writev, sendmsg) or mark all pieces but the last with MSG_MORE; or set TCP_NODELAY \
+             on the sending socket. Where only the receiver can be changed, set TCP_QUICKACK after each receive.",
+};
+
+/// Part of the elapsed time that such waits must take.
+const COST_SHARE: f64 = 0.02;
+/// Waits from which it is no accident.
+const LEAST_WAITS: usize = 3;
+/// Call sites that the evidence names.
+const NAMED_SITES: usize = 3;
+
+/// What makes waits Nagle's.
+const HELD: [SocketCause; 2] = [SocketCause::DelayedAck, SocketCause::Nagle];
+
+pub fn nagle_delayed_ack(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = evidence.sockets();
+    let mut groups = groups(evidence.fold, sockets);
+    groups.retain(|group| group.of(SocketCause::DelayedAck) > 0);
+    // Both ends of a connection wait at the same time: it is told of the end that asks.
+    let asks = |group: &Group| group.sockets.iter().any(|socket| sockets.tables.sockets.asks[*socket]);
+    groups.sort_by_key(|group| Reverse(asks(group)));
+    let mut told: Vec<usize> = Vec::new();
+    let mut found = Vec::new();
+    for group in groups {
+        let Some(finding) = finding(evidence, &group) else { continue };
+        if group.sockets.iter().all(|socket| told.contains(socket)) {
+            continue;
+        }
+        told.extend(group.sockets.iter().filter_map(|socket| sockets.peer(*socket)));
+        found.push(finding);
+    }
+    found
+}
+
+fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
+    let sockets = evidence.sockets();
+    let is_held = |wait: &&SocketWait| HELD.contains(&main_cause(&sockets.causes(wait)));
+    let (held, fast): (Vec<&SocketWait>, Vec<&SocketWait>) = group.waits.iter().partition(is_held);
+    let lengths = |waits: &[&SocketWait]| waits.iter().map(|wait| sockets.wait_ns(wait)).collect::<Vec<_>>();
+    let (held_ns, usual_ns) = (sockets.total_ns(held.iter().copied()), median(lengths(&fast)));
+    // As long as the others they would still take.
+    let gain_ns = held_ns.saturating_sub(usual_ns.saturating_mul(held.len() as u64));
+    if held.len() < LEAST_WAITS || evidence.share(gain_ns) < COST_SHARE {
+        return None;
+    }
+    let sites = call_sites(evidence.fold, sockets, group);
+    let cause_ns = HELD.iter().fold(0u64, |sum, cause| sum.saturating_add(group.of(*cause)));
+    let text = format!(
+        "{} of {} waits on it last {} by the median, the others {}: {} of its wait time is for data that Nagle's algorithm \
+         holds until a delayed ACK.{} Without, about {} less.",
+        held.len(),
+        group.waits.len(),
+        duration(median(lengths(&held))),
+        duration(usual_ns),
+        percent(cause_ns, group.total_ns()),
+        sites.iter().take(NAMED_SITES).map(Site::sentence).collect::<String>(),
+        duration(gain_ns),
+    );
+    let stack = sites.first().map_or(StackId::NONE, |site| site.stack);
+    Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, during: None })
+}
+
+/// A place that wrote data which was held.
+struct Site {
+    /// The place and its caller.
+    place: String,
+    /// The stack with the most time held.
+    stack: StackId,
+    held_ns: u64,
+    bytes: Vec<u64>,
+}
+
+impl Site {
+    fn sentence(&self) -> String {
+        format!(" {} held pieces of {} bytes are sent by {}.", self.bytes.len(), median(self.bytes.clone()), self.place)
+    }
+}
+
+/// The places that wrote what was held at either end of the group's connections, the one with the most time first.
+fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<Site> {
+    let holds = &sockets.tables.holds;
+    let mut ends: Vec<usize> = group.sockets.clone();
+    ends.extend(group.sockets.iter().filter_map(|socket| sockets.peer(*socket)));
+    ends.sort_unstable();
+    let is_of = |row: &usize| {
+        let of_group = holds.socket[*row].get().is_some_and(|socket| ends.binary_search(&socket).is_ok());
+        of_group
+            && HoldKind::from_code(holds.kind[*row]) == HoldKind::Nagle
+            && fold.windows.contains(holds.start_ns[*row])
+    };
+    let mut sites: BTreeMap<String, Site> = BTreeMap::new();
+    for row in (0..holds.len()).filter(is_of) {
+        let stack = holds.stack[row];
+        let place = place(fold, stack);
+        let new = || Site { place: place.clone(), stack, held_ns: 0, bytes: Vec::new() };
+        let site = sites.entry(place.clone()).or_insert_with(new);
+        site.held_ns = site.held_ns.saturating_add(holds.end_ns[row].saturating_sub(holds.start_ns[row]));
+        site.bytes.push(holds.bytes[row].into());
+    }
+    let mut sites: Vec<Site> = sites.into_values().collect();
+    sites.sort_by_key(|site| Reverse(site.held_ns));
+    sites
+}
+
+/// The program's own place that made the call, and who called it: one that sends for all of a program says little.
+fn place(fold: &Fold<'_>, stack: StackId) -> String {
+    let own = fold.stacks.own(stack);
+    let Some(place) = fold.stacks.place(own) else { return "an unknown place".into() };
+    let caller = own.get().and_then(|row| fold.trace.stacks.parent.get(row)).copied();
+    let caller = caller.filter(|caller| caller.is_some() && !fold.stacks.is_system(*caller));
+    match caller.and_then(|caller| fold.stacks.place(caller)) {
+        Some(caller) => format!("{place}, called by {caller}"),
+        None => place,
+    }
+}

@@ -1,0 +1,265 @@
+//! Sockets: what the causes of the waits on them say. Each detector asks for one cause; the time of that cause is what it
+//! costs. Sockets that threads wait on by one name (connections of one program to one server) are one subject.
+
+use std::collections::BTreeMap;
+
+use dwell_model::{FindingDef, SocketCause, StackId};
+
+use super::Finding;
+use super::evidence::{Evidence, heaviest};
+use crate::fold::Fold;
+use crate::reports::{duration, percent};
+use crate::sockets::{ByCause, SocketWait, SocketWaits, median};
+
+/// Part of the elapsed time from which a cause matters.
+const COST_SHARE: f64 = 0.05;
+
+/// Sockets of one name with their waits.
+pub struct Group {
+    /// Name of what was waited on.
+    pub name: String,
+    /// Rows of `sockets`.
+    pub sockets: Vec<usize>,
+    /// The waits on them that pass.
+    pub waits: Vec<SocketWait>,
+    /// Time of the waits by cause.
+    pub causes: ByCause,
+}
+
+impl Group {
+    /// Time of one cause.
+    pub fn of(&self, cause: SocketCause) -> u64 {
+        self.causes.get(&cause).copied().unwrap_or(0)
+    }
+
+    /// Time of all causes.
+    pub fn total_ns(&self) -> u64 {
+        self.causes.values().fold(0, |sum, ns| sum.saturating_add(*ns))
+    }
+
+    /// The waits with some time of a cause, and the lengths of that time.
+    fn with(&self, cause: SocketCause, sockets: &SocketWaits<'_>) -> Vec<(SocketWait, u64)> {
+        let part = |wait: &SocketWait| Some((*wait, *sockets.causes(wait).get(&cause)?));
+        self.waits.iter().filter_map(part).collect()
+    }
+}
+
+/// The sockets that were waited on, by name.
+pub fn groups(fold: &Fold<'_>, sockets: &SocketWaits<'_>) -> Vec<Group> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    for (socket, waits) in sockets.of_socket.iter().enumerate().filter(|(_, waits)| !waits.is_empty()) {
+        let name = name(fold, sockets, socket);
+        let group = groups.entry(name.clone()).or_insert_with(|| Group {
+            name,
+            sockets: Vec::new(),
+            waits: Vec::new(),
+            causes: ByCause::new(),
+        });
+        group.sockets.push(socket);
+        group.waits.extend(waits);
+        for (cause, ns) in sockets.sum(waits) {
+            let sum = group.causes.entry(cause).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    groups.into_values().collect()
+}
+
+/// The name of the object that it is, else its addresses: of one that asks without its port, which is another each time.
+fn name(fold: &Fold<'_>, sockets: &SocketWaits<'_>, socket: usize) -> String {
+    let table = &sockets.tables.sockets;
+    let (object, local, remote) = (table.object[socket], &table.local[socket], &table.remote[socket]);
+    match local.rsplit_once(':') {
+        _ if object.is_some() => fold.object_name(object).to_owned(),
+        Some((host, _)) if table.asks[socket] => format!("{} {host}:* -> {remote}", sockets.protocol(socket).title()),
+        _ => sockets.label(socket),
+    }
+}
+
+/// A finding per group in which a cause took its part of the time; `text` says what else is known.
+fn by_cause(evidence: &Evidence<'_, '_>, cause: SocketCause, text: impl Fn(&Group) -> Option<String>) -> Vec<Finding> {
+    let sockets = evidence.sockets();
+    let mut found = Vec::new();
+    for group in groups(evidence.fold, sockets) {
+        let cost_ns = group.of(cause);
+        let Some(text) = (evidence.share(cost_ns) >= COST_SHARE).then(|| text(&group)).flatten() else { continue };
+        let with = group.with(cause, sockets);
+        let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
+        with.iter().for_each(|(wait, ns)| *stacks.entry(wait.stack).or_default() += ns);
+        let text = format!(
+            "{} in {} waits, {} by the median, {} of its wait time.{text}",
+            duration(cost_ns),
+            with.len(),
+            duration(median(with.iter().map(|(_, ns)| *ns).collect())),
+            percent(cost_ns, group.total_ns()),
+        );
+        found.push(Finding { subject: group.name, evidence: text, stack: heaviest(&stacks), cost_ns, during: None });
+    }
+    found
+}
+
+/// Segments that had to be sent again.
+pub const RETRANSMISSION: FindingDef = FindingDef {
+    id: "retransmission",
+    title: "Lost segments",
+    help: "Threads wait on a connection until TCP sends a segment again: it, or its acknowledgement, was lost or dropped. \
+           Retransmissions are seen; the wait until one is put down to it.",
+    advice: "Look for drops on the way (ip -s link, nstat -az | grep -i drop), for a receiver whose buffer is too small for \
+             what it gets (SO_RCVBUF, net.ipv4.tcp_rmem), and for a full listen backlog where a connection is begun again.",
+};
+
+pub fn retransmission(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = &evidence.sockets().tables.sockets;
+    by_cause(evidence, SocketCause::Retransmission, |group| {
+        let own: u64 = group.sockets.iter().map(|socket| sockets.retransmits[*socket]).fold(0, u64::saturating_add);
+        Some(format!(" This end sent {own} segments again."))
+    })
+}
+
+/// The other end does not take what is sent.
+pub const FULL_RECEIVE_WINDOW: FindingDef = FindingDef {
+    id: "full-receive-window",
+    title: "Full receive window",
+    help: "Threads wait to send because the other end's receive window has no room: its program does not read as fast as \
+           this one sends, or its receive buffer is too small for the way. Inferred from how TCP stood when the wait began.",
+    advice: "Make the receiver read sooner (a thread that only reads, larger reads), or give it a larger buffer: leave \
+             SO_RCVBUF alone, which switches off the kernel's own growth, and raise net.ipv4.tcp_rmem.",
+};
+
+pub fn full_receive_window(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = evidence.sockets();
+    by_cause(evidence, SocketCause::ReceiveWindow, |group| {
+        let buffer = |socket: &usize| Some(sockets.tables.sockets.receive_buffer_bytes[sockets.peer(*socket)?]);
+        let smallest = group.sockets.iter().filter_map(buffer).filter(|bytes| *bytes > 0).min();
+        Some(smallest.map_or_else(String::new, |bytes| format!(" The receive buffer there is {bytes} bytes.")))
+    })
+}
+
+/// The own send buffer is full.
+pub const FULL_SEND_BUFFER: FindingDef = FindingDef {
+    id: "full-send-buffer",
+    title: "Full send buffer",
+    help: "Threads wait to send because the socket's send buffer is full, while neither the other end's window nor the \
+           congestion window is what stops it. Inferred from how TCP stood when the wait began; of a Unix socket it \
+           means that the other end does not read as fast.",
+    advice: "Send from a thread that has nothing else to do, or raise SO_SNDBUF (net.ipv4.tcp_wmem); over a Unix socket, \
+             read sooner at the other end.",
+};
+
+pub fn full_send_buffer(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = &evidence.sockets().tables.sockets;
+    by_cause(evidence, SocketCause::SendBuffer, |group| {
+        let bytes =
+            group.sockets.iter().map(|socket| sockets.send_buffer_bytes[*socket]).filter(|bytes| *bytes > 0).min();
+        Some(bytes.map_or_else(String::new, |bytes| format!(" The send buffer is {bytes} bytes.")))
+    })
+}
+
+/// One question for each round trip.
+pub const CHATTY_PROTOCOL: FindingDef = FindingDef {
+    id: "chatty-protocol",
+    title: "One command per round trip",
+    help: "Threads send one question, wait for its answer, and send the next: the way there and back is a large part of the \
+           time. Concluded from the answers that came one by one and the waits put down to the round trip.",
+    advice: "Send several commands before the first answer is read (pipelining), or one that does the work of many: a batch, \
+             a multi-get, a prepared statement with arrays.",
+};
+
+/// Questions from which a habit is one.
+const CHATTY_TURNS: u64 = 100;
+/// Sends between two receives up to which questions are not sent together: a question may be written in two pieces.
+const CHATTY_PIPELINE: u32 = 2;
+/// Part of the elapsed time that round trips must take.
+const CHATTY_SHARE: f64 = 0.1;
+
+pub fn chatty_protocol(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = &evidence.sockets().tables.sockets;
+    by_cause(evidence, SocketCause::RoundTrip, |group| {
+        let asks = |socket: &&usize| sockets.asks[**socket] && sockets.largest_pipeline[**socket] <= CHATTY_PIPELINE;
+        let asking: Vec<usize> = group.sockets.iter().filter(asks).copied().collect();
+        let turns = asking.iter().fold(0u64, |sum, socket| sum.saturating_add(sockets.turns[*socket]));
+        let sent = asking.iter().fold(0u64, |sum, socket| sum.saturating_add(sockets.bytes_sent[*socket]));
+        let is_chatty = turns >= CHATTY_TURNS && evidence.share(group.of(SocketCause::RoundTrip)) >= CHATTY_SHARE;
+        is_chatty.then(|| {
+            let round_trip = median(asking.iter().map(|socket| sockets.min_rtt_ns[*socket]).collect());
+            let shortest =
+                if round_trip > 0 { format!("; the shortest is {}", duration(round_trip)) } else { String::new() };
+            format!(" {turns} questions of {} bytes on average took a round trip each{shortest}.", sent / turns.max(1))
+        })
+    })
+}
+
+/// Connecting takes long.
+pub const SLOW_CONNECT: FindingDef = FindingDef {
+    id: "slow-connect",
+    title: "Slow connections",
+    help: "Threads wait long for connections to be made.",
+    advice: "Keep connections and use them again (a pool, keep-alive), or make several at once. Where connecting takes \
+             much longer than a round trip, the listener's backlog may be full: accept sooner, or raise listen()'s backlog \
+             and net.core.somaxconn.",
+};
+
+pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = &evidence.sockets().tables.sockets;
+    by_cause(evidence, SocketCause::Connect, |group| {
+        let round_trips = group.sockets.iter().map(|socket| sockets.min_rtt_ns[*socket]).filter(|ns| *ns > 0).collect();
+        let round_trip = median(round_trips);
+        Some(if round_trip > 0 {
+            format!(" The shortest round trip is {}.", duration(round_trip))
+        } else {
+            String::new()
+        })
+    })
+}
+
+/// Connections that hardly live.
+pub const CONNECTION_CHURN: FindingDef = FindingDef {
+    id: "connection-churn",
+    title: "Connection churn",
+    help: "The program makes many TCP connections to one address and closes each after a question or two. Each costs a round \
+           trip to be made, begins with a small congestion window, and leaves a port in TIME_WAIT.",
+    advice: "Keep connections open and use them again: HTTP keep-alive, a connection pool.",
+};
+
+/// Short-lived connections from which it is churn, and how many a second.
+const CHURN_COUNT: usize = 100;
+const CHURN_PER_SECOND: f64 = 20.0;
+/// Questions up to which a connection is hardly used.
+const CHURN_TURNS: u64 = 2;
+
+pub fn connection_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let (fold, waits) = (evidence.fold, evidence.sockets());
+    let sockets = &waits.tables.sockets;
+    let is_short = |socket: &usize| {
+        let made = sockets.asks[*socket] && sockets.opened_ns[*socket] > 0 && sockets.closed[*socket];
+        let inside = fold.windows.contains(sockets.opened_ns[*socket]);
+        made && inside && sockets.turns[*socket] <= CHURN_TURNS && sockets.mss_bytes[*socket] > 0
+    };
+    let mut by_remote: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    (0..sockets.remote.len())
+        .filter(is_short)
+        .for_each(|socket| by_remote.entry(&sockets.remote[socket]).or_default().push(socket));
+    let often = |count: usize| count as f64 * 1e9 >= CHURN_PER_SECOND * evidence.elapsed_ns as f64;
+    by_remote.retain(|_, connections| connections.len() >= CHURN_COUNT && often(connections.len()));
+    let finding = |(remote, connections): (&str, Vec<usize>)| {
+        let lives =
+            connections.iter().map(|socket| sockets.closed_ns[*socket].saturating_sub(sockets.opened_ns[*socket]));
+        // Each takes a round trip to be made, at least.
+        let cost_ns = connections.iter().fold(0u64, |sum, socket| sum.saturating_add(sockets.min_rtt_ns[*socket]));
+        let text = format!(
+            "{} connections, {:.0} a second, were closed after {CHURN_TURNS} questions at most; they lived {} by the median, \
+             and took {} to be made at least.",
+            connections.len(),
+            connections.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64,
+            duration(median(lives.collect())),
+            duration(cost_ns),
+        );
+        let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
+        for wait in connections.iter().flat_map(|socket| &waits.of_socket[*socket]) {
+            *stacks.entry(wait.stack).or_default() += waits.wait_ns(wait);
+        }
+        let (subject, stack) = (format!("connections to {remote}"), heaviest(&stacks));
+        Finding { subject, evidence: text, stack, cost_ns, during: None }
+    };
+    by_remote.into_iter().map(finding).collect()
+}

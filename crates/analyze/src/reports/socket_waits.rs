@@ -1,0 +1,70 @@
+//! The waits on sockets one by one.
+
+use std::cmp::Reverse;
+
+use dwell_model::{SocketDirection, SocketProtocol};
+
+use super::grouped::{cut_note, detail, plain, stack_value};
+use super::notes::notes;
+use super::sockets::{not_recorded, parts, shows_others};
+use crate::fold::Fold;
+use crate::sockets::{SocketWait, SocketWaits, main_cause};
+use crate::view::{Column, Row, Value, View};
+
+/// A row per wait, the longest first.
+pub fn socket_waits(fold: &Fold<'_>) -> View {
+    let waits = SocketWaits::new(fold);
+    let is_shown = |socket: &usize| shows_others(fold) || waits.protocol(*socket) != SocketProtocol::Unknown;
+    let of_socket = |socket: usize| waits.of_socket[socket].iter().map(move |wait| (socket, wait));
+    let mut all: Vec<(usize, &SocketWait)> = (0..waits.of_socket.len()).filter(is_shown).flat_map(of_socket).collect();
+    all.sort_by_key(|(_, wait)| (Reverse(waits.wait_ns(wait)), wait.row));
+    let cut = all.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
+    all.truncate(all.len() - cut);
+    let rows = all.into_iter().map(|(socket, wait)| row(fold, &waits, socket, wait)).collect();
+    let mut notes = notes(fold);
+    notes.extend(not_recorded(fold));
+    notes.extend(cut_note(cut));
+    View { columns: columns(), rows, notes, ..View::default() }
+}
+
+fn columns() -> Vec<Column> {
+    vec![
+        plain("start_ns", "Time", "When it began, since the start of the collection."),
+        plain("wait_ns", "Wait Time", "How long it lasted."),
+        plain("socket", "Socket", "Protocol, own address and that of the other end."),
+        plain("thread", "Thread", "Who waited."),
+        plain("direction", "Waits to", "What for: send, receive, accept, connect or poll."),
+        plain("cause", "Cause", "What most of it was for."),
+        plain("bytes_before", "Bytes Before", "Bytes sent on the socket since the receive before it."),
+        plain("bytes_after", "Bytes After", "Bytes of the first call on the socket after it."),
+        detail("causes", "Parts", "All that it was for: the parts add up to it."),
+        detail("sends_before", "Sends Before", "Calls that sent the bytes before."),
+        detail("first_send_bytes", "First Send", "Bytes of the first of these calls."),
+        detail("last_send_bytes", "Last Send", "Bytes of the last of these calls."),
+        detail("tid", "Thread Id", "Id of the thread."),
+        detail("stack", "Stack", "Where it waited, leaf first."),
+    ]
+}
+
+fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize, wait: &SocketWait) -> Row {
+    let (table, row) = (&waits.tables.waits, wait.row);
+    let thread = table.thread[row].get().filter(|thread| *thread < fold.trace.threads.tid.len());
+    let causes = waits.causes(wait);
+    let values = vec![
+        Value::Ns(table.start_ns[row]),
+        Value::Ns(table.wait_ns[row]),
+        Value::Text(waits.label(socket)),
+        thread.map_or(Value::None, |thread| Value::Text(fold.trace.threads.name[thread].clone())),
+        Value::Text(SocketDirection::from_code(table.direction[row]).id().into()),
+        Value::Text(main_cause(&causes).id().into()),
+        Value::Count(table.bytes_before[row]),
+        Value::Count(table.bytes_after[row]),
+        parts(&causes),
+        Value::Count(table.sends_before[row].into()),
+        Value::Count(table.first_send_bytes[row].into()),
+        Value::Count(table.last_send_bytes[row].into()),
+        thread.map_or(Value::None, |thread| Value::Count(fold.trace.threads.tid[thread].into())),
+        stack_value(fold, wait.stack),
+    ];
+    Row { depth: 0, values }
+}
