@@ -76,7 +76,7 @@ struct Walker<'a, 't> {
     index: &'a ThreadIndex<'t>,
     path: Path,
     open: Vec<Open>,
-    /// Rows gone around. None twice: wakers that wake one another at one instant would never end.
+    /// Rows gone around at this instant. None twice: wakers that wake one another at one instant would never end.
     followed: HashSet<usize>,
     /// Where the path is; it only goes back.
     time: u64,
@@ -123,7 +123,7 @@ impl Walker<'_, '_> {
             return waker;
         }
         self.segment(Some(thread), cut);
-        self.time = cut.from;
+        self.go_back(cut.from);
         thread
     }
 
@@ -158,7 +158,14 @@ impl Walker<'_, '_> {
             stack: dwell_model::StackId::NONE,
         };
         self.segment(None, piece);
-        self.time = bound;
+        self.go_back(bound);
+    }
+
+    fn go_back(&mut self, time: u64) {
+        if time < self.time && !self.followed.is_empty() {
+            self.followed = HashSet::new();
+        }
+        self.time = time;
     }
 
     fn segment(&mut self, thread: Option<usize>, piece: Piece) {

@@ -19,6 +19,14 @@ pub struct Params {
 }
 
 impl Params {
+    /// The same of all that is in the range.
+    pub fn without_filters(mut self) -> Self {
+        self.query.filters.clear();
+        self.query.exclude.clear();
+        self.words.retain(|(name, _)| name != "filter" && name != "exclude");
+        self
+    }
+
     /// Understands the query of `uri`. Fails with the word that makes no sense.
     pub fn parse(uri: &Uri) -> Result<Self, Problem> {
         let pairs = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
@@ -121,6 +129,13 @@ fn parse_range(text: &str) -> Result<(u64, u64), Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn questions_that_differ_in_filters_alone_are_one_without_them() {
+        let parse = |text: &str| format!("{:?}", Params::parse(&text.parse().unwrap()).unwrap().without_filters());
+        assert_eq!(parse("/?limit=7&filter=thread=a&exclude=thread=b&from=1&to=2"), parse("/?limit=7&from=1&to=2"));
+        assert_ne!(parse("/?from=1&to=2"), parse("/?from=1&to=3"));
+    }
 
     fn parse(query: &str) -> Result<Params, Problem> {
         Params::parse(&format!("/x?{query}").parse().unwrap())

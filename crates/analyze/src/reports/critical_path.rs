@@ -57,9 +57,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let told = (path.segments.len(), threads.len(), duration(to - from));
     let mut notes: Vec<String> = losses(fold).into_iter().collect();
     notes.push(format!("The path has {} segments on {} threads and lasts {}.", told.0, told.1, told.2));
-    if fold.query.is_filtered() {
-        notes.push("The critical path is the whole program's: filters do not apply.".into());
-    }
+    notes.push("The critical path is the whole program's: filters do not apply.".into());
     notes.push("A gain is an upper bound: another path may be as long.".into());
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }

@@ -97,7 +97,7 @@ async fn report(
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
     let make = move |fold: &Fold<'_>, params: &Params| views::report(report, fold, params);
-    document(&app, (&id, &format!("report/{name}")), Params::parse(&uri)?, make).await
+    document(&app, (&id, &format!("report/{name}")), views::asked(report, Params::parse(&uri)?), make).await
 }
 
 async fn columns(
@@ -107,7 +107,7 @@ async fn columns(
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
     let make = move |fold: &Fold<'_>, params: &Params| views::columns(report, fold, params);
-    document(&app, (&id, &format!("view/{name}")), Params::parse(&uri)?, make).await
+    document(&app, (&id, &format!("view/{name}")), views::asked(report, Params::parse(&uri)?), make).await
 }
 
 async fn info(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<Document, Problem> {

@@ -18,6 +18,12 @@ pub fn parse(name: &str) -> Result<Report, Problem> {
     Report::parse(name).map_err(|error| Problem::missing(&error))
 }
 
+/// A question without what its report does not look at, so that one answer serves all that differ in nothing else: the
+/// critical path is the same whatever the filters.
+pub fn asked(report: Report, params: Params) -> Params {
+    if report == Report::CriticalPath { params.without_filters() } else { params }
+}
+
 /// The document of `dwell report NAME --format json`, byte for byte.
 pub fn report(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     Ok(json::render(&view(report, fold)?))
