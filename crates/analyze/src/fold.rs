@@ -604,7 +604,7 @@ fn classify(trace: &Trace, stacks: &CallStacks<'_>, sites: &mut [Site]) {
 /// The number that stands for each outside of tasks, where only CPUs are asked for: the first one that is classified
 /// likewise and that the other filters treat likewise. There may be as many sites else as intervals.
 fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> {
-    let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength);
+    let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength | FilterKey::Counter);
     let kept = |filters: &[Filter]| filters.iter().filter(of_site).cloned().collect();
     let query = Query { filters: kept(&query.filters), exclude: kept(&query.exclude), ..query.clone() };
     let mut sums = KeySums::new(trace.events().keys.len());

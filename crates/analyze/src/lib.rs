@@ -11,6 +11,7 @@ mod classify;
 pub mod compare;
 mod conservation;
 mod correlation;
+mod counter_filter;
 mod critical_path;
 mod distribution;
 pub mod explore;

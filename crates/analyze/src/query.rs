@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use dwell_model::MetricDef;
 
+use crate::counter_filter::{self, Condition};
 use crate::metrics::METRICS;
 use crate::reports::duration;
 
@@ -31,6 +32,12 @@ pub enum QueryError {
     #[error("`{text}` is no range of lengths: it has the form FROM-TO, such as 100us-5ms, 1ms- or -10us")]
     LengthForm {
         /// The range as given.
+        text: String,
+    },
+    /// A filter by a counter's value without a condition.
+    #[error("`{text}` is no condition of a counter: it has the form NAME<=NUMBER, with one of <= >= < > =")]
+    CounterForm {
+        /// The condition as given.
         text: String,
     },
     /// A filter by number without one.
@@ -209,6 +216,7 @@ words! { "filter key";
         WaitLength = "wait-length", "Wait Length", "Length of the wait: FROM-TO, TO excluded, such as 100us-5ms, 1ms- or -10us.";
         Idle = "idle", "Idle Waits", "yes: only waits of idle workers; no: all but those.";
         Task = "task", "Task", "A task around it, with all that is nested in it: name, or domain::name; [none] outside of tasks.";
+        Counter = "counter", "Counter", "Time in which a counter had such a value: NAME<=NUMBER, with one of <= >= < > =.";
     }
 }
 
@@ -253,6 +261,10 @@ impl Filter {
             FilterKey::WaitLength => {
                 let form = || QueryError::LengthForm { text: self.value.clone() };
                 return parse_lengths(&self.value).map(drop).ok_or_else(form);
+            }
+            FilterKey::Counter => {
+                let form = || QueryError::CounterForm { text: self.value.clone() };
+                return Condition::parse(&self.value).map(drop).ok_or_else(form);
             }
             // Numbers, or globs of numbers.
             FilterKey::Cpu | FilterKey::Tid | FilterKey::Pid => {
@@ -413,12 +425,17 @@ impl Query {
 
     /// Whether it looks at a part of what there is, in the same time.
     pub fn is_filtered(&self) -> bool {
-        !self.filters.is_empty() || !self.exclude.is_empty()
+        !self.all_filters().all(counter_filter::is_of_time)
     }
 
     /// Whether it looks at a part of the time.
     pub fn is_cut(&self) -> bool {
-        self.range.is_some() || !self.excluded_ranges.is_empty()
+        let by_time = || self.all_filters().any(counter_filter::is_of_time);
+        self.range.is_some() || !self.excluded_ranges.is_empty() || by_time()
+    }
+
+    fn all_filters(&self) -> impl Iterator<Item = &Filter> {
+        self.filters.iter().chain(&self.exclude)
     }
 }
 

@@ -7,6 +7,7 @@ use dwell_model::{Outcome, Reason, StackId, ThreadId, WakerKind};
 use dwell_store::{OUTSIDE, Trace};
 
 use crate::call_stacks::CallStacks;
+use crate::counter_filter;
 use crate::fold::{Site, object_type};
 use crate::query::{Filter, FilterKey, Query};
 use crate::sweep::CLASSES;
@@ -32,6 +33,9 @@ impl<'t> Selection<'t> {
         let mut keys: Vec<Rule<'_>> = Vec::new();
         let filters = query.filters.iter().map(|filter| (filter, false));
         for (filter, excludes) in filters.chain(query.exclude.iter().map(|filter| (filter, true))) {
+            if counter_filter::is_of_time(filter) {
+                continue;
+            }
             match keys.iter_mut().find(|rule| rule.key == filter.key && rule.excludes == excludes) {
                 Some(rule) => rule.filters.push(filter),
                 None => keys.push(Rule { key: filter.key, filters: vec![filter], excludes }),
@@ -111,7 +115,7 @@ pub fn value<'t>(trace: &'t Trace, stacks: &CallStacks<'_>, key: FilterKey, site
         FilterKey::Cpu => Some(Cow::Owned(site.key.cpu.to_string())),
         FilterKey::Idle => site.is_wait().then_some(Cow::Borrowed(if site.idle { "yes" } else { "no" })),
         FilterKey::Task => Some(Cow::Owned(tasks::name(trace, trace.nesting().task(site.key.context)))),
-        FilterKey::Utilization | FilterKey::Function | FilterKey::WaitLength => None,
+        FilterKey::Utilization | FilterKey::Function | FilterKey::WaitLength | FilterKey::Counter => None,
     }
 }
 

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
+use crate::explore::filter_values;
+use crate::fold::Fold;
 use crate::picture::{CELL, build, text, trace};
-use crate::query::{CallStackMode, Filter, FrameRates, Level, Query};
+use crate::query::{CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError};
 use crate::said;
 use crate::view::{Value, View};
 use crate::{Report, check_conservation, report};
@@ -213,6 +215,36 @@ fn what_is_excluded_in_time_is_the_rest_of_the_range() {
     assert!(of(Report::Summary, &trace, &without).notes.iter().any(|note| note.starts_with("All without 4.00 ms")));
     let nothing = Query { excluded_ranges: vec![(0, u64::MAX)], ..Query::default() };
     assert!(report(Report::Summary, &trace, &nothing).is_err());
+}
+
+#[test]
+fn the_time_of_a_counters_values_is_kept_or_left_out() {
+    let trace = trace(
+        "
+        a: ####mmmmmm########
+        a depth:   1   9   1   9
+        ",
+    );
+    let cpu = |query: &Query| number(&column(&of(Report::Summary, &trace, query), "cpu_ns")[0]);
+    let elapsed = |query: &Query| number(&column(&of(Report::Summary, &trace, query), "elapsed_ns")[0]);
+    let deep = filters(&["counter=depth>=9"]);
+    let rest = Query { exclude: deep.filters.clone(), ..Query::default() };
+    assert_eq!(elapsed(&deep), 8 * CELL);
+    assert_eq!(cpu(&deep), 4 * CELL);
+    assert_eq!(cpu(&deep) + cpu(&rest), cpu(&Query::default()), "what is kept and the rest are all");
+    assert_eq!(elapsed(&filters(&["counter=depth<=1"])), 8 * CELL, "before its first value it has none");
+    assert_eq!(elapsed(&filters(&["counter=depth=1", "counter=depth=9"])), 16 * CELL, "alternatives");
+    let error = |filter| report(Report::Summary, &trace, &filters(&[filter])).unwrap_err();
+    assert!(
+        matches!(error("counter=dept>1"), QueryError::Unknown { nearest: Some(nearest), .. } if nearest == "depth")
+    );
+    assert!(matches!(error("counter=depth>9"), QueryError::EmptyRange { .. }));
+    assert!(matches!(Filter::parse("counter=depth"), Err(QueryError::CounterForm { .. })));
+    let all = Query::default();
+    let fold = Fold::new(&trace, &all).unwrap();
+    let values = filter_values(&fold, FilterKey::Counter, "", 10).values;
+    let values: Vec<_> = values.iter().map(|it| (it.value.as_str(), (it.share * 18.0).round())).collect();
+    assert_eq!(values, [("depth=1", 8.0), ("depth=9", 8.0)]);
 }
 
 /// Names a function of the picture otherwise.

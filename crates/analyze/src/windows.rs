@@ -2,6 +2,7 @@
 
 use dwell_store::Trace;
 
+use crate::counter_filter;
 use crate::query::{Query, QueryError};
 
 /// Disjoint intervals `from .. to` in order of time, ns since the start of the collection.
@@ -45,14 +46,16 @@ impl Windows {
         if query.range.is_some() && from >= to {
             return Err(QueryError::EmptyRange { elapsed_ns });
         }
+        let excluded = excluded(trace, query)?;
+        let to_the_end = to == elapsed_ns && excluded.iter().all(|(_, end)| *end < elapsed_ns);
+        let is_cut = !excluded.is_empty();
         let mut left_out = pauses(trace);
-        left_out.extend(query.excluded_ranges.iter().copied().filter(|(from, to)| from < to));
+        left_out.extend(excluded);
         left_out.sort_unstable();
         let windows = Self::without(from, to, left_out);
-        if windows.parts.is_empty() && !query.excluded_ranges.is_empty() {
+        if windows.parts.is_empty() && is_cut {
             return Err(QueryError::EmptyRange { elapsed_ns });
         }
-        let to_the_end = to == elapsed_ns && query.excluded_ranges.iter().all(|(_, end)| *end < elapsed_ns);
         Ok(Self { to_the_end, ..windows })
     }
 
@@ -65,7 +68,7 @@ impl Windows {
     pub fn spans(trace: &Trace, query: &Query) -> Vec<(u64, u64)> {
         let elapsed_ns = elapsed_ns(trace);
         let (from, to) = query.range.unwrap_or((0, elapsed_ns));
-        let mut left_out: Vec<_> = query.excluded_ranges.iter().copied().filter(|(from, to)| from < to).collect();
+        let mut left_out = excluded(trace, query).unwrap_or_default(); // who asks has asked for the windows before
         left_out.sort_unstable();
         Self::without(from, to.min(elapsed_ns), left_out).parts
     }
@@ -126,6 +129,14 @@ impl Windows {
     pub fn overlap_ns(&self, from: u64, to: u64) -> u64 {
         self.clip(from, to).map(|(from, to)| to.saturating_sub(from)).sum()
     }
+}
+
+/// What the query leaves out, by times and by values of counters.
+fn excluded(trace: &Trace, query: &Query) -> Result<Vec<(u64, u64)>, QueryError> {
+    let mut excluded = counter_filter::left_out(trace, query)?;
+    excluded.extend(&query.excluded_ranges);
+    excluded.retain(|(from, to)| from < to);
+    Ok(excluded)
 }
 
 /// The pauses, in order and without overlap.

@@ -5,10 +5,12 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::counter_filter;
 use crate::fold::{Fold, Site};
 use crate::query::FilterKey;
 use crate::selection;
 use crate::sweep::CLASSES;
+use crate::windows;
 
 /// The entries of one key.
 #[derive(Clone, Debug, Serialize)]
@@ -30,7 +32,7 @@ pub struct FilterValue {
     pub cpu_ns: u64,
     /// Wait time, ns.
     pub wait_ns: u64,
-    /// Part of the whole's CPU and wait time.
+    /// Part of the whole's CPU and wait time; of a counter's value, of the elapsed time.
     pub share: f64,
 }
 
@@ -47,6 +49,17 @@ pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize
         wait_ns,
         share: share(cpu_ns, wait_ns),
     };
+    if key == FilterKey::Counter {
+        let elapsed_ns = windows::elapsed_ns(fold.trace);
+        let part = |time: u64| time as f64 / elapsed_ns.max(1) as f64;
+        let choices = counter_filter::choices(fold.trace, elapsed_ns).into_iter();
+        let entry = |(value, time)| FilterValue { value, cpu_ns: 0, wait_ns: 0, share: part(time) };
+        let found = choices.map(entry).filter(|entry| entry.value.to_lowercase().contains(&search));
+        let mut values: Vec<FilterValue> = found.collect(); // counter by counter
+        let total = values.len();
+        values.truncate(limit);
+        return FilterValues { values, total, shown: share(shown.cpu_ns(), shown.wait_ns()) };
+    }
     let found = times(fold, key).into_iter().filter(|(value, _)| value.to_lowercase().contains(&search));
     let mut values: Vec<FilterValue> = found.map(value).collect();
     values.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.value.cmp(&b.value)));
