@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId};
 use dwell_store::WordMap;
 
+use super::sockets::{Group, groups};
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Site, Weights};
 use crate::reports::{hidden, percent};
@@ -58,6 +59,7 @@ pub struct Evidence<'f, 't> {
     index: OnceCell<ThreadIndex<'t>>,
     blames: OnceCell<HashMap<ObjectId, Blame>>,
     sockets: OnceCell<SocketWaits<'t>>,
+    socket_groups: OnceCell<Vec<Group>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -84,8 +86,9 @@ impl<'f, 't> Evidence<'f, 't> {
         }
         contended(fold, &mut objects);
         let elapsed_ns = fold.windows.length_ns();
-        let (index, blames, sockets) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
-        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames, sockets }
+        let (index, blames) = (OnceCell::new(), OnceCell::new());
+        let (sockets, socket_groups) = (OnceCell::new(), OnceCell::new());
+        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames, sockets, socket_groups }
     }
 
     /// Objects of these types with their waits.
@@ -117,6 +120,11 @@ impl<'f, 't> Evidence<'f, 't> {
     /// The waits on sockets.
     pub fn sockets(&self) -> &SocketWaits<'t> {
         self.sockets.get_or_init(|| SocketWaits::new(self.fold))
+    }
+
+    /// The sockets that were waited on, by name.
+    pub fn socket_groups(&self) -> &[Group] {
+        self.socket_groups.get_or_init(|| groups(self.fold, self.sockets()))
     }
 
     /// What the holders of the object did, for one that was waited on enough.

@@ -8,7 +8,7 @@ use dwell_store::Table;
 
 use super::Finding;
 use super::evidence::Evidence;
-use super::sockets::{Group, groups};
+use super::sockets::Group;
 use crate::fold::Fold;
 use crate::reports::{duration, percent};
 use crate::sockets::{SocketWait, SocketWaits, main_cause, median};
@@ -37,15 +37,15 @@ const HELD: [SocketCause; 2] = [SocketCause::DelayedAck, SocketCause::Nagle];
 
 pub fn nagle_delayed_ack(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = evidence.sockets();
-    let mut groups = groups(evidence.fold, sockets);
-    groups.retain(|group| group.of(SocketCause::DelayedAck) > 0);
+    let all = evidence.socket_groups().iter();
+    let mut groups: Vec<&Group> = all.filter(|group| group.of(SocketCause::DelayedAck) > 0).collect();
     // Both ends of a connection wait at the same time: it is told of the end that asks.
-    let asks = |group: &Group| group.sockets.iter().any(|socket| sockets.tables.sockets.asks[*socket]);
+    let asks = |group: &&Group| group.sockets.iter().any(|socket| sockets.tables.sockets.asks[*socket]);
     groups.sort_by_key(|group| Reverse(asks(group)));
     let mut told: Vec<usize> = Vec::new();
     let mut found = Vec::new();
     for group in groups {
-        let Some(finding) = finding(evidence, &group) else { continue };
+        let Some(finding) = finding(evidence, group) else { continue };
         if group.sockets.iter().all(|socket| told.contains(socket)) {
             continue;
         }

@@ -80,9 +80,9 @@ fn name(fold: &Fold<'_>, sockets: &SocketWaits<'_>, socket: usize) -> String {
 fn by_cause(evidence: &Evidence<'_, '_>, cause: SocketCause, text: impl Fn(&Group) -> Option<String>) -> Vec<Finding> {
     let sockets = evidence.sockets();
     let mut found = Vec::new();
-    for group in groups(evidence.fold, sockets) {
+    for group in evidence.socket_groups() {
         let cost_ns = group.of(cause);
-        let Some(text) = (evidence.share(cost_ns) >= COST_SHARE).then(|| text(&group)).flatten() else { continue };
+        let Some(text) = (evidence.share(cost_ns) >= COST_SHARE).then(|| text(group)).flatten() else { continue };
         let with = group.with(cause, sockets);
         let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
         with.iter().for_each(|(wait, ns)| *stacks.entry(wait.stack).or_default() += ns);
@@ -93,7 +93,13 @@ fn by_cause(evidence: &Evidence<'_, '_>, cause: SocketCause, text: impl Fn(&Grou
             duration(median(with.iter().map(|(_, ns)| *ns).collect())),
             percent(cost_ns, group.total_ns()),
         );
-        found.push(Finding { subject: group.name, evidence: text, stack: heaviest(&stacks), cost_ns, during: None });
+        found.push(Finding {
+            subject: group.name.clone(),
+            evidence: text,
+            stack: heaviest(&stacks),
+            cost_ns,
+            during: None,
+        });
     }
     found
 }
