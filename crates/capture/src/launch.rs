@@ -36,7 +36,7 @@ struct Identity {
 /// Forks a child that will run the program, with `variables` in its environment. Fails, without a child, when there is no such program or user.
 pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
     let program = launch.command.first().cloned().unwrap_or_default();
-    let path = find_program(&program, launch.working_dir.as_deref())?;
+    let path = launch.path()?;
     let identity = launch.user.as_deref().map(find_user).transpose()?;
     let c_path = c_string(path.as_os_str());
     let arguments: Vec<CString> = launch.command.iter().map(|argument| c_string(argument)).collect();
@@ -169,6 +169,13 @@ fn drop_inherited_signals() {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
+    }
+}
+
+impl Launch {
+    /// The file of the program.
+    pub(crate) fn path(&self) -> Result<PathBuf> {
+        find_program(self.command.first().map_or(OsStr::new(""), OsString::as_os_str), self.working_dir.as_deref())
     }
 }
 

@@ -4,6 +4,7 @@
 //! itself. What it wrote goes to the trace as it is; only its wish to pause, resume or end the collection is understood here.
 
 mod folder;
+mod interpreter;
 mod library;
 mod preparation;
 mod ticks;

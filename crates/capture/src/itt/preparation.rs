@@ -7,8 +7,9 @@ use std::path::Path;
 use dwell_itt_wire::State;
 use dwell_itt_wire::layout::{JIT_VARIABLE, LIBRARY_VARIABLE};
 
+use super::interpreter::is_of_musl;
 use super::{Folder, Itt, Library, variables};
-use crate::options::{Options, Target};
+use crate::options::{Launch, Options, Target};
 
 /// A collection's side of ITT before it begins.
 #[derive(Default)]
@@ -27,14 +28,17 @@ impl Preparation {
         match &options.target {
             _ if !options.itt => Self::default(),
             Target::Attach(pids) => Self { folders: Folder::of_running(pids), ..Self::default() },
-            Target::Launch(_) => Self::launch(fallback).unwrap_or_else(|why| Self {
+            Target::Launch(program) => Self::launch(program, fallback).unwrap_or_else(|why| Self {
                 notice: Some(format!("What the program announces through ITT is not recorded: {why}.")),
                 ..Self::default()
             }),
         }
     }
 
-    fn launch(fallback: &Path) -> Result<Self, String> {
+    fn launch(program: &Launch, fallback: &Path) -> Result<Self, String> {
+        if program.path().is_ok_and(|path| is_of_musl(&path)) {
+            return Err("the program's C library is musl, and Dwell's library is made for glibc".into());
+        }
         if let Some((name, value)) = foreign_collector() {
             return Err(format!("{name} is set to {} already", value.display()));
         }
