@@ -53,6 +53,17 @@ const CASES: Record<string, Case> = {
   'fine-grained-waits': WAITS,
   'long-waits-by-counter': WAITS,
   'thundering-herd': WAITS,
+  'nagle-delayed-ack': WAITS,
+  retransmission: WAITS,
+  'full-receive-window': WAITS,
+  'full-send-buffer': WAITS,
+  'chatty-protocol': WAITS,
+  'slow-connect': WAITS,
+  'connection-churn': {
+    // Of an address, not of one object: each connection is one of its own.
+    evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],
+    show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'socket'),
+  },
   'sleep-polling': {
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],
     show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'sleep'),
