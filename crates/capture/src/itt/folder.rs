@@ -42,6 +42,8 @@ pub struct Folder {
 pub struct Entry<'f> {
     /// The process id in its name.
     pub pid: u32,
+    /// Whether the folder was made for this collection: only profiled programs were told its name, which cannot be listed.
+    pub in_own_folder: bool,
     folder: &'f OwnedFd,
     name: &'f CStr,
 }
@@ -161,7 +163,7 @@ impl Folder {
                 continue;
             }
             let verdict = match pid_of(name) {
-                Some(pid) => judge(&Entry { pid, folder: &self.fd, name }),
+                Some(pid) => judge(&Entry { pid, in_own_folder: self.own, folder: &self.fd, name }),
                 None if matches!(name.to_bytes(), b"." | b"..") => continue,
                 None => Verdict::Refused,
             };

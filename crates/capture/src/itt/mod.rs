@@ -20,7 +20,7 @@ use dwell_itt_wire::{Name, Reader, Round, Sink, names};
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_unwind::parse_maps;
 
-use self::folder::Verdict;
+use self::folder::{Entry, Verdict};
 use self::preparation::is_ours;
 use self::ticks::{Line, Ticks};
 use crate::clock::monotonic_ns;
@@ -210,7 +210,7 @@ impl Itt {
                     return Verdict::Later;
                 }
                 let Ok(file) = entry.open() else { return Verdict::Refused };
-                let owner = owner(&file, pid, owners);
+                let owner = owner(&file, entry, owners);
                 match owner {
                     Owner::Running | Owner::Gone => {}
                     Owner::Unknown => return Verdict::Later,
@@ -257,14 +257,15 @@ enum Owner {
     Other,
 }
 
-/// Whether the file is of process `pid`: mapped by it or, when it is gone, owned by one of `owners`.
-fn owner(file: &File, pid: u32, owners: &mut Vec<u32>) -> Owner {
+/// Whether the file is of the process in its name: mapped by it or, when it is gone, in a folder that nobody else knows or
+/// owned by one of `owners`. A process that ends at once may have become another user before.
+fn owner(file: &File, entry: &Entry<'_>, owners: &mut Vec<u32>) -> Owner {
     let Ok(metadata) = file.metadata() else { return Owner::Unknown };
     let known = owners.contains(&metadata.uid());
     // A process that has ended has no memory, whether it was waited for or not.
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let maps = fs::read_to_string(format!("/proc/{}/maps", entry.pid)).unwrap_or_default();
     if maps.is_empty() {
-        return if known { Owner::Gone } else { Owner::Other };
+        return if known || entry.in_own_folder { Owner::Gone } else { Owner::Other };
     }
     let (major, minor) = (libc::major(metadata.dev()), libc::minor(metadata.dev()));
     let numbers = format!(" {major:02x}:{minor:02x} {} ", metadata.ino());
