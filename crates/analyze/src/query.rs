@@ -428,6 +428,13 @@ impl Query {
         !self.all_filters().all(counter_filter::is_of_time)
     }
 
+    /// Keeps as many of `rows` as the limit lets; how many it left out.
+    pub fn limit_rows<T>(&self, rows: &mut Vec<T>) -> usize {
+        let all = rows.len();
+        rows.truncate(self.limit.unwrap_or(usize::MAX));
+        all - rows.len()
+    }
+
     /// Whether it looks at a part of the time.
     pub fn is_cut(&self) -> bool {
         let by_time = || self.all_filters().any(counter_filter::is_of_time);

@@ -150,6 +150,27 @@ fn every_level_groups_everything() {
     }
 }
 
+/// Rows that the limit leaves out are counted in every list.
+#[test]
+fn what_the_limit_leaves_out_is_said() {
+    let trace = trace(CONVOY);
+    let lists = [Report::Waits, Report::Hotspots, Report::Threads, Report::CriticalPath, Report::CallerCallee];
+    for kind in lists {
+        let all = of(kind, &trace, &Query::default()).rows.len();
+        let one = of(kind, &trace, &Query { limit: Some(1), ..Query::default() });
+        assert!(all > 1 && one.rows.len() == 1, "{}", kind.id());
+        let note = format!("{} more rows are left out by the limit.", all - 1);
+        assert!(one.notes.contains(&note), "{}: {:?}", kind.id(), one.notes);
+    }
+    let around = |limit| {
+        let query = Query { subject: Some("main".into()), limit, ..Query::default() };
+        of(Report::CallerCallee, &trace, &query)
+    };
+    let (all, none) = (around(None).rows.len(), around(Some(0)));
+    assert!(all > 1 && none.rows.len() == 1, "only the function itself is left");
+    assert!(none.notes.contains(&format!("{} more rows are left out by the limit.", all - 1)), "{:?}", none.notes);
+}
+
 #[test]
 fn an_unknown_object_or_function_carries_the_nearest_name() {
     let trace = trace(CONVOY);

@@ -10,9 +10,7 @@ use crate::view::{Column, Row, Value, View};
 /// A row per object and counter that separates its waits, the one with the most time in long waits first.
 pub fn correlation(fold: &Fold<'_>) -> View {
     let mut found = correlations(fold);
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = found.len().saturating_sub(limit);
-    found.truncate(limit);
+    let cut = fold.query.limit_rows(&mut found);
     let rows: Vec<Row> = found.iter().map(|it| row(fold, it)).collect();
     let mut notes = notes(fold);
     if rows.is_empty() {

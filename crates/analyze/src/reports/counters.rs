@@ -48,9 +48,7 @@ pub fn counters(fold: &Fold<'_>) -> View {
     }
     let mut ids: Vec<usize> = (0..of.len()).filter(|id| of[*id].count > 0).collect();
     ids.sort_by_key(|id| std::cmp::Reverse(of[*id].count));
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = ids.len().saturating_sub(limit);
-    ids.truncate(limit);
+    let cut = fold.query.limit_rows(&mut ids);
     let seconds = fold.windows.length_ns() as f64 / 1e9;
     let row = |id: usize| {
         let (values, kind) = (&of[id], CounterKind::from_code(said.counters.kind[id]));

@@ -48,8 +48,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let sums = sum(fold, &path, to - from);
     let mut sums: Vec<(Kind, Sums)> = sums.into_iter().collect();
     sums.sort_by_key(|(kind, sums)| (std::cmp::Reverse((sums.path_ns.max(sums.gain_ns), sums.path_ns)), *kind));
-    let cut = sums.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
-    sums.truncate(fold.query.limit.unwrap_or(usize::MAX));
+    let cut = fold.query.limit_rows(&mut sums);
     let rows = sums.iter().map(|(kind, sums)| row(fold, *kind, sums, to - from)).collect();
     let mut threads: Vec<_> = path.segments.iter().filter_map(|segment| segment.thread).collect();
     threads.sort_unstable();

@@ -16,9 +16,7 @@ pub fn frames(fold: &Fold<'_>) -> View {
     let mut domains: Vec<(&TaskTypeId, &Lengths)> =
         lengths.iter().filter(|(task, _)| kind(fold, **task) == TaskKind::Frame).collect();
     domains.sort_by_key(|(_, lengths)| std::cmp::Reverse(lengths.count));
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = domains.len().saturating_sub(limit);
-    domains.truncate(limit);
+    let cut = fold.query.limit_rows(&mut domains);
     let rows = domains.iter().map(|(task, lengths)| row(fold, **task, lengths)).collect();
     let mut notes = notes(fold);
     let FrameRates { slow, fast } = fold.query.frame_rates;

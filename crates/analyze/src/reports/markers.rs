@@ -24,9 +24,7 @@ pub fn markers(fold: &Fold<'_>) -> View {
     }
     let mut found: Vec<_> = found.into_iter().collect();
     found.sort_by_key(|(_, (count, ..))| std::cmp::Reverse(*count));
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = found.len().saturating_sub(limit);
-    found.truncate(limit);
+    let cut = fold.query.limit_rows(&mut found);
     let names = TaskNames::new(fold.trace);
     let row = |((task, scope), (count, first, last)): &((TaskTypeId, u8), (u64, u64, u64))| {
         let domain = task.get().and_then(|row| fold.trace.annotations.task_types.domain.get(row)).cloned();

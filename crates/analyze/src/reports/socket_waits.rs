@@ -18,8 +18,7 @@ pub fn socket_waits(fold: &Fold<'_>) -> View {
     let of_socket = |socket: usize| waits.of_socket[socket].iter().map(move |wait| (socket, wait));
     let mut all: Vec<(usize, &SocketWait)> = (0..waits.of_socket.len()).filter(is_shown).flat_map(of_socket).collect();
     all.sort_by_key(|(_, wait)| (Reverse(waits.wait_ns(wait)), wait.row));
-    let cut = all.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
-    all.truncate(all.len() - cut);
+    let cut = fold.query.limit_rows(&mut all);
     let rows = all.into_iter().map(|(socket, wait)| row(fold, &waits, socket, wait)).collect();
     let mut notes = notes(fold);
     notes.extend(not_recorded(fold));

@@ -23,8 +23,7 @@ pub fn sockets(fold: &Fold<'_>) -> View {
         sockets.bytes_sent[*socket].saturating_add(sockets.bytes_received[*socket])
     };
     shown.sort_by_key(|socket| Reverse((wait_ns(socket), bytes(socket))));
-    let cut = shown.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
-    shown.truncate(shown.len() - cut);
+    let cut = fold.query.limit_rows(&mut shown);
     let mut notes = notes(fold);
     notes.extend(not_recorded(fold));
     notes.extend(whole_time(fold, &waits));

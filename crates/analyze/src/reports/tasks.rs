@@ -115,9 +115,7 @@ pub fn tasks(fold: &Fold<'_>) -> View {
         None => lengths.get(task).map_or(0.0, |lengths| lengths.total_ns as f64),
     };
     types.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = types.len().saturating_sub(limit);
-    types.truncate(limit);
+    let cut = fold.query.limit_rows(&mut types);
     let names = TaskNames::new(fold.trace);
     let whole = spent(fold.shown()).max(1) as f64;
     let row = |task: &TaskTypeId| {

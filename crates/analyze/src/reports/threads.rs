@@ -30,8 +30,7 @@ pub fn threads(fold: &Fold<'_>) -> View {
         None => weights.cpu_ns() as f64,
     };
     threads.sort_by(|a, b| rank(&b.1).total_cmp(&rank(&a.1)).then(a.0.cmp(&b.0)));
-    let cut = threads.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
-    threads.truncate(fold.query.limit.unwrap_or(usize::MAX));
+    let cut = fold.query.limit_rows(&mut threads);
     let rows =
         threads.iter().map(|(thread, weights)| Row { depth: 0, values: cells(fold, *thread, weights) }).collect();
     let mut notes = notes(fold);

@@ -32,9 +32,7 @@ pub fn transitions(fold: &Fold<'_>) -> View {
     }
     let mut sums: Vec<_> = sums.into_iter().collect();
     sums.sort_unstable_by_key(|(key, sums)| (std::cmp::Reverse((sums.wait_ns, sums.wait_count)), *key));
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    let cut = sums.len().saturating_sub(limit);
-    sums.truncate(limit);
+    let cut = fold.query.limit_rows(&mut sums);
     let row = |((kind, waker, stack, woken, object), sums): &(Key, Sums)| {
         let waker = match WakerKind::from_code(*kind) {
             WakerKind::Thread => thread_label(fold, *waker),

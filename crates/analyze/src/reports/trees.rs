@@ -58,14 +58,13 @@ impl Tree {
     fn sort(&mut self, fold: &Fold<'_>) -> usize {
         let ranks: Vec<f64> = self.nodes.iter().map(|node| rank(fold, &node.total)).collect();
         let names: Vec<&str> = self.nodes.iter().map(|node| fold.stacks.function_name(node.function)).collect();
-        let limit = fold.query.limit.unwrap_or(usize::MAX);
         let mut cut = 0;
         for (index, node) in self.nodes.iter_mut().enumerate() {
             node.children.sort_by(|&a, &b| ranks[b].total_cmp(&ranks[a]).then_with(|| names[a].cmp(names[b])));
+            let left_out = fold.query.limit_rows(&mut node.children);
             if index == 0 {
-                cut = node.children.len().saturating_sub(limit);
+                cut = left_out;
             }
-            node.children.truncate(limit);
         }
         cut
     }
@@ -193,12 +192,13 @@ pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
         let known = stacks.iter().flat_map(|(functions, _)| functions).map(|f| fold.stacks.function_name(*f));
         return Err(QueryError::unknown("function", subject, known));
     }
-    let mut rows = section(fold, "caller", callers);
+    let (mut rows, callers_cut) = section(fold, "caller", callers);
     rows.push(function_row("function", subject, &focus));
-    rows.extend(section(fold, "callee", callees));
+    let (callee_rows, callees_cut) = section(fold, "callee", callees);
+    rows.extend(callee_rows);
     let mut columns = vec![plain("role", "Role", "caller, the function, or callee.")];
     columns.extend(function_columns());
-    Ok(finish(fold, columns, rows, 0))
+    Ok(finish(fold, columns, rows, callers_cut + callees_cut))
 }
 
 fn function_columns() -> Vec<Column> {
@@ -211,11 +211,12 @@ fn function_columns() -> Vec<Column> {
     columns
 }
 
-fn section(fold: &Fold<'_>, role: &str, totals: HashMap<FunctionId, Totals>) -> Vec<Row> {
+/// The rows of one role and how many more the limit left out.
+fn section(fold: &Fold<'_>, role: &str, totals: HashMap<FunctionId, Totals>) -> (Vec<Row>, usize) {
     let mut totals: Vec<_> = totals.into_iter().map(|(id, totals)| (fold.stacks.function_name(id), totals)).collect();
     totals.sort_by(|a, b| rank(fold, &b.1.total).total_cmp(&rank(fold, &a.1.total)).then(a.0.cmp(b.0)));
-    totals.truncate(fold.query.limit.unwrap_or(usize::MAX));
-    totals.iter().map(|(name, totals)| function_row(role, name, totals)).collect()
+    let cut = fold.query.limit_rows(&mut totals);
+    (totals.iter().map(|(name, totals)| function_row(role, name, totals)).collect(), cut)
 }
 
 fn function_row(role: &str, name: &str, totals: &Totals) -> Row {
@@ -242,8 +243,7 @@ fn all_functions(fold: &Fold<'_>, stacks: &[(Vec<FunctionId>, Weights)]) -> View
             totals.entry(*leaf).or_default().own.add(weights);
         }
     }
-    let cut = totals.len().saturating_sub(fold.query.limit.unwrap_or(usize::MAX));
-    let mut rows = section(fold, "", totals);
+    let (mut rows, cut) = section(fold, "", totals);
     rows.iter_mut().for_each(|row| {
         row.values.remove(0);
     });
