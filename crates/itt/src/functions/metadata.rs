@@ -127,65 +127,44 @@ unsafe extern "C" fn add_formatted(domain: *const Domain, format: Handle, argume
     }
 }
 
-/// `(domain, format, ...)`: Rust has no functions with further arguments, so a `va_list` is laid out by the System V ABI: the
-/// registers that hold arguments, and where those on the stack begin.
-#[unsafe(naked)]
-unsafe extern "C" fn formatted_metadata_add() {
-    naked_asm!(
-        "sub rsp, 216",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "movaps [rsp + 48], xmm0",
-        "movaps [rsp + 64], xmm1",
-        "movaps [rsp + 80], xmm2",
-        "movaps [rsp + 96], xmm3",
-        "movaps [rsp + 112], xmm4",
-        "movaps [rsp + 128], xmm5",
-        "movaps [rsp + 144], xmm6",
-        "movaps [rsp + 160], xmm7",
-        "mov dword ptr [rsp + 176], 16",
-        "mov dword ptr [rsp + 180], 48",
-        "lea rax, [rsp + 224]",
-        "mov [rsp + 184], rax",
-        "mov [rsp + 192], rsp",
-        "lea rdx, [rsp + 176]",
-        "xor ecx, ecx",
-        "call {add}",
-        "add rsp, 216",
-        "ret",
-        add = sym add_formatted,
-    )
+/// A function with further arguments, which Rust does not have: lays out a `va_list` by the System V ABI (the registers that
+/// hold arguments, and where those on the stack begin: `$rest`) and hands it to [`add_formatted`] with the id that `$id` puts
+/// into rcx.
+macro_rules! formatted {
+    ($name:ident, $id:literal, $rest:literal) => {
+        #[unsafe(naked)]
+        unsafe extern "C" fn $name() {
+            naked_asm!(
+                "sub rsp, 216",
+                "mov [rsp + 16], rdx",
+                "mov [rsp + 24], rcx",
+                "mov [rsp + 32], r8",
+                "mov [rsp + 40], r9",
+                "movaps [rsp + 48], xmm0",
+                "movaps [rsp + 64], xmm1",
+                "movaps [rsp + 80], xmm2",
+                "movaps [rsp + 96], xmm3",
+                "movaps [rsp + 112], xmm4",
+                "movaps [rsp + 128], xmm5",
+                "movaps [rsp + 144], xmm6",
+                "movaps [rsp + 160], xmm7",
+                "mov dword ptr [rsp + 176], 16",
+                "mov dword ptr [rsp + 180], 48",
+                concat!("lea rax, [rsp + ", $rest, "]"),
+                "mov [rsp + 184], rax",
+                "mov [rsp + 192], rsp",
+                "lea rdx, [rsp + 176]",
+                $id,
+                "call {add}",
+                "add rsp, 216",
+                "ret",
+                add = sym add_formatted,
+            )
+        }
+    };
 }
 
-/// `(domain, id, format, ...)`: the id lies on the stack, before the arguments that are there.
-#[unsafe(naked)]
-unsafe extern "C" fn formatted_metadata_add_overlapped() {
-    naked_asm!(
-        "sub rsp, 216",
-        "mov [rsp + 16], rdx",
-        "mov [rsp + 24], rcx",
-        "mov [rsp + 32], r8",
-        "mov [rsp + 40], r9",
-        "movaps [rsp + 48], xmm0",
-        "movaps [rsp + 64], xmm1",
-        "movaps [rsp + 80], xmm2",
-        "movaps [rsp + 96], xmm3",
-        "movaps [rsp + 112], xmm4",
-        "movaps [rsp + 128], xmm5",
-        "movaps [rsp + 144], xmm6",
-        "movaps [rsp + 160], xmm7",
-        "mov dword ptr [rsp + 176], 16",
-        "mov dword ptr [rsp + 180], 48",
-        "lea rax, [rsp + 248]",
-        "mov [rsp + 184], rax",
-        "mov [rsp + 192], rsp",
-        "lea rdx, [rsp + 176]",
-        "lea rcx, [rsp + 224]",
-        "call {add}",
-        "add rsp, 216",
-        "ret",
-        add = sym add_formatted,
-    )
-}
+// `(domain, format, ...)`: without an id.
+formatted!(formatted_metadata_add, "xor ecx, ecx", 224);
+// `(domain, id, format, ...)`: the id, of 24 bytes, lies on the stack before the arguments that are there.
+formatted!(formatted_metadata_add_overlapped, "lea rcx, [rsp + 224]", 248);

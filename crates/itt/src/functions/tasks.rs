@@ -36,39 +36,52 @@ pub const FUNCTIONS: &[Function] = functions! {
 type Handle = *const StringHandle;
 type Clock = *const ClockDomain;
 
-/// Whether an event of `domain` is wanted; what follows costs nothing otherwise.
+/// Writes the event that `event` makes of the number of `domain`, when it is wanted; what it takes to make it costs nothing
+/// otherwise.
 #[inline(always)]
-unsafe fn is_wanted(domain: *const Domain) -> bool {
+unsafe fn tell<'a>(domain: *const Domain, event: impl FnOnce(u16) -> Event<'a>) {
     // SAFETY: null or a domain.
-    is_recording() && unsafe { is_enabled(domain) }
+    unsafe {
+        if is_recording() && is_enabled(domain) {
+            write(event(domain_id(domain)));
+        }
+    }
+}
+
+/// The same at a time of the program's own.
+#[inline(always)]
+unsafe fn tell_at<'a>(domain: *const Domain, clock: Clock, time: u64, event: impl FnOnce(u16) -> Event<'a>) {
+    // SAFETY: null or a domain; null or a clock.
+    unsafe {
+        if is_recording() && is_enabled(domain) {
+            write_at(event(domain_id(domain)), clock::given(clock, time));
+        }
+    }
 }
 
 unsafe extern "C" fn task_begin(domain: *const Domain, id: RawId, parent: RawId, name: Handle) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, name) = (domain_id(domain), string_id(name));
-            write(Event::TaskBegin { domain, name, id: id.into(), parent: parent.into() });
-        }
+        tell(domain, |domain| Event::TaskBegin { domain, name: string_id(name), id: id.into(), parent: parent.into() });
     }
 }
 
 unsafe extern "C" fn task_begin_fn(domain: *const Domain, id: RawId, parent: RawId, function: *const c_void) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, function) = (domain_id(domain), function as u64);
-            write(Event::TaskBeginFn { domain, function, id: id.into(), parent: parent.into() });
-        }
+        tell(domain, |domain| Event::TaskBeginFn {
+            domain,
+            function: function as u64,
+            id: id.into(),
+            parent: parent.into(),
+        });
     }
 }
 
 unsafe extern "C" fn task_end(domain: *const Domain) {
     // SAFETY: null or a domain.
     unsafe {
-        if is_wanted(domain) {
-            write(Event::TaskEnd { domain: domain_id(domain) });
-        }
+        tell(domain, |domain| Event::TaskEnd { domain });
     }
 }
 
@@ -82,11 +95,12 @@ unsafe extern "C" fn task_begin_ex(
 ) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, name) = (domain_id(domain), string_id(name));
-            let event = Event::TaskBegin { domain, name, id: id.into(), parent: parent.into() };
-            write_at(event, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::TaskBegin {
+            domain,
+            name: string_id(name),
+            id: id.into(),
+            parent: parent.into(),
+        });
     }
 }
 
@@ -100,20 +114,19 @@ unsafe extern "C" fn task_begin_fn_ex(
 ) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, function) = (domain_id(domain), function as u64);
-            let event = Event::TaskBeginFn { domain, function, id: id.into(), parent: parent.into() };
-            write_at(event, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::TaskBeginFn {
+            domain,
+            function: function as u64,
+            id: id.into(),
+            parent: parent.into(),
+        });
     }
 }
 
 unsafe extern "C" fn task_end_ex(domain: *const Domain, clock: Clock, time: u64) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            write_at(Event::TaskEnd { domain: domain_id(domain) }, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::TaskEnd { domain });
     }
 }
 
@@ -137,68 +150,60 @@ unsafe extern "C" fn task_begin_overlapped_ex(
 ) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, name) = (domain_id(domain), string_id(name));
-            let event = Event::OverlappedBegin { domain, name, id: id.into(), parent: parent.into() };
-            write_at(event, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::OverlappedBegin {
+            domain,
+            name: string_id(name),
+            id: id.into(),
+            parent: parent.into(),
+        });
     }
 }
 
 unsafe extern "C" fn task_end_overlapped_ex(domain: *const Domain, clock: Clock, time: u64, id: RawId) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let event = Event::OverlappedEnd { domain: domain_id(domain), id: id.into() };
-            write_at(event, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::OverlappedEnd { domain, id: id.into() });
     }
 }
 
 unsafe extern "C" fn region_begin(domain: *const Domain, id: RawId, parent: RawId, name: Handle) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, name) = (domain_id(domain), string_id(name));
-            write(Event::RegionBegin { domain, name, id: id.into(), parent: parent.into() });
-        }
+        tell(domain, |domain| Event::RegionBegin {
+            domain,
+            name: string_id(name),
+            id: id.into(),
+            parent: parent.into(),
+        });
     }
 }
 
 unsafe extern "C" fn region_end(domain: *const Domain, id: RawId) {
     // SAFETY: null or a domain.
     unsafe {
-        if is_wanted(domain) {
-            write(Event::RegionEnd { domain: domain_id(domain), id: id.into() });
-        }
+        tell(domain, |domain| Event::RegionEnd { domain, id: id.into() });
     }
 }
 
 unsafe extern "C" fn frame_begin_v3(domain: *const Domain, id: *const RawId) {
     // SAFETY: null or a domain; null or an id.
     unsafe {
-        if is_wanted(domain) {
-            write(Event::FrameBegin { domain: domain_id(domain), id: id_at(id) });
-        }
+        tell(domain, |domain| Event::FrameBegin { domain, id: id_at(id) });
     }
 }
 
 unsafe extern "C" fn frame_end_v3(domain: *const Domain, id: *const RawId) {
     // SAFETY: null or a domain; null or an id.
     unsafe {
-        if is_wanted(domain) {
-            write(Event::FrameEnd { domain: domain_id(domain), id: id_at(id) });
-        }
+        tell(domain, |domain| Event::FrameEnd { domain, id: id_at(id) });
     }
 }
 
 unsafe extern "C" fn frame_submit_v3(domain: *const Domain, id: *const RawId, begin: u64, end: u64) {
     // SAFETY: null or a domain; null or an id.
     unsafe {
-        if is_wanted(domain) {
-            let end = clock::given(core::ptr::null(), end);
-            write(Event::FrameSubmit { domain: domain_id(domain), id: id_at(id), begin, end });
-        }
+        let end = || clock::given(core::ptr::null(), end);
+        tell(domain, |domain| Event::FrameSubmit { domain, id: id_at(id), begin, end: end() });
     }
 }
 
@@ -210,11 +215,12 @@ unsafe extern "C" fn marker(domain: *const Domain, id: RawId, name: Handle, scop
 unsafe extern "C" fn marker_ex(domain: *const Domain, clock: Clock, time: u64, id: RawId, name: Handle, scope: c_int) {
     // SAFETY: the program's own structures.
     unsafe {
-        if is_wanted(domain) {
-            let (domain, name) = (domain_id(domain), string_id(name));
-            let event = Event::Marker { domain, name, id: id.into(), scope: scope as u32 };
-            write_at(event, clock::given(clock, time));
-        }
+        tell_at(domain, clock, time, |domain| Event::Marker {
+            domain,
+            name: string_id(name),
+            id: id.into(),
+            scope: scope as u32,
+        });
     }
 }
 
