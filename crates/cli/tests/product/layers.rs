@@ -17,6 +17,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-files", &[]),
     ("dwell-unwind", &["dwell-files"]),
     ("dwell-itt-wire", &[]),
+    ("dwell-itrace", &[]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-itt", &["dwell-itt-wire"]),
     ("dwell-store", &["dwell-model"]),

@@ -1,0 +1,25 @@
+//! An instruction trace: what a recorder (an emulator's plug-in) says of a run, and what a model of the machine replays.
+//!
+//! A trace is a table of [`Block`]s, described once each, and one stream of [`Word`]s, 64 bits each: which block was
+//! executed, then the memory accesses of that execution in the program's order. Everything that can be known without running
+//! (classes, dependences, lines of code) is the reader's to work out, once per block. So an executed instruction costs a
+//! fraction of a word, and nothing is decoded twice.
+//!
+//! What the stream does not say, since emulators do not: registers, page tables, whether a branch was taken. The outcome of a
+//! block's last instruction is where the next block of the same thread begins.
+
+mod block;
+mod word;
+
+pub use block::{Block, BlockError, MAX_INSTRUCTION_BYTES, MAX_INSTRUCTIONS};
+pub use word::{Access, Event, Mark, Word};
+
+/// Who reads a trace while it is made or read back: [`Sink::block`] comes before the first word that names the block.
+pub trait Sink {
+    /// Block `id` is described. Ids count up from 0 without gaps; the same address may come again with another id (code that
+    /// was overwritten, or translated twice).
+    fn block(&mut self, id: u32, block: &Block);
+
+    /// What was executed, in order. An execution's accesses may be in the next slice.
+    fn words(&mut self, words: &[Word]);
+}
