@@ -137,6 +137,7 @@ const DOCS: &[(&str, &str)] = &[
         "itt_files_refused",
         "Files in the folder for ITT that no recorded program made, or that were cut while they were read; left alone.",
     ),
+    ("itt_files_cut", "Programs' files for ITT that held more at the end than was read; what came last is missing."),
     ("itt_bytes_damaged", "Bytes that programs wrote for ITT and that make no sense; what they told is missing."),
     (
         "itt_threads_unknown",

@@ -25,7 +25,7 @@ pub use elf::{Segment, build_id_of};
 pub use error::{Error, Result};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
-pub use program::program_files;
+pub use program::{dynamic_linker, program_files};
 pub use registry::{Losses, Notice, Registry, Update};
 pub use row::{Extra, Row, Rule, Step};
 pub use table::{BLOCK_SHIFT, Layout, UnwindTable};

@@ -38,8 +38,17 @@ pub fn program_files(path: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The dynamic linker that the program at `path` (or, for a script, its interpreter) asks for; none if it is static, or no
+/// program.
+pub fn dynamic_linker(path: &Path) -> Option<PathBuf> {
+    let program = script_interpreter(path).unwrap_or_else(|| path.to_owned());
+    let data = BoundedFile::open(&program, MOST_BYTES).ok()?;
+    let linker = Elf::parse(&data).ok()?.interpreter()?;
+    Some(PathBuf::from(OsString::from_vec(linker)))
+}
+
 fn needed_by(path: &Path, folders: &[PathBuf]) -> Option<Vec<PathBuf>> {
-    let data = BoundedFile::new(open_regular(path).ok()?, MOST_BYTES);
+    let data = BoundedFile::open(path, MOST_BYTES).ok()?;
     let elf = Elf::parse(&data).ok()?;
     let origin = path.parent()?;
     let run_paths = [DT_RUNPATH, DT_RPATH].into_iter().flat_map(|tag| elf.dynamic_strings(tag));
@@ -132,6 +141,19 @@ mod tests {
         std::fs::write(&script, "#! /usr/bin/env -S sh -e\nexit\n").unwrap();
         let files = names(script.to_str().unwrap());
         assert!(files.iter().any(|name| name.ends_with("sh")), "{files:?}");
+    }
+
+    #[test]
+    fn a_script_has_the_linker_of_its_interpreter() {
+        let own = dynamic_linker(Path::new("/proc/self/exe")).unwrap();
+        assert!(own.to_string_lossy().contains("ld-linux"), "{own:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, format!("#!{}\n", std::env::current_exe().unwrap().display())).unwrap();
+        assert_eq!(dynamic_linker(&script), Some(own));
+        std::fs::write(&script, "no program").unwrap();
+        assert_eq!(dynamic_linker(&script), None);
+        assert_eq!(dynamic_linker(Path::new("/nonexistent")), None);
     }
 
     #[test]

@@ -23,8 +23,8 @@ const PREFIX: &str = "dwell-";
 const FOLDER_MODE: u32 = 0o1733;
 /// Names that are looked at, at most; no honest folder has more.
 const MOST_NAMES: usize = 20_000;
-/// Rounds after which a file that no profiled process is known for is left alone.
-const MOST_TRIES: u16 = 50;
+/// A file that no profiled process is known for is left alone after this time, ns.
+const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// A folder of shared files.
 pub struct Folder {
@@ -35,7 +35,18 @@ pub struct Folder {
     changed: Option<(i64, i64)>,
     /// Whether something of the last look is to be looked at again.
     again: bool,
-    names: HashMap<CString, u16>,
+    names: HashMap<CString, Seen>,
+    /// Whether there were more names than are kept; counted once.
+    overflowed: bool,
+}
+
+/// What became of a file.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// It has waited since then, ns.
+    Waits(u64),
+    /// It is looked at no more.
+    Settled,
 }
 
 /// A file in the folder, not opened yet.
@@ -139,12 +150,12 @@ impl Folder {
     }
 
     fn with(path: PathBuf, fd: OwnedFd, own: bool) -> Self {
-        Self { path, fd, own, changed: None, again: false, names: HashMap::new() }
+        Self { path, fd, own, changed: None, again: false, names: HashMap::new(), overflowed: false }
     }
 
     /// Shows every new file to `judge`. Returns how many were refused. Costs one system
     /// call while nothing changes.
-    pub fn look(&mut self, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+    pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
         let Ok(status) = rustix::fs::fstat(&self.fd) else { return 0 };
         let changed = (status.st_mtime, status.st_mtime_nsec as i64);
         if self.changed == Some(changed) && !self.again {
@@ -153,40 +164,38 @@ impl Folder {
         // What came within the grain of the folder's time is seen by the look after this one.
         self.again = self.changed != Some(changed);
         self.changed = Some(changed);
-        let (mut refused, Ok(entries)) = (0, Dir::read_from(&self.fd)) else { return 0 };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if self.names.get(name).is_some_and(|tries| *tries >= MOST_TRIES) {
-                continue;
+        let Ok(entries) = Dir::read_from(&self.fd) else { return 0 };
+        entries.flatten().map(|entry| self.judge(entry.file_name(), now_ns, judge)).sum()
+    }
+
+    /// Shows one file to `judge` and keeps what it says. Returns 1 when it is refused.
+    fn judge(&mut self, name: &CStr, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+        let since = match self.names.get(name) {
+            Some(Seen::Settled) => return 0,
+            Some(Seen::Waits(since)) => *since,
+            None if matches!(name.to_bytes(), b"." | b"..") => return 0,
+            None if self.names.len() >= MOST_NAMES => return u64::from(!std::mem::replace(&mut self.overflowed, true)),
+            None => now_ns,
+        };
+        let verdict = match pid_of(name) {
+            Some(pid) => judge(&Entry { pid, in_own_folder: self.own, folder: &self.fd, name }),
+            None => Verdict::Refused,
+        };
+        let (seen, refused) = match verdict {
+            Verdict::Taken if self.own && unlinkat(&self.fd, name, AtFlags::empty()).is_ok() => {
+                // Its process has it mapped and we have it open: nothing else needs the name.
+                self.names.remove(name);
+                return 0;
             }
-            if !self.names.contains_key(name) && self.names.len() >= MOST_NAMES {
-                continue;
+            Verdict::Taken => (Seen::Settled, 0),
+            Verdict::Later if now_ns.saturating_sub(since) < PATIENCE_NS => {
+                self.again = true;
+                (Seen::Waits(since), 0)
             }
-            let verdict = match pid_of(name) {
-                Some(pid) => judge(&Entry { pid, in_own_folder: self.own, folder: &self.fd, name }),
-                None if matches!(name.to_bytes(), b"." | b"..") => continue,
-                None => Verdict::Refused,
-            };
-            let tries = self.names.entry(name.to_owned()).or_default();
-            match verdict {
-                Verdict::Taken => {
-                    *tries = MOST_TRIES;
-                    if self.own {
-                        // Its process has it mapped and we have it open: nothing else needs the name.
-                        let _ = unlinkat(&self.fd, name, AtFlags::empty());
-                    }
-                }
-                Verdict::Later => {
-                    *tries += 1;
-                    self.again = true;
-                    refused += u64::from(*tries == MOST_TRIES && self.own);
-                }
-                Verdict::Refused => {
-                    *tries = MOST_TRIES;
-                    refused += 1;
-                }
-            }
-        }
+            Verdict::Later => (Seen::Settled, u64::from(self.own)),
+            Verdict::Refused => (Seen::Settled, 1),
+        };
+        self.names.insert(name.to_owned(), seen);
         refused
     }
 
@@ -250,7 +259,7 @@ mod tests {
 
     fn seen(folder: &mut Folder) -> (Vec<(u32, bool)>, u64) {
         let mut found = Vec::new();
-        let refused = folder.look(&mut |entry| match entry.open() {
+        let refused = folder.look(1, &mut |entry| match entry.open() {
             Ok(_) => {
                 found.push((entry.pid, true));
                 Verdict::Taken
@@ -297,13 +306,13 @@ mod tests {
         fs::write(folder.path.join("12-a.itt"), "x").expect("file");
         let mut looks = 0;
         let mut refused = 0;
-        for _ in 0..2 * MOST_TRIES {
-            refused += folder.look(&mut |_| {
+        for tenth in 0..20 {
+            refused += folder.look(tenth * PATIENCE_NS / 10, &mut |_| {
                 looks += 1;
                 Verdict::Later
             });
         }
-        assert_eq!((looks, refused), (u32::from(MOST_TRIES), 1));
+        assert_eq!((looks, refused), (11, 1), "one more look when it has waited long enough");
     }
 
     #[test]
@@ -313,14 +322,27 @@ mod tests {
         for number in 0..MOST_NAMES + 100 {
             File::create(folder.path.join(format!("{number}-a.itt"))).expect("file");
         }
-        let mut looks = 0;
+        let (mut looks, mut refused) = (0, 0);
         for _ in 0..3 {
-            folder.look(&mut |_| {
+            refused += folder.look(1, &mut |_| {
                 looks += 1;
                 Verdict::Refused
             });
         }
-        assert_eq!(looks, MOST_NAMES);
+        assert_eq!((looks, refused), (MOST_NAMES, MOST_NAMES as u64 + 1), "that there were more is counted");
+    }
+
+    /// Processes without number come and go in a long collection.
+    #[test]
+    fn what_is_taken_takes_no_room() {
+        let beside = tempfile::tempdir().expect("folder");
+        let mut folder = Folder::make(beside.path()).expect("folder");
+        let mut taken = 0;
+        for number in 0..200 {
+            File::create(folder.path.join(format!("{number}-a.itt"))).expect("file");
+            taken += seen(&mut folder).0.len();
+        }
+        assert_eq!((taken, folder.names.len()), (200, 0));
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! itself. What it wrote goes to the trace as it is; only its wish to pause, resume or end the collection is understood here.
 
 mod folder;
-mod interpreter;
 mod library;
 mod preparation;
 mod ticks;
@@ -149,7 +148,7 @@ impl Itt {
         }
         let now_ns = monotonic_ns();
         let line = self.ticks.advance();
-        self.look(profiled);
+        self.look(now_ns, profiled);
         let count = self.files.len();
         let mut sink =
             Records { recorder, header: IttHeader::zeroed(), line, paused, wishes: Vec::new(), failure: None };
@@ -171,6 +170,7 @@ impl Itt {
                 }
             }
         }
+        drained.more |= count > MOST_DRAINED;
         self.next = if count > MOST_DRAINED { (self.next + MOST_DRAINED) % count } else { 0 };
         let Records { mut wishes, failure, .. } = sink;
         wishes.sort_by_key(|(time_ns, _)| *time_ns);
@@ -189,6 +189,7 @@ impl Itt {
 
     /// What was lost beside what records say: name and count, zeros left out. Removes files of processes that are gone.
     pub fn finish(&mut self) -> Vec<(String, u64)> {
+        let files_cut = self.files.iter().filter(|file| file.last.more).count() as u64;
         self.files.iter_mut().for_each(|file| file.is_done = true);
         self.close_ended();
         self.folders.iter().for_each(Folder::remove_stale);
@@ -197,14 +198,15 @@ impl Itt {
             ("itt_events_without_ring", self.ringless_lost),
             ("itt_file_bytes_damaged", self.damaged_bytes),
             ("itt_files_refused", self.files_refused),
+            ("itt_files_cut", files_cut),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    fn look(&mut self, profiled: &HashSet<u32>) {
+    fn look(&mut self, now_ns: u64, profiled: &HashSet<u32>) {
         let (files, owners, sources, state) = (&mut self.files, &mut self.owners, &mut self.sources, self.state);
         for folder in &mut self.folders {
-            self.files_refused += folder.look(&mut |entry| {
+            self.files_refused += folder.look(now_ns, &mut |entry| {
                 let pid = entry.pid;
                 if !profiled.contains(&pid) || files.len() >= MOST_OPEN {
                     return Verdict::Later;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use dwell_itt_wire::State;
 use dwell_itt_wire::layout::{JIT_VARIABLE, LIBRARY_VARIABLE};
+use dwell_unwind::dynamic_linker;
 
-use super::interpreter::is_of_musl;
 use super::{Folder, Itt, Library, variables};
 use crate::options::{Launch, Options, Target};
 
@@ -55,6 +55,13 @@ impl Preparation {
         uid.into_iter().for_each(|uid| itt.expect_owner(uid));
         itt
     }
+}
+
+/// Whether the program at `path` is one of musl, which cannot load a library that is made for glibc.
+fn is_of_musl(path: &Path) -> bool {
+    let linker = dynamic_linker(path);
+    let name = linker.as_deref().and_then(Path::file_name);
+    name.is_some_and(|name| name.as_bytes().starts_with(b"ld-musl"))
 }
 
 /// The environment in which a program can be heard when Dwell attaches to it later: names and values. Puts the library in its
