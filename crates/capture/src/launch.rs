@@ -33,7 +33,8 @@ struct Identity {
     home: CString,
 }
 
-/// Forks a child that will run the program, with `variables` in its environment. Fails, without a child, when there is no such program or user.
+/// Forks a child that will run the program, with `variables` in its environment. Fails, without a child, when there is no
+/// such program or user.
 pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
     let program = launch.command.first().cloned().unwrap_or_default();
     let path = launch.path()?;

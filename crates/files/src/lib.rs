@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -45,11 +45,17 @@ pub fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
 
 /// Opens for reading what `named`, opened with `O_PATH`, only names, if it is a regular file.
 pub fn read_regular(named: OwnedFd) -> io::Result<File> {
+    open_named(named, OFlags::RDONLY, |_| true)
+}
+
+/// Opens for `access` what `named`, opened with `O_PATH`, only names, if it is a regular file of which `is_wanted` says so.
+pub fn open_named(named: OwnedFd, access: OFlags, is_wanted: impl FnOnce(&Metadata) -> bool) -> io::Result<File> {
     let named = File::from(named);
-    if !named.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    let metadata = named.metadata()?;
+    if !metadata.is_file() || !is_wanted(&metadata) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file, or not as it should be"));
     }
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(open(format!("/proc/self/fd/{}", named.as_raw_fd()), flags, Mode::empty())?.into())
 }
 

@@ -118,11 +118,6 @@ impl Reader {
         self.header
     }
 
-    /// The file.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
     /// Tells the program what is wanted of it.
     ///
     /// # Errors

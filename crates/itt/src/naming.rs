@@ -34,7 +34,10 @@ pub fn say_code(entered: &Entered, name: Name<'_>) {
 
 /// The entry of `key`, which is written when it is new.
 pub fn find(entered: &Entered, key: Key<'_>) -> Option<&'static Entry> {
-    let (entry, is_new) = table::entry(entered, key)?;
+    let Some((entry, is_new)) = table::entry(entered, key) else {
+        process::count_lost_name(); // no memory or no number is left
+        return None;
+    };
     if is_new {
         let (id, text) = (entry.id, entry.key.text);
         let name = match key.kind {

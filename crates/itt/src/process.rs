@@ -135,7 +135,7 @@ pub fn count_ringless() {
     count(header::RINGLESS_LOST);
 }
 
-/// A name was given inside of another call, and is not recorded.
+/// A name was given inside of another call, or beyond what memory and numbers are there for, and is not recorded.
 pub fn count_lost_name() {
     count(header::NAMES_LOST);
 }

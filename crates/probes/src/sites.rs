@@ -92,9 +92,12 @@ impl<'e, 'd> Named<'e, 'd> {
         let mut named = Self { elf, path, functions: Vec::new() };
         if names.iter().any(|name| address(name).is_none()) {
             named.functions = functions(std::slice::from_ref(elf));
-            if let Some(debug_file) = debug_file(elf) {
-                let data = Data::open(&debug_file)?;
-                named.functions.extend(functions(&[Elf::parse(&data, &debug_file)?]));
+            // A damaged debug file says nothing; the program's own table may do.
+            if let Some(debug_file) = debug_file(elf)
+                && let Ok(data) = Data::open(&debug_file)
+                && let Ok(debug_elf) = Elf::parse(&data, &debug_file)
+            {
+                named.functions.extend(functions(&[debug_elf]));
             }
         }
         Ok(named)
@@ -110,9 +113,11 @@ impl<'e, 'd> Named<'e, 'd> {
         if function.size == 0 {
             return Err(no_end("has no size in the symbol table"));
         }
+        if function.size > MOST_CODE_BYTES {
+            return Err(no_end("has too much code"));
+        }
         let entry = self.site(function.address, false)?;
-        let pieces: Vec<Piece<'_>> = self.pieces(&function).collect();
-        let ends = exits(&pieces);
+        let ends = exits(&self.pieces(&function));
         if ends.is_empty() {
             return Err(no_end("never returns"));
         }
@@ -121,9 +126,9 @@ impl<'e, 'd> Named<'e, 'd> {
     }
 
     /// The function, and what the compiler split off it.
-    fn pieces(&self, function: &Function) -> impl Iterator<Item = Piece<'d>> {
+    fn pieces(&self, function: &Function) -> Vec<Piece<'d>> {
         let cold = format!("{}.cold", function.symbol);
-        let is_cold = move |other: &&Function| {
+        let is_cold = |other: &&Function| {
             other.symbol.strip_prefix(&cold).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
         let parts = std::iter::once(function.clone()).chain(self.functions.iter().filter(is_cold).cloned());
@@ -131,7 +136,7 @@ impl<'e, 'd> Named<'e, 'd> {
             let code = self.elf.code(part.address, part.size.min(MOST_CODE_BYTES))?;
             Some(Piece { address: part.address, code })
         };
-        parts.filter_map(piece).collect::<Vec<_>>().into_iter()
+        parts.filter_map(piece).collect()
     }
 
     /// A function's entry, or an address.

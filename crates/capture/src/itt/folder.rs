@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -64,12 +64,9 @@ impl Entry<'_> {
     pub fn open(&self) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let named = openat(self.folder, self.name, flags, Mode::empty())?;
-        let metadata = File::from(named.try_clone()?).metadata()?;
-        if !metadata.is_file() || metadata.len() > RINGS_AT + RINGS_BYTES || metadata.nlink() > 1 {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a shared file"));
-        }
-        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        Ok(open(format!("/proc/self/fd/{}", named.as_fd().as_raw_fd()), flags, Mode::empty())?.into())
+        dwell_files::open_named(named, OFlags::RDWR, |metadata| {
+            metadata.len() <= RINGS_AT + RINGS_BYTES && metadata.nlink() == 1
+        })
     }
 }
 

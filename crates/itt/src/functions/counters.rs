@@ -56,13 +56,20 @@ pub fn size_of_kind(kind: c_int) -> usize {
     }
 }
 
-unsafe extern "C" fn counter_set_value(counter: *const Counter, value: *const c_void) {
-    // SAFETY: the program's own counter, and a value of its type.
+/// What says that `counter` has the value at `value`, when that is wanted.
+#[inline(always)]
+unsafe fn set(counter: *const Counter, value: *const c_void) -> Option<Event<'static>> {
+    // SAFETY: null or the program's own counter; null or a value of its type.
     unsafe {
-        if is_recording() && !value.is_null() && !counter.is_null() {
-            let value = value_at((*counter).kind, value);
-            write(Event::CounterSet { counter: counter_id(counter), value });
-        }
+        let is_wanted = is_recording() && !value.is_null() && !counter.is_null();
+        is_wanted.then(|| Event::CounterSet { counter: counter_id(counter), value: value_at((*counter).kind, value) })
+    }
+}
+
+unsafe extern "C" fn counter_set_value(counter: *const Counter, value: *const c_void) {
+    // SAFETY: the caller's.
+    if let Some(event) = unsafe { set(counter, value) } {
+        write(event);
     }
 }
 
@@ -72,12 +79,9 @@ unsafe extern "C" fn counter_set_value_ex(
     time: u64,
     value: *const c_void,
 ) {
-    // SAFETY: the program's own structures, and a value of the counter's type.
-    unsafe {
-        if is_recording() && !value.is_null() && !counter.is_null() {
-            let value = value_at((*counter).kind, value);
-            write_at(Event::CounterSet { counter: counter_id(counter), value }, clock::given(clock, time));
-        }
+    // SAFETY: the caller's; null or a clock.
+    if let Some(event) = unsafe { set(counter, value) } {
+        write_at(event, unsafe { clock::given(clock, time) });
     }
 }
 
