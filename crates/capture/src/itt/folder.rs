@@ -65,7 +65,7 @@ impl Entry<'_> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let named = openat(self.folder, self.name, flags, Mode::empty())?;
         dwell_files::open_named(named, OFlags::RDWR, |metadata| {
-            metadata.len() <= RINGS_AT + RINGS_BYTES && metadata.nlink() == 1
+            metadata.len() <= RINGS_AT + RINGS_BYTES && metadata.nlink() <= 1
         })
     }
 }
