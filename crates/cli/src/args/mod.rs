@@ -55,7 +55,7 @@ Examples:
   dwell report blame queue_lock
                     # what the others did while threads waited on queue_lock
   dwell view        # the same in the browser, to look around in
-  dwell doctor      # what this machine offers, and how to get what is missing
+  dwell doctor      # what this machine lets Dwell see, and what it does to latency
 
 Exit status: 0 done, 1 failed, 2 wrong usage, 77 privileges or kernel features
 missing. `collect` passes on the status of the program that it ran, and 128 + N
@@ -97,7 +97,7 @@ pub enum Command {
     /// Make a result of what a deferred or interrupted collection recorded.
     #[command(arg_required_else_help = true, after_help = FINALIZE_EXAMPLES)]
     Finalize(FinalizeArgs),
-    /// Say what this machine offers for profiling, and the exact command that gives what is missing.
+    /// Say what can be recorded on this machine and what delays threads on it, with the exact command that changes it.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
     /// Print the environment in which a program announces its ITT tasks and counters to a collection that attaches to it.
@@ -183,9 +183,16 @@ Examples:
 
 const DOCTOR_EXAMPLES: &str = "\
 Examples:
-  dwell doctor                  one line for each thing that profiling uses
+  dwell doctor                  what can be recorded here, and what delays threads
   sudo dwell doctor             the same with the privileges that a collection has
-  dwell doctor --format json    for scripts";
+  sudo dwell doctor --apply governor,c-states
+                                changes these until the next boot, and prints the
+                                commands that change them back
+  dwell doctor --root sosreport-db1/
+                                of another machine, from a copy of its /proc and /sys
+  dwell doctor --format json    for scripts
+
+Nothing is changed without --apply.";
 
 const ENV_EXAMPLES: &str = "\
 Examples:
@@ -576,6 +583,13 @@ pub struct FinalizeArgs {
 /// Options of `dwell doctor`.
 #[derive(Args, Debug)]
 pub struct DoctorArgs {
+    /// Make the changes that these lines name, such as governor,turbo; `all` for every one that delays threads and can be
+    /// changed while the machine runs.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub apply: Vec<String>,
+    /// Look at the /proc and /sys in this folder in place of the machine's own.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub root: Option<PathBuf>,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

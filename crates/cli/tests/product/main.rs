@@ -8,6 +8,7 @@ mod bad_code;
 mod bad_input;
 mod chain;
 mod conservation;
+mod doctor;
 mod expectation;
 mod gdb;
 mod harness;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(bad_input::cases());
     cases.extend(looking::cases());
+    cases.extend(doctor::cases());
     cases.extend(bad_code::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());

@@ -1,0 +1,87 @@
+//! `dwell doctor`: what it says of this machine, and that it changes what it was told to change and nothing else.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::harness::Case;
+use crate::recording::{run_dwell, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("doctor::each_line_has_state_effect_and_command", each_line_has_state_effect_and_command),
+        Case::new("doctor::nothing_is_changed_unasked", nothing_is_changed_unasked),
+        Case::new("doctor::changes_and_undoes", changes_and_undoes),
+        Case::new("doctor::what_cannot_be_changed_is_an_error", what_cannot_be_changed_is_an_error),
+    ]
+}
+
+const GOVERNOR: &str = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
+
+/// A machine with one CPU, which saves energy.
+fn machine() -> Result<TempDir> {
+    let folder = TempDir::new()?;
+    let file = folder.path().join(GOVERNOR);
+    fs::create_dir_all(file.parent().context("a folder")?)?;
+    fs::write(file, "powersave\n")?;
+    fs::create_dir(folder.path().join("proc"))?;
+    Ok(folder)
+}
+
+fn governor(folder: &Path) -> Result<String> {
+    Ok(fs::read_to_string(folder.join(GOVERNOR))?.trim().to_owned())
+}
+
+fn each_line_has_state_effect_and_command() -> Result<()> {
+    let output = run_dwell(&["doctor", "--format", "json"])?;
+    let answer: Value = serde_json::from_str(&output.stdout).context(output.stderr)?;
+    let rows = answer["rows"].as_array().context("no rows")?;
+    for name in
+        ["hooks", "btf", "governor", "c-states", "smt", "steal", "cgroup-quota", "clocksource", "intel-pt", "pmu"]
+    {
+        let row = rows.iter().find(|row| text(row, "name") == name).with_context(|| format!("no {name}"))?;
+        ensure!(!text(row, "state").is_empty(), "{row}");
+        ensure!(["good", "costs", "missing", "unknown"].contains(&text(row, "verdict")), "{row}");
+        ensure!(row.get("command").is_some() && row.get("effect").is_some(), "{row}");
+    }
+    let shown = run_dwell(&["doctor"])?.stdout;
+    ensure!(shown.contains("What can be recorded here") && shown.contains("What delays threads here"), "{shown}");
+    Ok(())
+}
+
+fn nothing_is_changed_unasked() -> Result<()> {
+    let folder = machine()?;
+    let root = folder.path().display().to_string();
+    let shown = run_dwell(&["doctor", "--root", &root])?.stdout;
+    ensure!(shown.contains("hint: echo performance | sudo tee"), "{shown}");
+    ensure!(governor(folder.path())? == "powersave");
+    Ok(())
+}
+
+fn changes_and_undoes() -> Result<()> {
+    let folder = machine()?;
+    let root = folder.path().display().to_string();
+    let shown = run_dwell(&["doctor", "--root", &root, "--apply", "governor"])?.stdout;
+    ensure!(
+        shown.contains("powersave -> performance") && shown.contains("undo:\n  echo powersave | sudo tee"),
+        "{shown}"
+    );
+    ensure!(governor(folder.path())? == "performance");
+    let again = run_dwell(&["doctor", "--root", &root, "--apply", "governor", "--format", "json"])?;
+    ensure!(again.stderr.contains("nothing to change"), "{}", again.stderr);
+    Ok(())
+}
+
+fn what_cannot_be_changed_is_an_error() -> Result<()> {
+    let folder = machine()?;
+    let root = folder.path().display().to_string();
+    for (name, word) in [("btf", "CONFIG_DEBUG_INFO_BTF"), ("no-such-line", "dwell doctor lists the names")] {
+        let output = run_dwell(&["doctor", "--root", &root, "--apply", name])?;
+        ensure!(output.code() != 0 && output.stderr.contains(word), "{name}: {}", output.stderr);
+    }
+    ensure!(run_dwell(&["doctor", "--root", "/no/such/folder"])?.code() == 2);
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What a machine lets Dwell record, and what it does to latency: [`CHECKS`], one table. Each check reads files under a root, the
+//! machine's own or a folder with copies of `/proc` and `/sys`, and says what it found, what that does, and what changes it.
+//! Nothing is changed but by [`apply`].
+
+mod apply;
+mod change;
+mod cpus;
+mod kernel;
+mod limits;
+mod machine;
+mod memory;
+mod power;
+mod recording;
+
+pub use apply::{Applied, apply, undo};
+pub use change::Change;
+pub use machine::Machine;
+
+/// What a check is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// What Dwell can record.
+    Recording,
+    /// How long threads are held up.
+    Latency,
+}
+
+impl Topic {
+    /// As in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Recording => "recording",
+            Self::Latency => "latency",
+        }
+    }
+}
+
+/// What to think of a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing better is known.
+    Good,
+    /// It adds to latency, or to the cost of a recording.
+    Costs,
+    /// Something that Dwell uses is not there.
+    Missing,
+    /// The machine does not tell.
+    Unknown,
+}
+
+impl Verdict {
+    /// As in JSON.
+    pub const fn id(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Costs => "costs",
+            Self::Missing => "missing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What to think of it.
+    pub verdict: Verdict,
+    /// How it is.
+    pub state: String,
+    /// What that does to programs, or to a recording.
+    pub effect: String,
+    /// What would better it.
+    pub change: Option<Change>,
+}
+
+impl Finding {
+    fn new(verdict: Verdict, state: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self { verdict, state: state.into(), effect: effect.into(), change: None }
+    }
+
+    fn good(state: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(Verdict::Good, state, effect)
+    }
+
+    fn costs(state: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(Verdict::Costs, state, effect)
+    }
+
+    fn missing(state: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(Verdict::Missing, state, effect)
+    }
+
+    fn unknown(state: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(Verdict::Unknown, state, effect)
+    }
+
+    fn change(mut self, change: impl Into<Option<Change>>) -> Self {
+        self.change = change.into();
+        self
+    }
+}
+
+/// One thing that is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Check {
+    /// What it is, as [`apply`] and JSON call it.
+    pub name: &'static str,
+    /// What it is about.
+    pub topic: Topic,
+    /// Looks at it.
+    pub look: fn(&Machine) -> Finding,
+}
+
+const fn recording(name: &'static str, look: fn(&Machine) -> Finding) -> Check {
+    Check { name, topic: Topic::Recording, look }
+}
+
+const fn latency(name: &'static str, look: fn(&Machine) -> Finding) -> Check {
+    Check { name, topic: Topic::Latency, look }
+}
+
+/// All checks, in the order in which they are shown.
+pub const CHECKS: &[Check] = &[
+    recording("capabilities", recording::capabilities),
+    recording("btf", recording::btf),
+    recording("bpf", recording::bpf),
+    recording("tracefs", recording::tracefs),
+    recording("uprobes", recording::uprobes),
+    recording("kprobes", recording::kprobes),
+    recording("lockdown", recording::lockdown),
+    recording("perf_event_paranoid", recording::perf_event_paranoid),
+    recording("kptr_restrict", recording::kptr_restrict),
+    recording("pmu", recording::pmu),
+    recording("intel-pt", recording::intel_pt),
+    latency("virtualisation", cpus::virtualisation),
+    latency("steal", cpus::steal),
+    latency("governor", power::governor),
+    latency("frequency-driver", power::frequency_driver),
+    latency("energy-preference", power::energy_preference),
+    latency("turbo", power::turbo),
+    latency("c-states", power::c_states),
+    latency("smt", cpus::smt),
+    latency("numa", cpus::numa),
+    latency("numa-balancing", cpus::numa_balancing),
+    latency("isolcpus", cpus::isolcpus),
+    latency("nohz_full", cpus::nohz_full),
+    latency("rcu_nocbs", cpus::rcu_nocbs),
+    latency("irq-affinity", cpus::irq_affinity),
+    latency("tick", kernel::tick),
+    latency("preemption", kernel::preemption),
+    latency("rt-throttling", kernel::rt_throttling),
+    latency("clocksource", kernel::clocksource),
+    latency("mitigations", kernel::mitigations),
+    latency("watchdog", kernel::watchdog),
+    latency("thp", memory::thp),
+    latency("thp-defrag", memory::thp_defrag),
+    latency("swap", memory::swap),
+    latency("cgroup-quota", limits::cgroup_quota),
+    latency("ulimits", limits::ulimits),
+];
