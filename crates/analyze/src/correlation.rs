@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_model::{CounterId, ObjectId, StackId, ThreadId};
 
 use crate::fold::Fold;
-use crate::timeline::humps_of;
+use crate::timeline::histogram_of;
 
 /// Where the value of a wait comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,7 +131,7 @@ fn limit(waits: &[Wait]) -> Option<u64> {
     if waits.len() < 2 * LEAST_WAITS {
         return None;
     }
-    let humps = humps_of(waits.iter().map(|wait| wait.ns));
+    let humps = histogram_of(waits.iter().map(|wait| wait.ns)).humps;
     let centres: Vec<u64> = humps.iter().map(|hump| hump.centre_ns).collect();
     let gap = |pair: &&[u64]| pair[1] as f64 / pair[0].max(1) as f64;
     let widest = centres.windows(2).max_by(|a, b| gap(a).total_cmp(&gap(b)))?;

@@ -48,6 +48,7 @@ pub use query::{
     CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, parse_levels, parse_metric,
 };
 pub use reports::{Loss, Report, lost, report, report_of, warnings};
+pub use sockets::socket_lengths;
 pub use sweep::CLASSES;
 pub use thread_times::{ThreadTimes, thread_times};
 pub use view::{Column, Row, Value, View};

@@ -8,6 +8,8 @@ use dwell_model::{SocketCause, SocketId, SocketProtocol, SocketWaitId, StackId, 
 use dwell_store::{SocketTables, Table};
 
 use crate::fold::Fold;
+use crate::query::QueryError;
+use crate::timeline::{Histogram, histogram_of};
 
 /// Time by cause, ns: the parts of waits.
 pub type ByCause = BTreeMap<SocketCause, u64>;
@@ -60,6 +62,12 @@ impl<'t> SocketWaits<'t> {
         Self { tables, of_socket }
     }
 
+    /// The socket whose row `id` is; `None` for none. Fails when there is no such row.
+    pub fn named(&self, id: Option<&str>) -> Result<Option<usize>, QueryError> {
+        let row = |id: &str| id.parse().ok().filter(|row| *row < self.of_socket.len());
+        id.map(|id| row(id).ok_or_else(|| QueryError::unknown("socket", id, []))).transpose()
+    }
+
     /// The parts of a wait.
     pub fn causes(&self, wait: &SocketWait) -> ByCause {
         self.sum(std::slice::from_ref(wait))
@@ -109,6 +117,16 @@ impl<'t> SocketWaits<'t> {
     pub fn peer(&self, socket: usize) -> Option<usize> {
         self.tables.sockets.peer.get(socket).copied().and_then(SocketId::get)
     }
+}
+
+/// How long the waits on the socket whose row is `id` lasted, or those on all sockets. Fails when there is no such row.
+pub fn socket_lengths(fold: &Fold<'_>, id: Option<&str>) -> Result<Histogram, QueryError> {
+    let waits = SocketWaits::new(fold);
+    let of_socket = match waits.named(id)? {
+        Some(socket) => std::slice::from_ref(&waits.of_socket[socket]),
+        None => &waits.of_socket,
+    };
+    Ok(histogram_of(of_socket.iter().flatten().map(|wait| waits.wait_ns(wait))))
 }
 
 /// The cause with the largest part.

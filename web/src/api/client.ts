@@ -42,6 +42,7 @@ export interface Answers {
   stacks: StackPane;
   flame: Flame;
   histogram: Histogram;
+  'socket-lengths': Histogram;
   filters: FilterValues;
   bands: Bands;
   charts: Charts;

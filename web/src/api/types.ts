@@ -78,7 +78,7 @@ export interface ViewDocument {
     id: string;
     title: string;
     help: string;
-    kind: 'text' | 'count' | 'ns' | 'fraction' | 'real' | 'by_class' | 'histogram' | 'stack' | 'rows';
+    kind: 'text' | 'count' | 'ns' | 'fraction' | 'real' | 'by_class' | 'histogram' | 'parts' | 'stack' | 'rows';
   }[];
   rows: { depth: number; values: unknown[] }[];
   notes: string[];
@@ -131,6 +131,8 @@ export interface Histogram {
   bins: { from_ns: number; to_ns: number; count: number; total_ns: number }[];
   humps: { centre_ns: number; count: number; total_ns: number }[];
 }
+
+// GET /api/r/:id/socket-lengths?…[&subject=ROW] -> likewise, of the waits on one socket or on all
 
 // GET /api/r/:id/filters?…&key=thread&search=&limit= -> the entries of a filter's list, with the share of CPU + wait time that each has; and what part of the whole is shown now
 export interface FilterValues {

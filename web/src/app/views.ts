@@ -18,6 +18,7 @@ export const VIEWS: Record<Tab, TabView> = {
   'top-down': { View: lazy(() => import('../views/top-down')), strip: true },
   flame: { View: lazy(() => import('../views/flame')), strip: true },
   objects: { View: lazy(() => import('../views/objects')), strip: true },
+  sockets: { View: lazy(() => import('../views/sockets')), strip: true },
   blame: { View: lazy(() => import('../views/blame')), strip: true },
   platform: { View: lazy(() => import('../views/platform')), strip: false },
   tasks: { View: lazy(() => import('../views/tasks')), strip: true },

@@ -27,6 +27,27 @@ export type State = (typeof STATES)[number];
 export const CLASSES = ['idle', 'poor', 'ok', 'ideal', 'over'] as const;
 export type Class = (typeof CLASSES)[number];
 
+/** Why waits on sockets last, in the order of a legend: held by TCP, the other end, buffers and windows, the way. */
+export const CAUSES = [
+  'delayed-ack',
+  'nagle',
+  'cork',
+  'peer-running',
+  'peer-runnable',
+  'peer-waiting',
+  'peer',
+  'receive-window',
+  'send-buffer',
+  'congestion-window',
+  'retransmission',
+  'connect',
+  'accept',
+  'round-trip',
+  'idle',
+  'unexplained',
+] as const;
+export type Cause = (typeof CAUSES)[number];
+
 const GROUND = {
   dark: {
     ground: '#15171b',
@@ -102,6 +123,50 @@ const CLASS_COLORS: Record<Theme, Record<Class, string>> = {
   light: { idle: '#9aa1ab', poor: '#d5421b', ok: '#e39a00', ideal: '#0f8f77', over: '#2f7fc9' },
 };
 
+const CAUSE_COLORS: Record<Theme, Record<Cause, string>> = {
+  dark: {
+    'delayed-ack': '#e8692c',
+    nagle: '#f2a06e',
+    cork: '#a8542c',
+    'peer-running': '#1fa187',
+    'peer-runnable': '#f0b429',
+    'peer-waiting': '#8fbf9f',
+    peer: '#5c8f86',
+    'receive-window': '#a678d8',
+    'send-buffer': '#cfb0ee',
+    'congestion-window': '#7450a3',
+    retransmission: '#e5484d',
+    connect: '#93806f',
+    accept: '#6b727d',
+    'round-trip': '#4a93d9',
+    idle: '#3c424b',
+    unexplained: '#9aa2ae',
+  },
+  light: {
+    'delayed-ack': '#d55e00',
+    nagle: '#f0a468',
+    cork: '#8f4a1c',
+    'peer-running': '#0f8f77',
+    'peer-runnable': '#e6a100',
+    'peer-waiting': '#9ccbb4',
+    peer: '#4f8a80',
+    'receive-window': '#8e5bc4',
+    'send-buffer': '#c5a6e6',
+    'congestion-window': '#5f3b92',
+    retransmission: '#cf222e',
+    connect: '#b8a492',
+    accept: '#a9b0ba',
+    'round-trip': '#2f7fc9',
+    idle: '#dcdfe4',
+    unexplained: '#7c8490',
+  },
+};
+
+/** The colour of a cause as CSS; one that this version does not know is a plain bar. */
+export function causeColor(id: string): string {
+  return (CAUSES as readonly string[]).includes(id) ? `var(--cause-${id})` : 'var(--bar)';
+}
+
 export type Ground = keyof (typeof GROUND)['dark'];
 
 /** The colours of one theme, for canvases. */
@@ -119,9 +184,11 @@ export function palette(theme: Theme): Palette {
 /** The style sheet's variables: `--text`, `--state-lock`, `--class-poor`, … */
 export function variables(theme: Theme): [name: string, color: string][] {
   const { ground, state, class: classes } = palette(theme);
+  const causes = Object.entries(CAUSE_COLORS[theme]);
   return [
     ...Object.entries(ground).map(([name, color]): [string, string] => [`--${name}`, color]),
     ...Object.entries(state).map(([name, color]): [string, string] => [`--state-${name}`, color]),
     ...Object.entries(classes).map(([name, color]): [string, string] => [`--class-${name}`, color]),
+    ...causes.map(([name, color]): [string, string] => [`--cause-${name}`, color]),
   ];
 }

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { browserLanguage, help, setLanguage, t, title } from './texts';
+import { CAUSES } from './palette';
+import { browserLanguage, help, setLanguage, t, title, word } from './texts';
 import { en } from './texts/en';
 import { ja } from './texts/ja';
 import { helpJa, titleJa } from './texts/words-ja';
@@ -30,6 +31,7 @@ test('no text is without use', () => {
     .join('\n');
   // Texts of a table's rows: t(`tab.${tab}`).
   const prefixes = [...code.matchAll(/`([\w.-]+\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
+  for (const [, kind] of code.matchAll(/\bword\('(\w+)'/g)) prefixes.push(`${kind}.`);
   const used = (key: string) => code.includes(`'${key}'`) || prefixes.some((prefix) => key.startsWith(prefix));
   expect(Object.keys(en).filter((key) => !used(key))).toEqual([]);
 });
@@ -41,6 +43,15 @@ test('every metric and finding of the documentation has words in Japanese', () =
   expect(metrics.length).toBeGreaterThan(20);
   expect(findings.length).toBeGreaterThan(5);
   expect([...metrics, ...findings].filter((id) => !titleJa[id] || !helpJa[id])).toEqual([]);
+});
+
+test('every cause of a wait on a socket has a colour and words', () => {
+  const text = readFileSync(new URL('../../../docs/sockets.md', import.meta.url), 'utf8');
+  const table = text.slice(text.indexOf('| cause | '), text.indexOf('Only what runs under Dwell'));
+  const rows = [...table.matchAll(/^\| ([a-z, -]+) \|/gm)].flatMap(([, ids]) => (ids ?? '').split(', ')).slice(1);
+  expect(rows.length).toBeGreaterThan(14);
+  expect([...CAUSES].sort()).toEqual([...rows].sort());
+  for (const id of rows) expect(word('cause', id), id).not.toBe(id);
 });
 
 test('the language is the first of the browser that there is a catalogue for', () => {

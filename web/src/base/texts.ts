@@ -44,3 +44,9 @@ export function title(id: string, english: string): string {
 export function help(id: string, english: string): string {
   return (current === 'ja' ? helpJa[id] : undefined) ?? english;
 }
+
+/** The word for a value of a kind that the server gives by its id; for one that this version does not know, the id. */
+export function word(kind: 'cause' | 'direction' | 'protocol', id: string): string {
+  const key = `${kind}.${id}`;
+  return key in en ? t(key as TextKey) : id;
+}

@@ -30,6 +30,12 @@ export function reportCsv({ columns, rows }: ViewDocument): string {
     columns.flatMap(({ kind }, at) => {
       const value = values[at];
       if (kind === 'by_class') return classes.map((name) => (value as Record<string, number> | null)?.[name]);
+      if (kind === 'parts')
+        return [
+          Object.entries(value ?? {})
+            .map((part) => part.join('='))
+            .join(';'),
+        ];
       return [kind === 'rows' ? JSON.stringify(value) : value];
     });
   return tableCsv([head, ...rows.map(line)]);

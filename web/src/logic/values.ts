@@ -1,13 +1,31 @@
 // Values of tables: how each kind is shown as text, and how long its bar is.
 
 import { CLASSES, type Class } from '../base/palette';
+import { word } from '../base/texts';
 import { count, duration, percent, real } from '../base/units';
 
 export type ByClass = Record<Class, number>;
-export type Kind = 'text' | 'count' | 'ns' | 'fraction' | 'real' | 'by_class' | 'histogram' | 'stack' | 'rows';
+/** Times by name, the largest first. */
+export type Parts = Record<string, number>;
+export type Kind =
+  | 'text'
+  | 'count'
+  | 'ns'
+  | 'fraction'
+  | 'real'
+  | 'by_class'
+  | 'histogram'
+  | 'parts'
+  | 'stack'
+  | 'rows';
 
 export function isByClass(value: unknown): value is ByClass {
   return typeof value === 'object' && value !== null && CLASSES.every((name) => name in value);
+}
+
+export function isParts(value: unknown): value is Parts {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject && Object.values(value).every((part) => typeof part === 'number');
 }
 
 /** What a column holds, by its id's ending as docs/reports.md defines them, or by a value of it. */
@@ -29,13 +47,20 @@ export function isLength(id: string): boolean {
 
 /** Whether numbers of this kind are right-aligned and can have bars. */
 export function isNumeric(kind: Kind): boolean {
-  return kind === 'count' || kind === 'ns' || kind === 'fraction' || kind === 'real' || kind === 'by_class';
+  return (
+    kind === 'count' ||
+    kind === 'ns' ||
+    kind === 'fraction' ||
+    kind === 'real' ||
+    kind === 'by_class' ||
+    kind === 'parts'
+  );
 }
 
-/** The number behind a value: the sum over the classes, or itself; null for text and what is unknown. */
+/** The number behind a value: the sum of the classes or parts, or itself; null for text and what is unknown. */
 export function amount(value: unknown): number | null {
   if (typeof value === 'number') return value;
-  return isByClass(value) ? CLASSES.reduce((sum, name) => sum + value[name], 0) : null;
+  return isParts(value) ? Object.values(value).reduce((sum, part) => sum + part, 0) : null;
 }
 
 /** The value as text; empty for what is unknown. */
@@ -47,6 +72,7 @@ export function asText(kind: Kind, value: unknown): string {
   switch (kind) {
     case 'ns':
     case 'by_class':
+    case 'parts':
       return number === 0 ? '0' : duration(number);
     case 'count':
       return count(number);
@@ -63,6 +89,13 @@ export function asText(kind: Kind, value: unknown): string {
 export function barParts(value: ByClass, full: number): { name: Class; fraction: number }[] {
   if (full <= 0) return [];
   return CLASSES.map((name) => ({ name, fraction: value[name] / full })).filter(({ fraction }) => fraction > 0);
+}
+
+/** `Delayed ACK 1.65 s (91 %)`, one for each part. */
+export function partTexts(parts: Parts): string[] {
+  const whole = amount(parts) ?? 0;
+  const share = (ns: number) => percent(whole > 0 ? ns / whole : 0);
+  return Object.entries(parts).map(([name, ns]) => `${word('cause', name)} ${duration(ns)} (${share(ns)})`);
 }
 
 /** A field of CSV, quoted where RFC 4180 wants it. */

@@ -58,6 +58,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     selection: [],
     callees: [],
     object: '',
+    socket: '',
     function: '',
     module: '',
     search: '',

@@ -28,6 +28,7 @@ const full: ViewState = {
   stackKind: 'waker',
   search: 'push item',
   object: 'queue_lock',
+  socket: '3',
   function: 'std::vector<int, std::allocator<int> >::push_back',
   module: 'app',
   flame: { weight: 'both', inverted: true, byThread: true, focus: ['main', 'f'] },

@@ -119,6 +119,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   stackKind: ['stack', oneOf(STACK_KINDS)],
   search: ['search', text],
   object: ['object', text],
+  socket: ['socket', text],
   function: ['function', text],
   module: ['module', text],
   flame: ['flame', flame],

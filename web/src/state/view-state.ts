@@ -8,6 +8,7 @@ export const TABS = [
   'top-down',
   'flame',
   'objects',
+  'sockets',
   'blame',
   'platform',
   'tasks',
@@ -86,6 +87,8 @@ export interface ViewState {
 
   /** Object that Sync objects and Blame look at. */
   object: string;
+  /** Row of the socket that Sockets looks at; empty: all. */
+  socket: string;
   /** Function that Caller/Callee and Source look at. */
   function: string;
   module: string;
@@ -131,6 +134,7 @@ export const EMPTY: ViewState = {
   stackKind: 'wait',
   search: '',
   object: '',
+  socket: '',
   function: '',
   module: '',
   flame: { weight: 'cpu', inverted: false, byThread: false, focus: [] },

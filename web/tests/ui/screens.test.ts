@@ -28,7 +28,7 @@ describe.skipIf(skipped)('screens', () => {
   test('a folder shows its results, and one opens', async () => {
     await screen().open('');
     const { page } = screen();
-    expect(await page.locator('tbody tr').count()).toBe(3);
+    expect(await page.locator('tbody tr').count()).toBe(4);
     await page.getByRole('button', { name: 'r001th' }).click();
     await screen().idle();
     expect(screen().hash).toBe('#r=r001th');
@@ -37,7 +37,7 @@ describe.skipIf(skipped)('screens', () => {
 
   test('a link to a result that is gone shows the list', async () => {
     await screen().open('r=r999th&tab=flame');
-    expect(await screen().page.locator('tbody tr').count()).toBe(3);
+    expect(await screen().page.locator('tbody tr').count()).toBe(4);
   });
 
   test('the histogram of a socket with delayed acknowledgements has two humps with names', async () => {

@@ -1,4 +1,4 @@
-// Records three programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
+// Records four programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
 // tests are skipped.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -44,6 +44,8 @@ export default async function setup(project: TestProject): Promise<(() => void) 
   // Tasks by probes, counters of the machine.
   const tasks = ['push=uprobe:push_item', 'update=uprobe:update_queue'].flatMap((probe) => ['--task-probe', probe]);
   record('r002th', ['--analyze', 'system', ...tasks], resolve('../samples/bin/convoy'));
+  // A client and a server whose small messages wait for delayed acknowledgements.
+  record('r003th', ['--analyze', 'threading,sockets'], resolve('../samples/bin/tcp_commands'));
   const server = spawn(dwell, ['view', '--no-browser', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

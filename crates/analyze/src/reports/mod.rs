@@ -113,7 +113,7 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Markers => markers::markers(fold),
         Report::Correlation => correlation::correlation(fold),
         Report::Sockets => sockets::sockets(fold),
-        Report::SocketWaits => socket_waits::socket_waits(fold),
+        Report::SocketWaits => socket_waits::socket_waits(fold)?,
         Report::Findings => crate::findings::report(fold),
         Report::Blame => blame::blame(fold)?,
         Report::CriticalPath => critical_path::critical_path(fold),

@@ -8,13 +8,19 @@ use super::grouped::{cut_note, detail, plain, stack_value};
 use super::notes::notes;
 use super::sockets::{not_recorded, parts, shows_others};
 use crate::fold::Fold;
+use crate::query::QueryError;
 use crate::sockets::{SocketWait, SocketWaits, main_cause};
 use crate::view::{Column, Row, Value, View};
 
-/// A row per wait, the longest first.
-pub fn socket_waits(fold: &Fold<'_>) -> View {
+/// A row per wait, the longest first; of the socket only whose row the query's subject is, if it has one. Fails when that
+/// is none.
+pub fn socket_waits(fold: &Fold<'_>) -> Result<View, QueryError> {
     let waits = SocketWaits::new(fold);
-    let is_shown = |socket: &usize| shows_others(fold) || waits.protocol(*socket) != SocketProtocol::Unknown;
+    let only = waits.named(fold.query.subject.as_deref())?;
+    let is_shown = |socket: &usize| match only {
+        Some(only) => *socket == only,
+        None => shows_others(fold) || waits.protocol(*socket) != SocketProtocol::Unknown,
+    };
     let of_socket = |socket: usize| waits.of_socket[socket].iter().map(move |wait| (socket, wait));
     let mut all: Vec<(usize, &SocketWait)> = (0..waits.of_socket.len()).filter(is_shown).flat_map(of_socket).collect();
     all.sort_by_key(|(_, wait)| (Reverse(waits.wait_ns(wait)), wait.row));
@@ -23,20 +29,20 @@ pub fn socket_waits(fold: &Fold<'_>) -> View {
     let mut notes = notes(fold);
     notes.extend(not_recorded(fold));
     notes.extend(cut_note(cut));
-    View { columns: columns(), rows, notes, ..View::default() }
+    Ok(View { columns: columns(), rows, notes, ..View::default() })
 }
 
 fn columns() -> Vec<Column> {
     vec![
         plain("start_ns", "Time", "When it began, since the start of the collection."),
         plain("wait_ns", "Wait Time", "How long it lasted."),
+        detail("causes", "Wait Time by Cause", "All that it was for: the parts add up to it."),
         plain("socket", "Socket", "Protocol, own address and that of the other end."),
         plain("thread", "Thread", "Who waited."),
         plain("direction", "Waits to", "What for: send, receive, accept, connect or poll."),
         plain("cause", "Cause", "What most of it was for."),
         plain("bytes_before", "Bytes Before", "Bytes sent on the socket since the receive before it."),
         plain("bytes_after", "Bytes After", "Bytes of the first call on the socket after it."),
-        detail("causes", "Parts", "All that it was for: the parts add up to it."),
         detail("sends_before", "Sends Before", "Calls that sent the bytes before."),
         detail("first_send_bytes", "First Send", "Bytes of the first of these calls."),
         detail("last_send_bytes", "Last Send", "Bytes of the last of these calls."),
@@ -52,13 +58,13 @@ fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize, wait: &SocketWai
     let values = vec![
         Value::Ns(table.start_ns[row]),
         Value::Ns(table.wait_ns[row]),
+        parts(&causes),
         Value::Text(waits.label(socket)),
         thread.map_or(Value::None, |thread| Value::Text(fold.trace.threads.name[thread].clone())),
         Value::Text(SocketDirection::from_code(table.direction[row]).id().into()),
         Value::Text(main_cause(&causes).id().into()),
         Value::Count(table.bytes_before[row]),
         Value::Count(table.bytes_after[row]),
-        parts(&causes),
         Value::Count(table.sends_before[row].into()),
         Value::Count(table.first_send_bytes[row].into()),
         Value::Count(table.last_send_bytes[row].into()),

@@ -10,7 +10,7 @@ use super::notes::notes;
 use crate::fold::Fold;
 use crate::query::FilterKey;
 use crate::sockets::{ByCause, SocketWaits};
-use crate::timeline::humps_of;
+use crate::timeline::histogram_of;
 use crate::view::{Column, Row, Value, View};
 
 /// A row per socket, the one with the most wait time first.
@@ -32,7 +32,7 @@ pub fn sockets(fold: &Fold<'_>) -> View {
         format!("Sockets that are neither TCP, UDP nor Unix are hidden ({hidden}); {how}.")
     }));
     notes.extend(cut_note(cut));
-    let rows = shown.into_iter().map(|socket| row(&waits, socket)).collect();
+    let rows = shown.into_iter().map(|socket| row(fold, &waits, socket)).collect();
     View { columns: columns(), rows, notes, ..View::default() }
 }
 
@@ -90,10 +90,12 @@ fn columns() -> Vec<Column> {
         detail("sends", "Sends", "Calls that sent."),
         detail("receives", "Receives", "Calls that received."),
         detail("modes", "Humps", "Lengths that many waits have: humps of their histogram, centre and number of waits."),
+        detail("object", "Sync Object", "What the other reports call it, or the set that it was last waited on in."),
+        detail("id", "Socket", "Its row in the table of sockets."),
     ]
 }
 
-fn row(waits: &SocketWaits<'_>, socket: usize) -> Row {
+fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize) -> Row {
     let (sockets, of_socket) = (&waits.tables.sockets, &waits.of_socket[socket]);
     let mut lengths: Vec<u64> = of_socket.iter().map(|wait| waits.wait_ns(wait)).collect();
     lengths.sort_unstable();
@@ -113,6 +115,8 @@ fn row(waits: &SocketWaits<'_>, socket: usize) -> Row {
         Value::Count(sockets.sends[socket]),
         Value::Count(sockets.receives[socket]),
         modes(&lengths),
+        sockets.object[socket].get().map_or(Value::None, |_| text(fold.object_name(sockets.object[socket]))),
+        Value::Count(socket as u64),
     ];
     Row { depth: 0, values }
 }
@@ -135,7 +139,7 @@ fn modes(lengths: &[u64]) -> Value {
         plain("centre_ns", "Centre", "Average length where the hump is highest."),
         plain("count", "Waits", "How many waits are of it."),
     ];
-    let humps = humps_of(lengths.iter().copied()).into_iter();
+    let humps = histogram_of(lengths.iter().copied()).humps.into_iter();
     let row = |(centre_ns, count)| Row { depth: 0, values: vec![Value::Ns(centre_ns), Value::Count(count)] };
     let rows = humps.map(|hump| row((hump.centre_ns, hump.count))).collect();
     Value::Rows(Box::new(View { columns, rows, ..View::default() }))

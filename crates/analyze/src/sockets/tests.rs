@@ -12,6 +12,7 @@ use dwell_store::tables::{SocketRow, SocketWaitCauseRow, SocketWaitRow, TcpHoldR
 use crate::fold::Fold;
 use crate::picture::{CELL, text, trace};
 use crate::query::{Filter, Query};
+use crate::sockets::socket_lengths;
 use crate::view::Value;
 use crate::{Report, report};
 
@@ -174,6 +175,25 @@ fn ranges_and_filters_choose_waits() {
     assert_eq!(waits(&filters("thread=b")), []);
     let shown = report(Report::SocketWaits, &trace, &filters("wait-length=-10ms")).unwrap();
     assert_eq!(shown.rows.len(), 10);
+}
+
+#[test]
+fn one_socket_has_its_own_waits_and_their_lengths() {
+    let trace = slow(SocketCause::DelayedAck);
+    let of = |subject: &str| {
+        let query = Query { subject: Some(subject.into()), ..Query::default() };
+        let rows = report(Report::SocketWaits, &trace, &query).map(|view| view.rows.len());
+        let lengths = socket_lengths(&Fold::new(&trace, &query).unwrap(), Some(subject));
+        (rows, lengths.map(|lengths| lengths.bins.iter().map(|bin| bin.count).sum::<u64>()))
+    };
+    assert_eq!(of("0"), (Ok(20), Ok(20)));
+    assert_eq!(of("1"), (Ok(0), Ok(0)));
+    for unknown in ["3", "-1", "n"] {
+        assert_eq!(of(unknown).0.unwrap_err().to_string(), format!("there is no socket `{unknown}`"));
+        assert!(of(unknown).1.is_err());
+    }
+    let all = socket_lengths(&Fold::new(&trace, &Query::default()).unwrap(), None).unwrap();
+    assert_eq!(all.humps.iter().map(|hump| hump.count).collect::<Vec<_>>(), [10, 10]);
 }
 
 #[test]

@@ -81,11 +81,11 @@ pub fn histogram(analysis: &Analysis, query: &Query, of: DurationKind) -> Result
     Ok(of_bins(&bins))
 }
 
-/// The populations of durations, ns, in order.
-pub(crate) fn humps_of(durations: impl Iterator<Item = u64>) -> Vec<Hump> {
+/// The histogram of durations, ns, in any order.
+pub(crate) fn histogram_of(durations: impl Iterator<Item = u64>) -> Histogram {
     let mut bins = Vec::new();
     durations.for_each(|ns| add(&mut bins, ns, 1));
-    of_bins(&bins).humps
+    of_bins(&bins)
 }
 
 fn add(bins: &mut Vec<(u64, u64)>, ns: u64, count: u64) {

@@ -25,7 +25,7 @@ pub(crate) use counters::CounterRows;
 pub use counters::{CounterCurve, CounterCurves, counters};
 #[cfg(test)]
 pub(crate) use grid::coarse_band;
-pub(crate) use histogram::humps_of;
+pub(crate) use histogram::histogram_of;
 pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
 pub(crate) use interval::frames;
 pub use interval::{IntervalInfo, StackFrame, interval_at};

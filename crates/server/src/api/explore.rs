@@ -48,6 +48,11 @@ pub fn stacks(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
     document(&stack_pane(fold, &place(params)?, kind, index))
 }
 
+/// How long the waits on a socket lasted, or on all.
+pub fn socket_lengths(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    document(&dwell_analyze::socket_lengths(fold, params.query.subject.as_deref())?)
+}
+
 /// The flame graph.
 pub fn flames(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
     let query = FlameQuery {

@@ -48,8 +48,13 @@ impl IntoResponse for Document {
 type Make = fn(&Fold<'_>, &Params) -> Result<String, Problem>;
 
 /// The views that need a fold and a question only.
-const VIEWS: &[(&str, Make)] =
-    &[("filters", explore::filters), ("flame", explore::flames), ("grid", explore::rows), ("stacks", explore::stacks)];
+const VIEWS: &[(&str, Make)] = &[
+    ("filters", explore::filters),
+    ("flame", explore::flames),
+    ("grid", explore::rows),
+    ("socket-lengths", explore::socket_lengths),
+    ("stacks", explore::stacks),
+];
 
 /// Makes a document from a result and a question, by the timeline's own ways through the events.
 type MakeTimeline = fn(&Analysis, &Params) -> Result<String, Problem>;

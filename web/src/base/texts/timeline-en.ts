@@ -95,6 +95,7 @@ export const timelineEn = {
   'task-kind.marker': 'marker',
   'counter.title': 'Global Counters',
   'counter.machine': 'Of the machine',
+  'counter.no-domain': 'Without a domain',
   'counter.help':
     'Counters of the program and of the machine: the value under the mouse, and how fast it changes there. Area: mean. Line: peak.',
   'counter.silent': 'Always 0: {names}',

@@ -96,6 +96,7 @@ export const timelineJa: Record<keyof typeof timelineEn, string> = {
   'task-kind.probe': 'プローブ',
   'task-kind.marker': 'マーカー',
   'counter.title': 'グローバル・カウンター',
+  'counter.no-domain': 'ドメインなし',
   'counter.machine': 'マシン全体',
   'counter.help': 'プログラムとマシンのカウンター: マウス位置の値と変化の速さ。面は平均、線はピーク。',
   'counter.silent': '常に 0: {names}',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { at, type Counter, curveOf, isSilent, nameOf, rateText, valueText } from './counters';
+import { at, type Counter, curveOf, isOfMachine, isSilent, nameOf, rateText, sections, valueText } from './counters';
 
 const counter: Counter = {
   id: 0,
@@ -24,9 +24,22 @@ test('counters are shown in full as long as they can be read, in their units', (
   expect(valueText(-0.25, '')).toBe('-0.250');
   expect(valueText(12_300_000, 'items')).toBe('12.3 M items');
   expect(valueText(660e6, 'ns')).toBe('660 ms');
+  expect(valueText(261_400.5, 'B/s')).toBe('261 kB/s');
   expect(rateText(12_345, '')).toBe('12.3 k/s');
   expect(rateText(1_200_000, 'B')).toBe('1.20 MB/s');
   expect(rateText(0.66e9, 'ns')).toBe('0.660 s/s');
+});
+
+test('counters lie below their domain; those of all sockets are the program’s', () => {
+  const of = (domain: string, name: string) => ({ ...counter, domain, name });
+  const all = [of('Sockets', 'Bytes sent'), of('TCP a -> b', 'Bytes sent'), of('Sockets', 'Bytes received')];
+  const found = sections(all).map(({ domain, counters }) => [domain, ...counters.map(({ name }) => name)]);
+  expect(found).toEqual([
+    ['Sockets', 'Bytes sent', 'Bytes received'],
+    ['TCP a -> b', 'Bytes sent'],
+  ]);
+  expect(isOfMachine(of('Sockets', 'Bytes sent'))).toBe(false);
+  expect(isOfMachine(of('System', 'Processes'))).toBe(true);
 });
 
 test('of a set counter the values are drawn, of a sum how fast it grows', () => {

@@ -9,6 +9,7 @@ export type Counter = CounterCurves['counters'][number];
 export function valueText(value: number, unit: string): string {
   if (unit === 'ns') return duration(value);
   if (unit === 'B' || unit === 'bytes') return bytes(value);
+  if (unit === 'B/s') return `${bytes(Math.round(value))}/s`;
   const text = Number.isInteger(value) && Math.abs(value) < 1e6 ? count(value) : scaled(value);
   return unit === '' ? text : `${text} ${unit}`;
 }
@@ -18,6 +19,27 @@ export function rateText(perSecond: number, unit: string): string {
   if (unit === 'ns') return `${real(perSecond / 1e9)} s/s`;
   if (unit === 'B' || unit === 'bytes') return `${bytes(perSecond)}/s`;
   return unit === '' ? `${scaled(perSecond)}/s` : `${scaled(perSecond)} ${unit}/s`;
+}
+
+/** Counters of one domain, in order of appearance; of the program's sockets each has its own. */
+export interface Section {
+  domain: string;
+  counters: Counter[];
+}
+
+/** By domain. */
+export function sections(counters: readonly Counter[]): Section[] {
+  const found = new Map<string, Counter[]>();
+  for (const counter of counters) found.set(counter.domain, [...(found.get(counter.domain) ?? []), counter]);
+  return [...found].map(([domain, of]) => ({ domain, counters: of }));
+}
+
+/** Domain of the throughput of all sockets of the program together: they are of no one process, nor of the machine. */
+const ALL_SOCKETS = 'Sockets';
+
+/** Whether a counter is the machine's and not the program's. */
+export function isOfMachine({ process, domain }: Counter): boolean {
+  return process === '' && domain !== ALL_SOCKETS;
 }
 
 const PREFIXES: [string, number][] = [
@@ -50,10 +72,10 @@ export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low
   return { mean: known(counter.mean), peak: known(counter.peak), low, high: Math.max(most, low + 1e-9) };
 }
 
-/** Its name, with its process where another one has a counter of this name. */
+/** Its name, with its process where another one has a counter of this name in the same domain. */
 export function nameOf(counter: Counter, all: readonly Counter[]): string {
-  const { name, process } = counter;
-  const others = all.filter((other) => other.name === name && other.process !== process);
+  const { name, domain, process } = counter;
+  const others = all.filter((other) => other.name === name && other.domain === domain && other.process !== process);
   const pid = /\((\d+)\)$/.exec(process)?.[1];
   return others.length > 0 && pid ? `${name} (${pid})` : name;
 }

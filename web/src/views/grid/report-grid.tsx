@@ -174,16 +174,19 @@ function longest(document: ViewDocument, columns: Shown[]): Map<string, number> 
   return new Map(texts.map((shown) => [shown.column.id, letters(shown)]));
 }
 
+/** Width of a letter of the widest font that the style sheet names, px. */
+const LETTER = 7.4;
+
 function gridColumn(column: Column, names: boolean, letters: number): GridColumn {
   const { id, title: english, help: text, kind } = column;
   const numeric = isNumeric(kind);
   const shown = title(id, english);
   const sums = isLength(id) ? 76 : 92;
-  const ofKind = { by_class: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
-  const least = ofKind ?? Math.max(70, Math.min(letters * 6.6 + 14, 220));
+  const ofKind = { by_class: 164, parts: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
+  const least = ofKind ?? Math.max(70, Math.min(letters * LETTER + 14, 220));
   // A heading is read whole, as far as it is no sentence.
   const width = names
-    ? Math.max(160, Math.min(letters * 6.6 + 34, 330))
+    ? Math.max(120, Math.min(letters * LETTER + 34, 330))
     : Math.max(least, Math.min(titleWidth(shown) - 6, 170));
   return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }

@@ -37,14 +37,18 @@ export function WaitHistogramPane({ object }: { object: string }) {
       </Toolbar>
       <Loaded of={histogram} rows={5}>
         {(data) =>
-          data.bins.length === 0 ? <Empty>{t('empty.waits')}</Empty> : <Chart histogram={data} waits={of === 'wait'} />
+          data.bins.length === 0 ? (
+            <Empty>{t('empty.waits')}</Empty>
+          ) : (
+            <LengthsChart histogram={data} waits={of === 'wait'} />
+          )
         }
       </Loaded>
     </section>
   );
 }
 
-function HistogramCopy({ of }: { of: Histogram }) {
+export function HistogramCopy({ of }: { of: Histogram }) {
   const head = ['from_ns', 'to_ns', 'count', 'total_ns'];
   const text = () =>
     tableText(histogramRows(of).map(([from, to, waits, time]) => [...[from, to].map(ns), waits, ns(time)]));
@@ -57,7 +61,7 @@ const AXIS = 20;
 const NAMES = 32;
 
 /** `waits`: the lengths are of waits, by which one can filter. */
-function Chart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
+export function LengthsChart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
   const dispatch = useDispatch();
   const { box, size } = useSize<HTMLDivElement>();
   const layout = useMemo(() => layoutWaits(histogram, Math.max(size.width, 1)), [histogram, size.width]);

@@ -1,6 +1,6 @@
 // Global Counters: a curve for each counter of the program and of the machine, with its value and its rate under the mouse.
 
-import { useMemo, useRef } from 'react';
+import { Fragment, useMemo, useRef } from 'react';
 import type { CounterCurves } from '../../api/types';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
@@ -9,10 +9,12 @@ import {
   at,
   type Counter,
   curveOf,
+  isOfMachine,
   isRate,
   isSilent,
   nameOf,
   rateText,
+  sections,
   valueText,
 } from '../../logic/timeline/counters';
 import { timeAt } from '../../logic/timeline/viewport';
@@ -32,18 +34,35 @@ export function CounterRows() {
   const heard = curves.counters.filter((counter) => !isSilent(counter));
   const silent = curves.counters.filter(isSilent);
   const rows = (counters: Counter[]) =>
-    counters.map((counter) => <CounterRow key={counter.id} curves={curves} counter={counter} all={heard} />);
-  const own = heard.filter(({ process }) => process !== '');
-  const machine = heard.filter(({ process }) => process === '');
+    sections(counters).map((section, _, all) => (
+      <Fragment key={section.domain}>
+        {all.length > 1 && <DomainCaption domain={section.domain} />}
+        {section.counters.map((counter) => (
+          <CounterRow key={counter.id} curves={curves} counter={counter} all={heard} />
+        ))}
+      </Fragment>
+    ));
+  const own = heard.filter((counter) => !isOfMachine(counter));
+  const machine = heard.filter(isOfMachine);
+  const silentOf = (wanted: boolean) => silent.filter((counter) => isOfMachine(counter) === wanted);
   return (
     <>
-      {own.length > 0 && <Caption text={t('counter.title')} />}
+      {own.length > 0 && <Caption text={t('counter.title')} silent={silentOf(false)} />}
       {rows(own)}
-      {machine.length + silent.length > 0 && (
-        <Caption text={t(own.length > 0 ? 'counter.machine' : 'counter.title')} silent={silent} />
+      {machine.length + silentOf(true).length > 0 && (
+        <Caption text={t(own.length > 0 ? 'counter.machine' : 'counter.title')} silent={silentOf(true)} />
       )}
       {rows(machine)}
     </>
+  );
+}
+
+/** Above what a domain's counters are; a socket's has both its ends, which take more room than a label's. */
+function DomainCaption({ domain }: { domain: string }) {
+  return (
+    <div className="tl-row tl-caption tl-caption-domain">
+      <div className="tl-label">{domain || t('counter.no-domain')}</div>
+    </div>
   );
 }
 
