@@ -2,11 +2,11 @@
 //! instrumented programs load, which becomes part of the binary.
 
 use std::env;
-use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use dwell_embed::Library;
 use libbpf_cargo::SkeletonBuilder;
 
 const PROGRAMS: &[&str] = &["threads", "switch", "waking", "sample", "task_probe", "stitch", "system", "sockets"];
@@ -25,48 +25,14 @@ fn main() {
     build_library(&manifest.join("../.."), &out);
 }
 
-/// Builds crates/itt by a cargo of its own, in a target folder of its own, whose lock nobody holds: cargo's dependencies on
-/// artifacts are not stable. Always optimized, and always for this machine's C library: other programs load it.
+/// The library that ITT-instrumented programs load.
 fn build_library(root: &Path, out: &Path) {
-    for path in ["crates/itt", "crates/itt-wire", "Cargo.toml"] {
-        println!("cargo:rerun-if-changed={}", root.join(path).display());
-    }
-    let target = out.join("itt");
-    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(root).args([
-        "build",
-        "--quiet",
-        "--locked",
-        "--release",
-        "--package",
-        "dwell-itt",
-        "--features",
-        "bare",
-        "--target-dir",
-    ]);
-    cargo.arg(&target);
-    for setting in ["strip=true", "lto=true", "codegen-units=1", "panic=\"abort\""] {
-        cargo.arg("--config").arg(format!("profile.release.{setting}"));
-    }
-    // What was asked of the build of Dwell (clippy, sanitizers, another target) is not asked of this one.
-    for (name, _) in env::vars_os().filter(|(name, _)| is_of_this_build(&name.to_string_lossy())) {
-        cargo.env_remove(name);
-    }
-    let built = cargo.status().is_ok_and(|status| status.success());
-    let library = target.join("release/libdwell_itt.so");
-    let Some(bytes) = fs::read(&library).ok().filter(|_| built) else {
-        println!("cargo:warning=crates/itt could not be built: cargo build --release -p dwell-itt says why");
-        std::process::exit(1);
-    };
+    let library = Library { package: "dwell-itt", features: &["bare"], sources: &["itt", "itt-wire"] };
+    let (path, bytes) = dwell_embed::build(root, library, out);
     let mut hasher = DefaultHasher::new();
     hasher.write(&bytes);
     println!("cargo:rustc-env=DWELL_ITT_HASH={:016x}", hasher.finish());
-    println!("cargo:rustc-env=DWELL_ITT_LIBRARY={}", library.display());
-}
-
-fn is_of_this_build(variable: &str) -> bool {
-    let ours = ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "TARGET", "HOST", "OUT_DIR", "PROFILE", "OPT_LEVEL", "DEBUG"];
-    (variable.starts_with("CARGO_") && variable != "CARGO_HOME") || ours.contains(&variable)
+    println!("cargo:rustc-env=DWELL_ITT_LIBRARY={}", path.display());
 }
 
 fn compile(clang: &str, source: &Path, wire: &Path, out: &Path) {

@@ -9,9 +9,13 @@
 //! block's last instruction is where the next block of the same thread begins.
 
 mod block;
+pub mod marks;
+mod message;
+pub mod ring;
 mod word;
 
 pub use block::{Block, BlockError, MAX_INSTRUCTION_BYTES, MAX_INSTRUCTIONS};
+pub use message::{Lost, Message, NO_MODULE, VERSION};
 pub use word::{Access, Event, Mark, Word};
 
 /// Who reads a trace while it is made or read back: [`Sink::block`] comes before the first word that names the block.

@@ -18,10 +18,16 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-unwind", &["dwell-files"]),
     ("dwell-itt-wire", &[]),
     ("dwell-itrace", &[]),
+    ("dwell-embed", &[]),
+    ("dwell-qemu", &["dwell-itrace"]),
+    ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed"]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-itt", &["dwell-itt-wire"]),
     ("dwell-store", &["dwell-model"]),
-    ("dwell-capture", &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire"]),
+    (
+        "dwell-capture",
+        &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire", "dwell-embed"],
+    ),
     ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-merge", &["dwell-model", "dwell-store"]),
@@ -61,7 +67,7 @@ const OWNERS: &[(&str, &[&str])] = &[
 ];
 
 /// Folders and files whose code may say `unsafe`.
-const UNSAFE: &[&str] = &["crates/capture/src", "crates/itt/src", "crates/store/src/column.rs"];
+const UNSAFE: &[&str] = &["crates/capture/src", "crates/itt/src", "crates/qemu/src", "crates/store/src/column.rs"];
 
 pub fn cases() -> Vec<Case> {
     vec![

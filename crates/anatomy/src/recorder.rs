@@ -1,0 +1,249 @@
+//! Runs QEMU with the plug-in and reads what it records, while it records.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, PipeReader, PipeWriter, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus};
+
+use dwell_itrace::ring::{CHUNK_WORDS, FIRST_CHUNKS, LANE_BYTES, LANES, Lane, MEMORY_BYTES, STOP, chunk_offset};
+use dwell_itrace::{Block, Mark, Message, VERSION, Word};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use crate::error::Error;
+use crate::stream::{Listener, Module};
+
+/// The plug-in, as build.rs made it.
+static PLUGIN: &[u8] = include_bytes!(env!("DWELL_QEMU_PLUGIN"));
+
+/// QEMU at work.
+pub struct Recorder {
+    /// QEMU.
+    pub child: Child,
+    memory: File,
+    messages: BufReader<PipeReader>,
+    tokens: PipeWriter,
+    threads: Threads,
+    /// Where the memory begins in QEMU, once it has said so.
+    base: Option<u64>,
+    blocks: u32,
+    modules: u32,
+    stopped: bool,
+    bytes: Vec<u8>,
+    words: Vec<Word>,
+    said_bye: bool,
+}
+
+/// Which thread a virtual CPU runs: numbers of CPUs are used again, those of threads are not.
+#[derive(Default)]
+struct Threads {
+    of_cpu: HashMap<u32, u32>,
+    /// The execution that a thread's last chunk ended in: its accesses may go on in the next one.
+    unfinished: HashMap<u32, Vec<Word>>,
+    count: u32,
+    current: Option<u32>,
+}
+
+impl Threads {
+    fn of(&mut self, cpu: u32) -> u32 {
+        *self.of_cpu.entry(cpu).or_insert_with(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+}
+
+/// How a recording ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// QEMU's status: in user mode the program's.
+    pub status: ExitStatus,
+    /// Whether the program went on outside of the emulator: it started another one in its place.
+    pub left: bool,
+}
+
+impl Recorder {
+    /// Starts QEMU. `command` makes its command line of what `-plugin` takes. With a closed gate nothing is recorded before
+    /// the guest says so.
+    pub fn start(command: impl FnOnce(&str) -> Command, gate_closed: bool) -> Result<Self, Error> {
+        let cannot = |source| Error::System { what: "cannot set the recording up", source };
+        let (memory, library) = (memory_file().map_err(cannot)?, plugin_file().map_err(cannot)?);
+        let (messages, messages_end) = io::pipe().map_err(cannot)?;
+        let (tokens_end, mut tokens) = io::pipe().map_err(cannot)?;
+        let inherited: [OwnedFd; 4] = [library, memory, messages_end.into(), tokens_end.into()];
+        for descriptor in &inherited {
+            fcntl_setfd(descriptor, FdFlags::empty()).map_err(|error| cannot(error.into()))?;
+        }
+        let [library, memory, messages_end, tokens_end] = inherited.each_ref().map(|it| it.as_raw_fd());
+        let mut command = command(&format!(
+            "file=/proc/self/fd/{library},library={library},memory={memory},messages={messages_end},\
+             tokens={tokens_end},gate={}",
+            if gate_closed { "closed" } else { "open" }
+        ));
+        for chunk in 0..FIRST_CHUNKS {
+            tokens.write_all(&chunk.to_le_bytes()).map_err(cannot)?;
+        }
+        let program = PathBuf::from(command.get_program());
+        let child = command.spawn().map_err(|source| Error::Start { program, source })?;
+        // With our copies of its ends open we would not see that it has gone.
+        let [_, memory, _, _] = inherited;
+        fcntl_setfd(&memory, FdFlags::CLOEXEC).map_err(|error| cannot(error.into()))?;
+        Ok(Self {
+            child,
+            memory: File::from(memory),
+            messages: BufReader::with_capacity(1 << 16, messages),
+            tokens,
+            threads: Threads::default(),
+            base: None,
+            blocks: 0,
+            modules: 0,
+            stopped: false,
+            bytes: vec![0; CHUNK_WORDS * 8],
+            words: Vec::with_capacity(CHUNK_WORDS),
+            said_bye: false,
+        })
+    }
+
+    /// Reads until QEMU has ended, or nothing more can come from it.
+    pub fn drain(mut self, listener: &mut dyn Listener) -> Result<Ended, Error> {
+        let told = self.listen(listener);
+        if told.is_err() {
+            // What is recorded from here on nobody could read.
+            let _ = self.child.kill();
+        }
+        if told.is_ok() && self.base.is_some() {
+            self.take_the_rest(listener);
+        }
+        listener.end();
+        drop(self.tokens);
+        let status = self.child.wait().map_err(|source| Error::System { what: "cannot wait for QEMU", source })?;
+        told?;
+        if self.base.is_none() {
+            return Err(Error::NoRecording { status });
+        }
+        let left = !self.said_bye && !self.stopped && status.code().is_some();
+        Ok(Ended { status, left })
+    }
+
+    fn listen(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+        while let Some(message) = Message::read(&mut self.messages).map_err(|_| Error::Garbled)? {
+            self.take(message, listener)?;
+            if listener.is_enough() && !self.stopped {
+                self.stopped = true;
+                let _ = self.tokens.write_all(&STOP.to_le_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, message: Message, listener: &mut dyn Listener) -> Result<(), Error> {
+        match message {
+            Message::Hello { version: VERSION, memory, .. } => self.base = Some(memory),
+            Message::Hello { .. } => return Err(Error::Garbled),
+            Message::Module { start, end, offset, path } => {
+                self.modules += 1;
+                let path = String::from_utf8_lossy(&path).into_owned();
+                listener.module(&Module { start, end, offset, path });
+            }
+            Message::Block { address, module, lengths, code } => {
+                let block = Block::new(address, &code, &lengths).map_err(|_| Error::Garbled)?;
+                listener.block(self.blocks, &block, Some(module).filter(|&module| module < self.modules));
+                self.blocks += 1;
+            }
+            Message::Chunk { cpu, chunk, words } => {
+                self.take_chunk(cpu, chunk, words as usize, listener)?;
+                // A recorder that has gone needs none.
+                let _ = self.tokens.write_all(&chunk.to_le_bytes());
+            }
+            Message::End { cpu } => {
+                if let Some(thread) = self.threads.of_cpu.remove(&cpu) {
+                    self.finish(thread, listener);
+                }
+            }
+            Message::Lost { what } => listener.lost(what),
+            Message::Bye => self.said_bye = true,
+        }
+        Ok(())
+    }
+
+    fn take_chunk(&mut self, cpu: u32, chunk: u32, words: usize, listener: &mut dyn Listener) -> Result<(), Error> {
+        let offset = chunk_offset(chunk).filter(|_| words <= CHUNK_WORDS).ok_or(Error::Garbled)?;
+        if self.stopped {
+            return Ok(());
+        }
+        let bytes = &mut self.bytes[..words * 8];
+        let read = self.memory.read_exact_at(bytes, offset as u64);
+        read.map_err(|source| Error::System { what: "cannot read the recorder's memory", source })?;
+        let (known, thread) = (self.blocks, self.threads.of(cpu));
+        self.words.clear();
+        self.words.append(self.threads.unfinished.entry(thread).or_default());
+        // Words of another making, as a program that overwrote the memory would leave them, do not come through.
+        self.words.extend(bytes.as_chunks().0.iter().map(|word| checked(Word(u64::from_le_bytes(*word)), known)));
+        let whole = self.words.iter().rposition(|word| !word.is_access()).unwrap_or(0);
+        self.threads.unfinished.insert(thread, self.words.split_off(whole));
+        self.tell(thread, listener);
+        Ok(())
+    }
+
+    /// Hands the words on.
+    fn tell(&mut self, thread: u32, listener: &mut dyn Listener) {
+        if self.words.is_empty() {
+            return;
+        }
+        if self.threads.current.replace(thread) != Some(thread) {
+            listener.words(&[Word::mark(Mark::Thread(thread))]);
+        }
+        // Accesses before the first block are of one that was executed before the recording.
+        let begin = self.words.iter().position(|word| !word.is_access()).unwrap_or(self.words.len());
+        listener.words(&self.words[begin..]);
+    }
+
+    /// What a thread has executed last is complete.
+    fn finish(&mut self, thread: u32, listener: &mut dyn Listener) {
+        self.words = self.threads.unfinished.remove(&thread).unwrap_or_default();
+        self.tell(thread, listener);
+    }
+
+    /// What stood in the chunks when QEMU ended.
+    fn take_the_rest(&mut self, listener: &mut dyn Listener) {
+        let Some(base) = self.base else { return };
+        let mut lanes = vec![0u8; LANES * LANE_BYTES];
+        if self.memory.read_exact_at(&mut lanes, 0).is_err() {
+            return;
+        }
+        for (cpu, lane) in lanes.as_chunks::<LANE_BYTES>().0.iter().enumerate() {
+            if let Some((chunk, words)) = Lane::read(lane, base).filter(|lane| lane.1 > 0) {
+                let _ = self.take_chunk(cpu as u32, chunk, words, listener);
+            }
+        }
+        let mut left: Vec<u32> = self.threads.unfinished.keys().copied().collect();
+        left.sort_unstable();
+        left.into_iter().for_each(|thread| self.finish(thread, listener));
+    }
+}
+
+/// In the place of a word that is none.
+const LOST: Word = Word::mark(Mark::Lost(1));
+
+fn checked(word: Word, blocks: u32) -> Word {
+    let known =
+        word.is_access() || (word.is_block() && word.id() < blocks) || (!word.is_block() && word.event().is_some());
+    if known { word } else { LOST }
+}
+
+fn memory_file() -> io::Result<OwnedFd> {
+    let memory = memfd_create("dwell-anatomy", MemfdFlags::CLOEXEC)?;
+    ftruncate(&memory, MEMORY_BYTES as u64)?;
+    Ok(memory)
+}
+
+/// The plug-in in a file that has no name: nobody can exchange it, and nothing is left behind.
+fn plugin_file() -> io::Result<OwnedFd> {
+    let plugin = memfd_create("libdwell_qemu.so", MemfdFlags::CLOEXEC)?;
+    let mut file = File::from(plugin);
+    file.write_all(PLUGIN)?;
+    Ok(file.into())
+}

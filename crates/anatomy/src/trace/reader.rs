@@ -1,0 +1,152 @@
+//! Reads a trace back. Whatever the file holds, memory stays bounded and nothing panics.
+
+use std::io::{ErrorKind, Read};
+
+use dwell_itrace::{Block, Message};
+
+use super::codec::Reader;
+use super::{DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_PAYLOAD, TraceError, VERSION, WORDS};
+use crate::stream::{Listener, Module};
+
+/// Reads a trace to its end, to the listener, or until that has enough. `begin` is told what was recorded, before the rest.
+pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Listener) -> Result<Head, TraceError> {
+    let mut frames = Frames { from, at: 0 };
+    let mut magic = [0; MAGIC.len()];
+    let got = frames.fill(&mut magic)?;
+    if got < magic.len() || &magic != MAGIC {
+        return Err(TraceError::NotATrace);
+    }
+    let mut state = State { codec: Reader::default(), blocks: 0, modules: 0, words: 0 };
+    let head = match frames.next(0)? {
+        (HEAD, payload) => head(&payload, &frames)?,
+        _ => return Err(frames.damaged("it does not begin with what was recorded")),
+    };
+    begin(&head);
+    while !listener.is_enough() {
+        match frames.next(state.words)? {
+            (DEFINITIONS, payload) => state.define(&payload, listener).ok_or_else(|| frames.damaged("definitions"))?,
+            (WORDS, payload) => state.words(&payload, listener).ok_or_else(|| frames.damaged("words"))?,
+            (END, _) => break,
+            _ => return Err(frames.damaged("a frame of an unknown kind")),
+        }
+    }
+    listener.end();
+    Ok(head)
+}
+
+fn head<R: Read>(payload: &[u8], frames: &Frames<R>) -> Result<Head, TraceError> {
+    let head: Head = serde_json::from_slice(payload).map_err(|_| frames.damaged("what was recorded"))?;
+    if head.version == VERSION { Ok(head) } else { Err(TraceError::Version(head.version)) }
+}
+
+struct Frames<R> {
+    from: R,
+    at: u64,
+}
+
+impl<R: Read> Frames<R> {
+    /// Fills the buffer as far as the file goes.
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<usize, TraceError> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match self.from.read(&mut buffer[filled..]) {
+                Ok(0) => break,
+                Ok(count) => filled += count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// The next frame's kind and payload. `words` have been read before.
+    fn next(&mut self, words: u64) -> Result<(u32, Vec<u8>), TraceError> {
+        let mut head = [0u8; FRAME_HEAD];
+        let cut = Err(TraceError::Truncated { words });
+        if self.fill(&mut head)? < head.len() {
+            return cut;
+        }
+        let [kind, bytes, checksum] = [0, 4, 8].map(|at| number(&head, at).unwrap_or(0));
+        if bytes as usize > MOST_PAYLOAD {
+            return Err(self.damaged("its length"));
+        }
+        let mut payload = Vec::new();
+        self.from.by_ref().take(u64::from(bytes)).read_to_end(&mut payload)?;
+        if payload.len() < bytes as usize {
+            return cut;
+        }
+        if crc32fast::hash(&payload) != checksum {
+            return Err(self.damaged("its checksum"));
+        }
+        self.at += (FRAME_HEAD + payload.len()) as u64;
+        Ok((kind, payload))
+    }
+
+    fn damaged(&self, what: &'static str) -> TraceError {
+        TraceError::Damaged { at: self.at, what }
+    }
+}
+
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes.get(at..)?.first_chunk().map(|it| u32::from_le_bytes(*it))
+}
+
+struct State {
+    codec: Reader,
+    blocks: u32,
+    modules: u32,
+    words: u64,
+}
+
+impl State {
+    fn define(&mut self, payload: &[u8], listener: &mut dyn Listener) -> Option<()> {
+        let bytes = number(payload, 0)? as usize;
+        let messages = unpacked(payload.get(4..)?, bytes)?;
+        let mut from = &messages[..];
+        while let Some(message) = Message::read(&mut from).ok()? {
+            self.message(message, listener)?;
+        }
+        Some(())
+    }
+
+    fn message(&mut self, message: Message, listener: &mut dyn Listener) -> Option<()> {
+        match message {
+            Message::Module { start, end, offset, path } => {
+                listener.module(&Module { start, end, offset, path: String::from_utf8(path).ok()? });
+                self.modules += 1;
+            }
+            Message::Block { address, module, lengths, code } => {
+                let block = Block::new(address, &code, &lengths).ok()?;
+                listener.block(self.blocks, &block, Some(module).filter(|&module| module < self.modules));
+                self.blocks += 1;
+            }
+            Message::Lost { what } => listener.lost(what),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    fn words(&mut self, payload: &[u8], listener: &mut dyn Listener) -> Option<()> {
+        let [count, control, moves, packed] = [0, 4, 8, 12].map(|at| number(payload, at).map(|it| it as usize));
+        let (packed_control, packed_moves) = payload.get(16..)?.split_at_checked(packed?)?;
+        let (control, moves) = (unpacked(packed_control, control?)?, unpacked(packed_moves, moves?)?);
+        let most = count?;
+        let words = self.codec.read(&control, &moves, self.blocks as usize, most.min(MOST_WORDS))?;
+        if words.len() != most {
+            return None;
+        }
+        self.words += words.len() as u64;
+        listener.words(&words);
+        Some(())
+    }
+}
+
+/// A frame has one slice of the recorder more than [`FRAME_WORDS`] at most, which is a chunk and the execution before it.
+const MOST_WORDS: usize = FRAME_WORDS * 8;
+
+fn unpacked(packed: &[u8], bytes: usize) -> Option<Vec<u8>> {
+    if bytes > MOST_PAYLOAD {
+        return None;
+    }
+    zstd::bulk::decompress(packed, bytes).ok().filter(|unpacked| unpacked.len() == bytes)
+}

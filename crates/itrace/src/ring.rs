@@ -1,0 +1,86 @@
+//! How a recorder hands over what it records: memory shared with its reader, and two pipes.
+//!
+//! The memory begins with one [`Lane`] per virtual CPU; behind them lie chunks of words. A recorder fills a chunk, announces
+//! it by a [`Message`](crate::Message) in one pipe and takes the number of an empty one from the other, where the reader puts
+//! it when it has copied the words: a slow reader makes the recorder wait, and memory is bounded. What stands in the chunks of a
+//! recorder that was killed is told by the lanes.
+
+/// Virtual CPUs that can be recorded at a time.
+pub const LANES: usize = 4096;
+/// Bytes of a lane: a cache line, so that CPUs do not disturb one another.
+pub const LANE_BYTES: usize = 64;
+/// Words of a chunk.
+pub const CHUNK_WORDS: usize = 1 << 15;
+/// Bytes of a chunk.
+pub const CHUNK_BYTES: usize = CHUNK_WORDS * 8;
+/// Chunks that there are at the beginning, empty.
+pub const FIRST_CHUNKS: u32 = 32;
+/// Chunks that there can be: the recorder takes a new one for each thread.
+pub const MOST_CHUNKS: u32 = LANES as u32 + FIRST_CHUNKS;
+/// Bytes of the shared memory, of which only what is used takes room.
+pub const MEMORY_BYTES: usize = LANES * LANE_BYTES + MOST_CHUNKS as usize * CHUNK_BYTES;
+/// In the place of an empty chunk's number: record no more.
+pub const STOP: u32 = u32::MAX;
+
+/// Where a virtual CPU writes. The addresses are the recorder's; [`Message::Hello`](crate::Message::Hello) tells where the
+/// memory begins there.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct Lane {
+    /// Address of the next word; 0 before the first one.
+    pub cursor: u64,
+    /// Address behind the last word that there is room for.
+    pub end: u64,
+    /// Address of the chunk's first word.
+    pub begin: u64,
+    /// Number of the chunk.
+    pub chunk: u32,
+}
+
+impl Lane {
+    /// A lane as it stands in the memory; none when it has no chunk, or what stands there makes no sense.
+    pub fn read(bytes: &[u8; LANE_BYTES], memory: u64) -> Option<(u32, usize)> {
+        let number = |at: usize| bytes[at..].first_chunk().map_or(0, |it| u64::from_le_bytes(*it));
+        let (cursor, begin, chunk) = (number(0), number(16), number(24) as u32);
+        let place = chunk_offset(chunk)? as u64;
+        let filled = cursor.checked_sub(begin)?;
+        let makes_sense = begin == memory.wrapping_add(place) && filled <= CHUNK_BYTES as u64 && begin != 0;
+        makes_sense.then_some((chunk, (filled / 8) as usize))
+    }
+}
+
+/// Where a chunk begins in the memory, in bytes; none for a number that no chunk has.
+pub fn chunk_offset(chunk: u32) -> Option<usize> {
+    (chunk < MOST_CHUNKS).then(|| LANES * LANE_BYTES + chunk as usize * CHUNK_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lane(cursor: u64, begin: u64, chunk: u64) -> [u8; LANE_BYTES] {
+        let mut bytes = [0; LANE_BYTES];
+        for (at, value) in [(0, cursor), (16, begin), (24, chunk)] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    }
+
+    #[test]
+    fn a_lane_tells_how_many_words_are_in_its_chunk() {
+        let begin = 0x7000_0000 + chunk_offset(3).unwrap() as u64;
+        assert_eq!(Lane::read(&lane(begin + 80, begin, 3), 0x7000_0000), Some((3, 10)));
+        assert_eq!(std::mem::size_of::<Lane>(), LANE_BYTES);
+    }
+
+    #[test]
+    fn a_lane_that_makes_no_sense_has_nothing() {
+        let begin = 0x7000_0000 + chunk_offset(3).unwrap() as u64;
+        let full = CHUNK_BYTES as u64;
+        for (cursor, at, chunk) in
+            [(0, 0, 0), (begin - 8, begin, 3), (begin + full + 8, begin, 3), (begin, begin, 4), (0, 0, 1 << 31)]
+        {
+            assert_eq!(Lane::read(&lane(cursor, at, chunk), 0x7000_0000), None, "{cursor:x} {at:x} {chunk}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Describes each block when it is translated, and asks QEMU for the callbacks of its execution.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ffi::c_void;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use dwell_itrace::{Lost, MAX_INSTRUCTIONS, Message, NO_MODULE, Word, marks};
+
+use crate::maps::Maps;
+use crate::{api, channel, lanes};
+
+/// Whether code is looked up in the process's maps: not that of a whole machine.
+static FILES: AtomicBool = AtomicBool::new(false);
+
+/// What was described. QEMU translates a block again when it has thrown its code away.
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+
+#[derive(Default)]
+struct Known {
+    /// Numbers by address, module and code.
+    numbers: HashMap<(u64, u32, Box<[u8]>), u32>,
+    maps: Maps,
+}
+
+/// From now on, blocks are told with the file that they are from.
+pub fn name_files() {
+    FILES.store(true, Ordering::Relaxed);
+}
+
+/// Called when a block is translated.
+pub extern "C" fn on_translation(_: api::Id, block: *mut api::Block) {
+    if lanes::is_over() {
+        return;
+    }
+    // The pointers that QEMU gives are good until this returns.
+    unsafe {
+        let Some(number) = describe(block) else { return channel::send(&Message::Lost { what: Lost::Block }) };
+        let word = Word::block(number).0 as usize as *mut c_void;
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, lanes::on_block, api::NO_REGS, word);
+        for at in 0..api::qemu_plugin_tb_n_insns(block) {
+            ask_for_accesses(api::qemu_plugin_tb_get_insn(block, at), at);
+        }
+    }
+}
+
+unsafe fn ask_for_accesses(instruction: *mut api::Instruction, at: usize) {
+    for (which, store) in [(api::READS, false), (api::WRITES, true)] {
+        let known = lanes::known(at, store);
+        unsafe {
+            api::qemu_plugin_register_vcpu_mem_cb(instruction, lanes::on_access, api::NO_REGS, which, known);
+        }
+    }
+    if let Some(mark) = marks::number(unsafe { bytes(instruction) }) {
+        let mark = mark as usize as *mut c_void;
+        unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, lanes::on_mark, api::NO_REGS, mark) };
+    }
+}
+
+/// The block's number; it is described when it is new. None when it cannot be.
+unsafe fn describe(block: *const api::Block) -> Option<u32> {
+    let count = unsafe { api::qemu_plugin_tb_n_insns(block) };
+    if !(1..=MAX_INSTRUCTIONS).contains(&count) {
+        return None;
+    }
+    let (mut lengths, mut code) = (Vec::with_capacity(count), Vec::with_capacity(count * 4));
+    for at in 0..count {
+        let bytes = unsafe { bytes(api::qemu_plugin_tb_get_insn(block, at)) };
+        lengths.push(u8::try_from(bytes.len()).ok().filter(|&length| length > 0)?);
+        code.extend_from_slice(bytes);
+    }
+    let address = unsafe { api::qemu_plugin_tb_vaddr(block) };
+    let mut known = KNOWN.lock().ok()?;
+    let Known { numbers, maps } = known.get_or_insert_default();
+    let module = if FILES.load(Ordering::Relaxed) {
+        let place = unsafe { api::qemu_plugin_insn_haddr(api::qemu_plugin_tb_get_insn(block, 0)) };
+        maps.module_at(address, place as u64, &mut |module| channel::send(&module))
+    } else {
+        NO_MODULE
+    };
+    let next = numbers.len() as u32;
+    match numbers.entry((address, module, code.clone().into_boxed_slice())) {
+        Entry::Occupied(known) => Some(*known.get()),
+        Entry::Vacant(new) => {
+            new.insert(next);
+            channel::send(&Message::Block { address, module, lengths, code });
+            Some(next)
+        }
+    }
+}
+
+unsafe fn bytes<'a>(instruction: *const api::Instruction) -> &'a [u8] {
+    unsafe {
+        let (data, size) = (api::qemu_plugin_insn_data(instruction), api::qemu_plugin_insn_size(instruction));
+        if data.is_null() { &[] } else { std::slice::from_raw_parts(data, size) }
+    }
+}

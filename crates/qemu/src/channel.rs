@@ -1,0 +1,83 @@
+//! The two pipes: messages to Dwell, and the numbers of empty chunks from it.
+
+use std::ffi::{c_int, c_void};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
+
+use dwell_itrace::Message;
+use dwell_itrace::ring::STOP;
+
+/// Above the descriptors that programs count on; they keep theirs as without the emulator.
+const LOWEST_DESCRIPTOR: c_int = 900;
+
+static MESSAGES: AtomicI32 = AtomicI32::new(-1);
+static TOKENS: AtomicI32 = AtomicI32::new(-1);
+/// Messages longer than a pipe writes at once must not mix.
+static SENDING: Mutex<()> = Mutex::new(());
+
+/// Takes over the two descriptors.
+pub fn open(messages: c_int, tokens: c_int) {
+    MESSAGES.store(out_of_the_way(messages), Ordering::Relaxed);
+    TOKENS.store(out_of_the_way(tokens), Ordering::Relaxed);
+}
+
+/// In a child process: the pipes are the parent's.
+pub fn close() {
+    for descriptor in [&MESSAGES, &TOKENS] {
+        let number = descriptor.swap(-1, Ordering::Relaxed);
+        if number >= 0 {
+            unsafe { libc::close(number) };
+        }
+    }
+}
+
+/// The same file under a number that the program does not use, closed when it executes another one.
+pub fn out_of_the_way(descriptor: c_int) -> c_int {
+    let moved = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, LOWEST_DESCRIPTOR) };
+    let moved = if moved < 0 { unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) } } else { moved };
+    if moved < 0 {
+        return descriptor;
+    }
+    unsafe { libc::close(descriptor) };
+    moved
+}
+
+/// Sends a message. Once the reader has gone, nothing is sent any more.
+pub fn send(message: &Message) {
+    let bytes = message.encode();
+    let Ok(_alone) = SENDING.lock() else { return };
+    let descriptor = MESSAGES.load(Ordering::Relaxed);
+    let mut rest = &bytes[..];
+    while descriptor >= 0 && !rest.is_empty() {
+        let written = unsafe { libc::write(descriptor, rest.as_ptr().cast::<c_void>(), rest.len()) };
+        match usize::try_from(written) {
+            Ok(written) => rest = rest.get(written..).unwrap_or_default(),
+            Err(_) if interrupted() => {}
+            Err(_) => MESSAGES.store(-1, Ordering::Relaxed),
+        }
+        if written < 0 && MESSAGES.load(Ordering::Relaxed) < 0 {
+            return;
+        }
+    }
+}
+
+/// The number of an empty chunk, for which it waits; none when nothing is to be recorded any more.
+pub fn empty_chunk() -> Option<u32> {
+    let descriptor = TOKENS.load(Ordering::Relaxed);
+    if descriptor < 0 || MESSAGES.load(Ordering::Relaxed) < 0 {
+        return None;
+    }
+    let mut bytes = [0u8; 4];
+    loop {
+        let read = unsafe { libc::read(descriptor, bytes.as_mut_ptr().cast::<c_void>(), bytes.len()) };
+        match read {
+            4 => return Some(u32::from_le_bytes(bytes)).filter(|&chunk| chunk != STOP),
+            _ if read < 0 && interrupted() => {}
+            _ => return None,
+        }
+    }
+}
+
+fn interrupted() -> bool {
+    std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted
+}

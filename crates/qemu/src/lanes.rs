@@ -1,0 +1,232 @@
+//! The shared memory: each virtual CPU writes its words by its lane, without a lock.
+//!
+//! A CPU that is not recorded (the gate is closed, the reader has gone, a child process) writes all the same, into a chunk that
+//! is filled again and again: the way that is taken billions of times has one question only, whether the chunk is full.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+
+use dwell_itrace::marks::{CLOSE_GATE, OPEN_GATE};
+use dwell_itrace::ring::{CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MEMORY_BYTES, MOST_CHUNKS, STOP, chunk_offset};
+use dwell_itrace::{Mark, Message, Word};
+
+use crate::{api, channel};
+
+static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+/// Whether words are handed over.
+static RECORDING: AtomicBool = AtomicBool::new(true);
+/// Whether it is over: the reader has gone, or this is a child process.
+static OVER: AtomicBool = AtomicBool::new(false);
+/// The first chunk that nobody ever had.
+static NEXT: AtomicU32 = AtomicU32::new(FIRST_CHUNKS);
+/// Chunks of threads that have ended, which are the reader's to hand out.
+static SPARE: AtomicU32 = AtomicU32::new(0);
+
+/// In the number of a lane's chunk: what it has is not to be read.
+const UNRECORDED: u32 = 1 << 31;
+
+/// Maps the memory; returns where it begins.
+pub fn map(descriptor: c_int) -> Option<u64> {
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let memory = unsafe { libc::mmap(std::ptr::null_mut(), MEMORY_BYTES, access, flags, descriptor, 0) };
+    unsafe { libc::close(descriptor) };
+    if memory == libc::MAP_FAILED {
+        return None;
+    }
+    MEMORY.store(memory.cast::<u8>(), Ordering::Relaxed);
+    Some(memory as u64)
+}
+
+/// In a child process: memory of its own in the place of the shared one.
+pub fn detach() {
+    OVER.store(true, Ordering::Relaxed);
+    let memory = MEMORY.load(Ordering::Relaxed).cast::<c_void>();
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
+    unsafe { libc::mmap(memory, MEMORY_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+}
+
+/// Opens or closes the gate. What a CPU has in its chunk when the gate opens is old: see [`open_gate`].
+pub fn set_recording(recording: bool) {
+    RECORDING.store(recording, Ordering::Relaxed);
+}
+
+/// Whether nothing is recorded any more.
+pub fn is_over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
+
+/// Whether the CPU has a lane.
+pub fn has(cpu: c_uint) -> bool {
+    (cpu as usize) < LANES
+}
+
+fn lane(cpu: c_uint) -> *mut Lane {
+    let lanes = MEMORY.load(Ordering::Relaxed).cast::<Lane>();
+    unsafe { lanes.add(cpu as usize) }
+}
+
+/// Writes a word.
+#[inline]
+pub fn push(cpu: c_uint, word: u64) {
+    if !has(cpu) {
+        return;
+    }
+    let lane = lane(cpu);
+    // Nobody else writes a CPU's lane, and its addresses are of the memory that is mapped for as long as the process lives.
+    unsafe {
+        if (*lane).cursor == (*lane).end {
+            full(cpu, lane);
+        }
+        let cursor = (*lane).cursor;
+        *(cursor as *mut u64) = word;
+        (*lane).cursor = cursor + 8;
+    }
+}
+
+/// Makes room: hands the chunk over and takes another one, or begins it again when it is not wanted.
+#[cold]
+unsafe fn full(cpu: c_uint, lane: *mut Lane) {
+    let Lane { begin, chunk, .. } = unsafe { *lane };
+    let recording = RECORDING.load(Ordering::Relaxed);
+    if begin != 0 && (is_over() || !recording || chunk & UNRECORDED != 0) {
+        unsafe { begin_again(lane, recording) };
+        return;
+    }
+    unsafe { hand_over(cpu, lane) };
+    let chunk = if begin == 0 { first_chunk() } else { channel::empty_chunk() };
+    unsafe { enter(lane, chunk) };
+}
+
+/// Forgets what the chunk has.
+unsafe fn begin_again(lane: *mut Lane, recording: bool) {
+    unsafe {
+        (*lane).cursor = (*lane).begin;
+        if recording && !is_over() {
+            (*lane).chunk &= !UNRECORDED;
+        }
+    }
+}
+
+unsafe fn hand_over(cpu: c_uint, lane: *mut Lane) {
+    let Lane { cursor, begin, chunk, .. } = unsafe { *lane };
+    let words = cursor.saturating_sub(begin) / 8;
+    if words > 0 {
+        channel::send(&Message::Chunk { cpu, chunk, words: words as u32 });
+    }
+}
+
+/// A chunk for a CPU that has none.
+fn first_chunk() -> Option<u32> {
+    if is_over() {
+        return None;
+    }
+    let spare = SPARE.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| spare.checked_sub(1)).is_ok();
+    let new = if spare { MOST_CHUNKS } else { NEXT.fetch_add(1, Ordering::Relaxed) };
+    if new < MOST_CHUNKS { Some(new) } else { channel::empty_chunk() }
+}
+
+/// Begins a chunk; without one nothing is recorded any more, and the last chunk, which then nobody reads, is written into.
+unsafe fn enter(lane: *mut Lane, chunk: Option<u32>) {
+    let offset = chunk.and_then(chunk_offset);
+    if offset.is_none() {
+        OVER.store(true, Ordering::Relaxed);
+    }
+    let offset = offset.unwrap_or(MEMORY_BYTES - CHUNK_BYTES);
+    let begin = MEMORY.load(Ordering::Relaxed) as u64 + offset as u64;
+    let unrecorded = if RECORDING.load(Ordering::Relaxed) { 0 } else { UNRECORDED };
+    let chunk = chunk.unwrap_or(STOP) | unrecorded;
+    unsafe { *lane = Lane { cursor: begin, end: begin + CHUNK_BYTES as u64, begin, chunk } };
+}
+
+/// The thread of a CPU has ended.
+pub fn end(cpu: c_uint) {
+    if !has(cpu) || is_over() {
+        return;
+    }
+    let lane = lane(cpu);
+    unsafe {
+        if (*lane).begin == 0 {
+            return;
+        }
+        if RECORDING.load(Ordering::Relaxed) {
+            hand_over(cpu, lane);
+            SPARE.fetch_add(1, Ordering::Relaxed);
+        }
+        *lane = Lane { cursor: 0, end: 0, begin: 0, chunk: 0 };
+    }
+    channel::send(&Message::End { cpu });
+}
+
+/// From here on words are handed over; what the CPU has written before is not.
+fn open_gate(cpu: c_uint) {
+    let lane = lane(cpu);
+    if !RECORDING.swap(true, Ordering::Relaxed) {
+        unsafe { begin_again(lane, true) };
+    }
+}
+
+/// From here on nothing is handed over any more, but what is written already.
+fn close_gate(cpu: c_uint) {
+    let lane = lane(cpu);
+    if RECORDING.swap(false, Ordering::Relaxed) && !is_over() {
+        unsafe {
+            hand_over(cpu, lane);
+            enter(lane, channel::empty_chunk());
+        }
+    }
+}
+
+/// Called for a mark in the guest's code.
+pub extern "C" fn on_mark(cpu: c_uint, mark: *mut c_void) {
+    let number = mark as usize as u32;
+    if !has(cpu) || is_over() {
+        return;
+    }
+    if number == OPEN_GATE {
+        open_gate(cpu);
+    }
+    push(cpu, Word::mark(Mark::Note(number)).0);
+    if number == CLOSE_GATE {
+        close_gate(cpu);
+    }
+}
+
+/// Called for each execution of a block, with its word.
+pub extern "C" fn on_block(cpu: c_uint, word: *mut c_void) {
+    push(cpu, word as u64);
+}
+
+/// Called for each access, with what [`known`] made.
+pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, known: *mut c_void) {
+    let (instruction, store) = (known as usize >> 1, known as usize & 1 != 0);
+    push(cpu, Word::access(address, instruction as u16, size(kind), store).0);
+}
+
+/// What is known of an access beforehand: its instruction's number in the block, and whether it writes.
+pub fn known(instruction: usize, store: bool) -> *mut c_void {
+    (instruction << 1 | usize::from(store)) as *mut c_void
+}
+
+/// Kinds of accesses whose size is remembered; QEMU 7.2 has no higher ones.
+const KINDS: usize = 1 << 18;
+
+/// Log2 of an access's bytes. QEMU is asked once for each kind.
+#[inline]
+fn size(kind: u32) -> u8 {
+    static SIZES: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
+    let known = SIZES.get(kind as usize);
+    match known.map_or(0, |known| known.load(Ordering::Relaxed)) {
+        0 => ask(kind, known),
+        size => size - 1,
+    }
+}
+
+#[cold]
+fn ask(kind: u32, known: Option<&AtomicU8>) -> u8 {
+    let size = unsafe { api::qemu_plugin_mem_size_shift(kind) } as u8 & 7;
+    if let Some(known) = known {
+        known.store(size + 1, Ordering::Relaxed);
+    }
+    size
+}
