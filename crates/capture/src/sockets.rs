@@ -1,12 +1,14 @@
 //! The user side of the socket hooks: reads what they count of each socket and writes what has changed into the trace,
 //! and lets the kernel side look over the open files of processes where no event tells of a socket.
 
-use std::collections::{HashMap, HashSet};
-use std::io::Read;
+#![allow(unsafe_code, reason = "the hooks' counts are read where they lie")]
 
-use bytemuck::{Pod, Zeroable, pod_read_unaligned};
+use std::io::Read;
+use std::os::fd::{AsFd, AsRawFd};
+
+use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
-use dwell_store::raw::wire::SocketRecord;
+use dwell_store::raw::wire::{RecordHeader, SocketRecord};
 use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, Object};
 
 use crate::error::{Error, Result};
@@ -17,8 +19,6 @@ const READ_NS: u64 = 50_000_000;
 const FEW: u64 = 128;
 /// Time between two looks at who has the other ends.
 const LOOK_NS: u64 = 500_000_000;
-/// Entries read by one call.
-const BATCH: u32 = 1024;
 const AF_UNIX: u16 = 1;
 
 /// `struct socket_entry` of sockets.bpf.h.
@@ -29,19 +29,30 @@ struct Entry {
     connection: u64,
     answer: u64,
     sk: u64,
-    tcp_ns: u64,
+    tcp_ticks: u32,
     last_tid: u32,
-    reserved: u32,
 }
 
-/// Reads the map of sockets now and then.
+/// What a place of the array holds, as far as it is written: which socket, counted since when.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Place {
+    cookie: u64,
+    first_ns: u64,
+    /// Changes with everything that is counted.
+    counted: u64,
+    /// Its other end was looked for.
+    looked_for: bool,
+    /// It was given back.
+    is_free: bool,
+}
+
+/// Reads the array of sockets now and then.
 pub struct Sockets {
-    sockets: MapHandle,
+    entries: Entries,
+    places: MapHandle,
+    free_places: MapHandle,
     connections: MapHandle,
-    /// When each socket was last used, as far as it is written.
-    written: HashMap<u64, u64>,
-    /// Sockets whose other end was looked for.
-    looked_for: HashSet<u64>,
+    known: Vec<Place>,
     next_read_ns: u64,
     next_look_ns: u64,
     /// Sockets were used whose other end has not been looked for yet.
@@ -58,10 +69,11 @@ impl Sockets {
                 .map_err(failed)
         };
         Ok(Self {
-            sockets: map("sockets")?,
+            entries: Entries::of(&map("sockets")?)?,
+            places: map("places")?,
+            free_places: map("free_places")?,
             connections: map("connections")?,
-            written: HashMap::new(),
-            looked_for: HashSet::new(),
+            known: Vec::new(),
             next_read_ns: 0,
             next_look_ns: 0,
             new: false,
@@ -73,7 +85,7 @@ impl Sockets {
         if now_ns < self.next_read_ns && !at_end {
             return Ok(());
         }
-        let changed = self.read(trace, now_ns)?;
+        let changed = self.read(trace, now_ns);
         self.next_read_ns = now_ns + READ_NS * (1 + changed / FEW);
         if self.new && (now_ns >= self.next_look_ns || at_end) {
             self.new = false;
@@ -84,33 +96,94 @@ impl Sockets {
     }
 
     /// Returns how many sockets had changed.
-    fn read(&mut self, trace: &mut RecordBuffer, now_ns: u64) -> Result<u64> {
-        let failed = |source| Error::Bpf { what: "reading the sockets".into(), source };
+    fn read(&mut self, trace: &mut RecordBuffer, now_ns: u64) -> u64 {
         let mut changed = 0;
-        let mut closed = Vec::new();
-        for (_, value) in self.sockets.lookup_batch(BATCH, MapFlags::ANY, MapFlags::ANY).map_err(failed)? {
-            let Some(bytes) = value.get(..size_of::<Entry>()) else { continue };
-            let entry: Entry = pod_read_unaligned(bytes);
-            let mut record = entry.record;
-            if self.written.insert(record.cookie, record.h.time_ns) != Some(record.h.time_ns) {
-                changed += 1;
-                record.h.time_ns = now_ns;
-                trace.fixed(&record);
+        for place in 0.. {
+            // Places are taken in order: behind the first that never was none is.
+            let Some(entry) = self.entries.at(place).filter(|entry| self.is_taken(place, entry)) else { break };
+            if place == self.known.len() {
+                self.known.push(Place::default());
             }
-            let connected = record.remote_port != 0 || record.family == AF_UNIX;
-            self.new |= connected && record.closed_ns == 0 && self.looked_for.insert(record.cookie);
-            if record.closed_ns != 0 {
-                closed.push((record.cookie, entry.connection));
-            }
+            changed += u64::from(self.take(place, &entry, trace, now_ns));
         }
-        for (cookie, connection) in closed {
+        changed
+    }
+
+    fn is_taken(&self, place: usize, entry: &Entry) -> bool {
+        place < self.known.len() || entry.record.cookie != 0
+    }
+
+    /// Writes the socket of a place if it has changed, and gives the place back when it is closed.
+    fn take(&mut self, place: usize, entry: &Entry, trace: &mut RecordBuffer, now_ns: u64) -> bool {
+        let (record, known) = (&entry.record, &mut self.known[place]);
+        let is_same = (known.cookie, known.first_ns) == (record.cookie, record.first_ns);
+        if record.cookie == 0 || (is_same && known.is_free) {
+            return false;
+        }
+        let counted = counted(record);
+        let changed = !is_same || known.counted != counted;
+        if changed {
+            trace.fixed(&SocketRecord { h: RecordHeader { time_ns: now_ns, ..record.h }, ..*record });
+        }
+        let looked_for = is_same && known.looked_for;
+        let connected = record.remote_port != 0 || record.family == AF_UNIX;
+        let is_new = connected && record.closed_ns == 0 && !looked_for;
+        let is_free = record.closed_ns != 0;
+        let (cookie, first_ns) = (record.cookie, record.first_ns);
+        *known = Place { cookie, first_ns, counted, looked_for: looked_for || is_new, is_free };
+        self.new |= is_new;
+        if is_free {
             // They may be gone by now.
-            let _ = self.sockets.delete(&cookie.to_ne_bytes());
-            let _ = self.connections.delete(&connection.to_ne_bytes());
-            self.written.remove(&cookie);
-            self.looked_for.remove(&cookie);
+            let _ = self.places.delete(&cookie.to_ne_bytes());
+            let _ = self.connections.delete(&entry.connection.to_ne_bytes());
+            let _ = self.free_places.update(&[], &(place as u32).to_ne_bytes(), MapFlags::ANY);
         }
-        Ok(changed)
+        changed
+    }
+}
+
+/// A number that changes with what is counted of a socket.
+fn counted(record: &SocketRecord) -> u64 {
+    let calls = [record.sends, record.receives, record.sends_refused, record.receives_empty, record.arrivals];
+    let others = [record.closed_ns, record.peer, u64::from(record.delayed_acks), u64::from(record.drops)];
+    let place = u64::from(record.local_port) << 32 | u64::from(record.remote_port) << 16 | u64::from(record.tcp.state);
+    calls.into_iter().chain(others).fold(place, |sum, number| sum.rotate_left(7).wrapping_add(number))
+}
+
+/// The array of sockets in the kernel's memory, to be read while the hooks write it.
+struct Entries {
+    base: *const Entry,
+    count: usize,
+}
+
+impl Entries {
+    fn of(map: &MapHandle) -> Result<Self> {
+        if map.value_size() as usize != size_of::<Entry>() {
+            return Err(Error::Unsupported { reason: "sockets of another size".into() });
+        }
+        let count = map.max_entries() as usize;
+        // SAFETY: a new shared mapping of the array, readable only; BPF arrays lay their values side by side.
+        let base = unsafe {
+            let (bytes, fd) = (count * size_of::<Entry>(), map.as_fd().as_raw_fd());
+            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(Error::last_os("mapping the sockets"));
+        }
+        Ok(Self { base: base.cast(), count })
+    }
+
+    /// The entry as it is now; parts of it may be from before a call that is going on.
+    fn at(&self, place: usize) -> Option<Entry> {
+        // SAFETY: place < count, and every bit pattern is an Entry. The kernel may write meanwhile: a volatile read.
+        (place < self.count).then(|| unsafe { self.base.add(place).read_volatile() })
+    }
+}
+
+impl Drop for Entries {
+    fn drop(&mut self) {
+        // SAFETY: unmaps exactly what `of` mapped.
+        unsafe { libc::munmap(self.base.cast_mut().cast(), self.count * size_of::<Entry>()) };
     }
 }
 

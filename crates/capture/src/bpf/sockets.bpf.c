@@ -2,63 +2,12 @@
 /*
  * Sockets: counts what profiled threads send and receive, tells which socket a wait was on or was ended by and how it
  * stood then, and what TCP does to hold data back: Nagle's algorithm, delayed ACKs, retransmissions.
+ *
+ * Calls are frequent and cheap, so that what they cost counts: no look-up by hash, no record and no clock.
  */
-#include "sockets.bpf.h"
-#include "stack.bpf.h"
-#include "switch.bpf.h"
-#include "thread.bpf.h"
+#include "socket_wait.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
-
-/* When TCP last held data back, in ticks of the clock: long after that, incoming segments need not be looked at. */
-u64 last_hold = 0;
-
-#define HOLD_TICKS 2500
-
-enum wait_stage {
-	WAIT_NONE = 0,
-	WAIT_BLOCKED = 1, /* off the CPU */
-	WAIT_OVER = 2,    /* woken: the record waits for the first call on the socket */
-};
-
-/* The wait of a thread on a socket or on a set of files. */
-struct socket_wait {
-	struct record_socket_wait record;
-	u64 sk;             /* its address */
-	u64 refused_cookie; /* socket that the thread's last call found no room in, 0 = none */
-	u32 stage;          /* enum wait_stage */
-	u32 reserved;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct socket_wait);
-} socket_waits SEC(".maps");
-
-/* The socket that this CPU has just told its readers of. */
-struct ready {
-	u64 sk;
-	u64 time_ns;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ready);
-} ready_buffer SEC(".maps");
-
-/* The readers are woken in the same breath. */
-#define READY_NS 20000
-
-static __always_inline struct ready *this_ready(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&ready_buffer, &zero);
-}
 
 static __always_inline bool is_paused(void)
 {
@@ -67,162 +16,60 @@ static __always_inline bool is_paused(void)
 	return !control || control->paused;
 }
 
-/* Writes the wait that is over. */
-static __always_inline void write_wait(struct socket_wait *wait)
-{
-	if (wait->record.direction != SOCKET_POLL || wait->record.cookie)
-		write_record(&wait->record, sizeof(wait->record), LOSS_SOCKET_WAIT);
-	wait->stage = WAIT_NONE;
-}
-
-static __always_inline void set_sent_before(struct record_socket_wait *wait, struct socket_entry *entry)
-{
-	wait->sends_before = entry->record.sends_before;
-	wait->bytes_before = entry->record.bytes_before;
-	wait->first_send_bytes = entry->record.first_send_bytes;
-	wait->last_send_bytes = entry->record.last_send_bytes;
-	wait->last_send_ns = entry->record.last_send_ns;
-	wait->received = entry->record.last_receive_ns != 0;
-}
-
-static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end_kind)
-{
-	struct record_tcp_hold hold = {};
-	u64 since = entry->record.hold_ns;
-
-	if (!since) /* another CPU was faster */
-		return;
-	entry->record.hold_ns = 0;
-	set_header(&hold.h, RECORD_TCP_HOLD, sizeof(hold), entry->record.hold_tid, since);
-	hold.end_ns = now;
-	hold.cookie = entry->record.cookie;
-	hold.user_stack = entry->record.hold_stack;
-	hold.bytes = entry->record.hold_bytes;
-	hold.kind = entry->record.hold_kind;
-	hold.end_kind = end_kind;
-	write_record(&hold, sizeof(hold), LOSS_SOCKET_WAIT);
-}
-
-/* Why TCP holds the rest of what was just sent, 0 when it does not or something else is in the way. */
-static __always_inline u8 hold_kind(struct tcp_sock *tcp, u32 unsent)
-{
-	u8 nonagle = BPF_CORE_READ_BITFIELD(tcp, nonagle);
-
-	if (!unsent || unsent >= tcp->mss_cache)
-		return 0;
-	if (nonagle & TCP_NAGLE_CORK)
-		return TCP_HOLD_CORK;
-	if (!tcp->packets_out) /* MSG_MORE, or it is on its way */
-		return TCP_HOLD_CORK;
-	if ((s32)(tcp->snd_una + tcp->snd_wnd - tcp->snd_nxt) < (s32)unsent || tcp->packets_out >= tcp->snd_cwnd)
-		return 0;
-	return nonagle & TCP_NAGLE_OFF ? 0 : TCP_HOLD_NAGLE;
-}
-
-/* Ends the hold of data that has gone, as a call finds: of which no more than `later` bytes were sent since. */
-static __always_inline void look_for_release(struct socket_entry *entry, struct tcp_sock *tcp, u32 later, u64 now)
-{
-	if (entry->record.hold_ns && tcp->write_seq - tcp->snd_nxt <= later)
-		end_hold(entry, now, TCP_HOLD_CALLED);
-}
-
-/* A call sent `bytes`: are some of them held back? */
-static __always_inline void look_for_hold(struct socket_entry *entry, struct tcp_sock *tcp, u32 bytes, u64 now)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	u32 unsent = tcp->write_seq - tcp->snd_nxt;
-	struct thread *thread;
-	u8 kind;
-
-	look_for_release(entry, tcp, bytes, now);
-	if (!unsent && !entry->record.hold_ns)
-		return;
-	kind = hold_kind(tcp, unsent);
-	if (entry->record.hold_ns) {
-		entry->record.hold_bytes = unsent;
-		if (!kind)
-			end_hold(entry, now, TCP_HOLD_CALLED);
-		return;
-	}
-	thread = recorded(task);
-	if (!kind || !thread || bytes >= tcp->mss_cache) /* the end of a large piece holds nobody up */
-		return;
-	entry->record.hold_kind = kind;
-	entry->record.hold_bytes = unsent;
-	entry->record.hold_tid = task->pid;
-	entry->record.hold_stack = take_user_stack(task, thread, &thread->sending);
-	entry->record.hold_ns = now;
-	last_hold = bpf_jiffies64();
-}
-
 /* The entry of a socket that profiled thread `task` uses now. */
 static __always_inline struct socket_entry *used_entry(struct sock *sk, struct task_struct *task)
 {
-	u64 cookie = bpf_get_socket_cookie(sk);
-	struct socket_entry *entry = entry_of_cookie(cookie);
+	struct socket_entry *entry = entry_of(sk);
+	u32 *place;
+	u64 cookie;
 
-	return entry ? entry : new_entry(sk, cookie, task, 0);
+	if (entry)
+		return entry;
+	cookie = bpf_get_socket_cookie(sk);
+	entry = entry_of_cookie(cookie);
+	if (!entry)
+		entry = new_entry(sk, cookie, task, 0);
+	place = entry ? bpf_map_lookup_elem(&places, &cookie) : NULL;
+	if (place)
+		bpf_sk_storage_get(&own_place, sk, place, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return entry;
 }
 
-static __always_inline void note_use(struct socket_entry *entry, struct task_struct *task, u64 now)
+/* The entry of the socket that a call of a profiled thread was on, NULL when it is not recorded. */
+static __always_inline struct socket_entry *called(struct sock *sk, struct task_struct *task)
 {
+	struct socket_entry *entry;
+	u32 ticks;
+
+	if (is_paused())
+		return NULL;
+	entry = used_entry(sk, task);
+	if (!entry)
+		return NULL;
 	entry->last_tid = task->pid;
-	entry->record.h.time_ns = now;
-	if (now - entry->tcp_ns > STATE_REFRESH_NS) {
+	ticks = bpf_jiffies64();
+	if (ticks - entry->tcp_ticks >= REFRESH_TICKS) {
 		if (!entry->record.remote_port && (entry->record.family != AF_UNIX || !entry->record.peer))
 			describe(entry);
-		entry->tcp_ns = now;
-		read_tcp_state(entry->sk, &entry->record.tcp);
+		entry->tcp_ticks = ticks;
+		refresh(entry);
 	}
-}
-
-/* The first call after a wait tells what came of it. */
-static __always_inline void end_wait(struct task_struct *task, u64 cookie, int bytes, bool send)
-{
-	struct socket_wait *wait = bpf_task_storage_get(&socket_waits, task, 0, 0);
-
-	if (!wait || wait->stage == WAIT_NONE)
-		return;
-	if (!wait->record.cookie && wait->record.direction == SOCKET_POLL) {
-		if (!send || wait->refused_cookie != cookie)
-			return; /* woken by something else */
-		wait->record.poll_send = 1;
-	}
-	if (wait->record.cookie && wait->record.cookie != cookie)
-		return;
-	if (wait->stage == WAIT_BLOCKED) /* its wake-up was hidden from the hooks */
-		wait->record.h.time_ns = bpf_ktime_get_ns();
-	wait->record.cookie = cookie;
-	wait->record.bytes_after = bytes > 0 ? bytes : 0;
-	wait->refused_cookie = 0;
-	write_wait(wait);
-}
-
-static __always_inline void note_refusal(struct task_struct *task, u64 cookie)
-{
-	struct socket_wait *wait = bpf_task_storage_get(&socket_waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-
-	if (wait)
-		wait->refused_cookie = cookie;
+	return entry;
 }
 
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct socket_entry *entry;
+	struct thread *thread = recorded(task);
+	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
 	struct tcp_sock *tcp;
-	u64 now;
 
-	if (!recorded(task) || is_paused())
-		return 0;
-	entry = used_entry(sk, task);
 	if (!entry)
 		return 0;
 	record = &entry->record;
-	end_wait(task, record->cookie, ret, true);
-	now = bpf_ktime_get_ns();
+	end_wait(task, thread, record->cookie, ret, true);
 	if (ret <= 0) {
 		if (ret == -EAGAIN) {
 			__sync_fetch_and_add(&record->sends_refused, 1);
@@ -230,49 +77,50 @@ int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 		}
 		return 0;
 	}
+	if (!record->sends && !record->receives)
+		record->flags |= SOCKET_SENT_FIRST;
 	__sync_fetch_and_add(&record->bytes_sent, ret);
 	__sync_fetch_and_add(&record->sends, 1);
 	__sync_fetch_and_add(&record->sizes_sent[size_class(ret)], 1);
-	if (!record->last_send_ns && !record->last_receive_ns)
-		record->flags |= SOCKET_SENT_FIRST;
 	record->bytes_before += ret;
 	if (!record->sends_before)
 		record->first_send_bytes = ret;
 	record->last_send_bytes = ret;
-	record->last_send_ns = now;
 	record->sends_before += 1;
 	if (record->sends_before > record->largest_pipeline)
 		record->largest_pipeline = record->sends_before;
-	note_use(entry, task, now);
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (tcp)
-		look_for_hold(entry, tcp, ret, now);
+		look_for_hold(entry, tcp, ret, task, thread);
 	return 0;
+}
+
+/* Whether there was more to receive than a call took. */
+static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
+{
+	return tcp ? tcp->rcv_nxt != tcp->copied_seq : sk->sk_receive_queue.qlen != 0;
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct socket_entry *entry;
+	struct thread *thread = recorded(task);
+	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
 	struct tcp_sock *tcp;
-	u64 now;
 
-	if (!recorded(task) || is_paused())
-		return 0;
-	entry = used_entry(sk, task);
 	if (!entry)
 		return 0;
 	record = &entry->record;
-	if (ret == -EAGAIN)
-		__sync_fetch_and_add(&record->receives_empty, 1);
-	if (ret == -EAGAIN || ret < 0)
+	if (ret < 0) {
+		if (ret == -EAGAIN)
+			__sync_fetch_and_add(&record->receives_empty, 1);
 		return 0;
-	end_wait(task, record->cookie, ret, false);
+	}
+	end_wait(task, thread, record->cookie, ret, false);
 	if (flags & MSG_PEEK)
 		return 0;
-	now = bpf_ktime_get_ns();
 	__sync_fetch_and_add(&record->bytes_received, ret);
 	__sync_fetch_and_add(&record->receives, 1);
 	__sync_fetch_and_add(&record->sizes_received[size_class(ret)], 1);
@@ -280,14 +128,29 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 		record->turns += 1;
 	record->sends_before = 0;
 	record->bytes_before = 0;
-	record->last_receive_ns = now;
-	if (record->hold_ns) {
-		tcp = bpf_skc_to_tcp_sock(sk);
-		if (tcp)
-			look_for_release(entry, tcp, 0, now);
-	}
-	note_use(entry, task, now);
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (ret && ret <= SHORT_BYTES && left_some(sk, tcp))
+		record->receives_short += 1;
+	if (tcp)
+		look_for_release(entry, tcp, 0);
 	return 0;
+}
+
+/* A connection waits to be accepted; it is among the waiting already. */
+static __always_inline void note_arrival(struct sock *listener)
+{
+	struct socket_entry *entry = entry_of(listener);
+	u32 queued = listener->sk_ack_backlog;
+
+	if (!entry || !queued)
+		return;
+	__sync_fetch_and_add(&entry->record.arrivals, 1);
+	__sync_fetch_and_add(&entry->record.queued_before, queued - 1);
+	if (queued > entry->record.most_queued)
+		entry->record.most_queued = queued;
+	entry->record.tcp.backlog = queued;
+	entry->record.tcp.backlog_limit = listener->sk_max_ack_backlog;
+	entry->record.drops = listener->sk_drops.counter;
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -299,95 +162,9 @@ int BPF_PROG(on_data_ready, struct sock *sk)
 		return 0;
 	ready->sk = (u64)sk;
 	ready->time_ns = bpf_ktime_get_ns();
+	if (sk->__sk_common.skc_state == TCP_LISTEN)
+		note_arrival(sk);
 	return 0;
-}
-
-static __always_inline u8 wait_direction(s32 call)
-{
-	switch (call) {
-	case 42: /* connect */
-		return SOCKET_CONNECT;
-	case 43: /* accept, accept4 */
-	case 288:
-		return SOCKET_ACCEPT;
-	case 1: /* write, writev, sendfile, sendto, sendmsg, pwritev, sendmmsg, pwritev2 */
-	case 20:
-	case 40:
-	case 44:
-	case 46:
-	case 296:
-	case 307:
-	case 328:
-		return SOCKET_SEND;
-	default:
-		return SOCKET_RECEIVE;
-	}
-}
-
-#define SYSCALL_SPLICE 275
-
-/* The file that a call waits on: of splice the socket at either end. */
-static __always_inline struct file *waited_file(struct task_struct *task, s32 call, u8 *direction)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	struct file *file = file_of(task, regs->di), *out;
-
-	*direction = wait_direction(call);
-	if (call != SYSCALL_SPLICE)
-		return file;
-	out = file_of(task, regs->dx);
-	if (!out || (BPF_CORE_READ(out, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
-		return file;
-	*direction = SOCKET_SEND;
-	return out;
-}
-
-/* A profiled thread blocks in a call on a socket or on a set of files. */
-static __always_inline void begin_wait(struct task_struct *task, struct thread *thread, s32 call, u8 class)
-{
-	struct record_socket_wait *record;
-	struct socket_entry *entry;
-	struct socket_wait *wait;
-	struct file *file = NULL;
-	struct sock *sk = NULL;
-	u8 direction = SOCKET_POLL;
-	u16 mode = 0;
-
-	if (class == CALL_FD) {
-		file = waited_file(task, call, &direction);
-		if (!file)
-			return;
-		mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
-		if (mode == S_IFSOCK)
-			sk = sock_of(file);
-		else if (mode)
-			return;
-		else
-			direction = SOCKET_POLL; /* epoll, io_uring */
-	}
-	wait = bpf_task_storage_get(&socket_waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!wait)
-		return;
-	if (wait->stage == WAIT_OVER)
-		write_wait(wait);
-	record = &wait->record;
-	__builtin_memset(record, 0, sizeof(*record));
-	set_header(&record->h, RECORD_SOCKET_WAIT, sizeof(*record), task->pid, thread->out_time_ns);
-	record->start_ns = thread->out_time_ns;
-	record->direction = direction;
-	wait->sk = (u64)sk;
-	wait->stage = WAIT_BLOCKED;
-	if (!sk)
-		return;
-	record->object = socket_object(sk);
-	record->cookie = cookie_of(sk);
-	read_tcp_state((u64)sk, &record->begin);
-	entry = entry_of_cookie(record->cookie);
-	if (!entry)
-		return;
-	set_sent_before(record, entry);
-	if (entry->record.hold_ns && !record->begin.unsent) /* let go by setsockopt */
-		end_hold(entry, record->start_ns, TCP_HOLD_CALLED);
 }
 
 SEC("tp_btf/sched_switch")
@@ -454,6 +231,7 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct socket_entry *entry;
+	u64 now;
 
 	if (new == TCP_SYN_SENT || new == TCP_LISTEN) {
 		if (!recorded(task) || is_paused())
@@ -472,11 +250,11 @@ int BPF_PROG(on_state, struct sock *sk, int old, int new)
 		describe(entry);
 		return 0;
 	}
-	entry->record.closed_ns = bpf_ktime_get_ns();
+	now = bpf_ktime_get_ns();
 	if (entry->record.hold_ns)
-		end_hold(entry, entry->record.closed_ns, TCP_HOLD_OPEN);
-	read_tcp_state(entry->sk, &entry->record.tcp);
-	entry->record.h.time_ns = entry->record.closed_ns;
+		end_hold(entry, now, TCP_HOLD_OPEN);
+	refresh(entry);
+	entry->record.closed_ns = now; /* last: user space takes it for done */
 	return 0;
 }
 
@@ -490,7 +268,7 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 
 	if (!last_hold || bpf_jiffies64() - last_hold > HOLD_TICKS)
 		return 0;
-	entry = entry_of_cookie(cookie_of(sk));
+	entry = entry_of(sk);
 	if (!entry || !entry->record.hold_ns || entry->record.hold_kind != TCP_HOLD_NAGLE)
 		return 0;
 	acked = BPF_CORE_READ((struct tcp_skb_cb *)skb->cb, ack_seq);

@@ -1,45 +1,75 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * What is known of the sockets that profiled threads use. It lies in a map under the socket's cookie, a number that the
- * kernel never uses again, and not with the socket: so it is still there when the socket is closed, and can be found
- * where only the address of a socket is known. User space reads the map, and writes what has changed into the trace.
+ * What is known of the sockets that profiled threads use. It lies in an array that user space reads through a map of its
+ * memory, and not with the socket: so it is still there when the socket is closed. Which place of the array is a socket's is
+ * known in two ways: by what the kernel keeps with the socket, in a few nanoseconds, and by its cookie, a number that the
+ * kernel never uses again, where only the address of a socket is known.
  */
 #ifndef DWELL_SOCKETS_BPF_H
 #define DWELL_SOCKETS_BPF_H
 
 #include "object.bpf.h"
 
-#define TCP_ESTABLISHED  1
-#define TCP_SYN_SENT     2
-#define TCP_CLOSE        7
-#define TCP_LISTEN       10
-#define TCP_NAGLE_OFF    1
-#define TCP_NAGLE_CORK   2
-#define IPPROTO_TCP      6
-#define ACK_SCHEDULED    1 /* enum inet_csk_ack_state_t */
-#define SOCK_STREAM      1
-#define E2BIG            7
-#define EAGAIN           11
-#define MSG_PEEK         2
-#define STATE_REFRESH_NS 10000000ull
+#define TCP_ESTABLISHED 1
+#define TCP_SYN_SENT    2
+#define TCP_CLOSE       7
+#define TCP_LISTEN      10
+#define TCP_NAGLE_OFF   1
+#define TCP_NAGLE_CORK  2
+#define IPPROTO_TCP     6
+#define ACK_SCHEDULED   1 /* enum inet_csk_ack_state_t */
+#define SOCK_STREAM     1
+#define E2BIG           7
+#define EAGAIN          11
+#define MSG_PEEK        2
+#define REFRESH_TICKS   3
+/* Bytes up to which a receive is a small one. */
+#define SHORT_BYTES 256
 
-/* The map's value: what goes into the trace, and what only the hooks need. Mirrored in sockets.rs. */
+/* What goes into the trace, and what only the hooks need. Mirrored in sockets.rs. */
 struct socket_entry {
 	struct record_socket record;
 	u64 connection;  /* key of its addresses in `connections`, 0 = none */
 	u64 answer;      /* the other end's key there */
 	volatile u64 sk; /* its address: a number only after it has been in a map, says the verifier */
-	u64 tcp_ns;      /* when record.tcp was read */
+	u32 tcp_ticks;   /* when record.tcp was read */
 	u32 last_tid;    /* thread of the last call */
-	u32 reserved;
 };
 
+#define MOST_SOCKETS 16384
+
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, u64);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MOST_SOCKETS);
+	__type(key, u32);
 	__type(value, struct socket_entry);
 } sockets SEC(".maps");
+
+/* Places in `sockets` that user space has done with. Those from next_place on were never used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, MOST_SOCKETS);
+	__type(value, u32);
+} free_places SEC(".maps");
+
+u32 next_place = 0;
+
+/* The place of a cookie. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MOST_SOCKETS);
+	__type(key, u64);
+	__type(value, u32);
+} places SEC(".maps");
+
+/* The same, kept with the socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, u32);
+} own_place SEC(".maps");
 
 /* The cookie of the socket that has these addresses. */
 struct {
@@ -49,21 +79,27 @@ struct {
 	__type(value, u64);
 } connections SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct socket_entry);
-} entry_buffer SEC(".maps");
-
 static __always_inline u64 cookie_of(struct sock *sk)
 {
-	return BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+	return bpf_core_cast(sk, struct sock)->__sk_common.skc_cookie.counter;
 }
 
 static __always_inline struct socket_entry *entry_of_cookie(u64 cookie)
 {
-	return cookie ? bpf_map_lookup_elem(&sockets, &cookie) : NULL;
+	u32 *place = cookie ? bpf_map_lookup_elem(&places, &cookie) : NULL;
+
+	return place ? bpf_map_lookup_elem(&sockets, place) : NULL;
+}
+
+/* The entry of a socket whose storage can be looked at: NULL too when its place is another's now, or may soon be. */
+static __always_inline struct socket_entry *entry_of(struct sock *sk)
+{
+	u32 *place = bpf_sk_storage_get(&own_place, sk, 0, 0);
+	struct socket_entry *entry = place ? bpf_map_lookup_elem(&sockets, place) : NULL;
+
+	return entry && entry->record.cookie == (u64)sk->__sk_common.skc_cookie.counter && !entry->record.closed_ns
+		       ? entry
+		       : NULL;
 }
 
 /* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
@@ -171,66 +207,96 @@ static __always_inline void describe(struct socket_entry *entry)
 		describe_ends(entry, sk);
 }
 
-/* How a socket stands now. `sk` is an address only, and need not be a socket any more. */
+/* How a socket stands now. `address` need not be a socket's any more: what cannot be read is zero. */
 static __noinline int read_tcp_state(u64 address, struct tcp_state *state)
 {
-	struct sock *sk = (struct sock *)address;
-	struct tcp_sock *tcp = (struct tcp_sock *)sk;
-	u32 sent, received;
+	struct tcp_sock *tcp = bpf_core_cast((void *)address, struct tcp_sock);
+	struct sock *sk = bpf_core_cast((void *)address, struct sock);
 	u8 nonagle;
 
-	if (!sk || !state)
+	if (!address || !state)
 		return 0;
-	state->state = BPF_CORE_READ(sk, __sk_common.skc_state);
-	state->send_buffer = BPF_CORE_READ(sk, sk_sndbuf);
-	state->receive_buffer = BPF_CORE_READ(sk, sk_rcvbuf);
-	state->queued = BPF_CORE_READ(sk, sk_wmem_queued);
-	state->backlog = BPF_CORE_READ(sk, sk_ack_backlog);
-	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP || state->state == TCP_LISTEN)
+	state->state = sk->__sk_common.skc_state;
+	state->send_buffer = sk->sk_sndbuf;
+	state->receive_buffer = sk->sk_rcvbuf;
+	state->queued = sk->sk_wmem_queued;
+	state->backlog = sk->sk_ack_backlog;
+	state->backlog_limit = sk->sk_max_ack_backlog;
+	if (sk->sk_protocol != IPPROTO_TCP || state->state == TCP_LISTEN)
 		return 0;
-	sent = BPF_CORE_READ(tcp, snd_nxt);
-	state->unsent = BPF_CORE_READ(tcp, write_seq) - sent;
-	state->in_flight = sent - BPF_CORE_READ(tcp, snd_una);
-	state->packets_out = BPF_CORE_READ(tcp, packets_out);
-	state->cwnd = BPF_CORE_READ(tcp, snd_cwnd);
-	state->send_window = BPF_CORE_READ(tcp, snd_wnd);
-	received = BPF_CORE_READ(tcp, rcv_nxt);
-	state->unread = received - BPF_CORE_READ(tcp, copied_seq);
-	state->retransmits = BPF_CORE_READ(tcp, total_retrans);
-	state->mss = BPF_CORE_READ(tcp, mss_cache);
-	state->srtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
-	state->min_rtt_us = BPF_CORE_READ(tcp, rtt_min.s[0].v);
-	state->congestion = BPF_CORE_READ_BITFIELD_PROBED(&tcp->inet_conn, icsk_ca_state);
-	state->backoff = BPF_CORE_READ(tcp, inet_conn.icsk_backoff);
-	nonagle = BPF_CORE_READ_BITFIELD_PROBED(tcp, nonagle);
+	state->unsent = tcp->write_seq - tcp->snd_nxt;
+	state->in_flight = tcp->snd_nxt - tcp->snd_una;
+	state->packets_out = tcp->packets_out;
+	state->cwnd = tcp->snd_cwnd;
+	state->send_window = tcp->snd_wnd;
+	state->unread = tcp->rcv_nxt - tcp->copied_seq;
+	state->retransmits = tcp->total_retrans;
+	state->mss = tcp->mss_cache;
+	state->srtt_us = tcp->srtt_us >> 3;
+	state->min_rtt_us = tcp->rtt_min.s[0].v;
+	state->congestion = BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state);
+	state->backoff = tcp->inet_conn.icsk_backoff;
+	nonagle = BPF_CORE_READ_BITFIELD(tcp, nonagle);
 	state->flags = TCP_STATE_KNOWN | (nonagle & TCP_NAGLE_OFF ? TCP_STATE_NODELAY : 0) |
 		       (nonagle & TCP_NAGLE_CORK ? TCP_STATE_CORK : 0);
 	return 0;
 }
 
+/* Brings what the kernel tells of a socket up to date. */
+static __always_inline void refresh(struct socket_entry *entry)
+{
+	struct tcp_sock *tcp = bpf_core_cast((void *)entry->sk, struct tcp_sock);
+	struct tcp_state *state = &entry->record.tcp;
+
+	read_tcp_state(entry->sk, state);
+	if (state->flags & TCP_STATE_KNOWN)
+		entry->record.taken_total = tcp->bytes_received - state->unread;
+	else if (state->state == TCP_LISTEN)
+		entry->record.drops = bpf_core_cast((void *)entry->sk, struct sock)->sk_drops.counter;
+}
+
+/* A free place of the array. */
+static __always_inline bool take_place(u32 *place)
+{
+	if (!bpf_map_pop_elem(&free_places, place))
+		return true;
+	if (next_place < MOST_SOCKETS) {
+		*place = __sync_fetch_and_add(&next_place, 1);
+		if (*place < MOST_SOCKETS)
+			return true;
+	}
+	count_loss(LOSS_SOCKET);
+	return false;
+}
+
 /* The entry of a socket that is used for the first time. */
 static __noinline struct socket_entry *new_entry(struct sock *sk, u64 cookie, struct task_struct *task, u8 flags)
 {
-	u32 zero = 0;
-	struct socket_entry *entry = bpf_map_lookup_elem(&entry_buffer, &zero);
-	u64 now = bpf_ktime_get_ns();
+	struct socket_entry *entry;
+	u32 place;
 
+	if (!take_place(&place))
+		return NULL;
+	entry = bpf_map_lookup_elem(&sockets, &place);
 	if (!entry)
 		return NULL;
 	__builtin_memset(entry, 0, sizeof(*entry));
-	set_header(&entry->record.h, RECORD_SOCKET, sizeof(entry->record), task->pid, now);
-	entry->record.cookie = cookie;
-	entry->record.first_ns = now;
+	set_header(&entry->record.h, RECORD_SOCKET, sizeof(entry->record), task->pid, 0);
+	entry->record.first_ns = bpf_ktime_get_ns();
 	entry->record.tgid = task->tgid;
 	entry->record.flags = flags;
+	entry->record.cookie = cookie;
 	entry->last_tid = task->pid;
 	entry->sk = (u64)sk;
 	describe(entry);
-	read_tcp_state(entry->sk, &entry->record.tcp);
-	entry->tcp_ns = now;
-	if (bpf_map_update_elem(&sockets, &cookie, entry, BPF_NOEXIST) == -E2BIG)
-		count_loss(LOSS_SOCKET);
-	return bpf_map_lookup_elem(&sockets, &cookie);
+	refresh(entry);
+	entry->tcp_ticks = bpf_jiffies64();
+	if (!bpf_map_update_elem(&places, &cookie, &place, BPF_NOEXIST))
+		return entry;
+	/* Another thread was faster. */
+	entry->record.cookie = 0;
+	bpf_map_push_elem(&free_places, &place, 0);
+	return entry_of_cookie(cookie);
 }
 
 /* The cookie of the other end, 0 when no profiled thread used it. */

@@ -35,6 +35,8 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_LRU_HASH = 9,
 	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_HASH_OF_MAPS = 13,
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_SK_STORAGE = 24,
 	BPF_MAP_TYPE_RINGBUF = 27,
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -133,6 +135,10 @@ typedef struct {
 	s64 counter;
 } atomic64_t;
 
+typedef struct {
+	int counter;
+} atomic_t;
+
 struct in6_addr {
 	u8 in6_u[16];
 };
@@ -149,6 +155,10 @@ struct sock_common {
 	atomic64_t skc_cookie;
 };
 
+struct sk_buff_head {
+	u32 qlen;
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_protocol;
@@ -157,6 +167,9 @@ struct sock {
 	int sk_sndbuf;
 	int sk_rcvbuf;
 	u32 sk_ack_backlog;
+	u32 sk_max_ack_backlog;
+	atomic_t sk_drops;
+	struct sk_buff_head sk_receive_queue;
 };
 
 struct timer_list {
@@ -197,6 +210,7 @@ struct tcp_sock {
 	u32 packets_out;
 	u32 rcv_wup;
 	u32 total_retrans;
+	u64 bytes_received;
 };
 
 struct sk_buff {

@@ -275,7 +275,7 @@ enum tcp_state_flag {
 	TCP_STATE_CORK = 4,
 };
 
-/* How a TCP socket stands at one instant. Of a listening one only `backlog` means anything. */
+/* How a TCP socket stands at one instant. Of a listening one only `backlog` and its limit mean anything. */
 struct tcp_state {
 	u8 flags;        /* enum tcp_state_flag */
 	u8 state;        /* TCP_ESTABLISHED = 1 … */
@@ -295,7 +295,7 @@ struct tcp_state {
 	u32 srtt_us; /* 0 = not known */
 	u32 min_rtt_us;
 	u32 backlog; /* connections that wait to be accepted */
-	u32 reserved;
+	u32 backlog_limit;
 };
 
 enum socket_flag {
@@ -317,15 +317,20 @@ struct record_socket {
 	u64 receives;
 	u64 sends_refused; /* EAGAIN */
 	u64 receives_empty;
-	u64 turns; /* receives that came after sends */
+	u64 turns;          /* receives that came after sends */
+	u64 receives_short; /* receives of a few bytes that left more to be received */
+	u64 taken_total;    /* of TCP: bytes that were taken from it in whatever way, by its own account */
+	/* of a listening socket */
+	u64 arrivals;      /* connections that came */
+	u64 queued_before; /* sum over them of those that waited to be accepted before */
+	u32 most_queued;
+	u32 drops; /* connections refused because too many waited */
 	/* since the last receive */
 	u64 bytes_before;
 	u32 sends_before;
 	u32 first_send_bytes;
 	u32 last_send_bytes;
 	u32 largest_pipeline; /* most of sends_before ever */
-	u64 last_send_ns;
-	u64 last_receive_ns;
 	/* data that TCP holds back now */
 	u64 hold_ns; /* since when, 0 = none */
 	u64 hold_stack;
@@ -371,10 +376,9 @@ struct record_socket_wait {
 	u64 bytes_before;
 	u32 first_send_bytes;
 	u32 last_send_bytes;
-	u64 last_send_ns;
 	u64 bytes_after; /* of the first call on the socket afterwards */
 	u32 peer_tid;    /* profiled thread that made the last call on the other end before the wait ended, 0 = none */
-	u32 reserved2;
+	u32 receives;    /* on the socket so far, when the wait began */
 	struct tcp_state begin;
 	struct tcp_state end;
 };
@@ -459,8 +463,8 @@ _Static_assert(sizeof(struct record_task_probe) == 24, "wire");
 _Static_assert(sizeof(struct record_stitch) == 40, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct tcp_state) == 64, "wire");
-_Static_assert(sizeof(struct record_socket) == 616, "wire");
-_Static_assert(sizeof(struct record_socket_wait) == 216, "wire");
+_Static_assert(sizeof(struct record_socket) == 640, "wire");
+_Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
 _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");

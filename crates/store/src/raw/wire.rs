@@ -174,21 +174,22 @@ records! {
     TcpState = 64, "How a TCP socket stands at one instant." {
         flags: u8, state: u8, congestion: u8, backoff: u8, unsent: u32, in_flight: u32, packets_out: u32, cwnd: u32,
         send_window: u32, queued: u32, send_buffer: u32, receive_buffer: u32, unread: u32, retransmits: u32, mss: u32,
-        srtt_us: u32, min_rtt_us: u32, backlog: u32, reserved: u32,
+        srtt_us: u32, min_rtt_us: u32, backlog: u32, backlog_limit: u32,
     }
-    SocketRecord = 616, "What is known and counted of a socket." {
+    SocketRecord = 640, "What is known and counted of a socket." {
         h: RecordHeader, cookie: u64, object: u64, peer: u64, first_ns: u64, closed_ns: u64, bytes_sent: u64,
         bytes_received: u64, sends: u64, receives: u64, sends_refused: u64, receives_empty: u64, turns: u64,
+        receives_short: u64, taken_total: u64, arrivals: u64, queued_before: u64, most_queued: u32, drops: u32,
         bytes_before: u64, sends_before: u32, first_send_bytes: u32, last_send_bytes: u32, largest_pipeline: u32,
-        last_send_ns: u64, last_receive_ns: u64, hold_ns: u64, hold_stack: u64, hold_tid: u32, hold_bytes: u32,
+        hold_ns: u64, hold_stack: u64, hold_tid: u32, hold_bytes: u32,
         tgid: u32, delayed_acks: u32, family: u16, protocol: u16, ty: u16, flags: u8, hold_kind: u8,
         local_port: u16, remote_port: u16, path_bytes: u32, local_address: [u8; 16], remote_address: [u8; 16],
         tcp: TcpState, sizes_sent: [u32; SIZE_CLASSES], sizes_received: [u32; SIZE_CLASSES], path: [u8; 128],
     }
-    SocketWaitRecord = 216, "A wait that a socket ended, or that was on one." {
+    SocketWaitRecord = 208, "A wait that a socket ended, or that was on one." {
         h: RecordHeader, start_ns: u64, cookie: u64, object: u64, direction: u8, poll_send: u8, received: u8, reserved: u8,
-        sends_before: u32, bytes_before: u64, first_send_bytes: u32, last_send_bytes: u32, last_send_ns: u64,
-        bytes_after: u64, peer_tid: u32, reserved2: u32, begin: TcpState, end: TcpState,
+        sends_before: u32, bytes_before: u64, first_send_bytes: u32, last_send_bytes: u32, bytes_after: u64,
+        peer_tid: u32, receives: u32, begin: TcpState, end: TcpState,
     }
     TcpHoldRecord = 48, "TCP held data of a program back." {
         h: RecordHeader, end_ns: u64, cookie: u64, user_stack: u64, bytes: u32, kind: u8, end_kind: u8, reserved: u16,
