@@ -18,6 +18,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-unwind", &["dwell-files"]),
     ("dwell-itt-wire", &[]),
     ("dwell-itrace", &[]),
+    ("dwell-machine", &["dwell-itrace"]),
     ("dwell-embed", &[]),
     ("dwell-qemu", &["dwell-itrace"]),
     ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed"]),

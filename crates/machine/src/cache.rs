@@ -1,0 +1,236 @@
+//! One level of cache (or a TLB, a BTB, a µop cache: anything that looks keys up in sets).
+//!
+//! All sets lie in one flat array, a word per way: the key above [`FLAG_BITS`] flags. Under LRU a set is kept in the order of
+//! use, the newest first: most look-ups end at the first word, nothing is written, and the victim is the last one. Under the
+//! other policies ways keep their place.
+
+use crate::description::Replacement;
+
+/// The line was written since it came.
+pub(crate) const DIRTY: u64 = 1;
+/// The line was prefetched and not used since.
+pub(crate) const PREFETCHED: u64 = 2;
+const CLASS_SHIFT: u32 = 2;
+const CLASS: u64 = 3 << CLASS_SHIFT;
+const FLAG_BITS: u32 = 4;
+const FLAGS: u64 = (1 << FLAG_BITS) - 1;
+/// No line: keys have at most 58 bits.
+const NONE: u64 = u64::MAX << FLAG_BITS;
+
+/// The classes of service that can own ways.
+pub(crate) const MAX_CLASSES: usize = 4;
+
+#[derive(Debug)]
+pub(crate) struct Cache {
+    ways: usize,
+    set_mask: u64,
+    /// Slices share nothing: which one a key is in is told by a hash of all its bits.
+    slices: u64,
+    replacement: Replacement,
+    lines: Box<[u64]>,
+    /// Pseudo-LRU: a set's tree, a bit for each inner node.
+    trees: Box<[u64]>,
+    random: u64,
+}
+
+/// A line that had to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Victim {
+    pub key: u64,
+    pub dirty: bool,
+}
+
+/// How a cache is laid out: `slices` times `sets` (a power of two) times `ways`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Geometry {
+    pub slices: u64,
+    pub sets: u64,
+    pub ways: usize,
+    pub replacement: Replacement,
+}
+
+impl Cache {
+    pub fn new(geometry: Geometry) -> Self {
+        Self::partitioned(geometry, &[geometry.ways])
+    }
+
+    /// A cache in which class `i` owns `quotas[i]` ways of each set; the quotas sum to the ways.
+    pub fn partitioned(geometry: Geometry, quotas: &[usize]) -> Self {
+        let sets = (geometry.slices * geometry.sets) as usize;
+        let set: Vec<u64> = (0u64..)
+            .zip(quotas)
+            .flat_map(|(class, &ways)| std::iter::repeat_n(NONE | class << CLASS_SHIFT, ways))
+            .collect();
+        Self {
+            ways: geometry.ways,
+            set_mask: geometry.sets - 1,
+            slices: geometry.slices,
+            replacement: geometry.replacement,
+            lines: set.repeat(sets).into(),
+            trees: vec![0; if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
+            random: 0x9e37_79b9_7f4a_7c15,
+        }
+    }
+
+    /// Where the key's set begins.
+    #[inline(always)]
+    fn base(&self, key: u64) -> usize {
+        let set = key & self.set_mask;
+        if self.slices == 1 {
+            return set as usize * self.ways;
+        }
+        let hash = (key >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        let slice = (hash * self.slices) >> 32;
+        (slice * (self.set_mask + 1) + set) as usize * self.ways
+    }
+
+    /// Looks a key up and makes it the one used last. The place is good for [`Cache::flag`] until the next call.
+    #[inline(always)]
+    pub fn touch(&mut self, key: u64) -> Option<usize> {
+        let base = self.base(key);
+        let word = key << FLAG_BITS;
+        if self.lines[base] & !FLAGS == word && self.replacement == Replacement::Lru {
+            return Some(base);
+        }
+        self.search(base, word)
+    }
+
+    #[inline]
+    fn search(&mut self, base: usize, word: u64) -> Option<usize> {
+        let set = &mut self.lines[base..base + self.ways];
+        let at = set.iter().position(|&line| line & !FLAGS == word)?;
+        match self.replacement {
+            Replacement::Lru => {
+                let found = set[at];
+                set.copy_within(0..at, 1);
+                set[0] = found;
+                Some(base)
+            }
+            Replacement::Plru => {
+                self.point_away(base / self.ways, at);
+                Some(base + at)
+            }
+            Replacement::Random => Some(base + at),
+        }
+    }
+
+    /// Looks a key up without a trace.
+    #[inline]
+    pub fn holds(&self, key: u64) -> bool {
+        let base = self.base(key);
+        self.lines[base..base + self.ways].iter().any(|&line| line & !FLAGS == key << FLAG_BITS)
+    }
+
+    /// Sets flags of the line at a place.
+    #[inline(always)]
+    pub fn flag(&mut self, place: usize, flags: u64) {
+        self.lines[place] |= flags;
+    }
+
+    /// Takes a flag away; whether it was set.
+    #[inline(always)]
+    pub fn unflag(&mut self, place: usize, flag: u64) -> bool {
+        let was = self.lines[place] & flag != 0;
+        self.lines[place] &= !flag;
+        was
+    }
+
+    /// Marks a line as written if it is here; not a use.
+    pub fn soil(&mut self, key: u64) -> bool {
+        let base = self.base(key);
+        let set = &mut self.lines[base..base + self.ways];
+        let found = set.iter_mut().find(|line| **line & !FLAGS == key << FLAG_BITS);
+        found.map(|line| *line |= DIRTY).is_some()
+    }
+
+    /// Takes a line in that is not here, for a class; says which one had to go.
+    #[inline]
+    pub fn fill(&mut self, key: u64, class: usize, flags: u64) -> Option<Victim> {
+        let base = self.base(key);
+        let class = (class as u64) << CLASS_SHIFT;
+        let at = self.victim(base, class);
+        let set = &mut self.lines[base..base + self.ways];
+        let old = set[at];
+        let line = key << FLAG_BITS | class | flags;
+        match self.replacement {
+            Replacement::Lru => {
+                set.copy_within(0..at, 1);
+                set[0] = line;
+            }
+            Replacement::Plru => {
+                set[at] = line;
+                self.point_away(base / self.ways, at);
+            }
+            Replacement::Random => set[at] = line,
+        }
+        (old & !FLAGS != NONE).then_some(Victim { key: old >> FLAG_BITS, dirty: old & DIRTY != 0 })
+    }
+
+    /// Takes a line out; whether it was here, and written.
+    pub fn remove(&mut self, key: u64) -> Option<bool> {
+        let base = self.base(key);
+        let set = &mut self.lines[base..base + self.ways];
+        let at = set.iter().position(|&line| line & !FLAGS == key << FLAG_BITS)?;
+        let found = set[at];
+        let empty = NONE | found & CLASS;
+        if self.replacement == Replacement::Lru {
+            set.copy_within(at + 1.., at);
+            set[self.ways - 1] = empty;
+        } else {
+            set[at] = empty;
+        }
+        Some(found & DIRTY != 0)
+    }
+
+    #[inline]
+    fn victim(&mut self, base: usize, class: u64) -> usize {
+        let set = &self.lines[base..base + self.ways];
+        let last = self.ways - 1;
+        match self.replacement {
+            Replacement::Lru if set[last] & CLASS == class => last,
+            Replacement::Lru => set.iter().rposition(|line| line & CLASS == class).unwrap_or(last),
+            Replacement::Plru => empty(set).unwrap_or_else(|| self.pointed_at(base / self.ways)),
+            Replacement::Random => {
+                self.random ^= self.random << 13;
+                self.random ^= self.random >> 7;
+                self.random ^= self.random << 17;
+                let owned = set.iter().filter(|line| **line & CLASS == class).count().max(1);
+                let chosen = (self.random >> 32) as usize % owned;
+                let set = &self.lines[base..base + self.ways];
+                let mut ways = (0..self.ways).filter(|&way| set[way] & CLASS == class);
+                empty(set).filter(|&way| set[way] & CLASS == class).or_else(|| ways.nth(chosen)).unwrap_or(last)
+            }
+        }
+    }
+
+    /// Makes the nodes above a way point to the other side.
+    fn point_away(&mut self, set: usize, way: usize) {
+        let tree = &mut self.trees[set];
+        let leaves = self.ways.next_power_of_two();
+        let mut node = leaves + way;
+        while node > 1 {
+            let right = node & 1;
+            node >>= 1;
+            *tree = *tree & !(1 << node) | u64::from(right == 0) << node;
+        }
+    }
+
+    /// Follows the nodes down. Ways that are not there (a number that is no power of two) are not entered.
+    fn pointed_at(&self, set: usize) -> usize {
+        let tree = self.trees[set];
+        let leaves = self.ways.next_power_of_two();
+        let (mut node, mut span) = (1, leaves);
+        while node < leaves {
+            span /= 2;
+            let right = node * 2 + 1;
+            let first_of_right = (right << span.trailing_zeros()) - leaves;
+            let goes_right = tree >> node & 1 == 1 && first_of_right < self.ways;
+            node = node * 2 + usize::from(goes_right);
+        }
+        node - leaves
+    }
+}
+
+fn empty(set: &[u64]) -> Option<usize> {
+    set.iter().position(|&line| line & !FLAGS == NONE)
+}
