@@ -9,7 +9,8 @@ use std::process::Command;
 use dwell_embed::Library;
 use libbpf_cargo::SkeletonBuilder;
 
-const PROGRAMS: &[&str] = &["threads", "switch", "waking", "sample", "task_probe", "stitch", "system", "sockets"];
+const PROGRAMS: &[&str] =
+    &["threads", "switch", "waking", "sample", "task_probe", "stitch", "system", "sockets", "latency", "requests"];
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

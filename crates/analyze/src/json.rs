@@ -94,14 +94,23 @@ pub fn cut_text(text: &mut String, longest: usize) {
     text.push_str(&format!("… [{left_out} more bytes]"));
 }
 
-/// A view within a view: a map when it pairs names with counts, a record when it is single, else an array.
+/// A view within a view: a map when it pairs names with counts or says more of causes, a record when it is single, else an
+/// array.
 fn nested(view: &View) -> Json {
     let ids: Vec<&str> = view.columns.iter().map(|column| column.id).collect();
     match (ids.as_slice(), view.rows.first()) {
         (["name", "count"], _) => view.rows.iter().filter_map(pair).collect(),
+        (["cause", ..], _) => view.rows.iter().filter_map(|row| named(&view.columns, row)).collect(),
         (_, Some(row)) if view.single => Json::Object(record(&view.columns, row, false)),
         _ => rows(view),
     }
+}
+
+/// The first value as the name of the others.
+fn named(columns: &[Column], row: &Row) -> Option<(String, Json)> {
+    let Some(Value::Text(name)) = row.values.first() else { return None };
+    let rest = Row { depth: 0, values: row.values.get(1..)?.to_vec() };
+    Some((name.clone(), Json::Object(record(columns.get(1..)?, &rest, false))))
 }
 
 fn pair(row: &Row) -> Option<(String, Json)> {

@@ -21,6 +21,7 @@ mod grouping;
 mod index;
 mod intervals;
 pub mod json;
+pub mod latency;
 mod lengths;
 mod metrics;
 mod parallel;

@@ -397,6 +397,8 @@ pub struct Query {
     pub inlines: bool,
     /// The object of `blame`, the function of `caller-callee`; exact, or with `*`.
     pub subject: Option<String>,
+    /// Intervals longer than this are outliers, ns; none: those far from the median of their type.
+    pub outlier_ns: Option<u64>,
     /// Bins of the time line.
     pub bins: usize,
     /// Which frames are slow, and which are fast.
@@ -464,6 +466,7 @@ impl Default for Query {
             call_stack_mode: CallStackMode::UserPlusOne,
             inlines: true,
             subject: None,
+            outlier_ns: None,
             bins: 60,
             frame_rates: FrameRates::default(),
         }

@@ -46,13 +46,22 @@ fn filters(filters: &[&str]) -> Query {
     Query { filters: filters.iter().map(|filter| Filter::parse(filter).unwrap()).collect(), ..Query::default() }
 }
 
+/// What a report of the convoy is about, where it is about one thing.
+pub fn subject(kind: Report) -> Option<String> {
+    let subject = match kind {
+        Report::Blame => "m",
+        Report::Outlier => "w258",
+        _ => return None,
+    };
+    Some(subject.to_owned())
+}
+
 #[test]
 fn every_report_of_a_convoy() {
     let trace = trace(CONVOY);
     assert_eq!(check_conservation(&trace), Vec::<String>::new());
     for kind in Report::ALL {
-        let subject = matches!(kind, Report::Blame).then(|| "m".to_owned());
-        let query = Query { subject, bins: 4, ..Query::default() };
+        let query = Query { subject: subject(*kind), bins: 4, ..Query::default() };
         insta::assert_snapshot!(format!("convoy-{}", kind.id()), text(&of(*kind, &trace, &query)));
     }
 }
@@ -354,7 +363,7 @@ fn the_critical_path_follows_wakers() {
 #[test]
 fn an_empty_trace_has_every_report() {
     let trace = build(&[], 2);
-    for kind in Report::ALL.iter().filter(|kind| **kind != Report::Blame) {
+    for kind in Report::ALL.iter().filter(|kind| subject(**kind).is_none()) {
         of(*kind, &trace, &Query::default());
     }
 }
@@ -579,8 +588,7 @@ proptest! {
             (trace.threads.start_ns[row], trace.threads.end_ns[row]) = (wait, queued);
         }
         for kind in Report::ALL {
-            let subject = Some("m".to_owned()).filter(|_| *kind == Report::Blame);
-            let _ = report(*kind, &trace, &Query { subject, ..Query::default() });
+            let _ = report(*kind, &trace, &Query { subject: subject(*kind), ..Query::default() });
         }
         check_conservation(&trace);
     }

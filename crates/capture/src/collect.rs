@@ -420,6 +420,12 @@ fn system(options: &Options) -> Option<System> {
     options.topics.contains(&Topic::System).then(|| System::new(options.system_interval_ns))
 }
 
+/// What the collection is called.
+fn analysis(options: &Options) -> &'static str {
+    let topic = if options.topics.contains(&Topic::Latency) { Topic::Latency } else { Topic::Threading };
+    topic.id()
+}
+
 fn attached(options: &Options) -> &[u32] {
     match &options.target {
         Target::Attach(pids) => pids,
@@ -623,7 +629,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         trace_format: TRACE_FORMAT,
         dwell_version: env!("CARGO_PKG_VERSION").into(),
         state: State::Collecting,
-        analysis: "threading".into(),
+        analysis: analysis(options).into(),
         topics: options.topics.iter().map(|topic| topic.id().to_owned()).collect(),
         command,
         target_pids: attached(options).to_vec(),

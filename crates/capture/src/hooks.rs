@@ -18,6 +18,7 @@ use libbpf_rs::{
 
 use crate::error::{Error, Result};
 use crate::kernel_types;
+use crate::latency;
 use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
@@ -103,6 +104,12 @@ impl Hooks {
         hooks.attach_sampling(options.sampling_interval_ns);
         if options.topics.contains(&Topic::System) {
             hooks.attach_system();
+        }
+        if options.topics.contains(&Topic::Latency) {
+            hooks.attach_latency();
+        }
+        if options.requests {
+            hooks.attach_requests();
         }
         Ok(hooks)
     }
@@ -340,6 +347,40 @@ impl Hooks {
                 self.optional.push(object);
             }
             Err(error) => self.notices.push(format!("System calls are not counted on this kernel ({error}).")),
+        }
+    }
+
+    /// After the hooks of switches, on whose notes they rest.
+    fn attach_latency(&mut self) {
+        let attached = open_object(object!("latency"), "latency").and_then(|mut open| {
+            self.notices.extend(latency::leave_out_absent(&mut open));
+            prepare(&mut open, &self.shared)?;
+            let object = load_object(open, "latency")?;
+            let (links, notice) = latency::attach(&object)?;
+            Ok((object, links, notice))
+        });
+        match attached {
+            Ok((object, links, notice)) => {
+                self.links.extend(links);
+                self.notices.extend(notice);
+                self.optional.push(object);
+            }
+            Err(error) => self.notices.push(format!("What delays threads is not seen on this kernel ({error}).")),
+        }
+    }
+
+    fn attach_requests(&mut self) {
+        let attached = self.load_optional(object!("requests"), "requests").and_then(|object| {
+            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
+            let links = links.map_err(|source| Error::Bpf { what: "attaching requests".into(), source })?;
+            Ok((object, links))
+        });
+        match attached {
+            Ok((object, links)) => {
+                self.links.extend(links);
+                self.optional.push(object);
+            }
+            Err(error) => self.notices.push(format!("Requests on sockets are not seen on this kernel ({error}).")),
         }
     }
 

@@ -11,6 +11,7 @@ mod hooks;
 mod itt;
 mod keeper;
 mod kernel_types;
+mod latency;
 mod launch;
 mod machine;
 mod maps;

@@ -34,6 +34,7 @@ pub const LOSSES: &[&str] = &[
     "sockets_lost",
     "socket_waits_lost",
     "stitches_lost",
+    "delays_lost",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

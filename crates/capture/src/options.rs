@@ -68,6 +68,8 @@ pub struct Options {
     pub itt: bool,
     /// Tasks by their probes; the trace knows them by their number here.
     pub task_probes: Vec<TaskProbe>,
+    /// Whether to record what threads do from receiving on a socket to sending on it.
+    pub requests: bool,
     /// T of the metrics, when not what the machine allows.
     pub target_concurrency: Option<u32>,
     /// The command line, for the manifest.
@@ -92,6 +94,7 @@ impl Options {
             kernel_stacks_for_all: false,
             itt: true,
             task_probes: Vec::new(),
+            requests: false,
             target_concurrency: None,
             command_line: Vec::new(),
         }

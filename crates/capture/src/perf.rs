@@ -14,6 +14,8 @@ use crate::error::{Error, Result};
 // include/uapi/linux/perf_event.h
 const TYPE_SOFTWARE: u32 = 1;
 const CONFIG_CPU_CLOCK: u64 = 0;
+const CONFIG_MINOR_FAULTS: u64 = 5;
+const CONFIG_MAJOR_FAULTS: u64 = 6;
 const CONFIG_DUMMY: u64 = 9;
 const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
 const FLAG_MMAP: u64 = 1 << 8;
@@ -77,6 +79,22 @@ pub fn sampling_clock(cpu: usize, interval_ns: u64) -> io::Result<OwnedFd> {
         },
         cpu,
     )
+}
+
+/// How a page fault was served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// From memory.
+    Minor,
+    /// From a disk.
+    Major,
+}
+
+/// Every page fault of a sort on `cpu`, at its end.
+pub fn page_faults(cpu: usize, fault: Fault) -> io::Result<OwnedFd> {
+    let config = if fault == Fault::Minor { CONFIG_MINOR_FAULTS } else { CONFIG_MAJOR_FAULTS };
+    let size = size_of::<Attributes>() as u32;
+    open(&Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() }, cpu)
 }
 
 /// A file that was mapped executable.

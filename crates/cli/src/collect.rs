@@ -16,7 +16,7 @@ use dwell_capture::{Launch, Options, Target, pids_named};
 use dwell_store::{Manifest, ResultFolder};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::args::{CollectArgs, FinalizationMode};
+use crate::args::{CollectArgs, FinalizationMode, IntervalArg};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::owner::Invoker;
 use crate::progress::Collecting;
@@ -24,9 +24,11 @@ use crate::{finalize, output, report};
 
 /// The suffix of result folders: `r000th`.
 pub const SUFFIX: &str = "th";
+/// The same of the latency analysis.
+const LATENCY_SUFFIX: &str = "la";
 
-/// Collects threading data. Returns the program's exit status.
-pub fn threading(args: &CollectArgs) -> Result<ExitCode> {
+/// Collects what the command line says. Returns the program's exit status.
+pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     let options = options(args)?;
     let invoker = Invoker::of_sudo();
     let folder = create_folder(args)?;
@@ -95,6 +97,7 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
     options.itt = !args.no_itt;
     options.task_probes.clone_from(&args.task_probe);
+    options.requests = args.interval.contains(&IntervalArg::Socket);
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     Ok(options)
@@ -129,7 +132,10 @@ fn launch(args: &CollectArgs) -> Launch {
 pub fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
     match &args.result_dir {
         Some(path) => Ok(ResultFolder::create(path)?),
-        None => Ok(ResultFolder::create_next(Path::new(""), SUFFIX)?),
+        None => {
+            let suffix = if args.analyze.is_latency() { LATENCY_SUFFIX } else { SUFFIX };
+            Ok(ResultFolder::create_next(Path::new(""), suffix)?)
+        }
     }
 }
 

@@ -135,6 +135,9 @@ fn query_hint(error: &dwell_analyze::QueryError) -> &'static str {
         E::SubjectMissing { what: "an object" } => {
             "dwell report waits lists the objects; then dwell report blame OBJECT"
         }
+        E::SubjectMissing { what: "an interval" } | E::Unknown { what: "interval", .. } => {
+            "dwell report latency lists the worst intervals with their ids; --outlier and --limit let more through"
+        }
         E::SubjectMissing { .. } => {
             "dwell report hotspots lists the functions; then dwell report caller-callee FUNCTION"
         }

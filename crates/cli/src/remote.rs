@@ -1,4 +1,4 @@
-//! `dwell collect threading --target ssh:USER@HOST`: the collection runs on another machine.
+//! `dwell collect ANALYSIS --target ssh:USER@HOST`: the collection runs on another machine.
 //!
 //! This program is copied there, collects and finalizes there, where the symbols are, and the result is brought back. It
 //! takes `ssh` and what every Linux has. Nothing is left behind there: the folder that everything lies in goes when the
@@ -42,12 +42,12 @@ kill $watcher 2>/dev/null
 exit $status"#;
 
 /// Collects on `target` as the command line says. Returns the program's exit status.
-pub fn threading(args: &CollectArgs, target: &SshTarget) -> Result<ExitCode> {
+pub fn collect(args: &CollectArgs, target: &SshTarget) -> Result<ExitCode> {
     let invoker = Invoker::of_sudo();
     let there = There::reach(target)?;
     there.copy_self()?;
     let signals = Signals::catch()?;
-    let ended = there.collect(&signals)?;
+    let ended = there.collect(args, &signals)?;
     let folder = there.fetch(args, ended)?;
     give_away(invoker.as_ref(), &folder);
     drop(there);
@@ -127,8 +127,9 @@ impl<'t> There<'t> {
     }
 
     /// Runs the collection to its end, or until a signal ends it.
-    fn collect(&self, signals: &Signals) -> Result<ExitStatus> {
-        let dwell = [format!("{}/dwell", self.folder), "collect".into(), "threading".into()];
+    fn collect(&self, args: &CollectArgs, signals: &Signals) -> Result<ExitStatus> {
+        let analysis = if args.analyze.is_latency() { "latency" } else { "threading" };
+        let dwell = [format!("{}/dwell", self.folder), "collect".into(), analysis.into()];
         let result = ["--quiet".into(), "--result-dir".into(), format!("{}/result", self.folder)];
         let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let words = dwell.into_iter().chain(result).chain(passed_on(&words));
@@ -312,7 +313,7 @@ fn last_line(said: &str) -> &str {
 
 /// The options and the program of a command line, for the same command there: without what is for here.
 fn passed_on(words: &[String]) -> Vec<String> {
-    let at = words.iter().position(|word| word == "threading").map_or(words.len(), |at| at + 1);
+    let at = words.iter().position(|word| word == "collect").map_or(words.len(), |at| (at + 2).min(words.len()));
     let (mut kept, mut words) = (Vec::new(), words[at..].iter());
     while let Some(word) = words.next() {
         if word == "--" {

@@ -91,6 +91,7 @@ fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
         call_stack_mode: args.call_stack_mode,
         inlines: args.inline_mode == Switch::On,
         subject: asked.subject.clone(),
+        outlier_ns: args.outlier,
         bins: args.bins,
         ..Query::default()
     };

@@ -13,7 +13,8 @@ macro_rules! tables {
             processes, threads, off_cpu, samples, stacks, frames, modules, objects, pauses, notices,
             annotations.task_types, annotations.tasks, annotations.task_metadata, annotations.markers,
             annotations.counters, annotations.counter_values, annotations.sync_waits,
-            sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events)
+            sockets.sockets, sockets.sizes, sockets.waits, sockets.causes, sockets.holds, sockets.events,
+            delays.delays, delays.sources)
     };
 }
 
@@ -72,6 +73,7 @@ fn behind((trace, code): &(Trace, CodeTables), time_ns: u64) -> Relocation {
         counters: trace.annotations.counters.len(),
         sockets: trace.sockets.sockets.len(),
         socket_waits: trace.sockets.waits.len(),
+        delay_sources: trace.delays.sources.len(),
     }
 }
 
@@ -142,7 +144,7 @@ fn sort(trace: &mut Trace) {
     }
     sort!(off_cpu by start_ns, samples by time_ns, pauses by start_ns, annotations.markers by time_ns,
         annotations.task_metadata by time_ns, annotations.counter_values by time_ns, annotations.sync_waits by start_ns,
-        sockets.holds by start_ns, sockets.events by time_ns);
+        sockets.holds by start_ns, sockets.events by time_ns, delays.delays by start_ns);
     let order = by_time(&trace.annotations.tasks.start_ns);
     let places = places(&order);
     let annotations = &mut trace.annotations;

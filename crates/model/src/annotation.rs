@@ -21,6 +21,8 @@ codes! {
         Probe = 6, "probe", "Probe";
         /// An instant.
         Marker = 7, "marker", "Marker";
+        /// What a thread did from receiving on a socket to sending on it: handling a request.
+        Request = 8, "request", "Request";
     }
 
     /// Whom a marker concerns.

@@ -77,4 +77,6 @@ ids! {
     SocketId;
     /// A row of `socket_waits`: one wait on a socket.
     SocketWaitId;
+    /// A row of `delay_sources`: what delayed threads.
+    DelaySourceId;
 }

@@ -4,6 +4,7 @@
 //! beyond the one title of each kind.
 
 mod annotation;
+mod delay;
 mod finding;
 mod id;
 mod metric;
@@ -15,10 +16,11 @@ pub mod system;
 mod topic;
 
 pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
+pub use delay::Delay;
 pub use finding::FindingDef;
 pub use id::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
-    TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
+    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;

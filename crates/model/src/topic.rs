@@ -9,11 +9,13 @@ pub enum Topic {
     Sockets,
     /// The whole machine: network, interrupts, processor time.
     System,
+    /// What delays threads while they run or could run.
+    Latency,
 }
 
 impl Topic {
     /// Every topic.
-    pub const ALL: &'static [Self] = &[Self::Threading, Self::Sockets, Self::System];
+    pub const ALL: &'static [Self] = &[Self::Threading, Self::Sockets, Self::System, Self::Latency];
 
     /// The word on the command line and in the manifest.
     pub fn id(self) -> &'static str {
@@ -21,6 +23,7 @@ impl Topic {
             Self::Threading => "threading",
             Self::Sockets => "sockets",
             Self::System => "system",
+            Self::Latency => "latency",
         }
     }
 
@@ -30,6 +33,7 @@ impl Topic {
             Self::Threading => "Threads: where they run and what they wait on; always recorded.",
             Self::Sockets => "Sockets: why waits on them take as long as they do.",
             Self::System => "The whole machine: network, interrupts, system calls, processor time.",
+            Self::Latency => "What delays threads: interrupts, page faults, preemption, system calls, one by one.",
         }
     }
 

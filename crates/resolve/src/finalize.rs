@@ -9,6 +9,7 @@ use dwell_store::raw::Stream;
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 
+use crate::delays;
 use crate::input::{Damage, Meta, read_stream};
 use crate::losses::{self, name};
 use crate::naming::{self, Raw};
@@ -86,6 +87,8 @@ fn resolve(
         end_ns,
     };
     trace.sockets = sockets::resolve(&input, ends);
+    let this_boot = naming::is_this_boot(&trace.manifest);
+    trace.delays = delays::resolve(&loaded.meta.delays, &loaded.replay, this_boot);
     let counted = [
         (name::LATE_RECORDS, loaded.late),
         (name::SPOOL_BYTES, loaded.damage.bytes),

@@ -5,7 +5,8 @@
 use std::path::Path;
 
 use dwell_store::raw::wire::{
-    InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, STACK_KERNEL, StackHeader,
+    DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
+    STACK_KERNEL, StackHeader,
 };
 use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 
@@ -81,6 +82,8 @@ pub struct Meta {
     pub itt: Decoder,
     /// Sockets.
     pub sockets: RawSockets,
+    /// What delayed threads.
+    pub delays: Vec<DelayRecord>,
     /// Latest time of a ROUND mark.
     pub round_ns: u64,
 }
@@ -156,6 +159,11 @@ impl Meta {
             Record::Machine(header, counters) => self.machine.push((header, counters)),
             Record::Interface(header, counters) => self.interfaces.push((header, counters)),
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
+            Record::Delay(record) => self.delays.push(record),
+            Record::Request(record) => {
+                let name = self.itt.texts.intern(request_name(&record).as_bytes());
+                happens(Event::Said(Said::of_request(&record, name)));
+            }
             Record::Socket(_)
             | Record::SocketWait(_)
             | Record::TcpHold(_)
@@ -187,6 +195,11 @@ impl Meta {
             versions.sort_by_key(|version| version.h.time_ns);
         }
     }
+}
+
+/// What the requests on a socket are called: by the port that they come to.
+fn request_name(request: &RequestRecord) -> String {
+    if request.local_port == 0 { "request".to_owned() } else { format!("request :{}", request.local_port) }
 }
 
 fn same_object(a: &ObjectRecord, b: &ObjectRecord) -> bool {

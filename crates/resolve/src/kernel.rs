@@ -3,6 +3,7 @@
 //! `/proc/kallsyms` gives names, which two modules may share, and `/proc/modules` where each module lies. Both are of the
 //! kernel that runs; whoever asks makes sure that it is the one that was recorded.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 
@@ -68,6 +69,20 @@ impl KernelMap {
             }
         }
     }
+}
+
+/// The names of the functions of the running kernel that begin at these addresses, as far as this user may see them.
+pub fn names(addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
+    if addresses.is_empty() {
+        return BTreeMap::new();
+    }
+    let lines = File::open("/proc/kallsyms").map(BufReader::new).into_iter().flat_map(BufRead::lines);
+    let named = |line: String| {
+        let mut fields = line.split_whitespace();
+        let address = u64::from_str_radix(fields.next()?, 16).ok().filter(|address| addresses.contains(address))?;
+        Some((address, fields.nth(1)?.to_owned()))
+    };
+    lines.map_while(Result::ok).filter_map(named).collect()
 }
 
 fn unnamed(part: &str, offset: u64) -> Function {

@@ -10,6 +10,7 @@
 mod annotations;
 mod debug_files;
 mod debuginfod;
+mod delays;
 mod demangle;
 mod error;
 mod files;

@@ -160,6 +160,10 @@ const DOCS: &[(&str, &str)] = &[
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
     ("sockets_lost", "Sockets beyond those that fit into the kernel's table at once; their calls are not counted."),
     ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
+    (
+        "delays_lost",
+        "Records of delays, and of requests on sockets, that found no room in the kernel's buffer; what they tell is unexplained.",
+    ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

@@ -297,7 +297,7 @@ fn place_of(manifest: &Manifest, modules: &Modules, number: u32, jit: &Arc<Jit>)
 }
 
 /// Kernel addresses mean something only until the machine is started again.
-fn is_this_boot(manifest: &Manifest) -> bool {
+pub fn is_this_boot(manifest: &Manifest) -> bool {
     let now = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     !manifest.boot_id.trim().is_empty() && now.trim() == manifest.boot_id.trim()
 }

@@ -122,6 +122,10 @@ impl Replay {
                 let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
                 self.told.frame(&begun, domain, id, recorded(self.relative(end_ns)));
             }
+            What::Request { name, start_ns, end_ns } => {
+                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
+                self.told.request(&begun, name, recorded(self.relative(end_ns)));
+            }
             ref what => self.told.take(&who, what),
         }
     }

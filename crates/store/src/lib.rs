@@ -7,6 +7,7 @@
 mod annotations;
 mod code_tables;
 mod column;
+mod delays;
 pub mod error;
 mod events;
 mod hash;
@@ -24,6 +25,7 @@ pub mod tables;
 pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use column::Column;
+pub use delays::DelayTables;
 pub use error::{Error, Result};
 pub use events::{Estimate, EventKey, Events, OffCpuEvents, SampleEvents, Totals};
 pub use hash::WordMap;

@@ -9,6 +9,7 @@ use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
 use crate::annotations::Annotations;
 use crate::code_tables::CodeTables;
+use crate::delays::DelayTables;
 use crate::error::{Error, Result};
 use crate::events::Events;
 use crate::index::Index;
@@ -145,6 +146,7 @@ pub struct Trace {
     pub pauses: Pauses,
     pub annotations: Annotations,
     pub sockets: SocketTables,
+    pub delays: DelayTables,
     pub losses: Losses,
     pub notices: Notices,
     /// Made of the tables when first asked for, or mapped.
@@ -169,6 +171,7 @@ impl Trace {
             pauses: Pauses::default(),
             annotations: Annotations::default(),
             sockets: SocketTables::default(),
+            delays: DelayTables::default(),
             losses: Losses::default(),
             notices: Notices::default(),
             events: OnceLock::new(),
@@ -232,6 +235,7 @@ impl Trace {
         trace.pauses = table::read(&tables)?;
         trace.annotations = Annotations::read(&tables, trace.manifest.trace_format)?;
         trace.sockets = SocketTables::read(&tables, trace.manifest.trace_format)?;
+        trace.delays = DelayTables::read(&tables, trace.manifest.trace_format)?;
         trace.losses = table::read(&tables)?;
         trace.notices = table::read(&tables)?;
         trace.check().map_err(|reason| Error::table(&tables, reason))?;
@@ -260,6 +264,7 @@ impl Trace {
         table::write(&partial, &self.pauses)?;
         self.annotations.write(&partial)?;
         self.sockets.write(&partial)?;
+        self.delays.write(&partial)?;
         table::write(&partial, &self.losses)?;
         table::write(&partial, &self.notices)?;
         code.write(&partial)?;
@@ -307,6 +312,7 @@ impl Trace {
         all("off_cpu.start_ns", self.off_cpu.start_ns.is_sorted())?;
         all("samples.time_ns", self.samples.time_ns.is_sorted())?;
         self.annotations.check(rows.processes, rows.threads, rows.objects)?;
+        self.delays.check(rows.threads)?;
         self.sockets.check(&Referred {
             processes: rows.processes,
             threads: rows.threads,

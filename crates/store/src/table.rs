@@ -10,8 +10,8 @@ use arrow_array::types::{Float64Type, Int16Type, Int32Type, UInt8Type, UInt16Typ
 use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field, Schema};
 use dwell_model::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
-    TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
+    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::ProjectionMask;
@@ -195,6 +195,7 @@ id_cells! {
     CounterId: counters;
     SocketId: sockets;
     SocketWaitId: socket_waits;
+    DelaySourceId: delay_sources;
 }
 
 impl Cell for bool {
@@ -358,7 +359,7 @@ absent! {
     FrameId = Self::NONE; StackId = Self::NONE; ObjectId = Self::NONE;
     CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
     TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE;
-    SocketId = Self::NONE; SocketWaitId = Self::NONE; Vec<u8> = Vec::new();
+    SocketId = Self::NONE; SocketWaitId = Self::NONE; DelaySourceId = Self::NONE; Vec<u8> = Vec::new();
 }
 
 fn schema<T: Table>() -> Arc<Schema> {

@@ -2,8 +2,8 @@
 //! an id column holds a row number of the table that its name says, null for none.
 
 use dwell_model::{
-    CodeId, CounterId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId, SourceId, StackId,
-    TaskId, TaskTypeId, ThreadId,
+    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
+    SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 
 use crate::table::tables;
@@ -124,7 +124,7 @@ tables! {
     }
     /// One row per distinct name of tasks, frames, regions, events or markers.
     TaskTypes TaskTypeRow "task_types" {
-        kind: u8, 3, "What it names: 0 unknown, 1 task, 2 overlapped task, 3 region, 4 frame, 5 event, 6 probe, 7 marker.";
+        kind: u8, 3, "What it names: 0 unknown, 1 task, 2 overlapped task, 3 region, 4 frame, 5 event, 6 probe, 7 marker, 8 request.";
         domain: String, 3, "Domain that it is in, empty for none.";
         name: String, 3, "Its name; a frame's is its domain's. Of a task named by a function, the function's.";
     }
@@ -262,6 +262,20 @@ tables! {
         socket: SocketId, 3, "The end that did it, null when that is not profiled.";
         peer: SocketId, 3, "The other end: whose data is acknowledged, or who got it late; null when that is not profiled.";
         bytes: u32, 3, "Bytes acknowledged, or not acknowledged yet.";
+    }
+    /// One row per delay of a thread of the program while it ran or could run, ordered by start_ns. Those of a thread nest.
+    Delays DelayRow "delays" {
+        thread: ThreadId, 3, "Thread that was delayed.";
+        kind: u8, 3, "What delayed it: 1 preemption, 2 kernel work, 3 migration, 4 cgroup throttling, 5 run queue, 6 idle-state exit, 7 timer interrupt, 8 interrupt, 9 soft interrupt, 10 inter-processor interrupt, 11 TLB shoot-down, 12 minor fault, 13 major fault, 14 memory reclaim, 15 memory compaction, 16 system call, 17 signal handler, 24 steal.";
+        start_ns: u64, 3, "When it began.";
+        end_ns: u64, 3, "When it ended.";
+        delay_ns: u64, 3, "How long it took: of steal the time that was stolen at some time in between, of all others the time from start to end.";
+        cpu: u16, 3, "CPU that it ended on.";
+        source: DelaySourceId, 3, "Who or what did it, null when that is not known.";
+    }
+    /// One row per distinct source of delays.
+    DelaySources DelaySourceRow "delay_sources" {
+        name: String, 3, "What it is: a thread with its id, an interrupt, a kernel function, a system call, a mapped file.";
     }
     /// One row per interval in which the collection was paused.
     Pauses PauseRow "pauses" {

@@ -26,12 +26,13 @@ fn saved(trace: &Trace) -> (tempfile::TempDir, ResultFolder) {
 }
 
 fn answers(trace: &Trace, query: &Query) -> Vec<String> {
-    let of = |kind: &Report| {
-        let subject = matches!(kind, Report::Blame).then(|| "m".to_owned());
-        match report(*kind, trace, &Query { subject, bins: 7, ..query.clone() }) {
-            Ok(view) => text(&view),
-            Err(error) => error.to_string(),
-        }
+    let of = |kind: &Report| match report(
+        *kind,
+        trace,
+        &Query { subject: crate::tests::subject(*kind), bins: 7, ..query.clone() },
+    ) {
+        Ok(view) => text(&view),
+        Err(error) => error.to_string(),
     };
     Report::ALL.iter().map(of).collect()
 }

@@ -6,9 +6,11 @@ mod counters;
 mod critical_path;
 mod frames;
 mod grouped;
+mod latency;
 mod losses;
 mod markers;
 mod notes;
+mod outlier;
 mod socket_waits;
 mod sockets;
 mod summary;
@@ -54,6 +56,8 @@ words! { "report";
         Correlation = "correlation", "Correlation", "Counters that tell the long waits on an object from the short ones.";
         Sockets = "sockets", "Sockets", "Sockets: what went through them, how long threads waited on each, and why.";
         SocketWaits = "socket-waits", "Socket Waits", "The waits on sockets one by one, the longest first, with their causes.";
+        Latency = "latency", "Latency", "How long intervals take (tasks, requests, wake-ups, waits), their outliers and the causes of these.";
+        Outlier = "outlier", "Outlier", "The story of one interval: what delayed its thread, line by line.";
         Findings = "findings", "Findings", "What is wrong, what it costs and what to do about it.";
         Losses = "losses", "Losses", "What could not be seen.";
         Blame = "blame", "Blame", "What the other side did while threads waited on an object.";
@@ -76,6 +80,7 @@ impl Report {
         match self {
             Self::Blame => Some("an object"),
             Self::CallerCallee => Some("a function"),
+            Self::Outlier => Some("an interval"),
             _ => None,
         }
     }
@@ -114,6 +119,8 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::Correlation => correlation::correlation(fold),
         Report::Sockets => sockets::sockets(fold),
         Report::SocketWaits => socket_waits::socket_waits(fold)?,
+        Report::Latency => latency::latency(fold),
+        Report::Outlier => outlier::outlier(fold)?,
         Report::Findings => crate::findings::report(fold),
         Report::Blame => blame::blame(fold)?,
         Report::CriticalPath => critical_path::critical_path(fold),

@@ -44,6 +44,7 @@ enum loss {
 	LOSS_SOCKET,
 	LOSS_SOCKET_WAIT,
 	LOSS_STITCH,
+	LOSS_DELAY,
 	LOSS_COUNT,
 };
 
@@ -53,10 +54,39 @@ enum thread_mode {
 	THREAD_LAUNCHING = 4, /* Dwell's own child until its exec */
 };
 
+#define DELAYED_SIGNALS 4 /* signal handlers within one another; a power of two */
+
+/* How a thread left the CPU. */
+enum off {
+	OFF_NOT = 0,
+	OFF_BLOCKED = 1,
+	OFF_READY = 2,
+	OFF_THROTTLED = 3,
+};
+
+/* What delays a profiled thread now; of the latency hooks alone. Times are 0 while it is in no such thing. */
+struct delayed {
+	u64 fault_ns;
+	u64 fault_address;
+	u64 call_ns;
+	u64 reclaim_ns;
+	u64 compaction_ns;
+	u64 signal_ns[DELAYED_SIGNALS];
+	u8 signal[DELAYED_SIGNALS];
+	u8 signals;
+	u8 off; /* enum off */
+	u16 cpu;
+	u32 call;
+	u32 taker_tid; /* who came when it left the CPU ready to run */
+	u32 taker_flags;
+	char taker[DWELL_COMM_BYTES];
+};
+
 /* What is known of a profiled thread; that a thread has one is what makes it profiled. */
 struct thread {
 	u64 rename_time_ns; /* 0 = not renamed yet */
 	u64 wake_time_ns;
+	u64 last_wake_ns; /* the same of its latest return to a CPU */
 	u64 waker_stack;
 	u32 waker_tid;
 	s32 waker_syscall;
@@ -73,8 +103,9 @@ struct thread {
 	u8 python_idle;         /* that state ran none the last time */
 	u8 waker_context;
 	u8 mode;
-	u8 on_cpu;                    /* as the hooks saw it */
-	u8 socket_wait;               /* enum wait_stage of its wait on a socket */
+	u8 on_cpu;      /* as the hooks saw it */
+	u8 socket_wait; /* enum wait_stage of its wait on a socket */
+	struct delayed delayed;
 	struct unwind_memory out;     /* its last stack when it left the CPU */
 	struct unwind_memory waking;  /* … when it woke another thread, or was preempted, often for that one */
 	struct unwind_memory sampled; /* … when the clock fired */

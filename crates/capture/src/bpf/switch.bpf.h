@@ -52,6 +52,7 @@ static __always_inline void set_in(struct record_switch *record, struct task_str
 	record->waker_context = thread->waker_context;
 	if (pending & ~task->blocked.sig[0])
 		record->flags |= SWITCH_SIGNAL_PENDING;
+	thread->last_wake_ns = thread->wake_time_ns;
 	thread->wake_time_ns = 0;
 	thread->waker_stack = 0;
 	thread->waker_context = WAKER_NONE;

@@ -72,9 +72,13 @@ struct signal_struct {
 	int group_exit_code;
 };
 
-struct rq;
+struct rq {
+	u64 prev_steal_time_rq;
+};
+
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count;
 };
 
 struct sched_entity {
@@ -267,7 +271,26 @@ struct task_struct {
 	struct sigpending pending;
 	char comm[16];
 	struct thread_struct thread;
+	bool throttled;
 };
+
+struct irqaction {
+	const char *name;
+};
+
+struct work_struct {
+	void (*func)(struct work_struct *work);
+};
+
+struct sigaction {
+	void (*sa_handler)(int);
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct kernel_siginfo;
 
 struct linux_binprm {
 	const char *filename;

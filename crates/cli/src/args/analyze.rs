@@ -23,6 +23,11 @@ impl AnalyzeArgs {
         let asked = |topic: &Topic| *topic == Topic::Threading || self.analyze.contains(topic);
         Topic::ALL.iter().copied().filter(asked).collect()
     }
+
+    /// Whether it is the latency analysis.
+    pub fn is_latency(&self) -> bool {
+        self.analyze.contains(&Topic::Latency)
+    }
 }
 
 fn topics() -> impl TypedValueParser<Value = Topic> {
@@ -52,8 +57,8 @@ mod tests {
         let topics = |options: &str| asked(&format!("dwell collect threading {options} -- ls")).unwrap().topics();
         assert_eq!(topics(""), [Topic::Threading]);
         assert_eq!(topics("--analyze system"), [Topic::Threading, Topic::System]);
-        let all = [Topic::Threading, Topic::Sockets, Topic::System];
-        assert_eq!(topics("--analyze system,sockets --analyze system"), all);
+        let all = [Topic::Threading, Topic::Sockets, Topic::System, Topic::Latency];
+        assert_eq!(topics("--analyze system,sockets,latency --analyze system"), all);
         assert!(asked("dwell collect threading --analyze network -- ls").is_err());
     }
 

@@ -4,6 +4,7 @@
 
 mod analyze;
 mod gate;
+mod intervals;
 mod merge;
 mod mistakes;
 mod parse;
@@ -18,9 +19,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dwell_analyze::CallStackMode;
 use dwell_capture::{Rule, TaskProbe};
+use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
 pub use gate::GateArg;
+pub use intervals::IntervalArg;
 pub use merge::MergeArgs;
 pub use mistakes::{Refused, explain};
 use reports::ReportWords;
@@ -220,7 +223,36 @@ pub enum Analysis {
     /// Threads: what they wait on, for whom, how long, and where they run.
     #[command(arg_required_else_help = true, after_help = THREADING_EXAMPLES)]
     Threading(Box<CollectArgs>),
+    /// Latency: the same, and what delays threads in their tasks, requests and wake-ups, one by one.
+    #[command(arg_required_else_help = true, after_help = LATENCY_EXAMPLES)]
+    Latency(Box<CollectArgs>),
 }
+
+impl Analysis {
+    /// The options, with what the analysis records.
+    pub fn args(self) -> Box<CollectArgs> {
+        match self {
+            Self::Threading(args) => args,
+            Self::Latency(mut args) => {
+                args.analyze.analyze.push(Topic::Latency);
+                args
+            }
+        }
+    }
+}
+
+const LATENCY_EXAMPLES: &str = "\
+Examples:
+  sudo dwell collect latency -- ./app
+                    # intervals are the tasks and frames that it announces
+  sudo dwell collect latency --interval socket --target-process redis-server -d 10s
+                    # from receiving a request to having sent the answer
+  dwell report latency --outlier 50us
+                    # how long they took, the outliers and their causes
+  dwell report outlier t1234
+                    # the story of one of them
+
+It is `dwell collect threading --analyze latency`; its result is r000la, r001la, …";
 
 const THREADING_EXAMPLES: &str = "\
 Examples:
@@ -239,7 +271,7 @@ The result is a folder, r000th, r001th, … in the current one. Under sudo the
 program runs as the user who called sudo, and the result is that user's. Ctrl-C
 ends the collection; what was recorded is kept.";
 
-/// Options of `dwell collect threading`.
+/// Options of `dwell collect threading` and `latency`.
 #[derive(Args, Debug)]
 pub struct CollectArgs {
     /// Program to run and its arguments.
@@ -305,6 +337,10 @@ pub struct CollectArgs {
     /// probe costs 1 to 10 µs, in every process that uses FILE; with --no-follow-child only in those that are profiled.
     #[arg(long, value_name = "NAME=PROBE", value_parser = TaskProbe::parse, help_heading = "How to record")]
     pub task_probe: Vec<TaskProbe>,
+    /// Make intervals for `dwell report latency`: `socket` is what a thread does from receiving on a socket to sending on it,
+    /// a request that it handles; can be given several times.
+    #[arg(long, value_name = "WHAT", value_parser = intervals::interval, help_heading = "How to record")]
+    pub interval: Vec<IntervalArg>,
     /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "How to record")]
     pub target_concurrency: Option<u32>,
@@ -371,6 +407,10 @@ pub struct ReportArgs {
     /// Show at most so many rows.
     #[arg(short, long, value_name = "N", help_heading = "What to show")]
     pub limit: Option<usize>,
+    /// For `latency`: intervals longer than this are outliers, such as 50us [default: those above the median and 5 times
+    /// the median of the distances from it].
+    #[arg(long, value_name = "TIME", value_parser = parse::seconds, help_heading = "How to count")]
+    pub outlier: Option<u64>,
     /// Bins of the timeline.
     #[arg(long, value_name = "N", default_value = "60", value_parser = parse::bins, help_heading = "What to show")]
     pub bins: usize,

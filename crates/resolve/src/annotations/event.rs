@@ -2,7 +2,7 @@
 
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 
-use dwell_store::raw::wire::TaskProbeRecord;
+use dwell_store::raw::wire::{RequestRecord, TaskProbeRecord};
 
 use super::texts::TextId;
 
@@ -78,6 +78,8 @@ pub enum What {
     EndById { kind: TaskKind, domain: TextId, id: InstanceId },
     /// A frame that was from then until then, CLOCK_MONOTONIC ns.
     Frame { domain: TextId, id: InstanceId, start_ns: u64, end_ns: u64 },
+    /// A request that was handled from then until then, CLOCK_MONOTONIC ns.
+    Request { name: TextId, start_ns: u64, end_ns: u64 },
     /// An event starts.
     EventStart(TextId),
     /// The latest event of the name ends.
@@ -124,6 +126,13 @@ impl Said {
         let begin = What::Begin { scope, name, id: none, parent: none };
         let what = if record.end == 0 { begin } else { What::End { scope } };
         let (tid, time_ns) = (record.h.tid, record.h.time_ns);
+        Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
+    }
+
+    /// A request that was handled.
+    pub fn of_request(record: &RequestRecord, name: TextId) -> Self {
+        let (tid, time_ns) = (record.h.tid, record.h.time_ns);
+        let what = What::Request { name, start_ns: record.begin_ns, end_ns: time_ns };
         Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
     }
 }

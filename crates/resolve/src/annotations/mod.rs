@@ -131,7 +131,7 @@ impl Told {
             What::EndById { kind, domain, id } => self.tasks.end_by_id(who, (kind, domain), id, counted),
             What::EventStart(name) => self.tasks.start_event(who, name, counted),
             What::EventEnd(name) => self.tasks.end_event(who, name, counted),
-            What::Frame { .. } => {}
+            What::Frame { .. } | What::Request { .. } => {}
             What::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
             What::Number { domain, of, key, value } => self.datum(who, (domain, of), (key, TextId::EMPTY), value),
             What::Text { domain, of, key, text } => self.datum(who, (domain, of), (key, text), 0.0),
@@ -175,6 +175,12 @@ impl Told {
     pub fn frame(&mut self, who: &Who, domain: TextId, id: InstanceId, end_ns: u64) {
         let key = type_key(who, TaskKind::Frame, Scope::Domain(domain), TaskName::Text(domain));
         self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, id, &mut self.counted);
+    }
+
+    /// A request that was handled from `who.at_ns` to `end_ns`.
+    pub fn request(&mut self, who: &Who, name: TextId, end_ns: u64) {
+        let key = type_key(who, TaskKind::Request, Scope::Domain(TextId::EMPTY), TaskName::Text(name));
+        self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, InstanceId::default(), &mut self.counted);
     }
 
     fn lose(&mut self, who: &Who, count: u32) {

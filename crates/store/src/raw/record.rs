@@ -3,10 +3,10 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame,
-    PythonStackHeader, RecordHeader, SampleRecord, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader,
-    StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord,
-    ThreadNameRecord, ThreadNewRecord, kind,
+    DelayRecord, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader,
+    PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, SocketPeerRecord, SocketRecord,
+    SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
+    TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -39,6 +39,8 @@ pub enum Record<'a> {
     TcpHold(TcpHoldRecord),
     TcpEvent(TcpEventRecord),
     SocketPeer(SocketPeerRecord),
+    Delay(DelayRecord),
+    Request(RequestRecord),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
     /// What a thread announced through ITT.
@@ -127,6 +129,8 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::TCP_HOLD => Record::TcpHold(prefix(body)?),
         kind::TCP_EVENT => Record::TcpEvent(prefix(body)?),
         kind::SOCKET_PEER => Record::SocketPeer(prefix(body)?),
+        kind::DELAY => Record::Delay(prefix(body)?),
+        kind::REQUEST => Record::Request(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
         kind::MACHINE => {

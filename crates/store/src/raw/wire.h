@@ -32,6 +32,8 @@ enum record_kind {
 	RECORD_TCP_HOLD = 17,     /* TCP held data of a program back */
 	RECORD_TCP_EVENT = 18,    /* a delayed ACK, a retransmission */
 	RECORD_SOCKET_PEER = 19,  /* which process has the other end of a socket */
+	RECORD_DELAY = 20,        /* what kept a thread from its work, from when to when */
+	RECORD_REQUEST = 21,      /* a thread received on a socket and sent on it */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -429,6 +431,38 @@ struct record_socket_peer {
 	char comm[DWELL_COMM_BYTES]; /* of the process */
 };
 
+struct record_delay {
+	struct record_header h; /* time: when it ended */
+	u64 begin_ns;
+	/* device interrupt: its number; soft interrupt: its vector; IPI: address of the function that it was for, or 0;
+	 * fault: the memory's address; system call and signal: number; idle-state exit: the state; preemption, kernel
+	 * work: address of the work item's function or 0; steal: ns that were stolen between begin and end */
+	u64 detail;
+	u32 other_tid; /* preemption, kernel work, run queue: who had the CPU */
+	u16 cpu;
+	u8 kind; /* Delay of the model crate */
+	u8 vector;
+	char text[DWELL_COMM_BYTES]; /* device interrupt: its name; other_tid's name; fault: the mapped file's name */
+};
+
+enum delay_vector {
+	VECTOR_NONE = 0,
+	VECTOR_LOCAL_TIMER = 1,
+	VECTOR_RESCHEDULE = 2,
+	VECTOR_CALL_FUNCTION = 3,
+	VECTOR_IRQ_WORK = 4,
+	VECTOR_PLATFORM = 5,
+	VECTOR_THERMAL = 6,
+};
+
+struct record_request {
+	struct record_header h; /* time: when the thread had sent */
+	u64 begin_ns;           /* when it had received */
+	u32 tgid;
+	u16 family;
+	u16 local_port; /* host order, 0 = none */
+};
+
 /* Counters as they stood at the record's time, behind the fixed part: `count` numbers (u64) of MACHINE_COUNTERS or
  * INTERFACE_COUNTERS of the model crate, in that order. Since boot, times in ns; all ones = not known. */
 struct record_machine {
@@ -468,6 +502,8 @@ _Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
 _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");
+_Static_assert(sizeof(struct record_delay) == 56, "wire");
+_Static_assert(sizeof(struct record_request) == 32, "wire");
 _Static_assert(sizeof(struct record_machine) == 24, "wire");
 _Static_assert(sizeof(struct record_interface) == 48, "wire");
 _Static_assert(sizeof(struct python_frame) == 16, "wire");

@@ -31,6 +31,8 @@ pub mod kind {
     pub const TCP_HOLD: u16 = 17;
     pub const TCP_EVENT: u16 = 18;
     pub const SOCKET_PEER: u16 = 19;
+    pub const DELAY: u16 = 20;
+    pub const REQUEST: u16 = 21;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -80,6 +82,17 @@ pub mod tcp_state_flag {
     pub const KNOWN: u8 = 1;
     pub const NODELAY: u8 = 2;
     pub const CORK: u8 = 4;
+}
+
+/// Numbers of [`DelayRecord::vector`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod delay_vector {
+    pub const LOCAL_TIMER: u8 = 1;
+    pub const RESCHEDULE: u8 = 2;
+    pub const CALL_FUNCTION: u8 = 3;
+    pub const IRQ_WORK: u8 = 4;
+    pub const PLATFORM: u8 = 5;
+    pub const THERMAL: u8 = 6;
 }
 
 /// Classes of sizes that a [`SocketRecord`] counts; class n has the sizes of n bits.
@@ -199,6 +212,12 @@ records! {
     }
     SocketPeerRecord = 56, "Which process has the other end of a socket." {
         h: RecordHeader, cookie: u64, peer: u64, pid: u32, reserved: u32, comm: [u8; 16],
+    }
+    DelayRecord = 56, "What kept a thread from its work." {
+        h: RecordHeader, begin_ns: u64, detail: u64, other_tid: u32, cpu: u16, kind: u8, vector: u8, text: [u8; 16],
+    }
+    RequestRecord = 32, "A thread received on a socket and sent on it." {
+        h: RecordHeader, begin_ns: u64, tgid: u32, family: u16, local_port: u16,
     }
     IttHeader = 56, "The fixed part of an ITT_NAMES or ITT_EVENTS record; `bytes` follow, padded to 8." {
         h: RecordHeader, tgid: u32, source: u32, base_ticks: u64, base_ns: u64, ns_per_tick: u64, lost: u32, bytes: u32,

@@ -1,0 +1,101 @@
+use dwell_model::Delay;
+use proptest::prelude::*;
+
+use super::pieces::disjoint;
+use super::*;
+
+fn causes(parts: &[(Delay, u64)]) -> Causes {
+    let mut causes = Causes::default();
+    parts.iter().for_each(|(cause, ns)| causes.put(*cause, *ns));
+    causes
+}
+
+fn piece((start_ns, length_ns, kind): (u64, u64, usize)) -> Piece {
+    let cause = Delay::ALL[kind % Delay::ALL.len()];
+    Piece { start_ns, end_ns: start_ns + length_ns, cause, origin: Origin::Delay(kind) }
+}
+
+#[test]
+fn what_is_usual_explains_nothing_and_the_rest_is_said() {
+    let found = causes(&[(Delay::SystemCall, 50), (Delay::MinorFault, 30)]);
+    let usual = causes(&[(Delay::SystemCall, 40)]);
+    let parts = split(100, &found, &usual);
+    assert_eq!(parts.causes, causes(&[(Delay::SystemCall, 10), (Delay::MinorFault, 30)]));
+    assert_eq!((parts.unexplained_ns, parts.main()), (60, Delay::Unexplained));
+}
+
+#[test]
+fn causes_of_more_than_there_is_to_explain_are_cut_in_proportion() {
+    let found = causes(&[(Delay::Preemption, 200), (Delay::Timer, 100)]);
+    let parts = split(100, &found, &Causes::default());
+    assert_eq!(parts.causes, causes(&[(Delay::Preemption, 67), (Delay::Timer, 33)]));
+    assert_eq!((parts.unexplained_ns, parts.main()), (0, Delay::Preemption));
+}
+
+#[test]
+fn the_innermost_delay_holds() {
+    let (call, fault, tick) = (16, 12, 7);
+    let cut = disjoint([(0, 100, call), (20, 50, fault), (30, 10, tick)].map(piece).to_vec());
+    let spans: Vec<(u64, u64, Delay)> = cut.iter().map(|piece| (piece.start_ns, piece.end_ns, piece.cause)).collect();
+    let expected = [
+        (0, 20, Delay::SystemCall),
+        (20, 30, Delay::MinorFault),
+        (30, 40, Delay::Timer),
+        (40, 70, Delay::MinorFault),
+        (70, 100, Delay::SystemCall),
+    ];
+    assert_eq!(spans, expected);
+}
+
+#[test]
+fn of_delays_that_began_at_once_the_more_exact_one_holds() {
+    let (run_queue, preemption) = (5, 1);
+    let cut = disjoint([(10, 20, preemption), (10, 20, run_queue)].map(piece).to_vec());
+    assert_eq!(cut, [piece((10, 20, preemption))]);
+}
+
+#[test]
+fn outliers_are_far_from_the_median_or_above_the_limit() {
+    let lengths = vec![10, 11, 12, 13, 14, 90];
+    let usual = Statistics::new(lengths.clone(), None);
+    // The distances from the median 12 are 0, 1, 1, 2, 2, 78.
+    assert_eq!((usual.median_ns(), usual.limit_ns, usual.outliers), (12, 17, 1));
+    assert_eq!((usual.mean_ns, usual.mean_without_outliers_ns), (25, 12));
+    assert_eq!(Statistics::new(lengths, Some(12)).outliers, 3);
+    assert_eq!(Statistics::new(Vec::new(), None).median_ns(), 0);
+}
+
+proptest! {
+    #[test]
+    fn parts_of_an_outlier_add_up_to_it(
+        over in 0u64..1 << 50,
+        found in prop::collection::vec((0usize..26, 0u64..1 << 45), 0..12),
+        usual in prop::collection::vec((0usize..26, 0u64..1 << 45), 0..12),
+    ) {
+        let sum = |parts: &[(usize, u64)]| causes(&parts.iter().map(|(kind, ns)| (Delay::ALL[*kind], *ns)).collect::<Vec<_>>());
+        let parts = split(over, &sum(&found), &sum(&usual));
+        prop_assert_eq!(parts.causes.total_ns() + parts.unexplained_ns, over);
+        for (cause, ns) in parts.causes.iter() {
+            prop_assert!(ns <= sum(&found).of(cause), "{:?}", cause);
+        }
+    }
+
+    #[test]
+    fn pieces_cover_each_instant_of_a_delay_once(
+        found in prop::collection::vec((0u64..200, 0u64..60, 0usize..26), 0..30),
+    ) {
+        let found: Vec<Piece> = found.into_iter().map(piece).collect();
+        let cut = disjoint(found.clone());
+        prop_assert!(cut.windows(2).all(|pair| pair[0].end_ns <= pair[1].start_ns));
+        for at in 0..260u64 {
+            let holds = |piece: &&Piece| piece.start_ns <= at && at < piece.end_ns;
+            let innermost = found.iter().filter(holds).max_by_key(|piece| (piece.start_ns, piece.cause.rank()));
+            let cut = cut.iter().find(holds);
+            prop_assert_eq!(cut.is_some(), innermost.is_some());
+            if let (Some(cut), Some(innermost)) = (cut, innermost) {
+                let same = found.iter().filter(holds).filter(|piece| piece.start_ns == innermost.start_ns && piece.cause.rank() == innermost.cause.rank());
+                prop_assert!(same.map(|piece| piece.cause).any(|cause| cause == cut.cause));
+            }
+        }
+    }
+}

@@ -1,0 +1,521 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+/*
+ * What keeps profiled threads from their work while they run or could run, each with begin and end: interrupts, page
+ * faults, system calls, signal handlers, who had the CPU instead. Every program here is there only where the kernel has
+ * its tracepoint; see latency.rs.
+ */
+#include "switch.bpf.h"
+#include "thread.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";
+
+/* Codes of Delay of the model crate. */
+enum delay {
+	DELAY_PREEMPTION = 1,
+	DELAY_KERNEL_WORK = 2,
+	DELAY_MIGRATION = 3,
+	DELAY_THROTTLING = 4,
+	DELAY_RUN_QUEUE = 5,
+	DELAY_IDLE_EXIT = 6,
+	DELAY_TIMER = 7,
+	DELAY_INTERRUPT = 8,
+	DELAY_SOFT_INTERRUPT = 9,
+	DELAY_IPI = 10,
+	DELAY_MINOR_FAULT = 12,
+	DELAY_MAJOR_FAULT = 13,
+	DELAY_RECLAIM = 14,
+	DELAY_COMPACTION = 15,
+	DELAY_SYSTEM_CALL = 16,
+	DELAY_SIGNAL = 17,
+	DELAY_STEAL = 24,
+};
+
+#define PF_WQ_WORKER         0x20
+#define SYSCALL_RT_SIGRETURN 15
+#define IDLE_STATE_NONE      0xffffffffu
+#define SIG_IGN              1
+
+/* What this CPU is in, on behalf of whoever was interrupted. */
+struct cpu_state {
+	u64 vector_ns; /* 0 = the interrupted thread is not profiled */
+	u64 interrupt_ns;
+	u64 soft_interrupt_ns;
+	u64 ipi_function;
+	u64 idle_exit_ns;
+	u64 work_ns; /* when a kworker last began an item here, and its function */
+	u64 work_function;
+	u64 steal_ns; /* the run queue's account of stolen time, and when it was looked at */
+	u64 steal_seen_ns;
+	u32 idle_state;
+	u32 reserved;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct cpu_state);
+} cpu_buffer SEC(".maps");
+
+static __always_inline struct cpu_state *this_cpu(void)
+{
+	u32 zero = 0;
+
+	return bpf_map_lookup_elem(&cpu_buffer, &zero);
+}
+
+/* The current thread if it is profiled, and recording is not paused. */
+static __always_inline struct thread *profiled(struct task_struct *task)
+{
+	struct control *control = controls();
+
+	return control && !control->paused ? recorded(task) : NULL;
+}
+
+static __always_inline u64 now_if_profiled(void)
+{
+	return profiled(bpf_get_current_task_btf()) ? bpf_ktime_get_ns() : 0;
+}
+
+static __always_inline void begin_delay(struct record_delay *delay, u8 kind, struct task_struct *task, u64 begin_ns,
+					u64 end_ns)
+{
+	set_header(&delay->h, RECORD_DELAY, sizeof(*delay), task->pid, end_ns);
+	delay->begin_ns = begin_ns;
+	delay->kind = kind;
+	delay->cpu = bpf_get_smp_processor_id();
+}
+
+static __always_inline void write_delay(struct record_delay *delay)
+{
+	write_record(delay, sizeof(*delay), LOSS_DELAY);
+}
+
+/* The current thread was delayed since `begin_ns`, 0 = it was not. */
+static __always_inline void write_current(u8 kind, u64 begin_ns, u64 detail)
+{
+	struct record_delay delay = {};
+
+	if (!begin_ns)
+		return;
+	begin_delay(&delay, kind, bpf_get_current_task_btf(), begin_ns, bpf_ktime_get_ns());
+	delay.detail = detail;
+	write_delay(&delay);
+}
+
+/* Interrupt vectors. An interrupt nests in no other one of its sort: one place for its begin is enough. */
+
+static __always_inline int enter_vector(void)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu) {
+		cpu->vector_ns = now_if_profiled();
+		cpu->ipi_function = 0;
+	}
+	return 0;
+}
+
+static __always_inline int leave_vector(u8 kind, u8 vector)
+{
+	struct record_delay delay = {};
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu || !cpu->vector_ns)
+		return 0;
+	begin_delay(&delay, kind, bpf_get_current_task_btf(), cpu->vector_ns, bpf_ktime_get_ns());
+	delay.vector = vector;
+	delay.detail = cpu->ipi_function;
+	cpu->vector_ns = 0;
+	write_delay(&delay);
+	return 0;
+}
+
+#define VECTOR(name, kind, vector)                                             \
+	SEC("tp_btf/" #name "_entry") int BPF_PROG(on_##name##_entry, int irq) \
+	{                                                                      \
+		return enter_vector();                                         \
+	}                                                                      \
+	SEC("tp_btf/" #name "_exit") int BPF_PROG(on_##name##_exit, int irq)   \
+	{                                                                      \
+		return leave_vector(kind, vector);                             \
+	}
+
+VECTOR(local_timer, DELAY_TIMER, VECTOR_LOCAL_TIMER)
+VECTOR(reschedule, DELAY_IPI, VECTOR_RESCHEDULE)
+VECTOR(call_function, DELAY_IPI, VECTOR_CALL_FUNCTION)
+VECTOR(call_function_single, DELAY_IPI, VECTOR_CALL_FUNCTION)
+VECTOR(irq_work, DELAY_IPI, VECTOR_IRQ_WORK)
+VECTOR(x86_platform_ipi, DELAY_INTERRUPT, VECTOR_PLATFORM)
+VECTOR(thermal_apic, DELAY_INTERRUPT, VECTOR_THERMAL)
+
+/* What an inter-processor interrupt is for: the first function tells. The verifier lets no tp_btf program read the address
+ * of a function. */
+SEC("raw_tp/csd_function_entry")
+int BPF_PROG(on_csd, u64 function)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu && cpu->vector_ns && !cpu->ipi_function)
+		cpu->ipi_function = function;
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_entry")
+int BPF_PROG(on_interrupt, int number, struct irqaction *action)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu)
+		cpu->interrupt_ns = now_if_profiled();
+	return 0;
+}
+
+SEC("tp_btf/irq_handler_exit")
+int BPF_PROG(on_interrupt_end, int number, struct irqaction *action)
+{
+	struct record_delay delay = {};
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu || !cpu->interrupt_ns)
+		return 0;
+	begin_delay(&delay, DELAY_INTERRUPT, bpf_get_current_task_btf(), cpu->interrupt_ns, bpf_ktime_get_ns());
+	delay.detail = number;
+	bpf_probe_read_kernel_str(delay.text, sizeof(delay.text), BPF_CORE_READ(action, name));
+	cpu->interrupt_ns = 0;
+	write_delay(&delay);
+	return 0;
+}
+
+SEC("tp_btf/softirq_entry")
+int BPF_PROG(on_soft_interrupt, unsigned int vector)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu)
+		cpu->soft_interrupt_ns = now_if_profiled();
+	return 0;
+}
+
+SEC("tp_btf/softirq_exit")
+int BPF_PROG(on_soft_interrupt_end, unsigned int vector)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	write_current(DELAY_SOFT_INTERRUPT, cpu->soft_interrupt_ns, vector);
+	cpu->soft_interrupt_ns = 0;
+	return 0;
+}
+
+/* Page faults. Their end has no tracepoint, but perf counts each one there, as minor or major. */
+
+static __always_inline int begin_fault(u64 address)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+
+	if (!thread)
+		return 0;
+	thread->delayed.fault_address = address;
+	thread->delayed.fault_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/page_fault_user")
+int BPF_PROG(on_user_fault, unsigned long address)
+{
+	return begin_fault(address);
+}
+
+SEC("tp_btf/page_fault_kernel")
+int BPF_PROG(on_kernel_fault, unsigned long address)
+{
+	return begin_fault(address);
+}
+
+static __always_inline int end_fault(u8 kind)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+
+	if (!thread)
+		return 0;
+	write_current(kind, thread->delayed.fault_ns, thread->delayed.fault_address);
+	thread->delayed.fault_ns = 0;
+	return 0;
+}
+
+SEC("perf_event")
+int on_minor_fault(struct bpf_perf_event_data *ctx)
+{
+	return end_fault(DELAY_MINOR_FAULT);
+}
+
+SEC("perf_event")
+int on_major_fault(struct bpf_perf_event_data *ctx)
+{
+	return end_fault(DELAY_MAJOR_FAULT);
+}
+
+/* System calls, and signal handlers, which end by one. */
+
+static __always_inline void end_signal(struct delayed *delayed)
+{
+	u32 at;
+
+	if (!delayed->signals)
+		return;
+	at = (delayed->signals - 1) & (DELAYED_SIGNALS - 1);
+	delayed->signals -= 1;
+	write_current(DELAY_SIGNAL, delayed->signal_ns[at], delayed->signal[at]);
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(on_call, struct pt_regs *regs, long number)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+
+	if (!thread)
+		return 0;
+	if (number == SYSCALL_RT_SIGRETURN) {
+		end_signal(&thread->delayed);
+		return 0;
+	}
+	thread->delayed.call = number;
+	thread->delayed.call_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(on_call_end, struct pt_regs *regs, long result)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+
+	if (!thread)
+		return 0;
+	write_current(DELAY_SYSTEM_CALL, thread->delayed.call_ns, thread->delayed.call);
+	thread->delayed.call_ns = 0;
+	return 0;
+}
+
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(on_signal, int signal, struct kernel_siginfo *info, struct k_sigaction *action)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+	u32 at;
+
+	if (!thread || (u64)BPF_CORE_READ(action, sa.sa_handler) <= SIG_IGN)
+		return 0;
+	at = thread->delayed.signals & (DELAYED_SIGNALS - 1);
+	if (thread->delayed.signals >= DELAYED_SIGNALS) /* they left by longjmp */
+		at = thread->delayed.signals = 0;
+	thread->delayed.signal_ns[at] = bpf_ktime_get_ns();
+	thread->delayed.signal[at] = signal;
+	thread->delayed.signals += 1;
+	return 0;
+}
+
+/* Memory. */
+
+static __always_inline int begin_memory(bool compaction)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+	u64 now = bpf_ktime_get_ns();
+
+	if (thread && compaction)
+		thread->delayed.compaction_ns = now;
+	else if (thread)
+		thread->delayed.reclaim_ns = now;
+	return 0;
+}
+
+static __always_inline int end_memory(bool compaction)
+{
+	struct thread *thread = profiled(bpf_get_current_task_btf());
+
+	if (thread && compaction) {
+		write_current(DELAY_COMPACTION, thread->delayed.compaction_ns, 0);
+		thread->delayed.compaction_ns = 0;
+	} else if (thread) {
+		write_current(DELAY_RECLAIM, thread->delayed.reclaim_ns, 0);
+		thread->delayed.reclaim_ns = 0;
+	}
+	return 0;
+}
+
+#define MEMORY(name, compaction)                                      \
+	SEC("tp_btf/" #name "_begin") int BPF_PROG(on_##name##_begin) \
+	{                                                             \
+		return begin_memory(compaction);                      \
+	}                                                             \
+	SEC("tp_btf/" #name "_end") int BPF_PROG(on_##name##_end)     \
+	{                                                             \
+		return end_memory(compaction);                        \
+	}
+
+MEMORY(mm_vmscan_direct_reclaim, false)
+MEMORY(mm_vmscan_memcg_reclaim, false)
+MEMORY(mm_compaction, true)
+
+/* Who had the CPU. */
+
+SEC("tp_btf/cpu_idle")
+int BPF_PROG(on_idle, unsigned int state, unsigned int number)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	if (state == IDLE_STATE_NONE)
+		cpu->idle_exit_ns = bpf_ktime_get_ns();
+	else
+		cpu->idle_state = state;
+	return 0;
+}
+
+SEC("tp_btf/workqueue_execute_start")
+int BPF_PROG(on_work, struct work_struct *work)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	if (!cpu)
+		return 0;
+	cpu->work_function = (u64)BPF_CORE_READ(work, func);
+	cpu->work_ns = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Whether the bandwidth controller keeps the thread, which could run, from running. */
+static __always_inline bool is_throttled(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->throttled) && BPF_CORE_READ(task, throttled)) /* since 6.18 */
+		return true;
+	return bpf_core_field_exists(((struct cfs_rq *)0)->throttle_count) &&
+	       BPF_CORE_READ(task, se.cfs_rq, throttle_count) > 0;
+}
+
+/* What the hypervisor took since it was looked at last: the run queue's clock knows. */
+static __always_inline void look_for_steal(struct task_struct *task, struct thread *thread, struct cpu_state *cpu,
+					   u64 now)
+{
+	struct record_delay delay = {};
+	u64 stolen, total, since;
+	struct rq *rq;
+
+	if (!bpf_core_field_exists(((struct rq *)0)->prev_steal_time_rq))
+		return;
+	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	if (!rq)
+		return;
+	total = BPF_CORE_READ(rq, prev_steal_time_rq);
+	stolen = cpu->steal_seen_ns && total > cpu->steal_ns ? total - cpu->steal_ns : 0;
+	since = cpu->steal_seen_ns;
+	cpu->steal_ns = total;
+	cpu->steal_seen_ns = now;
+	if (!stolen || !thread)
+		return;
+	if (since < thread->in_time_ns)
+		since = thread->in_time_ns;
+	if (since >= now)
+		return;
+	begin_delay(&delay, DELAY_STEAL, task, since, now);
+	delay.detail = stolen < now - since ? stolen : now - since;
+	write_delay(&delay);
+}
+
+static __always_inline void note_off(struct task_struct *task, struct thread *thread, struct task_struct *next,
+				     bool ready, u16 cpu)
+{
+	struct delayed *delayed = &thread->delayed;
+
+	delayed->off = ready ? OFF_READY : OFF_BLOCKED;
+	delayed->cpu = cpu;
+	if (!ready)
+		return;
+	if (is_throttled(task))
+		delayed->off = OFF_THROTTLED;
+	delayed->taker_tid = next->pid;
+	delayed->taker_flags = next->flags;
+	bpf_probe_read_kernel_str(delayed->taker, sizeof(delayed->taker), next->comm);
+}
+
+/* A thread that could run all the time is back. */
+static __always_inline void write_taken(struct task_struct *task, struct thread *thread, struct cpu_state *cpu,
+					u16 number)
+{
+	struct delayed *delayed = &thread->delayed;
+	struct record_delay delay = {};
+	u8 kind = delayed->taker_flags & PF_KTHREAD ? DELAY_KERNEL_WORK : DELAY_PREEMPTION;
+
+	if (delayed->off == OFF_THROTTLED)
+		kind = DELAY_THROTTLING;
+	else if (delayed->cpu != number)
+		kind = DELAY_MIGRATION;
+	begin_delay(&delay, kind, task, thread->out_time_ns, thread->in_time_ns);
+	if (kind == DELAY_KERNEL_WORK && (delayed->taker_flags & PF_WQ_WORKER) && cpu->work_ns > thread->out_time_ns)
+		delay.detail = cpu->work_function;
+	if (kind != DELAY_THROTTLING) {
+		delay.other_tid = delayed->taker_tid;
+		__builtin_memcpy(delay.text, delayed->taker, sizeof(delay.text));
+	}
+	write_delay(&delay);
+}
+
+/* A thread that was woken is back. */
+static __always_inline void write_woken(struct task_struct *task, struct thread *thread, struct task_struct *before,
+					struct cpu_state *cpu)
+{
+	struct record_delay delay = {};
+	u64 woken_ns = thread->last_wake_ns;
+
+	if (!woken_ns || woken_ns >= thread->in_time_ns)
+		return;
+	if (before->pid) {
+		begin_delay(&delay, DELAY_RUN_QUEUE, task, woken_ns, thread->in_time_ns);
+		delay.other_tid = before->pid;
+		bpf_probe_read_kernel_str(delay.text, sizeof(delay.text), before->comm);
+	} else if (cpu->idle_exit_ns > woken_ns && cpu->idle_exit_ns <= thread->in_time_ns) {
+		begin_delay(&delay, DELAY_IDLE_EXIT, task, woken_ns, cpu->idle_exit_ns);
+		delay.detail = cpu->idle_state;
+	} else {
+		return;
+	}
+	write_delay(&delay);
+}
+
+/* Attached after switch.bpf.c's, which has noted when the two threads leave and come. */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	struct thread *out = profiled(prev), *in = profiled(next);
+	struct cpu_state *cpu = this_cpu();
+	u32 state = prev_state & STATE_MASK;
+	u16 number = bpf_get_smp_processor_id();
+
+	if (!cpu)
+		return 0;
+	look_for_steal(prev, out, cpu, bpf_ktime_get_ns());
+	if (out && !(state & STATE_DEAD))
+		note_off(prev, out, next, preempt || !state, number);
+	if (!in)
+		return 0;
+	if (in->delayed.off == OFF_BLOCKED)
+		write_woken(next, in, prev, cpu);
+	else if (in->delayed.off != OFF_NOT)
+		write_taken(next, in, cpu, number);
+	in->delayed.off = OFF_NOT;
+	return 0;
+}
+
+/* The tick brings the run queue's clock up to date. */
+SEC("tp_btf/local_timer_exit")
+int BPF_PROG(on_tick, int irq)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cpu_state *cpu = this_cpu();
+
+	if (cpu)
+		look_for_steal(task, profiled(task), cpu, bpf_ktime_get_ns());
+	return 0;
+}

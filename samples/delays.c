@@ -1,0 +1,435 @@
+/*
+ * Delays a task by one known cause at known times: delays CAUSE TASKS EVERY. Each task of `work` does the same work; every
+ * EVERYth one is delayed besides, for about 300 microseconds, and says so in its metadata (`delayed` = 1). Causes: none,
+ * preemption, fault, mprotect, signal, timers, migration, lock, stop, throttling, packets, reclaim.
+ */
+#define _GNU_SOURCE
+#include "itt_stub.h"
+#include "sample.h"
+
+#include <arpa/inet.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+
+#define DELAY_NS     300000ull
+#define WORK_NS      100000ull
+#define PAGE         4096
+#define FRESH_PAGES  400
+#define TIMERS       600
+#define MAPPED_BYTES (256ul << 20)
+#define PACKETS      300
+#define FILE_BYTES   (64ul << 20)
+
+static __itt_domain *domain;
+static __itt_string_handle *task, *delayed;
+static uint64_t steps;
+static int main_tid;
+static int cpus[2] = {0, 0}; /* that the program may use: the main thread's, and another one if there is one */
+
+/* What another thread does when it is told to. */
+static int told = -1;
+static void (*helper_work)(void);
+static volatile int helper_began;
+
+static void burn(uint64_t count)
+{
+	for (uint64_t i = 0; i < count; i++)
+		__asm__ volatile("" ::"r"(i));
+}
+
+static void spin_ns(uint64_t ns)
+{
+	uint64_t until = now_ns() + ns;
+
+	while (now_ns() < until)
+		;
+}
+
+static void calibrate(void)
+{
+	uint64_t best = ~0ull;
+
+	for (int round = 0; round < 20; round++) {
+		uint64_t begin = now_ns();
+
+		burn(1000000);
+		if (now_ns() - begin < best)
+			best = now_ns() - begin;
+	}
+	steps = 1000000 * WORK_NS / best;
+}
+
+static void pin(int tid, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(tid, sizeof(set), &set))
+		die("sched_setaffinity");
+}
+
+static void find_cpus(void)
+{
+	cpu_set_t set;
+	int found = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set))
+		die("sched_getaffinity");
+	for (int cpu = 0; cpu < CPU_SETSIZE && found < 2; cpu++) {
+		if (CPU_ISSET(cpu, &set))
+			cpus[found++] = cpu;
+	}
+	if (found == 1)
+		cpus[1] = cpus[0];
+}
+
+static void *help(void *unused)
+{
+	char byte;
+
+	(void)unused;
+	while (read(told, &byte, 1) == 1)
+		helper_work();
+	return NULL;
+}
+
+static int tell;
+
+static void start_helper(void (*work)(void), int cpu, int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+	cpu_set_t set;
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int ends[2];
+
+	if (pipe(ends))
+		die("pipe");
+	told = ends[0];
+	tell = ends[1];
+	helper_work = work;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_attr_init(&attributes);
+	pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
+	if (priority) {
+		pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+		pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+		pthread_attr_setschedparam(&attributes, &param);
+	}
+	errno = pthread_create(&thread, &attributes, help, NULL);
+	if (errno)
+		die("pthread_create");
+}
+
+static void tell_helper(void)
+{
+	if (write(tell, "x", 1) != 1)
+		die("write");
+}
+
+/* A thread of higher priority on the same CPU. */
+
+static void burn_delay(void)
+{
+	spin_ns(DELAY_NS);
+}
+
+static void begin_preemption(void)
+{
+	start_helper(burn_delay, cpus[0], 10);
+}
+
+/* Fresh pages. */
+
+static char *fresh;
+
+static void fault(void)
+{
+	if (fresh)
+		munmap(fresh, FRESH_PAGES * PAGE);
+	fresh = mmap(NULL, FRESH_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fresh == MAP_FAILED)
+		die("mmap");
+	madvise(fresh, FRESH_PAGES * PAGE, MADV_NOHUGEPAGE);
+	for (int page = 0; page < FRESH_PAGES; page++)
+		fresh[page * PAGE] = 1;
+}
+
+/* A call that goes over much memory. */
+
+static char *mapped;
+
+static void begin_mprotect(void)
+{
+	mapped = mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (mapped == MAP_FAILED)
+		die("mmap");
+	madvise(mapped, MAPPED_BYTES, MADV_NOHUGEPAGE);
+	memset(mapped, 1, MAPPED_BYTES);
+}
+
+static void protect(void)
+{
+	static int round;
+
+	if (mprotect(mapped, MAPPED_BYTES, round++ % 2 ? PROT_READ | PROT_WRITE : PROT_READ))
+		die("mprotect");
+}
+
+/* A signal with a slow handler. */
+
+static void on_signal(int number)
+{
+	(void)number;
+	spin_ns(DELAY_NS);
+}
+
+static void begin_signal(void)
+{
+	signal(SIGUSR1, on_signal);
+}
+
+static void send_signal(void)
+{
+	raise(SIGUSR1);
+}
+
+/* Timers that all run out at once. */
+
+static int timers[TIMERS];
+
+static void begin_timers(void)
+{
+	for (int timer = 0; timer < TIMERS; timer++) {
+		timers[timer] = timerfd_create(CLOCK_MONOTONIC, 0);
+		if (timers[timer] < 0)
+			die("timerfd_create");
+	}
+}
+
+/* Before the task, so that only their end falls into it. */
+static void arm_timers(void)
+{
+	uint64_t at = now_ns() + 2 * TIMERS * 1000ull;
+	struct itimerspec when = {
+		.it_value = {.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)}};
+
+	for (int timer = 0; timer < TIMERS; timer++)
+		timerfd_settime(timers[timer], TFD_TIMER_ABSTIME, &when, NULL);
+	spin_ns(at - WORK_NS / 2 - now_ns());
+}
+
+/* Another CPU, and back. */
+
+static void migrate(void)
+{
+	static int round;
+
+	pin(main_tid, cpus[++round % 2]);
+}
+
+static void begin_migration(void)
+{
+	start_helper(migrate, cpus[1], 10);
+}
+
+/* A lock that another thread holds. */
+
+static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void hold(void)
+{
+	pthread_mutex_lock(&slow_lock);
+	helper_began = 1;
+	spin_ns(DELAY_NS);
+	pthread_mutex_unlock(&slow_lock);
+}
+
+static void begin_lock(void)
+{
+	start_helper(hold, cpus[1], 0);
+}
+
+static void be_held(void)
+{
+	helper_began = 0;
+	tell_helper();
+	while (!helper_began)
+		sched_yield();
+}
+
+static void take_lock(void)
+{
+	pthread_mutex_lock(&slow_lock);
+	pthread_mutex_unlock(&slow_lock);
+}
+
+/* A stop: a child stops the whole program and lets it go on. */
+
+static int ask_child;
+
+static void begin_stop(void)
+{
+	struct timespec pause = {.tv_nsec = DELAY_NS};
+	pid_t parent = getpid();
+	int ends[2];
+	char byte;
+
+	if (pipe(ends))
+		die("pipe");
+	if (fork() == 0) {
+		close(ends[1]);
+		while (read(ends[0], &byte, 1) == 1) {
+			kill(parent, SIGSTOP);
+			nanosleep(&pause, NULL);
+			kill(parent, SIGCONT);
+		}
+		_exit(0);
+	}
+	close(ends[0]);
+	ask_child = ends[1];
+}
+
+static void stop(void)
+{
+	if (write(ask_child, "x", 1) != 1)
+		die("write");
+	spin_ns(DELAY_NS); /* until it comes */
+}
+
+/* Packets that another CPU sends: the soft interrupt that takes them comes to this one (receive packet steering). */
+
+static int sender;
+static struct sockaddr_in nowhere = {.sin_family = AF_INET};
+
+static void begin_packets(void)
+{
+	char path[] = "/sys/class/net/lo/queues/rx-0/rps_cpus", mask[16];
+	int receiver = socket(AF_INET, SOCK_DGRAM, 0), steering = open(path, O_WRONLY);
+	socklen_t length = sizeof(nowhere);
+
+	snprintf(mask, sizeof(mask), "%x", 1u << cpus[0]);
+	if (steering < 0 || write(steering, mask, strlen(mask)) < 0)
+		die(path);
+	nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (bind(receiver, (struct sockaddr *)&nowhere, sizeof(nowhere)) ||
+	    getsockname(receiver, (struct sockaddr *)&nowhere, &length))
+		die("bind");
+	sender = socket(AF_INET, SOCK_DGRAM, 0);
+}
+
+static void flood(void)
+{
+	char packet[64] = {0};
+
+	for (int i = 0; i < PACKETS; i++)
+		sendto(sender, packet, sizeof(packet), 0, (struct sockaddr *)&nowhere, sizeof(nowhere));
+}
+
+static void begin_flood(void)
+{
+	begin_packets();
+	start_helper(flood, cpus[1], 0);
+}
+
+/* A memory limit: what is read pushes out what was read. The program runs in a cgroup with less than the file takes. */
+
+static char *file;
+
+static void begin_reclaim(void)
+{
+	char path[] = "/var/tmp/dwell-delays-XXXXXX";
+	int fd = mkstemp(path);
+
+	if (fd < 0 || ftruncate(fd, FILE_BYTES))
+		die(path);
+	unlink(path);
+	file = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (file == MAP_FAILED)
+		die("mmap");
+}
+
+static void reclaim(void)
+{
+	static size_t at;
+
+	for (int page = 0; page < FRESH_PAGES; page++, at = (at + PAGE) % FILE_BYTES)
+		file[at] += 1;
+}
+
+static const struct {
+	const char *name;
+	void (*begin)(void);
+	void (*prepare)(void); /* before a delayed task */
+	void (*delay)(void);   /* within it */
+} causes[] = {
+	{"none", NULL, NULL, NULL},
+	{"throttling", NULL, NULL, NULL},
+	{"preemption", begin_preemption, NULL, tell_helper},
+	{"fault", NULL, NULL, fault},
+	{"mprotect", begin_mprotect, NULL, protect},
+	{"signal", begin_signal, NULL, send_signal},
+	{"timers", begin_timers, arm_timers, NULL},
+	{"migration", begin_migration, NULL, tell_helper},
+	{"lock", begin_lock, be_held, take_lock},
+	{"stop", begin_stop, NULL, stop},
+	{"packets", begin_flood, NULL, tell_helper},
+	{"reclaim", begin_reclaim, NULL, reclaim},
+};
+
+static void say_delayed(void)
+{
+	uint64_t one = 1;
+
+	ITT_IN(metadata_add, domain, __itt_null, delayed, __itt_metadata_u64, 1, &one);
+}
+
+static void run(size_t cause, long tasks, long every)
+{
+	for (long i = 1; i <= tasks; i++) {
+		int is_delayed = i % every == 0;
+
+		if (is_delayed && causes[cause].prepare)
+			causes[cause].prepare();
+		ITT_IN(task_begin, domain, __itt_null, __itt_null, task);
+		burn(steps / 2);
+		if (is_delayed && causes[cause].delay)
+			causes[cause].delay();
+		burn(steps - steps / 2);
+		if (is_delayed)
+			say_delayed();
+		ITT_IN(task_end, domain);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = argc > 1 ? argv[1] : "none";
+	long tasks = argc > 2 ? atol(argv[2]) : 1000, every = argc > 3 ? atol(argv[3]) : 25;
+	size_t cause = 0;
+
+	while (cause < sizeof(causes) / sizeof(causes[0]) && strcmp(causes[cause].name, name))
+		cause++;
+	if (cause == sizeof(causes) / sizeof(causes[0]) || tasks < 1 || every < 1) {
+		fprintf(stderr, "usage: delays CAUSE TASKS EVERY\n");
+		return 2;
+	}
+	domain = ITT_GET(domain_create, "delays");
+	task = ITT_GET(string_handle_create, "work");
+	delayed = ITT_GET(string_handle_create, "delayed");
+	main_tid = (int)syscall(SYS_gettid);
+	find_cpus();
+	pin(0, cpus[0]);
+	calibrate();
+	if (causes[cause].begin)
+		causes[cause].begin();
+	run(cause, tasks, every);
+	return 0;
+}
