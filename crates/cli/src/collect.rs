@@ -212,7 +212,8 @@ fn word(word: &OsStr) -> String {
 
 /// The signals that end a collection.
 pub struct Signals {
-    stop: Arc<AtomicBool>,
+    /// Whether one came.
+    pub stop: Arc<AtomicBool>,
     again: Arc<AtomicBool>,
 }
 

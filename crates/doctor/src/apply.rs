@@ -33,6 +33,13 @@ fn write(machine: &Machine, name: &'static str, path: &str, value: &str) -> Appl
     Applied { name, path: path.into(), before, after: read(), error }
 }
 
+/// Writes back what was there before. Returns what could not be written.
+pub fn restore(machine: &Machine, applied: &[Applied]) -> Vec<Applied> {
+    let changed = applied.iter().filter(|done| done.before != done.after);
+    let back = changed.map(|done| write(machine, done.name, &done.path, &done.before));
+    back.filter(|done| done.error.is_some()).collect()
+}
+
 /// The commands that bring back what was there before, one for each value.
 pub fn undo(applied: &[Applied]) -> Vec<String> {
     let mut commands: Vec<(&str, Vec<&str>)> = Vec::new();

@@ -58,10 +58,21 @@ pub fn smt(machine: &Machine) -> Finding {
     }
 }
 
+/// The CPUs of each NUMA node that has any; none where the kernel knows no nodes.
+pub fn nodes(machine: &Machine) -> Vec<Vec<u32>> {
+    let lists = machine.numbered("/sys/devices/system/node", "node", "cpulist");
+    let cpus = lists.iter().filter_map(|path| machine.text(path)).map(|list| cpu_list(&list));
+    cpus.filter(|cpus| !cpus.is_empty()).collect()
+}
+
+/// The CPUs that share a core with `cpu`, itself included.
+pub fn siblings(machine: &Machine, cpu: u32) -> Vec<u32> {
+    let list = machine.text(&format!("{CPU}/cpu{cpu}/topology/thread_siblings_list"));
+    list.map_or_else(|| vec![cpu], |list| cpu_list(&list))
+}
+
 pub fn numa(machine: &Machine) -> Finding {
-    let nodes = machine.numbered("/sys/devices/system/node", "node", "cpulist");
-    let lists: Vec<String> =
-        nodes.iter().filter_map(|path| machine.text(path)).filter(|list| !list.is_empty()).collect();
+    let lists: Vec<String> = nodes(machine).iter().map(|cpus| as_list(cpus)).collect();
     match lists.as_slice() {
         [] => Finding::unknown("not told", "the kernel has no NUMA"),
         [one] => Finding::good(format!("one node (CPUs {one})"), "memory is equally far from all CPUs"),

@@ -12,9 +12,11 @@ mod memory;
 mod power;
 mod recording;
 
-pub use apply::{Applied, apply, undo};
+pub use apply::{Applied, apply, restore, undo};
 pub use change::Change;
+pub use cpus::{nodes, siblings};
 pub use machine::Machine;
+pub use power::{governors, set_governor};
 
 /// What a check is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -18,15 +18,30 @@ fn frequencies(machine: &Machine, file: &str) -> Option<(Vec<String>, String)> {
 const NO_CPUFREQ: &str = "the firmware or the hypervisor chooses frequencies, unseen";
 
 pub fn governor(machine: &Machine) -> Finding {
-    let Some((files, values)) = frequencies(machine, "scaling_governor") else {
+    let Some((_, values)) = frequencies(machine, "scaling_governor") else {
         return Finding::unknown("no cpufreq", NO_CPUFREQ);
     };
     if values == "performance" {
         return Finding::good(values, "CPUs are always as fast as they may be");
     }
     let effect = "a CPU that was idle begins slow and speeds up only after a while of load: everything short is slower";
-    let change = Change::files(format!("{CPUFREQ}/scaling_governor"), files, "performance");
-    Finding::costs(values, effect).change(change)
+    Finding::costs(values, effect).change(set_governor(machine, "performance"))
+}
+
+/// The governors that every CPU knows; none without cpufreq.
+pub fn governors(machine: &Machine) -> Vec<String> {
+    let known = machine.of_cpus("cpufreq/scaling_available_governors");
+    let mut lists = known.iter().filter_map(|path| machine.text(path));
+    let Some(first) = lists.next() else { return Vec::new() };
+    let others: Vec<String> = lists.collect();
+    let by_all = |name: &&str| others.iter().all(|list| list.split_whitespace().any(|it| it == *name));
+    first.split_whitespace().filter(by_all).map(str::to_owned).collect()
+}
+
+/// What makes `name` the governor of all CPUs.
+pub fn set_governor(machine: &Machine, name: &str) -> Change {
+    let files = machine.of_cpus("cpufreq/scaling_governor");
+    Change::files(format!("{CPUFREQ}/scaling_governor"), files, name)
 }
 
 pub fn frequency_driver(machine: &Machine) -> Finding {

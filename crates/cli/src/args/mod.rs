@@ -3,6 +3,7 @@
 //! Options are called as VTune's where it has one. What they do is in the command's own file.
 
 mod analyze;
+mod bench;
 mod gate;
 mod intervals;
 mod merge;
@@ -22,6 +23,7 @@ use dwell_capture::{Rule, TaskProbe};
 use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
+pub use bench::{Benchmark, SpscArgs};
 pub use gate::GateArg;
 pub use intervals::IntervalArg;
 pub use merge::MergeArgs;
@@ -103,6 +105,13 @@ pub enum Command {
     /// Say what can be recorded on this machine and what delays threads on it, with the exact command that changes it.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Measure how long packets take from one thread to another on this machine.
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = bench::EXAMPLES)]
+    Bench {
+        /// Which benchmark.
+        #[command(subcommand)]
+        benchmark: Benchmark,
+    },
     /// Print the environment in which a program announces its ITT tasks and counters to a collection that attaches to it.
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),

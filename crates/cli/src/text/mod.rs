@@ -7,7 +7,7 @@ pub mod bars;
 pub mod digest;
 pub mod source;
 pub mod style;
-mod table;
+pub mod table;
 pub mod units;
 
 use dwell_analyze::view::{Column, Row, Value, View};

@@ -33,6 +33,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-analyze", &["dwell-model", "dwell-store"]),
     ("dwell-merge", &["dwell-model", "dwell-store"]),
     ("dwell-doctor", &[]),
+    ("dwell-queues", &[]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind", "dwell-itt-wire"]),
@@ -47,6 +48,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-server",
             "dwell-merge",
             "dwell-doctor",
+            "dwell-queues",
             "dwell-itt-wire",
         ],
     ),
@@ -68,7 +70,14 @@ const OWNERS: &[(&str, &[&str])] = &[
 ];
 
 /// Folders and files whose code may say `unsafe`.
-const UNSAFE: &[&str] = &["crates/capture/src", "crates/itt/src", "crates/qemu/src", "crates/store/src/column.rs"];
+const UNSAFE: &[&str] = &[
+    "crates/capture/src",
+    "crates/itt/src",
+    "crates/qemu/src",
+    "crates/store/src/column.rs",
+    "crates/queues/src/itt.rs",
+    "crates/queues/src/ticks.rs",
+];
 
 pub fn cases() -> Vec<Case> {
     vec![

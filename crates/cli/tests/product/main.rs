@@ -6,6 +6,7 @@
 
 mod bad_code;
 mod bad_input;
+mod bench;
 mod chain;
 mod conservation;
 mod doctor;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     cases.extend(bad_input::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
+    cases.extend(bench::cases());
     cases.extend(bad_code::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());
