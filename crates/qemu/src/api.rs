@@ -6,10 +6,9 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 pub const VERSION: c_int = 1;
 /// Callbacks touch no registers of the guest.
 pub const NO_REGS: c_int = 0;
-/// Loads only, stores only (`enum qemu_plugin_mem_rw`).
-pub const READS: c_int = 1;
-/// Stores only.
-pub const WRITES: c_int = 2;
+/// Loads and stores (`enum qemu_plugin_mem_rw`). To ask for one of them does not work: QEMU 7.2 compares the wrong bits, and
+/// calls for stores where loads were asked for, and for both where stores were.
+pub const READS_AND_WRITES: c_int = 3;
 
 /// `qemu_plugin_id_t`.
 pub type Id = u64;
@@ -82,4 +81,5 @@ unsafe extern "C" {
     pub fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
     pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *const c_void;
     pub fn qemu_plugin_mem_size_shift(kind: u32) -> c_uint;
+    pub fn qemu_plugin_mem_is_store(kind: u32) -> bool;
 }

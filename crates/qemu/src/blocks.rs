@@ -46,12 +46,8 @@ pub extern "C" fn on_translation(_: api::Id, block: *mut api::Block) {
 }
 
 unsafe fn ask_for_accesses(instruction: *mut api::Instruction, at: usize) {
-    for (which, store) in [(api::READS, false), (api::WRITES, true)] {
-        let known = lanes::known(at, store);
-        unsafe {
-            api::qemu_plugin_register_vcpu_mem_cb(instruction, lanes::on_access, api::NO_REGS, which, known);
-        }
-    }
+    let (both, at) = (api::READS_AND_WRITES, at as *mut c_void);
+    unsafe { api::qemu_plugin_register_vcpu_mem_cb(instruction, lanes::on_access, api::NO_REGS, both, at) };
     if let Some(mark) = marks::number(unsafe { bytes(instruction) }) {
         let mark = mark as usize as *mut c_void;
         unsafe { api::qemu_plugin_register_vcpu_insn_exec_cb(instruction, lanes::on_mark, api::NO_REGS, mark) };

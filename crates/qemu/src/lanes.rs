@@ -197,36 +197,56 @@ pub extern "C" fn on_block(cpu: c_uint, word: *mut c_void) {
     push(cpu, word as u64);
 }
 
-/// Called for each access, with what [`known`] made.
-pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, known: *mut c_void) {
-    let (instruction, store) = (known as usize >> 1, known as usize & 1 != 0);
-    push(cpu, Word::access(address, instruction as u16, size(kind), store).0);
+/// Called for each access, with its instruction's number in the block.
+pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, instruction: *mut c_void) {
+    let Known { size, loads, stores } = known(kind);
+    for (happened, store) in [(loads, false), (stores, true)] {
+        if happened {
+            push(cpu, Word::access(address, instruction as u16, size, store).0);
+        }
+    }
 }
 
-/// What is known of an access beforehand: its instruction's number in the block, and whether it writes.
-pub fn known(instruction: usize, store: bool) -> *mut c_void {
-    (instruction << 1 | usize::from(store)) as *mut c_void
+/// What a kind of access does. Atomic ones load and store.
+struct Known {
+    /// Log2 of its bytes.
+    size: u8,
+    loads: bool,
+    stores: bool,
 }
 
-/// Kinds of accesses whose size is remembered; QEMU 7.2 has no higher ones.
+impl Known {
+    fn of(bits: u8) -> Self {
+        Self { size: bits & 7, loads: bits & LOADS != 0, stores: bits & STORES != 0 }
+    }
+}
+
+const LOADS: u8 = 8;
+const STORES: u8 = 16;
+/// Where a kind says whether it loads (1) and stores (2).
+const KIND_RW: u32 = 16;
+
+/// Kinds of accesses that are remembered; QEMU 7.2 has no higher ones.
 const KINDS: usize = 1 << 18;
 
-/// Log2 of an access's bytes. QEMU is asked once for each kind.
+/// What an access does. QEMU is asked once for each kind.
 #[inline]
-fn size(kind: u32) -> u8 {
-    static SIZES: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
-    let known = SIZES.get(kind as usize);
+fn known(kind: u32) -> Known {
+    static KNOWN: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
+    let known = KNOWN.get(kind as usize);
     match known.map_or(0, |known| known.load(Ordering::Relaxed)) {
         0 => ask(kind, known),
-        size => size - 1,
+        bits => Known::of(bits),
     }
 }
 
 #[cold]
-fn ask(kind: u32, known: Option<&AtomicU8>) -> u8 {
-    let size = unsafe { api::qemu_plugin_mem_size_shift(kind) } as u8 & 7;
+fn ask(kind: u32, known: Option<&AtomicU8>) -> Known {
+    let (size, stores) = unsafe { (api::qemu_plugin_mem_size_shift(kind), api::qemu_plugin_mem_is_store(kind)) };
+    let loads = !stores || kind >> KIND_RW & 3 == 3;
+    let bits = size as u8 & 7 | if loads { LOADS } else { 0 } | if stores { STORES } else { 0 };
     if let Some(known) = known {
-        known.store(size + 1, Ordering::Relaxed);
+        known.store(bits, Ordering::Relaxed);
     }
-    size
+    Known::of(bits)
 }
