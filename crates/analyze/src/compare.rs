@@ -3,6 +3,7 @@
 //! Names are what runs have in common: functions by name, objects by their stable names, threads and processes without
 //! their ids.
 
+use crate::sentences::{Prose, Word, say};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{MetricDef, Unit};
@@ -11,7 +12,7 @@ use crate::fold::{Fold, Site, Weights};
 use crate::grouping::Groups;
 use crate::metrics::{compared_columns, magnitude, metric, value};
 use crate::query::{Level, glob};
-use crate::reports::{cut_note, duration, plain};
+use crate::reports::{cut_note, plain};
 use crate::view::{Row, Value, View};
 
 /// The row of everything.
@@ -104,9 +105,9 @@ fn number(metric: &MetricDef, weights: &Weights) -> f64 {
     magnitude(&value(metric, weights))
 }
 
-fn lengths(first: &Fold<'_>, second: &Fold<'_>) -> String {
-    let elapsed = |fold: &Fold<'_>| duration(fold.windows.length_ns());
-    format!("Difference = first - second, ratio = second / first. Elapsed: {} and {}.", elapsed(first), elapsed(second))
+fn lengths(first: &Fold<'_>, second: &Fold<'_>) -> Prose {
+    let elapsed = |fold: &Fold<'_>| Word::Ns(fold.windows.length_ns());
+    say!(COMPARED, first = elapsed(first), second = elapsed(second)).into()
 }
 
 /// The selected weights by name.

@@ -3,6 +3,7 @@
 //! A single view is an object of its columns; every other is `{"rows": […], "notes": […]}`. Numbers are exact:
 //! nanoseconds and counts are integers.
 
+use crate::sentences::Prose;
 use serde_json::{Map, Number, Value as Json, json};
 
 use crate::sweep::CLASSES;
@@ -19,7 +20,8 @@ pub fn document(view: &View) -> Json {
         Some(row) if view.single => record(&view.columns, row, false),
         _ => Map::from_iter([("rows".to_owned(), rows(view))]),
     };
-    object.insert("notes".into(), json!(view.notes));
+    object.insert("notes".into(), texts(&view.notes));
+    object.insert("notes_parts".into(), parts(&view.notes));
     Json::Object(object)
 }
 
@@ -30,11 +32,26 @@ fn rows(view: &View) -> Json {
     view.rows.iter().map(|row| Json::Object(record(&view.columns, row, tree))).collect()
 }
 
-/// A row as an object of the columns; with its depth where the view is a tree.
+/// A row as an object of the columns, sentences with their parts beside them; with its depth where the view is a tree.
 pub fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
     let depth = tree.then(|| ("depth".to_owned(), json!(row.depth)));
-    let fields = columns.iter().zip(&row.values).map(|(column, value)| (column.id.to_owned(), self::value(value)));
-    depth.into_iter().chain(fields).collect()
+    let cells = || columns.iter().zip(&row.values);
+    let fields = cells().map(|(column, value)| (column.id.to_owned(), self::value(value)));
+    let parts = cells().filter_map(|(column, value)| match value {
+        Value::Prose(prose) => Some((format!("{}_parts", column.id), prose.parts())),
+        _ => None,
+    });
+    depth.into_iter().chain(fields).chain(parts).collect()
+}
+
+/// Notes as texts.
+pub fn texts(notes: &[Prose]) -> Json {
+    notes.iter().map(|note| json!(note.to_string())).collect()
+}
+
+/// The same notes sentence by sentence, with ids and typed values.
+pub fn parts(notes: &[Prose]) -> Json {
+    notes.iter().map(Prose::parts).collect()
 }
 
 /// One value; a number that is none is null.
@@ -51,6 +68,7 @@ pub fn value(value: &Value) -> Json {
         Value::Histogram(times) => json!(times),
         Value::Parts(parts) => parts.iter().map(|(name, ns)| ((*name).to_owned(), json!(ns))).collect(),
         Value::Stack(frames) => json!(frames),
+        Value::Prose(prose) => json!(prose.to_string()),
         Value::Rows(view) => nested(view),
     }
 }
@@ -59,7 +77,7 @@ pub fn value(value: &Value) -> Json {
 pub fn kind(view: &View, column: usize) -> &'static str {
     let kind = view.rows.iter().find_map(|row| match row.values.get(column)? {
         Value::None => None,
-        Value::Text(_) => Some("text"),
+        Value::Text(_) | Value::Prose(_) => Some("text"),
         Value::Count(_) | Value::CountChange(_) => Some("count"),
         Value::Ns(_) | Value::NsChange(_) => Some("ns"),
         Value::Fraction(_) => Some("fraction"),
@@ -138,7 +156,7 @@ mod tests {
                 Row { depth: 0, values },
                 Row { depth: 0, values: vec![Value::Text("x".into()), Value::Ns(1), Value::None, Value::None] },
             ],
-            notes: vec!["12 events were lost: the ring buffer was full.".into()],
+            notes: vec![Prose::plain("12 events were lost: the ring buffer was full.")],
             ..View::default()
         }
     }

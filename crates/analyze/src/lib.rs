@@ -28,6 +28,7 @@ mod parallel;
 mod query;
 mod reports;
 mod selection;
+mod sentences;
 mod sockets;
 pub mod source;
 mod sums;
@@ -49,6 +50,7 @@ pub use query::{
     CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, parse_levels, parse_metric,
 };
 pub use reports::{Loss, Report, lost, report, report_of, warnings};
+pub use sentences::{Prose, SENTENCES, Sentence, SentenceDef, Word};
 pub use sockets::socket_lengths;
 pub use sweep::CLASSES;
 pub use thread_times::{ThreadTimes, thread_times};

@@ -306,6 +306,7 @@ fn cell(value: &Value) -> String {
             parts.iter().map(|(name, ns)| format!("{name} {}", ms(ns))).collect::<Vec<_>>().join(",")
         }
         Value::Stack(frames) => frames.join("<"),
+        Value::Prose(prose) => prose.to_string(),
         Value::Rows(view) => format!("\n    {}", text(view).replace('\n', "\n    ")),
     }
 }

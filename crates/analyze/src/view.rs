@@ -1,6 +1,8 @@
 //! What every report is: columns and rows of typed values. Text, CSV and JSON are made from it by the presenter, and
 //! show the same numbers.
 
+use crate::sentences::Prose;
+
 /// One value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
@@ -28,6 +30,8 @@ pub enum Value {
     Parts(Vec<(&'static str, u64)>),
     /// A stack, leaf first.
     Stack(Vec<String>),
+    /// Sentences.
+    Prose(Prose),
     /// Parts of another view: evidence, sub-tables.
     Rows(Box<View>),
 }
@@ -66,5 +70,5 @@ pub struct View {
     /// Whether the rows are one record (summary): JSON shows an object and text a list of fields.
     pub single: bool,
     /// What a reader must know: losses, filters with the share that they show, what is estimated.
-    pub notes: Vec<String>,
+    pub notes: Vec<Prose>,
 }

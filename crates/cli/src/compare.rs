@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dwell_analyze::compare::{Limit, Verdict, compare};
-use dwell_analyze::{Filter, Fold, Level, Query, json, parse_metric};
+use dwell_analyze::{Filter, Fold, Level, Prose, Query, json, parse_metric};
 use dwell_model::Unit;
 use dwell_store::{ResultFolder, Trace};
 
@@ -28,7 +28,7 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
     let mut view = compare(&first, &second, level);
     let checked: Vec<(&GateArg, Verdict)> =
         args.fail_if.iter().map(|gate| (gate, gate.gate.check(&first, &second))).collect();
-    view.notes.extend(checked.iter().map(|(gate, verdict)| sentence(gate, verdict)));
+    view.notes.extend(checked.iter().map(|(gate, verdict)| Prose::plain(sentence(gate, verdict))));
     let rendered = match args.format {
         Format::Json => json::render(&view),
         Format::Csv => csv::render(&view),

@@ -61,6 +61,7 @@ fn field(value: &Value) -> String {
         Value::Histogram(numbers) => joined(numbers),
         Value::Parts(parts) => parts.iter().map(|(name, ns)| format!("{name}={ns}")).collect::<Vec<_>>().join(";"),
         Value::Stack(frames) => frames.join(";"),
+        Value::Prose(prose) => prose.to_string(),
         Value::Rows(view) => json::document(view)["rows"].to_string(),
     }
 }

@@ -1,5 +1,6 @@
 //! Views made by hand, for the tests of the renderers.
 
+use dwell_analyze::Prose;
 use dwell_analyze::view::{Column, Row, Value, View};
 
 fn column(id: &'static str, title: &'static str) -> Column {
@@ -51,7 +52,7 @@ pub fn waits() -> View {
                 ],
             ),
         ],
-        notes: vec!["12 events were lost: the ring buffer was full.".into()],
+        notes: vec![Prose::plain("12 events were lost: the ring buffer was full.")],
         ..View::default()
     }
 }

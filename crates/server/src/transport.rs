@@ -13,12 +13,14 @@ const LONGEST_TEXT: usize = 4096;
 pub fn cut(view: &mut View) {
     let cells = view.rows.iter_mut().flat_map(|row| &mut row.values);
     cells.for_each(cut_value);
+    view.notes.iter_mut().for_each(|note| note.cut(LONGEST_TEXT));
 }
 
 fn cut_value(value: &mut Value) {
     match value {
         Value::Text(text) => json::cut_text(text, LONGEST_TEXT),
         Value::Stack(frames) => frames.iter_mut().for_each(|frame| json::cut_text(frame, LONGEST_TEXT)),
+        Value::Prose(prose) => prose.cut(LONGEST_TEXT),
         Value::Rows(view) => cut(view),
         _ => {}
     }

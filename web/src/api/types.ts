@@ -1,3 +1,5 @@
+import type { Sentence } from '../base/prose';
+
 // Contract between crates/server and web/ (lands as web/src/api/types.ts; the server's tests check its answers against the shapes named here).
 // All JSON unless said otherwise. Times: integer nanoseconds since the start of the collection. Errors: HTTP 4xx/5xx with {error: string, hint?: string}.
 // The session cookie (HttpOnly, SameSite=Strict) comes from GET /?token=ONE_TIME, which redirects to /. Mutations do not exist: every call is a GET.
@@ -66,14 +68,19 @@ export interface Info {
 }
 // GET /api/r/:id/info -> Info
 
-// GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=  -> the document of `dwell report NAME --format json`, byte for byte
-export interface Document {
-  rows?: Record<string, unknown>[];
+/** What a reader must know of the numbers: texts in English, and the same sentence by sentence. */
+export interface Noted {
   notes: string[];
+  notes_parts?: Sentence[][];
+}
+
+// GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=  -> the document of `dwell report NAME --format json`, byte for byte
+export interface Document extends Noted {
+  rows?: Record<string, unknown>[];
   [field: string]: unknown;
 }
 // GET /api/r/:id/view/:name?same  -> the same view with its columns, for generic grids
-export interface ViewDocument {
+export interface ViewDocument extends Noted {
   columns: {
     id: string;
     title: string;
@@ -81,7 +88,6 @@ export interface ViewDocument {
     kind: 'text' | 'count' | 'ns' | 'fraction' | 'real' | 'by_class' | 'histogram' | 'parts' | 'stack' | 'rows';
   }[];
   rows: { depth: number; values: unknown[] }[];
-  notes: string[];
   total: Record<string, unknown>;
 }
 

@@ -2,6 +2,7 @@
 
 import { en } from './texts/en';
 import { ja } from './texts/ja';
+import { lossesJa } from './texts/losses-ja';
 import { helpJa, titleJa } from './texts/words-ja';
 
 export const LANGUAGES = ['en', 'ja'] as const;
@@ -43,6 +44,11 @@ export function title(id: string, english: string): string {
 /** Likewise for help. */
 export function help(id: string, english: string): string {
   return (current === 'ja' ? helpJa[id] : undefined) ?? english;
+}
+
+/** What is missing because of a loss, by its name. */
+export function lossText(name: string, english: string): string {
+  return (current === 'ja' ? lossesJa[name] : undefined) ?? english;
 }
 
 /** The word for a value of a kind that the server gives by its id; for one that this version does not know, the id. */

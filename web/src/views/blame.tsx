@@ -42,7 +42,7 @@ function Blame() {
         </label>
         <span className="faint">{t('blame.help')}</span>
         <span className="grow" />
-        {blame.data && <Notes notes={blame.data.notes} />}
+        {blame.data && <Notes of={blame.data} />}
         <ReportCopy of={blame.data} />
       </Toolbar>
       <Loaded of={blame}>
@@ -60,7 +60,7 @@ function CriticalPath() {
       <Toolbar>
         <strong>{t('blame.path')}</strong> <span className="faint">{t('blame.path.help')}</span>
         <span className="grow" />
-        {path.data && <Notes notes={path.data.notes} />}
+        {path.data && <Notes of={path.data} />}
         <ReportCopy of={path.data} />
       </Toolbar>
       <Loaded of={path}>

@@ -48,7 +48,7 @@ export default function CompareView() {
         </label>
         <SearchField />
         <span className="grow" />
-        {document.data && <Notes notes={document.data.notes} />}
+        {document.data && <Notes of={document.data} />}
       </Toolbar>
       <Loaded of={document}>
         {(data) => (info.data ? <Table document={data} info={info.data} level={level} other={other} /> : null)}

@@ -1,5 +1,5 @@
 import type { Document } from '../api/types';
-import { t } from '../base/texts';
+import { lossText, t } from '../base/texts';
 import { tableCsv, tableText } from '../logic/copy';
 import { useCall, useReport } from '../state/resource';
 import { Loaded } from './parts/states';
@@ -26,7 +26,7 @@ export default function LogView() {
                   <tr key={String(row.loss)}>
                     <th scope="row">{String(row.loss)}</th>
                     <td className="number">{Number(row.count).toLocaleString('en')}</td>
-                    <td>{String(row.missing ?? '')}</td>
+                    <td>{lossText(String(row.loss), String(row.missing ?? ''))}</td>
                   </tr>
                 ))}
               </tbody>

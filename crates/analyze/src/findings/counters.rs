@@ -1,5 +1,6 @@
 //! Counters: what the program's own numbers say of its waits.
 
+use crate::sentences::{Sentence, Word, def};
 use std::collections::BTreeSet;
 
 use dwell_model::FindingDef;
@@ -7,7 +8,6 @@ use dwell_model::FindingDef;
 use super::Finding;
 use super::evidence::Evidence;
 use crate::correlation::{Beside, Correlation, correlations};
-use crate::reports::{duration, percent};
 
 /// A counter tells the long waits from the short ones.
 pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {
@@ -39,23 +39,23 @@ fn finding(evidence: &Evidence<'_, '_>, it: &Correlation) -> Finding {
     let counters = &fold.trace.annotations.counters;
     let counter = it.counter.get().and_then(|row| counters.name.get(row)).map_or("", String::as_str);
     let set = match it.beside {
-        Beside::Before => "set right before the wait",
-        Beside::After => "set right after the wait",
-        Beside::Meanwhile => "when the wait began",
+        Beside::Before => &def::COUNTER_BEFORE,
+        Beside::After => &def::COUNTER_AFTER,
+        Beside::Meanwhile => &def::COUNTER_MEANWHILE,
     };
-    let text = format!(
-        "{counter} ({set}) is {} at the {} long waits of about {}, and {} at the {} short ones of about {}; separation \
-         {:.2}. The long ones took {}, {} of one thread's time.",
-        it.long.value,
-        it.long.count,
-        duration(it.long.wait_ns),
-        it.short.value,
-        it.short.count,
-        duration(it.short.wait_ns),
-        it.separation,
-        duration(it.long.total_ns),
-        percent(it.long.total_ns, evidence.elapsed_ns),
-    );
+    let values = vec![
+        ("counter", counter.into()),
+        ("long_value", it.long.value.to_string().into()),
+        ("long_count", it.long.count.into()),
+        ("long_wait", Word::Ns(it.long.wait_ns)),
+        ("short_value", it.short.value.to_string().into()),
+        ("short_count", it.short.count.into()),
+        ("short_wait", Word::Ns(it.short.wait_ns)),
+        ("separation", Word::Real(it.separation, 2)),
+        ("total", Word::Ns(it.long.total_ns)),
+        ("share", Word::part(it.long.total_ns, evidence.elapsed_ns)),
+    ];
+    let text = Sentence::new(set, values).into();
     // As long as short ones they would still take.
     let least = it.short.wait_ns.saturating_mul(it.long.count as u64);
     let cost_ns = it.long.total_ns.saturating_sub(least);

@@ -1,5 +1,6 @@
 //! What the detectors look at, gathered once: the waits of each object, and where they are.
 
+use crate::sentences::{Sentence, Word, say};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,7 +10,7 @@ use dwell_store::WordMap;
 use super::sockets::{Group, groups};
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Site, Weights};
-use crate::reports::{hidden, percent};
+use crate::reports::hidden;
 use crate::sockets::SocketWaits;
 use crate::tasks::name;
 use crate::thread_index::ThreadIndex;
@@ -97,14 +98,12 @@ impl<'f, 't> Evidence<'f, 't> {
         self.objects.iter().map(|(object, waits)| (*object, waits)).filter(move |(object, _)| typed(object))
     }
 
-    /// The task that most of the waits lie in, as a sentence with a blank before it; empty for none.
-    pub fn within(&self, waits: &Waits) -> String {
+    /// The task that most of the waits lie in, if there is one.
+    pub fn within(&self, waits: &Waits) -> Option<Sentence> {
         let most = waits.by_task.iter().max_by_key(|(_, ns)| **ns).filter(|(task, _)| task.is_some());
         let whole = waits.weights.wait_ns();
-        let Some((task, ns)) = most.filter(|(_, ns)| **ns as f64 >= WITHIN_SHARE * whole as f64) else {
-            return String::new();
-        };
-        format!(" {} of it lies within the task {}.", percent(*ns, whole), name(self.fold.trace, *task))
+        let (task, ns) = most.filter(|(_, ns)| **ns as f64 >= WITHIN_SHARE * whole as f64)?;
+        Some(say!(WITHIN_TASK, share = Word::part(*ns, whole), task = name(self.fold.trace, *task)))
     }
 
     /// A part of the elapsed time.

@@ -1,13 +1,13 @@
 //! Locks: many threads queue for one, or its holder waits for something else.
 
+use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 
+use super::Finding;
 use super::evidence::{Evidence, heaviest};
-use super::{Finding, threads};
 use crate::blame::{Blame, Doing};
-use crate::reports::{duration, percent};
 
 /// Types that one thread holds while others wait.
 const LOCKS: &[ObjectType] = &[
@@ -42,18 +42,18 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     });
     let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
         let name = evidence.fold.object_name(object);
-        let text = format!(
-            "{} waited {} for {name} in {} waits; while any did ({} of the time), {:.1} did on average.{}",
-            threads(waits.by_thread.len()),
-            duration(waits.weights.wait_ns()),
-            waits.weights.wait_count,
-            percent(waits.contended_ns, evidence.elapsed_ns),
-            waits.queue(),
-            evidence.within(waits),
+        let waited = say!(
+            LOCK_CONVOY,
+            threads = waits.by_thread.len(),
+            wait = Word::Ns(waits.weights.wait_ns()),
+            name = name,
+            waits = waits.weights.wait_count,
+            share = Word::part(waits.contended_ns, evidence.elapsed_ns),
+            queue = Word::Real(waits.queue(), 1),
         );
         Finding {
             subject: name.into(),
-            evidence: text,
+            evidence: Prose::from(waited).and(evidence.within(waits)),
             stack: waits.top_stack(),
             cost_ns: waits.weights.wait_ns(),
             during: None,
@@ -79,20 +79,20 @@ const GIL_SHARE: f64 = 0.1;
 pub fn gil_contention(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let contended = evidence.of_types(GIL).filter(|(_, waits)| evidence.share(waits.contended_ns) >= GIL_SHARE);
     let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
-        let mut text = format!(
-            "{} waited {} for the GIL in {} waits; while any did ({} of the time), {:.1} did on average.",
-            threads(waits.by_thread.len()),
-            duration(waits.weights.wait_ns()),
-            waits.weights.wait_count,
-            percent(waits.contended_ns, evidence.elapsed_ns),
-            waits.queue(),
+        let waited = say!(
+            GIL_CONTENTION,
+            threads = waits.by_thread.len(),
+            wait = Word::Ns(waits.weights.wait_ns()),
+            waits = waits.weights.wait_count,
+            share = Word::part(waits.contended_ns, evidence.elapsed_ns),
+            queue = Word::Real(waits.queue(), 1),
         );
         let holder = evidence.blame(object).and_then(|blame| running_holder(evidence, blame));
-        if let Some((stack, share)) = &holder
-            && let Some(place) = evidence.fold.stacks.place(*stack)
-        {
-            text.push_str(&format!(" Who held it ran mostly in {place}: {share} of that time."));
-        }
+        let ran = holder.as_ref().and_then(|(stack, share)| {
+            let place = evidence.fold.stacks.place(*stack)?;
+            Some(say!(GIL_HOLDER, place = place, share = share.clone()))
+        });
+        let text = Prose::from(waited).and(ran);
         let stack = holder.map_or_else(|| waits.top_stack(), |(stack, _)| stack);
         let name = evidence.fold.object_name(object);
         Finding { subject: name.into(), evidence: text, stack, cost_ns: waits.weights.wait_ns(), during: None }
@@ -102,7 +102,7 @@ pub fn gil_contention(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 /// The function of the program's own that the holders of a lock ran most: its heaviest stack, and its part of their
 /// running time.
-fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId, String)> {
+fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId, Word)> {
     let stacks = &evidence.fold.stacks;
     let mut functions: BTreeMap<u32, BTreeMap<StackId, u64>> = BTreeMap::new();
     for (doing, share) in &blame.holders {
@@ -114,7 +114,7 @@ fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId
     let sum = |places: &BTreeMap<StackId, u64>| places.values().sum::<u64>();
     let all: u64 = functions.values().map(sum).sum();
     let most = functions.values().max_by_key(|places| sum(places))?;
-    Some((heaviest(most), percent(sum(most), all)))
+    Some((heaviest(most), Word::part(sum(most), all)))
 }
 
 /// A lock's holder waits.
@@ -157,11 +157,13 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
     let (on, _) = by_object.iter().max_by_key(|(_, ns)| **ns).filter(|_| enough)?;
     let (fold, stack) = (evidence.fold, heaviest(&by_stack));
     let (name, on) = (fold.object_name(object), fold.object_name(*on));
-    let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
-    let text = format!(
-        "For {} ({}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.",
-        duration(held_ns),
-        percent(held_ns, blame.waits.ns),
+    let text = say!(
+        LOCK_HELD_ACROSS_WAIT,
+        held = Word::Ns(held_ns),
+        share = Word::part(held_ns, blame.waits.ns),
+        name = name,
+        on = on,
+        place = fold.stacks.place(stack),
     );
-    Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns, during: None })
+    Some(Finding { subject: name.into(), evidence: text.into(), stack, cost_ns: held_ns, during: None })
 }

@@ -20,6 +20,7 @@ use dwell_model::{FindingDef, StackId};
 use self::evidence::Evidence;
 use crate::fold::Fold;
 use crate::reports::{cut_note, detail, notes, plain, stack_value};
+use crate::sentences::{Prose, say};
 use crate::view::{Row, Value, View};
 
 /// Declares the table: a definition and its detector, side by side.
@@ -60,19 +61,14 @@ findings! {
 pub struct Finding {
     /// What it is about: an object, a function, a thread's name.
     pub subject: String,
-    /// The evidence with its numbers, one sentence.
-    pub evidence: String,
+    /// The evidence with its numbers.
+    pub evidence: Prose,
     /// Where in the program: the stack with the most of it.
     pub stack: StackId,
     /// Estimate of what it costs, ns: of the threads' time that it wastes.
     pub cost_ns: u64,
     /// When, where it is a stretch of time: ns since the start.
     pub during: Option<(u64, u64)>,
-}
-
-/// `1 thread`, `4 threads`.
-fn threads(count: usize) -> String {
-    format!("{count} thread{}", if count == 1 { "" } else { "s" })
 }
 
 /// The findings of a fold, the dearest first.
@@ -108,7 +104,7 @@ pub fn report(fold: &Fold<'_>) -> View {
     let mut view = view(fold);
     view.notes = notes(fold);
     if view.rows.is_empty() {
-        view.notes.push("Nothing that Dwell looks for was found.".into());
+        view.notes.push(say!(NOTHING_FOUND).into());
     }
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     view.notes.extend(cut_note(view.rows.len().saturating_sub(limit)));
@@ -138,7 +134,7 @@ pub fn view(fold: &Fold<'_>) -> View {
             Value::Text(def.title.into()),
             Value::Text(finding.subject),
             Value::Ns(finding.cost_ns),
-            Value::Text(finding.evidence),
+            Value::Prose(finding.evidence),
             fold.stacks.place(finding.stack).map_or(Value::None, Value::Text),
             Value::Text(def.advice.into()),
             Value::Text(def.id.into()),

@@ -1,5 +1,6 @@
 //! Nagle's algorithm and delayed acknowledgements: who writes in small pieces, what it costs, what is gained without.
 
+use crate::sentences::{Prose, Sentence, Word, say};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
@@ -10,7 +11,6 @@ use super::Finding;
 use super::evidence::Evidence;
 use super::sockets::Group;
 use crate::fold::Fold;
-use crate::reports::{duration, percent};
 use crate::sockets::{SocketWait, SocketWaits, main_cause, median};
 
 /// Small pieces wait for a delayed acknowledgement.
@@ -68,25 +68,23 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
     }
     let sites = call_sites(evidence.fold, sockets, group);
     let cause_ns = HELD.iter().fold(0u64, |sum, cause| sum.saturating_add(group.of(*cause)));
-    let text = format!(
-        "{} of {} waits on it last {} by the median, the others {}: {} of its wait time is for data that Nagle's algorithm \
-         holds until a delayed ACK.{} Without, about {} less.",
-        held.len(),
-        group.waits.len(),
-        duration(median(lengths(&held))),
-        duration(usual_ns),
-        percent(cause_ns, group.total_ns()),
-        sites.iter().take(NAMED_SITES).map(Site::sentence).collect::<String>(),
-        duration(gain_ns),
+    let last = say!(
+        NAGLE_DELAYED_ACK,
+        held = held.len(),
+        waits = group.waits.len(),
+        median = Word::Ns(median(lengths(&held))),
+        usual = Word::Ns(usual_ns),
+        share = Word::part(cause_ns, group.total_ns()),
     );
+    let senders = sites.iter().take(NAMED_SITES).map(Site::sentence);
+    let text = Prose::from(last).and(senders).and([say!(NAGLE_GAIN, gain = Word::Ns(gain_ns))]);
     let stack = sites.first().map_or(StackId::NONE, |site| site.stack);
     Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, during: None })
 }
 
 /// A place that wrote data which was held.
 struct Site {
-    /// The place and its caller.
-    place: String,
+    place: Place,
     /// The stack with the most time held.
     stack: StackId,
     held_ns: u64,
@@ -94,8 +92,12 @@ struct Site {
 }
 
 impl Site {
-    fn sentence(&self) -> String {
-        format!(" {} held pieces of {} bytes are sent by {}.", self.bytes.len(), median(self.bytes.clone()), self.place)
+    fn sentence(&self) -> Sentence {
+        let (pieces, bytes, place) = (self.bytes.len(), median(self.bytes.clone()), self.place.own.clone());
+        match self.place.caller.clone() {
+            Some(caller) => say!(NAGLE_SITE_CALLED, pieces = pieces, bytes = bytes, place = place, caller = caller),
+            None => say!(NAGLE_SITE, pieces = pieces, bytes = bytes, place = place),
+        }
     }
 }
 
@@ -111,7 +113,7 @@ fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<
             && HoldKind::from_code(holds.kind[*row]) == HoldKind::Nagle
             && fold.windows.contains(holds.start_ns[*row])
     };
-    let mut sites: BTreeMap<String, Site> = BTreeMap::new();
+    let mut sites: BTreeMap<Place, Site> = BTreeMap::new();
     for row in (0..holds.len()).filter(is_of) {
         let stack = holds.stack[row];
         let place = place(fold, stack);
@@ -126,13 +128,15 @@ fn call_sites(fold: &Fold<'_>, sockets: &SocketWaits<'_>, group: &Group) -> Vec<
 }
 
 /// The program's own place that made the call, and who called it: one that sends for all of a program says little.
-fn place(fold: &Fold<'_>, stack: StackId) -> String {
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    own: Option<String>,
+    caller: Option<String>,
+}
+
+fn place(fold: &Fold<'_>, stack: StackId) -> Place {
     let own = fold.stacks.own(stack);
-    let Some(place) = fold.stacks.place(own) else { return "an unknown place".into() };
     let caller = own.get().and_then(|row| fold.trace.stacks.parent.get(row)).copied();
     let caller = caller.filter(|caller| caller.is_some() && !fold.stacks.is_system(*caller));
-    match caller.and_then(|caller| fold.stacks.place(caller)) {
-        Some(caller) => format!("{place}, called by {caller}"),
-        None => place,
-    }
+    Place { own: fold.stacks.place(own), caller: caller.and_then(|caller| fold.stacks.place(caller)) }
 }

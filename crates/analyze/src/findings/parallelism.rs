@@ -1,16 +1,16 @@
 //! Too many threads for the CPUs, or too few of them at work.
 
+use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, Reason, StackId};
 
+use super::Finding;
 use super::evidence::{Evidence, Waits, heaviest};
-use super::{Finding, threads};
 use crate::blame::Doing;
 use crate::fold::{Fold, Site};
 use crate::metrics::total;
 use crate::query::Query;
-use crate::reports::{duration, percent};
 use crate::sweep::{Levels, target_concurrency};
 use crate::timeline::Columns;
 
@@ -50,17 +50,17 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     for (_, site, weights) in fold.selected() {
         *running.entry(site.key.stack).or_default() += total(&weights.runnable) + weights.cpu_ns();
     }
-    let text = format!(
-        "{} of the CPU time more than {cpus} threads were ready, {:.1} on average of the run; they spent {} in run \
-         queues, {} of what they ran.",
-        percent(levels.oversubscribed_ns, cpu_ns),
-        Levels::average(&levels.histogram_concurrency),
-        duration(queued_ns),
-        percent(queued_ns, cpu_ns),
+    let text = say!(
+        OVERSUBSCRIPTION,
+        share = Word::part(levels.oversubscribed_ns, cpu_ns),
+        cpus = cpus,
+        ready = Word::Real(Levels::average(&levels.histogram_concurrency), 1),
+        queued = Word::Ns(queued_ns),
+        part = Word::part(queued_ns, cpu_ns),
     );
     vec![Finding {
         subject: format!("{cpus} CPUs"),
-        evidence: text,
+        evidence: text.into(),
         stack: heaviest(&running),
         cost_ns: queued_ns,
         during: None,
@@ -102,17 +102,19 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     }
     let Some((thread, stack)) = worker(evidence, from, to) else { return Vec::new() };
     let name = &fold.trace.threads.name[thread];
-    let place = fold.stacks.place(stack).unwrap_or_else(|| "unknown code".into());
-    let text = format!(
-        "From {} to {}, {} of the run, only thread {name} ran, mostly in {place}; {target} threads could have.",
-        duration(from),
-        duration(to),
-        percent(length, evidence.elapsed_ns),
+    let text = say!(
+        SINGLE_THREADED_PHASE,
+        from = Word::Ns(from),
+        to = Word::Ns(to),
+        share = Word::part(length, evidence.elapsed_ns),
+        thread = name.clone(),
+        place = fold.stacks.place(stack),
+        target = target,
     );
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| name.clone());
     vec![Finding {
         subject,
-        evidence: text,
+        evidence: text.into(),
         stack,
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
@@ -212,20 +214,19 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
             *meanwhile.entry(*stack).or_default() += share.ns;
         }
     }
-    let late =
-        fold.stacks.place(heaviest(&meanwhile)).map(|place| format!(" The last to arrive was mostly in {place}."));
-    let text = format!(
-        "{} waited {} at {name}, {} each and {} of their time.{}{}",
-        threads(waits.by_thread.len()),
-        duration(waits.weights.wait_ns()),
-        duration(waits.weights.wait_ns() / waits.by_thread.len().max(1) as u64),
-        percent(waits.weights.wait_ns(), evidence.elapsed_ns.saturating_mul(waits.by_thread.len() as u64)),
-        late.unwrap_or_default(),
-        evidence.within(waits),
+    let late = fold.stacks.place(heaviest(&meanwhile)).map(|place| say!(BARRIER_LATE, place = place));
+    let (threads, wait_ns) = (waits.by_thread.len(), waits.weights.wait_ns());
+    let waited = say!(
+        BARRIER_IMBALANCE,
+        threads = threads,
+        wait = Word::Ns(wait_ns),
+        name = name,
+        each = Word::Ns(wait_ns / threads.max(1) as u64),
+        share = Word::part(wait_ns, evidence.elapsed_ns.saturating_mul(threads as u64)),
     );
     Finding {
         subject: name.into(),
-        evidence: text,
+        evidence: Prose::from(waited).and(late).and(evidence.within(waits)),
         stack: waits.top_stack(),
         cost_ns: waits.weights.wait_ns(),
         during: None,
@@ -242,12 +243,8 @@ fn spinning_at_barriers(evidence: &Evidence<'_, '_>) -> Option<Finding> {
     for (_, site, weights) in evidence.fold.selected() {
         *places.entry(site.key.stack).or_default() += weights.spin[0];
     }
-    let text = format!(
-        "Threads without work burnt {} of CPU time at barriers, {} of all.",
-        duration(spin_ns),
-        percent(spin_ns, evidence.whole.cpu_ns()),
-    );
+    let text = say!(BARRIER_SPIN, spin = Word::Ns(spin_ns), share = Word::part(spin_ns, evidence.whole.cpu_ns()));
     let stack = heaviest(&places);
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| "runtime's barrier".into());
-    Some(Finding { subject, evidence: text, stack, cost_ns: spin_ns, during: None })
+    Some(Finding { subject, evidence: text.into(), stack, cost_ns: spin_ns, during: None })
 }

@@ -1,5 +1,6 @@
 //! CPU time that does no work: spinning, and making threads that hardly live.
 
+use crate::sentences::{Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, Reason, StackId};
@@ -7,7 +8,6 @@ use dwell_model::{FindingDef, Reason, StackId};
 use super::Finding;
 use super::evidence::{Evidence, heaviest};
 use crate::metrics::total;
-use crate::reports::{duration, percent};
 
 /// CPU time burnt while waiting.
 pub const SPINNING: FindingDef = FindingDef {
@@ -34,14 +34,15 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     }
     let stack = heaviest(&places);
     let function = fold.stacks.function_name(fold.stacks.function(stack));
-    let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
-    let share = percent(places.get(&stack).copied().unwrap_or(0), spin_ns);
-    let text = format!(
-        "{} of CPU time ({}) was spent spinning, {share} of it in {function} called from {place}.",
-        duration(spin_ns),
-        percent(spin_ns, cpu_ns),
+    let text = say!(
+        SPINNING,
+        spin = Word::Ns(spin_ns),
+        share = Word::part(spin_ns, cpu_ns),
+        part = Word::part(places.get(&stack).copied().unwrap_or(0), spin_ns),
+        function = function,
+        place = fold.stacks.place(stack),
     );
-    vec![Finding { subject: function.into(), evidence: text, stack, cost_ns: spin_ns, during: None }]
+    vec![Finding { subject: function.into(), evidence: text.into(), stack, cost_ns: spin_ns, during: None }]
 }
 
 /// Many threads that hardly live.
@@ -86,16 +87,17 @@ pub fn thread_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         }
     }
     let name = &threads.name[short[0]];
-    let text = format!(
-        "{} threads, {per_second:.0} per second, lived {} on average; they queued {} for their first CPU.",
-        short.len(),
-        duration(lives / short.len() as u64),
-        duration(queued),
+    let text = say!(
+        THREAD_CHURN,
+        threads = short.len(),
+        rate = Word::Real(per_second, 0),
+        life = Word::Ns(lives / short.len() as u64),
+        queued = Word::Ns(queued),
     );
     let cost_ns = queued.saturating_add(LIFE_COST_NS * short.len() as u64);
     vec![Finding {
         subject: format!("threads named {name}"),
-        evidence: text,
+        evidence: text.into(),
         stack: heaviest(&places),
         cost_ns,
         during: None,

@@ -1,6 +1,7 @@
 //! Sockets: what the causes of the waits on them say. Each detector asks for one cause; the time of that cause is what it
 //! costs. Sockets that threads wait on by one name (connections of one program to one server) are one subject.
 
+use crate::sentences::{Prose, Sentence, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, SocketCause, StackId};
@@ -8,7 +9,6 @@ use dwell_model::{FindingDef, SocketCause, StackId};
 use super::Finding;
 use super::evidence::{Evidence, heaviest};
 use crate::fold::Fold;
-use crate::reports::{duration, percent};
 use crate::sockets::{ByCause, SocketWait, SocketWaits, median};
 
 /// Part of the elapsed time from which a cause matters.
@@ -76,26 +76,30 @@ fn name(fold: &Fold<'_>, sockets: &SocketWaits<'_>, socket: usize) -> String {
     }
 }
 
-/// A finding per group in which a cause took its part of the time; `text` says what else is known.
-fn by_cause(evidence: &Evidence<'_, '_>, cause: SocketCause, text: impl Fn(&Group) -> Option<String>) -> Vec<Finding> {
+/// A finding per group in which a cause took its part of the time; `more` says what else is known, `None` that it is none.
+fn by_cause(
+    evidence: &Evidence<'_, '_>,
+    cause: SocketCause,
+    more: impl Fn(&Group) -> Option<Option<Sentence>>,
+) -> Vec<Finding> {
     let sockets = evidence.sockets();
     let mut found = Vec::new();
     for group in evidence.socket_groups() {
         let cost_ns = group.of(cause);
-        let Some(text) = (evidence.share(cost_ns) >= COST_SHARE).then(|| text(group)).flatten() else { continue };
+        let Some(more) = (evidence.share(cost_ns) >= COST_SHARE).then(|| more(group)).flatten() else { continue };
         let with = group.with(cause, sockets);
         let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
         with.iter().for_each(|(wait, ns)| *stacks.entry(wait.stack).or_default() += ns);
-        let text = format!(
-            "{} in {} waits, {} by the median, {} of its wait time.{text}",
-            duration(cost_ns),
-            with.len(),
-            duration(median(with.iter().map(|(_, ns)| *ns).collect())),
-            percent(cost_ns, group.total_ns()),
+        let text = say!(
+            SOCKET_CAUSE,
+            cost = Word::Ns(cost_ns),
+            waits = with.len(),
+            median = Word::Ns(median(with.iter().map(|(_, ns)| *ns).collect())),
+            share = Word::part(cost_ns, group.total_ns()),
         );
         found.push(Finding {
             subject: group.name.clone(),
-            evidence: text,
+            evidence: Prose::from(text).and(more),
             stack: heaviest(&stacks),
             cost_ns,
             during: None,
@@ -118,7 +122,7 @@ pub fn retransmission(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = &evidence.sockets().tables.sockets;
     by_cause(evidence, SocketCause::Retransmission, |group| {
         let own: u64 = group.sockets.iter().map(|socket| sockets.retransmits[*socket]).fold(0, u64::saturating_add);
-        Some(format!(" This end sent {own} segments again."))
+        Some(Some(say!(SENT_AGAIN, segments = own)))
     })
 }
 
@@ -137,7 +141,7 @@ pub fn full_receive_window(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     by_cause(evidence, SocketCause::ReceiveWindow, |group| {
         let buffer = |socket: &usize| Some(sockets.tables.sockets.receive_buffer_bytes[sockets.peer(*socket)?]);
         let smallest = group.sockets.iter().filter_map(buffer).filter(|bytes| *bytes > 0).min();
-        Some(smallest.map_or_else(String::new, |bytes| format!(" The receive buffer there is {bytes} bytes.")))
+        Some(smallest.map(|bytes| say!(RECEIVE_BUFFER, bytes = bytes)))
     })
 }
 
@@ -157,7 +161,7 @@ pub fn full_send_buffer(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     by_cause(evidence, SocketCause::SendBuffer, |group| {
         let bytes =
             group.sockets.iter().map(|socket| sockets.send_buffer_bytes[*socket]).filter(|bytes| *bytes > 0).min();
-        Some(bytes.map_or_else(String::new, |bytes| format!(" The send buffer is {bytes} bytes.")))
+        Some(bytes.map(|bytes| say!(SEND_BUFFER, bytes = bytes)))
     })
 }
 
@@ -188,9 +192,11 @@ pub fn chatty_protocol(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let is_chatty = turns >= CHATTY_TURNS && evidence.share(group.of(SocketCause::RoundTrip)) >= CHATTY_SHARE;
         is_chatty.then(|| {
             let round_trip = median(asking.iter().map(|socket| sockets.min_rtt_ns[*socket]).collect());
-            let shortest =
-                if round_trip > 0 { format!("; the shortest is {}", duration(round_trip)) } else { String::new() };
-            format!(" {turns} questions of {} bytes on average took a round trip each{shortest}.", sent / turns.max(1))
+            let bytes = sent / turns.max(1);
+            Some(match round_trip {
+                0 => say!(CHATTY, turns = turns, bytes = bytes),
+                _ => say!(CHATTY_SHORTEST, turns = turns, bytes = bytes, round_trip = Word::Ns(round_trip)),
+            })
         })
     })
 }
@@ -210,11 +216,7 @@ pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     by_cause(evidence, SocketCause::Connect, |group| {
         let round_trips = group.sockets.iter().map(|socket| sockets.min_rtt_ns[*socket]).filter(|ns| *ns > 0).collect();
         let round_trip = median(round_trips);
-        Some(if round_trip > 0 {
-            format!(" The shortest round trip is {}.", duration(round_trip))
-        } else {
-            String::new()
-        })
+        Some((round_trip > 0).then(|| say!(SHORTEST_ROUND_TRIP, round_trip = Word::Ns(round_trip))))
     })
 }
 
@@ -252,20 +254,20 @@ pub fn connection_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             connections.iter().map(|socket| sockets.closed_ns[*socket].saturating_sub(sockets.opened_ns[*socket]));
         // Each takes a round trip to be made, at least.
         let cost_ns = connections.iter().fold(0u64, |sum, socket| sum.saturating_add(sockets.min_rtt_ns[*socket]));
-        let text = format!(
-            "{} connections, {:.0} a second, were closed after {CHURN_TURNS} questions at most; they lived {} by the median, \
-             and took {} to be made at least.",
-            connections.len(),
-            connections.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64,
-            duration(median(lives.collect())),
-            duration(cost_ns),
+        let text = say!(
+            CONNECTION_CHURN,
+            connections = connections.len(),
+            rate = Word::Real(connections.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64, 0),
+            turns = CHURN_TURNS,
+            life = Word::Ns(median(lives.collect())),
+            made = Word::Ns(cost_ns),
         );
         let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
         for wait in connections.iter().flat_map(|socket| &waits.of_socket[*socket]) {
             *stacks.entry(wait.stack).or_default() += waits.wait_ns(wait);
         }
         let (subject, stack) = (format!("connections to {remote}"), heaviest(&stacks));
-        Finding { subject, evidence: text, stack, cost_ns, during: None }
+        Finding { subject, evidence: text.into(), stack, cost_ns, during: None }
     };
     by_remote.into_iter().map(finding).collect()
 }

@@ -56,8 +56,8 @@ fn healthy_programs_have_no_findings() {
 fn threads_that_take_turns_at_the_gil() {
     let trace = repeated(&[("a", "11gggg"), ("b", "gg22gg"), ("c", "gggg33")], 20);
     let found = the("gil-contention", &trace);
-    assert!(found.evidence.starts_with("3 threads waited 240 ms for the GIL in"), "{}", found.evidence);
-    assert!(found.evidence.contains("Who held it ran mostly in f"), "{}", found.evidence);
+    assert!(found.evidence.to_string().starts_with("3 threads waited 240 ms for the GIL in"), "{}", found.evidence);
+    assert!(found.evidence.to_string().contains("Who held it ran mostly in f"), "{}", found.evidence);
     assert!(!ids(&trace).contains(&"lock-convoy"));
 }
 
@@ -67,10 +67,10 @@ fn a_convoy_and_the_sleep_in_it() {
     let trace = repeated(&lines, 8);
     let convoy = the("lock-convoy", &trace);
     assert_eq!(convoy.subject, "m");
-    assert!(convoy.evidence.contains("3 threads"), "{}", convoy.evidence);
+    assert!(convoy.evidence.to_string().contains("3 threads"), "{}", convoy.evidence);
     let held = the("lock-held-across-wait", &trace);
     assert_eq!(held.subject, "m");
-    assert!(held.evidence.contains("on `s`, at use_s (app.c:"), "{}", held.evidence);
+    assert!(held.evidence.to_string().contains("on `s`, at use_s (app.c:"), "{}", held.evidence);
     // Held while computing: a convoy, but no waiting holder.
     let lines = [("a", "111mmmmmm"), ("b", "mmm111mmm"), ("c", "mmmmmm111")];
     let computing = ids(&repeated(&lines, 8));
@@ -95,7 +95,7 @@ fn one_thread_works_before_all() {
     );
     let finding = the("single-threaded-phase", &long);
     assert_eq!(finding.subject, "f2");
-    assert!(finding.evidence.contains("only thread a ran, mostly in f2"), "{}", finding.evidence);
+    assert!(finding.evidence.to_string().contains("only thread a ran, mostly in f2"), "{}", finding.evidence);
     let (from, to) = finding.during.unwrap();
     assert!(from < 2 * CELL && (39 * CELL..43 * CELL).contains(&to), "{from} {to}");
     // One after another is no phase of one thread.
@@ -109,7 +109,11 @@ fn uneven_work_between_barriers() {
     assert_eq!(finding.subject, "b");
     let lines = [("a", "1bbbbbbb#"), ("b", "22222222#"), ("c", "1bbbbbbb#")];
     let finding = the("barrier-imbalance", &repeated(&lines, 10));
-    assert!(finding.evidence.contains("2 threads") && finding.evidence.contains("f2"), "{}", finding.evidence);
+    assert!(
+        finding.evidence.to_string().contains("2 threads") && finding.evidence.to_string().contains("f2"),
+        "{}",
+        finding.evidence
+    );
 }
 
 #[test]
@@ -161,7 +165,7 @@ fn a_broadcast_for_one_item() {
     faster(&mut herd, 20);
     let finding = the("thundering-herd", &herd);
     assert_eq!(finding.subject, "c");
-    assert!(finding.evidence.contains("3.0 threads"), "{}", finding.evidence);
+    assert!(finding.evidence.to_string().contains("3.0 threads"), "{}", finding.evidence);
 }
 
 #[test]
@@ -192,7 +196,11 @@ fn a_finding_says_the_task_that_it_lies_in() {
     let trace = trace(&(0..4).map(line).collect::<String>());
     let found = found(&trace);
     let convoy = found.iter().find(|(id, _)| *id == "lock-convoy").unwrap();
-    assert!(convoy.1.evidence.ends_with("100.0 % of it lies within the task parse."), "{}", convoy.1.evidence);
+    assert!(
+        convoy.1.evidence.to_string().ends_with("100.0 % of it lies within the task parse."),
+        "{}",
+        convoy.1.evidence
+    );
 }
 
 #[test]
@@ -205,6 +213,6 @@ fn a_counter_beside_long_waits_is_a_finding() {
     let finding = &found.iter().find(|(id, _)| *id == "long-waits-by-counter").unwrap().1;
     let expected = "recv_ctrl (set right after the wait) is 1 at the 10 long waits of about 16.0 ms, and 9 at the 10 short \
                     ones of about 1.00 ms; separation 1.00.";
-    assert!(finding.evidence.starts_with(expected), "{}", finding.evidence);
+    assert!(finding.evidence.to_string().starts_with(expected), "{}", finding.evidence);
     assert_eq!(finding.cost_ns, 150_000_000);
 }

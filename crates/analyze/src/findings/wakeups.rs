@@ -1,13 +1,13 @@
 //! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
 
+use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 
+use super::Finding;
 use super::evidence::{Evidence, Waits, heaviest};
-use super::{Finding, threads};
 use crate::metrics::total;
-use crate::reports::{duration, percent};
 
 /// A thread sleeps and looks, again and again.
 pub const SLEEP_POLLING: FindingDef = FindingDef {
@@ -54,14 +54,16 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     }
     let finding = |(stack, (ns, count, on)): (StackId, (u64, u64, usize))| {
         let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
-        let text = format!(
-            "{place} slept {count} times for {} on average, {} in all, on {}.",
-            duration(ns / count.max(1)),
-            duration(ns),
-            threads(on),
+        let text = say!(
+            SLEEP_POLLING,
+            place = place.clone(),
+            sleeps = count,
+            each = Word::Ns(ns / count.max(1)),
+            all = Word::Ns(ns),
+            threads = on,
         );
         // What is polled for comes half a sleep before it is found, on average.
-        Finding { subject: place, evidence: text, stack, cost_ns: ns / 2, during: None }
+        Finding { subject: place, evidence: text.into(), stack, cost_ns: ns / 2, during: None }
     };
     places.into_iter().map(finding).collect()
 }
@@ -112,13 +114,15 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let finding = |(object, waits): (ObjectId, &Waits)| {
         let name = evidence.fold.object_name(object);
         let count = waits.weights.wait_count;
-        let text = format!(
-            "{count} waits on {name} took {} each on average; with {} in run queues they took {} of one thread's time.{}",
-            duration(waits.weights.wait_ns() / count.max(1)),
-            duration(total(&waits.weights.runnable)),
-            percent(cost(waits), evidence.elapsed_ns),
-            evidence.within(waits),
+        let took = say!(
+            FINE_GRAINED_WAITS,
+            waits = count,
+            name = name,
+            each = Word::Ns(waits.weights.wait_ns() / count.max(1)),
+            queued = Word::Ns(total(&waits.weights.runnable)),
+            share = Word::part(cost(waits), evidence.elapsed_ns),
         );
+        let text = Prose::from(took).and(evidence.within(waits));
         Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits), during: None }
     };
     evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)).map(finding).collect()
@@ -208,15 +212,16 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
     let name = evidence.fold.object_name(object);
     // Rows of slices stand for those of all the time.
     let scaled = |number: f64| (number / evidence.fold.rows().share.max(1e-9)).round() as u64;
-    let text = format!(
-        "{} times {:.1} threads were woken together from {name}; {} of them waited again at once.",
-        scaled(herds.herds as f64),
-        herds.woken as f64 / herds.herds as f64,
-        percent(herds.futile as u64, herds.woken as u64),
+    let text = say!(
+        THUNDERING_HERD,
+        times = scaled(herds.herds as f64),
+        threads = Word::Real(herds.woken as f64 / herds.herds as f64, 1),
+        name = name,
+        share = Word::part(herds.futile as u64, herds.woken as u64),
     );
     Some(Finding {
         subject: name.into(),
-        evidence: text,
+        evidence: text.into(),
         stack: heaviest(&herds.wakers),
         cost_ns: scaled(herds.wasted_ns as f64),
         during: None,

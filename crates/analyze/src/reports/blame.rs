@@ -1,12 +1,13 @@
 //! Blame: who waited on an object, what its holders did meanwhile, and from where the waiters were woken.
 
+use crate::sentences::{Word, say};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
 
 use super::grouped::{detail, plain, stack_value};
-use super::notes::{duration, notes, percent};
+use super::notes::{duration, notes};
 use crate::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
 use crate::fold::{Fold, Site};
 use crate::grouping::thread_label;
@@ -36,17 +37,20 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
         let Some(blame) = blames.get(object).filter(|blame| blame.waits.waits > 0) else { continue };
         rows.extend(object_rows(fold, *object, blame));
         if blame.seen_ns < blame.waits.ns {
-            let (name, seen) = (fold.object_name(*object), percent(blame.seen_ns, blame.waits.ns));
-            let of = if fold.rows().share < 1.0 { "waits in slices of the time" } else { "its longest waits" };
-            notes.push(format!("Holders of {name} were followed through {of}: {seen} of the wait time."));
+            let (name, seen) = (fold.object_name(*object), Word::part(blame.seen_ns, blame.waits.ns));
+            let followed = match fold.rows().share < 1.0 {
+                true => say!(BLAME_SLICES, name = name, seen = seen),
+                false => say!(BLAME_LONGEST, name = name, seen = seen),
+            };
+            notes.push(followed.into());
         }
     }
     if rows.is_empty() {
-        notes.push("Nobody waited on it.".into());
+        notes.push(say!(NOBODY_WAITED).into());
     }
     let told = objects.iter().all(|object| blames.get(object).is_some_and(|blame| blame.told));
     if !told {
-        notes.push("The holder during a wait is taken to be the thread that ended it.".into());
+        notes.push(say!(HOLDER_TAKEN).into());
     }
     Ok(View { columns: columns(), rows, notes, ..View::default() })
 }

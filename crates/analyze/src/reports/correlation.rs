@@ -5,6 +5,7 @@ use super::grouped::{cut_note, detail, plain, stack_value};
 use super::notes::notes;
 use crate::correlation::{Correlation, SEPARATES, correlations};
 use crate::fold::Fold;
+use crate::sentences::{Prose, Word, say};
 use crate::view::{Column, Row, Value, View};
 
 /// A row per object and counter that separates its waits, the one with the most time in long waits first.
@@ -14,10 +15,7 @@ pub fn correlation(fold: &Fold<'_>) -> View {
     let rows: Vec<Row> = found.iter().map(|it| row(fold, it)).collect();
     let mut notes = notes(fold);
     if rows.is_empty() {
-        notes.push(format!(
-            "No counter separates short and long waits on an object by {SEPARATES} or more, or the waits on no object \
-             are of two lengths."
-        ));
+        notes.push(say!(NOT_CORRELATED, separation = SEPARATES.to_string()).into());
     }
     notes.extend(sampled(fold));
     notes.extend(cut_note(cut));
@@ -25,9 +23,9 @@ pub fn correlation(fold: &Fold<'_>) -> View {
 }
 
 /// Where only slices of the time were looked at.
-fn sampled(fold: &Fold<'_>) -> Option<String> {
+fn sampled(fold: &Fold<'_>) -> Option<Prose> {
     let share = fold.rows().share;
-    (share < 1.0).then(|| format!("Waits are of slices of the time, {:.1} % of it.", share * 100.0))
+    (share < 1.0).then(|| say!(SLICES, share = Word::Share(share)).into())
 }
 
 fn columns() -> Vec<Column> {

@@ -1,5 +1,6 @@
 //! Counters: the values that the program gave them.
 
+use crate::sentences::say;
 use dwell_model::{CounterId, CounterKind, ProcessId};
 
 use super::grouped::{cut_note, detail, plain};
@@ -71,7 +72,7 @@ pub fn counters(fold: &Fold<'_>) -> View {
     };
     let rows: Vec<Row> = ids.into_iter().map(row).collect();
     let mut notes = notes(fold);
-    notes.extend(rows.is_empty().then(|| "The program has no counters, or gave them no value.".to_owned()));
+    notes.extend(rows.is_empty().then(|| say!(NO_COUNTERS).into()));
     notes.extend(cut_note(cut));
     let columns = vec![
         plain("counter", "Counter", "Name of the counter."),

@@ -1,10 +1,11 @@
 //! The critical path by function and object, and what freeing an object could gain at most.
 
+use crate::sentences::{Prose, Word, say};
 use dwell_model::{ObjectId, ObjectType};
 use dwell_store::WordMap;
 
 use super::grouped::{cut_note, plain};
-use super::notes::{duration, losses};
+use super::notes::losses;
 use crate::critical_path::{Path, critical_path as path_of};
 use crate::fold::Fold;
 use crate::intervals::Activity;
@@ -53,11 +54,11 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let mut threads: Vec<_> = path.segments.iter().filter_map(|segment| segment.thread).collect();
     threads.sort_unstable();
     threads.dedup();
-    let told = (path.segments.len(), threads.len(), duration(to - from));
-    let mut notes: Vec<String> = losses(fold).into_iter().collect();
-    notes.push(format!("The path has {} segments on {} threads and lasts {}.", told.0, told.1, told.2));
-    notes.push("The critical path is the whole program's: filters do not apply.".into());
-    notes.push("A gain is an upper bound: another path may be as long.".into());
+    let mut notes: Vec<Prose> = losses(fold).into_iter().map(Prose::from).collect();
+    let length = Word::Ns(to - from);
+    notes.push(say!(PATH, segments = path.segments.len(), threads = threads.len(), length = length).into());
+    notes.push(say!(PATH_UNFILTERED).into());
+    notes.push(say!(PATH_GAIN).into());
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }
 }

@@ -1,5 +1,6 @@
 //! Frames by domain: how many, how long, how many of them slow, good and fast.
 
+use crate::sentences::say;
 use dwell_model::{TaskKind, TaskTypeId};
 
 use super::grouped::{cut_note, detail, plain};
@@ -20,7 +21,7 @@ pub fn frames(fold: &Fold<'_>) -> View {
     let rows = domains.iter().map(|(task, lengths)| row(fold, **task, lengths)).collect();
     let mut notes = notes(fold);
     let FrameRates { slow, fast } = fold.query.frame_rates;
-    notes.push(format!("Slow frames: below {slow} a second; fast ones: above {fast} (--frame-rates)."));
+    notes.push(say!(FRAME_RATES, slow = slow.to_string(), fast = fast.to_string()).into());
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }
 }

@@ -1,5 +1,6 @@
 //! Tables with a row per group: waits, hotspots, and any other grouping with any metrics.
 
+use crate::sentences::{Prose, say};
 use dwell_model::{MetricDef, StackId};
 
 use super::notes::notes;
@@ -97,8 +98,8 @@ impl Table<'_, '_, '_> {
 }
 
 /// Says how many rows the limit left out.
-pub fn cut_note(cut: usize) -> Option<String> {
-    (cut > 0).then(|| format!("{cut} more rows are left out by the limit."))
+pub fn cut_note(cut: usize) -> Option<Prose> {
+    (cut > 0).then(|| say!(ROWS_CUT, rows = cut).into())
 }
 
 /// A stack as a cell.

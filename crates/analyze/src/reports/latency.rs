@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_model::{Delay, Topic};
 
 use super::grouped::{cut_note, detail, plain};
-use super::notes::{duration, notes};
+use super::notes::notes;
 use crate::fold::Fold;
 use crate::grouping::thread_label;
 use crate::latency::{Interval, IntervalType, Kind, Latency, OUTLIER_DISTANCES, Outlier, ThreadDelays};
+use crate::sentences::{Prose, Word, say};
 use crate::view::{Column, Row, Value, View};
 
 /// Types shown, unless asked otherwise.
@@ -26,7 +27,7 @@ pub fn latency(fold: &Fold<'_>) -> View {
     let rows: Vec<Row> = shown.iter().map(|of| row(fold, &latency, of)).collect();
     let mut notes = notes(fold);
     if latency.types.is_empty() {
-        notes.push(NO_INTERVALS.into());
+        notes.push(say!(NO_INTERVALS).into());
     } else {
         notes.push(rule(fold));
         notes.extend(legend(&latency, shown));
@@ -36,25 +37,17 @@ pub fn latency(fold: &Fold<'_>) -> View {
     View { columns: columns(), rows, notes, ..View::default() }
 }
 
-const NO_INTERVALS: &str = "There are no intervals: the program said of no tasks, and no thread waited. `dwell collect latency \
-                            --interval` makes some of functions, probes, system calls and sockets.";
-
-fn rule(fold: &Fold<'_>) -> String {
+fn rule(fold: &Fold<'_>) -> Prose {
     match fold.query.outlier_ns {
-        Some(limit) => format!("Outliers are intervals longer than {}.", duration(limit)),
-        None => format!(
-            "Outliers are intervals longer than the median of their type and {OUTLIER_DISTANCES} times the median of all \
-             distances from it. Their time is what is over the median."
-        ),
+        Some(limit) => say!(OUTLIER_LIMIT, limit = Word::Ns(limit)).into(),
+        None => say!(OUTLIER_RULE, distances = OUTLIER_DISTANCES).into(),
     }
 }
 
 /// Says that only waits and preemption are known.
-pub fn not_recorded(fold: &Fold<'_>) -> Option<String> {
+pub fn not_recorded(fold: &Fold<'_>) -> Option<Prose> {
     let recorded = fold.trace.manifest.topics.iter().any(|topic| topic == Topic::Latency.id());
-    (!recorded).then(|| {
-        "Interrupts, page faults, system calls and the like were not recorded: `dwell collect latency` does.".to_owned()
-    })
+    (!recorded).then(|| say!(DELAYS_NOT_RECORDED).into())
 }
 
 fn columns() -> Vec<Column> {
@@ -255,7 +248,7 @@ fn timeline(interval: &Interval, delays: &ThreadDelays) -> String {
 }
 
 /// What the signs of the timelines shown mean.
-fn legend(latency: &Latency<'_>, shown: &[IntervalType]) -> Option<String> {
+fn legend(latency: &Latency<'_>, shown: &[IntervalType]) -> Option<Prose> {
     let worst = shown.iter().flat_map(|of| of.outliers.iter().take(WORST));
     let signs: BTreeSet<char> = worst
         .filter_map(|outlier| Some(timeline(&outlier.interval, latency.delays(outlier.interval.thread)?)))
@@ -265,6 +258,6 @@ fn legend(latency: &Latency<'_>, shown: &[IntervalType]) -> Option<String> {
     let named: Vec<String> = named.map(|cause| format!("{} {}", sign(*cause), cause.id())).collect();
     (!signs.is_empty()).then(|| {
         let own = format!("{OWN} on the CPU");
-        format!("Timelines: {}.", std::iter::once(own).chain(named).collect::<Vec<_>>().join(", "))
+        say!(TIMELINES, signs = std::iter::once(own).chain(named).collect::<Vec<_>>().join(", ")).into()
     })
 }

@@ -3,6 +3,7 @@
 use dwell_store::Trace;
 
 use super::grouped::plain;
+use crate::sentences::{Prose, say};
 use crate::view::{Row, Value, View};
 
 /// One row per kind of loss; none when nothing was lost. Remarks of the collection are the notes.
@@ -17,9 +18,9 @@ pub fn losses(trace: &Trace) -> View {
         depth: 0,
         values: vec![Value::Text(name.clone()), Value::Count(*count), Value::Text(doc.clone())],
     };
-    let mut notes = trace.notices.text.clone();
+    let mut notes: Vec<Prose> = trace.notices.text.iter().map(Prose::plain).collect();
     if trace.losses.name.is_empty() {
-        notes.insert(0, "Nothing was lost.".into());
+        notes.insert(0, say!(NOTHING_LOST).into());
     }
     View { columns, rows: rows.map(row).collect(), notes, ..View::default() }
 }

@@ -25,7 +25,7 @@ mod waits;
 
 pub(crate) use grouped::{cut_note, detail, plain, stack_value};
 pub use notes::{Loss, lost, warnings};
-pub(crate) use notes::{duration, notes, percent};
+pub(crate) use notes::{duration, notes};
 pub(crate) use threads::hidden;
 pub(crate) use trees::functions;
 

@@ -1,5 +1,6 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
+use crate::sentences::{Prose, Sentence, Word, say};
 use dwell_store::Trace;
 
 use crate::fold::{Fold, Weights};
@@ -12,26 +13,29 @@ const PUT_BACK: &str = "switches_unseen";
 const CUT: &str = "stacks_cut_";
 
 /// The notes of a view of `fold`, the most important first.
-pub fn notes(fold: &Fold<'_>) -> Vec<String> {
+pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
     let (shown, whole) = (fold.shown(), fold.whole());
-    let mut notes = Vec::new();
-    notes.extend(losses(fold));
-    notes.extend(damage(fold));
-    notes.extend(fold.trace.notices.text.iter().cloned());
-    notes.extend(share(fold, shown, whole));
-    notes.extend(range(fold));
-    notes.extend(idle(fold, shown));
-    notes.extend(unknown(whole));
-    notes.extend(put_back(fold));
-    notes.extend(cut_stacks(fold.trace));
-    notes.extend(estimated(fold, whole));
+    let mut notes: Vec<Prose> = Vec::new();
+    notes.extend(losses(fold).map(Prose::from));
+    notes.extend(damage(fold).into_iter().map(Prose::from));
+    notes.extend(fold.trace.notices.text.iter().map(Prose::plain));
+    let ours = [
+        share(fold, shown, whole),
+        range(fold),
+        idle(fold, shown),
+        unknown(whole),
+        put_back(fold),
+        cut_stacks(fold.trace),
+        estimated(fold, whole),
+    ];
+    notes.extend(ours.into_iter().flatten().map(Prose::from));
     notes
 }
 
 /// The banner: what was lost.
-pub fn losses(fold: &Fold<'_>) -> Option<String> {
+pub fn losses(fold: &Fold<'_>) -> Option<Sentence> {
     let told: Vec<String> = lost(fold.trace).map(|loss| format!("{} {}", loss.name, loss.count)).collect();
-    (!told.is_empty()).then(|| format!("Not everything was recorded: {}. See the losses report.", told.join(", ")))
+    (!told.is_empty()).then(|| say!(LOSSES, lost = told.join(", ")))
 }
 
 /// One kind of loss.
@@ -59,11 +63,11 @@ pub fn warnings(trace: &Trace) -> usize {
 }
 
 /// What the collector could put back is a remark, not a banner.
-fn put_back(fold: &Fold<'_>) -> Option<String> {
+fn put_back(fold: &Fold<'_>) -> Option<Sentence> {
     let losses = &fold.trace.losses;
     let row = losses.name.iter().position(|name| name == PUT_BACK)?;
     let count = losses.count.get(row).filter(|count| **count > 0)?;
-    Some(format!("Switches that the kernel showed to no hook, put back from its account of running time: {count}."))
+    Some(say!(PUT_BACK, count = *count))
 }
 
 /// How many samples and waits have a user stack, and how many a complete one.
@@ -73,14 +77,17 @@ pub fn stacks(trace: &Trace) -> (u64, u64) {
 }
 
 /// The share of complete stacks, where it is not all.
-fn cut_stacks(trace: &Trace) -> Option<String> {
+fn cut_stacks(trace: &Trace) -> Option<Sentence> {
     let (stacks, complete) = stacks(trace);
     let why =
         |(name, count): (&String, &u64)| name.strip_prefix(CUT).map(|why| format!("{} {count}", why.replace('_', " ")));
     let why: Vec<String> = trace.losses.name.iter().zip(&trace.losses.count).filter_map(why).collect();
     (complete < stacks).then(|| {
-        let cut = if why.is_empty() { String::new() } else { format!("; cut: {}", why.join(", ")) };
-        format!("{:.2} % of {stacks} stacks are complete{cut}.", share_of(complete, stacks))
+        let share = format!("{:.2} %", share_of(complete, stacks));
+        match why.is_empty() {
+            true => say!(STACKS_CUT, share = share, stacks = stacks),
+            false => say!(STACKS_CUT_WHY, share = share, stacks = stacks, why = why.join(", ")),
+        }
     })
 }
 
@@ -89,95 +96,83 @@ fn share_of(part: u64, whole: u64) -> f64 {
     (part as f64 / whole.max(1) as f64 * 1e4).floor() / 100.0
 }
 
-fn damage(fold: &Fold<'_>) -> Vec<String> {
+fn damage(fold: &Fold<'_>) -> Vec<Sentence> {
     let mut notes = Vec::new();
     if fold.trace.manifest.end_ns == 0 {
-        notes.push("The collection did not end properly: its end is the last event recorded.".into());
+        notes.push(say!(ENDED_BADLY));
     }
     if fold.levels.misplaced_rows > 0 {
-        let rows = fold.levels.misplaced_rows;
-        notes.push(format!("{rows} intervals overlap others of their thread or lie outside its life; they were cut."));
+        notes.push(say!(MISPLACED, rows = fold.levels.misplaced_rows));
     }
     notes
 }
 
 /// How much the filters show.
-fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<String> {
+fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<Sentence> {
     if !fold.query.is_filtered() {
         return None;
     }
-    let part = |part: u64, whole: u64, of: &str| (whole > 0).then(|| format!("{} of the {of}", percent(part, whole)));
-    let parts = [part(shown.cpu_ns(), whole.cpu_ns(), "CPU time"), part(shown.wait_ns(), whole.wait_ns(), "wait time")];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    Some(match parts.is_empty() {
-        true => "The filters leave nothing to show.".into(),
-        false => format!("By the filters, {} is shown.", parts.join(" and ")),
+    let part = |part: u64, whole: u64| (whole > 0).then(|| Word::part(part, whole));
+    let (cpu, wait) = (part(shown.cpu_ns(), whole.cpu_ns()), part(shown.wait_ns(), whole.wait_ns()));
+    Some(match (cpu, wait) {
+        (None, None) => say!(FILTERED_NOTHING),
+        (Some(cpu), None) => say!(FILTERED_CPU, cpu = cpu),
+        (None, Some(wait)) => say!(FILTERED_WAIT, wait = wait),
+        (Some(cpu), Some(wait)) => say!(FILTERED, cpu = cpu, wait = wait),
     })
 }
 
-fn range(fold: &Fold<'_>) -> Option<String> {
+fn range(fold: &Fold<'_>) -> Option<Sentence> {
     let elapsed = crate::windows::elapsed_ns(fold.trace);
-    let share = percent(fold.windows.length_ns(), elapsed);
+    let share = Word::part(fold.windows.length_ns(), elapsed);
     let left_out: Vec<String> = fold
         .query
         .excluded_ranges
         .iter()
         .map(|(from, to)| format!("{} to {}", duration(*from), duration((*to).min(elapsed))))
         .collect();
-    let without = if left_out.is_empty() { String::new() } else { format!("without {}", left_out.join(", ")) };
+    let without = left_out.join(", ");
     match (fold.query.range, without.is_empty()) {
         (None, true) => None,
-        (None, false) => Some(format!("All {without}: {share} of the elapsed time.")),
-        (Some((from, to)), _) => {
-            let comma = if without.is_empty() { "" } else { ", " };
-            let (from, to) = (duration(from), duration(to));
-            Some(format!("Only from {from} to {to}{comma}{without}: {share} of the elapsed time."))
+        (None, false) => Some(say!(ALL_WITHOUT, left_out = without, share = share)),
+        (Some((from, to)), true) => Some(say!(RANGE, from = Word::Ns(from), to = Word::Ns(to), share = share)),
+        (Some((from, to)), false) => {
+            Some(say!(RANGE_WITHOUT, from = Word::Ns(from), to = Word::Ns(to), left_out = without, share = share))
         }
     }
 }
 
-fn idle(fold: &Fold<'_>, shown: &Weights) -> Option<String> {
+fn idle(fold: &Fold<'_>, shown: &Weights) -> Option<Sentence> {
     let idle = total(&shown.idle);
-    let ranked = if fold.query.include_idle { "ranked like any other" } else { "ranked last" };
-    (idle > 0).then(|| {
-        let share = percent(idle, shown.wait_ns());
-        format!("{} of the wait time ({share}) is of idle workers and event loops, {ranked}.", duration(idle))
+    let share = Word::part(idle, shown.wait_ns());
+    (idle > 0).then(|| match fold.query.include_idle {
+        true => say!(IDLE_RANKED, idle = Word::Ns(idle), share = share),
+        false => say!(IDLE_LAST, idle = Word::Ns(idle), share = share),
     })
 }
 
-fn unknown(whole: &Weights) -> Option<String> {
+fn unknown(whole: &Weights) -> Option<Sentence> {
     let unknown = total(&whole.unknown);
-    let text = "off the CPU for reasons that the trace does not say; it is no part of Wait Time.";
-    (unknown > 0).then(|| format!("{} were spent {text}", duration(unknown)))
+    (unknown > 0).then(|| say!(UNKNOWN_TIME, unknown = Word::Ns(unknown)))
 }
 
 /// What of the CPU time's split over code is estimated.
-fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<String> {
+fn estimated(fold: &Fold<'_>, whole: &Weights) -> Option<Sentence> {
     let cpu = whole.cpu_ns();
     let missing = fold.sites.iter().filter(|site| site.key.reason.is_none() && !site.key.stack.is_some());
     let missing: u64 = missing.map(|site| total(&site.time)).sum();
     let events = fold.trace.events();
     let estimated = events.estimates.iter().fold(0u64, |sum, estimate| sum.saturating_add(estimate.weight_ns));
-    if cpu == 0 || (missing == 0 && estimated == 0) {
+    if cpu == 0 {
         return None;
     }
-    let whole = events.totals.weights_ns.max(1);
-    let mut text = Vec::new();
-    if estimated > 0 {
-        text.push(format!(
-            "{} is of threads too short for a sample and placed where they left the CPU",
-            percent(estimated, whole)
-        ));
+    let guessed = Word::part(estimated, events.totals.weights_ns.max(1));
+    match (estimated > 0, missing > 0) {
+        (false, false) => None,
+        (true, false) => Some(say!(ESTIMATED, estimated = guessed)),
+        (false, true) => Some(say!(NO_SAMPLE, missing = Word::part(missing, cpu))),
+        (true, true) => Some(say!(ESTIMATED_NO_SAMPLE, estimated = guessed, missing = Word::part(missing, cpu))),
     }
-    if missing > 0 {
-        text.push(format!("{} has no sample", percent(missing, cpu)));
-    }
-    Some(format!("CPU time is exact by thread; by function it is sampled: {}.", text.join(", ")))
-}
-
-/// `12.3 %`.
-pub fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 { "0 %".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
 /// A duration in a sentence: three digits and a unit.

@@ -4,11 +4,12 @@ use dwell_model::{Delay, Outcome, StackId};
 
 use super::grouped::{detail, plain, stack_value};
 use super::latency::{not_recorded, parts};
-use super::notes::{duration, notes, percent};
+use super::notes::{duration, notes};
 use crate::fold::Fold;
 use crate::grouping::thread_label;
 use crate::latency::{Interval, IntervalId, IntervalType, Latency, Origin, Piece, ThreadDelays};
 use crate::query::QueryError;
+use crate::sentences::{Prose, Sentence, Word, def, say};
 use crate::view::{Column, Row, Value, View};
 
 /// Lines of a story: with more pieces, the shortest are left out.
@@ -22,41 +23,50 @@ pub fn outlier(fold: &Fold<'_>) -> Result<View, QueryError> {
     let latency = Latency::new(fold);
     let (of, interval) = latency.find(id).ok_or_else(unknown)?;
     let delays = latency.delays(interval.thread);
-    let mut notes = vec![headline(fold, of, &interval)];
-    notes.extend(split_line(of, interval, delays));
+    let mut notes = vec![Prose::from(headline(fold, of, &interval))];
+    notes.extend(split_line(of, interval, delays).map(Prose::from));
     notes.extend(self::notes(fold));
     notes.extend(not_recorded(fold));
     let mut lines = delays.map_or_else(Vec::new, |delays| lines(&interval, delays));
     let cut = shorten(&mut lines, fold.query.limit.unwrap_or(MOST_LINES));
-    notes.extend((cut > 0).then(|| format!("The {cut} shortest lines are left out.")));
+    notes.extend((cut > 0).then(|| say!(LINES_CUT, lines = cut).into()));
     let rows = lines.iter().map(|line| row(fold, &interval, line)).collect();
     Ok(View { columns: columns(), rows, notes, ..View::default() })
 }
 
-fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &Interval) -> String {
+fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &Interval) -> Sentence {
     let (length_ns, median_ns) = (interval.length_ns(), of.statistics.median_ns());
-    let than = match length_ns.checked_sub(median_ns) {
-        Some(over) => format!("{} more than the median of {}", duration(over), duration(median_ns)),
-        None => format!("no more than the median of {}", duration(median_ns)),
-    };
-    let (thread, start) = (thread_label(fold, interval.thread), duration(interval.start_ns));
+    let mut values = vec![
+        ("name", of.name.clone().into()),
+        ("thread", thread_label(fold, interval.thread).into()),
+        ("start", Word::Ns(interval.start_ns)),
+        ("length", Word::Ns(length_ns)),
+        ("median", Word::Ns(median_ns)),
+    ];
+    let over = length_ns.checked_sub(median_ns);
+    values.extend(over.map(|over| ("over", Word::Ns(over))));
     let rank = of.outliers.iter().position(|outlier| outlier.interval.id == interval.id);
-    let rank = match rank {
-        Some(rank) => format!("; number {} of {} outliers", rank + 1, of.outliers.len()),
-        None => "; no outlier".into(),
+    if let Some(rank) = rank {
+        values.extend([("rank", (rank + 1).into()), ("outliers", of.outliers.len().into())]);
+    }
+    let sentence = match (over.is_some(), rank.is_some()) {
+        (true, true) => &def::OUTLIER,
+        (true, false) => &def::INTERVAL_OVER_MEDIAN,
+        (false, true) => &def::OUTLIER_BELOW_MEDIAN,
+        (false, false) => &def::INTERVAL_BELOW_MEDIAN,
     };
-    format!("`{}` of {thread} at {start} took {}: {than}{rank}.", of.name, duration(length_ns))
+    Sentence::new(sentence, values)
 }
 
 /// What the time over the median was for.
-fn split_line(of: &IntervalType, interval: Interval, delays: Option<&ThreadDelays>) -> Option<String> {
+fn split_line(of: &IntervalType, interval: Interval, delays: Option<&ThreadDelays>) -> Option<Sentence> {
     let outlier = of.explain(interval, delays);
     let Value::Parts(parts) = parts(&outlier) else { return None };
     let unexplained = ("unexplained", outlier.split.unexplained_ns);
     let all = parts.into_iter().chain((unexplained.1 > 0).then_some(unexplained));
-    let text = |(name, ns): (&str, u64)| format!("{} {name} ({})", duration(ns), percent(ns, outlier.over_ns));
+    let text = |(name, ns): (&str, u64)| format!("{} {name} ({})", duration(ns), Word::part(ns, outlier.over_ns));
     let all: Vec<String> = all.map(text).collect();
-    (outlier.over_ns > 0).then(|| format!("Of what is over the median: {}.", all.join(", ")))
+    (outlier.over_ns > 0).then(|| say!(OUTLIER_SPLIT, parts = all.join(", ")))
 }
 
 /// A stretch of the interval: a delay, or none: the thread ran.

@@ -1,5 +1,6 @@
 //! Sockets: what went through each, how long threads waited on it, and why.
 
+use crate::sentences::{Prose, say};
 use std::cmp::Reverse;
 
 use dwell_model::{SocketProtocol, Topic};
@@ -27,22 +28,16 @@ pub fn sockets(fold: &Fold<'_>) -> View {
     let mut notes = notes(fold);
     notes.extend(not_recorded(fold));
     notes.extend(whole_time(fold, &waits));
-    notes.extend((hidden > 0).then(|| {
-        let how = "--filter object-type=socket shows those that were waited on";
-        format!("Sockets that are neither TCP, UDP nor Unix are hidden ({hidden}); {how}.")
-    }));
+    notes.extend((hidden > 0).then(|| say!(SOCKETS_HIDDEN, sockets = hidden).into()));
     notes.extend(cut_note(cut));
     let rows = shown.into_iter().map(|socket| row(fold, &waits, socket)).collect();
     View { columns: columns(), rows, notes, ..View::default() }
 }
 
 /// How sockets get into a result, for one without.
-pub fn not_recorded(fold: &Fold<'_>) -> Option<String> {
+pub fn not_recorded(fold: &Fold<'_>) -> Option<Prose> {
     let recorded = fold.trace.manifest.topics.iter().any(|topic| topic == Topic::Sockets.id());
-    (!recorded && fold.trace.sockets == SocketTables::default()).then(|| {
-        "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it."
-            .to_owned()
-    })
+    (!recorded && fold.trace.sockets == SocketTables::default()).then(|| say!(SOCKETS_NOT_RECORDED).into())
 }
 
 /// Whether sockets of other protocols are shown: who filters objects means what passes.
@@ -67,11 +62,9 @@ fn shown(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> (Vec<usize>, usize) {
 }
 
 /// What filters and ranges cannot cut.
-fn whole_time(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> Option<String> {
+fn whole_time(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> Option<Prose> {
     let cut = fold.query.is_cut() || fold.query.is_filtered();
-    (cut && !waits.tables.sockets.is_empty()).then(|| {
-        "Bytes and calls are those of the whole collection and all threads; waits are those selected.".to_owned()
-    })
+    (cut && !waits.tables.sockets.is_empty()).then(|| say!(SOCKETS_WHOLE).into())
 }
 
 fn columns() -> Vec<Column> {

@@ -1,5 +1,6 @@
 //! The program's tasks: how many of each type, how long, and what their threads did in them.
 
+use crate::sentences::{Prose, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{TaskId, TaskKind, TaskTypeId};
@@ -131,17 +132,15 @@ pub fn tasks(fold: &Fold<'_>) -> View {
     };
     let rows: Vec<Row> = types.iter().map(row).collect();
     let mut notes = notes(fold);
-    notes.extend(rows.is_empty().then(|| NO_TASKS.to_owned()));
+    notes.extend(rows.is_empty().then(|| say!(NO_TASKS).into()));
     notes.extend(too_deep(fold));
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }
 }
 
-const NO_TASKS: &str = "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.";
-
-fn too_deep(fold: &Fold<'_>) -> Option<String> {
+fn too_deep(fold: &Fold<'_>) -> Option<Prose> {
     let count = fold.trace.nesting().too_deep;
-    (count > 0).then(|| format!("{count} tasks lie in more than 64 others; their time counts as that of the 64th."))
+    (count > 0).then(|| say!(TOO_DEEP, tasks = count).into())
 }
 
 /// Tasks that overlap others have no time of a thread.

@@ -1,9 +1,10 @@
 //! Running, runnable and waiting time of each thread.
 
+use crate::sentences::{Prose, Word, say};
 use dwell_model::ThreadId;
 
 use super::grouped::{cut_note, plain};
-use super::notes::{duration, notes};
+use super::notes::notes;
 use crate::fold::{Fold, Weights};
 use crate::metrics::{magnitude, total, value};
 use crate::query::{Filter, FilterKey};
@@ -47,16 +48,10 @@ pub fn hidden(fold: &Fold<'_>) -> Vec<bool> {
     fold.trace.threads.ignored.iter().map(|ignored| *ignored && !named).collect()
 }
 
-fn hidden_note(threads: &[(usize, Weights)]) -> Option<String> {
+fn hidden_note(threads: &[(usize, Weights)]) -> Option<Prose> {
     let sum = |of: fn(&Weights) -> u64| threads.iter().fold(0u64, |sum, (_, weights)| sum.saturating_add(of(weights)));
-    let (cpu, waiting) = (duration(sum(Weights::cpu_ns)), duration(sum(Weights::wait_ns)));
-    let (count, s) = (threads.len(), if threads.len() == 1 { "" } else { "s" });
-    (count > 0).then(|| {
-        format!(
-            "The program asked that {count} thread{s} be left out: {cpu} of CPU time and {waiting} of waiting, which all \
-             sums contain. --filter thread=NAME shows them."
-        )
-    })
+    let (cpu, wait) = (Word::Ns(sum(Weights::cpu_ns)), Word::Ns(sum(Weights::wait_ns)));
+    (!threads.is_empty()).then(|| say!(THREADS_HIDDEN, threads = threads.len(), cpu = cpu, wait = wait).into())
 }
 
 fn columns() -> Vec<Column> {

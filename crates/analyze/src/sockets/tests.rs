@@ -144,7 +144,7 @@ fn filters(filter: &str) -> Query {
 fn found(trace: &Trace) -> Vec<(&'static str, String, String, u64)> {
     let query = Query::default();
     let found = crate::findings::findings_of(&Fold::new(trace, &query).unwrap());
-    found.into_iter().map(|(def, it)| (def.id, it.subject, it.evidence, it.cost_ns)).collect()
+    found.into_iter().map(|(def, it)| (def.id, it.subject, it.evidence.to_string(), it.cost_ns)).collect()
 }
 
 fn ids(trace: &Trace) -> Vec<&'static str> {
@@ -209,7 +209,7 @@ fn parts_add_up_to_the_wait_time() {
 fn a_result_without_sockets_says_how_to_record_them() {
     let view = report(Report::Sockets, &trace("a: ##n##"), &Query::default()).unwrap();
     assert!(view.rows.is_empty());
-    assert!(view.notes.iter().any(|note| note.contains("--analyze threading,sockets")), "{:?}", view.notes);
+    assert!(view.notes.iter().any(|note| note.to_string().contains("--analyze threading,sockets")), "{:?}", view.notes);
 }
 
 #[test]
@@ -220,8 +220,8 @@ fn small_writes_that_wait_for_a_delayed_ack() {
     assert_eq!((subject.as_str(), *cost_ns), ("n", 10 * 39 * CELL));
     let expected = "10 of 20 waits on it last 40.0 ms by the median, the others 1.00 ms: 95.1 % of its wait time is for data \
                     that Nagle's algorithm holds until a delayed ACK. 10 held pieces of 8 bytes are sent by use_n (app.c:";
-    assert!(evidence.starts_with(expected), "{evidence}");
-    assert!(evidence.ends_with("Without, about 390 ms less."), "{evidence}");
+    assert!(evidence.to_string().starts_with(expected), "{evidence}");
+    assert!(evidence.to_string().ends_with("Without, about 390 ms less."), "{evidence}");
     assert!(!ids(&slow(SocketCause::Peer)).contains(&"nagle-delayed-ack"));
 }
 

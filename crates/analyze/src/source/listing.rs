@@ -1,5 +1,6 @@
 //! Puts source text, machine code and costs together.
 
+use crate::sentences::Prose;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{InlineId, SourceId};
@@ -37,7 +38,7 @@ pub fn view(fold: &Fold<'_>, tables: &CodeTables, subject: &Subject, costs: &Cos
         instructions,
         notes: Vec::new(),
     };
-    view.notes = remarks(&reader, &view, &subject.missing(fold.trace, tables));
+    view.notes = remarks(&reader, &view, &subject.missing(fold.trace, tables)).into_iter().map(Prose::plain).collect();
     view.notes.extend(notes(fold));
     view
 }

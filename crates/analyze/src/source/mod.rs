@@ -13,6 +13,7 @@ mod subject;
 #[cfg(test)]
 mod tests;
 
+use crate::sentences::Prose;
 use dwell_store::{CodeTables, Trace};
 
 use crate::fold::Fold;
@@ -142,7 +143,7 @@ pub struct SourceView {
     /// Its instructions by address.
     pub instructions: Vec<Instruction>,
     /// What a reader must know.
-    pub notes: Vec<String>,
+    pub notes: Vec<Prose>,
 }
 
 /// The source that `asked` names, with the time that `query` selects. Fails when there is no such function, several of

@@ -71,7 +71,7 @@ fn lines_instructions_and_inlined_code_are_told() {
     assert_eq!((call.line, call.target.as_deref()), (11, Some("work+0x6")));
     let inlined = &view.instructions[2];
     assert_eq!((inlined.line, inlined.inlined[0].function.as_str(), inlined.inlined[0].call_line), (3, "g", 11));
-    assert!(view.notes.iter().any(|note| note.contains("newer than the program")), "{:?}", view.notes);
+    assert!(view.notes.iter().any(|note| note.to_string().contains("newer than the program")), "{:?}", view.notes);
     let inlined = list(&trace(0x1000, false), "g").expect("view");
     assert_eq!(inlined.instructions.len(), 2, "only what is of g");
 }

@@ -10,6 +10,7 @@ pub mod style;
 pub mod table;
 pub mod units;
 
+use dwell_analyze::Prose;
 use dwell_analyze::view::{Column, Row, Value, View};
 
 use self::style::{Ink, Style, printable, width, wrap};
@@ -56,10 +57,10 @@ fn body(view: &View, style: &Style, nesting: usize) -> Vec<String> {
 }
 
 /// Notes, wrapped; the first `warnings` of them stand out.
-pub fn note_lines(notes: &[String], warnings: usize, style: &Style) -> Vec<String> {
-    let note = |(index, note): (usize, &String)| {
+pub fn note_lines(notes: &[Prose], warnings: usize, style: &Style) -> Vec<String> {
+    let note = |(index, note): (usize, &Prose)| {
         let (mark, ink) = if index < warnings { ("! ", Ink::Bad) } else { ("· ", Ink::Faint) };
-        let lines = wrap(&printable(note), style.width.saturating_sub(2));
+        let lines = wrap(&printable(&note.to_string()), style.width.saturating_sub(2));
         let line = |(index, line): (usize, &String)| {
             let start = if index == 0 { mark } else { "  " };
             style.paint(ink, format!("{start}{line}")).into_owned()
@@ -218,6 +219,7 @@ fn words(value: &Value) -> String {
     match value {
         Value::None | Value::Rows(_) => String::new(),
         Value::Text(text) => printable(text).into_owned(),
+        Value::Prose(prose) => printable(&prose.to_string()).into_owned(),
         Value::Count(count) => units::count(*count),
         Value::Ns(ns) => units::duration(*ns),
         Value::CountChange(change) => units::signed(*change, units::count),

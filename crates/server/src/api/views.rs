@@ -50,7 +50,8 @@ pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Pr
     Ok(json!({
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
-        "notes": view.notes,
+        "notes": json::texts(&view.notes),
+        "notes_parts": json::parts(&view.notes),
         "total": total,
     })
     .to_string())

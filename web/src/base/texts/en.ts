@@ -170,6 +170,8 @@ export const en = {
   'finding.none': 'Nothing that Dwell looks for is wrong in this selection.',
   'link.blame': 'who held it up',
 
+  'place.unknown': 'an unknown place',
+
   'search.placeholder': 'search  /',
   'search.clear': 'Clear the search',
   'search.label': 'Search',

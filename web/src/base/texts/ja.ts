@@ -171,6 +171,8 @@ export const ja: Record<keyof typeof en, string> = {
   'finding.none': 'この選択範囲に、Dwell が調べる問題はありません。',
   'link.blame': '待たせたもの',
 
+  'place.unknown': '不明な場所',
+
   'search.placeholder': '検索  /',
   'search.clear': '検索を消去',
   'search.label': '検索',

@@ -1,6 +1,7 @@
 // Findings: one card each, with the number, its evidence as a chart, the place, the advice, and a button that shows it
 // in the views.
 
+import { prose, type Sentence } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
 import { type Finding as Shown, showFinding } from '../../logic/evidence';
@@ -10,6 +11,7 @@ import { EvidenceCharts } from './evidence';
 export interface Finding extends Shown {
   title: string;
   evidence: string;
+  evidence_parts?: Sentence[];
   location: string | null;
   advice: string;
   help?: string;
@@ -44,7 +46,7 @@ function Card({ finding }: { finding: Finding }) {
         )}
       </header>
       <div className="card-text">
-        <p>{evidence}</p>
+        <p>{prose(evidence, finding.evidence_parts)}</p>
         {location && <Place finding={finding} location={location} />}
         <p>
           <span className="faint">{t('finding.advice')}: </span>

@@ -1,4 +1,6 @@
-import { t } from '../../base/texts';
+import type { Document } from '../../api/types';
+import { prose } from '../../base/prose';
+import { help, t, title } from '../../base/texts';
 import { tableCsv } from '../../logic/copy';
 import { useReport } from '../../state/resource';
 import { Notes } from '../parts/notes';
@@ -12,13 +14,13 @@ export default function FindingsView() {
   return (
     <div className="scroll pad findings">
       <Loaded of={findings} rows={10}>
-        {({ rows = [], notes }) => (
+        {(document) => (
           <>
             <div className="with-copy">
-              <Notes notes={notes} />
-              <FindingsCopy rows={rows as unknown as Finding[]} />
+              <Notes of={document} />
+              <FindingsCopy rows={findingsOf(document)} />
             </div>
-            <FindingCards findings={rows as unknown as Finding[]} empty={t('finding.none')} />
+            <FindingCards findings={findingsOf(document)} empty={t('finding.none')} />
           </>
         )}
       </Loaded>
@@ -26,10 +28,14 @@ export default function FindingsView() {
   );
 }
 
+function findingsOf({ rows = [] }: Document): Finding[] {
+  return rows as unknown as Finding[];
+}
+
 function FindingsCopy({ rows }: { rows: Finding[] }) {
   const text = rows.map(
-    ({ title, subject, evidence, location, advice }) =>
-      `${title}: ${subject}\n${evidence}\n${location ? `at ${location}\n` : ''}${advice}\n`,
+    ({ id, title: english, subject, evidence, evidence_parts: parts, location, advice }) =>
+      `${title(id, english)}: ${subject}\n${prose(evidence, parts)}\n${location ? `at ${location}\n` : ''}${help(id, advice)}\n`,
   );
   const fields = ({ id, subject, cost_ns, evidence, location, advice }: Finding) => [
     id,

@@ -183,10 +183,11 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const shown = title(id, english);
   const sums = isLength(id) ? 76 : 92;
   const ofKind = { by_class: 164, parts: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
-  const least = ofKind ?? Math.max(70, Math.min(letters * LETTER + 14, 220));
+  // A cause is shown by its name, with its colour, and not by its id.
+  const least = id === 'cause' ? 150 : (ofKind ?? Math.max(70, Math.min(letters * LETTER + 14, 220)));
   // A heading is read whole, as far as it is no sentence.
   const width = names
-    ? Math.max(120, Math.min(letters * LETTER + 34, 330))
+    ? Math.max(kind === 'text' ? 120 : 150, Math.min(letters * LETTER + 34, 330))
     : Math.max(least, Math.min(titleWidth(shown) - 6, 170));
   return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
 }

@@ -48,7 +48,7 @@ function Objects() {
           {t('link.blame')}
         </button>
         <span className="grow" />
-        {waits.data && <Notes notes={waits.data.notes} />}
+        {waits.data && <Notes of={waits.data} />}
         <ReportCopy of={waits.data} />
       </Toolbar>
       <Loaded of={waits}>

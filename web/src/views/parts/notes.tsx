@@ -1,15 +1,17 @@
-import { t } from '../../base/texts';
+import type { Noted } from '../../api/types';
+import { prose } from '../../base/prose';
+import { lossText, t } from '../../base/texts';
 import { count } from '../../base/units';
 
 /** What a reader must know about the numbers above. */
-export function Notes({ notes }: { notes: readonly string[] }) {
+export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
   if (notes.length === 0) return null;
   return (
     <details className="notes">
       <summary>{t('notes.count', { count: notes.length })}</summary>
       <ul>
-        {notes.map((note) => (
-          <li key={note}>{note}</li>
+        {notes.map((note, at) => (
+          <li key={note}>{prose(note, parts?.[at])}</li>
         ))}
       </ul>
     </details>
@@ -23,12 +25,14 @@ const PUT_BACK = 'switches_unseen';
 export function Banner({ losses }: { losses: { name: string; count: number; doc: string }[] }) {
   const told = losses.filter(({ name, count }) => count > 0 && name !== PUT_BACK);
   if (told.length === 0) return null;
+  // What it is about, without the consequence.
+  const brief = (text: string) => /^[^;.,(:。（(]*/.exec(text)?.[0];
   return (
     <div className="banner" role="status">
       <strong>{t('losses.title')}</strong>{' '}
       {told.map(({ name, count: times, doc }) => (
-        <span key={name} data-tip={`${name}: ${doc}`} className="loss">
-          {count(times)} × {/^[^;.,(:]*/.exec(doc)?.[0] ?? name}
+        <span key={name} data-tip={`${name}: ${lossText(name, doc)}`} className="loss">
+          {count(times)} × {brief(lossText(name, doc)) ?? name}
         </span>
       ))}
     </div>

@@ -62,7 +62,7 @@ function List({ document, row }: { document: ViewDocument | undefined; row: Row 
         {t('sockets.all')}
       </button>
       <span className="grow" />
-      {document && <Notes notes={document.notes} />}
+      {document && <Notes of={document} />}
       <ReportCopy of={document} />
     </Toolbar>
   );

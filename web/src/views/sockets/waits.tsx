@@ -38,7 +38,7 @@ export function Waits({ name }: { name: string }) {
           {t('detail.only-time')}
         </button>
         <span className="grow" />
-        {waits.data && <Notes notes={waits.data.notes} />}
+        {waits.data && <Notes of={waits.data} />}
         <ReportCopy of={waits.data} />
       </Toolbar>
       <Loaded of={waits}>

@@ -28,7 +28,7 @@ export default function SourceView() {
         <FunctionPicker name={name} functions={functions} />
         {source.data && <Totals document={source.data as unknown as SourceDocument} />}
         <span className="grow" />
-        {source.data && <Notes notes={source.data.notes} />}
+        {source.data && <Notes of={source.data} />}
         {source.data && <SourceCopy document={source.data as unknown as SourceDocument} />}
       </Toolbar>
       <Loaded of={source}>

@@ -48,7 +48,7 @@ function Body({ document, info }: { document: Document; info: Info | undefined }
         </div>
       </div>
       <div className="with-copy">
-        <Notes notes={[...document.notes, ...(info?.notices ?? [])]} />
+        <Notes of={document} />
         <CopyMenu text={() => figuresText(document)} csv={() => figuresCsv(document)} align="up" />
       </div>
     </>

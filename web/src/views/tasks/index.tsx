@@ -69,7 +69,7 @@ function List({ name, choices }: { name: string; choices: ReactNode }) {
           </button>
         )}
         <span className="grow" />
-        {report.data && <Notes notes={report.data.notes} />}
+        {report.data && <Notes of={report.data} />}
         <ReportCopy of={report.data} />
       </Toolbar>
       <Loaded of={report}>

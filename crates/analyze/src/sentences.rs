@@ -1,0 +1,410 @@
+//! What Dwell says in sentences: the evidence of findings and the notes of reports. One table has the English; who shows it in
+//! another language gets each sentence's id and typed values (`*_parts` in JSON) and has a template of its own by that id.
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::json::cut_text;
+
+/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SentenceDef {
+    /// Its name in JSON.
+    pub id: &'static str,
+    /// The English.
+    pub text: &'static str,
+}
+
+/// Declares the table.
+macro_rules! sentences {
+    ($($name:ident = $id:literal, $text:literal;)*) => {
+        /// Every sentence.
+        pub static SENTENCES: &[SentenceDef] = &[$(SentenceDef { id: $id, text: $text },)*];
+
+        /// The definitions by name.
+        pub(crate) mod def {
+            use super::SentenceDef;
+            $(pub static $name: SentenceDef = SentenceDef { id: $id, text: $text };)*
+        }
+    };
+}
+
+sentences! {
+    PLAIN = "plain", "{text}";
+
+    LOCK_CONVOY = "lock-convoy",
+        "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.";
+    WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.";
+    GIL_CONTENTION = "gil-contention",
+        "{threads} {threads|thread|threads} waited {wait} for the GIL in {waits} waits; while any did ({share} of the time), {queue} did on average.";
+    GIL_HOLDER = "gil-holder", "Who held it ran mostly in {place}: {share} of that time.";
+    LOCK_HELD_ACROSS_WAIT = "lock-held-across-wait",
+        "For {held} ({share}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.";
+    OVERSUBSCRIPTION = "oversubscription",
+        "{share} of the CPU time more than {cpus} threads were ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.";
+    SINGLE_THREADED_PHASE = "single-threaded-phase",
+        "From {from} to {to}, {share} of the run, only thread {thread} ran, mostly in {place}; {target} threads could have.";
+    BARRIER_IMBALANCE = "barrier-imbalance",
+        "{threads} {threads|thread|threads} waited {wait} at {name}, {each} each and {share} of their time.";
+    BARRIER_LATE = "barrier-late", "The last to arrive was mostly in {place}.";
+    BARRIER_SPIN = "barrier-spin", "Threads without work burnt {spin} of CPU time at barriers, {share} of all.";
+    NAGLE_DELAYED_ACK = "nagle-delayed-ack",
+        "{held} of {waits} waits on it last {median} by the median, the others {usual}: {share} of its wait time is for data that Nagle's algorithm holds until a delayed ACK.";
+    NAGLE_SITE = "nagle-site", "{pieces} held pieces of {bytes} bytes are sent by {place}.";
+    NAGLE_SITE_CALLED = "nagle-site-called",
+        "{pieces} held pieces of {bytes} bytes are sent by {place}, called by {caller}.";
+    NAGLE_GAIN = "nagle-gain", "Without, about {gain} less.";
+    SOCKET_CAUSE = "socket-cause", "{cost} in {waits} waits, {median} by the median, {share} of its wait time.";
+    SENT_AGAIN = "sent-again", "This end sent {segments} segments again.";
+    RECEIVE_BUFFER = "receive-buffer", "The receive buffer there is {bytes} bytes.";
+    SEND_BUFFER = "send-buffer", "The send buffer is {bytes} bytes.";
+    CHATTY = "chatty", "{turns} questions of {bytes} bytes on average took a round trip each.";
+    CHATTY_SHORTEST = "chatty-shortest",
+        "{turns} questions of {bytes} bytes on average took a round trip each; the shortest is {round_trip}.";
+    SHORTEST_ROUND_TRIP = "shortest-round-trip", "The shortest round trip is {round_trip}.";
+    CONNECTION_CHURN = "connection-churn",
+        "{connections} connections, {rate} a second, were closed after {turns} questions at most; they lived {life} by the median, and took {made} to be made at least.";
+    COUNTER_BEFORE = "counter-before",
+        "{counter} (set right before the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+    COUNTER_AFTER = "counter-after",
+        "{counter} (set right after the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+    COUNTER_MEANWHILE = "counter-meanwhile",
+        "{counter} (when the wait began) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+    SLEEP_POLLING = "sleep-polling",
+        "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.";
+    FINE_GRAINED_WAITS = "fine-grained-waits",
+        "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.";
+    THUNDERING_HERD = "thundering-herd",
+        "{times} times {threads} threads were woken together from {name}; {share} of them waited again at once.";
+    SPINNING = "spinning",
+        "{spin} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.";
+    THREAD_CHURN = "thread-churn",
+        "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.";
+
+    LOSSES = "losses", "Not everything was recorded: {lost}. See the losses report.";
+    NOTHING_LOST = "nothing-lost", "Nothing was lost.";
+    PUT_BACK = "put-back",
+        "Switches that the kernel showed to no hook, put back from its account of running time: {count}.";
+    STACKS_CUT = "stacks-cut", "{share} of {stacks} stacks are complete.";
+    STACKS_CUT_WHY = "stacks-cut-why", "{share} of {stacks} stacks are complete; cut: {why}.";
+    ENDED_BADLY = "ended-badly", "The collection did not end properly: its end is the last event recorded.";
+    MISPLACED = "misplaced",
+        "{rows} intervals overlap others of their thread or lie outside its life; they were cut.";
+    FILTERED_NOTHING = "filtered-nothing", "The filters leave nothing to show.";
+    FILTERED_CPU = "filtered-cpu", "By the filters, {cpu} of the CPU time is shown.";
+    FILTERED_WAIT = "filtered-wait", "By the filters, {wait} of the wait time is shown.";
+    FILTERED = "filtered", "By the filters, {cpu} of the CPU time and {wait} of the wait time is shown.";
+    RANGE = "range", "Only from {from} to {to}: {share} of the elapsed time.";
+    RANGE_WITHOUT = "range-without", "Only from {from} to {to}, without {left_out}: {share} of the elapsed time.";
+    ALL_WITHOUT = "all-without", "All without {left_out}: {share} of the elapsed time.";
+    IDLE_LAST = "idle-last", "{idle} of the wait time ({share}) is of idle workers and event loops, ranked last.";
+    IDLE_RANKED = "idle-ranked",
+        "{idle} of the wait time ({share}) is of idle workers and event loops, ranked like any other.";
+    UNKNOWN_TIME = "unknown-time",
+        "{unknown} were spent off the CPU for reasons that the trace does not say; it is no part of Wait Time.";
+    ESTIMATED = "estimated",
+        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU.";
+    NO_SAMPLE = "no-sample", "CPU time is exact by thread; by function it is sampled: {missing} has no sample.";
+    ESTIMATED_NO_SAMPLE = "estimated-no-sample",
+        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU, {missing} has no sample.";
+    ROWS_CUT = "rows-cut", "{rows} more rows are left out by the limit.";
+    NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found.";
+    PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.";
+    PATH_UNFILTERED = "path-unfiltered", "The critical path is the whole program's: filters do not apply.";
+    PATH_GAIN = "path-gain", "A gain is an upper bound: another path may be as long.";
+    BLAME_LONGEST = "blame-longest",
+        "Holders of {name} were followed through its longest waits: {seen} of the wait time.";
+    BLAME_SLICES = "blame-slices",
+        "Holders of {name} were followed through waits in slices of the time: {seen} of the wait time.";
+    NOBODY_WAITED = "nobody-waited", "Nobody waited on it.";
+    HOLDER_TAKEN = "holder-taken", "The holder during a wait is taken to be the thread that ended it.";
+    NO_TASKS = "no-tasks", "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.";
+    TOO_DEEP = "too-deep", "{tasks} tasks lie in more than 64 others; their time counts as that of the 64th.";
+    FRAME_RATES = "frame-rates",
+        "Slow frames: below {slow} a second; fast ones: above {fast} (--frame-rates).";
+    NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.";
+    NOT_CORRELATED = "not-correlated",
+        "No counter separates short and long waits on an object by {separation} or more, or the waits on no object are of two lengths.";
+    SLICES = "slices", "Waits are of slices of the time, {share} of it.";
+    THREADS_HIDDEN = "threads-hidden",
+        "The program asked that {threads} {threads|thread|threads} be left out: {cpu} of CPU time and {wait} of waiting, which all sums contain. --filter thread=NAME shows them.";
+    SOCKETS_NOT_RECORDED = "sockets-not-recorded",
+        "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.";
+    SOCKETS_WHOLE = "sockets-whole",
+        "Bytes and calls are those of the whole collection and all threads; waits are those selected.";
+    SOCKETS_HIDDEN = "sockets-hidden",
+        "Sockets that are neither TCP, UDP nor Unix are hidden ({sockets}); --filter object-type=socket shows those that were waited on.";
+    NO_INTERVALS = "no-intervals",
+        "There are no intervals: the program said of no tasks, and no thread waited. `dwell collect latency --interval` makes some of functions, probes, system calls and sockets.";
+    OUTLIER_LIMIT = "outlier-limit", "Outliers are intervals longer than {limit}.";
+    OUTLIER_RULE = "outlier-rule",
+        "Outliers are intervals longer than the median of their type and {distances} times the median of all distances from it. Their time is what is over the median.";
+    DELAYS_NOT_RECORDED = "delays-not-recorded",
+        "Interrupts, page faults, system calls and the like were not recorded: `dwell collect latency` does.";
+    TIMELINES = "timelines", "Timelines: {signs}.";
+    OUTLIER = "outlier",
+        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; number {rank} of {outliers} outliers.";
+    INTERVAL_OVER_MEDIAN = "interval-over-median",
+        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; no outlier.";
+    OUTLIER_BELOW_MEDIAN = "outlier-below-median",
+        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; number {rank} of {outliers} outliers.";
+    INTERVAL_BELOW_MEDIAN = "interval-below-median",
+        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; no outlier.";
+    OUTLIER_SPLIT = "outlier-split", "Of what is over the median: {parts}.";
+    LINES_CUT = "lines-cut", "The {lines} shortest lines are left out.";
+    COMPARED = "compared", "Difference = first - second, ratio = second / first. Elapsed: {first} and {second}.";
+}
+
+/// A value of a sentence, by which each language writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Word {
+    /// A name.
+    Text(String),
+    /// Nanoseconds.
+    Ns(u64),
+    /// How many.
+    Count(u64),
+    /// A part of 1.
+    Share(f64),
+    /// A number, and the digits behind its point.
+    Real(f64, usize),
+    /// A place in the program, if it is known.
+    Place(Option<String>),
+}
+
+impl Word {
+    /// A part of a whole; of nothing it is none.
+    pub fn part(part: u64, whole: u64) -> Self {
+        Self::Share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            Self::Text(text) => json!({ "text": text }),
+            Self::Ns(ns) => json!({ "ns": ns }),
+            Self::Count(count) => json!({ "count": count }),
+            Self::Share(share) => json!({ "share": share }),
+            Self::Real(real, digits) => json!({ "real": real, "digits": digits }),
+            Self::Place(place) => json!({ "place": place }),
+        }
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Word {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Word {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+}
+
+impl From<u32> for Word {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<Option<String>> for Word {
+    fn from(place: Option<String>) -> Self {
+        Self::Place(place)
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Place(Some(text)) => f.write_str(text),
+            Self::Ns(ns) => f.write_str(&crate::reports::duration(*ns)),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Share(share) => write!(f, "{:.1} %", share * 100.0),
+            Self::Real(real, digits) => write!(f, "{real:.digits$}"),
+            Self::Place(None) => f.write_str("an unknown place"),
+        }
+    }
+}
+
+/// A sentence with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sentence {
+    def: &'static SentenceDef,
+    values: Vec<(&'static str, Word)>,
+}
+
+impl Sentence {
+    /// `values` are those that `def` names, all of them.
+    pub fn new(def: &'static SentenceDef, values: Vec<(&'static str, Word)>) -> Self {
+        debug_assert!(pieces(def.text).all(|piece| piece.value(&values).is_some()), "{}: a value is missing", def.id);
+        debug_assert!(values.iter().all(|(name, _)| pieces(def.text).any(|piece| piece.name() == Some(name))));
+        Self { def, values }
+    }
+
+    fn json(&self) -> Json {
+        let values: Map<String, Json> =
+            self.values.iter().map(|(name, word)| ((*name).to_owned(), word.json())).collect();
+        json!({ "id": self.def.id, "values": values })
+    }
+}
+
+/// `say!(NAME, value = …, …)`: the sentence `NAME` of the table.
+macro_rules! say {
+    ($def:ident $(, $name:ident = $value:expr)* $(,)?) => {
+        $crate::sentences::Sentence::new(
+            &$crate::sentences::def::$def,
+            vec![$((stringify!($name), $crate::sentences::Word::from($value))),*],
+        )
+    };
+}
+pub(crate) use say;
+
+/// A piece of a template.
+enum Piece<'t> {
+    Text(&'t str),
+    Value(&'t str),
+    /// A word that goes with a number: of one, of more.
+    Number(&'t str, &'t str, &'t str),
+}
+
+impl Piece<'_> {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Value(name) | Self::Number(name, ..) => Some(name),
+        }
+    }
+
+    /// What it becomes; `None` where its value is missing.
+    fn value(&self, values: &[(&'static str, Word)]) -> Option<String> {
+        let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
+        Some(match self {
+            Self::Text(text) => (*text).to_owned(),
+            Self::Value(name) => of(name)?.to_string(),
+            Self::Number(name, one, more) => if of(name)?.to_string() == "1" { *one } else { *more }.to_owned(),
+        })
+    }
+}
+
+fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
+    template.split('{').enumerate().flat_map(|(index, part)| {
+        let (value, text) = if index == 0 {
+            (None, part)
+        } else {
+            part.split_once('}').map_or((None, part), |(value, text)| (Some(value), text))
+        };
+        let value = value.map(|value| match value.split('|').collect::<Vec<_>>().as_slice() {
+            [name, one, more] => Piece::Number(name, one, more),
+            _ => Piece::Value(value),
+        });
+        value.into_iter().chain((!text.is_empty()).then_some(Piece::Text(text)))
+    })
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        pieces(self.def.text).try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
+    }
+}
+
+/// Sentences that follow one another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prose(Vec<Sentence>);
+
+impl Prose {
+    /// What others said, in their words: a notice of the collection.
+    pub fn plain(text: impl Into<String>) -> Self {
+        say!(PLAIN, text = text.into()).into()
+    }
+
+    /// With another sentence behind it, if there is one.
+    pub fn and(mut self, more: impl IntoIterator<Item = Sentence>) -> Self {
+        self.0.extend(more);
+        self
+    }
+
+    /// Its sentences: ids and values.
+    pub fn parts(&self) -> Json {
+        self.0.iter().map(Sentence::json).collect()
+    }
+
+    /// Cuts names of more than `longest` bytes.
+    pub fn cut(&mut self, longest: usize) {
+        for (_, word) in self.0.iter_mut().flat_map(|sentence| &mut sentence.values) {
+            if let Word::Text(text) | Word::Place(Some(text)) = word {
+                cut_text(text, longest);
+            }
+        }
+    }
+}
+
+impl From<Sentence> for Prose {
+    fn from(sentence: Sentence) -> Self {
+        Self(vec![sentence])
+    }
+}
+
+impl fmt::Display for Prose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, sentence) in self.0.iter().enumerate() {
+            let blank = if index > 0 { " " } else { "" };
+            write!(f, "{blank}{sentence}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_is_its_template_with_the_values() {
+        let waited = |threads: usize| {
+            say!(
+                LOCK_CONVOY,
+                threads = threads,
+                wait = Word::Ns(8_330_000_000),
+                name = "{name} 100 %",
+                waits = 12u64,
+                share = Word::part(1, 3),
+                queue = Word::Real(2.04, 1),
+            )
+        };
+        let expected = "4 threads waited 8.33 s for {name} 100 % in 12 waits; while any did (33.3 % of the time), 2.0 did on \
+                        average.";
+        assert_eq!(waited(4).to_string(), expected);
+        assert!(waited(1).to_string().starts_with("1 thread waited"));
+        let task = say!(WITHIN_TASK, share = Word::part(0, 0), task = "t");
+        let prose = Prose::from(waited(4)).and([task]);
+        assert_eq!(prose.to_string(), format!("{expected} 0.0 % of it lies within the task t."));
+        assert_eq!(prose.parts()[1]["values"], json!({ "share": { "share": 0.0 }, "task": { "text": "t" } }));
+        assert_eq!(
+            say!(BARRIER_LATE, place = None::<String>).to_string(),
+            "The last to arrive was mostly in an unknown place."
+        );
+    }
+
+    #[test]
+    fn ids_are_unique_and_braces_are_paired() {
+        let ids: std::collections::BTreeSet<&str> = SENTENCES.iter().map(|def| def.id).collect();
+        assert_eq!(ids.len(), SENTENCES.len());
+        for def in SENTENCES {
+            assert_eq!(def.text.matches('{').count(), def.text.matches('}').count(), "{}", def.id);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+// Sentences of the server in the chosen language: English as it came, another one from its catalogue by the sentence's id.
+
+import { language, t } from './texts';
+import { sentencesJa } from './texts/sentences-ja';
+import { count, duration } from './units';
+
+/** A value of a sentence, with what it is. */
+export type Word =
+  | { text: string }
+  | { ns: number }
+  | { count: number }
+  | { share: number }
+  | { real: number; digits: number }
+  | { place: string | null };
+
+/** A sentence as the server's tables name it. */
+export interface Sentence {
+  id: string;
+  values: Record<string, Word>;
+}
+
+/** `english` in the chosen language; as it is where a sentence of it has no words there. */
+export function prose(english: string, parts: readonly Sentence[] | undefined): string {
+  if (language() === 'en' || !parts || parts.length === 0) return english;
+  const sentences = parts.map(translated);
+  return sentences.every((sentence) => sentence !== null) ? sentences.join('') : english;
+}
+
+function translated({ id, values }: Sentence): string | null {
+  const template = sentencesJa[id];
+  if (template === undefined) return null;
+  const word = (name: string) => (values[name] ? wordText(values[name]) : `{${name}}`);
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => word(name));
+}
+
+function wordText(word: Word): string {
+  if ('ns' in word) return duration(word.ns);
+  if ('count' in word) return count(word.count);
+  if ('share' in word) return `${(word.share * 100).toFixed(1)} %`;
+  if ('real' in word) return word.real.toFixed(word.digits);
+  if ('place' in word) return word.place ?? t('place.unknown');
+  return word.text;
+}
