@@ -16,13 +16,14 @@
 #ifndef DWELL_UNWIND_H
 #define DWELL_UNWIND_H
 
-#define UNWIND_MAPPINGS     336  /* with its header an entry of the hash map fits two pages */
-#define UNWIND_PROCESSES    4096 /* user space may change it before loading */
-#define UNWIND_SHARD_SHIFT  19   /* a shard is 4 MiB; each new one waits for a grace period of RCU */
-#define UNWIND_SHARDS       256  /* user space may change it before loading */
-#define UNWIND_BLOCK_SHIFT  8    /* BLOCK_SHIFT of dwell-unwind */
-#define UNWIND_WINDOW_WORDS 128  /* stack memory is read in pieces of this size */
-#define UNWIND_SLOTS        48   /* words of stack that the memory of a walk can hold */
+#define UNWIND_MAPPINGS     336   /* with its header an entry of the hash map fits two pages */
+#define UNWIND_PROCESSES    4096  /* user space may change it before loading */
+#define UNWIND_SHARD_SHIFT  19    /* a shard is 4 MiB; each new one waits for a grace period of RCU */
+#define UNWIND_SHARDS       256   /* user space may change it before loading */
+#define UNWIND_BLOCK_SHIFT  8     /* BLOCK_SHIFT of dwell-unwind */
+#define UNWIND_WINDOW_WORDS 128   /* stack memory is read in pieces of this size */
+#define UNWIND_SLOTS        128   /* words of stack that the memory of a walk can hold */
+#define UNWIND_REACH        65536 /* … none of them further than so many words from where the walk began */
 
 /* How a walk ends: StackEnd of dwell-model. 0 = it goes on. */
 enum unwind_end {
@@ -87,13 +88,16 @@ struct unwind_scratch {
 	u32 mapping;    /* the last one that was hit */
 	u32 exact;      /* ip is where the thread stands, not the address after a call */
 	u32 read_words; /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
-	u32 reserved;
+	u32 start_bp_used;
 	u64 start_ip;
 	u64 start_sp;
 	u64 start_bp;
-	u64 registers;             /* where all registers of a frame that `exact` is set for lie */
+	u64 bp_at;     /* where bp was read and not used since; UNWIND_BP_OF_START: it is start_bp; 0: it was used */
+	u64 registers; /* where all registers of a frame that `exact` is set for lie */
 	u64 registers_in_user;     /* in a ucontext_t of the thread, not in the kernel's pt_regs */
-	u8 read[UNWIND_SLOTS];     /* which words of the first window */
+	u64 read_hash;             /* of the words that the walk read */
+	u16 read[UNWIND_SLOTS];    /* which they were, in words from start_sp */
+	u16 tags[UNWIND_SLOTS];    /* the lowest bits of each */
 	u64 sps[DWELL_MAX_FRAMES]; /* stack pointer of each frame */
 	u64 window[UNWIND_WINDOW_WORDS];
 };
@@ -106,10 +110,11 @@ struct unwind_memory {
 	u64 sp;
 	u64 bp;
 	u64 key; /* 0: nothing is remembered */
+	u64 hash;
 	u32 count;
-	u32 reserved;
-	u8 slots[UNWIND_SLOTS];
-	u64 values[UNWIND_SLOTS];
+	u32 bp_used;             /* what bp was matters */
+	u16 slots[UNWIND_SLOTS]; /* as `read`, `tags` and `read_hash` of the walk */
+	u16 tags[UNWIND_SLOTS];  /* most other stacks differ in the first of them */
 };
 
 _Static_assert(sizeof(struct unwind_mapping) == 24, "registry.rs");
@@ -230,14 +235,23 @@ static __always_inline u64 unwind_find_row(const struct unwind_mapping *mapping,
 }
 
 #define UNWIND_NOT_TO_BE_REMEMBERED (UNWIND_SLOTS + 1)
+#define UNWIND_BP_OF_START          1
 
-static __always_inline void unwind_note_read(struct unwind_scratch *scratch, u64 offset)
+static __always_inline u64 unwind_mix(u64 hash, u64 value)
 {
-	u64 count = scratch->read_words;
+	hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ hash >> 29;
+}
+
+static __always_inline void unwind_note_read(struct unwind_scratch *scratch, u64 address, u64 value)
+{
+	u64 count = scratch->read_words, distance = address - scratch->start_sp;
 
 	UNWIND_AS_CHECKED(count);
-	if (count < UNWIND_SLOTS && scratch->window_start == scratch->start_sp && !(offset & 7)) {
-		scratch->read[count] = offset / 8;
+	if (count < UNWIND_SLOTS && !(distance & 7) && distance / 8 < UNWIND_REACH) {
+		scratch->read[count] = distance / 8;
+		scratch->tags[count] = value;
+		scratch->read_hash = unwind_mix(scratch->read_hash, value);
 		scratch->read_words = count + 1;
 	} else {
 		scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;
@@ -253,22 +267,40 @@ static __always_inline bool unwind_read_window(struct unwind_scratch *scratch, u
 	return read;
 }
 
-/* Reads a word of the stack, by way of the window. */
-static __always_inline bool unwind_read(struct unwind_scratch *scratch, u64 address, u64 *value)
+/* A word of the stack, by way of the window. */
+static __always_inline bool unwind_peek(struct unwind_scratch *scratch, u64 address, u64 *value)
 {
 	u64 offset = address - scratch->window_start;
 
 	UNWIND_AS_CHECKED(offset);
 	if (offset > sizeof(scratch->window) - 8) {
-		if (!unwind_read_window(scratch, address)) {
-			scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED;
+		if (!unwind_read_window(scratch, address))
 			return !bpf_probe_read_user(value, 8, (void *)address);
-		}
 		offset = 0;
 	}
-	unwind_note_read(scratch, offset);
 	*value = *(u64 *)((char *)scratch->window + offset);
 	return true;
+}
+
+/* The same for a walk, which remembers what it read. */
+static __always_inline bool unwind_read(struct unwind_scratch *scratch, u64 address, u64 *value)
+{
+	if (!unwind_peek(scratch, address, value))
+		return false;
+	unwind_note_read(scratch, address, *value);
+	return true;
+}
+
+/* rbp of the frame, to find a CFA by. Only now the word that it was read from counts for the memory of the walk: most
+ * functions have other things in it, which come and go in their callers. */
+static __always_inline u64 unwind_bp(struct unwind_scratch *scratch)
+{
+	if (scratch->bp_at == UNWIND_BP_OF_START)
+		scratch->start_bp_used = 1;
+	else if (scratch->bp_at)
+		unwind_note_read(scratch, scratch->bp_at, scratch->bp);
+	scratch->bp_at = 0;
+	return scratch->bp;
 }
 
 /* Where registers lie, in words: by DWARF number, in pt_regs and in ucontext_t. */
@@ -280,7 +312,7 @@ static __always_inline bool unwind_register(struct unwind_scratch *scratch, u32 
 {
 	number &= 15;
 	if (number == UNWIND_RSP || number == UNWIND_RBP) {
-		*value = number == UNWIND_RSP ? scratch->sp : scratch->bp;
+		*value = number == UNWIND_RSP ? scratch->sp : unwind_bp(scratch);
 		return true;
 	}
 	if (!all)
@@ -320,6 +352,7 @@ static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
 	    !unwind_read(scratch, context + UNWIND_UCONTEXT_RSP, &scratch->sp) ||
 	    !unwind_read(scratch, context + UNWIND_UCONTEXT_RIP, &scratch->ip))
 		return UNWIND_UNREADABLE;
+	scratch->bp_at = 0;
 	scratch->exact = 1;
 	return UNWIND_GOES_ON;
 }
@@ -345,6 +378,7 @@ static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scra
 	scratch->ip = caller_ip;
 	scratch->sp = frame + 16;
 	scratch->bp = caller_bp;
+	scratch->bp_at = 0;
 	return UNWIND_GOES_ON;
 }
 
@@ -353,7 +387,7 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 {
 	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8; /* bits 32..52 */
 	s64 rbp = (s64)(row << 4) >> 56;               /* bits 52..60 */
-	u64 sp = scratch->sp, cfa = 0, caller_bp = scratch->bp, caller_ip, extra;
+	u64 sp = scratch->sp, cfa = 0, caller_bp = scratch->bp, bp_at = 0, caller_ip, extra;
 	int end;
 
 	switch (row >> 60) {
@@ -361,14 +395,14 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 		cfa = sp + cfa_offset;
 		break;
 	case UNWIND_RULE_RBP:
-		cfa = scratch->bp + cfa_offset;
+		cfa = unwind_bp(scratch) + cfa_offset;
 		break;
 	case UNWIND_RULE_PLT:
 		cfa = sp + 8 + ((scratch->ip & 15) >= 11 ? 8 : 0);
 		break;
 	case UNWIND_RULE_RBP_DEREF:
-		if (!unwind_read(scratch, scratch->bp + cfa_offset, &cfa) ||
-		    !unwind_read(scratch, scratch->bp, &caller_bp))
+		bp_at = unwind_bp(scratch);
+		if (!unwind_read(scratch, bp_at + cfa_offset, &cfa) || !unwind_peek(scratch, bp_at, &caller_bp))
 			return UNWIND_UNREADABLE;
 		break;
 	case UNWIND_RULE_RSP_DEREF:
@@ -384,7 +418,7 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 			return end;
 		break;
 	case UNWIND_RULE_STACK_SWITCH:
-		cfa = scratch->bp + 16;
+		cfa = unwind_bp(scratch) + 16;
 		sp = 0;
 		break;
 	case UNWIND_RULE_SIGNAL:
@@ -398,10 +432,14 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 	}
 	if (cfa <= sp)
 		return UNWIND_BAD_RULE; /* a register that the walk needs was lost */
-	if (rbp == UNWIND_RBP_LOST)
+	if (rbp == UNWIND_RBP_LOST) {
 		caller_bp = 0;
-	else if (rbp && !unwind_read(scratch, cfa + rbp * 8, &caller_bp))
-		return UNWIND_UNREADABLE;
+		scratch->bp_at = 0;
+	} else if (rbp) {
+		bp_at = cfa + rbp * 8;
+		if (!unwind_peek(scratch, bp_at, &caller_bp))
+			return UNWIND_UNREADABLE;
+	}
 	if (!unwind_read(scratch, cfa - 8, &caller_ip))
 		return UNWIND_UNREADABLE;
 	if (caller_ip == 0)
@@ -409,6 +447,8 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 	scratch->ip = caller_ip;
 	scratch->sp = cfa;
 	scratch->bp = caller_bp;
+	if (bp_at)
+		scratch->bp_at = bp_at;
 	return UNWIND_GOES_ON;
 }
 
@@ -428,8 +468,7 @@ __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch
 	scratch->stack.frames[count] = scratch->ip;
 	scratch->sps[count] = scratch->sp;
 	scratch->stack.count = count + 1;
-	scratch->hash = (scratch->hash ^ scratch->ip) * 0x9e3779b97f4a7c15ULL;
-	scratch->hash ^= scratch->hash >> 29;
+	scratch->hash = unwind_mix(scratch->hash, scratch->ip);
 	exact = scratch->exact;
 	pc = scratch->ip - !exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
@@ -451,6 +490,9 @@ static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct 
 	scratch->mapping = 0;
 	scratch->exact = 1;
 	scratch->read_words = 0;
+	scratch->read_hash = 0;
+	scratch->start_bp_used = 0;
+	scratch->bp_at = UNWIND_BP_OF_START;
 	scratch->stack.count = 0;
 	unwind_read_window(scratch, regs->sp);
 }
@@ -459,16 +501,20 @@ static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct 
  * space and must differ after exec. Code that was replaced under an unchanged stack (dlclose, dlopen) is not noticed. */
 __noinline u64 unwind_recall(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space)
 {
+	u64 hash = 0, value;
+
 	if (!scratch || !memory)
 		return 0;
-	if (scratch->start_ip != memory->ip || scratch->start_sp != memory->sp || scratch->start_bp != memory->bp ||
-	    memory->space != space || scratch->window_start != scratch->start_sp)
+	if (scratch->start_ip != memory->ip || scratch->start_sp != memory->sp || memory->space != space ||
+	    (memory->bp_used && scratch->start_bp != memory->bp))
 		return 0;
 	for (u64 i = 0; i < UNWIND_SLOTS && i < memory->count; i++) {
-		if (scratch->window[memory->slots[i] % UNWIND_WINDOW_WORDS] != memory->values[i])
+		if (!unwind_peek(scratch, scratch->start_sp + memory->slots[i] * 8, &value) ||
+		    (u16)value != memory->tags[i])
 			return 0;
+		hash = unwind_mix(hash, value);
 	}
-	return memory->key;
+	return hash == memory->hash ? memory->key : 0;
 }
 
 /* Keeps a complete walk under the caller's key for unwind_recall. */
@@ -477,18 +523,18 @@ __noinline int unwind_remember(struct unwind_scratch *scratch, struct unwind_mem
 	if (!scratch || !memory)
 		return 0;
 	memory->key = 0;
-	/* What was read must still be in the window. */
-	if (scratch->stack.end != UNWIND_COMPLETE || scratch->read_words > UNWIND_SLOTS ||
-	    scratch->window_start != scratch->start_sp)
+	if (scratch->stack.end != UNWIND_COMPLETE || scratch->read_words > UNWIND_SLOTS)
 		return 0;
 	memory->ip = scratch->start_ip;
 	memory->sp = scratch->start_sp;
 	memory->bp = scratch->start_bp;
+	memory->bp_used = scratch->start_bp_used;
 	memory->space = space;
+	memory->hash = scratch->read_hash;
 	memory->count = scratch->read_words;
 	for (u64 i = 0; i < UNWIND_SLOTS && i < scratch->read_words; i++) {
 		memory->slots[i] = scratch->read[i];
-		memory->values[i] = scratch->window[scratch->read[i] % UNWIND_WINDOW_WORDS];
+		memory->tags[i] = scratch->tags[i];
 	}
 	memory->key = key;
 	return 1;

@@ -135,7 +135,9 @@ macro_rules! formatted {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             naked_asm!(
+                ".cfi_startproc",
                 "sub rsp, 216",
+                ".cfi_adjust_cfa_offset 216",
                 "mov [rsp + 16], rdx",
                 "mov [rsp + 24], rcx",
                 "mov [rsp + 32], r8",
@@ -157,7 +159,9 @@ macro_rules! formatted {
                 $id,
                 "call {add}",
                 "add rsp, 216",
+                ".cfi_adjust_cfa_offset -216",
                 "ret",
+                ".cfi_endproc",
                 add = sym add_formatted,
             )
         }

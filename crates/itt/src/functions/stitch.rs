@@ -21,7 +21,7 @@ static CALLERS: AtomicU64 = AtomicU64::new(0);
 #[unsafe(no_mangle)]
 #[unsafe(naked)]
 pub extern "C" fn dwell_itt_stack_caller(_id: u64) {
-    core::arch::naked_asm!(".byte 0x0f, 0x1f, 0x44, 0x00, 0x00", "ret")
+    core::arch::naked_asm!(".cfi_startproc", ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00", "ret", ".cfi_endproc")
 }
 
 extern "C" fn stack_caller_create() -> *const c_void {
