@@ -2,18 +2,17 @@
 
 use std::collections::HashMap;
 
+use dwell_model::{SocketDirection, SocketProtocol};
 use dwell_store::Trace;
 
 use crate::align::Bounds;
 
-const TCP: u8 = 1;
-/// Directions of a wait that ends when data comes.
-const RECEIVE: u8 = 2;
-const POLL: u8 = 5;
 /// A thread sends a moment before it begins to wait for the answer, and only the wait's beginning is recorded.
 const BETWEEN_SEND_AND_WAIT_NS: i64 = 50_000;
-/// Waits of one connection that are paired: each with each.
+/// Waits of one end of a connection that are paired, each with each of the other end …
 const MOST_WAITS: usize = 400;
+/// … and bounds that come of all connections together, at most: with many of them, fewer waits of each are paired.
+const MOST_BOUNDS: usize = 1 << 22;
 
 /// The connections between both hosts: rows of `sockets` of the first and of the second result, one end each.
 pub fn connections(first: &Trace, second: &Trace) -> Vec<(usize, usize)> {
@@ -26,17 +25,21 @@ fn ends(trace: &Trace) -> impl Iterator<Item = (usize, &str, &str)> {
     let sockets = &trace.sockets.sockets;
     // Each host has its own loopback: equal addresses on it are no connection between both.
     let own = |address: &str| address.starts_with("127.") || address.starts_with("[::1]");
-    let rows =
-        (0..sockets.protocol.len()).filter(move |&row| sockets.protocol[row] == TCP && !own(&sockets.local[row]));
+    let rows = (0..sockets.protocol.len())
+        .filter(move |&row| sockets.protocol[row] == SocketProtocol::Tcp.code() && !own(&sockets.local[row]));
     let named = rows.map(|row| (row, sockets.local[row].as_str(), sockets.remote[row].as_str()));
     named.filter(|(_, local, remote)| !local.is_empty() && !remote.is_empty())
 }
 
 /// The bounds of what is added to times of `second` to get those of `first`, from the waits on these connections.
 pub fn exchanges(first: &Trace, second: &Trace, connections: &[(usize, usize)]) -> Vec<Bounds> {
-    let (ours, theirs) = (waits(first), waits(second));
+    let most_waits = (MOST_BOUNDS / 2 / connections.len().max(1)).isqrt().clamp(8, MOST_WAITS);
+    let (ours, theirs) = (waits(first, most_waits), waits(second, most_waits));
     let mut found = Vec::new();
     for (here, there) in connections {
+        if found.len() >= MOST_BOUNDS {
+            break;
+        }
         let (Some(here), Some(there)) = (ours.get(here), theirs.get(there)) else { continue };
         found.extend(pairs(here, there));
         let swapped =
@@ -57,17 +60,22 @@ struct Wait {
     after: u64,
 }
 
-/// The waits for data, by socket and in order.
-fn waits(trace: &Trace) -> HashMap<usize, Vec<Wait>> {
+/// Whether a wait in this direction ends when data comes.
+pub fn is_for_data(direction: u8) -> bool {
+    matches!(SocketDirection::from_code(direction), SocketDirection::Receive | SocketDirection::Poll)
+}
+
+/// The waits for data, by socket and in order: the first `most` of each.
+fn waits(trace: &Trace, most: usize) -> HashMap<usize, Vec<Wait>> {
     let table = &trace.sockets.waits;
     let mut found: HashMap<usize, Vec<Wait>> = HashMap::new();
-    for row in (0..table.start_ns.len()).filter(|&row| matches!(table.direction[row], RECEIVE | POLL)) {
+    for row in (0..table.start_ns.len()).filter(|&row| is_for_data(table.direction[row])) {
         let Some(socket) = table.socket[row].get() else { continue };
         let start = i64::try_from(table.start_ns[row]).unwrap_or(i64::MAX / 2);
         let end = start.saturating_add_unsigned(table.wait_ns[row]);
         let wait = Wait { start, end, before: table.bytes_before[row], after: table.bytes_after[row] };
         let waits = found.entry(socket).or_default();
-        if waits.len() < MOST_WAITS {
+        if waits.len() < most {
             waits.push(wait);
         }
     }

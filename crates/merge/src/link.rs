@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use dwell_model::{Outcome, SocketId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
+use crate::exchanges::is_for_data;
+
 /// Links the ends `connections` (rows of `sockets`) of a joined result. A wait for the other end that no thread of its own
 /// host ended gets as its waker the thread that last received there before. Returns how many waits got one.
 pub fn link(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
@@ -55,7 +57,7 @@ fn link_end(trace: &mut Trace, own: usize, other: usize) {
 fn receivers(trace: &Trace, peers: &HashMap<usize, usize>) -> HashMap<usize, Vec<(u64, ThreadId)>> {
     let waits = &trace.sockets.waits;
     let mut found: HashMap<usize, Vec<(u64, ThreadId)>> = HashMap::new();
-    for row in 0..waits.start_ns.len() {
+    for row in (0..waits.start_ns.len()).filter(|&row| is_for_data(waits.direction[row])) {
         if let Some(socket) = waits.socket[row].get().filter(|socket| peers.contains_key(socket)) {
             let end = waits.start_ns[row].saturating_add(waits.wait_ns[row]);
             found.entry(socket).or_default().push((end, waits.thread[row]));

@@ -157,6 +157,10 @@ const DOCS: &[(&str, &str)] = &[
         "itt_objects_dropped",
         "Synchronization objects beyond the million that a result holds; waits for them have the kernel's object.",
     ),
+    (
+        "itt_askers_unknown",
+        "Pieces of work that were asked for before the collection, or half a million askings earlier; they show only their own stacks.",
+    ),
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
     ("sockets_lost", "Sockets beyond those that fit into the kernel's table at once; their calls are not counted."),
     ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
@@ -168,7 +172,7 @@ const DOCS: &[(&str, &str)] = &[
 ];
 
 /// What programs said and could not be kept.
-pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 12] {
+pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 13] {
     [
         ("itt_events_lost", counted.lost),
         ("itt_bytes_damaged", decoder.damaged),
@@ -178,10 +182,11 @@ pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 12] {
         ("itt_ids_dropped", counted.ids),
         ("itt_rows_dropped", counted.rows),
         ("itt_values_dropped", counted.values),
-        ("itt_names_dropped", decoder.texts.dropped),
-        ("itt_code_dropped", decoder.code_dropped),
+        ("itt_names_dropped", decoder.texts.dropped + counted.names),
+        ("itt_code_dropped", decoder.room.refused),
         ("itt_objects_dropped", counted.objects),
         ("itt_waits_unended", counted.unended_waits),
+        ("itt_askers_unknown", counted.askers),
     ]
 }
 

@@ -32,6 +32,11 @@ impl<K: Copy + Eq + Hash, S: BuildHasher> Interner<K, S> {
         number as usize
     }
 
+    /// The key's number, if it has one already.
+    pub fn get(&self, key: &K) -> Option<usize> {
+        self.numbers.get(key).map(|number| *number as usize)
+    }
+
     /// The keys by number.
     pub fn keys(&self) -> &[K] {
         &self.keys

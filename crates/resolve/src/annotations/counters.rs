@@ -51,11 +51,13 @@ impl CounterBook {
             counted.values += 1;
             return;
         }
-        if self.values.len() >= MOST_VALUES || self.states.len() >= MOST_COUNTERS {
+        let key = Key { process: who.process, domain, name };
+        let is_full = self.states.len() >= MOST_COUNTERS && self.keys.get(&key).is_none();
+        if self.values.len() >= MOST_VALUES || is_full {
             counted.rows += 1;
             return;
         }
-        let counter = self.keys.intern(Key { process: who.process, domain, name });
+        let counter = self.keys.intern(key);
         if counter == self.states.len() {
             self.states.push(State { kind, value: 0.0 });
         }

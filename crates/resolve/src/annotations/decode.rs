@@ -11,7 +11,7 @@ use dwell_store::raw::wire::IttHeader;
 use super::event::{InstanceId, Said, Scope, Subject, TaskName, What};
 use super::sync;
 use super::texts::{TextId, Texts};
-use crate::jit::{Code, ToldCode};
+use crate::jit::{Code, Room, ToldCode};
 
 /// Attributes of `__itt_sync_create`.
 const ATTRIBUTE_BARRIER: u32 = 1;
@@ -33,8 +33,8 @@ pub struct Decoder {
     sources: HashMap<u32, Names>,
     /// The code that each process made, by its file, with the process's id.
     code: HashMap<u32, (u32, ToldCode)>,
-    /// Pieces of code that there was no room for.
-    pub code_dropped: u64,
+    /// Room for code, and what had none.
+    pub room: Room,
     /// Every text.
     pub texts: Texts,
     /// Bytes that are no records, and records that make no sense.
@@ -169,7 +169,7 @@ impl Decoder {
             let time_ns = time_ns(header, named.ticks);
             if is_code(&named.name) {
                 let (_, code) = self.code.entry(header.source).or_insert_with(|| (header.tgid, ToldCode::default()));
-                self.code_dropped += u64::from(!code.take(time_ns, &named.name));
+                code.take(time_ns, &named.name, &mut self.room);
             } else if let Some(what) = self.name(header.source, &named) {
                 let (tid, tgid, source) = (named.tid, header.tgid, header.source);
                 take(Said { tid, tgid, source, time_ns, at_ns: time_ns, what });
@@ -212,7 +212,8 @@ impl Decoder {
     pub fn take_code(&mut self) -> Vec<(u32, Vec<Code>)> {
         let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.code).into_iter().collect();
         sources.sort_by_key(|(source, _)| *source);
-        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish())).collect()
+        let room = &mut self.room;
+        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish(room))).collect()
     }
 
     /// Takes an ITT_EVENTS record: hands out what its thread said, in the order in which it did.

@@ -54,6 +54,10 @@ pub struct Counted {
     pub objects: u64,
     /// Announced waits whose end was not announced.
     pub unended_waits: u64,
+    /// Pieces of work of which it is not known who asked for them.
+    pub askers: u64,
+    /// Names of task types beyond those that are kept.
+    pub names: u64,
 }
 
 /// Whom and when a thing is said of; times are ns since the collection's start.
@@ -138,7 +142,7 @@ impl Told {
             What::Count { domain, name, kind, value } => {
                 self.counters.count(who, (domain, name), (kind, value), counted);
             }
-            What::Enter { id } => self.stitches.enter(who, id),
+            What::Enter { id } => self.stitches.enter(who, id, &mut self.counted),
             What::Leave(id) => self.stitches.leave(who, id),
             What::ThreadName(_) | What::ThreadIgnore => {}
             _ => self.take_sync(who, what),
@@ -186,7 +190,7 @@ impl Told {
     fn lose(&mut self, who: &Who, count: u32) {
         self.counted.lost += u64::from(count);
         self.tasks.lose(who);
-        self.sync.lose(who, &mut self.counted);
+        self.sync.lose(who);
         self.stitches.lose(who);
     }
 
@@ -196,7 +200,7 @@ impl Told {
             return;
         }
         let key = type_key(who, TaskKind::Marker, Scope::Domain(domain), TaskName::Text(name));
-        let task_type = self.tasks.type_of(key);
+        let task_type = self.tasks.type_of(key, &mut self.counted);
         self.markers.push(MarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
     }
 
@@ -234,7 +238,7 @@ impl Told {
             markers = markers.permuted(&order);
         }
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
-        let sync_waits = self.sync.finish(lives, end_ns);
+        let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
         Unnamed { tasks, metadata, markers, counters, counter_values, sync_waits }
     }
 }

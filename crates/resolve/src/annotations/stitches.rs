@@ -7,11 +7,11 @@ use std::collections::HashMap;
 
 use dwell_model::ThreadId;
 
-use super::Who;
+use super::{Counted, Who};
 use crate::lives::ImageId;
 
-/// Most places from which work was asked for and not yet taken back.
-const MOST_ASKED: usize = 1 << 20;
+/// So many of the newest askings are known at least, and twice as many at most.
+const ASKED_KEPT: usize = 1 << 19;
 /// Most pieces of such work that a thread is within.
 const MOST_ENTERED: usize = 64;
 
@@ -37,15 +37,18 @@ struct Thread {
 #[derive(Default)]
 pub struct Stitches {
     asked: HashMap<(u32, u64), u64>,
+    /// The askings before those in `asked`.
+    asked_before: HashMap<(u32, u64), u64>,
     threads: Vec<Thread>,
 }
 
 impl Stitches {
     /// The work `id` of process `tgid` was asked for at this stack.
     pub fn ask(&mut self, tgid: u32, id: u64, stack: u64) {
-        if self.asked.len() < MOST_ASKED || self.asked.contains_key(&(tgid, id)) {
-            self.asked.insert((tgid, id), stack);
+        if self.asked.len() >= ASKED_KEPT {
+            self.asked_before = std::mem::take(&mut self.asked);
         }
+        self.asked.insert((tgid, id), stack);
     }
 
     fn of_thread(&mut self, thread: ThreadId, image: ImageId) -> &mut Thread {
@@ -61,8 +64,10 @@ impl Stitches {
     }
 
     /// The thread begins to do the work `id`.
-    pub fn enter(&mut self, who: &Who, id: u64) {
-        let stack = self.asked.get(&(who.tgid, id)).copied().unwrap_or(0);
+    pub fn enter(&mut self, who: &Who, id: u64, counted: &mut Counted) {
+        let asked = self.asked.get(&(who.tgid, id)).or_else(|| self.asked_before.get(&(who.tgid, id)));
+        counted.askers += u64::from(asked.is_none() && id != 0);
+        let stack = asked.copied().unwrap_or(0);
         let thread = self.of_thread(who.thread, who.image);
         if thread.entered.len() >= MOST_ENTERED {
             thread.entered.remove(0);
@@ -94,5 +99,39 @@ impl Stitches {
                 Asker::default()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who() -> Who {
+        Who {
+            thread: ThreadId::new(0),
+            process: dwell_model::ProcessId::new(0),
+            tgid: 5,
+            source: 0,
+            image: 0,
+            image_ns: 0,
+            now_ns: 0,
+            at_ns: 0,
+            was_there: false,
+        }
+    }
+
+    /// Programs number what they ask for without end: the newest askings are known, and what is not is counted.
+    #[test]
+    fn the_newest_askings_are_known() {
+        let (mut stitches, mut counted) = (Stitches::default(), Counted::default());
+        for id in 1..=3 * ASKED_KEPT as u64 {
+            stitches.ask(5, id, id + 7);
+        }
+        for (id, stack) in [(1, 0), (2 * ASKED_KEPT as u64 + 1, 2 * ASKED_KEPT as u64 + 8), (0, 0)] {
+            stitches.enter(&who(), id, &mut counted);
+            assert_eq!(stitches.asker(ThreadId::new(0), 0, 9).stack, stack);
+            stitches.leave(&who(), id);
+        }
+        assert_eq!(counted.askers, 1);
     }
 }

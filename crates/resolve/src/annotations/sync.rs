@@ -140,7 +140,6 @@ impl SyncBook {
         }
         if prepared.open.len() >= MOST_PREPARED {
             prepared.open.remove(0);
-            counted.unended_waits += 1;
         }
         if self.waits.len() >= MOST_ROWS {
             counted.rows += 1;
@@ -185,8 +184,8 @@ impl SyncBook {
     }
 
     /// Events of the thread are lost: which of its waits go on is not known any more.
-    pub fn lose(&mut self, who: &Who, counted: &mut Counted) {
-        counted.unended_waits += std::mem::take(&mut self.of_thread(who).open).len() as u64;
+    pub fn lose(&mut self, who: &Who) {
+        self.of_thread(who).open.clear();
     }
 
     /// What the thread, of a program, has announced last that it waits for, and who holds that.
@@ -198,8 +197,9 @@ impl SyncBook {
         Some((id, if held { object.holder } else { ThreadId::NONE }))
     }
 
-    /// The waits, `object` still being a `SyncId`'s number. Those that go on end with their threads.
-    pub fn finish(&mut self, lives: &Lives, end_ns: u64) -> SyncWaits {
+    /// The waits, `object` still being a `SyncId`'s number. Those that go on end with their threads; those whose end is not
+    /// known are counted and left out.
+    pub fn finish(&mut self, lives: &Lives, end_ns: u64, counted: &mut Counted) -> SyncWaits {
         for thread in 0..self.prepared.len() {
             let Prepared { image, open, .. } = std::mem::take(&mut self.prepared[thread]);
             let end = lives.end_of(ThreadId::new(thread), image, end_ns);
@@ -213,6 +213,7 @@ impl SyncBook {
             return waits;
         }
         let known: Vec<usize> = (0..waits.len()).filter(|&row| waits.outcome[row] != unknown).collect();
+        counted.unended_waits += (waits.len() - known.len()) as u64;
         waits.permuted(&known)
     }
 }

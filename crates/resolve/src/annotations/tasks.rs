@@ -84,10 +84,12 @@ pub struct TaskBook {
 }
 
 impl TaskBook {
-    /// The type's number.
-    pub fn type_of(&mut self, mut key: TypeKey) -> TaskTypeId {
-        if self.types.keys().len() >= MOST_TYPES {
-            key.name = TaskName::Text(TextId::UNKNOWN);
+    /// The type's number. Beyond the most that are kept, those of a kind are one.
+    pub fn type_of(&mut self, mut key: TypeKey, counted: &mut Counted) -> TaskTypeId {
+        if self.types.keys().len() >= MOST_TYPES && self.types.get(&key).is_none() {
+            counted.names += 1;
+            let (scope, name) = (Scope::Domain(TextId::EMPTY), TaskName::Text(TextId::UNKNOWN));
+            key = TypeKey { kind: key.kind, scope, name, image: ImageId::MAX };
         }
         TaskTypeId::new(self.types.intern(key))
     }
@@ -97,7 +99,7 @@ impl TaskBook {
             counted.rows += 1;
             return None;
         }
-        let task_type = self.type_of(key);
+        let task_type = self.type_of(key, counted);
         let row = TaskRow {
             task_type,
             thread: who.thread,

@@ -21,7 +21,7 @@ pub use dump::parse as parse_dump;
 pub use names::how_to_name;
 use names::{readable, shown};
 pub use perf_map::parse as parse_perf_map;
-pub use told::ToldCode;
+pub use told::{Room, ToldCode};
 
 use crate::hash::FastMap;
 use crate::lives::{ImageId, Lives};

@@ -48,14 +48,39 @@ pub struct ToldCode {
     objects: HashMap<u32, Loading>,
     /// When an object was unloaded, by its module.
     unloaded: HashMap<u64, u64>,
-    held: u64,
+}
+
+/// What all programs together may still tell.
+pub struct Room {
+    /// Bytes of objects in memory.
+    bytes: u64,
+    /// Pieces of code, sections included.
+    pieces: usize,
+    /// What had no room.
+    pub refused: u64,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { bytes: MOST_BYTES_HELD, pieces: MOST_PIECES, refused: 0 }
+    }
+}
+
+impl Room {
+    /// Takes a piece's, if there is some left.
+    fn take_piece(&mut self) -> bool {
+        let is_left = self.pieces > 0;
+        self.pieces = self.pieces.saturating_sub(1);
+        self.refused += u64::from(!is_left);
+        is_left
+    }
 }
 
 impl ToldCode {
-    /// Takes what was told at `time_ns`; false when there was no room for it.
-    pub fn take(&mut self, time_ns: u64, name: &Name<'_>) -> bool {
+    /// Takes what was told at `time_ns`.
+    pub fn take(&mut self, time_ns: u64, name: &Name<'_>, room: &mut Room) {
         match *name {
-            Name::Method(method) if method.parent == 0 => return self.method(time_ns, &method),
+            Name::Method(method) if method.parent == 0 => self.method(time_ns, &method, room),
             Name::MethodLines { id, address, lines } => self.lines(id, address, &lines),
             Name::MethodUnload { id } => {
                 let at = self.methods.remove(&id);
@@ -64,38 +89,36 @@ impl ToldCode {
             Name::ModuleLoad { start, end, path } => {
                 let function = Function { name: format!("[{}]", base(path)), ..Function::default() };
                 self.modules.insert(start, self.codes.len());
-                return self.push((start, end.saturating_sub(start)), time_ns, function);
+                self.push((start, end.saturating_sub(start)), time_ns, function, room);
             }
             Name::ModuleUnload { start } => {
                 let at = self.modules.remove(&start);
                 self.end(at, time_ns);
             }
             Name::Object { id, module, .. } => {
-                self.objects.insert(id, Loading { module, ..Loading::default() });
+                let replaced = self.objects.insert(id, Loading { module, ..Loading::default() });
+                room.bytes += replaced.map_or(0, |object| object.bytes.len() as u64);
             }
             Name::Section { object, kind: TEXT, address, name, .. } => {
-                if let Some(loading) = self.objects.get_mut(&object) {
+                if let Some(loading) = self.objects.get_mut(&object)
+                    && room.take_piece()
+                {
                     let name = String::from_utf8_lossy(name).into_owned();
                     loading.sections.push(Section { name, address, from_ns: time_ns });
                 }
             }
-            Name::ObjectBytes { object, offset, bytes } => return self.object_bytes(object, offset, bytes),
+            Name::ObjectBytes { object, offset, bytes } => self.object_bytes(object, offset, bytes, room),
             Name::ObjectUnload { module } => {
                 self.unloaded.insert(module, time_ns);
             }
             _ => {}
         }
-        true
     }
 
-    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function) -> bool {
-        let Some(end) = end_of(start, size) else { return true };
-        if self.codes.len() >= MOST_PIECES {
-            return false;
-        }
+    fn push(&mut self, (start, size): (u64, u64), from_ns: u64, function: Function, room: &mut Room) {
+        let Some(end) = end_of(start, size).filter(|_| room.take_piece()) else { return };
         let (function, lines) = (Arc::new(function), Arc::default());
         self.codes.push(Code { start, end, from_ns, until_ns: u64::MAX, function, lines });
-        true
     }
 
     fn end(&mut self, at: Option<usize>, time_ns: u64) {
@@ -104,7 +127,7 @@ impl ToldCode {
         }
     }
 
-    fn method(&mut self, time_ns: u64, method: &Method<'_>) -> bool {
+    fn method(&mut self, time_ns: u64, method: &Method<'_>, room: &mut Room) {
         let text = |bytes| String::from_utf8_lossy(bytes);
         let (class, name, source) = (text(method.class), text(method.name), text(method.source));
         let name = if class.is_empty() { name.into_owned() } else { format!("{class}.{name}") };
@@ -113,7 +136,7 @@ impl ToldCode {
             function.file = shown(&source);
         }
         self.methods.insert(method.id, self.codes.len());
-        self.push((method.address, method.size), time_ns, function)
+        self.push((method.address, method.size), time_ns, function, room);
     }
 
     fn lines(&mut self, id: u32, address: u64, lines: &Lines<'_>) {
@@ -135,49 +158,53 @@ impl ToldCode {
         }
     }
 
-    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8]) -> bool {
-        let Some(loading) = self.objects.get_mut(&object) else { return true };
+    fn object_bytes(&mut self, object: u32, offset: u64, bytes: &[u8], room: &mut Room) {
+        let Some(loading) = self.objects.get_mut(&object) else { return };
         let end = offset.saturating_add(bytes.len() as u64);
         let more = end.saturating_sub(loading.bytes.len() as u64);
-        if end > MOST_OBJECT_BYTES || self.held.saturating_add(more) > MOST_BYTES_HELD {
-            return false;
+        if end > MOST_OBJECT_BYTES || more > room.bytes {
+            room.refused += 1;
+            return;
         }
-        self.held += more;
+        room.bytes -= more;
         if more > 0 {
             loading.bytes.resize(end as usize, 0);
         }
         loading.bytes[offset as usize..end as usize].copy_from_slice(bytes);
-        true
     }
 
     /// The pieces, those of the objects in memory included.
-    pub fn finish(mut self) -> Vec<Code> {
+    pub fn finish(mut self, room: &mut Room) -> Vec<Code> {
         self.add_lines();
         let mut objects: Vec<(u32, Loading)> = std::mem::take(&mut self.objects).into_iter().collect();
         objects.sort_by_key(|(id, _)| *id);
         for (_, loading) in objects {
-            self.add_object(&loading);
+            self.add_object(&loading, room);
         }
         self.codes.sort_by_key(|code| code.from_ns);
         self.codes
     }
 
-    fn add_object(&mut self, loading: &Loading) {
+    fn add_object(&mut self, loading: &Loading, room: &mut Room) {
         let Ok(file) = object::File::parse(&*loading.bytes) else { return };
         let until_ns = self.unloaded.get(&loading.module).copied().unwrap_or(u64::MAX);
         // Symbols of an object file lie so far into their section, whatever address LLVM has written into it.
         let relocatable = file.kind() == ObjectKind::Relocatable;
+        let mut sections: HashMap<&str, &Section> = HashMap::new();
+        for section in &loading.sections {
+            sections.entry(&section.name).or_insert(section);
+        }
         for symbol in file.symbols().filter(|symbol| symbol.kind() == SymbolKind::Text) {
             let section = symbol.section_index().and_then(|index| file.section_by_index(index).ok());
             let Some(section) = section else { continue };
-            let is_it = |loaded: &&Section| section.name().is_ok_and(|name| name == loaded.name);
-            let Some(loaded) = loading.sections.iter().find(is_it) else { continue };
+            let Some(&loaded) = section.name().ok().and_then(|name| sections.get(name)) else { continue };
             let base = if relocatable { 0 } else { section.address() };
             let start = loaded.address.wrapping_add(symbol.address().wrapping_sub(base));
             let name = String::from_utf8_lossy(symbol.name_bytes().unwrap_or_default()).into_owned();
             let function = readable(&demangled(name));
             let at = self.codes.len();
-            if self.push((start, symbol.size()), loaded.from_ns, function) && until_ns > loaded.from_ns {
+            self.push((start, symbol.size()), loaded.from_ns, function, room);
+            if until_ns > loaded.from_ns {
                 self.end(Some(at), until_ns);
             }
         }
@@ -196,12 +223,13 @@ mod tests {
     use crate::lives::Lives;
 
     fn jit(told: &[(u64, Name<'_>)]) -> Jit {
-        let mut code = ToldCode::default();
+        let (mut code, mut room) = (ToldCode::default(), Room::default());
         for (time_ns, name) in told {
-            assert!(code.take(*time_ns, name));
+            code.take(*time_ns, name, &mut room);
         }
         let mut jit = Jit::default();
-        jit.add(0, 5, code.finish());
+        jit.add(0, 5, code.finish(&mut room));
+        assert_eq!(room.refused, 0);
         jit
     }
 

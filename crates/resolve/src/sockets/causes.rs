@@ -87,10 +87,14 @@ impl Sources<'_> {
 
     /// Until a segment is sent again, its loss is what is waited for.
     fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
-        for &time_ns in self.tcp.retransmissions_of(socket) {
-            if span.contains(&time_ns) {
-                parts.claim(span.start..time_ns, Reason::seen(SocketCause::Retransmission));
-            }
+        self.claim_until_last(self.tcp.retransmissions_of(socket), span, parts);
+    }
+
+    fn claim_until_last(&self, times_ns: &[u64], span: &Range<u64>, parts: &mut Parts) {
+        let before = times_ns.partition_point(|&time_ns| time_ns < span.end);
+        let last = before.checked_sub(1).and_then(|last| times_ns.get(last)).filter(|time_ns| span.contains(time_ns));
+        if let Some(&time_ns) = last {
+            parts.claim(span.start..time_ns, Reason::seen(SocketCause::Retransmission));
         }
     }
 
@@ -106,9 +110,10 @@ impl Sources<'_> {
 
     fn claim_receive(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
         let peer = self.other_end(wait.socket);
-        self.claim_holds(wait.socket, parts);
-        self.claim_holds(peer, parts);
+        self.claim_holds(wait.socket, span, parts);
+        self.claim_holds(peer, span, parts);
         self.claim_retransmissions(wait.socket, span, parts);
+        self.claim_until_last(self.tcp.retransmissions_to(wait.socket), span, parts);
         self.claim_retransmissions(peer, span, parts);
         if self.is_idle(wait) {
             return parts.rest(Reason::seen(SocketCause::Idle));
@@ -124,8 +129,8 @@ impl Sources<'_> {
         parts.rest(Reason::inferred(SocketCause::Unexplained));
     }
 
-    fn claim_holds(&self, socket: SocketId, parts: &mut Parts) {
-        for hold in self.tcp.holds_of(socket) {
+    fn claim_holds(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
+        for hold in self.tcp.holds_of(socket, span) {
             let reason = match (hold.kind, hold.delayed_ack) {
                 (HoldKind::Cork, _) => Reason::seen(SocketCause::Cork),
                 (_, Some(true)) => Reason::seen(SocketCause::DelayedAck),

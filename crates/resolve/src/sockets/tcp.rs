@@ -40,6 +40,8 @@ pub struct Tcp {
     holds_of: FastMap<SocketId, Vec<Hold>>,
     delayed_acks_for: FastMap<SocketId, Vec<u64>>,
     retransmissions_of: FastMap<SocketId, Vec<u64>>,
+    /// By the end that they were sent to, where the sending one was not recorded.
+    retransmissions_to: FastMap<SocketId, Vec<u64>>,
 }
 
 impl Tcp {
@@ -51,14 +53,21 @@ impl Tcp {
         tcp
     }
 
-    /// The holds of data that was sent on `socket`, by start.
-    pub fn holds_of(&self, socket: SocketId) -> &[Hold] {
-        self.holds_of.get(&socket).map_or(&[], Vec::as_slice)
+    /// The holds of data that was sent on `socket`, by start, that reach into `span`. One ends before the next one begins.
+    pub fn holds_of<'t>(&'t self, socket: SocketId, span: &'t Range<u64>) -> impl Iterator<Item = &'t Hold> {
+        let holds = self.holds_of.get(&socket).map_or(&[][..], Vec::as_slice);
+        let first = holds.partition_point(|hold| hold.range.end <= span.start);
+        holds.iter().skip(first).take_while(|hold| hold.range.start < span.end)
     }
 
     /// When segments of `socket` were sent again.
     pub fn retransmissions_of(&self, socket: SocketId) -> &[u64] {
         self.retransmissions_of.get(&socket).map_or(&[], Vec::as_slice)
+    }
+
+    /// When segments were sent again to `socket`, by an end that was not recorded.
+    pub fn retransmissions_to(&self, socket: SocketId) -> &[u64] {
+        self.retransmissions_to.get(&socket).map_or(&[], Vec::as_slice)
     }
 
     fn take_events(&mut self, input: &Input<'_>, ends: &Ends) {
@@ -78,9 +87,16 @@ impl Tcp {
             }
             let kind = TcpEventKind::from_code(event.kind);
             match kind {
-                TcpEventKind::DelayedAck => self.delayed_acks_for.entry(peer).or_default().push(time_ns),
-                TcpEventKind::Retransmission => self.retransmissions_of.entry(socket).or_default().push(time_ns),
-                TcpEventKind::IdleTimer | TcpEventKind::Unknown => {}
+                TcpEventKind::DelayedAck if peer.is_some() => {
+                    self.delayed_acks_for.entry(peer).or_default().push(time_ns);
+                }
+                TcpEventKind::Retransmission if socket.is_some() => {
+                    self.retransmissions_of.entry(socket).or_default().push(time_ns);
+                }
+                TcpEventKind::Retransmission if peer.is_some() => {
+                    self.retransmissions_to.entry(peer).or_default().push(time_ns);
+                }
+                _ => {}
             }
             self.events.push(TcpEventRow { time_ns, kind: kind.code(), socket, peer, bytes: event.bytes });
         }
@@ -125,5 +141,24 @@ impl Tcp {
         let late = held.end - held.start >= DELAYED_NS.max(2 * way_ns);
         let delayed = late && held.end - held.start <= LONGEST_DELAY_NS + way_ns;
         (remote && delayed).then_some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_holds_of_a_span_are_those_that_reach_into_it() {
+        let socket = SocketId::new(3);
+        let hold = |range: Range<u64>| Hold { range, kind: HoldKind::Nagle, delayed_ack: None };
+        let mut tcp = Tcp::default();
+        tcp.holds_of.insert(socket, [0..10, 10..20, 20..30, 40..50].map(hold).into());
+        let starts = |span: Range<u64>| tcp.holds_of(socket, &span).map(|hold| hold.range.start).collect::<Vec<_>>();
+        assert_eq!(starts(10..20), [10]);
+        assert_eq!(starts(9..21), [0, 10, 20]);
+        assert_eq!(starts(30..40), [] as [u64; 0]);
+        assert_eq!(starts(45..90), [40]);
+        assert_eq!(tcp.holds_of(SocketId::NONE, &(0..90)).count(), 0);
     }
 }
