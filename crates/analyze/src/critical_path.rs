@@ -13,6 +13,7 @@ use dwell_model::{ObjectId, ThreadId};
 use dwell_store::Trace;
 
 use crate::intervals::Activity;
+use crate::stop;
 use crate::thread_index::{Piece, ThreadIndex};
 
 /// A segment of the path; never empty.
@@ -63,6 +64,9 @@ fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
     of_main.or_else(|| (0..threads.tid.len()).rev().filter(|thread| threads.start_ns[*thread] < to).max_by_key(end))
 }
 
+/// Steps after which it is asked whether anybody still waits for the path.
+const CHECKED: u32 = 4096;
+
 /// A wait that the path is going around.
 struct Open {
     waiter: usize,
@@ -87,7 +91,12 @@ struct Walker<'a, 't> {
 impl Walker<'_, '_> {
     fn walk(mut self, from: u64, last: Option<usize>) -> Path {
         let mut thread = last;
+        let mut steps = 0u32;
         while self.time > from {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(CHECKED) {
+                stop::check();
+            }
             let bound = self.open.last().map_or(from, |open| open.bound.max(from));
             if self.time <= bound {
                 thread = self.open.pop().map(|open| open.waiter);

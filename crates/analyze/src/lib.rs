@@ -31,6 +31,7 @@ mod selection;
 mod sentences;
 mod sockets;
 pub mod source;
+pub mod stop;
 mod sums;
 mod sweep;
 mod tasks;

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::stop;
+
 /// Workers at most: a machine that looks at results has other work too.
 const WORKERS: usize = 8;
 
@@ -18,7 +20,8 @@ pub fn map<T: Send>(count: usize, make: impl Fn(usize) -> T + Sync) -> Vec<T> {
     made.into_iter().map(|(_, made)| made).collect()
 }
 
-/// Every number below `count` is added to what one of the workers began with `new`; what each has in the end.
+/// Every number below `count` is added to what one of the workers began with `new`; what each has in the end. Who is
+/// stopped leaves before the next number.
 pub fn fold<T: Send>(count: usize, new: impl Fn() -> T + Sync, add: impl Fn(&mut T, usize) + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let work = || {
@@ -28,11 +31,19 @@ pub fn fold<T: Send>(count: usize, new: impl Fn() -> T + Sync, add: impl Fn(&mut
             if number >= count {
                 return made;
             }
+            stop::check();
             add(&mut made, number);
         }
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers().min(count)).map(|_| scope.spawn(work)).collect();
+        let stop = stop::current();
+        let spawn = |_| {
+            scope.spawn({
+                let stop = stop.clone();
+                move || stop::within(stop, work)
+            })
+        };
+        let others: Vec<_> = (1..workers().min(count)).map(spawn).collect();
         let ours = work();
         // A worker that panicked has told so; without its part the whole would be wrong.
         let join = |worker: std::thread::ScopedJoinHandle<'_, T>| {

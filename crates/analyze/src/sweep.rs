@@ -16,6 +16,7 @@ use std::ops::Range;
 use dwell_store::{Events, Nesting, OUTSIDE, Trace};
 
 use crate::query::{Query, Thresholds};
+use crate::stop;
 use crate::windows::Part;
 
 /// Nanoseconds by utilization class: idle, poor, ok, ideal, over.
@@ -314,9 +315,14 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 
     fn run(&mut self, visitor: &mut impl Visitor) {
+        let mut events = 0u32;
         while let Some(&Reverse((time, source, thread))) = self.heap.peek() {
             if !self.part.has(time) {
                 break;
+            }
+            events = events.wrapping_add(1);
+            if events.is_multiple_of(CHECKED) {
+                stop::check();
             }
             self.advance(time, visitor);
             let thread = thread as usize;
@@ -511,6 +517,9 @@ impl<'s, 't> Sweep<'s, 't> {
         visitor.ran(thread, Some(sample), state.context, &ran);
     }
 }
+
+/// Events after which it is asked whether anybody still waits for the sweep.
+const CHECKED: u32 = 4096;
 
 /// Pending event of a thread that has ended: nothing comes.
 const ENDED: u64 = u64::MAX;

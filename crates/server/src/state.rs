@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dwell_analyze::stop::{Stop, stoppable};
 use dwell_analyze::{Analysis, Query};
 use dwell_store::Index;
 use tokio::sync::Semaphore;
@@ -21,7 +22,7 @@ const DOCUMENTS: usize = 64 << 20;
 /// Bytes of mapped indexes that may be resident: those that are not in use come back from the page cache.
 const MAPPED: usize = 256 << 20;
 /// Computations at once: a machine that profiles has other work too.
-const COMPUTATIONS: usize = 4;
+pub const COMPUTATIONS: usize = 4;
 
 /// The application.
 pub struct App {
@@ -49,7 +50,8 @@ impl App {
     pub async fn analysis(self: &Arc<Self>, id: &str) -> Result<Arc<Analysis>, Problem> {
         let (app, wanted) = (self.clone(), id.to_owned());
         let read = || {
-            self.compute(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?.folder)?))))
+            // What it makes is for all who come later: it is not stopped when who asked first has gone.
+            self.finish(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?.folder)?))))
         };
         self.analyses.get(id.to_owned(), read).await
     }
@@ -63,8 +65,20 @@ impl App {
         self.folds.get(key, make).await
     }
 
-    /// Does `work` on the pool for computations. A request whose client has gone before its turn is never begun.
+    /// Does `work` on the pool for computations. A request whose client has gone before its turn is never begun, and
+    /// one whose client goes meanwhile leaves its place within milliseconds.
     pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let awaited = Awaited::default();
+        let stop = awaited.0.clone();
+        // Who stops it has dropped this future, and sees no answer.
+        self.finish(move || stoppable(&stop, work).ok_or_else(Problem::internal)?).await
+    }
+
+    /// The same for work that goes on when its client has gone.
+    async fn finish<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
@@ -78,6 +92,16 @@ impl App {
             done
         });
         task.await.map_err(|_| Problem::internal())?
+    }
+}
+
+/// Stops a computation when nobody waits for it any more.
+#[derive(Default)]
+struct Awaited(Stop);
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.set();
     }
 }
 

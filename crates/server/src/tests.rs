@@ -3,23 +3,29 @@
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, Response, StatusCode};
+use dwell_analyze::{Query, Report, json, report, stop};
 use dwell_model::{FrameId, ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
 use dwell_store::{CodeTables, Manifest, ResultFolder, Trace};
 use http_body_util::BodyExt;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tower::ServiceExt;
 
+use crate::api::MOST_ROWS;
 use crate::guard::Guard;
 use crate::library::Library;
+use crate::problem::Problem;
 use crate::session::Session;
-use crate::state::App;
+use crate::state::{App, COMPUTATIONS};
 
 const HOST: &str = "127.0.0.1:8080";
 const LONG: usize = 10_000_000;
@@ -114,6 +120,7 @@ fn write(folder: &Path, mut trace: Trace) {
 
 /// A server over a folder with the result `r000th`, a link to a folder outside, and a file.
 struct Site {
+    app: Arc<App>,
     router: Router,
     cookie: String,
     token: String,
@@ -135,8 +142,8 @@ impl Site {
         let session = Session::new(8080).unwrap();
         let cookie = session.set_cookie(https).split(';').next().unwrap().to_owned();
         let token = session.token().to_owned();
-        let app = App::new(Library::open(&results).unwrap(), Guard::new(address, https, session));
-        Self { router: crate::router(Arc::new(app)), cookie, token, folder }
+        let app = Arc::new(App::new(Library::open(&results).unwrap(), Guard::new(address, https, session)));
+        Self { router: crate::router(app.clone()), app, cookie, token, folder }
     }
 
     async fn send(&self, request: Request<Body>) -> Response<Body> {
@@ -396,4 +403,84 @@ async fn a_result_compared_with_itself_has_no_difference() {
         assert_eq!(site.status(path, &[]).await, 400, "{path}");
     }
     assert_eq!(site.status("/api/compare?a=r000th&b=r001th", &[]).await, 404);
+}
+
+#[tokio::test]
+async fn a_report_is_the_command_lines_with_its_limit() {
+    let mut trace = hostile();
+    let row = trace.off_cpu.thread.len() - 1;
+    (trace.objects.name[0], trace.frames.function[0]) = ("lock".into(), "f".into());
+    trace.threads.end_ns[1] = 100 * MOST_ROWS as u64;
+    trace.manifest.end_ns = trace.threads.end_ns[1];
+    for number in 0..MOST_ROWS + 10 {
+        let name = format!("lock {number}");
+        let object = ObjectRow { name, first_stack: StackId::NONE, ..trace.objects.row(0).unwrap() };
+        let object = ObjectId::new(trace.objects.push(object));
+        let start_ns = 1000 + 50 * number as u64;
+        trace.off_cpu.push(OffCpuRow {
+            object,
+            start_ns,
+            wait_ns: 20,
+            runnable_ns: 1,
+            ..trace.off_cpu.row(row).unwrap()
+        });
+    }
+    let site = Site::new();
+    write(&site.folder.path().join("results/r002th"), trace.clone());
+    let query = |limit: usize| Query { limit: Some(limit), ..Query::default() };
+    for (words, limit) in [("", MOST_ROWS), ("?limit=7", 7), ("?limit=20000", 20_000)] {
+        let (_, document) = site.get_with(&format!("/api/r/r002th/report/waits{words}"), &[]).await;
+        let expected = json::render(&report(Report::Waits, &trace, &query(limit)).unwrap());
+        assert!(document == expected, "{limit}: {} and {} bytes", document.len(), expected.len());
+    }
+}
+
+/// Work that ends by being stopped only, and what hears that it begins and, by its end, that it has left.
+fn endless() -> (impl FnOnce() -> Result<(), Problem> + Send + 'static, UnboundedReceiver<()>) {
+    let (begun, heard) = unbounded_channel();
+    let work = move || {
+        let _ = begun.send(());
+        loop {
+            stop::check();
+        }
+    };
+    (work, heard)
+}
+
+async fn has_left(mut heard: UnboundedReceiver<()>) -> bool {
+    tokio::time::timeout(Duration::from_secs(20), heard.recv()).await == Ok(None)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whose_client_has_gone_keeps_no_place() {
+    let site = Site::new();
+    for _ in 0..3 * COMPUTATIONS {
+        let (work, mut heard) = endless();
+        let app = site.app.clone();
+        let asked = tokio::spawn(async move { app.compute(work).await });
+        assert!(heard.recv().await.is_some());
+        asked.abort();
+        assert!(has_left(heard).await);
+    }
+    assert_eq!(site.app.compute(|| Ok(7)).await.ok(), Some(7));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_closes_stops_what_it_asked_for() {
+    let site = Site::new();
+    let (work, mut heard) = endless();
+    let (app, work) = (site.app.clone(), Arc::new(Mutex::new(Some(work))));
+    let answer = async move || {
+        let work = work.lock().unwrap().take().unwrap();
+        app.compute(work).await
+    };
+    let router = Router::new().route("/", axum::routing::get(answer));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(crate::connections::serve(listener, None, router));
+    let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
+    client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+    assert!(heard.recv().await.is_some());
+    drop(client);
+    assert!(has_left(heard).await);
 }

@@ -74,7 +74,7 @@ export interface Noted {
   notes_parts?: Sentence[][];
 }
 
-// GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=  -> the document of `dwell report NAME --format json`, byte for byte
+// GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=  -> the document of `dwell report NAME --format json --limit 10000` (or the limit asked for), byte for byte but for texts of more than 4 KiB, which are cut
 export interface Document extends Noted {
   rows?: Record<string, unknown>[];
   [field: string]: unknown;

@@ -15,6 +15,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use dwell_analyze::{Analysis, Fold, Level, json};
 
+#[cfg(test)]
+pub use self::views::MOST_ROWS;
 use crate::params::Params;
 use crate::problem::Problem;
 use crate::state::App;

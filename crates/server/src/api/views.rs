@@ -11,7 +11,7 @@ use crate::problem::Problem;
 use crate::transport;
 
 /// Rows of one level that a report has, unless asked otherwise: no page shows a hundred thousand.
-const MOST_ROWS: usize = 10_000;
+pub const MOST_ROWS: usize = 10_000;
 
 /// The report of this name.
 pub fn parse(name: &str) -> Result<Report, Problem> {
@@ -24,7 +24,8 @@ pub fn asked(report: Report, params: Params) -> Params {
     if report == Report::CriticalPath { params.without_filters() } else { params }
 }
 
-/// The document of `dwell report NAME --format json`, byte for byte.
+/// The document of `dwell report NAME --format json --limit 10000`, byte for byte but for texts of more than 4 KiB, which
+/// are cut.
 pub fn report(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     Ok(json::render(&view(report, fold)?))
 }
