@@ -75,9 +75,11 @@ mod tests {
                 if number == 7 {
                     stop.set();
                 }
-                // Ends by being stopped only.
-                while number >= 7 {
-                    check();
+                if number >= 7 {
+                    // Ends by being stopped only.
+                    loop {
+                        check();
+                    }
                 }
             })
         });

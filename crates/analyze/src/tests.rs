@@ -390,7 +390,7 @@ fn cells() -> impl Strategy<Value = Vec<char>> {
     })
 }
 
-fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
+pub fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
     prop::collection::vec(cells(), 1..5)
 }
 

@@ -126,6 +126,17 @@ pub struct OffCpuEvents {
     pub(crate) rows: Packed<OFF_CPU_COLUMNS>,
 }
 
+/// The times of an interval off the CPU, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OffCpuTimes {
+    /// When the thread left the CPU.
+    pub start_ns: u64,
+    /// Time until it was woken.
+    pub wait_ns: u64,
+    /// Time in the run queue after that.
+    pub runnable_ns: u64,
+}
+
 pub(crate) const OFF_CPU_COLUMNS: usize = 5;
 const OFF_KEY: usize = 3;
 
@@ -165,6 +176,12 @@ impl OffCpuEvents {
     /// Time until it was woken.
     pub fn wait_ns(&self, row: usize) -> u64 {
         self.rows.get(1, row)
+    }
+
+    /// Its times: faster than one after the other.
+    pub fn times(&self, row: usize) -> OffCpuTimes {
+        let [start_ns, wait_ns, runnable_ns] = self.rows.first(row);
+        OffCpuTimes { start_ns, wait_ns, runnable_ns }
     }
 
     /// Tells row, time until it was woken and number of the key of each of `rows`.

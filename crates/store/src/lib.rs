@@ -27,7 +27,7 @@ pub use code_tables::CodeTables;
 pub use column::Column;
 pub use delays::DelayTables;
 pub use error::{Error, Result};
-pub use events::{Estimate, EventKey, Events, OffCpuEvents, SampleEvents, Totals};
+pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
 pub use hash::WordMap;
 pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};

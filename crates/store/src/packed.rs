@@ -46,6 +46,19 @@ impl<const N: usize> Packed<N> {
         head[column].wrapping_add(above & mask(widths[column]))
     }
 
+    /// The first `M` numbers of a row.
+    #[inline]
+    pub fn first<const M: usize>(&self, row: usize) -> [u64; M] {
+        let Some(head) = self.head(row / CHUNK) else { return [0; M] };
+        let (widths, place) = (head[N + 1].to_le_bytes(), head[N] & ((1 << PLACE_BITS) - 1));
+        let mut bit = (row % CHUNK) * (head[N] >> PLACE_BITS) as usize;
+        std::array::from_fn(|column| {
+            let above = self.bits(place, bit) & mask(widths[column]);
+            bit += usize::from(widths[column]);
+            head[column].wrapping_add(above)
+        })
+    }
+
     /// Tells these columns of each of `rows` in order; several times as fast as one number after the other.
     pub fn for_each<const M: usize>(
         &self,
@@ -254,6 +267,7 @@ mod tests {
                 expected[4] += thread as u64 * 10;
                 let found: [u64; 5] = std::array::from_fn(|column| packed.get(column, row));
                 assert_eq!(found, expected);
+                assert_eq!(packed.first::<3>(row), expected[..3]);
                 assert_eq!(packed.partition_point(rows.clone(), |time| time < expected[0]), row);
                 assert_eq!(packed.partition_point(rows.start..row, |_| true), row);
             }
