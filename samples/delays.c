@@ -8,9 +8,12 @@
 #include "sample.h"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
@@ -20,21 +23,26 @@
 #define WORK_NS      100000ull
 #define PAGE         4096
 #define FRESH_PAGES  400
-#define TIMERS       600
+#define TIMERS       3000
 #define MAPPED_BYTES (256ul << 20)
-#define PACKETS      300
+#define PACKETS      5
+#define RECEIVERS    40
+#define FILTER_STEPS 1000
 #define FILE_BYTES   (64ul << 20)
 
 static __itt_domain *domain;
 static __itt_string_handle *task, *delayed;
 static uint64_t steps;
 static int main_tid;
+static uint64_t began_ns;    /* the delayed task */
+static int is_missed;        /* the delay fell outside of it */
 static int cpus[2] = {0, 0}; /* that the program may use: the main thread's, and another one if there is one */
 
 /* What another thread does when it is told to. */
 static int told = -1;
 static void (*helper_work)(void);
 static volatile int helper_began;
+static volatile uint64_t helped_ns; /* when it was done, 0 = not yet */
 
 static void burn(uint64_t count)
 {
@@ -134,6 +142,16 @@ static void tell_helper(void)
 		die("write");
 }
 
+/* Until the helper is at it. */
+static void start_help(void)
+{
+	helper_began = 0;
+	helped_ns = 0;
+	tell_helper();
+	while (!helper_began)
+		;
+}
+
 /* A thread of higher priority on the same CPU. */
 
 static void burn_delay(void)
@@ -207,6 +225,11 @@ static int timers[TIMERS];
 
 static void begin_timers(void)
 {
+	struct rlimit files;
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
 	for (int timer = 0; timer < TIMERS; timer++) {
 		timers[timer] = timerfd_create(CLOCK_MONOTONIC, 0);
 		if (timers[timer] < 0)
@@ -214,16 +237,30 @@ static void begin_timers(void)
 	}
 }
 
-/* Before the task, so that only their end falls into it. */
+static uint64_t timers_end;
+
+/* Before the task, so that only their end falls into it. On a busy machine that takes more than one attempt. */
 static void arm_timers(void)
 {
-	uint64_t at = now_ns() + 2 * TIMERS * 1000ull;
-	struct itimerspec when = {
-		.it_value = {.tv_sec = (time_t)(at / 1000000000), .tv_nsec = (long)(at % 1000000000)}};
+	do {
+		struct itimerspec when = {};
 
-	for (int timer = 0; timer < TIMERS; timer++)
-		timerfd_settime(timers[timer], TFD_TIMER_ABSTIME, &when, NULL);
-	spin_ns(at - WORK_NS / 2 - now_ns());
+		timers_end = now_ns() + TIMERS * 1500ull;
+		when.it_value.tv_sec = (time_t)(timers_end / 1000000000);
+		when.it_value.tv_nsec = (long)(timers_end % 1000000000);
+		for (int timer = 0; timer < TIMERS; timer++)
+			timerfd_settime(timers[timer], TFD_TIMER_ABSTIME, &when, NULL);
+		while (now_ns() < timers_end - WORK_NS / 2)
+			;
+	} while (now_ns() > timers_end - WORK_NS / 4);
+}
+
+static void await_timers(void)
+{
+	if (timers_end < began_ns)
+		is_missed = 1;
+	while (now_ns() < timers_end)
+		;
 }
 
 /* Another CPU, and back. */
@@ -243,30 +280,27 @@ static void begin_migration(void)
 /* A lock that another thread holds. */
 
 static pthread_mutex_t slow_lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int is_wanted;
 
 static void hold(void)
 {
 	pthread_mutex_lock(&slow_lock);
+	is_wanted = 0;
 	helper_began = 1;
+	while (!is_wanted)
+		;
 	spin_ns(DELAY_NS);
 	pthread_mutex_unlock(&slow_lock);
 }
 
 static void begin_lock(void)
 {
-	start_helper(hold, cpus[1], 0);
-}
-
-static void be_held(void)
-{
-	helper_began = 0;
-	tell_helper();
-	while (!helper_began)
-		sched_yield();
+	start_helper(hold, cpus[1], 10);
 }
 
 static void take_lock(void)
 {
+	is_wanted = 1;
 	pthread_mutex_lock(&slow_lock);
 	pthread_mutex_unlock(&slow_lock);
 }
@@ -274,21 +308,27 @@ static void take_lock(void)
 /* A stop: a child stops the whole program and lets it go on. */
 
 static int ask_child;
+static volatile uint64_t *stops; /* how many are over */
 
 static void begin_stop(void)
 {
-	struct timespec pause = {.tv_nsec = DELAY_NS};
+	struct timespec pause = {.tv_nsec = 10 * DELAY_NS};
 	pid_t parent = getpid();
 	int ends[2];
 	char byte;
 
-	if (pipe(ends))
+	stops = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (stops == MAP_FAILED || pipe(ends))
 		die("pipe");
 	if (fork() == 0) {
+		const struct sched_param first = {.sched_priority = 10};
+
+		sched_setscheduler(0, SCHED_FIFO, &first); /* as far as it may */
 		close(ends[1]);
 		while (read(ends[0], &byte, 1) == 1) {
 			kill(parent, SIGSTOP);
 			nanosleep(&pause, NULL);
+			*stops += 1;
 			kill(parent, SIGCONT);
 		}
 		_exit(0);
@@ -299,44 +339,88 @@ static void begin_stop(void)
 
 static void stop(void)
 {
+	uint64_t before = *stops;
+
 	if (write(ask_child, "x", 1) != 1)
 		die("write");
-	spin_ns(DELAY_NS); /* until it comes */
+	while (*stops == before)
+		;
 }
 
-/* Packets that another CPU sends: the soft interrupt that takes them comes to this one (receive packet steering). */
+/* Packets that another CPU sends: the soft interrupt that takes them comes to this one (receive packet steering). Each goes
+ * to several sockets, whose filters take their time. */
 
 static int sender;
-static struct sockaddr_in nowhere = {.sin_family = AF_INET};
+static struct sockaddr_in group = {.sin_family = AF_INET};
+
+static void filter_slowly(int receiver)
+{
+	static struct sock_filter steps[FILTER_STEPS];
+	struct sock_fprog filter = {.len = FILTER_STEPS, .filter = steps};
+
+	for (int step = 0; step < FILTER_STEPS; step++)
+		steps[step] = (struct sock_filter)BPF_STMT(BPF_ALU | BPF_DIV | BPF_X, 0);
+	steps[0] = (struct sock_filter)BPF_STMT(BPF_LDX | BPF_IMM, 3);
+	steps[FILTER_STEPS - 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, 0);
+	if (setsockopt(receiver, SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof(filter)))
+		die("SO_ATTACH_FILTER");
+}
+
+static void join_group(void)
+{
+	struct ip_mreqn join = {.imr_multiaddr = group.sin_addr, .imr_address.s_addr = htonl(INADDR_LOOPBACK)};
+	int receiver = socket(AF_INET, SOCK_DGRAM, 0), one = 1;
+
+	setsockopt(receiver, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (bind(receiver, (struct sockaddr *)&group, sizeof(group)) ||
+	    setsockopt(receiver, IPPROTO_IP, IP_ADD_MEMBERSHIP, &join, sizeof(join)))
+		die("joining a group");
+	filter_slowly(receiver);
+}
 
 static void begin_packets(void)
 {
-	char path[] = "/sys/class/net/lo/queues/rx-0/rps_cpus", mask[16];
-	int receiver = socket(AF_INET, SOCK_DGRAM, 0), steering = open(path, O_WRONLY);
-	socklen_t length = sizeof(nowhere);
+	const char *path = "/sys/class/net/lo/queues/rx-0/rps_cpus";
+	struct in_addr loopback = {.s_addr = htonl(INADDR_LOOPBACK)};
+	int steering = open(path, O_WRONLY);
+	char mask[16];
 
 	snprintf(mask, sizeof(mask), "%x", 1u << cpus[0]);
 	if (steering < 0 || write(steering, mask, strlen(mask)) < 0)
 		die(path);
-	nowhere.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	if (bind(receiver, (struct sockaddr *)&nowhere, sizeof(nowhere)) ||
-	    getsockname(receiver, (struct sockaddr *)&nowhere, &length))
-		die("bind");
+	group.sin_addr.s_addr = htonl(0xefff0101); /* 239.255.1.1 */
+	group.sin_port = htons(5001);
+	for (int receiver = 0; receiver < RECEIVERS; receiver++)
+		join_group();
 	sender = socket(AF_INET, SOCK_DGRAM, 0);
+	if (setsockopt(sender, IPPROTO_IP, IP_MULTICAST_IF, &loopback, sizeof(loopback)))
+		die("IP_MULTICAST_IF");
 }
 
 static void flood(void)
 {
 	char packet[64] = {0};
 
-	for (int i = 0; i < PACKETS; i++)
-		sendto(sender, packet, sizeof(packet), 0, (struct sockaddr *)&nowhere, sizeof(nowhere));
+	helper_began = 1;
+	for (int i = 0; i < PACKETS; i++) {
+		sendto(sender, packet, sizeof(packet), 0, (struct sockaddr *)&group, sizeof(group));
+		spin_ns(DELAY_NS / PACKETS);
+	}
+	helped_ns = now_ns();
+}
+
+static void await_flood(void)
+{
+	while (!helped_ns)
+		;
+	if (helped_ns < began_ns)
+		is_missed = 1;
 }
 
 static void begin_flood(void)
 {
 	begin_packets();
-	start_helper(flood, cpus[1], 0);
+	start_helper(flood, cpus[1], 10);
 }
 
 /* A memory limit: what is read pushes out what was read. The program runs in a cgroup with less than the file takes. */
@@ -351,17 +435,18 @@ static void begin_reclaim(void)
 	if (fd < 0 || ftruncate(fd, FILE_BYTES))
 		die(path);
 	unlink(path);
-	file = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (file == MAP_FAILED)
+	file = mmap(NULL, FILE_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (file == MAP_FAILED || madvise(file, FILE_BYTES, MADV_RANDOM))
 		die("mmap");
 }
 
 static void reclaim(void)
 {
 	static size_t at;
+	static volatile char sum;
 
 	for (int page = 0; page < FRESH_PAGES; page++, at = (at + PAGE) % FILE_BYTES)
-		file[at] += 1;
+		sum += file[at];
 }
 
 static const struct {
@@ -376,11 +461,11 @@ static const struct {
 	{"fault", NULL, NULL, fault},
 	{"mprotect", begin_mprotect, NULL, protect},
 	{"signal", begin_signal, NULL, send_signal},
-	{"timers", begin_timers, arm_timers, NULL},
+	{"timers", begin_timers, arm_timers, await_timers},
 	{"migration", begin_migration, NULL, tell_helper},
-	{"lock", begin_lock, be_held, take_lock},
+	{"lock", begin_lock, start_help, take_lock},
 	{"stop", begin_stop, NULL, stop},
-	{"packets", begin_flood, NULL, tell_helper},
+	{"packets", begin_flood, start_help, await_flood},
 	{"reclaim", begin_reclaim, NULL, reclaim},
 };
 
@@ -398,12 +483,14 @@ static void run(size_t cause, long tasks, long every)
 
 		if (is_delayed && causes[cause].prepare)
 			causes[cause].prepare();
+		is_missed = 0;
 		ITT_IN(task_begin, domain, __itt_null, __itt_null, task);
+		began_ns = now_ns();
 		burn(steps / 2);
 		if (is_delayed && causes[cause].delay)
 			causes[cause].delay();
 		burn(steps - steps / 2);
-		if (is_delayed)
+		if (is_delayed && !is_missed)
 			say_delayed();
 		ITT_IN(task_end, domain);
 	}

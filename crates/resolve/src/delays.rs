@@ -123,8 +123,8 @@ impl Sources {
         let number = usize::try_from(record.detail).unwrap_or(usize::MAX);
         let text = c_string(&record.text);
         Some(match kind {
-            Delay::Preemption | Delay::Migration | Delay::RunQueue if record.other_tid == 0 => return None,
-            Delay::Preemption | Delay::KernelWork | Delay::Migration | Delay::RunQueue => {
+            Delay::Migration => format!("CPU {} to {}", record.detail, record.cpu),
+            Delay::Preemption | Delay::KernelWork | Delay::RunQueue => {
                 let thread = format!("{text} ({})", record.other_tid);
                 match self.function(record.detail).filter(|_| kind == Delay::KernelWork) {
                     Some(function) => format!("{thread}: {function}"),

@@ -35,6 +35,16 @@ enum delay {
 #define IDLE_STATE_NONE      0xffffffffu
 #define SIG_IGN              1
 
+#define SWITCH_LOG 16 /* a power of two */
+
+/* A thread that came to a CPU. */
+struct arrival {
+	u64 time_ns;
+	u32 tid; /* 0 = the CPU became idle */
+	u32 flags;
+	char comm[DWELL_COMM_BYTES];
+};
+
 /* What this CPU is in, on behalf of whoever was interrupted. */
 struct cpu_state {
 	u64 vector_ns; /* 0 = the interrupted thread is not profiled */
@@ -48,6 +58,8 @@ struct cpu_state {
 	u64 steal_seen_ns;
 	u32 idle_state;
 	u32 reserved;
+	u64 switches;
+	struct arrival log[SWITCH_LOG]; /* the latest ones: number n lies at n % SWITCH_LOG */
 };
 
 struct {
@@ -91,16 +103,28 @@ static __always_inline void write_delay(struct record_delay *delay)
 	write_record(delay, sizeof(*delay), LOSS_DELAY);
 }
 
-/* The current thread was delayed since `begin_ns`, 0 = it was not. */
+/*
+ * The current thread was delayed since `begin_ns`, 0 = it was not. The end is taken last, so that most of what recording
+ * costs is part of the delay that it is due to.
+ */
 static __always_inline void write_current(u8 kind, u64 begin_ns, u64 detail)
 {
-	struct record_delay delay = {};
+	struct record_delay *delay;
+	void *ring;
 
 	if (!begin_ns)
 		return;
-	begin_delay(&delay, kind, bpf_get_current_task_btf(), begin_ns, bpf_ktime_get_ns());
-	delay.detail = detail;
-	write_delay(&delay);
+	ring = this_ring();
+	delay = ring ? bpf_ringbuf_reserve(ring, sizeof(*delay), 0) : NULL;
+	if (!delay) {
+		count_loss(LOSS_DELAY);
+		return;
+	}
+	__builtin_memset(delay, 0, sizeof(*delay));
+	begin_delay(delay, kind, bpf_get_current_task_btf(), begin_ns, 0);
+	delay->detail = detail;
+	delay->h.time_ns = bpf_ktime_get_ns();
+	bpf_ringbuf_submit(delay, BPF_RB_NO_WAKEUP);
 }
 
 /* Interrupt vectors. An interrupt nests in no other one of its sort: one place for its begin is enough. */
@@ -423,20 +447,50 @@ static __always_inline void look_for_steal(struct task_struct *task, struct thre
 	write_delay(&delay);
 }
 
-static __always_inline void note_off(struct task_struct *task, struct thread *thread, struct task_struct *next,
-				     bool ready, u16 cpu)
+static __always_inline void note_off(struct task_struct *task, struct thread *thread, bool ready, u16 number)
 {
 	struct delayed *delayed = &thread->delayed;
 
-	delayed->off = ready ? OFF_READY : OFF_BLOCKED;
-	delayed->cpu = cpu;
-	if (!ready)
-		return;
-	if (is_throttled(task))
-		delayed->off = OFF_THROTTLED;
-	delayed->taker_tid = next->pid;
-	delayed->taker_flags = next->flags;
-	bpf_probe_read_kernel_str(delayed->taker, sizeof(delayed->taker), next->comm);
+	delayed->off = !ready ? OFF_BLOCKED : is_throttled(task) ? OFF_THROTTLED : OFF_READY;
+	delayed->cpu = number;
+}
+
+static __always_inline void note_arrival(struct cpu_state *cpu, struct task_struct *next, u64 now)
+{
+	struct arrival *arrival = &cpu->log[cpu->switches & (SWITCH_LOG - 1)];
+
+	arrival->time_ns = now;
+	arrival->tid = next->pid;
+	arrival->flags = next->flags;
+	bpf_probe_read_kernel(arrival->comm, sizeof(arrival->comm), next->comm);
+	cpu->switches += 1;
+}
+
+/* Who had this CPU while `task` could run, a record each. */
+static __always_inline void write_others(struct task_struct *task, struct cpu_state *cpu, u64 begin_ns, u64 end_ns,
+					 u8 kind)
+{
+	struct arrival *arrival;
+	u64 from, to = end_ns;
+	u32 back;
+
+	for (back = 1; back <= SWITCH_LOG; back++) {
+		struct record_delay delay = {};
+
+		arrival = &cpu->log[(cpu->switches - back) & (SWITCH_LOG - 1)];
+		if (!arrival->time_ns || to <= begin_ns)
+			return;
+		from = arrival->time_ns > begin_ns ? arrival->time_ns : begin_ns;
+		if (arrival->tid && from < to) {
+			begin_delay(&delay, arrival->flags & PF_KTHREAD ? DELAY_KERNEL_WORK : kind, task, from, to);
+			if ((arrival->flags & PF_WQ_WORKER) && cpu->work_ns >= from && cpu->work_ns < to)
+				delay.detail = cpu->work_function;
+			delay.other_tid = arrival->tid;
+			__builtin_memcpy(delay.text, arrival->comm, sizeof(delay.text));
+			write_delay(&delay);
+		}
+		to = from;
+	}
 }
 
 /* A thread that could run all the time is back. */
@@ -445,19 +499,14 @@ static __always_inline void write_taken(struct task_struct *task, struct thread 
 {
 	struct delayed *delayed = &thread->delayed;
 	struct record_delay delay = {};
-	u8 kind = delayed->taker_flags & PF_KTHREAD ? DELAY_KERNEL_WORK : DELAY_PREEMPTION;
 
-	if (delayed->off == OFF_THROTTLED)
-		kind = DELAY_THROTTLING;
-	else if (delayed->cpu != number)
-		kind = DELAY_MIGRATION;
-	begin_delay(&delay, kind, task, thread->out_time_ns, thread->in_time_ns);
-	if (kind == DELAY_KERNEL_WORK && (delayed->taker_flags & PF_WQ_WORKER) && cpu->work_ns > thread->out_time_ns)
-		delay.detail = cpu->work_function;
-	if (kind != DELAY_THROTTLING) {
-		delay.other_tid = delayed->taker_tid;
-		__builtin_memcpy(delay.text, delayed->taker, sizeof(delay.text));
+	if (delayed->off == OFF_READY && delayed->cpu == number) {
+		write_others(task, cpu, thread->out_time_ns, thread->in_time_ns, DELAY_PREEMPTION);
+		return;
 	}
+	begin_delay(&delay, delayed->off == OFF_THROTTLED ? DELAY_THROTTLING : DELAY_MIGRATION, task,
+		    thread->out_time_ns, thread->in_time_ns);
+	delay.detail = delayed->cpu;
 	write_delay(&delay);
 }
 
@@ -471,16 +520,12 @@ static __always_inline void write_woken(struct task_struct *task, struct thread 
 	if (!woken_ns || woken_ns >= thread->in_time_ns)
 		return;
 	if (before->pid) {
-		begin_delay(&delay, DELAY_RUN_QUEUE, task, woken_ns, thread->in_time_ns);
-		delay.other_tid = before->pid;
-		bpf_probe_read_kernel_str(delay.text, sizeof(delay.text), before->comm);
+		write_others(task, cpu, woken_ns, thread->in_time_ns, DELAY_RUN_QUEUE);
 	} else if (cpu->idle_exit_ns > woken_ns && cpu->idle_exit_ns <= thread->in_time_ns) {
 		begin_delay(&delay, DELAY_IDLE_EXIT, task, woken_ns, cpu->idle_exit_ns);
 		delay.detail = cpu->idle_state;
-	} else {
-		return;
+		write_delay(&delay);
 	}
-	write_delay(&delay);
 }
 
 /* Attached after switch.bpf.c's, which has noted when the two threads leave and come. */
@@ -492,19 +537,21 @@ int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct t
 	struct cpu_state *cpu = this_cpu();
 	u32 state = prev_state & STATE_MASK;
 	u16 number = bpf_get_smp_processor_id();
+	u64 now = bpf_ktime_get_ns();
 
 	if (!cpu)
 		return 0;
-	look_for_steal(prev, out, cpu, bpf_ktime_get_ns());
+	look_for_steal(prev, out, cpu, now);
 	if (out && !(state & STATE_DEAD))
-		note_off(prev, out, next, preempt || !state, number);
-	if (!in)
-		return 0;
-	if (in->delayed.off == OFF_BLOCKED)
-		write_woken(next, in, prev, cpu);
-	else if (in->delayed.off != OFF_NOT)
-		write_taken(next, in, cpu, number);
-	in->delayed.off = OFF_NOT;
+		note_off(prev, out, preempt || !state, number);
+	if (in) {
+		if (in->delayed.off == OFF_BLOCKED)
+			write_woken(next, in, prev, cpu);
+		else if (in->delayed.off != OFF_NOT)
+			write_taken(next, in, cpu, number);
+		in->delayed.off = OFF_NOT;
+	}
+	note_arrival(cpu, next, now);
 	return 0;
 }
 

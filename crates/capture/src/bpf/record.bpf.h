@@ -77,9 +77,6 @@ struct delayed {
 	u8 off; /* enum off */
 	u16 cpu;
 	u32 call;
-	u32 taker_tid; /* who came when it left the CPU ready to run */
-	u32 taker_flags;
-	char taker[DWELL_COMM_BYTES];
 };
 
 /* What is known of a profiled thread; that a thread has one is what makes it profiled. */

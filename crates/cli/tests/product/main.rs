@@ -15,6 +15,7 @@ mod gdb;
 mod harness;
 mod itt;
 mod itt_runtimes;
+mod latency;
 mod layers;
 mod looking;
 mod merge;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     cases.extend(remote::cases());
     cases.extend(merge::cases());
     cases.extend(task_probes::cases());
+    cases.extend(latency::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());
     cases.extend(gdb::cases());

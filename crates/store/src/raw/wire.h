@@ -435,7 +435,7 @@ struct record_delay {
 	struct record_header h; /* time: when it ended */
 	u64 begin_ns;
 	/* device interrupt: its number; soft interrupt: its vector; IPI: address of the function that it was for, or 0;
-	 * fault: the memory's address; system call and signal: number; idle-state exit: the state; preemption, kernel
+	 * fault: the memory's address; system call and signal: number; idle-state exit: the state; migration: the CPU before; kernel
 	 * work: address of the work item's function or 0; steal: ns that were stolen between begin and end */
 	u64 detail;
 	u32 other_tid; /* preemption, kernel work, run queue: who had the CPU */

@@ -1,0 +1,209 @@
+//! `dwell collect latency`: outliers that samples/delays.c makes on purpose are found and put down to what made them, and
+//! their parts add up.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use dwell_analyze::latency::{IntervalType, Latency, Outlier};
+use dwell_analyze::{Fold, Query};
+use dwell_model::Delay;
+use dwell_store::{ResultFolder, Trace};
+
+use crate::harness::{Case, Skip};
+use crate::recording::{Recording, needs_program, sample};
+
+/// What delays a task beside what the sample does, on a machine that others use too.
+const OTHERS: &[Delay] = &[
+    Delay::Preemption,
+    Delay::KernelWork,
+    Delay::RunQueue,
+    Delay::Migration,
+    Delay::Steal,
+    Delay::IdleExit,
+    Delay::Timer,
+];
+/// Tasks, and how many of them make one that is delayed.
+const TASKS: &str = "800";
+const EVERY: &str = "20";
+/// Part of the delayed tasks that have to be found, and part of those whose main cause may be another one.
+const FOUND: f64 = 0.95;
+const WRONG: f64 = 0.02;
+/// Part of the delayed tasks' outlier time that may be unexplained.
+const UNEXPLAINED: f64 = 0.1;
+
+pub fn cases() -> Vec<Case> {
+    let simple: [(&str, &'static [Delay]); 8] = [
+        ("preemption", &[Delay::Preemption]),
+        ("fault", &[Delay::MinorFault]),
+        ("mprotect", &[Delay::SystemCall]),
+        ("signal", &[Delay::Signal]),
+        ("timers", &[Delay::Timer]),
+        ("migration", &[Delay::Migration, Delay::SystemCall]),
+        ("lock", &[Delay::Lock]),
+        ("stop", &[Delay::Stopped]),
+    ];
+    let case = |(cause, expected): (&'static str, &'static [Delay])| {
+        Case::new(format!("latency::{cause}"), move || injected(cause, expected))
+    };
+    let mut cases: Vec<Case> = simple.into_iter().map(case).collect();
+    cases.push(Case::new("latency::packets", packets));
+    cases.push(Case::new("latency::reclaim", reclaim));
+    cases.push(Case::new("latency::throttling", throttling));
+    cases
+}
+
+/// A recording of the sample's tasks.
+struct Recorded {
+    trace: Trace,
+    _recording: Recording,
+}
+
+impl Recorded {
+    fn of(program: &[&str]) -> Result<Self> {
+        let recording = Recording::of(&["--analyze", "latency"], program)?;
+        let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
+        let unseen = trace.notices.text.iter().find(|text| text.contains("What delays threads"));
+        ensure!(unseen.is_none(), "{unseen:?}");
+        Ok(Self { trace, _recording: recording })
+    }
+
+    /// Rows of the tasks that the sample says it delayed.
+    fn delayed(&self) -> Vec<usize> {
+        let data = &self.trace.annotations.task_metadata;
+        let rows = (0..data.key.len()).filter(|row| data.key[*row] == "delayed");
+        rows.filter_map(|row| data.task[row].get()).collect()
+    }
+
+    fn with_work<T>(&self, look: impl FnOnce(&IntervalType) -> Result<T>) -> Result<T> {
+        let query = Query::default();
+        let fold = Fold::new(&self.trace, &query)?;
+        let latency = Latency::new(&fold);
+        let work = latency.types.iter().find(|of| of.name == "work").context("no intervals called work")?;
+        for outlier in &work.outliers {
+            let parts = outlier.split.causes.total_ns() + outlier.split.unexplained_ns;
+            ensure!(parts == outlier.over_ns, "{}: {parts} ns of {}", outlier.interval.id, outlier.over_ns);
+        }
+        look(work)
+    }
+}
+
+fn injected(cause: &str, expected: &[Delay]) -> Result<()> {
+    check(&Recorded::of(&[&sample("delays")?, cause, TASKS, EVERY])?, expected)
+}
+
+/// Whether the delayed tasks are outliers, and for the expected causes.
+fn check(recorded: &Recorded, expected: &[Delay]) -> Result<()> {
+    let delayed = recorded.delayed();
+    ensure!(delayed.len() >= 10, "{} delayed tasks", delayed.len());
+    recorded.with_work(|work| {
+        let is_delayed = |outlier: &&Outlier| delayed.contains(&outlier.interval.id.row());
+        let found: Vec<&Outlier> = work.outliers.iter().filter(is_delayed).collect();
+        let judged = found.iter().filter(|outlier| others_ns(outlier, expected) * 2 < outlier.over_ns);
+        let wrong: Vec<&&Outlier> = judged.filter(|outlier| !is_for(outlier, expected)).collect();
+        let (over, unexplained) = found.iter().fold((0, 0), |(over, unexplained), outlier| {
+            (over + outlier.over_ns, unexplained + outlier.split.unexplained_ns)
+        });
+        let of_delayed = |count: usize| count as f64 / delayed.len() as f64;
+        println!(
+            "     {} of {} found, {} wrong, {:.1} % unexplained",
+            found.len(),
+            delayed.len(),
+            wrong.len(),
+            unexplained as f64 * 100.0 / over as f64
+        );
+        ensure!(of_delayed(found.len()) >= FOUND, "{} of {} delayed tasks are outliers", found.len(), delayed.len());
+        ensure!(
+            of_delayed(wrong.len()) <= WRONG,
+            "{} of {} have another cause: {:?}",
+            wrong.len(),
+            delayed.len(),
+            wrong.first()
+        );
+        ensure!(unexplained as f64 <= UNEXPLAINED * over as f64, "{unexplained} ns of {over} are unexplained");
+        Ok(())
+    })
+}
+
+/// Time of an outlier that the rest of the machine took.
+fn others_ns(outlier: &Outlier, expected: &[Delay]) -> u64 {
+    let others = OTHERS.iter().filter(|delay| !expected.contains(delay));
+    others.map(|delay| outlier.split.causes.of(*delay)).sum()
+}
+
+/// Whether most of the rest of an outlier is for the expected causes.
+fn is_for(outlier: &Outlier, expected: &[Delay]) -> bool {
+    let ours: u64 = expected.iter().map(|delay| outlier.split.causes.of(*delay)).sum();
+    ours * 2 >= outlier.over_ns - others_ns(outlier, expected)
+}
+
+/// Soft interrupts, in a network of its own, whose packets are steered to the task's CPU.
+fn packets() -> Result<()> {
+    needs_program("unshare")?;
+    needs_program("ip")?;
+    let program =
+        format!("mount -t sysfs none /sys && ip link set lo up && exec {} packets {TASKS} 40", sample("delays")?);
+    check(&Recorded::of(&["unshare", "-n", "-m", "sh", "-c", &program])?, &[Delay::SoftInterrupt, Delay::Ipi])
+}
+
+/// A control group of the test's own, gone with it.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    /// With `version_2` files set in the unified hierarchy, else `version_1` ones in the controller's.
+    fn new(controller: &str, version_1: &[(&str, &str)], version_2: &[(&str, &str)]) -> Result<Self> {
+        let name = format!("dwell-test-{}", std::process::id());
+        let places = [
+            (PathBuf::from("/sys/fs/cgroup"), version_2),
+            (PathBuf::from("/sys/fs/cgroup").join(controller), version_1),
+        ];
+        for (place, settings) in places {
+            let group = Self(place.join(&name));
+            if !place.join("cgroup.procs").is_file() || fs::create_dir(&group.0).is_err() {
+                continue;
+            }
+            if settings.iter().all(|(file, value)| fs::write(group.0.join(file), value).is_ok()) {
+                return Ok(group);
+            }
+        }
+        Err(Skip(format!("no cgroup with {controller} can be made here")).into())
+    }
+
+    /// The sample within it.
+    fn run(&self, cause: &str, tasks: &str) -> Result<Recorded> {
+        let enter = self.0.join("cgroup.procs");
+        let program = format!("echo $$ > {} && exec {} {cause} {tasks} {EVERY}", enter.display(), sample("delays")?);
+        Recorded::of(&["sh", "-c", &program])
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// Pages of a file that fit into the group's memory only by turns.
+fn reclaim() -> Result<()> {
+    let group = Cgroup::new("memory", &[("memory.limit_in_bytes", "16777216")], &[("memory.max", "16777216")])?;
+    let recorded = group.run("reclaim", TASKS)?;
+    check(&recorded, &[Delay::Reclaim, Delay::MajorFault, Delay::MinorFault])?;
+    let reclaims = recorded.trace.delays.delays.kind.iter().filter(|kind| **kind == Delay::Reclaim.code()).count();
+    ensure!(reclaims >= 5, "{reclaims} times memory was reclaimed");
+    Ok(())
+}
+
+/// 5 ms of each 100 ms.
+fn throttling() -> Result<()> {
+    let version_1 = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "5000")];
+    let recorded = Cgroup::new("cpu", &version_1, &[("cpu.max", "5000 100000")])?.run("throttling", "400")?;
+    recorded.with_work(|work| {
+        let long: Vec<&Outlier> = work.outliers.iter().filter(|outlier| outlier.over_ns > 50_000_000).collect();
+        ensure!(long.len() >= 4, "{} tasks were held for long", long.len());
+        let wrong = long.iter().find(|outlier| !is_for(outlier, &[Delay::Throttling]));
+        ensure!(wrong.is_none(), "{wrong:?}");
+        let others = long.iter().filter(|outlier| outlier.split.main() != Delay::Throttling).count();
+        ensure!(others * 2 < long.len(), "{others} of {} were held by others", long.len());
+        Ok(())
+    })
+}
