@@ -77,6 +77,13 @@ impl Word {
         self.0 >> KIND_SHIFT == 0
     }
 
+    /// Whether it is an access of this instruction or one before it: one comparison.
+    #[inline]
+    pub const fn is_access_up_to(self, instruction: usize) -> bool {
+        const KIND_AND_INSTRUCTION: usize = 0xc1ff;
+        (self.0 >> INSTRUCTION_SHIFT) as usize & KIND_AND_INSTRUCTION <= instruction
+    }
+
     /// Whether it is the execution of a block, whose id is [`Word::id`].
     #[inline]
     pub const fn is_block(self) -> bool {
@@ -160,6 +167,8 @@ mod tests {
             prop_assert!(word.is_access() && !word.is_block());
             let access = word.as_access();
             prop_assert_eq!(word.event(), Some(Event::Access(access)));
+            prop_assert!(word.is_access_up_to(usize::from(at)) && word.is_access_up_to(511));
+            prop_assert!(at == 0 || !word.is_access_up_to(usize::from(at) - 1));
             let seen = (access.address(), access.instruction(), access.bytes(), access.is_store());
             prop_assert_eq!(seen, (address, usize::from(at), 1u64 << size, store));
         }
@@ -168,6 +177,7 @@ mod tests {
         fn blocks_come_back(id: u32) {
             prop_assert_eq!(Word::block(id).event(), Some(Event::Block(id)));
             prop_assert_eq!(Word::block(id).id(), id);
+            prop_assert!(!Word::block(id).is_access_up_to(511));
         }
     }
 }

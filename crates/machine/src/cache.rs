@@ -28,10 +28,23 @@ pub(crate) struct Cache {
     slices: u64,
     replacement: Replacement,
     lines: Box<[u64]>,
-    /// Pseudo-LRU: a set's tree, a bit for each inner node.
-    trees: Box<[u64]>,
+    /// Pseudo-LRU: each set's tree.
+    trees: Box<[Tree]>,
+    /// What a use of a way does to the tree: the bits of the nodes above it, and those that then point to the right.
+    paths: Box<[(u64, u64)]>,
     random: u64,
 }
+
+/// The tree of pseudo-LRU.
+#[derive(Debug, Clone, Copy, Default)]
+struct Tree {
+    /// A bit for each inner node; the first, which is none, tells that no way is empty.
+    bits: u64,
+    /// The way used last: used again, it changes nothing.
+    last: usize,
+}
+
+const FULL: u64 = 1;
 
 /// A line that had to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +80,8 @@ impl Cache {
             slices: geometry.slices,
             replacement: geometry.replacement,
             lines: set.repeat(sets).into(),
-            trees: vec![0; if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
+            trees: vec![Tree::default(); if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
+            paths: (0..geometry.ways).map(|way| path(way, geometry.ways)).collect(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
@@ -89,8 +103,15 @@ impl Cache {
     pub fn touch(&mut self, key: u64) -> Option<usize> {
         let base = self.base(key);
         let word = key << FLAG_BITS;
-        if self.lines[base] & !FLAGS == word && self.replacement == Replacement::Lru {
-            return Some(base);
+        match self.replacement {
+            Replacement::Lru if self.lines[base] & !FLAGS == word => return Some(base),
+            Replacement::Plru => {
+                let last = base + self.trees[base / self.ways].last;
+                if self.lines[last] & !FLAGS == word {
+                    return Some(last);
+                }
+            }
+            _ => {}
         }
         self.search(base, word)
     }
@@ -178,6 +199,9 @@ impl Cache {
             set[self.ways - 1] = empty;
         } else {
             set[at] = empty;
+            if let Some(tree) = self.trees.get_mut(base / self.ways) {
+                tree.bits &= !FULL;
+            }
         }
         Some(found & DIRTY != 0)
     }
@@ -189,7 +213,7 @@ impl Cache {
         match self.replacement {
             Replacement::Lru if set[last] & CLASS == class => last,
             Replacement::Lru => set.iter().rposition(|line| line & CLASS == class).unwrap_or(last),
-            Replacement::Plru => empty(set).unwrap_or_else(|| self.pointed_at(base / self.ways)),
+            Replacement::Plru => self.pointed_at(base),
             Replacement::Random => {
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;
@@ -204,31 +228,48 @@ impl Cache {
     }
 
     /// Makes the nodes above a way point to the other side.
+    #[inline]
     fn point_away(&mut self, set: usize, way: usize) {
+        let (nodes, right) = self.paths[way];
         let tree = &mut self.trees[set];
-        let leaves = self.ways.next_power_of_two();
-        let mut node = leaves + way;
-        while node > 1 {
-            let right = node & 1;
-            node >>= 1;
-            *tree = *tree & !(1 << node) | u64::from(right == 0) << node;
-        }
+        tree.bits = tree.bits & !nodes | right;
+        tree.last = way;
     }
 
-    /// Follows the nodes down. Ways that are not there (a number that is no power of two) are not entered.
-    fn pointed_at(&self, set: usize) -> usize {
-        let tree = self.trees[set];
+    /// An empty way, or where the nodes point to. Ways that are not there (a number that is no power of two) are not entered.
+    fn pointed_at(&mut self, base: usize) -> usize {
+        let tree = &mut self.trees[base / self.ways];
+        if tree.bits & FULL == 0 {
+            if let Some(way) = empty(&self.lines[base..base + self.ways]) {
+                return way;
+            }
+            tree.bits |= FULL;
+        }
         let leaves = self.ways.next_power_of_two();
         let (mut node, mut span) = (1, leaves);
         while node < leaves {
             span /= 2;
             let right = node * 2 + 1;
             let first_of_right = (right << span.trailing_zeros()) - leaves;
-            let goes_right = tree >> node & 1 == 1 && first_of_right < self.ways;
+            let goes_right = tree.bits >> node & 1 == 1 && first_of_right < self.ways;
             node = node * 2 + usize::from(goes_right);
         }
         node - leaves
     }
+}
+
+/// The nodes above a way, and those of them that point away from it to the right.
+fn path(way: usize, ways: usize) -> (u64, u64) {
+    let mut node = ways.next_power_of_two() + way;
+    let (mut nodes, mut right) = (0, 0);
+    while node > 1 {
+        let is_left = node & 1 == 0;
+        node >>= 1;
+        // Trees are of at most 64 ways; caches of more are no trees.
+        nodes |= 1u64.checked_shl(node as u32).unwrap_or(0);
+        right |= u64::from(is_left).checked_shl(node as u32).unwrap_or(0);
+    }
+    (nodes, right)
 }
 
 fn empty(set: &[u64]) -> Option<usize> {

@@ -26,8 +26,9 @@ pub(crate) struct Memory {
     pub tlbs: Tlbs,
 }
 
-#[derive(Debug)]
-pub(crate) struct Core {
+/// Where the core is. A block works on a copy, which the compiler keeps in registers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Pace {
     /// When the last µop was dispatched: the clock.
     pub clock: u64,
     /// When the last instruction's result is there.
@@ -38,17 +39,27 @@ pub(crate) struct Core {
     missing: u64,
     /// Until when later loads wait.
     barrier: u64,
-    registers: [u64; REGISTERS],
-    /// When each µop retired, the newest at `at - 1`.
-    ring: Box<[u64; RING]>,
+    /// When the last store leaves the store buffer.
+    drained: u64,
+    /// µops so far; the newest is at `at - 1` of the ring.
     at: usize,
+    /// Stores so far.
+    stores: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub pace: Pace,
+    registers: [u64; REGISTERS],
+    /// When each µop retired.
+    ring: Box<[u64; RING]>,
     /// When each store left the store buffer.
     drains: Box<[u64; DRAINS]>,
-    stores: usize,
-    drained: u64,
     /// What was stored last: eight-byte words, and when their data is there.
     forwards: Box<[(u64, u64); FORWARDS]>,
+    /// Until when each unit has work, and the most of them.
     units: [u64; UNITS],
+    busy: u64,
     slot: u64,
     retire_slot: u64,
     drain_slot: u64,
@@ -70,7 +81,7 @@ struct Strings {
 }
 
 /// What the accesses of an instruction came to.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 struct Accessed {
     /// When what was loaded is there.
     loaded: u64,
@@ -87,19 +98,13 @@ impl Core {
     pub fn new(machine: &Machine) -> Self {
         let core = &machine.core;
         Self {
-            clock: 0,
-            executed: 0,
-            retired: 0,
-            missing: 0,
-            barrier: 0,
+            pace: Pace { at: RING, stores: DRAINS, ..Pace::default() },
             registers: [0; REGISTERS],
             ring: Box::new([0; RING]),
-            at: RING,
             drains: Box::new([0; DRAINS]),
-            stores: DRAINS,
-            drained: 0,
             forwards: Box::new([(u64::MAX, 0); FORWARDS]),
             units: [0; UNITS],
+            busy: 0,
             slot: TICKS_PER_CYCLE / core.width,
             retire_slot: TICKS_PER_CYCLE / core.retire_width,
             drain_slot: TICKS_PER_CYCLE / core.ports.store,
@@ -119,47 +124,46 @@ impl Core {
 
     /// Waits until the pipeline is empty.
     pub fn drain(&mut self, counts: &mut Counts) {
-        let wait = self.retired.saturating_sub(self.clock);
-        counts.backend_core += wait;
-        self.clock += wait;
+        self.pace.drain(counts);
     }
 
-    /// Executes a block. Accesses that belong to no instruction of it are left out: how many there were.
-    #[inline]
+    /// Executes a block, whose accesses `words` begin with; how many these are. Accesses behind the last instruction's
+    /// are not taken.
+    #[inline(always)]
     pub fn block<O: Observer>(
         &mut self,
-        (plan, ops, accesses): (&Plan, &[Op], &[Word]),
+        (plan, ops, words): (&Plan, &[Op], &[Word]),
         memory: &mut Memory,
         counts: &mut Counts,
         observer: &mut O,
     ) -> usize {
         self.take_units(plan, counts);
         counts.retiring += self.slots(plan.slots);
-        let mut rest = accesses;
+        let mut pace = self.pace;
+        let mut rest = words;
         for (index, op) in ops.iter().enumerate() {
-            let begun = self.clock;
-            self.dispatch(op, counts);
-            let dispatched = self.clock;
-            let mut known = dispatched.max(self.registers[usize::from(op.address[0])]);
-            known = known.max(self.registers[usize::from(op.address[1])]);
-            let mut accessed = Accessed { loaded: dispatched, word: u64::MAX, ..Accessed::default() };
-            while let Some((word, others)) = rest.split_first() {
-                let access = word.as_access();
-                if access.instruction() > index {
+            let begun = pace.clock;
+            self.dispatch(&mut pace, op, counts);
+            let mut known = pace.clock.max(self.registers[usize::from(op.address[0]) % REGISTERS]);
+            known = known.max(self.registers[usize::from(op.address[1]) % REGISTERS]);
+            let mut accessed = Accessed::at(pace.clock);
+            while let Some((&word, others)) = rest.split_first() {
+                if !word.is_access_up_to(index) {
                     break;
                 }
                 rest = others;
                 let key = plan.ops.start.wrapping_add(index as u32);
-                self.access(access, (key, known), (memory, counts), &mut accessed);
+                self.access(&mut pace, (word.as_access(), key, known), (memory, counts), &mut accessed);
             }
-            self.execute(op, accessed, counts);
+            let dispatched = pace.clock;
+            self.execute(&mut pace, op, accessed, counts);
             if O::INSTRUCTIONS {
                 observer.instruction(&Instruction {
                     index,
                     begun,
                     dispatched,
-                    executed: self.executed,
-                    retired: self.retired,
+                    executed: pace.executed,
+                    retired: pace.retired,
                     load: accessed.load,
                     store: accessed.store,
                     dtlb_miss: accessed.dtlb,
@@ -167,51 +171,59 @@ impl Core {
                 });
             }
         }
-        self.strings.lines = [u64::MAX; 2];
-        rest.len()
+        self.pace = pace;
+        words.len() - rest.len()
     }
 
-    /// Units that are behind hold up dispatch when the scheduler is full.
-    #[inline]
+    /// Units that are behind hold up dispatch when the scheduler is full. A block that takes each of them for no longer
+    /// than its slots last leaves none behind.
+    #[inline(always)]
     fn take_units(&mut self, plan: &Plan, counts: &mut Counts) {
-        let mut most = 0;
-        for (unit, &taken) in self.units.iter_mut().zip(&plan.taken) {
-            *unit = (*unit).max(self.clock) + u64::from(taken);
-            most = most.max(*unit);
+        if plan.strains || self.busy > self.pace.clock {
+            self.take_each_unit(plan, counts);
         }
-        let limit = self.clock + self.slots(plan.slots) + self.slack;
-        if most > limit {
-            counts.backend_core += most - limit;
-            self.clock += most - limit;
+    }
+
+    #[inline(never)]
+    fn take_each_unit(&mut self, plan: &Plan, counts: &mut Counts) {
+        self.busy = 0;
+        for (unit, &taken) in self.units.iter_mut().zip(&plan.taken) {
+            *unit = (*unit).max(self.pace.clock) + u64::from(taken);
+            self.busy = self.busy.max(*unit);
+        }
+        let limit = self.pace.clock + self.slots(plan.slots) + self.slack;
+        if self.busy > limit {
+            counts.backend_core += self.busy - limit;
+            self.pace.clock += self.busy - limit;
         }
     }
 
     /// The next slot, when window and store buffer have room.
     #[inline(always)]
-    fn dispatch(&mut self, op: &Op, counts: &mut Counts) {
-        self.clock += u64::from(op.slots) * self.slot;
-        self.at += usize::from(op.slots);
-        let room = self.ring[(self.at - 1 - self.window) % RING];
-        if room > self.clock {
-            let memory = self.missing.min(room).saturating_sub(self.clock);
+    fn dispatch(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
+        pace.clock += u64::from(op.slots) * self.slot;
+        pace.at += usize::from(op.slots);
+        let room = self.ring[pace.at.wrapping_sub(1 + self.window) % RING];
+        if room > pace.clock {
+            let memory = pace.missing.min(room).saturating_sub(pace.clock);
             counts.backend_memory += memory;
-            counts.backend_core += room - self.clock - memory;
-            self.clock = room;
+            counts.backend_core += room - pace.clock - memory;
+            pace.clock = room;
         }
-        if op.flags & op::STORE != 0 {
-            let room = self.drains[(self.stores - self.store_buffer) % DRAINS];
-            if room > self.clock {
-                counts.backend_memory += room - self.clock;
-                self.clock = room;
+        if op.flags & (op::STORE | op::SERIAL) != 0 {
+            let room = self.drains[pace.stores.wrapping_sub(self.store_buffer) % DRAINS];
+            if room > pace.clock {
+                counts.backend_memory += room - pace.clock;
+                pace.clock = room;
             }
-        }
-        if op.flags & op::SERIAL != 0 {
-            self.drain(counts);
+            if op.flags & op::SERIAL != 0 {
+                pace.drain(counts);
+            }
         }
     }
 
     #[inline(always)]
-    fn execute(&mut self, op: &Op, accessed: Accessed, counts: &mut Counts) {
+    fn execute(&mut self, pace: &mut Pace, op: &Op, accessed: Accessed, counts: &mut Counts) {
         let mut start = accessed.loaded;
         for source in op.sources {
             start = start.max(self.registers[usize::from(source) % REGISTERS]);
@@ -220,54 +232,53 @@ impl Core {
         for target in op.targets {
             self.registers[usize::from(target) % REGISTERS] = done;
         }
-        self.executed = done;
-        self.retired = done.max(self.retired + u64::from(op.slots) * self.retire_slot);
-        if op.slots == 1 {
-            self.ring[(self.at - 1) % RING] = self.retired;
-        } else {
-            for i in 1..=usize::from(op.slots) {
-                self.ring[(self.at - i) % RING] = self.retired;
+        pace.executed = done;
+        pace.retired = done.max(pace.retired + u64::from(op.slots) * self.retire_slot);
+        self.ring[pace.at.wrapping_sub(1) % RING] = pace.retired;
+        if op.slots > 1 {
+            for i in 2..=usize::from(op.slots) {
+                self.ring[pace.at.wrapping_sub(i) % RING] = pace.retired;
             }
         }
         if accessed.word != u64::MAX {
-            self.store(accessed, done);
+            self.store(pace, accessed, done);
         }
         if op.flags & (op::BARRIER | op::SERIAL) != 0 {
-            self.barrier = done;
+            pace.barrier = done;
             if op.flags & op::SERIAL != 0 {
-                self.drain(counts);
+                pace.drain(counts);
             }
         }
     }
 
     /// A store leaves the buffer in order, when it has retired and its line is there.
     #[inline(always)]
-    fn store(&mut self, accessed: Accessed, done: u64) {
-        self.drained = (self.drained + self.drain_slot).max(self.retired).max(accessed.stored);
-        self.drains[self.stores % DRAINS] = self.drained;
-        self.stores += 1;
+    fn store(&mut self, pace: &mut Pace, accessed: Accessed, done: u64) {
+        pace.drained = (pace.drained + self.drain_slot).max(pace.retired).max(accessed.stored);
+        self.drains[pace.stores % DRAINS] = pace.drained;
+        pace.stores += 1;
         self.forwards[accessed.word as usize % FORWARDS] = (accessed.word, done);
     }
 
     #[inline(always)]
     fn access(
         &mut self,
-        access: Access,
-        (key, known): (u32, u64),
+        pace: &mut Pace,
+        (access, key, known): (Access, u32, u64),
         (memory, counts): (&mut Memory, &mut Counts),
         accessed: &mut Accessed,
     ) {
         let (address, store) = (access.address(), access.is_store());
-        let known = if store { known } else { known.max(self.barrier) };
-        let when = When { issued: self.clock, known };
         let Memory { hierarchy, tlbs } = memory;
+        let when = When { issued: pace.clock, known: if store { known } else { known.max(pace.barrier) } };
         let translated = tlbs.data(address, when, hierarchy);
         let when = When { known: translated.ready, ..when };
-        let mut reached = hierarchy.data::<true>(address >> hierarchy.shift, store, when);
-        let last = address.wrapping_add(access.bytes() - 1);
-        if last >> hierarchy.shift != address >> hierarchy.shift {
-            let more = tlbs.data(last, when, hierarchy);
-            let second = hierarchy.data::<true>(last >> hierarchy.shift, store, When { known: more.ready, ..when });
+        let line = address >> hierarchy.shift;
+        let mut reached = hierarchy.data::<true>(line, store, when);
+        let last = address.wrapping_add(access.bytes() - 1) >> hierarchy.shift;
+        if last != line {
+            let more = tlbs.data(last << hierarchy.shift, when, hierarchy);
+            let second = hierarchy.data::<true>(last, store, When { known: more.ready, ..when });
             reached.level = reached.level.max(second.level);
             reached.ready = reached.ready.max(second.ready);
         }
@@ -286,7 +297,7 @@ impl Core {
         counts.load(reached.level);
         hierarchy.observe::<true>(key, address, when);
         if reached.level > Level::L1 || translated.missed {
-            self.missing = self.missing.max(reached.ready);
+            pace.missing = pace.missing.max(reached.ready);
         }
         let (word, data) = self.forwards[(address >> 3) as usize % FORWARDS];
         let forwarded = if word == address >> 3 { data + self.forward } else { 0 };
@@ -294,9 +305,18 @@ impl Core {
         accessed.load = Some(reached.level);
     }
 
-    /// One more iteration of a repeated move or fill. Hardware moves `string_bytes` a cycle and looks up each line once.
-    pub fn iteration(&mut self, op: &Op, accesses: &[Word], memory: &mut Memory, counts: &mut Counts) {
-        for word in accesses {
+    /// Begins a repeated string instruction.
+    pub fn begin_string(&mut self) {
+        self.strings.lines = [u64::MAX; 2];
+    }
+
+    /// One more iteration of a repeated move or fill; how many of the words are its accesses. Hardware moves
+    /// `string_bytes` a cycle and looks up each line once.
+    pub fn iteration(&mut self, op: &Op, words: &[Word], memory: &mut Memory, counts: &mut Counts) -> usize {
+        let mut pace = self.pace;
+        let mut taken = 0;
+        for word in words.iter().take_while(|word| word.is_access_up_to(0)) {
+            taken += 1;
             let access = word.as_access();
             let line = access.address() >> memory.hierarchy.shift;
             if !access.is_store() || op.flags & op::LOAD == 0 {
@@ -304,13 +324,7 @@ impl Core {
             }
             if self.strings.bytes >= self.string_bytes {
                 self.strings.bytes -= self.string_bytes;
-                // A cycle of the core: all its slots.
-                let slots = (TICKS_PER_CYCLE / self.slot) as u8;
-                counts.uops += u64::from(slots);
-                counts.retiring += u64::from(slots) * self.slot;
-                let step = Op { slots, latency: 0, ..*op };
-                self.dispatch(&step, counts);
-                self.execute(&step, Accessed { loaded: self.clock, word: u64::MAX, ..Accessed::default() }, counts);
+                self.string_step(&mut pace, op, counts);
             }
             let seen = &mut self.strings.lines[usize::from(access.is_store())];
             if std::mem::replace(seen, line) == line {
@@ -318,11 +332,40 @@ impl Core {
                 counts.stores += u64::from(access.is_store());
                 continue;
             }
-            let mut accessed = Accessed { loaded: self.clock, word: u64::MAX, ..Accessed::default() };
-            self.access(access, (u32::from(access.is_store()), self.clock), (memory, counts), &mut accessed);
-            let step = Op { slots: 0, latency: 0, ..*op };
-            self.execute(&step, accessed, counts);
+            let mut accessed = Accessed::at(pace.clock);
+            let key = u32::from(access.is_store());
+            self.access(&mut pace, (access, key, accessed.loaded), (memory, counts), &mut accessed);
+            self.execute(&mut pace, &Op { slots: 0, latency: 0, ..*op }, accessed, counts);
         }
+        self.pace = pace;
+        taken
+    }
+
+    /// A cycle of the core, all its slots, is used by a string instruction.
+    fn string_step(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
+        let slots = (TICKS_PER_CYCLE / self.slot) as u8;
+        counts.uops += u64::from(slots);
+        counts.retiring += u64::from(slots) * self.slot;
+        let step = Op { slots, latency: 0, ..*op };
+        self.dispatch(pace, &step, counts);
+        self.execute(pace, &step, Accessed::at(pace.clock), counts);
+    }
+}
+
+impl Pace {
+    /// Waits until the pipeline is empty.
+    fn drain(&mut self, counts: &mut Counts) {
+        let wait = self.retired.saturating_sub(self.clock);
+        counts.backend_core += wait;
+        self.clock += wait;
+    }
+}
+
+impl Accessed {
+    /// Nothing is accessed by an instruction that is dispatched at a time.
+    #[inline(always)]
+    fn at(clock: u64) -> Self {
+        Self { loaded: clock, stored: 0, word: u64::MAX, load: None, store: None, dtlb: false }
     }
 }
 

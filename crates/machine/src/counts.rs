@@ -36,6 +36,8 @@ counts! {
     executions,
     /// Instructions, as hardware counts them: a repeated string instruction is one.
     instructions,
+    /// Ticks whose slots were used by what the program asked for.
+    retiring,
     /// Iterations of repeated string instructions but the first: emulators and cachegrind count these as instructions too.
     string_iterations,
     /// Slots that the instructions take in the core (fused µops).
@@ -78,8 +80,6 @@ counts! {
     walks,
     /// Windows of code that the decoded-µop cache lacked.
     uop_cache_misses,
-    /// Ticks whose slots were used by what the program asked for.
-    retiring,
     /// Ticks until the right path came behind a wrong prediction.
     bad_speculation,
     /// Ticks without µops: a miss of L1I or ITLB, a branch that the BTB lacked.

@@ -90,6 +90,8 @@ pub(crate) struct Plan {
     pub decode: u64,
     /// Ticks for which each unit is taken.
     pub taken: [u32; UNITS],
+    /// A unit is taken for longer than the slots last.
+    pub strains: bool,
 }
 
 /// All blocks of a trace.
@@ -122,6 +124,7 @@ impl Plans {
             slots: 0,
             decode: 0,
             taken: [0; UNITS],
+            strains: false,
         };
         let mut before = Instruction::default();
         for (address, bytes) in block.instructions() {
@@ -138,6 +141,8 @@ impl Plans {
         plan.repeats = block.count() == 1 && repeats(&before);
         plan.moves = plan.repeats && is_move(&before);
         plan.decode = self.decode(block);
+        let slots = u64::from(plan.slots) * TICKS_PER_CYCLE / self.machine.core.width;
+        plan.strains = plan.taken.iter().any(|&taken| u64::from(taken) > slots);
         self.plans.push(plan);
     }
 

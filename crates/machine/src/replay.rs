@@ -166,8 +166,8 @@ impl Replay {
     pub fn finish<O: Observer>(&mut self, observer: &mut O) {
         let carry = std::mem::take(&mut self.carry);
         match self.depth {
-            Depth::Caches => self.execution::<false, O>(&carry, observer),
-            Depth::Full => self.execution::<true, O>(&carry, observer),
+            Depth::Caches => self.all::<false, O>(&carry, observer),
+            Depth::Full => self.all::<true, O>(&carry, observer),
         }
     }
 
@@ -183,12 +183,12 @@ impl Replay {
 
     /// The clock, in ticks. It is the sum of the rows' ticks.
     pub fn ticks(&self) -> u64 {
-        self.core.clock
+        self.core.pace.clock
     }
 
     /// The clock, in cycles.
     pub fn cycles(&self) -> f64 {
-        self.core.clock as f64 / TICKS_PER_CYCLE as f64
+        self.core.pace.clock as f64 / TICKS_PER_CYCLE as f64
     }
 
     /// What moved between caches and memory.
@@ -202,44 +202,39 @@ impl Replay {
     }
 
     fn slice<const FULL: bool, O: Observer>(&mut self, words: &[Word], observer: &mut O) {
-        let mut rest = words;
+        let Some(last) = words.iter().rposition(|word| !word.is_access()) else {
+            self.carry.extend_from_slice(words);
+            return;
+        };
+        let mut rest = &words[..last];
         if !self.carry.is_empty() {
             let more = accesses(rest);
             self.carry.extend_from_slice(&rest[..more]);
             rest = &rest[more..];
-            if rest.is_empty() {
-                return;
-            }
             let mut carry = std::mem::take(&mut self.carry);
-            self.execution::<FULL, O>(&carry, observer);
+            self.all::<FULL, O>(&carry, observer);
             carry.clear();
             self.carry = carry;
         }
-        while let Some((first, behind)) = rest.split_first() {
-            let length = 1 + accesses(behind);
-            if length == rest.len() && first.is_block() {
-                self.carry.extend_from_slice(rest);
-                return;
-            }
-            self.execution::<FULL, O>(&rest[..length], observer);
-            rest = &rest[length..];
-        }
+        self.all::<FULL, O>(rest, observer);
+        self.carry.extend_from_slice(&words[last..]);
     }
 
-    /// A block and its accesses, or something else.
-    #[inline(always)]
-    fn execution<const FULL: bool, O: Observer>(&mut self, words: &[Word], observer: &mut O) {
-        let Some((&first, accesses)) = words.split_first() else { return };
-        if first.is_block() {
-            self.execute::<FULL, O>(first.id(), accesses, observer);
-        } else {
-            self.other(first, accesses.len(), observer);
+    /// Whole executions.
+    fn all<const FULL: bool, O: Observer>(&mut self, words: &[Word], observer: &mut O) {
+        let mut rest = words;
+        while let Some((&first, behind)) = rest.split_first() {
+            rest = if first.is_block() {
+                &behind[self.execute::<FULL, O>(first.id(), behind, observer)..]
+            } else {
+                self.other(first, observer);
+                behind
+            };
         }
     }
 
     #[cold]
-    fn other<O: Observer>(&mut self, word: Word, accesses: usize, observer: &mut O) {
-        self.lost.accesses += accesses as u64;
+    fn other<O: Observer>(&mut self, word: Word, observer: &mut O) {
         match word.event() {
             Some(Event::Mark(mark)) => {
                 self.mark(mark);
@@ -271,12 +266,12 @@ impl Replay {
         }
     }
 
+    /// Executes a block, whose accesses `words` begin with; how many of these were taken.
     #[inline(always)]
-    fn execute<const FULL: bool, O: Observer>(&mut self, id: u32, accesses: &[Word], observer: &mut O) {
+    fn execute<const FULL: bool, O: Observer>(&mut self, id: u32, words: &[Word], observer: &mut O) -> usize {
         let Some(plan) = self.plans.plans.get(id as usize) else {
             self.lost.blocks += 1;
-            self.lost.accesses += accesses.len() as u64;
-            return;
+            return 0;
         };
         let repeated = plan.repeats && self.previous.is_some_and(|previous| previous.last == plan.address);
         if FULL
@@ -288,7 +283,7 @@ impl Replay {
         }
         let row = match self.previous {
             Some(previous) if repeated => previous.row,
-            _ => observer.begin(id, self.thread, self.core.clock),
+            _ => observer.begin(id, self.thread, self.core.pace.clock),
         };
         if row as usize >= self.rows.len() {
             self.rows.resize(row as usize + 1, Counts::default());
@@ -304,18 +299,18 @@ impl Replay {
         }
         self.memory.hierarchy.running = Running { code: plan.address, thread: self.thread };
         if !FULL {
-            self.last_line = contents(plan, accesses, &mut self.memory.hierarchy, self.last_line, counts);
-            return;
+            let hierarchy = &mut self.memory.hierarchy;
+            let line = std::mem::replace(&mut self.last_line, plan.end.wrapping_sub(1) >> hierarchy.shift);
+            return contents(plan, words, hierarchy, line, counts);
         }
         let ops = &self.plans.ops[plan.ops.start as usize..plan.ops.end as usize];
         if repeated && plan.moves {
-            self.core.iteration(&ops[0], accesses, &mut self.memory, counts);
-            return;
+            return self.core.iteration(&ops[0], words, &mut self.memory, counts);
         }
         counts.uops += u64::from(plan.slots);
+        self.core.begin_string();
         fetch(plan, (&mut self.frontend, &mut self.core), &mut self.memory, counts);
-        let left = self.core.block((plan, ops, accesses), &mut self.memory, counts, observer);
-        self.lost.accesses += left as u64;
+        self.core.block((plan, ops, words), &mut self.memory, counts, observer)
     }
 }
 
@@ -337,24 +332,24 @@ fn leave<O: Observer>(
     let straight = next == previous.end;
     match previous.flow {
         Flow::Falls if straight => return,
-        Flow::System => return frontend.restart(core.clock),
+        Flow::System => return frontend.restart(core.pace.clock),
         Flow::Conditional | Flow::Jump | Flow::Call if straight || next == previous.target => {}
         Flow::IndirectJump | Flow::IndirectCall | Flow::Return => {}
         Flow::Falls | Flow::Conditional | Flow::Jump | Flow::Call => {
             counts.interruptions += 1;
             core.drain(counts);
-            return frontend.interrupted(core.clock);
+            return frontend.interrupted(core.pace.clock);
         }
     }
     let branch = Executed { flow: previous.flow, address: previous.last, end: previous.end, next };
-    match frontend.branch(branch, core.executed) {
+    match frontend.branch(branch, core.pace.executed) {
         Outcome::Right => {}
         Outcome::Resteered => counts.resteers += 1,
         Outcome::Wrong => {
             counts.mispredicts += 1;
-            let empty = frontend.clock().saturating_sub(core.clock);
+            let empty = frontend.clock().saturating_sub(core.pace.clock);
             counts.bad_speculation += empty;
-            core.clock += empty;
+            core.pace.clock += empty;
             observer.mispredicted();
         }
     }
@@ -363,17 +358,18 @@ fn leave<O: Observer>(
 /// The front end brings a block; the core waits for it where nothing else holds it up.
 #[inline]
 fn fetch(plan: &Plan, (frontend, core): (&mut Frontend, &mut Core), memory: &mut Memory, counts: &mut Counts) {
-    let fetched = frontend.fetch(plan, core.clock, (&mut memory.hierarchy, &mut memory.tlbs), counts);
-    let wait = fetched.ready.saturating_sub(core.clock + core.slots(plan.slots));
+    let fetched = frontend.fetch(plan, core.pace.clock, (&mut memory.hierarchy, &mut memory.tlbs), counts);
+    let wait = fetched.ready.saturating_sub(core.pace.clock + core.slots(plan.slots));
     let latency = wait.min(fetched.latency);
     counts.frontend_latency += latency;
     counts.frontend_bandwidth += wait - latency;
-    core.clock += wait;
+    core.pace.clock += wait;
 }
 
-/// What an execution does to the caches, without time; the line of code fetched last.
+/// What an execution does to the caches, without time, if `last_line` of code was fetched last; how many of the words are its
+/// accesses.
 #[inline(always)]
-fn contents(plan: &Plan, accesses: &[Word], hierarchy: &mut Hierarchy, last_line: u64, counts: &mut Counts) -> u64 {
+fn contents(plan: &Plan, words: &[Word], hierarchy: &mut Hierarchy, last_line: u64, counts: &mut Counts) -> usize {
     let first = plan.address >> hierarchy.shift;
     let last = plan.end.wrapping_sub(1) >> hierarchy.shift;
     if !(first == last && first == last_line) {
@@ -381,7 +377,10 @@ fn contents(plan: &Plan, accesses: &[Word], hierarchy: &mut Hierarchy, last_line
             counts.code(hierarchy.code::<false>(line, When::default()).level);
         }
     }
-    for word in accesses {
+    let end = plan.instructions as usize - 1;
+    let mut taken = 0;
+    while let Some(word) = words.get(taken).filter(|word| word.is_access_up_to(end)) {
+        taken += 1;
         let access = word.as_access();
         let (address, store) = (access.address(), access.is_store());
         let line = address >> hierarchy.shift;
@@ -401,5 +400,5 @@ fn contents(plan: &Plan, accesses: &[Word], hierarchy: &mut Hierarchy, last_line
             );
         }
     }
-    last
+    taken
 }

@@ -121,6 +121,8 @@ impl Tage {
         let mut found = Found { at: [0; TABLES], tags: [0; TABLES], provider: None, second: base, taken: base };
         let entries = (1usize << bits) - 1;
         let place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Which tables know the branch, without a jump: that would be as hard to predict as the branch itself.
+        let (mut known, mut taken) = (0u32, 0u32);
         for (i, mask) in self.masks.iter().enumerate() {
             let past = history & mask;
             let low = (past as u64 ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
@@ -129,10 +131,16 @@ impl Tage {
             found.at[i] = i << bits | mixed as usize & entries;
             found.tags[i] = (mixed >> 40 & TAG_MASK) as u16 | 1 << 12;
             let entry = &self.tables[found.at[i]];
-            if entry.tag == found.tags[i] {
-                found.provider = Some(i);
-                found.second = found.taken;
-                found.taken = entry.counter >= 0;
+            known |= u32::from(entry.tag == found.tags[i]) << i;
+            taken |= u32::from(entry.counter >= 0) << i;
+        }
+        if known != 0 {
+            let provider = known.ilog2();
+            let second = known ^ 1 << provider;
+            found.provider = Some(provider as usize);
+            found.taken = taken >> provider & 1 == 1;
+            if second != 0 {
+                found.second = taken >> second.ilog2() & 1 == 1;
             }
         }
         if let Some(provider) = found.provider {
