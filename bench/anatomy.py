@@ -1,0 +1,222 @@
+#!/usr/bin/env python3
+"""Compares the machine model with cachegrind on real programs, and how fast instructions are recorded and replayed with
+what other tools need for the same programs; writes docs/benchmarks-anatomy.md.
+
+Each program runs four times: by itself, under Dwell's recorder, under cachegrind and under callgrind with the same caches.
+The C library and OpenSSL choose their routines by the processor, which QEMU and Valgrind do not present alike: both are
+told to take the plain ones. QEMU's own plug-ins (contrib/plugins of its source) come beside them with --qemu-plugins FOLDER.
+"""
+
+import argparse
+import json
+import os
+import re
+import resource
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from run import ROOT, machine
+
+# What cachegrind simulates: two levels, LRU, no prefetching.
+MACHINE = """base = "skylake-sp"
+l2 = false
+
+[l1i]
+size-kib = 32
+ways = 8
+replacement = "lru"
+prefetch = []
+
+[l1d]
+size-kib = 32
+ways = 8
+replacement = "lru"
+prefetch = []
+
+[llc]
+size-kib = 1024
+slices = 1
+ways = 16
+inclusion = "non-inclusive"
+"""
+CACHES = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"]
+
+PLAIN = {
+    "PATH": "/usr/bin:/bin",
+    "LC_ALL": "C",
+    "PERL_HASH_SEED": "0",
+    "PYTHONHASHSEED": "0",
+    "OPENSSL_ia32cap": "0:0",
+    "GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-BMI2,-BMI1,"
+                      "-LZCNT,-MOVBE,-ERMS,-FSRM,-SSE4_2,-SSE4_1,-SSSE3,-Fast_Unaligned_Copy,-Slow_BSF,-XSAVEC,-XSAVE"
+                      ":glibc.cpu.x86_non_temporal_threshold=0xc0000000",
+}
+
+LOOP = "BEGIN{s=0;for(i=0;i<1500000;i++){s=(s*31+i)%1000003;a[s%5000]+=i};print s}"
+QUERY = """WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<60000)
+SELECT count(*), sum(x.i%7) FROM (SELECT i, (i*7919)%60000 k FROM n ORDER BY k) x;"""
+PERL = "my %h; for my $i (1..200000) { $h{($i*7919)%30011} .= chr(97+$i%26) } print scalar(keys %h), length(join '', sort values %h), qq(\\n)"
+PYTHON = "d={}\nfor i in range(120000):\n k=(i*7919)%20011\n d[k]=d.get(k,0)+i\nprint(sum(sorted(d.values())[:1000]))"
+
+
+def programs(text: Path, words: Path) -> dict[str, list[str]]:
+    """Programs by name, single-threaded and without randomness."""
+    return {
+        "gzip": ["/usr/bin/gzip", "-c", str(text)],
+        "bzip2": ["/usr/bin/bzip2", "-c", str(text)],
+        "xz": ["/usr/bin/xz", "-1", "-T1", "-c", str(text)],
+        "zstd": ["/usr/bin/zstd", "-5", "--single-thread", "-c", str(text)],
+        "sort": ["/usr/bin/sort", "--parallel=1", "-S", "64M", str(words)],
+        "grep": ["/usr/bin/grep", "-Ec", "(a|e)[b-f]+.*[0-4]{2}", str(words)],
+        "sed": ["/usr/bin/sed", "-nE", r"s/([0-9]+)([a-f]+)/\2\1/gp", str(words)],
+        "mawk": ["/usr/bin/mawk", LOOP],
+        "sqlite3": ["/usr/bin/sqlite3", ":memory:", QUERY],
+        "perl": ["/usr/bin/perl", "-e", PERL],
+        "python3": ["/usr/bin/python3", "-ISc", PYTHON],
+        "sha256sum": ["/usr/bin/sha256sum", str(text)],
+        "cc1": ["/usr/lib/gcc/x86_64-linux-gnu/12/cc1", "-quiet", "-O1", "-o", "/dev/null", str(ROOT / "bench/pingpong.c")],
+    }
+
+
+def inputs(folder: Path) -> tuple[Path, Path]:
+    """A text that compresses somewhat, and lines of words: the same each time."""
+    state, rows = 12345, []
+    for _ in range(40000):
+        state = (state * 6364136223846793005 + 1442695040888963407) % 2**64
+        rows.append(f"{state >> 33:x} {state >> 50} {'abc' * (state >> 61)}")
+    text, words = folder / "text", folder / "words"
+    text.write_text("\n".join(rows))
+    words.write_text("\n".join(rows))
+    return text, words
+
+
+def timed(command: list[str], **more: str) -> tuple[float, str]:
+    """CPU seconds of a command and its children, and what it wrote to stderr."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, env=PLAIN | more, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0 and "grep" not in str(command):
+        raise SystemExit(f"{' '.join(command)[:200]}: {done.stderr.decode(errors='replace')[-500:]}")
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return spent, done.stderr.decode(errors="replace")
+
+
+def cachegrind(program: list[str]) -> dict[str, float]:
+    spent, said = timed(["valgrind", "--tool=cachegrind", "--cache-sim=yes", "--cachegrind-out-file=/dev/null", *CACHES, *program])
+
+    def number(name: str) -> int:
+        found = re.search(rf"{name}\s*:\s*([\d,]+)", said)
+        if found is None:
+            raise SystemExit(f"cachegrind said no {name}: {said[-500:]}")
+        return int(found[1].replace(",", ""))
+
+    return {"I": number(r"I\s+refs"), "D1": number(r"D1\s+misses"), "LL": number(r"LL misses"), "seconds": spent}
+
+
+def replayed(replay: Path, depth: str, model: str, trace: Path) -> dict[str, float]:
+    done = subprocess.run([replay, depth, model, trace], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def misses(counts: dict[str, float], level: str, kinds: tuple[str, ...]) -> float:
+    return sum(counts[f"{level}_{kind}_misses"] for kind in kinds)
+
+
+def measure(name: str, program: list[str], arguments: argparse.Namespace, folder: Path) -> dict[str, float]:
+    trace, file = folder / "trace", folder / "machine.toml"
+    file.write_text(MACHINE)
+    alone, _ = timed(program)
+    recorded, _ = timed([str(arguments.replay), "record", str(trace), *program])
+    same = replayed(arguments.replay, "caches", str(file), trace)
+    caches = replayed(arguments.replay, "caches", "skylake-sp", trace)
+    full = replayed(arguments.replay, "full", "skylake-sp", trace)
+    theirs = cachegrind(program)
+    called, _ = timed(["valgrind", "--tool=callgrind", "--cache-sim=yes", "--callgrind-out-file=/dev/null", *CACHES, *program])
+    row = {
+        "instructions": same["instructions"] + same["string_iterations"],
+        "their_instructions": theirs["I"],
+        "d1": misses(same, "l1d", ("load", "store")),
+        "their_d1": theirs["D1"],
+        "ll": misses(same, "llc", ("code", "load", "store")),
+        "their_ll": theirs["LL"],
+        "bytes": trace.stat().st_size,
+        "alone": alone,
+        "record": recorded,
+        "caches": caches["seconds"],
+        "full": full["seconds"],
+        "cachegrind": theirs["seconds"],
+        "callgrind": called,
+    }
+    for plugin in arguments.plugins:
+        row[plugin.stem], _ = timed(["qemu-x86_64", "-d", "plugin", "-D", "/dev/null", "-plugin", str(plugin), *program])
+    print(f"{name:10} {row['instructions'] / 1e6:8.1f} M instructions {difference(row, 'instructions'):+.3f} %, "
+          f"D1 {difference(row, 'd1'):+.2f} %, LL {difference(row, 'll'):+.2f} %, "
+          f"caches {speed(row, 'caches'):.0f} M/s, full {speed(row, 'full'):.0f} M/s", flush=True)
+    return row
+
+
+def difference(row: dict[str, float], what: str) -> float:
+    return (row[what] / max(row[f"their_{what}"], 1) - 1) * 100
+
+
+def speed(row: dict[str, float], tool: str) -> float:
+    return row["instructions"] / max(row[tool], 1e-3) / 1e6
+
+
+def truth_table(rows: dict[str, dict[str, float]]) -> str:
+    head = "| program | M instructions | difference | D1 misses | difference | LL misses | difference |\n|---|--:|--:|--:|--:|--:|--:|\n"
+    return head + "".join(
+        f"| {name} | {row['their_instructions'] / 1e6:.1f} | {difference(row, 'instructions'):+.3f} % "
+        f"| {row['their_d1']:,.0f} | {difference(row, 'd1'):+.2f} % | {row['their_ll']:,.0f} | {difference(row, 'll'):+.2f} % |\n"
+        for name, row in rows.items())
+
+
+def speed_table(rows: dict[str, dict[str, float]], plugins: list[Path]) -> str:
+    tools = {"record": "record", "caches": "replay, caches", "full": "replay, full model", "cachegrind": "cachegrind",
+             "callgrind": "callgrind --cache-sim"} | {plugin.stem: f"QEMU's {plugin.stem.removeprefix('lib')}" for plugin in plugins}
+    head = f"| program | {' | '.join(tools.values())} | bytes per instruction |\n|---|{'--:|' * (len(tools) + 1)}\n"
+    return head + "".join(
+        f"| {name} | {' | '.join(f'{speed(row, tool):.0f}' for tool in tools)} | {row['bytes'] / row['instructions']:.2f} |\n"
+        for name, row in rows.items())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--replay", type=Path, required=True, help="the example `replay` of crates/anatomy")
+    parser.add_argument("--qemu-plugins", type=Path, help="folder with libcache.so and libexeclog.so of QEMU's contrib/plugins")
+    parser.add_argument("--only", nargs="*", help="names of programs")
+    parser.add_argument("--output", type=Path)
+    arguments = parser.parse_args()
+    arguments.plugins = sorted(arguments.qemu_plugins.glob("*.so")) if arguments.qemu_plugins else []
+    begun = time.strftime("%Y-%m-%d")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        chosen = {name: program for name, program in programs(*inputs(folder)).items()
+                  if Path(program[0]).exists() and (not arguments.only or name in arguments.only)}
+        rows = {name: measure(name, program, arguments, folder) for name, program in chosen.items()}
+    if arguments.output:
+        arguments.output.write_text(page(rows, arguments.plugins, begun))
+
+
+def page(rows: dict[str, dict[str, float]], plugins: list[Path], begun: str) -> str:
+    return f"""# Anatomy: the model beside cachegrind, and how fast it is
+
+Made by `make bench-anatomy` on {begun}; {machine()}.
+
+## The same caches as cachegrind
+`valgrind --tool=cachegrind` and Dwell's replay of the same programs, both with 32 KiB of L1I and L1D of 8 ways, 1 MiB of LL of
+16 ways, 64-byte lines, LRU and no prefetching. The two run under different emulators: the C library and the program
+lie at other addresses, so some lines fall into other sets.
+
+{truth_table(rows)}
+## Speed
+Millions of the program's instructions per second of CPU time. Recording runs the program and writes the trace; a replay reads
+one that is unpacked already; the other tools do both at once. The replays are of Skylake-SP, with its prefetchers.
+
+{speed_table(rows, plugins)}"""
+
+
+if __name__ == "__main__":
+    main()
