@@ -20,6 +20,7 @@ from run import BIN, ROOT, machine
 
 INFERENCES = 300
 ROUNDS = 5
+FINALIZED_SECONDS, FINALIZED_RATE = 4, 5_000_000
 RATES = [2_000_000, 10_000_000, 0]
 SECONDS = 5
 
@@ -101,6 +102,26 @@ def inference_table(options: argparse.Namespace) -> list[str]:
     return lines
 
 
+def finalizing(options: argparse.Namespace, calls: Path) -> str:
+    """What it takes to make a result of some seconds of task pairs."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = f"{folder}/r"
+        subprocess.run([options.dwell, "collect", "threading", "--quiet", "--finalization-mode", "deferred", "--result-dir",
+                        result, "--", calls, "flood", str(FINALIZED_SECONDS), str(FINALIZED_RATE)],
+                       env=clean(), check=True, capture_output=True)
+        raw = sum(file.stat().st_size for file in Path(result).rglob("*") if file.is_file())
+        with subprocess.Popen([options.dwell, "finalize", result], stdout=subprocess.DEVNULL) as finalize:
+            _, status, usage = os.wait4(finalize.pid, 0)
+            finalize.returncode = os.waitstatus_to_exitcode(status)
+        assert finalize.returncode == 0, finalize.returncode
+        rows = subprocess.run([options.dwell, "report", "tasks", "--format", "json", result], check=True,
+                              capture_output=True, text=True).stdout
+        tasks = sum(row["count"] for row in json.loads(rows)["rows"])
+    cpu = usage.ru_utime + usage.ru_stime
+    return (f"{tasks / 1e6:.1f} million tasks of two threads, two events each ({raw / 1e6:.0f} MB): `dwell finalize` takes "
+            f"{cpu:.1f} s of CPU time and {usage.ru_maxrss / 1e3:.0f} MB of memory.")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--library", type=Path, required=True, help="libdwell_itt.so")
@@ -120,7 +141,8 @@ def main() -> int:
              "that was announced is either drained or counted.", "", *load_table(options, calls), "", "## Inference", "",
              f"A chain of 8 convolutions, {INFERENCES} times, all of Dwell's recording beside it on the same CPUs; each run counts with its median",
              f"inference, the table has the median of {ROUNDS} runs, which take turns. OpenVINO announces about 20 tasks for each inference.",
-             f"Load of the machine's CPUs before it, by others: {os.getloadavg()[0]:.1f}.", "", *inference_table(options), ""]
+             f"Load of the machine's CPUs before it, by others: {os.getloadavg()[0]:.1f}.", "", *inference_table(options), "",
+             "## Finalizing", "", finalizing(options, calls), ""]
     options.output.write_text("\n".join(lines))
     print(options.output.read_text())
     return 0
