@@ -139,7 +139,7 @@ fn sort(trace: &mut Trace) {
     };
     macro_rules! sort {
         ($($($table:ident).+ by $time:ident),*) => {$(
-            trace.$($table).+ = trace.$($table).+.permuted(&by_time(&trace.$($table).+.$time));
+            trace.$($table).+ = std::mem::take(&mut trace.$($table).+).in_order_of(|table| &table.$time);
         )*};
     }
     sort!(off_cpu by start_ns, samples by time_ns, pauses by start_ns, annotations.markers by time_ns,

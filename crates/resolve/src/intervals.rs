@@ -324,12 +324,7 @@ impl Intervals {
         if let Some(start_ns) = self.paused_since.take() {
             self.pauses.push(PauseRow { start_ns, end_ns: time_ns });
         }
-        let mut rows = std::mem::take(&mut self.rows);
-        if !rows.start_ns.is_sorted() {
-            let mut order: Vec<usize> = (0..rows.len()).collect();
-            order.sort_by_key(|&row| rows.start_ns[row]);
-            rows = rows.permuted(&order);
-        }
+        let rows = std::mem::take(&mut self.rows).in_order_of(|rows| &rows.start_ns);
         (rows, std::mem::take(&mut self.pauses))
     }
 

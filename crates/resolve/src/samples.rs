@@ -7,7 +7,6 @@
 use std::ops::Range;
 
 use dwell_model::{StackId, ThreadId};
-use dwell_store::Table;
 use dwell_store::tables::{SampleRow, Samples};
 
 use crate::hash::FastMap;
@@ -77,12 +76,7 @@ impl Weights {
         for ((thread, stack), Estimate { weight_ns, time_ns, cpu }) in estimates {
             samples.push(SampleRow { thread, time_ns, weight_ns, cpu, stack, estimated: true });
         }
-        if !samples.time_ns.is_sorted() {
-            let mut order: Vec<usize> = (0..samples.len()).collect();
-            order.sort_by_key(|&row| samples.time_ns[row]);
-            samples = samples.permuted(&order);
-        }
-        samples
+        samples.in_order_of(|samples| &samples.time_ns)
     }
 
     /// The estimates of threads without a sample. Time without a stack, at a thread's end, goes to its latest one.

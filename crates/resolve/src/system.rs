@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 
 use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS, NETWORK, Rate};
 use dwell_model::{CounterId, CounterKind, ProcessId, ThreadId};
+use dwell_store::Annotations;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{COUNTER_UNKNOWN, INTERFACE_FOREIGN, InterfaceHeader};
 use dwell_store::tables::{CounterRow, CounterValueRow};
-use dwell_store::{Annotations, Table};
 
 use crate::input::Meta;
 
@@ -176,11 +176,7 @@ fn write(series: BTreeMap<Name, Series>, annotations: &mut Annotations) {
     for row in rows {
         counter_values.push(row);
     }
-    if !counter_values.time_ns.is_sorted() {
-        let mut order: Vec<usize> = (0..counter_values.len()).collect();
-        order.sort_by_key(|&row| counter_values.time_ns[row]);
-        *counter_values = counter_values.permuted(&order);
-    }
+    *counter_values = std::mem::take(counter_values).in_order_of(|values| &values.time_ns);
 }
 
 impl Name {

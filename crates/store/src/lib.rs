@@ -28,7 +28,7 @@ pub use column::Column;
 pub use delays::DelayTables;
 pub use error::{Error, Result};
 pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
-pub use hash::WordMap;
+pub use hash::{WordHasher, WordMap};
 pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};

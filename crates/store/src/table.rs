@@ -279,6 +279,16 @@ macro_rules! tables {
             pub fn row(&self, index: usize) -> Option<$row> {
                 Some($row { $($column: self.$column.get(index)?.clone(),)* })
             }
+            /// The rows by the times of the column `times`; those of one time stay in their order.
+            #[must_use]
+            pub fn in_order_of(self, times: impl Fn(&Self) -> &[u64]) -> Self {
+                if times(&self).is_sorted() {
+                    return self;
+                }
+                let mut order: Vec<usize> = (0..times(&self).len()).collect();
+                order.sort_by_key(|&row| times(&self)[row]);
+                self.permuted(&order)
+            }
             /// The rows in the order of `permutation`, a permutation of the row numbers.
             #[must_use]
             pub fn permuted(&self, permutation: &[usize]) -> Self {

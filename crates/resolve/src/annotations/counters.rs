@@ -89,12 +89,6 @@ impl CounterBook {
                 unit: String::new(),
             });
         }
-        let mut values = self.values;
-        if !values.time_ns.is_sorted() {
-            let mut order: Vec<usize> = (0..values.len()).collect();
-            order.sort_by_key(|&row| values.time_ns[row]);
-            values = values.permuted(&order);
-        }
-        (counters, values)
+        (counters, self.values.in_order_of(|values| &values.time_ns))
     }
 }

@@ -231,12 +231,7 @@ impl Told {
                 *task = task.get().map_or(TaskId::NONE, |row| moved[row]);
             }
         }
-        let mut markers = std::mem::take(&mut self.markers);
-        if !markers.time_ns.is_sorted() {
-            let mut order: Vec<usize> = (0..markers.len()).collect();
-            order.sort_by_key(|&row| markers.time_ns[row]);
-            markers = markers.permuted(&order);
-        }
+        let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
         let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
         Unnamed { tasks, metadata, markers, counters, counter_values, sync_waits }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{CounterId, CounterKind, ProcessId, ThreadId};
+use dwell_store::Annotations;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
-use dwell_store::{Annotations, Table};
 
 use super::ends::Ends;
 use super::raw::{RawSockets, Sample};
@@ -108,7 +108,5 @@ fn insert(values: &mut CounterValues, added: Vec<CounterValueRow>) {
     for row in added {
         values.push(row);
     }
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by_key(|&row| values.time_ns[row]);
-    *values = values.permuted(&order);
+    *values = std::mem::take(values).in_order_of(|values| &values.time_ns);
 }
