@@ -14,7 +14,8 @@ use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::error::Error;
-use crate::stream::{Listener, Module};
+use crate::naming::Naming;
+use crate::stream::{Listener, Module, Namer};
 
 /// The plug-in, as build.rs made it.
 static PLUGIN: &[u8] = include_bytes!(env!("DWELL_QEMU_PLUGIN"));
@@ -29,8 +30,6 @@ pub struct Recorder {
     threads: Threads,
     /// Where the memory begins in QEMU, once it has said so.
     base: Option<u64>,
-    blocks: u32,
-    modules: u32,
     stopped: bool,
     bytes: Vec<u8>,
     words: Vec<Word>,
@@ -54,6 +53,14 @@ impl Threads {
             self.count - 1
         })
     }
+}
+
+/// A chunk with words.
+#[derive(Clone, Copy)]
+struct Filled {
+    cpu: u32,
+    chunk: u32,
+    words: usize,
 }
 
 /// How a recording ended.
@@ -98,8 +105,6 @@ impl Recorder {
             tokens,
             threads: Threads::default(),
             base: None,
-            blocks: 0,
-            modules: 0,
             stopped: false,
             bytes: vec![0; CHUNK_WORDS * 8],
             words: Vec::with_capacity(CHUNK_WORDS),
@@ -108,14 +113,15 @@ impl Recorder {
     }
 
     /// Reads until QEMU has ended, or nothing more can come from it.
-    pub fn drain(mut self, listener: &mut dyn Listener) -> Result<Ended, Error> {
-        let told = self.listen(listener);
+    pub fn drain(mut self, namer: &mut dyn Namer, listener: &mut dyn Listener) -> Result<Ended, Error> {
+        let mut naming = Naming::new(namer);
+        let told = self.listen(&mut naming, listener);
         if told.is_err() {
             // What is recorded from here on nobody could read.
             let _ = self.child.kill();
         }
         if told.is_ok() && self.base.is_some() {
-            self.take_the_rest(listener);
+            self.take_the_rest(&mut naming, listener);
         }
         listener.end();
         drop(self.tokens);
@@ -128,9 +134,9 @@ impl Recorder {
         Ok(Ended { status, left })
     }
 
-    fn listen(&mut self, listener: &mut dyn Listener) -> Result<(), Error> {
+    fn listen(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) -> Result<(), Error> {
         while let Some(message) = Message::read(&mut self.messages).map_err(|_| Error::Garbled)? {
-            self.take(message, listener)?;
+            self.take(message, naming, listener)?;
             if listener.is_enough() && !self.stopped {
                 self.stopped = true;
                 let _ = self.tokens.write_all(&STOP.to_le_bytes());
@@ -139,22 +145,21 @@ impl Recorder {
         Ok(())
     }
 
-    fn take(&mut self, message: Message, listener: &mut dyn Listener) -> Result<(), Error> {
+    fn take(&mut self, message: Message, naming: &mut Naming<'_>, listener: &mut dyn Listener) -> Result<(), Error> {
         match message {
             Message::Hello { version: VERSION, memory, .. } => self.base = Some(memory),
             Message::Hello { .. } => return Err(Error::Garbled),
             Message::Module { start, end, offset, path } => {
-                self.modules += 1;
                 let path = String::from_utf8_lossy(&path).into_owned();
-                listener.module(&Module { start, end, offset, path });
+                naming.add_module(Module { start, end, offset, path });
             }
             Message::Block { address, module, lengths, code } => {
                 let block = Block::new(address, &code, &lengths).map_err(|_| Error::Garbled)?;
-                listener.block(self.blocks, &block, Some(module).filter(|&module| module < self.modules));
-                self.blocks += 1;
+                naming.add_block(block, module);
             }
             Message::Chunk { cpu, chunk, words } => {
-                self.take_chunk(cpu, chunk, words as usize, listener)?;
+                naming.tell(listener);
+                self.take_chunk(Filled { cpu, chunk, words: words as usize }, naming.count(), listener)?;
                 // A recorder that has gone needs none.
                 let _ = self.tokens.write_all(&chunk.to_le_bytes());
             }
@@ -169,7 +174,8 @@ impl Recorder {
         Ok(())
     }
 
-    fn take_chunk(&mut self, cpu: u32, chunk: u32, words: usize, listener: &mut dyn Listener) -> Result<(), Error> {
+    fn take_chunk(&mut self, filled: Filled, blocks: u32, listener: &mut dyn Listener) -> Result<(), Error> {
+        let Filled { cpu, chunk, words } = filled;
         let offset = chunk_offset(chunk).filter(|_| words <= CHUNK_WORDS).ok_or(Error::Garbled)?;
         if self.stopped {
             return Ok(());
@@ -177,11 +183,11 @@ impl Recorder {
         let bytes = &mut self.bytes[..words * 8];
         let read = self.memory.read_exact_at(bytes, offset as u64);
         read.map_err(|source| Error::System { what: "cannot read the recorder's memory", source })?;
-        let (known, thread) = (self.blocks, self.threads.of(cpu));
+        let thread = self.threads.of(cpu);
         self.words.clear();
         self.words.append(self.threads.unfinished.entry(thread).or_default());
         // Words of another making, as a program that overwrote the memory would leave them, do not come through.
-        self.words.extend(bytes.as_chunks().0.iter().map(|word| checked(Word(u64::from_le_bytes(*word)), known)));
+        self.words.extend(bytes.as_chunks().0.iter().map(|word| checked(Word(u64::from_le_bytes(*word)), blocks)));
         let whole = self.words.iter().rposition(|word| !word.is_access()).unwrap_or(0);
         self.threads.unfinished.insert(thread, self.words.split_off(whole));
         self.tell(thread, listener);
@@ -208,15 +214,17 @@ impl Recorder {
     }
 
     /// What stood in the chunks when QEMU ended.
-    fn take_the_rest(&mut self, listener: &mut dyn Listener) {
+    fn take_the_rest(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) {
         let Some(base) = self.base else { return };
+        naming.tell(listener);
         let mut lanes = vec![0u8; LANES * LANE_BYTES];
         if self.memory.read_exact_at(&mut lanes, 0).is_err() {
             return;
         }
         for (cpu, lane) in lanes.as_chunks::<LANE_BYTES>().0.iter().enumerate() {
             if let Some((chunk, words)) = Lane::read(lane, base).filter(|lane| lane.1 > 0) {
-                let _ = self.take_chunk(cpu as u32, chunk, words, listener);
+                let filled = Filled { cpu: cpu as u32, chunk, words };
+                let _ = self.take_chunk(filled, naming.count(), listener);
             }
         }
         let mut left: Vec<u32> = self.threads.unfinished.keys().copied().collect();

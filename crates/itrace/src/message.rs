@@ -79,8 +79,10 @@ pub enum Lost {
     Child = 2,
 }
 
-/// Every loss, by number.
-const LOSSES: [Lost; 3] = [Lost::Thread, Lost::Block, Lost::Child];
+impl Lost {
+    /// Every loss, by number.
+    pub const ALL: [Self; 3] = [Self::Thread, Self::Block, Self::Child];
+}
 
 impl Message {
     /// The bytes, for one write.
@@ -173,7 +175,7 @@ impl Message {
             }
             3 => Self::Chunk { cpu: fields.u32()?, chunk: fields.u32()?, words: fields.u32()? },
             4 => Self::End { cpu: fields.u32()? },
-            5 => Self::Lost { what: *LOSSES.get(fields.u32()? as usize)? },
+            5 => Self::Lost { what: *Lost::ALL.get(fields.u32()? as usize)? },
             6 => Self::Bye,
             _ => return None,
         };
@@ -223,7 +225,7 @@ mod tests {
             Message::End { cpu: 9 },
             Message::Bye,
         ];
-        all.extend(LOSSES.map(|what| Message::Lost { what }));
+        all.extend(Lost::ALL.map(|what| Message::Lost { what }));
         all
     }
 

@@ -8,6 +8,7 @@
 //! means that there is nothing to read or nowhere to write.
 
 mod annotations;
+mod code_names;
 mod debug_files;
 mod debuginfod;
 mod delays;
@@ -42,6 +43,7 @@ mod waits;
 
 use std::path::PathBuf;
 
+pub use code_names::CodeNames;
 pub use debuginfod::DebuginfodSettings;
 pub use error::Error;
 pub use finalize::finalize;

@@ -197,7 +197,7 @@ fn extent(sym: &Sym<'_>) -> Option<Extent> {
 }
 
 /// The ways to read a file's symbols, the best first; what one does not know or cannot read, the next one may.
-fn file_readers<'a>(
+pub fn file_readers<'a>(
     path: &'a Path,
     debug_file: Option<&'a Path>,
     depth: Depth,
@@ -213,13 +213,19 @@ fn file_readers<'a>(
 }
 
 /// One way to read symbols.
-struct Reader {
+pub struct Reader {
     source: Source<'static>,
     symbolizer: Symbolizer,
     absolute: bool,
 }
 
 impl Reader {
+    /// The symbols at these places as they stand in the file; none for all when it cannot be read.
+    pub fn names_at(&self, places: Input<&[u64]>) -> Vec<Option<String>> {
+        let found = self.symbolizer.symbolize(&self.source, places).unwrap_or_default();
+        found.into_iter().map(|symbol| symbol.into_sym().map(|symbol| symbol.name.into_owned())).collect()
+    }
+
     fn read(&self, addresses: &[u64], take: &mut dyn FnMut(usize, Sym<'_>)) -> Result<(), String> {
         let input = if self.absolute { Input::AbsAddr(addresses) } else { Input::VirtOffset(addresses) };
         let found = self.symbolizer.symbolize(&self.source, input).map_err(|error| error.to_string())?;

@@ -3,13 +3,14 @@
 //! | kind | payload |
 //! |---|---|
 //! | 1 head | JSON: [`Head`] |
-//! | 2 definitions | zstd of recorder's messages: modules, blocks, losses |
+//! | 2 definitions | zstd of functions, blocks and losses |
 //! | 3 words | words, bytes of control, of moves and of compressed control (32 bits each), then zstd of both streams |
 //! | 4 end | JSON: [`Tail`] |
 //!
 //! A file that has no end was cut off; what stands before is good as far as the checksums are.
 
 mod codec;
+mod definitions;
 mod reader;
 mod writer;
 

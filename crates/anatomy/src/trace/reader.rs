@@ -2,11 +2,10 @@
 
 use std::io::{ErrorKind, Read};
 
-use dwell_itrace::{Block, Message};
-
 use super::codec::Reader;
+use super::definitions::{Definition, next};
 use super::{DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_PAYLOAD, TraceError, VERSION, WORDS};
-use crate::stream::{Listener, Module};
+use crate::stream::Listener;
 
 /// Reads a trace to its end, to the listener, or until that has enough. `begin` is told what was recorded, before the rest.
 pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Listener) -> Result<Head, TraceError> {
@@ -16,7 +15,7 @@ pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Liste
     if got < magic.len() || &magic != MAGIC {
         return Err(TraceError::NotATrace);
     }
-    let mut state = State { codec: Reader::default(), blocks: 0, modules: 0, words: 0 };
+    let mut state = State { codec: Reader::default(), blocks: 0, functions: 0, words: 0 };
     let head = match frames.next(0)? {
         (HEAD, payload) => head(&payload, &frames)?,
         _ => return Err(frames.damaged("it does not begin with what was recorded")),
@@ -94,34 +93,27 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
 struct State {
     codec: Reader,
     blocks: u32,
-    modules: u32,
+    functions: u32,
     words: u64,
 }
 
 impl State {
     fn define(&mut self, payload: &[u8], listener: &mut dyn Listener) -> Option<()> {
         let bytes = number(payload, 0)? as usize;
-        let messages = unpacked(payload.get(4..)?, bytes)?;
-        let mut from = &messages[..];
-        while let Some(message) = Message::read(&mut from).ok()? {
-            self.message(message, listener)?;
-        }
-        Some(())
-    }
-
-    fn message(&mut self, message: Message, listener: &mut dyn Listener) -> Option<()> {
-        match message {
-            Message::Module { start, end, offset, path } => {
-                listener.module(&Module { start, end, offset, path: String::from_utf8(path).ok()? });
-                self.modules += 1;
+        let definitions = unpacked(payload.get(4..)?, bytes)?;
+        let mut rest = &definitions[..];
+        while !rest.is_empty() {
+            match next(&mut rest)? {
+                Definition::Function(function) => {
+                    listener.function(&function);
+                    self.functions += 1;
+                }
+                Definition::Block(block, function) => {
+                    listener.block(self.blocks, &block, Some(function).filter(|&it| it < self.functions)?);
+                    self.blocks += 1;
+                }
+                Definition::Lost(what) => listener.lost(what),
             }
-            Message::Block { address, module, lengths, code } => {
-                let block = Block::new(address, &code, &lengths).ok()?;
-                listener.block(self.blocks, &block, Some(module).filter(|&module| module < self.modules));
-                self.blocks += 1;
-            }
-            Message::Lost { what } => listener.lost(what),
-            _ => return None,
         }
         Some(())
     }

@@ -2,11 +2,12 @@
 
 use std::io::{self, Write};
 
-use dwell_itrace::{Block, Lost, Message, NO_MODULE, Word};
+use dwell_itrace::{Block, Lost, Word};
 
 use super::codec::Writer;
+use super::definitions::Definition;
 use super::{DEFINITIONS, END, FRAME_WORDS, HEAD, Head, MAGIC, Tail, VERSION, WORDS};
-use crate::stream::{Listener, Module};
+use crate::stream::{Function, Listener};
 
 /// zstd's: the streams are small, what is left in them is entropy.
 const LEVEL: i32 = 1;
@@ -60,8 +61,8 @@ impl<W: Write> TraceWriter<W> {
         }
     }
 
-    fn define(&mut self, message: &Message) {
-        self.definitions.extend(message.encode());
+    fn define(&mut self, definition: &Definition) {
+        definition.encode(&mut self.definitions);
         if self.definitions.len() > DEFINITION_BYTES {
             self.attempt(Self::flush);
         }
@@ -91,19 +92,13 @@ impl<W: Write> TraceWriter<W> {
 }
 
 impl<W: Write> Listener for TraceWriter<W> {
-    fn module(&mut self, module: &Module) {
-        let Module { start, end, offset, path } = module.clone();
-        self.define(&Message::Module { start, end, offset, path: path.into_bytes() });
+    fn function(&mut self, function: &Function) {
+        self.define(&Definition::Function(function.clone()));
     }
 
-    fn block(&mut self, _: u32, block: &Block, module: Option<u32>) {
+    fn block(&mut self, _: u32, block: &Block, function: u32) {
         self.blocks += 1;
-        self.define(&Message::Block {
-            address: block.address(),
-            module: module.unwrap_or(NO_MODULE),
-            lengths: block.lengths().to_vec(),
-            code: block.code().to_vec(),
-        });
+        self.define(&Definition::Block(block.clone(), function));
     }
 
     fn words(&mut self, words: &[Word]) {
@@ -119,7 +114,7 @@ impl<W: Write> Listener for TraceWriter<W> {
     }
 
     fn lost(&mut self, what: Lost) {
-        self.define(&Message::Lost { what });
+        self.define(&Definition::Lost(what));
     }
 
     fn is_enough(&self) -> bool {

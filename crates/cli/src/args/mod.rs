@@ -3,6 +3,7 @@
 //! Options are called as VTune's where it has one. What they do is in the command's own file.
 
 mod analyze;
+mod anatomy;
 mod bench;
 mod gate;
 mod intervals;
@@ -23,6 +24,7 @@ use dwell_capture::{Rule, TaskProbe};
 use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
+pub use anatomy::{AnatomyCommand, AnatomyReportArgs, ModelArgs, RunArgs, ShownArgs};
 pub use bench::{Benchmark, SpscArgs};
 pub use gate::GateArg;
 pub use intervals::IntervalArg;
@@ -96,6 +98,13 @@ pub enum Command {
         after_help = SOURCE_EXAMPLES
     )]
     Source(Box<SourceArgs>),
+    /// Trace every instruction of a program, and replay it on a model of a machine.
+    #[command(subcommand_required = true, arg_required_else_help = true, after_help = anatomy::EXAMPLES)]
+    Anatomy {
+        /// What to do.
+        #[command(subcommand)]
+        command: AnatomyCommand,
+    },
     /// Join the results of two hosts into one, their clocks aligned.
     #[command(arg_required_else_help = true, after_help = merge::EXAMPLES)]
     Merge(MergeArgs),

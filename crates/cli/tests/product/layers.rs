@@ -21,7 +21,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-machine", &["dwell-itrace"]),
     ("dwell-embed", &[]),
     ("dwell-qemu", &["dwell-itrace"]),
-    ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed"]),
+    ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed", "dwell-analyze"]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-itt", &["dwell-itt-wire"]),
     ("dwell-store", &["dwell-model"]),

@@ -1,0 +1,189 @@
+//! What is shown of an [`Anatomy`]: each report is a view, from which text, CSV and JSON are made.
+
+mod calls;
+mod measures;
+mod sections;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use dwell_analyze::{Column, Prose, Row as Line, Value, View};
+use dwell_itrace::Lost;
+use dwell_machine::Counts;
+
+use self::measures::{MEASURES, Measure, measures};
+use crate::annotate::{Anatomy, Half, Row};
+
+pub use calls::{Asked, packets, trace};
+pub use sections::buffers;
+
+/// A report's name and what it shows.
+pub const REPORTS: &[(&str, &str)] = &[
+    ("summary", "how much was executed, and where the cycles went"),
+    ("hotspots", "functions, by cycles"),
+    ("topdown", "the four-way split of each function's slots"),
+    ("phases", "the parts of the work: user, system call, interrupt, device, IP, TCP, socket, scheduler"),
+    ("halves", "top half and bottom half, with the phases of each"),
+    ("trace", "the annotated trace: each call with its clock"),
+    ("packets", "the life of the first 64 packets, stage by stage"),
+    ("buffers", "what a buffer costs, by its size"),
+];
+
+/// The report of this name; none when there is no such report.
+pub fn report(name: &str, anatomy: &Anatomy, asked: &Asked) -> Option<View> {
+    let mut view = match name {
+        "summary" => summary(anatomy),
+        "hotspots" => hotspots(anatomy, asked.limit),
+        "topdown" => topdown(anatomy, asked.limit),
+        "phases" => phases(anatomy),
+        "halves" => halves(anatomy),
+        "trace" => trace(anatomy, asked),
+        "packets" => packets(anatomy),
+        "buffers" => buffers(anatomy),
+        _ => return None,
+    };
+    view.notes.extend(losses(anatomy).into_iter().map(Prose::plain));
+    Some(view)
+}
+
+/// The sums of the rows that belong together.
+fn sums<K: Eq + Hash>(anatomy: &Anatomy, key: impl Fn(&Row) -> Option<K>) -> HashMap<K, Counts> {
+    let mut sums: HashMap<K, Counts> = HashMap::new();
+    for (row, counts) in &anatomy.rows {
+        if let Some(key) = key(row) {
+            *sums.entry(key).or_default() += *counts;
+        }
+    }
+    sums
+}
+
+impl Anatomy {
+    /// The sum of everything.
+    pub fn total(&self) -> Counts {
+        self.rows.iter().fold(Counts::default(), |sum, row| sum + row.1)
+    }
+}
+
+/// A table of parts of the whole, the one with the most cycles first.
+fn table<K: Ord>(
+    parts: HashMap<K, Counts>,
+    total: &Counts,
+    limit: usize,
+    name: impl Fn(&K) -> Vec<Value>,
+    columns: &[&'static Measure],
+) -> Vec<Line> {
+    let mut parts: Vec<(K, Counts)> = parts.into_iter().filter(|part| part.1.executions > 0).collect();
+    parts.sort_by(|a, b| b.1.ticks().cmp(&a.1.ticks()).then(a.0.cmp(&b.0)));
+    let line = |(key, counts): &(K, Counts)| {
+        let values = columns.iter().map(|measure| (measure.value)(counts, total));
+        Line { depth: 0, values: name(key).into_iter().chain(values).collect() }
+    };
+    parts.iter().take(limit).map(line).collect()
+}
+
+const fn named(id: &'static str, title: &'static str, help: &'static str) -> Column {
+    Column { id, title, help, detail: false }
+}
+
+const FUNCTION: Column = named("function", "Function", "The function.");
+const MODULE: Column = named("module", "Module", "The file that it is in; `kernel` or a kernel module.");
+const PHASE: Column = named("phase", "Phase", "The part of the work.");
+
+fn with_measures(first: &[Column], columns: &[&'static Measure]) -> Vec<Column> {
+    first.iter().cloned().chain(columns.iter().map(|measure| measure.column.clone())).collect()
+}
+
+fn functions(anatomy: &Anatomy, limit: usize, columns: &[&'static Measure]) -> Vec<Line> {
+    let name = |function: &u32| {
+        let function = &anatomy.functions[*function as usize];
+        vec![Value::Text(function.name.clone()), Value::Text(function.module.clone())]
+    };
+    table(sums(anatomy, |row| Some(row.function)), &anatomy.total(), limit, name, columns)
+}
+
+fn hotspots(anatomy: &Anatomy, limit: usize) -> View {
+    let columns: Vec<&Measure> = MEASURES.iter().collect();
+    View {
+        title: "Hotspots".into(),
+        columns: with_measures(&[FUNCTION, MODULE], &columns),
+        rows: functions(anatomy, limit, &columns),
+        ..View::default()
+    }
+}
+
+fn topdown(anatomy: &Anatomy, limit: usize) -> View {
+    let columns: Vec<&'static Measure> = measures(SPLIT);
+    let mut titles = with_measures(&[FUNCTION, MODULE], &columns);
+    titles.iter_mut().for_each(|column| column.detail = false);
+    View { title: "Top-down".into(), columns: titles, rows: functions(anatomy, limit, &columns), ..View::default() }
+}
+
+const SPLIT: &[&str] =
+    &["cycles_share", "cpi", "retiring", "bad_speculation", "frontend_bound", "backend_bound", "memory_bound"];
+
+fn phases(anatomy: &Anatomy) -> View {
+    let columns: Vec<&Measure> = MEASURES.iter().collect();
+    let name = |phase: &u16| vec![Value::Text(anatomy.phases[usize::from(*phase)].clone())];
+    View {
+        title: "Phases".into(),
+        columns: with_measures(&[PHASE], &columns),
+        rows: table(sums(anatomy, |row| Some(row.phase)), &anatomy.total(), usize::MAX, name, &columns),
+        ..View::default()
+    }
+}
+
+fn halves(anatomy: &Anatomy) -> View {
+    let columns: Vec<&Measure> = MEASURES.iter().collect();
+    let total = anatomy.total();
+    let mut rows = Vec::new();
+    for half in Half::ALL {
+        let name = |_: &Half| vec![Value::Text(half.name().to_owned())];
+        rows.extend(table(sums(anatomy, |row| (row.half == half).then_some(half)), &total, 1, name, &columns));
+        let name = |phase: &u16| vec![Value::Text(anatomy.phases[usize::from(*phase)].clone())];
+        let inner = sums(anatomy, |row| (row.half == half).then_some(row.phase));
+        let inner = table(inner, &total, usize::MAX, name, &columns);
+        rows.extend(inner.into_iter().map(|line| Line { depth: 1, ..line }));
+    }
+    View {
+        title: "Halves".into(),
+        columns: with_measures(&[named("half", "Half", "Where the work is done.")], &columns),
+        rows,
+        ..View::default()
+    }
+}
+
+fn summary(anatomy: &Anatomy) -> View {
+    let total = anatomy.total();
+    let own = [
+        (named("threads", "Threads", "Threads, or virtual CPUs."), Value::Count(u64::from(anatomy.threads))),
+        (named("calls", "Calls", "Calls of functions."), Value::Count(anatomy.calls.len() as u64 + anatomy.more_calls)),
+    ];
+    let shown: Vec<&Measure> = MEASURES.iter().filter(|measure| !measure.column.id.ends_with("_share")).collect();
+    let values = shown.iter().map(|measure| (measure.value)(&total, &total));
+    let mut columns: Vec<Column> = own.iter().map(|it| it.0.clone()).collect();
+    columns.extend(shown.iter().map(|measure| Column { detail: false, ..measure.column.clone() }));
+    View {
+        title: "Summary".into(),
+        columns,
+        rows: vec![Line { depth: 0, values: own.iter().map(|it| it.1.clone()).chain(values).collect() }],
+        single: true,
+        ..View::default()
+    }
+}
+
+/// What a reader must know was left out.
+fn losses(anatomy: &Anatomy) -> Vec<String> {
+    let count = |what: Lost| anatomy.lost.iter().filter(|&&lost| lost == what).count();
+    let said = |count: u64, text: &str| (count > 0).then(|| text.replace('#', &count.to_string()));
+    let lost = anatomy.unreplayed;
+    [
+        said(count(Lost::Child) as u64, "# child processes were not recorded: only the program itself is."),
+        said(count(Lost::Thread) as u64, "# threads were not recorded: too many ran at once."),
+        said(count(Lost::Block) as u64, "# pieces of code could not be read and were not recorded."),
+        said(lost.recorded + lost.words, "# words of the trace were lost."),
+        said(lost.blocks, "# executions were of unknown code."),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,18 @@
+//! `dwell anatomy`: instruction traces, and what they would cost on a machine.
+
+mod names;
+mod replay;
+mod run;
+
+use std::process::ExitCode;
+
+use crate::args::AnatomyCommand;
+use crate::error::Result;
+
+/// Does what the command line says.
+pub fn run(command: &AnatomyCommand) -> Result<ExitCode> {
+    match command {
+        AnatomyCommand::Run(args) => run::program(args),
+        AnatomyCommand::Report(args) => replay::report(args),
+    }
+}

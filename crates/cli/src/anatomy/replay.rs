@@ -1,0 +1,143 @@
+//! A trace on a machine, and its reports.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use dwell_analyze::{View, json};
+use dwell_anatomy::annotate::{Anatomy, Annotator, Phases};
+use dwell_anatomy::reports::{Asked, REPORTS, report as make};
+use dwell_anatomy::trace::{self, TraceError};
+use dwell_machine::{Machine, MachineError};
+
+use crate::args::{AnatomyReportArgs, Format, ModelArgs, ShownArgs};
+use crate::error::{Hinted, Result, quoted};
+use crate::text::style::Style;
+use crate::{csv, output, text};
+
+/// What a trace's name ends in.
+pub const SUFFIX: &str = "an.dwt";
+/// A file of the user's that describes something is no larger.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Shows a report of a trace.
+pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
+    check_name(&args.name)?;
+    let path = match &args.trace {
+        Some(path) => path.clone(),
+        None => newest()?,
+    };
+    let annotator = annotator(&args.model)?;
+    let anatomy = replay(&path, annotator)?;
+    let asked = Asked { limit: args.shown.limit, function: args.function.clone(), depth: args.depth };
+    show(&args.name, &anatomy, &asked, &args.shown)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether there is such a report.
+pub fn check_name(name: &str) -> Result<()> {
+    let known = REPORTS.iter().any(|report| report.0 == name);
+    let names: Vec<&str> = REPORTS.iter().map(|report| report.0).collect();
+    let unknown = || Hinted::usage(format!("there is no report `{name}` of a trace"));
+    if known { Ok(()) } else { Err(unknown().hint(format!("the reports are {}", names.join(", ")))) }
+}
+
+/// A model of the machine that is asked for.
+pub fn annotator(args: &ModelArgs) -> Result<Annotator> {
+    let machine = machine(&args.machine)?;
+    let table = args.phases.as_deref().map(small_file).transpose()?;
+    let phases = Phases::with(table.as_deref()).map_err(|error| {
+        let file = args.phases.as_deref().map(Path::display).map(|it| it.to_string()).unwrap_or_default();
+        Hinted::usage(format!("{file} is no table of phases: {error}")).hint(
+            "it has [[phase]] with name = \"NAME\" and functions = [\"PATTERN\", …]; docs/anatomy.md describes it",
+        )
+    })?;
+    Annotator::new(&machine, phases).map_err(|error| of_machine(&error))
+}
+
+fn machine(name: &str) -> Result<Machine> {
+    let is_file = name.contains('/') || name.ends_with(".toml");
+    let machine = if is_file { Machine::parse(&small_file(Path::new(name))?) } else { Machine::named(name) };
+    machine.map_err(|error| of_machine(&error))
+}
+
+fn of_machine(error: &MachineError) -> Hinted {
+    Hinted::usage(error).hint(error.hint())
+}
+
+/// A text that the user named.
+fn small_file(path: &Path) -> Result<String> {
+    let cannot = |why: &str| Hinted::usage(format!("cannot read {}: {why}", path.display()));
+    let metadata = path.metadata().map_err(|error| cannot(&error.to_string()).hint("name an existing file"))?;
+    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+        return Err(cannot("it is no text file of at most 1 MiB").hint("name a TOML file"));
+    }
+    std::fs::read_to_string(path).map_err(|error| cannot(&error.to_string()).hint("name a TOML file"))
+}
+
+/// The trace on the machine.
+pub fn replay(path: &Path, mut annotator: Annotator) -> Result<Anatomy> {
+    let of_trace = |error: TraceError| {
+        let hint = match &error {
+            TraceError::Io(_) | TraceError::NotATrace => "dwell anatomy run -- PROGRAM makes a trace",
+            TraceError::Version(_) => "read it with the Dwell that wrote it, or record again",
+            TraceError::Truncated { .. } | TraceError::Damaged { .. } => {
+                "it was cut off or changed after it was written: record again with dwell anatomy run"
+            }
+        };
+        Hinted::new(format!("{}: {error}", path.display())).hint(hint)
+    };
+    let file = File::open(path).map_err(|error| of_trace(error.into()))?;
+    trace::read(BufReader::with_capacity(1 << 20, file), |_| (), &mut annotator).map_err(of_trace)?;
+    Ok(annotator.finish())
+}
+
+/// Writes a report.
+pub fn show(name: &str, anatomy: &Anatomy, asked: &Asked, shown: &ShownArgs) -> Result<()> {
+    let view = make(name, anatomy, asked).unwrap_or_default();
+    output::write(&rendered(&view, shown), shown.output.as_deref())
+}
+
+fn rendered(view: &View, shown: &ShownArgs) -> String {
+    let style = if shown.output.is_some() { Style::of_file() } else { Style::of_stdout() };
+    match shown.format {
+        Format::Text => text::render(view, 0, &style),
+        Format::Json => json::render(view),
+        Format::Csv => {
+            for note in &view.notes {
+                eprintln!("dwell: {note}");
+            }
+            csv::render(view)
+        }
+    }
+}
+
+fn newest() -> Result<PathBuf> {
+    let traces = numbered().into_iter().max();
+    traces.map(file_of).ok_or_else(|| {
+        Hinted::new("there is no trace in this folder")
+            .hint("dwell anatomy run -- PROGRAM makes one; dwell anatomy report NAME TRACE names another")
+    })
+}
+
+/// The numbers of the traces here.
+fn numbered() -> Vec<u32> {
+    let entries = std::fs::read_dir(".").into_iter().flatten().filter_map(std::result::Result::ok);
+    let number = |name: &str| name.strip_prefix('r')?.strip_suffix(SUFFIX)?.parse().ok();
+    entries.filter_map(|entry| number(entry.file_name().to_str()?)).collect()
+}
+
+/// The name of the next trace.
+pub fn next() -> PathBuf {
+    file_of(numbered().into_iter().max().map_or(0, |number| number.saturating_add(1)))
+}
+
+fn file_of(number: u32) -> PathBuf {
+    PathBuf::from(format!("r{number:03}{SUFFIX}"))
+}
+
+/// What to type next.
+pub fn next_steps(trace: &Path) -> String {
+    format!("dwell: trace {}; next: dwell anatomy report phases {}", trace.display(), quoted(trace))
+}

@@ -1,0 +1,167 @@
+//! `dwell anatomy run`: records a program and replays it.
+
+use std::ffi::OsStr;
+use std::fs::{File, OpenOptions};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use dwell_anatomy::annotate::Anatomy;
+use dwell_anatomy::program::{self, EMULATOR, Unfit};
+use dwell_anatomy::reports::Asked;
+use dwell_anatomy::trace::{Head, TraceWriter};
+use dwell_anatomy::{Ended, Error, Listener, Recorder, Window, Windowed};
+
+use super::names::FileNames;
+use super::replay;
+use crate::args::RunArgs;
+use crate::error::{Hinted, Result, quoted, shell_word, status};
+use crate::owner::Invoker;
+use crate::text::units;
+
+/// Records a program, and shows a report. Returns the program's exit status.
+pub fn program(args: &RunArgs) -> Result<ExitCode> {
+    replay::check_name(&args.report)?;
+    let Some(name) = args.command.first() else { return Err(Hinted::usage("which program?").hint("-- PROGRAM")) };
+    let program = program::check(name).map_err(|unfit| of_program(&unfit, args))?;
+    let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
+    let mut annotator = replay::annotator(&args.model)?;
+    survive_interrupts();
+    let start = || {
+        let command = |plugin: &str| program::command(&emulator, &program, &args.command, plugin);
+        Recorder::start(command, false).map_err(|error| of_recording(&error))
+    };
+    let (ended, anatomy) = if args.no_trace {
+        let ended = record(start()?, args, &mut annotator)?;
+        (ended, annotator.finish())
+    } else {
+        let path = args.trace.clone().unwrap_or_else(replay::next);
+        let head =
+            Head { command: args.command.iter().map(|it| it.to_string_lossy().into()).collect(), ..Head::default() };
+        let file = create(&path)?;
+        let mut writer = TraceWriter::new(BufWriter::with_capacity(1 << 20, file), &head)
+            .map_err(|error| unwritten(&path, &error))?;
+        let began = Instant::now();
+        let ended = record(start()?, args, &mut writer)?;
+        let elapsed = began.elapsed();
+        writer.finish().map_err(|error| unwritten(&path, &error))?;
+        let anatomy = replay::replay(&path, annotator)?;
+        tell(&path, &anatomy, elapsed.as_secs_f64());
+        (ended, anatomy)
+    };
+    if ended.left {
+        eprintln!(
+            "dwell: the program started another one in its place, or closed what it inherited: the trace ends there"
+        );
+    }
+    let asked = Asked { limit: args.shown.limit, function: None, depth: u16::MAX };
+    replay::show(&args.report, &anatomy, &asked, &args.shown)?;
+    Ok(exit_code(ended))
+}
+
+fn record(recorder: Recorder, args: &RunArgs, listener: &mut dyn Listener) -> Result<Ended> {
+    let window = args.window.clone().unwrap_or_default();
+    let mut windowed = Windowed::new(window.clone(), listener);
+    let ended = recorder.drain(&mut FileNames::default(), &mut windowed).map_err(|error| of_recording(&error))?;
+    if windowed.opened == 0 {
+        return Err(empty_window(&window));
+    }
+    Ok(ended)
+}
+
+fn empty_window(window: &Window) -> Hinted {
+    let what = match window {
+        Window::Within(function) => format!("no function `{function}` was executed"),
+        Window::Between(begin, _) => format!("no function `{begin}` was executed"),
+        _ => "the program ended before the window began".to_owned(),
+    };
+    Hinted::new(format!("{what}: there is nothing in the window"))
+        .hint("dwell anatomy run without --window shows what is executed")
+}
+
+/// How much was recorded, and what to type next.
+fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
+    let bytes = path.metadata().map_or(0, |metadata| metadata.len());
+    let total = anatomy.total();
+    let instructions = total.instructions + total.string_iterations;
+    let per_instruction = bytes as f64 / instructions.max(1) as f64;
+    eprintln!(
+        "dwell: {} instructions in {} s; {}, {} bytes for each",
+        units::count(instructions),
+        units::real(seconds),
+        units::bytes(bytes),
+        units::real(per_instruction)
+    );
+    eprintln!("{}", replay::next_steps(path));
+}
+
+/// Ctrl-C ends the program; what was recorded is kept.
+fn survive_interrupts() {
+    let interrupted = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+    }
+}
+
+fn create(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "name another file with --trace".to_owned(),
+            _ => "name a file in a folder that you may write in with --trace, or use --no-trace".to_owned(),
+        };
+        Hinted::new(format!("cannot write {}: {error}", path.display())).hint(hint)
+    })?;
+    if let Some(invoker) = Invoker::of_sudo() {
+        let _ = invoker.take_file(&file);
+    }
+    Ok(file)
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Hinted {
+    Hinted::new(format!("cannot write {}: {error}", path.display())).hint("free some space, or use --no-trace")
+}
+
+fn no_emulator() -> Hinted {
+    Hinted::new(format!("there is no {EMULATOR} on this machine, in which programs are traced"))
+        .hint("sudo apt-get install -y qemu-user")
+        .with_status(status::UNAVAILABLE)
+}
+
+fn of_program(unfit: &Unfit, args: &RunArgs) -> Hinted {
+    let hinted = Hinted::usage(unfit);
+    match unfit {
+        Unfit::Missing(_) => hinted.hint("name a program along $PATH, or with its folder"),
+        Unfit::Denied(program, _) => hinted.hint(format!("chmod +x {}", quoted(&PathBuf::from(program)))),
+        Unfit::Script { program, interpreter } => {
+            let words = args.command.iter().skip(1).map(|word| format!(" {}", shell_word(&word.to_string_lossy())));
+            let interpreter = interpreter.strip_prefix("/usr/bin/env ").unwrap_or(interpreter);
+            hinted.hint(format!(
+                "dwell anatomy run -- {interpreter} {}{}",
+                quoted(&PathBuf::from(program)),
+                words.collect::<String>()
+            ))
+        }
+        Unfit::Architecture(..) => hinted.hint("build it for x86-64: gcc -m64"),
+        Unfit::NotAProgram(_) => hinted.hint("name an ELF program"),
+    }
+}
+
+/// What recording can fail with.
+pub fn of_recording(error: &Error) -> Hinted {
+    let hinted = Hinted::new(error);
+    match error {
+        Error::NoRecording { .. } => hinted.hint("what QEMU wrote above says why; QEMU 6.0 or newer loads plug-ins"),
+        Error::Garbled => hinted.hint("a smaller --window may leave out the part that does it"),
+        Error::Start { .. } => hinted.hint("sudo apt-get install -y --reinstall qemu-user"),
+        Error::System { .. } => hinted.hint("ulimit -a shows whether a limit is reached"),
+    }
+}
+
+fn exit_code(ended: Ended) -> ExitCode {
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = ended.status.code().or_else(|| ended.status.signal().map(|signal| 128 + signal)).unwrap_or(0);
+    ExitCode::from(u8::try_from(code).unwrap_or(status::FAILURE))
+}
