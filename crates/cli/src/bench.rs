@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use dwell_analyze::latency::Statistics;
 use dwell_doctor::{Applied, Machine};
-use dwell_queues::figures::Figures;
 use dwell_queues::latency::{self, Setup};
 use dwell_queues::throughput::{self, Crowd};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ struct Run {
     /// What sets it apart: a governor, how far the CPUs are.
     name: String,
     cpus: (u32, u32),
-    figures: Figures,
+    lengths: Statistics,
     elapsed_ns: u64,
 }
 
@@ -161,8 +161,8 @@ fn measure(
         };
         let measured = latency::run(&setup, stop).map_err(|error| failed(&error))?;
         let words: Vec<&str> = [governor, place].into_iter().filter(|word| !word.is_empty()).collect();
-        let figures = Figures::of(measured.latencies_ns, args.outlier);
-        runs.push(Run { name: words.join(", "), cpus: *cpus, figures, elapsed_ns: measured.elapsed_ns });
+        let lengths = Statistics::new(measured.latencies_ns, args.outlier);
+        runs.push(Run { name: words.join(", "), cpus: *cpus, lengths, elapsed_ns: measured.elapsed_ns });
     }
     Ok(())
 }
@@ -174,15 +174,15 @@ fn queues(args: &SpscArgs, cpus: usize) -> Result<Queues> {
 }
 
 /// A figure: its name in JSON, its heading, its value.
-type Figure = (&'static str, &'static str, fn(&Figures) -> f64);
+type Figure = (&'static str, &'static str, fn(&Statistics) -> u64);
 
 /// The seed's seven.
 const SEVEN: [Figure; 7] = [
     ("mean_ns", "Average", |it| it.mean_ns),
     ("mean_without_outliers_ns", "Average w/o Outliers", |it| it.mean_without_outliers_ns),
-    ("min_ns", "Lowest", |it| it.quantile_ns(0) as f64),
-    ("max_ns", "Highest", |it| it.quantile_ns(10_000) as f64),
-    ("outliers", "Outliers", |it| it.outliers as f64),
+    ("min_ns", "Lowest", |it| it.quantile_ns(0)),
+    ("max_ns", "Highest", |it| it.quantile_ns(10_000)),
+    ("outliers", "Outliers", |it| it.outliers as u64),
     ("stddev_ns", "Standard Deviation", |it| it.stddev_ns),
     ("stddev_without_outliers_ns", "Standard Deviation w/o Outliers", |it| it.stddev_without_outliers_ns),
 ];
@@ -203,7 +203,7 @@ fn text(args: &SpscArgs, runs: &[Run], queues: Option<&Queues>) -> String {
         text.push('\n');
     }
     for run in runs {
-        let limit = units::duration(run.figures.limit_ns);
+        let limit = units::duration(run.lengths.limit_ns);
         let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
         text.push_str(&format!("\n{name}outliers took longer than {limit}"));
     }
@@ -227,7 +227,7 @@ fn table(runs: &[Run]) -> Table {
         let cpus = format!("{} -> {}", run.cpus.0, run.cpus.1);
         let first = if named { format!("{} ({cpus})", run.name) } else { cpus };
         let cell = |(name, _, value): &Figure| {
-            let value = value(&run.figures).round() as u64;
+            let value = value(&run.lengths);
             Cell::text(if *name == "outliers" { units::count(value) } else { units::duration(value) })
         };
         std::iter::once(Cell::text(first)).chain(SEVEN.iter().map(cell)).collect()
@@ -237,7 +237,7 @@ fn table(runs: &[Run]) -> Table {
 
 /// Packets a second that were really sent.
 fn achieved(run: &Run) -> f64 {
-    run.figures.count() as f64 * 1e9 / run.elapsed_ns.max(1) as f64
+    run.lengths.count() as f64 * 1e9 / run.elapsed_ns.max(1) as f64
 }
 
 fn json(args: &SpscArgs, runs: &[Run], queues: Option<&Queues>) -> Value {
@@ -249,15 +249,14 @@ fn json(args: &SpscArgs, runs: &[Run], queues: Option<&Queues>) -> Value {
             "buffer": args.buffer,
             "packets_per_second": args.per_second,
             "achieved_packets_per_second": achieved(run),
-            "count": run.figures.count(),
-            "outlier_limit_ns": run.figures.limit_ns,
+            "count": run.lengths.count(),
+            "outlier_limit_ns": run.lengths.limit_ns,
         });
         for (name, _, value) in SEVEN {
-            let value = value(&run.figures);
-            row[name] = if name == "outliers" { json!(value as u64) } else { json!(value) };
+            row[name] = json!(value(&run.lengths));
         }
         for (name, quantile) in QUANTILES {
-            row[name] = json!(run.figures.quantile_ns(quantile));
+            row[name] = json!(run.lengths.quantile_ns(quantile));
         }
         row
     };
@@ -275,7 +274,7 @@ fn csv(args: &SpscArgs, runs: &[Run]) -> String {
     let rows = json(args, runs, None);
     for (run, row) in runs.iter().zip(rows["rows"].as_array().into_iter().flatten()) {
         let mut fields =
-            vec![run.name.clone(), run.cpus.0.to_string(), run.cpus.1.to_string(), run.figures.count().to_string()];
+            vec![run.name.clone(), run.cpus.0.to_string(), run.cpus.1.to_string(), run.lengths.count().to_string()];
         fields.extend(SEVEN.iter().map(|(name, ..)| row[*name].to_string()));
         fields.extend(QUANTILES.iter().map(|(name, _)| row[*name].to_string()));
         text.push_str(&crate::csv::line(&fields));

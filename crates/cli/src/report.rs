@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::json;
+use dwell_analyze::latency::Latency;
 use dwell_analyze::view::{Column, Row, Value, View};
-use dwell_analyze::{Filter, FrameRates, Level, Query, Report, parse_metric, warnings};
+use dwell_analyze::{Filter, Fold, FrameRates, Level, Query, Report, parse_metric, warnings};
 use dwell_store::{ResultFolder, Trace};
 
-use crate::args::{Asked, CollectArgs, Format, ReportArgs, Switch, What};
+use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, Switch, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
-use crate::{csv, html, output, text};
+use crate::{csv, hgrm, html, output, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -22,6 +23,10 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let asked = Asked::parse(&args.words)?;
     let query = query(args, &asked)?;
     let folder = ResultFolder::open(&result_path(&asked)?)?;
+    if args.format == ReportFormat::Hgrm {
+        output::write(&distribution(&asked, &folder, &query, args.interval.as_deref())?, args.output.as_deref())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let (view, warnings) = match asked.what {
         What::Log => (log(&folder)?, 0),
         What::View(report) => {
@@ -31,6 +36,32 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     };
     output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The percentiles of one kind of intervals.
+fn distribution(asked: &Asked, folder: &ResultFolder, query: &Query, interval: Option<&str>) -> Result<String> {
+    if asked.what != What::View(Report::Latency) {
+        return Err(Hinted::usage("--format hgrm is of the report latency").hint("dwell report latency --format hgrm"));
+    }
+    let trace = dwell_analyze::open(folder)?;
+    let latency = Latency::new(&Fold::new(&trace, query)?);
+    let named = |name: &&str| interval.is_none_or(|wanted| wanted == *name);
+    let names: Vec<&str> = latency.types.iter().map(|of| of.name.as_str()).filter(named).collect();
+    match names.as_slice() {
+        [name] => {
+            let found = latency.types.iter().find(|of| of.name == *name);
+            Ok(hgrm::render(found.map_or(&[], |of| of.statistics.sorted())))
+        }
+        [] => {
+            let what = interval.map_or_else(String::new, |name| format!(" called {name}"));
+            Err(Hinted::new(format!("there are no intervals{what}")).hint("dwell report latency lists them"))
+        }
+        [first, ..] => {
+            let message = format!("there are {} kinds of intervals, and a distribution is of one", names.len());
+            let hint = format!("dwell report latency --format hgrm --interval {}", shell_word(first));
+            Err(Hinted::usage(message).hint(hint))
+        }
+    }
 }
 
 /// One file for all that matters; the words name the result only.
@@ -56,15 +87,15 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
 
 fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
     match args.format {
-        Format::Json => json::render(view),
-        Format::Csv => {
+        ReportFormat::Json => json::render(view),
+        ReportFormat::Csv => {
             for note in &view.notes {
                 eprintln!("dwell: {note}");
             }
             csv::render(view)
         }
-        Format::Text if args.output.is_some() => text::render(view, warnings, &Style::of_file()),
-        Format::Text => text::render(view, warnings, &Style::of_stdout()),
+        ReportFormat::Text if args.output.is_some() => text::render(view, warnings, &Style::of_file()),
+        ReportFormat::Text | ReportFormat::Hgrm => text::render(view, warnings, &Style::of_stdout()),
     }
 }
 

@@ -3,7 +3,6 @@
 //!
 //! The benchmark is a program to be profiled, too: each packet is an ITT task of its receiver.
 
-pub mod figures;
 mod itt;
 pub mod latency;
 mod locked;

@@ -429,6 +429,9 @@ pub struct ReportArgs {
     /// the median of the distances from it].
     #[arg(long, value_name = "TIME", value_parser = parse::seconds, help_heading = "How to count")]
     pub outlier: Option<u64>,
+    /// For `latency --format hgrm`: which intervals, by the name that the report has of them.
+    #[arg(long, value_name = "NAME", help_heading = "What to show")]
+    pub interval: Option<String>,
     /// Bins of the timeline.
     #[arg(long, value_name = "N", default_value = "60", value_parser = parse::bins, help_heading = "What to show")]
     pub bins: usize,
@@ -453,7 +456,7 @@ pub struct ReportArgs {
     pub html: Option<PathBuf>,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
+    pub format: ReportFormat,
     /// Write to this file instead, whole or not at all.
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub output: Option<PathBuf>,
@@ -542,6 +545,20 @@ pub enum Format {
     Csv,
     /// One document, exact numbers; docs/reports.md describes it.
     Json,
+}
+
+/// Form of what `dwell report` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// RFC 4180, exact numbers.
+    Csv,
+    /// One document, exact numbers; docs/reports.md describes it.
+    Json,
+    /// Of `latency`: the percentiles of one kind of intervals in µs, for HdrHistogram's tools.
+    Hgrm,
 }
 
 /// Options of `dwell compare`.

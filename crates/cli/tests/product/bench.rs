@@ -66,5 +66,14 @@ fn each_packet_is_a_task() -> Result<()> {
     let rows = recording.rows(&["tasks"])?;
     let packets = rows.iter().find(|row| row["task"].as_str() == Some("packet")).context("no task packet")?;
     ensure!(number(packets, "count")? == 3_000.0, "{packets}");
+    let result = recording.path().display().to_string();
+    let hgrm = ["report", "latency", &result, "--format", "hgrm"];
+    let shown = run_dwell(&[hgrm.as_slice(), &["--interval", "packet"]].concat())?.stdout;
+    ensure!(
+        shown.contains("Total count    =         3000]") && shown.contains(" 1.000000000000       3000\n"),
+        "{shown}"
+    );
+    let several = run_dwell(&hgrm)?;
+    ensure!(several.code() == 2 && several.stderr.contains("--interval "), "{}", several.stderr);
     Ok(())
 }
