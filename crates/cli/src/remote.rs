@@ -192,6 +192,7 @@ impl<'t> There<'t> {
         tar.args(["--no-same-owner", "-xf", "-", "-C"]).arg(folder.path()).stdin(archive);
         let received =
             tar.output().map_err(|error| Hinted::new(format!("cannot run tar: {error}")).hint("apt-get install tar"));
+        drop(tar); // it holds the pipe's reading end, without which the sender ends
         let sent = sender.wait();
         let received = received?;
         if received.status.success() && sent.is_ok_and(|status| status.success()) {

@@ -80,7 +80,7 @@ fn command_of(words: &[String]) -> String {
 fn with_dashes(command: &str, wrong: &str, words: &[String]) -> Option<String> {
     let missing = match command {
         "dwell collect" => "threading --",
-        "dwell collect threading" => "--",
+        "dwell collect threading" | "dwell collect latency" => "--",
         _ => return None,
     };
     let at = words.iter().position(|word| word == wrong).filter(|_| !wrong.starts_with('-'))?;
@@ -107,6 +107,7 @@ mod tests {
         let line = "dwell collect threading --duration 10s ./app -v";
         assert_eq!(told(line).1, "dwell collect threading --duration 10s -- ./app -v");
         assert_eq!(told("dwell collect ./app").1, "dwell collect threading -- ./app");
+        assert_eq!(told("dwell collect latency ./app").1, "dwell collect latency -- ./app");
         assert!(told("dwell collect threading app -- x").1.contains("--help"));
     }
 

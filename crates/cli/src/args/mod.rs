@@ -145,6 +145,7 @@ const COLLECT_EXAMPLES: &str = "\
 Examples:
   sudo dwell collect threading -- ./app --its args
   sudo dwell collect threading --target-process nginx --duration 10s
+  sudo dwell collect latency -- ./app
 
 `dwell collect threading --help` has all options and more examples.";
 

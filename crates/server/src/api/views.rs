@@ -31,7 +31,10 @@ pub fn report(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Pro
 }
 
 fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
-    let query = Query { limit: Some(fold.query.limit.unwrap_or(MOST_ROWS)), ..fold.query.clone() };
+    // These show few rows unless asked for more.
+    let has_own_limit = matches!(report, Report::Latency | Report::Outlier | Report::LongestTasks);
+    let limit = fold.query.limit.or((!has_own_limit).then_some(MOST_ROWS));
+    let query = Query { limit, ..fold.query.clone() };
     let mut view = dwell_analyze::report_of(report, &fold.asked(&query))?;
     transport::cut(&mut view);
     Ok(view)
