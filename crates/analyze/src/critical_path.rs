@@ -14,7 +14,7 @@ use dwell_store::Trace;
 
 use crate::intervals::Activity;
 use crate::stop;
-use crate::thread_index::{Piece, ThreadIndex};
+use crate::thread_index::{Piece, Reached, ThreadIndex};
 
 /// A segment of the path; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,21 +38,20 @@ pub struct Detour {
     pub nested: bool,
 }
 
-/// The path, latest segment first.
-#[derive(Clone, Debug, Default)]
-pub struct Path {
-    /// Segments, without gap or overlap.
-    pub segments: Vec<Segment>,
-    /// Waits that it went around.
-    pub detours: Vec<Detour>,
+/// Hears of the path, latest first. It may have as many segments as the trace has intervals: nobody keeps them.
+pub trait Follower {
+    /// The path has this segment: without gap or overlap.
+    fn segment(&mut self, segment: Segment);
+    /// It went around this wait.
+    fn detour(&mut self, detour: Detour);
 }
 
-/// The path from `to` back to `from`.
-pub fn critical_path(trace: &Trace, index: &ThreadIndex<'_>, from: u64, to: u64) -> Path {
-    let reached = vec![usize::MAX; trace.threads.tid.len()];
-    let (path, open, followed) = (Path::default(), Vec::new(), HashSet::new());
-    let walker = Walker { trace, index, path, open, followed, time: to, reached };
-    walker.walk(from, last_thread(trace, to))
+/// Tells the path from `to` back to `from`.
+pub fn critical_path(trace: &Trace, index: &ThreadIndex<'_>, (from, to): (u64, u64), follower: &mut impl Follower) {
+    let reached = vec![Reached::default(); trace.threads.tid.len()];
+    let (open, followed, samples) = (Vec::new(), HashSet::new(), Vec::new());
+    let walker = Walker { trace, index, follower, open, followed, time: to, reached, samples };
+    walker.walk(from, last_thread(trace, to));
 }
 
 /// The thread of the main process that ends last; one that is there at `to` as good as any: the first one, then.
@@ -75,21 +74,23 @@ struct Open {
     object: ObjectId,
 }
 
-struct Walker<'a, 't> {
+struct Walker<'a, 't, F> {
     trace: &'t Trace,
     index: &'a ThreadIndex<'t>,
-    path: Path,
+    follower: &'a mut F,
     open: Vec<Open>,
     /// Rows gone around at this instant. None twice: wakers that wake one another at one instant would never end.
     followed: HashSet<usize>,
     /// Where the path is; it only goes back.
     time: u64,
-    /// Row of each thread where the path last looked.
-    reached: Vec<usize>,
+    /// Where the path last looked at each thread.
+    reached: Vec<Reached>,
+    /// Pieces of the running time at hand.
+    samples: Vec<Piece>,
 }
 
-impl Walker<'_, '_> {
-    fn walk(mut self, from: u64, last: Option<usize>) -> Path {
+impl<F: Follower> Walker<'_, '_, F> {
+    fn walk(mut self, from: u64, last: Option<usize>) {
         let mut thread = last;
         let mut steps = 0u32;
         while self.time > from {
@@ -111,7 +112,6 @@ impl Walker<'_, '_> {
                 Some(piece) => thread = Some(self.step(current, piece, bound)),
             }
         }
-        self.path
     }
 
     /// What a thread did before the time at hand.
@@ -127,7 +127,7 @@ impl Walker<'_, '_> {
         if let Some((waker, row)) = waker {
             let object = self.trace.events().off_cpu_key(row).object();
             let nested = self.open.iter().any(|open| open.object == object);
-            self.path.detours.push(Detour { object, from: cut.from, to: cut.to, nested });
+            self.follower.detour(Detour { object, from: cut.from, to: cut.to, nested });
             self.open.push(Open { waiter: thread, bound: cut.from, object });
             return waker;
         }
@@ -178,15 +178,12 @@ impl Walker<'_, '_> {
     }
 
     fn segment(&mut self, thread: Option<usize>, piece: Piece) {
-        let segments = &mut self.path.segments;
-        match thread {
-            Some(of) if piece.activity == Activity::Running => {
-                let first = segments.len();
-                self.index.split_running(of, piece, &mut |piece| segments.push(Segment { thread, piece }));
-                // Samples go forwards, the path backwards.
-                segments[first..].reverse();
-            }
-            _ => segments.push(Segment { thread, piece }),
-        }
+        let Some(of) = thread.filter(|_| piece.activity == Activity::Running) else {
+            return self.follower.segment(Segment { thread, piece });
+        };
+        let (pieces, reached) = (&mut self.samples, &mut self.reached[of]);
+        self.index.split_running_from(of, piece, reached, &mut |piece| pieces.push(piece));
+        // Samples go forwards, the path backwards.
+        pieces.drain(..).rev().for_each(|piece| self.follower.segment(Segment { thread, piece }));
     }
 }

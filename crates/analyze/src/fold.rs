@@ -15,7 +15,7 @@ use crate::metrics::total;
 use crate::parallel;
 use crate::query::{Filter, FilterKey, Query, QueryError};
 use crate::selection::Selection;
-use crate::sums::{ByNumber, Detail, DetailKeys, KeySums, Numbering, Sums as NumberSums};
+use crate::sums::{Detail, DetailKeys, KeySums, Numbering, Places, Sums as NumberSums};
 use crate::sweep::{ByClass, Levels, add};
 use crate::windows::{Part, Windows};
 
@@ -269,7 +269,7 @@ pub struct Sums<'t> {
     plan: Plan<'t>,
     details: Option<DetailKeys>,
     /// Site of each number of key and context, or of each pair of these and a detail.
-    site_of: ByNumber<u32>,
+    site_of: Places,
     keys: Numbering,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
@@ -377,7 +377,7 @@ impl<'t> Fold<'t> {
         let of_site = |(index, site): (usize, &Site)| if site.is_wait() { target_of(index) } else { NOWHERE };
         let targets: Vec<u32> = self.sites.iter().enumerate().map(of_site).collect();
         let target_of = |site: Option<usize>| site.map_or(NOWHERE, |site| targets[site]);
-        let known = |number: u64| target_of(self.site_of.get(number).map(|site| *site as usize));
+        let known = |number: u64| target_of(self.site_of.get(number).map(|site| site as usize));
         // Rows are many: where their key tells all, its target is in one small list.
         let plain = self.details.is_none() && self.trace.nesting().is_empty();
         let of_key: Vec<u32> = if plain { (0..self.keys.outside() as u64).map(known).collect() } else { Vec::new() };
@@ -436,7 +436,7 @@ impl<'t> Fold<'t> {
         let key = self.keys.number(key, began_in(self.trace, row));
         let details = self.details.as_ref();
         let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
-        Some(*self.site_of.get(number)? as usize)
+        Some(self.site_of.get(number)? as usize)
     }
 
     /// Type of an object.
@@ -509,15 +509,10 @@ pub fn began_in(trace: &Trace, row: usize) -> u32 {
 }
 
 /// The sites of the sums, and which one each number is.
-fn sites_of(
-    trace: &Trace,
-    sums: &KeySums,
-    details: Option<&DetailKeys>,
-    class_mask: [bool; 5],
-) -> (Vec<Site>, ByNumber<u32>) {
+fn sites_of(trace: &Trace, sums: &KeySums, details: Option<&DetailKeys>, class_mask: [bool; 5]) -> (Vec<Site>, Places) {
     let (events, nesting) = (trace.events(), trace.nesting());
     let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
-    let mut site_of = ByNumber::new(details.map_or(keys.outside(), |details| details.pairs.len()));
+    let mut site_of = Places::new(details.map_or(keys.outside(), |details| details.pairs.len()));
     let mut sites = Vec::new();
     let mut in_order: Vec<(u64, &NumberSums)> = sums.in_order().collect();
     if let Some(details) = details {
@@ -528,13 +523,13 @@ fn sites_of(
         let pair = details.and_then(|details| details.pairs.get(number as usize));
         let (of_key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
         let (key, context) = keys.parts(of_key);
-        *site_of.entry(number).0 = sites.len() as u32;
-        let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.longest[class]);
+        site_of.get_or_set(number, sites.len() as u32);
+        let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.classes[class].longest);
         sites.push(Site {
             key: SiteKey::new(nesting, &events.key(key), context, detail),
-            time: sums.time,
-            runnable: sums.runnable,
-            began: sums.began,
+            time: sums.time(),
+            runnable: sums.runnable(),
+            began: sums.began(),
             longest_ns: longest.max().unwrap_or(0),
             cpu_kind: CpuKind::Effective,
             idle: false,

@@ -8,27 +8,63 @@ use dwell_store::{Events, Trace, WordMap};
 use crate::query::{Filter, FilterKey, Level, Query, parse_lengths};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
 
-/// Self weights of one key.
+/// Self weights of one key: class by class, since what happens to it is of one class or two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
+    /// Those of each class.
+    pub classes: [ClassSums; 5],
+}
+
+/// Self weights of one key in one class.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassSums {
     /// Running time, or blocked time.
-    pub time: ByClass,
+    pub time: u64,
     /// Time in the run queue.
-    pub runnable: ByClass,
-    /// Intervals begun, by the class in which they began.
-    pub began: [u32; 5],
-    /// The longest wait of them.
-    pub longest: [u64; 5],
+    pub runnable: u64,
+    /// The longest wait of those begun.
+    pub longest: u64,
+    /// Intervals begun.
+    pub began: u32,
 }
 
 impl Sums {
+    /// Running time, or blocked time.
+    pub fn time(&self) -> ByClass {
+        self.classes.map(|class| class.time)
+    }
+
+    /// Time in the run queue.
+    pub fn runnable(&self) -> ByClass {
+        self.classes.map(|class| class.runnable)
+    }
+
+    /// Intervals begun, by the class in which they began.
+    pub fn began(&self) -> [u32; 5] {
+        self.classes.map(|class| class.began)
+    }
+
+    /// Adds to the running time, or blocked time.
+    pub fn add_time(&mut self, time: &ByClass) {
+        for (class, ns) in self.classes.iter_mut().zip(time).filter(|(_, ns)| **ns > 0) {
+            class.time = class.time.saturating_add(*ns);
+        }
+    }
+
+    /// Adds to the time in the run queue.
+    pub fn add_runnable(&mut self, runnable: &ByClass) {
+        for (class, ns) in self.classes.iter_mut().zip(runnable).filter(|(_, ns)| **ns > 0) {
+            class.runnable = class.runnable.saturating_add(*ns);
+        }
+    }
+
     /// Adds those of another part of the time.
     pub fn add(&mut self, other: &Self) {
-        add(&mut self.time, &other.time);
-        add(&mut self.runnable, &other.runnable);
-        for class in 0..5 {
-            self.began[class] = self.began[class].saturating_add(other.began[class]);
-            self.longest[class] = self.longest[class].max(other.longest[class]);
+        for (ours, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            ours.time = ours.time.saturating_add(theirs.time);
+            ours.runnable = ours.runnable.saturating_add(theirs.runnable);
+            ours.longest = ours.longest.max(theirs.longest);
+            ours.began = ours.began.saturating_add(theirs.began);
         }
     }
 }
@@ -77,48 +113,46 @@ impl Numbering {
     }
 }
 
-/// Values by number: the lower ones in a list, the others, of which few occur, in a table.
+/// Places by number: the lower ones in a list, the others, of which few occur, in a table.
 #[derive(Debug, Default)]
-pub struct ByNumber<T> {
-    list: Vec<Option<T>>,
-    others: WordMap<u64, T>,
+pub struct Places {
+    /// [`NO_PLACE`] for those that have none.
+    list: Vec<u32>,
+    others: WordMap<u64, u32>,
 }
 
-impl<T: Default + Clone> ByNumber<T> {
+const NO_PLACE: u32 = u32::MAX;
+
+impl Places {
     /// With numbers below `dense` in the list.
     pub fn new(dense: usize) -> Self {
-        Self { list: vec![None; dense], others: WordMap::default() }
+        Self { list: vec![NO_PLACE; dense], others: WordMap::default() }
     }
 
-    /// The value of a number.
-    pub fn get(&self, number: u64) -> Option<&T> {
+    /// The place of a number.
+    pub fn get(&self, number: u64) -> Option<u32> {
         match usize::try_from(number).ok().and_then(|index| self.list.get(index)) {
-            Some(value) => value.as_ref(),
-            None => self.others.get(&number),
+            Some(place) => Some(*place).filter(|place| *place != NO_PLACE),
+            None => self.others.get(&number).copied(),
         }
     }
 
-    /// The value of a number, and whether it is new.
-    pub fn entry(&mut self, number: u64) -> (&mut T, bool) {
+    /// The place of a number; `next` when it had none.
+    pub fn get_or_set(&mut self, number: u64, next: u32) -> u32 {
         match usize::try_from(number).ok().and_then(|index| self.list.get_mut(index)) {
-            Some(value) => {
-                let is_new = value.is_none();
-                (value.get_or_insert_default(), is_new)
+            Some(place) => {
+                if *place == NO_PLACE {
+                    *place = next;
+                }
+                *place
             }
-            None => {
-                let mut is_new = false;
-                let value = self.others.entry(number).or_insert_with(|| {
-                    is_new = true;
-                    T::default()
-                });
-                (value, is_new)
-            }
+            None => *self.others.entry(number).or_insert(next),
         }
     }
 
     fn remove(&mut self, number: u64) {
         match usize::try_from(number).ok().and_then(|index| self.list.get_mut(index)) {
-            Some(value) => *value = None,
+            Some(place) => *place = NO_PLACE,
             None => {
                 self.others.remove(&number);
             }
@@ -127,7 +161,7 @@ impl<T: Default + Clone> ByNumber<T> {
 
     /// Memory that it takes, bytes.
     pub fn bytes(&self) -> usize {
-        size_of_val(self.list.as_slice()) + self.others.len() * size_of::<(u64, T)>()
+        size_of_val(self.list.as_slice()) + self.others.len() * size_of::<(u64, u32)>()
     }
 }
 
@@ -135,7 +169,7 @@ impl<T: Default + Clone> ByNumber<T> {
 #[derive(Debug, Default)]
 pub struct KeySums {
     /// Where a number's sums are.
-    slots: ByNumber<u32>,
+    slots: Places,
     numbers: Vec<u64>,
     sums: Vec<Sums>,
     /// Running time without samples, by number of thread and context.
@@ -147,18 +181,17 @@ pub struct KeySums {
 impl KeySums {
     /// With fast access to numbers below `dense`.
     pub fn new(dense: usize) -> Self {
-        Self { slots: ByNumber::new(dense), ..Self::default() }
+        Self { slots: Places::new(dense), ..Self::default() }
     }
 
     /// The sums of a number.
     pub fn slot(&mut self, number: u64) -> &mut Sums {
-        let (slot, is_new) = self.slots.entry(number);
-        if is_new {
-            *slot = self.sums.len() as u32;
+        let slot = self.slots.get_or_set(number, self.sums.len() as u32) as usize;
+        if slot == self.sums.len() {
             self.numbers.push(number);
             self.sums.push(Sums::default());
         }
-        &mut self.sums[*slot as usize]
+        &mut self.sums[slot]
     }
 
     /// Running time without a sample.
@@ -335,11 +368,11 @@ impl Visitor for Summer<'_> {
         let wait_ns = self.events.off_cpu.wait_ns(row);
         let key = (self.events.off_cpu.key(row), split.context);
         let sums = self.slot(key, |details, events| details.off_cpu(events, row));
-        add(&mut sums.time, &split.blocked);
-        add(&mut sums.runnable, &split.runnable);
-        if let Some(class) = split.began {
-            sums.began[class] = sums.began[class].saturating_add(1);
-            sums.longest[class] = sums.longest[class].max(wait_ns);
+        sums.add_time(&split.blocked);
+        sums.add_runnable(&split.runnable);
+        if let Some(class) = split.began.and_then(|class| sums.classes.get_mut(class)) {
+            class.began = class.began.saturating_add(1);
+            class.longest = class.longest.max(wait_ns);
         }
     }
 
@@ -352,7 +385,7 @@ impl Visitor for Summer<'_> {
             Some(row) => {
                 let key = (self.events.samples.key(row), context);
                 let sums = self.slot(key, |details, events| details.on_cpu(events.samples.cpu(row)));
-                add(&mut sums.time, running);
+                sums.add_time(running);
             }
         }
     }

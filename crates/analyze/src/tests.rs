@@ -577,9 +577,16 @@ proptest! {
         let trace = build(&named(&lines), 2);
         let index = crate::thread_index::ThreadIndex::new(&trace);
         for thread in 0..trace.threads.tid.len() {
-            let (mut time, mut reached) = (trace.elapsed_ns() + 1, usize::MAX);
+            let (mut time, mut reached) = (trace.elapsed_ns() + 1, crate::thread_index::Reached::default());
             for step in &steps {
-                prop_assert_eq!(index.before_from(thread, time, &mut reached), index.before(thread, time));
+                let piece = index.before_from(thread, time, &mut reached);
+                prop_assert_eq!(piece, index.before(thread, time));
+                if let Some(piece) = piece {
+                    let (mut near, mut found) = (Vec::new(), Vec::new());
+                    index.split_running_from(thread, piece, &mut reached, &mut |piece| near.push(piece));
+                    index.split_running(thread, piece, &mut |piece| found.push(piece));
+                    prop_assert_eq!(near, found);
+                }
                 time = time.saturating_sub(*step);
             }
         }

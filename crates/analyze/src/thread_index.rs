@@ -1,5 +1,7 @@
 //! What each thread did when: the off-CPU rows and samples by thread, for reports that follow threads and not time.
 
+use std::ops::Range;
+
 use dwell_model::StackId;
 use dwell_store::{Events, Trace};
 
@@ -18,6 +20,30 @@ pub struct Piece {
     pub row: Option<usize>,
     /// Where it ran, by the next sample, or where it left the CPU.
     pub stack: StackId,
+}
+
+/// Where a search that only goes back ended in a thread the last time: at first, anywhere behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    row: usize,
+    sample: usize,
+}
+
+impl Default for Reached {
+    fn default() -> Self {
+        Self { row: usize::MAX, sample: usize::MAX }
+    }
+}
+
+/// The first of `rows` for which `is_before` no longer holds: at `last` or not far before it.
+fn first_before(rows: Range<usize>, last: usize, is_before: impl Fn(usize) -> bool) -> Range<usize> {
+    let (mut to, mut step) = (last.clamp(rows.start, rows.end), 1);
+    let mut from = to.saturating_sub(step).max(rows.start);
+    while from > rows.start && !is_before(from) {
+        step *= 2;
+        (to, from) = (from, from.saturating_sub(step).max(rows.start));
+    }
+    from..to
 }
 
 /// The rows of a trace by thread.
@@ -41,18 +67,12 @@ impl<'t> ThreadIndex<'t> {
         self.piece(thread, time, off_cpu.partition_point(rows, |start| start < time))
     }
 
-    /// The same for times that only go back: `last` is where the thread's search ended the last time.
-    pub fn before_from(&self, thread: usize, time: u64, last: &mut usize) -> Option<Piece> {
+    /// The same for times that only go back.
+    pub fn before_from(&self, thread: usize, time: u64, reached: &mut Reached) -> Option<Piece> {
         let off_cpu = &self.events.off_cpu;
-        let rows = off_cpu.of(thread);
-        let (mut to, mut step) = ((*last).clamp(rows.start, rows.end), 1);
-        let mut from = to.saturating_sub(step).max(rows.start);
-        while from > rows.start && off_cpu.start_ns(from) >= time {
-            step *= 2;
-            (to, from) = (from, from.saturating_sub(step).max(rows.start));
-        }
-        *last = off_cpu.partition_point(from..to, |start| start < time);
-        self.piece(thread, time, *last)
+        let near = first_before(off_cpu.of(thread), reached.row, |row| off_cpu.start_ns(row) < time);
+        reached.row = off_cpu.partition_point(near, |start| start < time);
+        self.piece(thread, time, reached.row)
     }
 
     /// What `thread` did before `time`, of which `behind` is the first row that does not begin before it.
@@ -69,9 +89,10 @@ impl<'t> ThreadIndex<'t> {
             return Some(running(start));
         }
         let row = behind - 1;
-        let from = off_cpu.start_ns(row).max(start);
-        let woken = off_cpu.woken_ns(row).min(next);
-        let ran = off_cpu.end_ns(row).min(next);
+        let times = off_cpu.times(row);
+        let from = times.start_ns.max(start);
+        let woken = times.start_ns.saturating_add(times.wait_ns);
+        let (woken, ran) = (woken.min(next), woken.saturating_add(times.runnable_ns).min(next));
         let stack = self.events.off_cpu_key(row).stack();
         Some(if time > ran {
             running(ran)
@@ -92,13 +113,26 @@ impl<'t> ThreadIndex<'t> {
     /// one for what follows too. Returns the number of parts: the work done.
     pub fn split_running(&self, thread: usize, run: Piece, tell: &mut impl FnMut(Piece)) -> usize {
         let samples = &self.events.samples;
+        self.split_at(thread, run, samples.partition_point(samples.of(thread), |time| time <= run.from), tell)
+    }
+
+    /// The same for pieces that only go back.
+    pub fn split_running_from(&self, thread: usize, run: Piece, reached: &mut Reached, tell: &mut impl FnMut(Piece)) {
+        let samples = &self.events.samples;
+        let near = first_before(samples.of(thread), reached.sample, |row| samples.time_ns(row) <= run.from);
+        reached.sample = samples.partition_point(near, |time| time <= run.from);
+        self.split_at(thread, run, reached.sample, tell);
+    }
+
+    /// Splits a running piece by the samples from `first`, the first one behind its start.
+    fn split_at(&self, thread: usize, run: Piece, first: usize, tell: &mut impl FnMut(Piece)) -> usize {
+        let samples = &self.events.samples;
         let rows = samples.of(thread);
         let stack_of = |row: usize| self.events.key(samples.key(row)).stack();
         let Some(last) = rows.clone().next_back() else {
             tell(Piece { stack: self.left_at(thread, run.to), ..run });
             return 1;
         };
-        let first = samples.partition_point(rows.clone(), |time| time <= run.from);
         let (mut from, mut count) = (run.from, 0);
         for row in first..rows.end {
             let to = samples.time_ns(row).min(run.to);

@@ -1,8 +1,11 @@
 //! Blocks of time: which of them answer a question, and reading them.
 
+use std::ops::Range;
+
 use dwell_store::{Column, Index, Trace};
 
 use super::began::Began;
+use super::by_running::ByRunning;
 use super::code;
 use crate::lengths::Run;
 use crate::parallel;
@@ -157,24 +160,32 @@ impl Blocks {
         self.head.target == target && self.head.limits == limits(&query.thresholds)
     }
 
-    /// Numbers of the blocks inside `from .. to`, of levels of at most `most` blocks, the largest there are; and the
-    /// ends that are left.
-    fn within(&self, from: u64, to: u64, most: u64) -> (Vec<usize>, Vec<(u64, u64)>) {
+    /// The blocks inside `from .. to` of the first level that has at most `most`: how many the levels below have, how many
+    /// this one, and which of them; and the ends that are left.
+    fn inside(&self, from: u64, to: u64, most: u64) -> (Inside, Vec<(u64, u64)>) {
         let levels = levels(self.head.blocks);
         let below: u64 = levels.iter().filter(|count| **count > most).sum();
         let count = levels.into_iter().find(|count| *count <= most).unwrap_or(1);
         let edge = |block: u64| edge(self.head.elapsed_ns, count, block);
-        let mut first = (0..=count).collect_first(|block| edge(block) >= from);
+        let first = (0..=count).collect_first(|block| edge(block) >= from);
         let mut end = first;
         while end < count && edge(end + 1) <= to {
             end += 1;
         }
-        if first >= end {
-            return (Vec::new(), vec![(from, to)]);
-        }
         let mut ends = vec![(from, edge(first)), (edge(end), to)];
+        if first >= end {
+            ends = vec![(from, to)];
+        }
         ends.retain(|(from, to)| from < to);
-        let (mut blocks, mut before, mut size) = (Vec::new(), below, count);
+        (Inside { below, count, blocks: first..end }, ends)
+    }
+
+    /// Numbers of the blocks inside `from .. to`, of levels of at most `most` blocks, the largest there are; and the
+    /// ends that are left.
+    fn within(&self, from: u64, to: u64, most: u64) -> (Vec<usize>, Vec<(u64, u64)>) {
+        let (inside, ends) = self.inside(from, to, most);
+        let (mut first, mut end) = (inside.blocks.start, inside.blocks.end);
+        let (mut blocks, mut before, mut size) = (Vec::new(), inside.below, inside.count);
         while first < end {
             while first < end && (!first.is_multiple_of(FAN_OUT) || size == 1) {
                 blocks.push((before + first) as usize);
@@ -194,11 +205,11 @@ impl Blocks {
         column.get(place[0] as usize..place[1] as usize).unwrap_or_default()
     }
 
-    /// Adds a block's sums.
-    pub fn add_sums(&self, block: usize, sums: &mut KeySums) {
+    /// Adds a block's sums, with its times by class or without them.
+    pub fn add_sums(&self, block: usize, with_times: bool, sums: &mut KeySums) {
         let place = self.places.get(block).copied().unwrap_or_default();
         // Damaged bytes end early: the index is the user's own, and can be deleted.
-        let _ = code::decode(Self::bytes(&self.sums, place.sums), self.keys, sums);
+        let _ = code::decode(Self::bytes(&self.sums, place.sums), self.keys, with_times, sums);
     }
 
     /// Tells a block's lengths.
@@ -206,6 +217,15 @@ impl Blocks {
         let place = self.places.get(block).copied().unwrap_or_default();
         code::for_each_run(Self::bytes(&self.lengths, place.lengths), tell);
     }
+}
+
+/// Blocks of one level.
+struct Inside {
+    /// Blocks of the levels below.
+    below: u64,
+    /// Blocks of the level.
+    count: u64,
+    blocks: Range<u64>,
 }
 
 /// The first number of a range for which something holds that holds for all behind it; the last one when for none.
@@ -234,12 +254,22 @@ pub fn levels(blocks: u64) -> Vec<u64> {
     std::iter::successors(Some(blocks), |count| (*count > 1).then_some(count / FAN_OUT)).collect()
 }
 
+/// Blocks that answer a question.
+struct Chosen {
+    blocks: Blocks,
+    /// Those that are summed.
+    summed: Vec<usize>,
+    /// For classes that are not the blocks' own: their times, of the blocks behind so many.
+    by_running: Option<(ByRunning, u64)>,
+    /// Those whose lengths are told.
+    of_lengths: Vec<usize>,
+}
+
 /// How a question is answered: by blocks, and by sweeps of parts of the time.
 pub struct Plan<'t> {
     swept: Swept<'t>,
     trace: &'t Trace,
-    /// The blocks with numbers of those that are summed, and of those whose lengths are told.
-    blocks: Option<(Blocks, Vec<usize>, Vec<usize>)>,
+    chosen: Option<Chosen>,
     /// What is swept besides.
     parts: Vec<Part>,
     /// Whose intervals are looked at besides for their lengths.
@@ -254,39 +284,64 @@ impl<'t> Plan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
     pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_detail: bool) -> Self {
         let swept = Swept::new(trace, query);
-        let blocks = Blocks::of(trace).filter(|blocks| blocks.answer(trace, query));
-        // Where no filter asks for the class, any will do.
+        let blocks = Blocks::of(trace);
+        let answers = blocks.as_ref().is_some_and(|blocks| blocks.answer(trace, query));
+        // Where no filter asks for the class in which intervals began, any will do.
         let by_class = query.filters.iter().chain(&query.exclude).any(|filter| filter.key == FilterKey::Utilization);
-        let began = Began::of(trace).filter(|_| blocks.is_some() || !by_class);
-        let Some(blocks) = blocks.filter(|_| !by_detail) else {
+        let began = Began::of(trace).filter(|_| answers || !by_class);
+        let by_running = blocks.as_ref().and_then(|blocks| ByRunning::of(trace, &blocks.head));
+        let by_running = by_running.filter(|_| !answers && !by_class);
+        let Some(blocks) = blocks.filter(|_| !by_detail && (answers || by_running.is_some())) else {
             let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
-            return Self { swept, trace, blocks: None, length_parts: parts.clone(), parts, began };
+            return Self { swept, trace, chosen: None, length_parts: parts.clone(), parts, began };
         };
+        let spans = Windows::spans(trace, query);
+        let parts_of = |ends: &[(u64, u64)]| ends.iter().flat_map(|(from, to)| windows.inside(*from, *to)).collect();
         let within = |most: u64| {
-            let (mut numbers, mut parts) = (Vec::new(), Vec::new());
-            for (from, to) in Windows::spans(trace, query) {
-                let (inside, ends) = blocks.within(from, to, most);
-                numbers.extend(inside);
-                parts.extend(ends.into_iter().flat_map(|(from, to)| windows.inside(from, to)));
-            }
-            (numbers, parts)
+            let (numbers, ends): (Vec<_>, Vec<_>) =
+                spans.iter().map(|(from, to)| blocks.within(*from, *to, most)).unzip();
+            (numbers.concat(), parts_of(&ends.concat()))
         };
-        let ((numbers, parts), (of_lengths, length_parts)) = (within(u64::MAX), within(LENGTH_BLOCKS));
-        Self { swept, trace, blocks: Some((blocks, numbers, of_lengths)), parts, length_parts, began }
+        let (of_lengths, length_parts) = within(LENGTH_BLOCKS);
+        let (summed, parts, by_running) = match by_running {
+            None => {
+                let (summed, parts) = within(u64::MAX);
+                (summed, parts, None)
+            }
+            Some(times) => {
+                let all = spans.iter().map(|(from, to)| blocks.inside(*from, *to, times.blocks()));
+                let (inside, ends): (Vec<_>, Vec<_>) = all.unzip();
+                let below = inside.first().map_or(0, |inside| inside.below);
+                let numbers = inside.into_iter().flat_map(|inside| inside.blocks);
+                (
+                    numbers.map(|block| (below + block) as usize).collect(),
+                    parts_of(&ends.concat()),
+                    Some((times, below)),
+                )
+            }
+        };
+        let chosen = Some(Chosen { blocks, summed, by_running, of_lengths });
+        Self { swept, trace, chosen, parts, length_parts, began }
+    }
+
+    /// How much of the time is swept.
+    #[cfg(test)]
+    pub fn swept_ns(&self) -> u64 {
+        self.parts.iter().map(|part| part.to - part.from).sum()
     }
 
     /// Sums everything, on all CPUs.
     pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
         let pieces = pieces(&self.parts, parallel::workers() as u64);
-        let numbers = self.blocks.as_ref().map_or(&[][..], |(_, numbers, _)| numbers);
+        let numbers = self.chosen.as_ref().map_or(&[][..], |chosen| &chosen.summed);
         let keys = if details.is_some() { 0 } else { Numbering::of_keys(self.trace).outside() };
         let like = details.as_deref();
         let new = || (KeySums::new(keys), like.map(DetailKeys::fresh));
         let add = |(sums, details): &mut (KeySums, Option<DetailKeys>), number: usize| {
             let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
                 // The largest blocks come last, and take longest.
-                let block = numbers.iter().rev().nth(number).zip(self.blocks.as_ref());
-                return block.into_iter().for_each(|(block, (blocks, ..))| blocks.add_sums(*block, sums));
+                let block = numbers.iter().rev().nth(number).zip(self.chosen.as_ref());
+                return block.into_iter().for_each(|(block, chosen)| self.add_block(chosen, *block, sums));
             };
             let mut summer = Summer::new(self.trace, sums, details.as_mut());
             let levels = self.swept.sweep(*piece, &mut summer);
@@ -306,6 +361,13 @@ impl<'t> Plan<'t> {
         sum
     }
 
+    fn add_block(&self, chosen: &Chosen, block: usize, sums: &mut KeySums) {
+        chosen.blocks.add_sums(block, chosen.by_running.is_none(), sums);
+        if let Some((times, below)) = &chosen.by_running {
+            times.add(block - *below as usize, &self.swept, chosen.blocks.keys, sums);
+        }
+    }
+
     /// What is made of the lengths of all waits that began, by as many workers as there are: `add` gets whole runs
     /// through `run`, and rows one by one through `row`.
     pub fn lengths<T: Send>(
@@ -315,9 +377,9 @@ impl<'t> Plan<'t> {
         row: impl Fn(&mut T, BegunRow) + Sync,
     ) -> Vec<T> {
         let pieces = pieces(&self.length_parts, PIECES);
-        let numbers = self.blocks.as_ref().map_or(&[][..], |(.., numbers)| numbers);
-        parallel::fold(numbers.len() + pieces.len(), new, |made, number| match (numbers.get(number), &self.blocks) {
-            (Some(block), Some((blocks, ..))) => blocks.for_each_run(*block, |of_key| run(made, of_key)),
+        let numbers = self.chosen.as_ref().map_or(&[][..], |chosen| &chosen.of_lengths);
+        parallel::fold(numbers.len() + pieces.len(), new, |made, number| match (numbers.get(number), &self.chosen) {
+            (Some(block), Some(chosen)) => chosen.blocks.for_each_run(*block, |of_key| run(made, of_key)),
             _ => {
                 let piece = pieces.get(number - numbers.len());
                 piece.into_iter().for_each(|piece| self.for_each_begun(*piece, |begun| row(made, begun)));

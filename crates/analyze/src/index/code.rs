@@ -5,7 +5,7 @@ use crate::sums::{KeySums, Numbering, Sums};
 use crate::sweep::ByClass;
 
 /// A number in groups of seven bits, the lowest first.
-fn put(out: &mut Vec<u8>, mut number: u64) {
+pub fn put(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -14,12 +14,19 @@ fn put(out: &mut Vec<u8>, mut number: u64) {
 }
 
 /// Reads numbers; `None` at the end of damaged bytes.
-struct Reader<'a> {
+pub struct Reader<'a> {
     bytes: &'a [u8],
 }
 
-impl Reader<'_> {
-    fn number(&mut self) -> Option<u64> {
+impl<'a> Reader<'a> {
+    /// Of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The next number.
+    #[inline]
+    pub fn number(&mut self) -> Option<u64> {
         let (mut number, mut shift) = (0u64, 0);
         loop {
             let (byte, rest) = self.bytes.split_first()?;
@@ -98,26 +105,27 @@ const HAS_RUNNABLE: u8 = 1 << 5;
 const HAS_BEGAN: u8 = 1 << 6;
 
 fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
-    let (time, runnable, began) = (mask(&sums.time), mask(&sums.runnable), mask(&sums.began));
+    let (time, runnable, began) = (mask(&sums.time()), mask(&sums.runnable()), mask(&sums.began()));
     let has = |bit: u8, mask: u8| if mask == 0 { 0 } else { bit };
     out.push(time | has(HAS_RUNNABLE, runnable) | has(HAS_BEGAN, began));
-    put_classes(out, &sums.time, time);
+    put_classes(out, &sums.time(), time);
     if runnable != 0 {
         out.push(runnable);
-        put_classes(out, &sums.runnable, runnable);
+        put_classes(out, &sums.runnable(), runnable);
     }
     if began != 0 {
         out.push(began);
         for class in (0..5).filter(|class| began & 1 << class != 0) {
-            put(out, u64::from(sums.began[class]));
-            put(out, sums.longest[class]);
+            put(out, u64::from(sums.classes[class].began));
+            put(out, sums.classes[class].longest);
         }
     }
 }
 
-/// Adds a block to `sums`; numbers that are none of `keys` are passed over. `None` when the bytes are damaged.
-pub fn decode(bytes: &[u8], keys: Numbering, sums: &mut KeySums) -> Option<()> {
-    let reader = &mut Reader { bytes };
+/// Adds a block to `sums`, with its times by class or without them; numbers that are none of `keys` are passed over.
+/// `None` when the bytes are damaged.
+pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySums) -> Option<()> {
+    let reader = &mut Reader::new(bytes);
     let levels = crate::sweep::Levels {
         histogram_cpu: list(reader)?,
         histogram_concurrency: list(reader)?,
@@ -128,12 +136,17 @@ pub fn decode(bytes: &[u8], keys: Numbering, sums: &mut KeySums) -> Option<()> {
     for _ in 0..reader.number()? {
         let (number, mask) = (reader.number()?, reader.byte()?);
         let running = classes(reader, mask)?;
-        sums.add_unsampled(number, &running);
+        if with_times {
+            sums.add_unsampled(number, &running);
+        }
     }
     let mut number = 0u64;
     for _ in 0..reader.number()? {
         number = number.checked_add(reader.number()?)?;
-        let of_number = sums_of(reader)?;
+        let mut of_number = sums_of(reader)?;
+        if !with_times {
+            of_number.classes.iter_mut().for_each(|class| (class.time, class.runnable) = (0, 0));
+        }
         if keys.contains(number) {
             sums.slot(number).add(&of_number);
         }
@@ -143,16 +156,17 @@ pub fn decode(bytes: &[u8], keys: Numbering, sums: &mut KeySums) -> Option<()> {
 
 fn sums_of(reader: &mut Reader<'_>) -> Option<Sums> {
     let flags = reader.byte()?;
-    let mut sums = Sums { time: classes(reader, flags)?, ..Sums::default() };
+    let mut sums = Sums::default();
+    sums.add_time(&classes(reader, flags)?);
     if flags & HAS_RUNNABLE != 0 {
         let mask = reader.byte()?;
-        sums.runnable = classes(reader, mask)?;
+        sums.add_runnable(&classes(reader, mask)?);
     }
     if flags & HAS_BEGAN != 0 {
         let mask = reader.byte()?;
         for class in (0..5).filter(|class| mask & 1 << class != 0) {
-            sums.began[class] = u32::try_from(reader.number()?).unwrap_or(u32::MAX);
-            sums.longest[class] = reader.number()?;
+            sums.classes[class].began = u32::try_from(reader.number()?).unwrap_or(u32::MAX);
+            sums.classes[class].longest = reader.number()?;
         }
     }
     Some(sums)
@@ -186,7 +200,7 @@ pub fn encode_runs(runs: &[Run]) -> Vec<u8> {
 
 /// Tells the runs of a block; stops where the bytes are damaged.
 pub fn for_each_run(bytes: &[u8], mut tell: impl FnMut(&Run)) {
-    let mut reader = Reader { bytes };
+    let mut reader = Reader::new(bytes);
     let mut run = Run::default();
     while !reader.bytes.is_empty() && next_run(&mut reader, &mut run).is_some() {
         tell(&run);

@@ -8,6 +8,7 @@ use super::blocks::{
     CHART_SECTION, ChartBucket, FAN_OUT, HEAD_SECTION, Head, LENGTH_BLOCKS, LENGTHS_SECTION, PLACE_SECTION, Place,
     SUMS_SECTION, edge, levels,
 };
+use super::by_running::ByRunning;
 use super::code;
 use crate::fold::began_in;
 use crate::lengths::{Run, merged, runs_of};
@@ -94,6 +95,7 @@ fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<
     writer.append(SUMS_SECTION, &sums)?;
     writer.append(LENGTHS_SECTION, &lengths)?;
     drop((sums, lengths, made));
+    ByRunning::write(writer, trace, &head)?;
     Pyramids::write(writer, trace)
 }
 
@@ -167,7 +169,7 @@ fn next_level(trace: &Trace, blocks: &[Made]) -> Vec<Made> {
         let mut runs: Vec<Run> = Vec::new();
         for block in blocks {
             // They were encoded just now.
-            let _ = code::decode(&block.sums, keys, &mut sums);
+            let _ = code::decode(&block.sums, keys, true, &mut sums);
             code::for_each_run(&block.lengths, |run| runs.push(run.clone()));
         }
         let bytes = code::encode(&sums);

@@ -5,14 +5,16 @@ use std::fs;
 use dwell_store::{CodeTables, ResultFolder, Trace};
 use proptest::prelude::*;
 
+use super::blocks::Plan;
 use super::make::{Fineness, open_as};
 use crate::fold::{Fold, Weights};
 use crate::grouping::Groups;
 use crate::picture::{CELL, build, text};
-use crate::query::{Filter, Level, Query};
+use crate::query::{Filter, Level, Query, Thresholds};
 use crate::timeline::{
     BandKind, BandOrder, DurationKind, TileRequest, TimelineState, bands, charts, coarse_band, histogram, tile,
 };
+use crate::windows::Windows;
 use crate::{Analysis, Report, report};
 
 /// Blocks of a few events, so that small traces have levels of them.
@@ -50,6 +52,10 @@ fn queries(range: Option<(u64, u64)>, without: (u64, u64)) -> Vec<Query> {
         Query { filters: filter("wait-length=2ms-5ms"), ..query.clone() },
         Query { exclude: filter("wait-length=-3ms"), ..query.clone() },
         Query { target_concurrency: Some(4), ..query.clone() },
+        Query { target_concurrency: Some(1), filters: filter("thread=t0"), ..query.clone() },
+        Query { target_concurrency: Some(3), excluded_ranges: vec![without], ..query.clone() },
+        Query { target_concurrency: Some(3), filters: filter("utilization=ok"), ..query.clone() },
+        Query { thresholds: Thresholds { poor: 0.1, ok: 0.6, ideal: 0.9 }, ..query.clone() },
         Query { group_by: vec![Level::Waker, Level::Thread, Level::Function], ..query.clone() },
         Query { group_by: vec![Level::TaskType, Level::Object], ..query.clone() },
         Query { exclude: filter("task=parse"), ..query },
@@ -70,7 +76,7 @@ fn whole(cells: Vec<char>) -> Vec<char> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(12))]
     #[test]
     fn an_index_answers_as_the_tables_do(
         lines in lines(),
@@ -104,6 +110,21 @@ fn long() -> Trace {
     let cells: Vec<char> = LONG.chars().cycle().take(4000).collect();
     let other: Vec<char> = LONG.chars().rev().cycle().take(4000).collect();
     build(&[("a", cells), ("b", other)], 2)
+}
+
+#[test]
+fn classes_of_any_target_come_from_blocks() {
+    let trace = long();
+    let (_parent, folder) = saved(&trace);
+    let indexed = open_as(&folder, FINE).unwrap();
+    let range = Some((100 * CELL + 7, 3900 * CELL));
+    for target in 1..6 {
+        let query = Query { target_concurrency: Some(target), range, ..Query::default() };
+        let windows = Windows::of_query(&indexed, &query).unwrap();
+        let plan = Plan::new(&indexed, &query, &windows, false);
+        assert!(plan.swept_ns() < 3800 * CELL / 4, "{} ns of {target} are swept", plan.swept_ns());
+        assert_eq!(answers(&indexed, &query), answers(&trace, &query));
+    }
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The critical path by function and object, and what freeing an object could gain at most.
 
-use crate::sentences::{Prose, Word, say};
 use dwell_model::{ObjectId, ObjectType};
 use dwell_store::WordMap;
 
 use super::grouped::{cut_note, plain};
 use super::notes::losses;
-use crate::critical_path::{Path, critical_path as path_of};
+use crate::critical_path::{Detour, Follower, Segment, critical_path as path_of};
 use crate::fold::Fold;
 use crate::intervals::Activity;
+use crate::sentences::{Prose, Word, say};
 use crate::thread_index::ThreadIndex;
 use crate::view::{Column, Row, Value, View};
 
@@ -45,18 +45,21 @@ struct Sums {
 pub fn critical_path(fold: &Fold<'_>) -> View {
     let index = ThreadIndex::new(fold.trace);
     let (from, to) = span(fold);
-    let path = path_of(fold.trace, &index, from, to);
-    let sums = sum(fold, &path, to - from);
-    let mut sums: Vec<(Kind, Sums)> = sums.into_iter().collect();
+    let threads = fold.trace.threads.tid.len();
+    let mut path = Summed { fold, sums: WordMap::default(), segments: 0, threads: vec![false; threads] };
+    path_of(fold.trace, &index, (from, to), &mut path);
+    let paused = (to - from).saturating_sub(fold.windows.length_ns());
+    if paused > 0 {
+        path.sums.insert(Kind::Paused, Sums { path_ns: paused, ..Sums::default() });
+    }
+    let mut sums: Vec<(Kind, Sums)> = path.sums.into_iter().collect();
     sums.sort_by_key(|(kind, sums)| (std::cmp::Reverse((sums.path_ns.max(sums.gain_ns), sums.path_ns)), *kind));
     let cut = fold.query.limit_rows(&mut sums);
     let rows = sums.iter().map(|(kind, sums)| row(fold, *kind, sums, to - from)).collect();
-    let mut threads: Vec<_> = path.segments.iter().filter_map(|segment| segment.thread).collect();
-    threads.sort_unstable();
-    threads.dedup();
+    let threads = path.threads.iter().filter(|is_on_it| **is_on_it).count();
     let mut notes: Vec<Prose> = losses(fold).into_iter().map(Prose::from).collect();
     let length = Word::Ns(to - from);
-    notes.push(say!(PATH, segments = path.segments.len(), threads = threads.len(), length = length).into());
+    notes.push(say!(PATH, segments = path.segments, threads = threads, length = length).into());
     notes.push(say!(PATH_UNFILTERED).into());
     notes.push(say!(PATH_GAIN).into());
     notes.extend(cut_note(cut));
@@ -69,10 +72,18 @@ fn span(fold: &Fold<'_>) -> (u64, u64) {
     (from.min(elapsed), to.min(elapsed).max(from.min(elapsed)))
 }
 
-fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> WordMap<Kind, Sums> {
-    let mut sums: WordMap<Kind, Sums> = WordMap::default();
-    for segment in &path.segments {
-        let piece = segment.piece;
+/// The path's sums.
+struct Summed<'f, 't> {
+    fold: &'f Fold<'t>,
+    sums: WordMap<Kind, Sums>,
+    segments: usize,
+    /// Whether each is on it.
+    threads: Vec<bool>,
+}
+
+impl Follower for Summed<'_, '_> {
+    fn segment(&mut self, segment: Segment) {
+        let (fold, piece) = (self.fold, segment.piece);
         let kind = match (segment.thread, piece.activity) {
             (None, _) => Kind::Outside,
             (_, Activity::Running) => Kind::Running(fold.stacks.function(fold.stacks.shown(piece.stack))),
@@ -80,24 +91,26 @@ fn sum(fold: &Fold<'_>, path: &Path, length: u64) -> WordMap<Kind, Sums> {
             (_, Activity::Waiting) => Kind::Waiting(object_of(fold, piece.row)),
         };
         let ns = fold.windows.overlap_ns(piece.from, piece.to);
-        let sum = sums.entry(kind).or_default();
+        let sum = self.sums.entry(kind).or_default();
         sum.path_ns += ns;
         sum.segments += 1;
         if matches!(kind, Kind::Waiting(_)) {
             sum.gain_ns += ns;
         }
+        self.segments += 1;
+        if let Some(is_on_it) = segment.thread.and_then(|thread| self.threads.get_mut(thread)) {
+            *is_on_it = true;
+        }
     }
-    // A join waits for the work itself: there is nothing to free.
-    let is_work = |object| matches!(fold.object_type(object), ObjectType::ThreadJoin | ObjectType::ChildProcess);
-    for detour in path.detours.iter().filter(|detour| !detour.nested && !is_work(detour.object)) {
-        let ns = fold.windows.overlap_ns(detour.from, detour.to);
-        sums.entry(Kind::Waiting(detour.object)).or_default().gain_ns += ns;
+
+    fn detour(&mut self, detour: Detour) {
+        // A join waits for the work itself: there is nothing to free.
+        let is_work = matches!(self.fold.object_type(detour.object), ObjectType::ThreadJoin | ObjectType::ChildProcess);
+        if !detour.nested && !is_work {
+            let ns = self.fold.windows.overlap_ns(detour.from, detour.to);
+            self.sums.entry(Kind::Waiting(detour.object)).or_default().gain_ns += ns;
+        }
     }
-    let paused = length.saturating_sub(fold.windows.length_ns());
-    if paused > 0 {
-        sums.insert(Kind::Paused, Sums { path_ns: paused, ..Sums::default() });
-    }
-    sums
 }
 
 fn object_of(fold: &Fold<'_>, row: Option<usize>) -> ObjectId {

@@ -1,10 +1,10 @@
 //! What a thread's steps say of its intervals, cut by the clock.
 
 use super::course::{Course, Phase, What};
-use super::{ByClass, Moment, OffCpuSplit, Swept, Visitor, add, minus};
+use super::{Moment, OffCpuSplit, Swept, Visitor, add, minus};
 
 /// What is to be told of one thread.
-pub struct Account {
+pub struct Account<const N: usize> {
     phase: Phase,
     /// Class in which the row at hand began, when it is counted.
     began: Option<u8>,
@@ -16,14 +16,14 @@ pub struct Account {
     context: u32,
     next_edge: usize,
     /// The clock when the phase began.
-    since: ByClass,
+    since: [u64; N],
     /// Blocked part of the row at hand.
-    blocked: ByClass,
+    blocked: [u64; N],
     /// Running time since the last sample, the phase at hand left out.
-    ran: ByClass,
+    ran: [u64; N],
 }
 
-impl Account {
+impl<const N: usize> Account<N> {
     /// Of a thread with this course ahead.
     pub fn new(course: &Course) -> Self {
         Self {
@@ -34,9 +34,9 @@ impl Account {
             next_sample: course.samples.0,
             context: course.context,
             next_edge: course.edges.0,
-            since: [0; 5],
-            blocked: [0; 5],
-            ran: [0; 5],
+            since: [0; N],
+            blocked: [0; N],
+            ran: [0; N],
         }
     }
 
@@ -45,8 +45,8 @@ impl Account {
         &mut self,
         swept: &Swept<'_>,
         (thread, what): (usize, What),
-        moment: &Moment,
-        visitor: &mut impl Visitor,
+        moment: &Moment<N>,
+        visitor: &mut impl Visitor<N>,
     ) {
         match what {
             What::Woken => {
@@ -66,7 +66,7 @@ impl Account {
     }
 
     /// Tells what is known of a thread that ends, or at the end of the sweep.
-    pub fn stop(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment, visitor: &mut impl Visitor) {
+    pub fn stop(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
         if self.phase == Phase::Absent {
             return;
         }
@@ -78,15 +78,15 @@ impl Account {
     }
 
     /// Time since the phase, or what was last asked of it, began.
-    fn pass(&mut self, moment: &Moment) -> ByClass {
+    fn pass(&mut self, moment: &Moment<N>) -> [u64; N] {
         let passed = minus(&moment.clock, &self.since);
         self.since = moment.clock;
         passed
     }
 
     /// Tells what the thread ran since its last sample, or since its context began.
-    fn tell_ran(&mut self, swept: &Swept<'_>, thread: usize, visitor: &mut impl Visitor) {
-        let ran = std::mem::take(&mut self.ran);
+    fn tell_ran(&mut self, swept: &Swept<'_>, thread: usize, visitor: &mut impl Visitor<N>) {
+        let ran = std::mem::replace(&mut self.ran, [0; N]);
         visitor.ran(thread, self.stand_in(swept, thread), self.context, &ran);
     }
 
@@ -106,15 +106,15 @@ impl Account {
     }
 
     /// The thread begins or ends a task or an announced wait: what it did until now was in the context before.
-    fn edge(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment, visitor: &mut impl Visitor) {
+    fn edge(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
         let passed = self.pass(moment);
         let began = self.began.take().map(usize::from);
         let (row, context) = (self.row, self.context);
-        let blocked = std::mem::take(&mut self.blocked);
+        let blocked = std::mem::replace(&mut self.blocked, [0; N]);
         match self.phase {
             Phase::Running => add(&mut self.ran, &passed),
             Phase::Blocked => {
-                visitor.off_cpu(row, &OffCpuSplit { context, blocked: passed, runnable: [0; 5], began });
+                visitor.off_cpu(row, &OffCpuSplit { context, blocked: passed, runnable: [0; N], began });
             }
             Phase::Runnable => visitor.off_cpu(row, &OffCpuSplit { context, blocked, runnable: passed, began }),
             Phase::Absent => {}
@@ -125,20 +125,20 @@ impl Account {
     }
 
     /// Ends the row that the thread is in, if any: it runs then.
-    fn close_row(&mut self, moment: &Moment, visitor: &mut impl Visitor) {
+    fn close_row(&mut self, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
         if !matches!(self.phase, Phase::Blocked | Phase::Runnable) {
             return;
         }
         let passed = self.pass(moment);
         let was_blocked = self.phase == Phase::Blocked;
-        let (blocked, runnable) = if was_blocked { (passed, [0; 5]) } else { (self.blocked, passed) };
+        let (blocked, runnable) = if was_blocked { (passed, [0; N]) } else { (self.blocked, passed) };
         self.phase = Phase::Running;
         let (context, began) = (self.context, self.began.map(usize::from));
         visitor.off_cpu(self.row, &OffCpuSplit { context, blocked, runnable, began });
     }
 
     /// The thread leaves the CPU.
-    fn leave(&mut self, swept: &Swept<'_>, what: What, moment: &Moment, visitor: &mut impl Visitor) {
+    fn leave(&mut self, swept: &Swept<'_>, what: What, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
         self.close_row(moment, visitor);
         let passed = self.pass(moment);
         add(&mut self.ran, &passed);
@@ -147,19 +147,19 @@ impl Account {
         self.began = Some(swept.class_of[running]);
         self.row = self.next_row;
         self.next_row += 1;
-        self.blocked = [0; 5];
+        self.blocked = [0; N];
         self.phase = if what == What::Blocks { Phase::Blocked } else { Phase::Runnable };
         if what == What::Passes {
             self.close_row(moment, visitor);
         }
     }
 
-    fn sample(&mut self, thread: usize, moment: &Moment, visitor: &mut impl Visitor) {
+    fn sample(&mut self, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
         if self.phase == Phase::Running {
             let passed = self.pass(moment);
             add(&mut self.ran, &passed);
         }
-        let ran = std::mem::take(&mut self.ran);
+        let ran = std::mem::replace(&mut self.ran, [0; N]);
         let sample = self.next_sample;
         self.next_sample += 1;
         visitor.ran(thread, Some(sample), self.context, &ran);

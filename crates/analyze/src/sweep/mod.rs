@@ -32,26 +32,26 @@ pub const CLASSES: [&str; 5] = ["idle", "poor", "ok", "ideal", "over"];
 
 /// The part of one off-CPU row inside the swept time and in one context, cut.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct OffCpuSplit {
+pub struct OffCpuSplit<const N: usize = 5> {
     /// Tasks and announced waits that it was in: a number of [`Nesting`].
     pub context: u32,
     /// Blocked part.
-    pub blocked: ByClass,
+    pub blocked: [u64; N],
     /// Part in the run queue.
-    pub runnable: ByClass,
+    pub runnable: [u64; N],
     /// Class in which it began, when it began inside: there it is counted.
     pub began: Option<usize>,
 }
 
-/// What a sweep tells. All are about the time inside.
-pub trait Visitor {
+/// What a sweep by `N` classes tells. All are about the time inside.
+pub trait Visitor<const N: usize = 5> {
     /// Off-CPU row `row` is over, or its context or the swept time is.
-    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit<N>) {
         let _ = (row, split);
     }
     /// `thread` ran; `sample` is the sample that stands for it: the next one, or the thread's last. None: the thread
     /// has no samples, or none in `context`, which it was in.
-    fn ran(&mut self, thread: usize, sample: Option<usize>, context: u32, running: &ByClass) {
+    fn ran(&mut self, thread: usize, sample: Option<usize>, context: u32, running: &[u64; N]) {
         let _ = (thread, sample, context, running);
     }
     /// From `from` to `to`, `running` threads ran and `ready` ran or were runnable.
@@ -137,8 +137,20 @@ impl<'t> Swept<'t> {
         Self { trace, events, nesting, class_of: (0..=trace.threads.tid.len()).map(class).collect() }
     }
 
+    /// The events of `trace`, with a class for each of these numbers of running threads, from 1 on; 0 for all others.
+    pub fn by_running(trace: &'t Trace, counts: &[usize]) -> Self {
+        let class = |running| counts.iter().position(|count| *count == running).map_or(0, |class| class as u8 + 1);
+        let class_of = (0..=trace.threads.tid.len()).map(class).collect();
+        Self { trace, events: trace.events(), nesting: trace.nesting(), class_of }
+    }
+
+    /// The class of a number of running threads.
+    pub fn class_of(&self, running: usize) -> u8 {
+        self.class_of.get(running).copied().unwrap_or(0)
+    }
+
     /// Runs over a part of the time and tells `visitor`.
-    pub fn sweep(&self, part: Part, visitor: &mut impl Visitor) -> Levels {
+    pub fn sweep<const N: usize>(&self, part: Part, visitor: &mut impl Visitor<N>) -> Levels {
         let mut sweep = Sweep::new(self, part);
         sweep.run(visitor);
         sweep.levels
@@ -147,37 +159,37 @@ impl<'t> Swept<'t> {
 
 /// Steps of a slab, about: what is noted of them fits into a CPU's own cache. Tests have small ones, to cross their
 /// limits often.
-const SLAB: usize = if cfg!(test) { 8 } else { 1 << 14 };
+const SLAB: usize = if cfg!(test) { 48 } else { 1 << 14 };
 /// Steps of a slab for each thread, at least: each slab looks at all of them.
 const SLAB_PER_THREAD: usize = if cfg!(test) { 1 } else { 4 };
 /// How much longer than the slab before the next one may be: behind an idle time there may be many events.
 const GROWTH: u64 = 4;
 
 /// How the program stood right behind a step.
-#[derive(Clone, Copy, Default)]
-struct Moment {
+#[derive(Clone, Copy)]
+struct Moment<const N: usize> {
     /// Time of each class until then.
-    clock: ByClass,
+    clock: [u64; N],
     running: u32,
 }
 
-struct Sweep<'s, 't> {
+struct Sweep<'s, 't, const N: usize> {
     swept: &'s Swept<'t>,
     part: Part,
     now: u64,
-    clock: ByClass,
+    clock: [u64; N],
     running: usize,
     ready: usize,
     cpus: usize,
     courses: Vec<Course>,
-    accounts: Vec<Account>,
+    accounts: Vec<Account<N>>,
     levels: Levels,
-    slab: Slab,
+    slab: Slab<N>,
 }
 
 /// The steps between two instants.
 #[derive(Default)]
-struct Slab {
+struct Slab<const N: usize> {
     /// Thread by thread.
     steps: Vec<Step>,
     /// Where each thread's steps end.
@@ -185,12 +197,12 @@ struct Slab {
     /// The steps' order in time, and their numbers.
     order: Vec<u128>,
     /// Of each step.
-    moments: Vec<Moment>,
+    moments: Vec<Moment<N>>,
     /// What the threads did when it began.
     before: Vec<Course>,
 }
 
-impl<'s, 't> Sweep<'s, 't> {
+impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
     fn new(swept: &'s Swept<'t>, part: Part) -> Self {
         let count = swept.trace.threads.tid.len();
         let courses: Vec<Course> = (0..count).map(|thread| Course::new(swept, part, thread)).collect();
@@ -198,7 +210,7 @@ impl<'s, 't> Sweep<'s, 't> {
             swept,
             part,
             now: part.from,
-            clock: [0; 5],
+            clock: [0; N],
             running: courses.iter().filter(|course| course.is_running()).count(),
             ready: courses.iter().filter(|course| course.is_ready()).count(),
             cpus: swept.trace.manifest.cpus.usable.max(1) as usize,
@@ -213,8 +225,8 @@ impl<'s, 't> Sweep<'s, 't> {
         }
     }
 
-    fn run(&mut self, visitor: &mut impl Visitor) {
-        let most = SLAB.max(SLAB_PER_THREAD * self.courses.len());
+    fn run(&mut self, visitor: &mut impl Visitor<N>) {
+        let most = (SLAB * 5 / N).max(SLAB_PER_THREAD * self.courses.len());
         let (mut from, mut length) = (self.part.from, self.first_length(most));
         loop {
             stop::check();
@@ -270,13 +282,13 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 
     /// Goes over the steps in order of time.
-    fn order(&mut self, visitor: &mut impl Visitor) {
+    fn order(&mut self, visitor: &mut impl Visitor<N>) {
         let mut slab = std::mem::take(&mut self.slab);
         slab.order.clear();
         let place = |(number, step): (usize, &Step)| step.place() << 32 | number as u128;
         slab.order.extend(slab.steps.iter().enumerate().map(place));
         slab.order.sort_unstable();
-        slab.moments.resize(slab.steps.len(), Moment::default());
+        slab.moments.resize(slab.steps.len(), Moment { clock: [0; N], running: 0 });
         for place in &slab.order {
             let number = *place as u32 as usize;
             let step = &slab.steps[number];
@@ -289,7 +301,7 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 
     /// Moves the clock to `time`.
-    fn advance(&mut self, time: u64, visitor: &mut impl Visitor) {
+    fn advance(&mut self, time: u64, visitor: &mut impl Visitor<N>) {
         let ns = time.saturating_sub(self.now);
         if ns == 0 {
             return;
@@ -306,7 +318,7 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 
     /// Tells the steps of each thread.
-    fn tell(&mut self, visitor: &mut impl Visitor) {
+    fn tell(&mut self, visitor: &mut impl Visitor<N>) {
         let mut begin = 0;
         for (thread, end) in self.slab.ends.iter().enumerate() {
             let account = &mut self.accounts[thread];
@@ -317,12 +329,12 @@ impl<'s, 't> Sweep<'s, 't> {
     }
 }
 
-fn minus(a: &ByClass, b: &ByClass) -> ByClass {
+fn minus<const N: usize>(a: &[u64; N], b: &[u64; N]) -> [u64; N] {
     std::array::from_fn(|class| a[class] - b[class])
 }
 
 /// Adds `b` to `a`.
-pub fn add(a: &mut ByClass, b: &ByClass) {
+pub fn add<const N: usize>(a: &mut [u64; N], b: &[u64; N]) {
     for (a, b) in a.iter_mut().zip(b) {
         *a = a.saturating_add(*b);
     }
