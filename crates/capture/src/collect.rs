@@ -5,6 +5,7 @@ mod pausing;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -26,6 +27,7 @@ use crate::keeper::Keeper;
 use crate::launch::{self, Child};
 use crate::machine;
 use crate::options::{Options, Target};
+use crate::outliers::Outliers;
 use crate::perf::{MapEvents, Mapping};
 use crate::proc;
 use crate::recorder::Recorder;
@@ -33,6 +35,7 @@ use crate::system::System;
 use crate::task_probes::{self, Program};
 use crate::unwinding::Unwinding;
 use crate::waiting;
+use crate::watch::Watch;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
@@ -146,6 +149,8 @@ struct Collection<'a> {
     mappings: Vec<Mapping>,
     unwinding: Unwinding,
     keeper: Keeper,
+    outliers: Option<Outliers>,
+    modules: PathBuf,
     system: Option<System>,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
@@ -187,7 +192,8 @@ impl<'a> Collection<'a> {
         }
         hooks.set_task_probes(&probed, (!options.follow_children).then_some(targets.as_slice()))?;
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
-        let recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
+        let mut recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
+        recorder.watch = options.trigger.clone().map(Watch::new);
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
         let rings = open_rings(&hooks, &drained)?;
         let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
@@ -212,6 +218,8 @@ impl<'a> Collection<'a> {
             mappings: Vec::new(),
             unwinding,
             keeper: Keeper::new(folder.modules()),
+            outliers: outliers(folder, options, &mut manifest.notices),
+            modules: folder.modules(),
             system: system(options),
             child,
             pidfds,
@@ -331,8 +339,14 @@ impl<'a> Collection<'a> {
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         drained.recorder.end_round(time_ns)?;
+        if let Some(outliers) = &mut self.outliers
+            && outliers.is_due(&mut drained.recorder, time_ns)
+        {
+            self.manifest.losses = self.hooks.losses();
+            outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
+        }
         let limit = self.options.data_limit_bytes;
-        let is_full = limit > 0 && !self.paused && drained.recorder.written_bytes() >= limit;
+        let is_full = limit > 0 && !self.paused && recorded_bytes(&drained.recorder, self.options) >= limit;
         drop(borrowed);
         if is_full {
             self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
@@ -389,6 +403,10 @@ impl<'a> Collection<'a> {
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
         walk_copies(&mut drained, &mut self.unwinding, true);
+        if let Some(outliers) = &mut self.outliers {
+            self.manifest.losses = self.hooks.losses();
+            outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, now)?;
+        }
         drained.recorder.flush(monotonic_ns())?;
         let manifest = &mut self.manifest;
         manifest.state = State::Collected;
@@ -409,11 +427,30 @@ impl<'a> Collection<'a> {
         manifest.losses.extend(self.system.iter().flat_map(System::losses));
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.losses.extend(self.itt.finish());
+        if let Some(outliers) = &mut self.outliers {
+            let (mut notices, losses) = outliers.finish(&self.modules);
+            manifest.notices.append(&mut notices);
+            manifest.losses.extend(losses);
+        }
         manifest.notices.append(&mut self.hooks.notices);
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
+}
+
+/// The flight recorder, if a trigger is set.
+fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>) -> Option<Outliers> {
+    options.trigger.as_ref()?;
+    if !Path::new("/sys/bus/event_source/devices/intel_pt").exists() {
+        notices.push("No instructions are traced: this machine has no Intel PT.".into());
+    }
+    Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes))
+}
+
+/// What counts for the data limit: what a bounded recording does not forget, or everything.
+fn recorded_bytes(recorder: &Recorder, options: &Options) -> u64 {
+    if options.ring_buffer_ns.is_some() { recorder.meta_bytes() } else { recorder.written_bytes() }
 }
 
 fn system(options: &Options) -> Option<System> {

@@ -16,6 +16,7 @@ mod launch;
 mod machine;
 mod maps;
 mod options;
+mod outliers;
 mod perf;
 mod probe;
 mod proc;
@@ -26,6 +27,7 @@ mod task_probes;
 mod unwinding;
 mod view;
 mod waiting;
+mod watch;
 
 pub use dwell_probes::TaskProbe;
 
@@ -33,5 +35,7 @@ pub use collect::{Progress, collect};
 pub use error::{Error, Result};
 pub use itt::environment;
 pub use options::{Launch, Options, Rule, Target};
+pub use outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, probe};
 pub use proc::pids_named;
+pub use watch::{Subject, Trigger};

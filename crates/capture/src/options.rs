@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use dwell_model::Topic;
 use dwell_probes::TaskProbe;
 
+use crate::watch::Trigger;
+
 /// What is profiled.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -62,6 +64,12 @@ pub struct Options {
     pub data_limit_bytes: u64,
     /// Keep only the last so many ns.
     pub ring_buffer_ns: Option<u64>,
+    /// Keep what was recorded lately as a result of its own when an interval is longer than this.
+    pub trigger: Option<Trigger>,
+    /// Such results at most in a minute.
+    pub outliers_per_minute: u32,
+    /// Bytes of raw data in all such results, at which no more are kept; 0 = no limit.
+    pub outliers_bytes: u64,
     /// Take kernel stacks of every wait, not only of those that the system call does not explain.
     pub kernel_stacks_for_all: bool,
     /// Whether to record what programs announce through ITT.
@@ -91,6 +99,9 @@ impl Options {
             duration_ns: None,
             data_limit_bytes: 0,
             ring_buffer_ns: None,
+            trigger: None,
+            outliers_per_minute: 6,
+            outliers_bytes: 0,
             kernel_stacks_for_all: false,
             itt: true,
             task_probes: Vec::new(),

@@ -1,12 +1,13 @@
 //! Routes records into the spool's two streams, in chunks, and keeps a bounded recording bounded.
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
+use crate::watch::Watch;
 
 /// A chunk is written when it has this many bytes …
 const CHUNK_BYTES: usize = 1 << 20;
@@ -22,6 +23,9 @@ struct Segment {
 
 /// The writing end of a raw trace.
 pub struct Recorder {
+    folder: PathBuf,
+    /// What looks at the records as they come, if a trigger is set.
+    pub watch: Option<Watch>,
     meta: SpoolWriter,
     events: SpoolWriter,
     meta_buffer: RecordBuffer,
@@ -40,6 +44,8 @@ impl Recorder {
     /// Starts a spool in `folder`. With `keep_ns` only about the last so many ns of events stay.
     pub fn create(folder: &Path, now_ns: u64, keep_ns: Option<u64>) -> Result<Self> {
         Ok(Self {
+            folder: folder.to_owned(),
+            watch: None,
             meta: SpoolWriter::create(folder, Stream::Meta)?,
             events: SpoolWriter::create(folder, Stream::Events)?,
             meta_buffer: RecordBuffer::default(),
@@ -55,6 +61,9 @@ impl Recorder {
 
     /// Takes a record from a ring. Fails when a chunk is due and cannot be written.
     pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) -> Result<()> {
+        if let Some(watch) = &mut self.watch {
+            watch.record(header, bytes);
+        }
         match header.kind {
             kind::SWITCH | kind::SAMPLE | kind::TASK_PROBE | kind::STITCH => {
                 self.event_count += 1;
@@ -71,6 +80,9 @@ impl Recorder {
 
     /// Takes what was drained from a program's shared file: an ITT_NAMES or ITT_EVENTS record. Fails as [`Recorder::record`].
     pub fn itt(&mut self, header: IttHeader, bytes: &[u8]) -> Result<()> {
+        if let Some(watch) = &mut self.watch {
+            watch.itt(&header, bytes);
+        }
         let names = header.h.kind == kind::ITT_NAMES;
         let buffer = if names { &mut self.meta_buffer } else { &mut self.events_buffer };
         buffer.itt(header, bytes);
@@ -110,9 +122,33 @@ impl Recorder {
         self.forget_old(now_ns)
     }
 
+    /// Where the spool is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes what is buffered and begins new files: nobody writes to those that are there any more.
+    pub fn cut(&mut self, now_ns: u64) -> Result<()> {
+        self.flush(now_ns)?;
+        self.meta.next_segment()?;
+        self.next_segment(now_ns)
+    }
+
+    /// Bytes of what a bounded recording does not forget.
+    pub fn meta_bytes(&self) -> u64 {
+        self.meta.written_bytes
+    }
+
     /// Bytes in the spool so far.
     pub fn written_bytes(&self) -> u64 {
         self.meta.written_bytes + self.events.written_bytes
+    }
+
+    fn next_segment(&mut self, now_ns: u64) -> Result<()> {
+        let number = self.events.next_segment()?;
+        self.segments.push_back(Segment { number, last_ns: now_ns });
+        self.segment_since_ns = now_ns;
+        Ok(())
     }
 
     /// Segments are a tenth of what is kept, so that between 100 % and 110 % of it is there.
@@ -121,9 +157,7 @@ impl Recorder {
         if now_ns.saturating_sub(self.segment_since_ns) < keep_ns / 10 {
             return Ok(());
         }
-        let number = self.events.next_segment()?;
-        self.segments.push_back(Segment { number, last_ns: now_ns });
-        self.segment_since_ns = now_ns;
+        self.next_segment(now_ns)?;
         while let Some(oldest) = self.segments.front().filter(|oldest| oldest.last_ns + keep_ns < now_ns) {
             self.events.delete_segment(oldest.number)?;
             self.kept_since_ns = oldest.last_ns;

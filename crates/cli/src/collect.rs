@@ -26,6 +26,10 @@ use crate::{finalize, output, report};
 pub const SUFFIX: &str = "th";
 /// The same of the latency analysis.
 const LATENCY_SUFFIX: &str = "la";
+/// What is kept before an outlier, unless --ring-buffer says.
+const AROUND_OUTLIER_NS: u64 = 5_000_000_000;
+/// Raw data that a flight recorder may keep, unless --data-limit says.
+const FLIGHT_RECORDER_BYTES: u64 = 1_000_000_000;
 
 /// Collects what the command line says. Returns the program's exit status.
 pub fn run(args: &CollectArgs) -> Result<ExitCode> {
@@ -75,10 +79,22 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
         FinalizationMode::Full | FinalizationMode::Fast => {}
     }
     let trace = finalize::run_on(folder, &args.search_dir, args.finalization_mode, args.quiet)?;
+    finalize_outliers(args, folder)?;
     if args.quiet {
         return Ok(());
     }
     output::print(&report::after_collection(&trace, args, folder.path())?)
+}
+
+/// The results that a trigger kept.
+fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
+    let Ok(entries) = fs::read_dir(folder.path().join(dwell_capture::OUTLIERS)) else { return Ok(()) };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        finalize::run_on(&ResultFolder::open(&path)?, &args.search_dir, args.finalization_mode, true)?;
+    }
+    Ok(())
 }
 
 /// The collector's options from the command line.
@@ -94,6 +110,13 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.duration_ns = args.duration;
     options.data_limit_bytes = args.data_limit;
     options.ring_buffer_ns = args.ring_buffer;
+    if args.trigger.is_some() {
+        options.trigger.clone_from(&args.trigger);
+        options.outliers_per_minute = args.trigger_limit;
+        options.ring_buffer_ns = args.ring_buffer.or(Some(AROUND_OUTLIER_NS));
+        options.data_limit_bytes = if args.data_limit == 0 { FLIGHT_RECORDER_BYTES } else { args.data_limit };
+        options.outliers_bytes = options.data_limit_bytes;
+    }
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
     options.itt = !args.no_itt;
     options.task_probes.clone_from(&args.task_probe);

@@ -120,6 +120,11 @@ const DOCS: &[(&str, &str)] = &[
         "Things that programs said of themselves through ITT and that their buffers had no room for; tasks around them are cut.",
     ),
     (
+        "outliers_over_limit",
+        "Times at which outliers came beyond those that --trigger-limit or --data-limit let through.",
+    ),
+    ("outliers_not_kept", "Outliers whose results could not be written."),
+    (
         "task_probes_lost",
         "Passes of task probes that found no room in the kernel's buffer; their tasks are missing or cut.",
     ),

@@ -21,7 +21,7 @@ use dwell_unwind::parse_maps;
 
 use self::folder::{Entry, Verdict};
 use self::preparation::is_ours;
-use self::ticks::{Line, Ticks};
+use self::ticks::Ticks;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::recorder::Recorder;
@@ -29,6 +29,7 @@ use crate::recorder::Recorder;
 pub use self::folder::Folder;
 pub use self::library::{Library, variables};
 pub use self::preparation::{Preparation, environment};
+pub use self::ticks::Line;
 
 /// Files drained in a round; with more, each has its turn.
 const MOST_DRAINED: usize = 512;

@@ -4,6 +4,8 @@
 //! before ends, so that time never jumps, and leans towards what is true: an error is gone within about a second.
 #![allow(unsafe_code, reason = "reading the time stamp counter")]
 
+use dwell_store::raw::wire::IttHeader;
+
 use crate::clock::monotonic_ns;
 
 /// 1 ns per tick in records.
@@ -49,6 +51,11 @@ pub struct Line {
 impl Line {
     /// For ticks that are nanoseconds.
     pub const IDENTITY: Self = Self { base_ticks: 0, base_ns: 0, ns_per_tick: 1 << 32 };
+
+    /// That of an ITT record.
+    pub fn of(header: &IttHeader) -> Self {
+        Self { base_ticks: header.base_ticks, base_ns: header.base_ns, ns_per_tick: header.ns_per_tick }
+    }
 
     /// CLOCK_MONOTONIC at `ticks`, of before or after the base.
     pub fn ns(&self, ticks: u64) -> u64 {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Rule, TaskProbe};
+use dwell_capture::{Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
@@ -121,6 +121,9 @@ pub enum Command {
         #[command(subcommand)]
         benchmark: Benchmark,
     },
+    /// Show an Intel PT trace that `perf record` wrote as a timeline of functions, counted by instructions.
+    #[command(arg_required_else_help = true, after_help = PT_EXAMPLES)]
+    Pt(PtArgs),
     /// Print the environment in which a program announces its ITT tasks and counters to a collection that attaches to it.
     #[command(after_help = ENV_EXAMPLES)]
     Env(EnvArgs),
@@ -225,6 +228,14 @@ Examples:
 A program that Dwell launches needs none of this. While nobody listens, what a
 program announces costs it a few nanoseconds. Run it in the same container.";
 
+const PT_EXAMPLES: &str = "\
+Examples:
+  perf record -e intel_pt//u -o perf.data ./app; dwell pt perf.data
+                    # each function, from when on, how deep, for how many instructions
+  dwell pt perf.data --limit 100000 --format csv
+
+The programs' files must be where they were. Needs libipt2, Intel's decoder.";
+
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
   dwell completions bash > ~/.local/share/bash-completion/completions/dwell
@@ -270,6 +281,8 @@ Examples:
                     # how long they took, the outliers and their causes
   dwell report outlier t1234
                     # the story of one of them
+  sudo dwell collect latency --trigger 'interval>50us' --target-process server
+                    # on for days: only what is around each outlier is kept
 
 It is `dwell collect threading --analyze latency`; its result is r000la, r001la, …";
 
@@ -337,6 +350,13 @@ pub struct CollectArgs {
     /// Keep only what this time at the end recorded, such as 30s.
     #[arg(long, value_name = "TIME", value_parser = parse::positive_seconds, help_heading = "When to record")]
     pub ring_buffer: Option<u64>,
+    /// Keep what was recorded last (5 s, or --ring-buffer) as a result of its own when an interval is longer:
+    /// interval>50us, wake-up>5ms, wait>100ms, or TASK>1ms with the name of an ITT task.
+    #[arg(long, value_name = "WHAT>TIME", value_parser = parse::trigger, help_heading = "When to record")]
+    pub trigger: Option<Trigger>,
+    /// Such results at most in a minute.
+    #[arg(long, value_name = "N", default_value = "6", value_parser = clap::value_parser!(u32).range(1..), help_heading = "When to record")]
+    pub trigger_limit: u32,
 
     /// What is recorded.
     #[command(flatten)]
@@ -666,6 +686,20 @@ pub struct DoctorArgs {
     /// Look at the /proc and /sys in this folder in place of the machine's own.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub root: Option<PathBuf>,
+    /// Form of the output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// Options of `dwell pt`.
+#[derive(Args, Debug)]
+pub struct PtArgs {
+    /// What `perf record -e intel_pt//` wrote.
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Show at most so many stretches of each trace.
+    #[arg(short, long, value_name = "N", default_value = "1000")]
+    pub limit: usize,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

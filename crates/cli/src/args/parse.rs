@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dwell_analyze::CallStackMode;
-use dwell_capture::Rule;
+use dwell_capture::{Rule, Subject, Trigger};
 
 /// Bins beyond which a timeline is no view any more.
 const MOST_BINS: usize = 10_000;
@@ -62,6 +62,23 @@ pub fn call_stack_modes() -> impl TypedValueParser<Value = CallStackMode> {
     parser.try_map(|id| CallStackMode::parse(&id))
 }
 
+/// `WHAT>TIME`: `interval`, `wake-up`, `wait`, or the name of an ITT task; a time has its unit.
+pub fn trigger(text: &str) -> Result<Trigger, String> {
+    let wrong = || format!("`{text}` is no trigger such as interval>50us, wake-up>5ms or TASK>1ms");
+    let (what, time) = text.rsplit_once('>').ok_or_else(wrong)?;
+    let (what, time) = (what.trim(), time.trim());
+    if what.is_empty() || !time.ends_with('s') {
+        return Err(wrong());
+    }
+    let subject = match what {
+        "interval" => Subject::Intervals,
+        "wake-up" => Subject::WakeUps,
+        "wait" => Subject::Waits,
+        name => Subject::Named(name.to_owned()),
+    };
+    Ok(Trigger { subject, longer_than_ns: seconds(time)? })
+}
+
 /// A data limit in MB as bytes.
 pub fn megabytes(text: &str) -> Result<u64, String> {
     let megabytes: u64 = text.parse().map_err(|_| format!("`{text}` is no number of megabytes"))?;
@@ -90,6 +107,17 @@ pub fn rule(text: &str) -> Result<Rule, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn triggers_name_intervals_and_a_time() {
+        let parsed = |text: &str| trigger(text).map(|it| (it.subject, it.longer_than_ns)).ok();
+        assert_eq!(parsed("interval>50us"), Some((Subject::Intervals, 50_000)));
+        assert_eq!(parsed("wake-up > 1.5ms"), Some((Subject::WakeUps, 1_500_000)));
+        assert_eq!(parsed("a->b>1s"), Some((Subject::Named("a->b".into()), 1_000_000_000)));
+        for wrong in ["interval", ">5us", "interval>5", "interval>fastus", "interval>-1us"] {
+            assert_eq!(parsed(wrong), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn durations_have_units() {

@@ -1,0 +1,163 @@
+//! The flight recorder: what was recorded lately is kept as a result of its own when the trigger finds an outlier, a moment
+//! after it, and not more often than allowed. Results share their pieces of the spool with the recording, and one another, by
+//! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use dwell_store::{Manifest, ResultFolder, State};
+
+use crate::error::Result;
+use crate::recorder::Recorder;
+use crate::watch::{Outlier, Watch};
+
+/// How long after an outlier's end the recording goes on before it is kept: what came of it is in it too.
+const AFTER_NS: u64 = 100_000_000;
+const MINUTE_NS: u64 = 60_000_000_000;
+/// The folder of a result in which the outliers' results are.
+pub const FOLDER: &str = "outliers";
+
+/// Which outliers are kept, and how many.
+pub struct Outliers {
+    folder: PathBuf,
+    per_minute: usize,
+    most_bytes: u64,
+    pending: Option<Outlier>,
+    /// When results were kept, within the last minute.
+    kept_ns: VecDeque<u64>,
+    results: Vec<ResultFolder>,
+    bytes: u64,
+    over_limit: u64,
+    failed: u64,
+    failure: Option<String>,
+}
+
+impl Outliers {
+    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all.
+    pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64) -> Self {
+        Self {
+            folder: folder.path().join(FOLDER),
+            per_minute: per_minute as usize,
+            most_bytes,
+            pending: None,
+            kept_ns: VecDeque::new(),
+            results: Vec::new(),
+            bytes: 0,
+            over_limit: 0,
+            failed: 0,
+            failure: None,
+        }
+    }
+
+    /// Takes in what the trigger found since the last time. Whether something is to be kept now.
+    pub fn is_due(&mut self, recorder: &mut Recorder, now_ns: u64) -> bool {
+        if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
+            let longer = self.pending.is_none_or(|pending| pending.length_ns() < found.length_ns());
+            if self.pending.is_none() && !self.may_keep(now_ns) {
+                self.over_limit += 1;
+            } else if longer {
+                self.pending = Some(found);
+            }
+        }
+        self.pending.is_some_and(|outlier| outlier.end_ns + AFTER_NS <= now_ns)
+    }
+
+    fn may_keep(&mut self, now_ns: u64) -> bool {
+        while self.kept_ns.front().is_some_and(|kept| kept + MINUTE_NS <= now_ns) {
+            self.kept_ns.pop_front();
+        }
+        self.kept_ns.len() < self.per_minute && (self.most_bytes == 0 || self.bytes < self.most_bytes)
+    }
+
+    /// Keeps what is pending, if something is. Fails when the recording itself cannot be written.
+    pub fn keep(&mut self, recorder: &mut Recorder, manifest: &Manifest, modules: &Path, now_ns: u64) -> Result<()> {
+        let Some(outlier) = self.pending.take() else { return Ok(()) };
+        self.kept_ns.push_back(now_ns);
+        recorder.cut(now_ns)?;
+        let path = self.folder.join(format!("{:04}", self.results.len() + self.failed as usize));
+        let manifest = told(manifest, outlier, recorder, now_ns);
+        match write(&path, recorder.folder(), modules, &manifest) {
+            Ok((folder, bytes)) => {
+                self.bytes += bytes;
+                self.results.push(folder);
+            }
+            Err(error) => {
+                // A full disk, most likely: what was made of it must not take what is left.
+                let _ = fs::remove_dir_all(&path);
+                self.failed += 1;
+                self.failure.get_or_insert(error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the results the files that were copied for the recording since. Returns notices and losses.
+    pub fn finish(&mut self, modules: &Path) -> (Vec<String>, Vec<(String, u64)>) {
+        for folder in &self.results {
+            // What is missing of them leaves a few functions without a name.
+            let _ = link_all(modules, &folder.modules());
+        }
+        let mut notices = Vec::new();
+        if !self.results.is_empty() {
+            notices.push(format!(
+                "{} outliers were kept, each a result: {}.",
+                self.results.len(),
+                self.folder.display()
+            ));
+        }
+        if let Some(failure) = self.failure.take() {
+            notices.push(format!("Not every outlier could be kept ({failure})."));
+        }
+        let losses = [("outliers_over_limit", self.over_limit), ("outliers_not_kept", self.failed)];
+        let losses = losses.into_iter().filter(|(_, count)| *count > 0);
+        (notices, losses.map(|(name, count)| (name.to_owned(), count)).collect())
+    }
+}
+
+/// The recording's manifest as one of what it holds now.
+fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64) -> Manifest {
+    let mut manifest = manifest.clone();
+    manifest.state = State::Collected;
+    manifest.start_ns = manifest.start_ns.max(recorder.kept_since_ns);
+    manifest.end_ns = now_ns;
+    manifest.events = recorder.event_count;
+    let begin_ns = outlier.begin_ns.saturating_sub(manifest.start_ns);
+    let (tid, length_ns) = (outlier.tid, outlier.length_ns());
+    manifest
+        .notices
+        .push(format!("Kept because an interval of thread {tid} took {length_ns} ns, from {begin_ns} ns on."));
+    manifest
+}
+
+/// Makes the result. Returns it with the bytes that only it and the recording have.
+fn write(path: &Path, spool: &Path, modules: &Path, manifest: &Manifest) -> io::Result<(ResultFolder, u64)> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    let folder = ResultFolder::create(path).map_err(io::Error::other)?;
+    let bytes = link_all(spool, &folder.spool())?;
+    link_all(modules, &folder.modules())?;
+    folder.write_manifest(manifest).map_err(io::Error::other)?;
+    Ok((folder, bytes))
+}
+
+/// Links every regular file of `from` into `to`, where it is not there yet. Returns the bytes of those that have no other link.
+fn link_all(from: &Path, to: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if !metadata.is_file() {
+            continue;
+        }
+        match fs::hard_link(entry.path(), to.join(entry.file_name())) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ if metadata.nlink() == 1 => bytes += metadata.len(),
+            _ => {}
+        }
+    }
+    Ok(bytes)
+}

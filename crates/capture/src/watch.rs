@@ -1,0 +1,340 @@
+//! Looks at the records of a collection as they come for an interval that is longer than a trigger allows. What ITT tasks, task
+//! probes, requests and switches begin is remembered until it ends; all of it is bounded, and the oldest is forgotten.
+
+use std::collections::HashMap;
+
+use bytemuck::{AnyBitPattern, pod_read_unaligned};
+use dwell_itt_wire::{Event, Id, Name, events, names};
+use dwell_store::raw::wire::{IttHeader, RecordHeader, RequestRecord, SwitchRecord, TaskProbeRecord, kind};
+
+use crate::itt::Line;
+
+/// Tasks that a thread has open at once; those within are not watched.
+const MOST_NESTED: usize = 64;
+/// Threads, tasks open by their ids, and names that are remembered.
+const MOST_OPEN: usize = 1 << 16;
+
+/// Which intervals a trigger is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// ITT tasks, visits between task probes, and requests.
+    Intervals,
+    /// From where a thread is woken to where it runs.
+    WakeUps,
+    /// Waits, until the wake-up.
+    Waits,
+    /// Tasks of this name.
+    Named(String),
+}
+
+/// When what was recorded lately is kept: `interval>50us`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Which intervals.
+    pub subject: Subject,
+    /// Those that are longer, ns.
+    pub longer_than_ns: u64,
+}
+
+/// An interval that was longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outlier {
+    /// Whose.
+    pub tid: u32,
+    /// When it began, ns.
+    pub begin_ns: u64,
+    /// When it ended.
+    pub end_ns: u64,
+}
+
+impl Outlier {
+    /// How long it was.
+    pub fn length_ns(&self) -> u64 {
+        self.end_ns - self.begin_ns
+    }
+}
+
+/// A task that a thread nests others in.
+#[derive(Clone, Copy)]
+struct Open {
+    domain: u16,
+    /// When it began; none: it is not of interest.
+    begin_ns: Option<u64>,
+}
+
+/// Whose file of ITT, and which thread or task of it.
+type InFile<K> = HashMap<(u32, K), Vec<Open>>;
+
+/// What began and has not ended, and the longest interval that was longer than the trigger allows.
+pub struct Watch {
+    trigger: Trigger,
+    nested: InFile<u32>,
+    overlapped: HashMap<(u32, u16, [u64; 2]), u64>,
+    /// Names of tasks by file, whether they are those of the trigger.
+    names: HashMap<(u32, u32), bool>,
+    probes: HashMap<(u32, u16), u64>,
+    /// Since when threads wait.
+    waiting: HashMap<u32, u64>,
+    found: Option<Outlier>,
+}
+
+impl Watch {
+    /// Watches for `trigger`.
+    pub fn new(trigger: Trigger) -> Self {
+        Self {
+            trigger,
+            nested: HashMap::new(),
+            overlapped: HashMap::new(),
+            names: HashMap::new(),
+            probes: HashMap::new(),
+            waiting: HashMap::new(),
+            found: None,
+        }
+    }
+
+    /// The longest of those that were found since the last time.
+    pub fn take(&mut self) -> Option<Outlier> {
+        self.found.take()
+    }
+
+    fn is_about_tasks(&self) -> bool {
+        matches!(self.trigger.subject, Subject::Intervals | Subject::Named(_))
+    }
+
+    fn ended(&mut self, tid: u32, begin_ns: u64, end_ns: u64) {
+        let length_ns = end_ns.saturating_sub(begin_ns);
+        let longest = self.found.as_ref().map_or(self.trigger.longer_than_ns, Outlier::length_ns);
+        if length_ns > longest {
+            self.found = Some(Outlier { tid, begin_ns, end_ns });
+        }
+    }
+
+    /// Looks at a record of the kernel's side.
+    pub fn record(&mut self, header: &RecordHeader, bytes: &[u8]) {
+        match (header.kind, &self.trigger.subject) {
+            (kind::SWITCH, Subject::WakeUps | Subject::Waits) => {
+                if let Some(switch) = fixed::<SwitchRecord>(bytes) {
+                    self.switch(&switch);
+                }
+            }
+            (kind::REQUEST, Subject::Intervals) => {
+                if let Some(request) = fixed::<RequestRecord>(bytes) {
+                    self.ended(header.tid, request.begin_ns, header.time_ns);
+                }
+            }
+            (kind::TASK_PROBE, Subject::Intervals) => {
+                if let Some(probe) = fixed::<TaskProbeRecord>(bytes) {
+                    self.probe(header, &probe);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn switch(&mut self, switch: &SwitchRecord) {
+        let now = switch.h.time_ns;
+        if switch.h.tid != 0 && switch.state != 0 {
+            remember(&mut self.waiting, switch.h.tid, now);
+        }
+        if switch.next_tid == 0 {
+            return;
+        }
+        let since = self.waiting.remove(&switch.next_tid);
+        if switch.wake_time_ns == 0 {
+            return;
+        }
+        match self.trigger.subject {
+            Subject::WakeUps => self.ended(switch.next_tid, switch.wake_time_ns, now),
+            _ => self.ended(switch.next_tid, since.unwrap_or(switch.wake_time_ns), switch.wake_time_ns),
+        }
+    }
+
+    fn probe(&mut self, header: &RecordHeader, probe: &TaskProbeRecord) {
+        let key = (header.tid, probe.probe);
+        if probe.end == 0 {
+            remember(&mut self.probes, key, header.time_ns);
+        } else if let Some(begin_ns) = self.probes.remove(&key) {
+            self.ended(header.tid, begin_ns, header.time_ns);
+        }
+    }
+
+    /// Looks at what a program announced: an ITT_NAMES or ITT_EVENTS record.
+    pub fn itt(&mut self, header: &IttHeader, bytes: &[u8]) {
+        match header.h.kind {
+            kind::ITT_NAMES => self.itt_names(header.source, bytes),
+            kind::ITT_EVENTS if self.is_about_tasks() => {
+                let line = Line::of(header);
+                for stamped in events(bytes) {
+                    self.event(header.source, header.h.tid, line.ns(stamped.ticks), &stamped.event);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn itt_names(&mut self, source: u32, bytes: &[u8]) {
+        let Subject::Named(wanted) = &self.trigger.subject else { return };
+        for named in names(bytes) {
+            if let Name::String { id, text } = named.name {
+                let is_wanted = text == wanted.as_bytes();
+                remember(&mut self.names, (source, id), is_wanted);
+            }
+        }
+    }
+
+    fn is_wanted(&self, source: u32, name: u32) -> bool {
+        self.trigger.subject == Subject::Intervals || self.names.get(&(source, name)).is_some_and(|wanted| *wanted)
+    }
+
+    fn event(&mut self, source: u32, tid: u32, time_ns: u64, event: &Event<'_>) {
+        match *event {
+            Event::TaskBegin { domain, name, .. } => {
+                let begin_ns = self.is_wanted(source, name).then_some(time_ns);
+                self.begin((source, tid), Open { domain, begin_ns });
+            }
+            Event::TaskBeginFn { domain, .. } => {
+                let begin_ns = (self.trigger.subject == Subject::Intervals).then_some(time_ns);
+                self.begin((source, tid), Open { domain, begin_ns });
+            }
+            Event::TaskEnd { domain } => {
+                let open = self.nested.get_mut(&(source, tid));
+                let ended = open.and_then(|open| Some(open.remove(open.iter().rposition(|it| it.domain == domain)?)));
+                if let Some(begin_ns) = ended.and_then(|open| open.begin_ns) {
+                    self.ended(tid, begin_ns, time_ns);
+                }
+            }
+            Event::OverlappedBegin { domain, name, id, .. } | Event::RegionBegin { domain, name, id, .. }
+                if self.is_wanted(source, name) =>
+            {
+                remember(&mut self.overlapped, (source, domain, words(id)), time_ns);
+            }
+            Event::OverlappedEnd { domain, id } | Event::RegionEnd { domain, id } => {
+                if let Some(begin_ns) = self.overlapped.remove(&(source, domain, words(id))) {
+                    self.ended(tid, begin_ns, time_ns);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, thread: (u32, u32), open: Open) {
+        if self.nested.len() >= MOST_OPEN && !self.nested.contains_key(&thread) {
+            self.nested.clear();
+        }
+        let nested = self.nested.entry(thread).or_default();
+        if nested.len() < MOST_NESTED {
+            nested.push(open);
+        }
+    }
+}
+
+/// Forgets everything rather than to grow beyond its bound: what programs announce is theirs to choose.
+fn remember<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, key: K, value: V) {
+    if map.len() >= MOST_OPEN && !map.contains_key(&key) {
+        map.clear();
+    }
+    map.insert(key, value);
+}
+
+fn words(id: Id) -> [u64; 2] {
+    [id.d1, id.d2]
+}
+
+fn fixed<R: AnyBitPattern>(bytes: &[u8]) -> Option<R> {
+    bytes.get(..size_of::<R>()).map(pod_read_unaligned)
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::{Zeroable, bytes_of};
+    use dwell_itt_wire::EventsBuffer;
+
+    use super::*;
+
+    fn watch(subject: Subject) -> Watch {
+        Watch::new(Trigger { subject, longer_than_ns: 50 })
+    }
+
+    fn announce(watch: &mut Watch, told: &[(u64, Event<'_>)]) {
+        let mut buffer = EventsBuffer::default();
+        told.iter().for_each(|(ticks, event)| buffer.push(*ticks, event));
+        let h = RecordHeader { kind: kind::ITT_EVENTS, size: 0, tid: 7, time_ns: 0 };
+        let header = IttHeader { h, ns_per_tick: 1 << 32, ..IttHeader::zeroed() };
+        watch.itt(&header, &buffer.bytes);
+    }
+
+    const fn id(d1: u64) -> Id {
+        Id { d1, d2: 0 }
+    }
+
+    fn begin(name: u32) -> Event<'static> {
+        Event::TaskBegin { domain: 1, name, id: id(0), parent: id(0) }
+    }
+
+    #[test]
+    fn nested_and_overlapped_tasks() {
+        let mut watch = watch(Subject::Intervals);
+        let overlapped = Event::OverlappedBegin { domain: 1, name: 2, id: id(9), parent: id(0) };
+        announce(
+            &mut watch,
+            &[(100, begin(1)), (110, overlapped), (120, begin(1)), (170, Event::TaskEnd { domain: 1 })],
+        );
+        assert_eq!(watch.take(), None, "50 ns are not more than 50 ns");
+        announce(&mut watch, &[(200, Event::TaskEnd { domain: 1 })]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 100, end_ns: 200 }));
+        announce(
+            &mut watch,
+            &[(300, Event::OverlappedEnd { domain: 1, id: id(9) }), (900, Event::TaskEnd { domain: 1 })],
+        );
+        assert_eq!(
+            watch.take(),
+            Some(Outlier { tid: 7, begin_ns: 110, end_ns: 300 }),
+            "and the end without a begin is none"
+        );
+        assert_eq!(watch.take(), None);
+    }
+
+    #[test]
+    fn only_tasks_of_the_name() {
+        let mut watch = watch(Subject::Named("slow".into()));
+        watch.names.insert((0, 1), true);
+        watch.names.insert((0, 2), false);
+        announce(
+            &mut watch,
+            &[(0, begin(2)), (10, begin(1)), (90, Event::TaskEnd { domain: 1 }), (900, Event::TaskEnd { domain: 1 })],
+        );
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 10, end_ns: 90 }));
+    }
+
+    fn switch(time_ns: u64, tid: u32, next_tid: u32, wake_time_ns: u64) -> SwitchRecord {
+        let h = RecordHeader { kind: kind::SWITCH, size: 0, tid, time_ns };
+        SwitchRecord { h, next_tid, wake_time_ns, state: 1, ..SwitchRecord::zeroed() }
+    }
+
+    #[test]
+    fn wake_ups_waits_and_requests() {
+        let told = [switch(100, 7, 0, 0), switch(400, 0, 7, 300)];
+        for (subject, begin_ns, end_ns) in [(Subject::WakeUps, 300, 400), (Subject::Waits, 100, 300)] {
+            let mut watch = watch(subject.clone());
+            told.iter().for_each(|record| watch.record(&record.h, bytes_of(record)));
+            assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns, end_ns }), "{subject:?}");
+        }
+        let h = RecordHeader { kind: kind::REQUEST, size: 0, tid: 7, time_ns: 500 };
+        let request = RequestRecord { h, begin_ns: 100, ..RequestRecord::zeroed() };
+        let mut watch = watch(Subject::Intervals);
+        watch.record(&h, bytes_of(&request));
+        assert_eq!(watch.take().map(|it| it.length_ns()), Some(400));
+        watch.record(&h, &[0; 3]);
+        assert_eq!(watch.take(), None, "a short record is none");
+    }
+
+    #[test]
+    fn hostile_programs_cannot_make_it_grow() {
+        let mut watch = watch(Subject::Intervals);
+        for number in 0..(2 * MOST_OPEN as u64) {
+            let overlapped = Event::OverlappedBegin { domain: 1, name: 2, id: id(number), parent: id(0) };
+            announce(&mut watch, &[(1, begin(1)), (1, overlapped)]);
+        }
+        assert!(watch.overlapped.len() <= MOST_OPEN && watch.nested.values().all(|open| open.len() <= MOST_NESTED));
+    }
+}
