@@ -83,8 +83,8 @@ class View:
         self.process.wait()
 
 
-def walk(view: View, elapsed: int, by: str, ids: list[int]) -> tuple[list[float], float]:
-    """Times of tiles along a random walk of pans and zooms, 10 ns to the whole; and of the first one."""
+def walk(view: View, elapsed: int, by: str, ids: list[int], route: str = "tile") -> tuple[list[float], float]:
+    """Times of drawings along a random walk of pans and zooms, 10 ns to the whole; and of the first one."""
     dice = random.Random(3)
     times = []
     for step in range(STEPS):
@@ -94,7 +94,7 @@ def walk(view: View, elapsed: int, by: str, ids: list[int]) -> tuple[list[float]
         first = dice.randrange(max(1, len(ids) - BANDS))
         bands = ",".join(map(str, ids[first : first + BANDS]))
         width = dice.choice([1440, 2560])
-        times.append(view.ask("tile", from_=start, to=start + span, width=width, by=by, bands=bands)[0])
+        times.append(view.ask(route, from_=start, to=start + span, width=width, by=by, bands=bands)[0])
     return sorted(times[1:]), times[0]
 
 
@@ -134,10 +134,12 @@ def measure(dwell: Path, result: Path) -> list[tuple[str, str, str]]:
         query = {key.replace("_", "-"): value for key, value in query.items()}
         times = [view.ask(route, **query, **selection)[0] for selection in selections(elapsed, number)]
         add(f"{name}: new range, new filter, both", " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
-    cut = selections(elapsed, len(views))[0]
-    add("the list of bands by CPU, of a new range", f"{view.ask('bands', by='cpu', **cut)[0]:.0f} ms", "300 ms")
-    sliders = view.ask("report/waits", **{"target-concurrency": 100})[0]
-    add("waits at another target concurrency", f"{sliders:.0f} ms", "300 ms")
+    times = [view.ask("bands", by="cpu", **selection)[0] for selection in selections(elapsed, len(views))]
+    add("the list of bands by CPU: new range, new filter, both", " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
+    other = {"target-concurrency": 100}
+    times = [view.ask("report/waits", **other, **selection)[0] for selection in [{}, *selections(elapsed, len(views) + 1)]]
+    name = "waits at another target concurrency: of all, new range, new filter, both"
+    add(name, " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
     memory = view.memory()
     add("server's own memory, and of the mapped index", f"{memory['own']:.0f} + {memory['mapped']:.0f} MB", "1500 MB")
     add("the most that it ever was", f"{memory['most']:.0f} MB", "1500 MB")
@@ -145,24 +147,55 @@ def measure(dwell: Path, result: Path) -> list[tuple[str, str, str]]:
     return rows
 
 
+def measure_tasks(dwell: Path, result: Path, tasks: int) -> list[tuple[str, str, str]]:
+    """What the program said, of a result with many tasks."""
+    rows = []
+    add = lambda name, value, goal="": rows.append((f"{tasks:,} tasks: {name}", value, goal))
+    view = View(dwell, result)
+    bands = json.loads(view.ask("bands", by="thread")[1])["bands"]
+    ids = [band["id"] for band in bands]
+    elapsed = json.loads(view.ask("info")[1])["elapsed_ns"]
+    listed = ",".join(map(str, ids[:BANDS]))
+    add("the first drawing", f"{view.ask('tasks', from_=0, to=elapsed, width=2560, by='thread', bands=listed)[0]:.0f} ms")
+    for by in ["thread", "task"]:
+        of = ids if by == "thread" else [band["id"] for band in json.loads(view.ask("bands", by=by)[1])["bands"]]
+        times, _ = walk(view, elapsed, by, of, "tasks")
+        add(f"drawing of {BANDS} bands by {by}, p95", f"{part(times, 0.95):.1f} ms", "50 ms")
+    for number, report in enumerate(["report/tasks", "report/task-waits", "report/summary", "bands"]):
+        query = {"by": "task"} if report == "bands" else {}
+        times = [view.ask(report, **query, **selection)[0] for selection in selections(elapsed, number)]
+        name = "the list of bands by task" if report == "bands" else report.removeprefix("report/")
+        add(f"{name}: new range, new filter, both", " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
+    memory = view.memory()
+    add("server's own memory, and of the mapped index", f"{memory['own']:.0f} + {memory['mapped']:.0f} MB", "1500 MB")
+    view.close()
+    return rows
+
+
+def made(result: Path, bench: Path, dwell: Path, counts: list[int]) -> str:
+    """Makes a synthetic result with its index, unless it is there; how long that took."""
+    if result.exists():
+        return ""
+    start = time.monotonic()
+    subprocess.run([bench, "generate", result, *map(str, counts)], check=True)
+    told = f"Made in {time.monotonic() - start:.0f} s"
+    start = time.monotonic()
+    subprocess.run([dwell, "report", "losses", result], check=True, stdout=subprocess.DEVNULL)
+    return told + f", its index in {time.monotonic() - start:.0f} s. "
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dwell", type=Path, required=True)
     parser.add_argument("--bench", type=Path, required=True, help="dwell-bench")
     parser.add_argument("--events", type=int, default=100_000_000)
+    parser.add_argument("--tasks", type=int, default=5_000_000, help="tasks, and events, of a second result")
     parser.add_argument("--folder", type=Path, required=True, help="where the synthetic result is, or is made")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--web", help="command that measures in the browser: gets the address, prints `name | value | goal`")
     args = parser.parse_args()
     result = args.folder / f"bench-{args.events}"
-    made = ""
-    if not result.exists():
-        start = time.monotonic()
-        subprocess.run([args.bench, "generate", result, str(args.events)], check=True)
-        made = f"Made in {time.monotonic() - start:.0f} s"
-        start = time.monotonic()
-        subprocess.run([args.dwell, "report", "losses", result], check=True, stdout=subprocess.DEVNULL)
-        made += f", its index in {time.monotonic() - start:.0f} s. "
+    told = made(result, args.bench, args.dwell, [args.events])
     rows = measure(args.dwell, result)
     if args.web:
         view = View(args.dwell, result)
@@ -172,13 +205,16 @@ def main() -> None:
         printed = subprocess.run(command, check=True, capture_output=True, text=True, env=session).stdout
         rows += [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
         view.close()
+    with_tasks = args.folder / f"bench-tasks-{args.tasks}"
+    made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
+    rows += measure_tasks(args.dwell, with_tasks, args.tasks)
     index = (result / "index.cache").stat().st_size
     tables = sum(file.stat().st_size for file in (result / "tables").iterdir())
     lines = [
         "# How fast the web UI is",
         "",
         f"`make bench-ui`, on {args.events:,} intervals off the CPU and samples of 200 threads, 5,000 stacks and 300 objects"
-        f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {made}Over HTTP on loopback.",
+        f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {told}Over HTTP on loopback.",
         "",
         "| | measured | goal |",
         "|---|---:|---:|",

@@ -1,6 +1,8 @@
 //! The fold: what a sweep tells, summed by everything that it can be grouped by. Self weights are summed once, in
 //! sites; every table and tree is a projection of the sites.
 
+use std::collections::HashMap;
+use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
@@ -304,7 +306,7 @@ impl<'t> Fold<'t> {
         if let Some(details) = details.as_mut().filter(|_| query.only_cpus) {
             details.set_alike(alike(trace, &stacks, query));
         }
-        let plan = Plan::new(trace, query, &windows, details.is_some());
+        let plan = Plan::new(trace, query, &windows, details.as_ref());
         let sums = plan.sum(details.as_mut());
         let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
@@ -324,6 +326,12 @@ impl<'t> Fold<'t> {
         't: 'q,
     {
         Fold { trace: self.trace, query, sums: self.sums.clone() }
+    }
+
+    /// How much of the time is swept.
+    #[cfg(test)]
+    pub fn swept_ns(&self) -> u64 {
+        self.plan.swept_ns()
     }
 
     /// Memory that the sums take, bytes.
@@ -602,23 +610,32 @@ fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> {
     let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength | FilterKey::Counter);
     let kept = |filters: &[Filter]| filters.iter().filter(of_site).cloned().collect();
     let query = Query { filters: kept(&query.filters), exclude: kept(&query.exclude), ..query.clone() };
+    let mut sites = site_of_each_key(trace, stacks);
+    Selection::new(trace, &query).apply(stacks, &mut sites);
+    first_like(&sites, |site| (site.key.reason, site.cpu_kind, site.idle, site.selected))
+}
+
+/// The key that stands for each where threads and CPUs are told apart: the first one of its thread that is classified
+/// likewise.
+pub fn alike_by_thread(trace: &Trace) -> Vec<u32> {
+    let sites = site_of_each_key(trace, &CallStacks::new(trace, &Query::default()));
+    first_like(&sites, |site| (site.key.thread, site.key.reason, site.cpu_kind, site.idle))
+}
+
+fn site_of_each_key(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<Site> {
     let mut sums = KeySums::new(trace.events().keys.len());
     (0..trace.events().keys.len() as u64).for_each(|number| {
         sums.slot(number);
     });
     let (mut sites, _) = sites_of(trace, &sums, None, [true; 5]);
     classify(trace, stacks, &mut sites);
-    Selection::new(trace, &query).apply(stacks, &mut sites);
-    let kind = |site: &Site| (site.key.reason, site.cpu_kind, site.idle, site.selected);
-    let mut found: Vec<usize> = Vec::new();
-    let mut first_like = |number: usize| {
-        let known = found.iter().find(|known| kind(&sites[**known]) == kind(&sites[number])).copied();
-        known.unwrap_or_else(|| {
-            found.push(number);
-            number
-        }) as u32
-    };
-    (0..sites.len()).map(&mut first_like).collect()
+    sites
+}
+
+/// The number of the first site of the same kind, for each.
+fn first_like<K: Eq + Hash>(sites: &[Site], kind: impl Fn(&Site) -> K) -> Vec<u32> {
+    let mut first: HashMap<K, u32> = HashMap::new();
+    sites.iter().enumerate().map(|(number, site)| *first.entry(kind(site)).or_insert(number as u32)).collect()
 }
 
 /// Splits each class's time in proportion to the weights. The ends of the parts are rounded, not the parts: they add

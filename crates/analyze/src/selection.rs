@@ -131,8 +131,17 @@ fn path_matches(path: &str, matches: &dyn Fn(&str) -> bool) -> bool {
 /// What whole tasks and single values can be judged by: filters of threads, processes and tasks.
 pub struct TaskFilter<'t> {
     trace: &'t Trace,
-    /// Each with the contexts that it takes, where it is of tasks.
-    rules: Vec<(Rule<'t>, Vec<bool>)>,
+    rules: Vec<TaskRule>,
+}
+
+/// Filters of one key, each value judged once: there may be millions of tasks.
+struct TaskRule {
+    excludes: bool,
+    /// For filters of threads and processes, whether each thread is taken.
+    threads: Vec<bool>,
+    /// For filters of tasks, whether what is in a context is taken, and what is of a task type.
+    contexts: Vec<bool>,
+    types: Vec<bool>,
 }
 
 impl<'t> TaskFilter<'t> {
@@ -140,46 +149,62 @@ impl<'t> TaskFilter<'t> {
     pub fn new(trace: &'t Trace, query: &'t Query) -> Self {
         use FilterKey::{Pid, Process, Task, Thread, Tid};
         let of_tasks = |rule: &Rule<'_>| matches!(rule.key, Thread | Tid | Process | Pid | Task);
-        let with_contexts = |rule: Rule<'t>| {
-            let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
-            let contexts = if rule.key == Task { tasks::inside(trace, &matches) } else { Vec::new() };
-            (rule, contexts)
-        };
-        let rules = Selection::new(trace, query).keys.into_iter().filter(of_tasks).map(with_contexts).collect();
-        Self { trace, rules }
+        let rules = Selection::new(trace, query).keys.into_iter().filter(of_tasks);
+        Self { trace, rules: rules.map(|rule| TaskRule::new(trace, &rule)).collect() }
+    }
+
+    /// Whether they let everything through.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
     }
 
     /// Whether they let a row of the tasks table through.
     pub fn takes(&self, task: usize) -> bool {
-        let (tasks, types) = (&self.trace.annotations.tasks, &self.trace.annotations.task_types);
-        let of = tasks.task_type[task].get();
-        let text = |column: &'t [String]| of.and_then(|row| column.get(row)).map_or("", String::as_str);
-        let (name, domain) = (text(&types.name), text(&types.domain));
-        self.all(tasks.thread[task], tasks.start_ns[task], &[name.to_owned(), format!("{domain}::{name}")])
+        let tasks = &self.trace.annotations.tasks;
+        self.all(tasks.thread[task], tasks.start_ns[task], tasks.task_type[task].get())
     }
 
     /// Whether they let an instant of a thread through.
     pub fn takes_thread_at(&self, thread: ThreadId, time: u64) -> bool {
-        self.all(thread, time, &[])
+        self.all(thread, time, None)
     }
 
-    fn all(&self, thread: ThreadId, time: u64, names: &[String]) -> bool {
-        let (threads, processes) = (&self.trace.threads, &self.trace.processes);
-        let row = thread.get().filter(|row| *row < threads.tid.len());
-        let process = row.and_then(|row| threads.process[row].get()).filter(|row| *row < processes.pid.len());
-        self.rules.iter().all(|(rule, contexts)| {
-            let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
-            let holds = match rule.key {
-                FilterKey::Thread => row.is_some_and(|row| matches(&threads.name[row])),
-                FilterKey::Tid => row.is_some_and(|row| matches(&threads.tid[row].to_string())),
-                FilterKey::Process => process.is_some_and(|row| matches(&processes.name[row])),
-                FilterKey::Pid => process.is_some_and(|row| matches(&processes.pid[row].to_string())),
-                _ => {
-                    let context = row.map_or(OUTSIDE, |row| self.trace.nesting().at(row, time));
-                    contexts.get(context as usize) == Some(&true) || names.iter().any(|name| matches(name))
-                }
-            };
-            holds != rule.excludes
+    fn all(&self, thread: ThreadId, time: u64, task_type: Option<usize>) -> bool {
+        let row = thread.get().filter(|row| *row < self.trace.threads.tid.len());
+        self.rules.iter().all(|rule| {
+            let of_thread = || row.and_then(|row| rule.threads.get(row)) == Some(&true);
+            let of_type = || task_type.and_then(|row| rule.types.get(row)) == Some(&true);
+            let context = || row.map_or(OUTSIDE, |row| self.trace.nesting().at(row, time)) as usize;
+            let inside = || !rule.contexts.is_empty() && rule.contexts.get(context()) == Some(&true);
+            (of_thread() || of_type() || inside()) != rule.excludes
         })
+    }
+}
+
+impl TaskRule {
+    fn new(trace: &Trace, rule: &Rule<'_>) -> Self {
+        let matches = |text: &str| rule.filters.iter().any(|filter| filter.matches(text));
+        if rule.key == FilterKey::Task {
+            let types = &trace.annotations.task_types;
+            let of_type = |(name, domain): (&String, &String)| matches(name) || matches(&format!("{domain}::{name}"));
+            return Self {
+                excludes: rule.excludes,
+                threads: Vec::new(),
+                contexts: tasks::inside(trace, &matches),
+                types: types.name.iter().zip(&types.domain).map(of_type).collect(),
+            };
+        }
+        let (threads, processes) = (&trace.threads, &trace.processes);
+        let of_thread = |row: usize| {
+            let process = threads.process[row].get().filter(|row| *row < processes.pid.len());
+            match rule.key {
+                FilterKey::Thread => matches(&threads.name[row]),
+                FilterKey::Tid => matches(&threads.tid[row].to_string()),
+                FilterKey::Process => process.is_some_and(|row| matches(&processes.name[row])),
+                _ => process.is_some_and(|row| matches(&processes.pid[row].to_string())),
+            }
+        };
+        let threads = (0..threads.tid.len()).map(of_thread).collect();
+        Self { excludes: rule.excludes, threads, contexts: Vec::new(), types: Vec::new() }
     }
 }

@@ -276,6 +276,16 @@ impl DetailKeys {
         (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, alike, limits, ..Self::default() })
     }
 
+    /// CPUs are told apart, and keys as far as others stand for them.
+    pub fn by_cpu(stands_for: Vec<u32>) -> Self {
+        Self { by_cpu: true, stands_for: Arc::new(stands_for), ..Self::default() }
+    }
+
+    /// The number that stands for each, where only CPUs are told apart.
+    pub fn only_cpus(&self) -> Option<&[u32]> {
+        (self.by_cpu && self.limits.is_empty() && !self.stands_for.is_empty()).then_some(&self.stands_for)
+    }
+
     /// Numbers that this one stands for are not told apart.
     pub fn set_alike(&mut self, stands_for: Vec<u32>) {
         self.stands_for = Arc::new(stands_for);

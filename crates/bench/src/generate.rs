@@ -40,11 +40,15 @@ struct Generator {
     samples: Samples,
 }
 
-/// Writes a result of about `events` intervals off the CPU and samples into `folder`, which must not be there.
-pub fn run(folder: &Path, events: u64) -> Result<(), Box<dyn Error>> {
+/// Writes a result of about `events` intervals off the CPU and samples, and of so many tasks, into `folder`, which must not
+/// be there.
+pub fn run(folder: &Path, events: u64, tasks: usize) -> Result<(), Box<dyn Error>> {
     let elapsed_ns = (events * 1_000_000_000 / EVENTS_PER_THREAD_SECOND / THREADS as u64).max(1_000_000);
     let folder = ResultFolder::create(folder)?;
     let mut program = Program::new(elapsed_ns);
+    if tasks > 0 {
+        program.say(tasks);
+    }
     program.trace.write(&folder, &CodeTables::default())?;
     let mut tables = (TableWriter::replace(&folder)?, TableWriter::replace(&folder)?);
     let threads = (0..THREADS as u64).map(|thread| ThreadState {

@@ -1,4 +1,4 @@
-//! `dwell-bench generate FOLDER EVENTS` writes a synthetic result, `dwell-bench measure FOLDER` asks it what the web UI
+//! `dwell-bench generate FOLDER EVENTS [TASKS]` writes a synthetic result, `dwell-bench measure FOLDER` asks it what the web UI
 //! asks, without HTTP. For `make bench-ui`.
 
 mod generate;
@@ -11,12 +11,12 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
-        ["generate", folder, events] => match events.parse() {
-            Ok(events) => generate::run(folder.as_ref(), events),
-            Err(_) => Err(format!("{events} is no number of events").into()),
+        ["generate", folder, counts @ ..] if matches!(counts.len(), 1..=2) => match numbers(counts) {
+            Some((events, tasks)) => generate::run(folder.as_ref(), events, tasks),
+            None => Err(format!("{} are no numbers of events and tasks", counts.join(" ")).into()),
         },
         ["measure", folder] => measure::run(folder.as_ref()),
-        _ => Err("usage: dwell-bench generate FOLDER EVENTS | dwell-bench measure FOLDER".into()),
+        _ => Err("usage: dwell-bench generate FOLDER EVENTS [TASKS] | dwell-bench measure FOLDER".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -25,4 +25,9 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Numbers of events and of tasks.
+fn numbers(counts: &[&str]) -> Option<(u64, usize)> {
+    Some((counts.first()?.parse().ok()?, counts.get(1).map_or(Ok(0), |tasks| tasks.parse()).ok()?))
 }

@@ -1,7 +1,9 @@
 //! The program that the synthetic result is of: what its threads are called, where they wait and run, on what.
 
-use dwell_model::{FrameId, ModuleId, ObjectId, ObjectType, ProcessId, StackId, ThreadId};
-use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, ProcessRow, StackRow, ThreadRow};
+use dwell_model::{
+    FrameId, ModuleId, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
+};
+use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, ProcessRow, StackRow, TaskRow, TaskTypeRow, ThreadRow};
 use dwell_store::{CpuInfo, Manifest, State, TRACE_FORMAT, Trace};
 
 pub const THREADS: usize = 200;
@@ -108,6 +110,48 @@ impl Program {
         let mut dice = Dice(7);
         let groups = (0..GROUPS).map(|group| group_of(&mut trace, group, &mut dice)).collect();
         Self { trace, groups }
+    }
+}
+
+/// Tasks of one request: itself, and those in it, each with its begin and end as parts of the request's, of 100.
+const REQUEST: [(&str, u64, u64); 4] = [("request", 0, 100), ("parse", 5, 25), ("handle", 30, 80), ("reply", 85, 99)];
+
+impl Program {
+    /// Lets the threads say that they work on requests, one after the other: about so many tasks in all.
+    pub fn say(&mut self, tasks: usize) {
+        let elapsed_ns = self.trace.elapsed_ns();
+        let said = &mut self.trace.annotations;
+        for (name, ..) in REQUEST {
+            let kind = TaskKind::Task.code();
+            said.task_types.push(TaskTypeRow { kind, domain: "server".into(), name: name.into() });
+        }
+        let requests = (tasks / REQUEST.len() / THREADS).max(1) as u64;
+        let period = elapsed_ns / requests;
+        // Begin, end, thread, request, place in it.
+        let mut all: Vec<(u64, u64, usize, u64, usize)> = Vec::with_capacity(tasks);
+        for thread in 0..THREADS {
+            let mut dice = Dice(thread as u64 * 104_729 + 3);
+            for request in 0..requests {
+                let length = (dice.duration(period as f64 / 4.0)).min(period * 9 / 10).max(200);
+                let begin = request * period + dice.next() % (period - length).max(1);
+                let of = |(place, (_, from, to)): (usize, &(&str, u64, u64))| {
+                    (begin + length * from / 100, begin + length * to / 100, thread, request, place)
+                };
+                all.extend(REQUEST.iter().enumerate().map(of));
+            }
+        }
+        all.sort_unstable();
+        let mut open = vec![TaskId::NONE; THREADS];
+        for (start_ns, end_ns, thread, _, place) in all {
+            let parent = if place == 0 { TaskId::NONE } else { open[thread] };
+            let (task_type, id) = (TaskTypeId::new(place), ThreadId::new(thread));
+            let row =
+                TaskRow { task_type, thread: id, end_thread: id, start_ns, end_ns, parent, id: 0, finished: true };
+            let task = TaskId::new(said.tasks.push(row));
+            if place == 0 {
+                open[thread] = task;
+            }
+        }
     }
 }
 

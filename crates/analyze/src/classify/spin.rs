@@ -10,7 +10,7 @@ use crate::call_stacks::CallStacks;
 use crate::query::glob;
 
 /// What a thread burnt CPU time for while it logically waited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SpinKind {
     /// A barrier, or a scheduler without work.
     Imbalance,
@@ -32,7 +32,7 @@ impl SpinKind {
 }
 
 /// What a runtime did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OverheadKind {
     /// Made threads or tasks.
     Creation,
@@ -47,7 +47,7 @@ pub enum OverheadKind {
 }
 
 /// What CPU time was for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CpuKind {
     /// The program's work.
     Effective,

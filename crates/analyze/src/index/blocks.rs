@@ -5,6 +5,7 @@ use std::ops::Range;
 use dwell_store::{Column, Index, Trace};
 
 use super::began::Began;
+use super::by_cpu::ByCpu;
 use super::by_running::ByRunning;
 use super::code;
 use crate::lengths::Run;
@@ -212,6 +213,12 @@ impl Blocks {
         let _ = code::decode(Self::bytes(&self.sums, place.sums), self.keys, with_times, sums);
     }
 
+    /// Adds what a block has besides the sums of its keys.
+    pub fn add_head(&self, block: usize, sums: &mut KeySums) {
+        let place = self.places.get(block).copied().unwrap_or_default();
+        let _ = code::decode_head(&mut code::Reader::new(Self::bytes(&self.sums, place.sums)), true, sums);
+    }
+
     /// Tells a block's lengths.
     pub fn for_each_run(&self, block: usize, tell: impl FnMut(&Run)) {
         let place = self.places.get(block).copied().unwrap_or_default();
@@ -254,15 +261,69 @@ pub fn levels(blocks: u64) -> Vec<u64> {
     std::iter::successors(Some(blocks), |count| (*count > 1).then_some(count / FAN_OUT)).collect()
 }
 
+/// Where blocks have what a question asks for.
+enum Source {
+    /// In their own sums.
+    Sums,
+    /// For classes that are not the blocks' own, the times elsewhere: of the blocks behind so many.
+    ByRunning(ByRunning, u64),
+    /// Where CPUs are told apart, elsewhere, likewise.
+    ByCpu(ByCpu, u64),
+}
+
 /// Blocks that answer a question.
 struct Chosen {
     blocks: Blocks,
     /// Those that are summed.
     summed: Vec<usize>,
-    /// For classes that are not the blocks' own: their times, of the blocks behind so many.
-    by_running: Option<(ByRunning, u64)>,
+    source: Source,
     /// Those whose lengths are told.
     of_lengths: Vec<usize>,
+}
+
+/// What of the spans is left at the ends of blocks.
+type Ends = Vec<(u64, u64)>;
+
+impl Chosen {
+    /// By the blocks' own sums: the largest there are. With the ends that are left, and those whose lengths are.
+    fn of_sums(blocks: Blocks, trace: &Trace, query: &Query) -> (Self, Ends, Ends) {
+        let within = |most: u64| -> (Vec<usize>, Ends) {
+            let spans = Windows::spans(trace, query).into_iter();
+            let (numbers, ends): (Vec<_>, Vec<_>) = spans.map(|(from, to)| blocks.within(from, to, most)).unzip();
+            (numbers.concat(), ends.concat())
+        };
+        let ((summed, ends), (of_lengths, length_ends)) = (within(u64::MAX), within(LENGTH_BLOCKS));
+        (Self { blocks, summed, source: Source::Sums, of_lengths }, ends, length_ends)
+    }
+
+    /// By times of a level of `count` blocks.
+    fn of_level(
+        blocks: Blocks,
+        (trace, query): (&Trace, &Query),
+        count: u64,
+        source: impl FnOnce(u64) -> Source,
+    ) -> (Self, Ends, Ends) {
+        let spans = Windows::spans(trace, query).into_iter();
+        let (inside, ends): (Vec<_>, Vec<_>) = spans.map(|(from, to)| blocks.inside(from, to, count)).unzip();
+        let below = inside.first().map_or(0, |inside| inside.below);
+        let summed =
+            inside.into_iter().flat_map(|inside| inside.blocks).map(|block| (below + block) as usize).collect();
+        let (of_sums, _, length_ends) = Self::of_sums(blocks, trace, query);
+        (Self { summed, source: source(below), ..of_sums }, ends.concat(), length_ends)
+    }
+
+    fn by_running(blocks: Blocks, trace: &Trace, query: &Query) -> Option<(Self, Ends, Ends)> {
+        let times = ByRunning::of(trace, &blocks.head)?;
+        Some(Self::of_level(blocks, (trace, query), times.blocks(), |below| Source::ByRunning(times, below)))
+    }
+
+    /// Lengths are looked at interval by interval: blocks do not tell CPUs apart in them.
+    fn by_cpu(blocks: Blocks, trace: &Trace, query: &Query, details: &DetailKeys) -> Option<(Self, Ends, Ends)> {
+        let by_cpu = ByCpu::of(trace, &blocks.head, details)?;
+        let (chosen, ends, _) =
+            Self::of_level(blocks, (trace, query), by_cpu.blocks(), |below| Source::ByCpu(by_cpu, below));
+        Some((Self { of_lengths: Vec::new(), ..chosen }, ends, Windows::spans(trace, query)))
+    }
 }
 
 /// How a question is answered: by blocks, and by sweeps of parts of the time.
@@ -282,46 +343,25 @@ const PIECES: u64 = 8;
 
 impl<'t> Plan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
-    pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, by_detail: bool) -> Self {
+    pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, details: Option<&DetailKeys>) -> Self {
         let swept = Swept::new(trace, query);
         let blocks = Blocks::of(trace);
         let answers = blocks.as_ref().is_some_and(|blocks| blocks.answer(trace, query));
         // Where no filter asks for the class in which intervals began, any will do.
         let by_class = query.filters.iter().chain(&query.exclude).any(|filter| filter.key == FilterKey::Utilization);
         let began = Began::of(trace).filter(|_| answers || !by_class);
-        let by_running = blocks.as_ref().and_then(|blocks| ByRunning::of(trace, &blocks.head));
-        let by_running = by_running.filter(|_| !answers && !by_class);
-        let Some(blocks) = blocks.filter(|_| !by_detail && (answers || by_running.is_some())) else {
+        let chosen = blocks.and_then(|blocks| match (answers, details) {
+            (true, None) => Some(Chosen::of_sums(blocks, trace, query)),
+            (true, Some(details)) => Chosen::by_cpu(blocks, trace, query, details),
+            (false, None) if !by_class => Chosen::by_running(blocks, trace, query),
+            (false, _) => None,
+        });
+        let Some((chosen, ends, length_ends)) = chosen else {
             let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
             return Self { swept, trace, chosen: None, length_parts: parts.clone(), parts, began };
         };
-        let spans = Windows::spans(trace, query);
-        let parts_of = |ends: &[(u64, u64)]| ends.iter().flat_map(|(from, to)| windows.inside(*from, *to)).collect();
-        let within = |most: u64| {
-            let (numbers, ends): (Vec<_>, Vec<_>) =
-                spans.iter().map(|(from, to)| blocks.within(*from, *to, most)).unzip();
-            (numbers.concat(), parts_of(&ends.concat()))
-        };
-        let (of_lengths, length_parts) = within(LENGTH_BLOCKS);
-        let (summed, parts, by_running) = match by_running {
-            None => {
-                let (summed, parts) = within(u64::MAX);
-                (summed, parts, None)
-            }
-            Some(times) => {
-                let all = spans.iter().map(|(from, to)| blocks.inside(*from, *to, times.blocks()));
-                let (inside, ends): (Vec<_>, Vec<_>) = all.unzip();
-                let below = inside.first().map_or(0, |inside| inside.below);
-                let numbers = inside.into_iter().flat_map(|inside| inside.blocks);
-                (
-                    numbers.map(|block| (below + block) as usize).collect(),
-                    parts_of(&ends.concat()),
-                    Some((times, below)),
-                )
-            }
-        };
-        let chosen = Some(Chosen { blocks, summed, by_running, of_lengths });
-        Self { swept, trace, chosen, parts, length_parts, began }
+        let parts_of = |ends: Ends| ends.into_iter().flat_map(|(from, to)| windows.inside(from, to)).collect();
+        Self { swept, trace, chosen: Some(chosen), parts: parts_of(ends), length_parts: parts_of(length_ends), began }
     }
 
     /// How much of the time is swept.
@@ -341,7 +381,9 @@ impl<'t> Plan<'t> {
             let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
                 // The largest blocks come last, and take longest.
                 let block = numbers.iter().rev().nth(number).zip(self.chosen.as_ref());
-                return block.into_iter().for_each(|(block, chosen)| self.add_block(chosen, *block, sums));
+                return block
+                    .into_iter()
+                    .for_each(|(block, chosen)| self.add_block(chosen, *block, sums, details.as_mut()));
             };
             let mut summer = Summer::new(self.trace, sums, details.as_mut());
             let levels = self.swept.sweep(*piece, &mut summer);
@@ -361,10 +403,19 @@ impl<'t> Plan<'t> {
         sum
     }
 
-    fn add_block(&self, chosen: &Chosen, block: usize, sums: &mut KeySums) {
-        chosen.blocks.add_sums(block, chosen.by_running.is_none(), sums);
-        if let Some((times, below)) = &chosen.by_running {
-            times.add(block - *below as usize, &self.swept, chosen.blocks.keys, sums);
+    fn add_block(&self, chosen: &Chosen, block: usize, sums: &mut KeySums, details: Option<&mut DetailKeys>) {
+        let blocks = &chosen.blocks;
+        match (&chosen.source, details) {
+            (Source::Sums, _) => blocks.add_sums(block, true, sums),
+            (Source::ByRunning(times, below), _) => {
+                blocks.add_sums(block, false, sums);
+                times.add(block - *below as usize, &self.swept, blocks.keys, sums);
+            }
+            (Source::ByCpu(by_cpu, below), Some(details)) => {
+                blocks.add_head(block, sums);
+                by_cpu.add(block - *below as usize, details, sums);
+            }
+            (Source::ByCpu(..), None) => {}
         }
     }
 

@@ -104,7 +104,8 @@ pub fn encode(sums: &KeySums) -> Vec<u8> {
 const HAS_RUNNABLE: u8 = 1 << 5;
 const HAS_BEGAN: u8 = 1 << 6;
 
-fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
+/// A number's sums, as far as they are not zero.
+pub fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
     let (time, runnable, began) = (mask(&sums.time()), mask(&sums.runnable()), mask(&sums.began()));
     let has = |bit: u8, mask: u8| if mask == 0 { 0 } else { bit };
     out.push(time | has(HAS_RUNNABLE, runnable) | has(HAS_BEGAN, began));
@@ -126,20 +127,7 @@ fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
 /// `None` when the bytes are damaged.
 pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySums) -> Option<()> {
     let reader = &mut Reader::new(bytes);
-    let levels = crate::sweep::Levels {
-        histogram_cpu: list(reader)?,
-        histogram_concurrency: list(reader)?,
-        oversubscribed_ns: reader.number()?,
-        misplaced_rows: reader.number()?,
-    };
-    sums.levels.add(&levels);
-    for _ in 0..reader.number()? {
-        let (number, mask) = (reader.number()?, reader.byte()?);
-        let running = classes(reader, mask)?;
-        if with_times {
-            sums.add_unsampled(number, &running);
-        }
-    }
+    decode_head(reader, with_times, sums)?;
     let mut number = 0u64;
     for _ in 0..reader.number()? {
         number = number.checked_add(reader.number()?)?;
@@ -154,7 +142,27 @@ pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySum
     Some(())
 }
 
-fn sums_of(reader: &mut Reader<'_>) -> Option<Sums> {
+/// Adds what a block begins with: n(t) and c(t), and the times without samples.
+pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums) -> Option<()> {
+    let levels = crate::sweep::Levels {
+        histogram_cpu: list(reader)?,
+        histogram_concurrency: list(reader)?,
+        oversubscribed_ns: reader.number()?,
+        misplaced_rows: reader.number()?,
+    };
+    sums.levels.add(&levels);
+    for _ in 0..reader.number()? {
+        let (number, mask) = (reader.number()?, reader.byte()?);
+        let running = classes(reader, mask)?;
+        if with_times {
+            sums.add_unsampled(number, &running);
+        }
+    }
+    Some(())
+}
+
+/// What [`put_sums`] wrote.
+pub fn sums_of(reader: &mut Reader<'_>) -> Option<Sums> {
     let flags = reader.byte()?;
     let mut sums = Sums::default();
     sums.add_time(&classes(reader, flags)?);

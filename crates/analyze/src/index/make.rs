@@ -8,6 +8,7 @@ use super::blocks::{
     CHART_SECTION, ChartBucket, FAN_OUT, HEAD_SECTION, Head, LENGTH_BLOCKS, LENGTHS_SECTION, PLACE_SECTION, Place,
     SUMS_SECTION, edge, levels,
 };
+use super::by_cpu::ByCpu;
 use super::by_running::ByRunning;
 use super::code;
 use crate::fold::began_in;
@@ -96,6 +97,7 @@ fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<
     writer.append(LENGTHS_SECTION, &lengths)?;
     drop((sums, lengths, made));
     ByRunning::write(writer, trace, &head)?;
+    ByCpu::write(writer, trace, &head)?;
     Pyramids::write(writer, trace)
 }
 

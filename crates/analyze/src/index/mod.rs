@@ -8,6 +8,7 @@
 
 mod began;
 mod blocks;
+mod by_cpu;
 mod by_running;
 mod code;
 mod make;

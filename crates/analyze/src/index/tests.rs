@@ -121,7 +121,7 @@ fn classes_of_any_target_come_from_blocks() {
     for target in 1..6 {
         let query = Query { target_concurrency: Some(target), range, ..Query::default() };
         let windows = Windows::of_query(&indexed, &query).unwrap();
-        let plan = Plan::new(&indexed, &query, &windows, false);
+        let plan = Plan::new(&indexed, &query, &windows, None);
         assert!(plan.swept_ns() < 3800 * CELL / 4, "{} ns of {target} are swept", plan.swept_ns());
         assert_eq!(answers(&indexed, &query), answers(&trace, &query));
     }
@@ -244,6 +244,32 @@ fn coarse_drawings_of_processes_objects_and_cpus_agree_with_fine_ones() {
     assert!(late.len() == 1 && slept.abs_diff(whole / 4) < whole / 1000, "{late:?}");
     assert!(shown(BandKind::Object, 4_000_000).is_empty());
     assert!(shown(BandKind::Cpu, 0)["running"] == whole);
+}
+
+#[test]
+fn the_list_of_cpus_comes_from_blocks() {
+    let mut trace = long();
+    trace.off_cpu.cpu.iter_mut().enumerate().for_each(|(row, cpu)| *cpu = (row % 7) as u16);
+    trace.samples.cpu.iter_mut().enumerate().for_each(|(row, cpu)| *cpu = (row % 5) as u16);
+    let (_parent, folder) = saved(&trace);
+    let (indexed, plain) = (Analysis::new(open_as(&folder, FINE).unwrap()), Analysis::new(trace));
+    let listed = |analysis: &Analysis, query: &Query| bands(analysis, query, BandKind::Cpu, BandOrder::Name).unwrap();
+    let range = Some((100 * CELL + 7, 3900 * CELL));
+    for (text, from_blocks) in [
+        ("", true),
+        ("thread=a", true),
+        ("utilization=poor", true),
+        ("idle=no", true),
+        ("cpu=3", true),
+        ("object=m", false),
+    ] {
+        let filters: Vec<Filter> = Filter::parse(text).into_iter().collect();
+        let query = Query { range, filters, ..Query::default() };
+        assert_eq!(listed(&indexed, &query), listed(&plain, &query), "{text}");
+        let query = Query { group_by: vec![Level::Cpu], only_cpus: true, ..query };
+        let fold = Fold::new(indexed.trace(), &query).unwrap();
+        assert_eq!(fold.swept_ns() < 3800 * CELL / 8, from_blocks, "{text}: {} ns are swept", fold.swept_ns());
+    }
 }
 
 #[test]

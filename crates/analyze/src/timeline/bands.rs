@@ -1,6 +1,7 @@
 //! The bands of a timeline, in the order asked for.
 
 use dwell_model::MetricDef;
+use dwell_store::Trace;
 
 use super::BandKind;
 use crate::analysis::Analysis;
@@ -9,6 +10,8 @@ use crate::grouping::Groups;
 use crate::metrics::{METRICS, magnitude, value};
 use crate::query::{Level, Query, QueryError};
 use crate::reports::hidden;
+use crate::selection::TaskFilter;
+use crate::windows::Windows;
 
 /// Metrics that every band carries, for sorting and hovering.
 const BAND_METRICS: &[&str] =
@@ -61,7 +64,7 @@ pub struct Band {
 pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder) -> Result<Vec<Band>, QueryError> {
     let mut bands = match by.level() {
         Some(level) => grouped_bands(analysis, query, (by, level), order)?,
-        None => task_bands(analysis),
+        None => task_bands(analysis, query)?,
     };
     let by_metric = |band: &Band, id: &str| band.values.iter().find(|(known, _)| *known == id).map_or(0.0, |(_, v)| *v);
     bands.sort_by(|a, b| {
@@ -100,24 +103,40 @@ fn grouped_bands(
     Ok(weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect())
 }
 
-/// A band for each name that tasks were begun under.
-fn task_bands(analysis: &Analysis) -> Vec<Band> {
-    let (said, lanes) = (&analysis.trace.annotations, analysis.lanes());
+/// A band for each name under which the query lets tasks through: those that lie in its windows, at least in part. Its
+/// values are of those that began there, as in the report of tasks.
+fn task_bands(analysis: &Analysis, query: &Query) -> Result<Vec<Band>, QueryError> {
+    let trace: &Trace = &analysis.trace;
+    let (said, lanes) = (&trace.annotations, analysis.lanes());
+    let (windows, filter) = (Windows::of_query(trace, query)?, TaskFilter::new(trace, query));
+    let is_shown = |task: &usize| {
+        let (start, end) = (said.tasks.start_ns[*task], said.tasks.end_ns[*task]);
+        (windows.contains(start) || windows.clip(start, end).next().is_some()) && filter.takes(*task)
+    };
     let band = |row: usize| {
         let id = row as u32;
-        let of_type = || lanes.rows(BandKind::Task, id);
-        let length = |task: usize| said.tasks.end_ns[task] - said.tasks.start_ns[task];
+        let (mut life, mut count, mut total_ns) = (None, 0u64, 0u64);
+        for task in lanes.rows(BandKind::Task, id).filter(is_shown) {
+            let (start, end) = (said.tasks.start_ns[task], said.tasks.end_ns[task]);
+            let (first, last) = life.unwrap_or((start, end));
+            life = Some((start.min(first), end.max(last)));
+            if windows.contains(start) {
+                count += 1;
+                total_ns = total_ns.saturating_add(end.saturating_sub(start));
+            }
+        }
+        let (start_ns, end_ns) = life?;
         Some(Band {
             id,
             label: said.task_types.name[row].clone(),
             process: said.task_types.domain[row].clone(),
-            start_ns: of_type().map(|task| said.tasks.start_ns[task]).min()?,
-            end_ns: of_type().map(|task| said.tasks.end_ns[task]).max()?,
+            start_ns,
+            end_ns,
             lanes: lanes.count(BandKind::Task, id),
-            values: vec![("count", of_type().count() as f64), ("total_ns", of_type().map(length).sum::<u64>() as f64)],
+            values: vec![("count", count as f64), ("total_ns", total_ns as f64)],
         })
     };
-    (0..said.task_types.name.len()).filter_map(band).collect()
+    Ok((0..said.task_types.name.len()).filter_map(band).collect())
 }
 
 /// Whether the key names a row: [unknown] has no band.

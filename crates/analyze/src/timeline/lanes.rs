@@ -1,6 +1,7 @@
 //! What the program says it did: tasks, regions and frames in lanes, those of one lane one after the other, and markers.
 //! A drawing's work is in proportion to its pixels, however many tasks there are.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use dwell_model::{TaskKind, TaskTypeId, ThreadId};
@@ -9,6 +10,8 @@ use serde::Serialize;
 
 use super::BandKind;
 use crate::analysis::Analysis;
+use crate::query::Query;
+use crate::selection::TaskFilter;
 
 /// Spans of a pixel that are looked at for the one that is shown.
 const LOOKED_AT: usize = 64;
@@ -153,15 +156,22 @@ pub struct BandSpans {
     pub markers: MarkerSpans,
 }
 
-/// Draws what bands of threads or task types say from `from` to `to` on `width` pixels.
-pub fn spans(analysis: &Analysis, by: BandKind, bands: &[u32], (from, to, width): (u64, u64, usize)) -> Vec<BandSpans> {
+/// Draws what bands of threads or task types say from `from` to `to` on `width` pixels, as far as the query's filters of
+/// threads, processes and tasks let it through.
+pub fn spans(
+    analysis: &Analysis,
+    query: &Query,
+    (by, bands): (BandKind, &[u32]),
+    (from, to, width): (u64, u64, usize),
+) -> Vec<BandSpans> {
     let to = to.min(analysis.elapsed_ns());
     let pixel_ns = (to.saturating_sub(from) / width.max(1) as u64).max(1);
     let pixels = Pixels { trace: &analysis.trace, from, to, pixel_ns };
+    let filter = TaskFilter::new(&analysis.trace, query);
     let lanes = analysis.lanes();
     let band = |id: &u32| BandSpans {
         id: *id,
-        lanes: lanes.of(by, *id).iter().map(|rows| pixels.lane(rows)).collect(),
+        lanes: lanes.of(by, *id).iter().map(|rows| pixels.lane(&pixels.taken(rows, &filter))).collect(),
         markers: match by {
             BandKind::Thread => {
                 lanes.markers.get(*id as usize).map_or_else(MarkerSpans::default, |rows| pixels.markers(rows))
@@ -182,6 +192,17 @@ struct Pixels<'t> {
 impl Pixels<'_> {
     fn pixel_end(&self, time: u64) -> u64 {
         self.from.saturating_add((time.saturating_sub(self.from) / self.pixel_ns + 1).saturating_mul(self.pixel_ns))
+    }
+
+    /// The rows of a lane that filters let through; where there are any, of those that are seen.
+    fn taken<'r>(&self, rows: &'r [u32], filter: &TaskFilter<'_>) -> Cow<'r, [u32]> {
+        if filter.is_empty() {
+            return Cow::Borrowed(rows);
+        }
+        let tasks = &self.trace.annotations.tasks;
+        let first = rows.partition_point(|row| tasks.end_ns[*row as usize] < self.from);
+        let seen = rows[first..].iter().take_while(|row| tasks.start_ns[**row as usize] < self.to);
+        seen.filter(|row| filter.takes(**row as usize)).copied().collect()
     }
 
     fn lane(&self, rows: &[u32]) -> LaneSpans {

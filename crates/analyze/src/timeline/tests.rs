@@ -181,7 +181,7 @@ fn said() -> Trace {
 fn tasks_lie_in_lanes_frames_first() {
     let analysis = Analysis::new(said());
     let lanes = |by, id, width| -> Vec<Vec<String>> {
-        let band = spans(&analysis, by, &[id], (0, 24 * CELL, width)).remove(0);
+        let band = spans(&analysis, &Query::default(), (by, &[id]), (0, 24 * CELL, width)).remove(0);
         let name = |task_type: u32| &analysis.trace.annotations.task_types.name[task_type as usize];
         let text = |lane: &LaneSpans| -> Vec<String> {
             let text = |at: usize| {
@@ -198,7 +198,8 @@ fn tasks_lie_in_lanes_frames_first() {
     // On two pixels of 12 ms the tasks are one, the frame is not.
     assert_eq!(lanes(BandKind::Thread, 0, 2)[..2], [["frame 0-20"], ["parse* 1-12"]]);
     assert_eq!(lanes(BandKind::Thread, 1, 1000), Vec::<Vec<String>>::new());
-    let markers = spans(&analysis, BandKind::Thread, &[0], (0, 24 * CELL, 24)).remove(0).markers;
+    let all = Query::default();
+    let markers = spans(&analysis, &all, (BandKind::Thread, &[0]), (0, 24 * CELL, 24)).remove(0).markers;
     assert_eq!((markers.time, markers.count), (vec![3 * CELL, 15 * CELL], vec![2, 1]));
     let read = task_at(&analysis.trace, 4).unwrap();
     assert_eq!((read.name.as_str(), read.parent.as_str(), read.kind), ("read", "parse", "task"));
@@ -206,6 +207,99 @@ fn tasks_lie_in_lanes_frames_first() {
     let bands = bands(&analysis, &Query::default(), BandKind::Task, BandOrder::Name).unwrap();
     let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values[0].1)).collect();
     assert_eq!(labels, [("frame", 1, 1.0), ("parse", 1, 2.0), ("read", 1, 1.0), ("region", 1, 1.0)]);
+}
+
+#[test]
+fn bands_of_tasks_obey_range_and_filters() {
+    let mut trace = said();
+    // The second thread parses too, later.
+    trace.annotations.tasks.push(TaskRow {
+        task_type: TaskTypeId::new(1),
+        thread: ThreadId::new(1),
+        end_thread: ThreadId::new(1),
+        start_ns: 20 * CELL,
+        end_ns: 23 * CELL,
+        parent: TaskId::NONE,
+        id: 0,
+        finished: true,
+    });
+    let analysis = Analysis::new(trace);
+    let filter = |text: &str| vec![Filter::parse(text).unwrap()];
+    let listed = |query: &Query| -> Vec<(String, f64, f64)> {
+        let bands = bands(&analysis, query, BandKind::Task, BandOrder::Name).unwrap();
+        bands.into_iter().map(|band| (band.label, band.values[0].1, band.values[1].1 / CELL as f64)).collect()
+    };
+    let named = |rows: &[(&str, f64, f64)]| -> Vec<(String, f64, f64)> {
+        rows.iter().map(|(name, count, ms)| ((*name).to_owned(), *count, *ms)).collect()
+    };
+    let all = [("frame", 1.0, 20.0), ("parse", 3.0, 13.0), ("read", 1.0, 2.0), ("region", 1.0, 7.0)];
+    assert_eq!(listed(&Query::default()), named(&all));
+    let query = Query { filters: filter("thread=b"), ..Query::default() };
+    assert_eq!(listed(&query), named(&[("parse", 1.0, 3.0)]));
+    let drawn = spans(&analysis, &query, (BandKind::Task, &[1]), (0, 24 * CELL, 1000)).remove(0).lanes.remove(0);
+    assert_eq!((drawn.start, drawn.end), (vec![20 * CELL], vec![23 * CELL]));
+    let query = Query { exclude: filter("task=parse"), ..Query::default() };
+    assert_eq!(listed(&query), named(&[("frame", 1.0, 20.0)]), "the others begin in it");
+    // Of what began before, the part is seen and not counted.
+    let query = Query { range: Some((6 * CELL, 8 * CELL)), ..Query::default() };
+    assert_eq!(
+        listed(&query),
+        named(&[("frame", 0.0, 0.0), ("parse", 0.0, 0.0), ("read", 0.0, 0.0), ("region", 0.0, 0.0)])
+    );
+    let query = Query { range: Some((20 * CELL, 24 * CELL)), ..Query::default() };
+    assert_eq!(listed(&query), named(&[("parse", 1.0, 3.0)]));
+}
+
+/// The mean and the greatest value of each pixel, value by value.
+fn plain_curve(values: &[(u64, f64)], (from, to, width): (u64, u64, usize)) -> Vec<(Option<f64>, Option<f64>)> {
+    let edge = |pixel: usize| from + (u128::from(to - from) * pixel as u128 / width as u128) as u64;
+    let pixel = |pixel: usize| {
+        let (start, end) = (edge(pixel), edge(pixel + 1));
+        let held_at = |time: u64| values.iter().rev().find(|(at, _)| *at < time).map(|(_, value)| *value);
+        let inside = values.iter().filter(|(at, _)| (start..end).contains(at));
+        let mut peak = held_at(start);
+        let (mut sum, mut since, mut held) = (0.0, start, held_at(start));
+        let known_from = if held.is_some() { start } else { inside.clone().next().map_or(end, |(at, _)| *at) };
+        for (at, value) in inside {
+            sum += held.unwrap_or(0.0) * (at - since) as f64;
+            (since, held) = (*at, Some(*value));
+            peak = Some(peak.unwrap_or(f64::NEG_INFINITY).max(*value));
+        }
+        sum += held.unwrap_or(0.0) * (end - since) as f64;
+        (held.map(|_| sum / (end - known_from).max(1) as f64), peak)
+    };
+    (0..width).map(pixel).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn a_curve_of_many_values_is_that_of_each(
+        steps in prop::collection::vec((0u64..30, -50i32..1000), 1..4000),
+        range in (0u64..20_000, 1u64..60_000),
+        width in 1usize..40,
+    ) {
+        let mut trace = said();
+        let values = &mut trace.annotations.counter_values;
+        *values = Default::default();
+        let (mut time_ns, mut plain) = (0, Vec::new());
+        for (step, value) in steps {
+            time_ns += step;
+            let (counter, thread, value) = (CounterId::new(0), ThreadId::new(0), f64::from(value));
+            values.push(CounterValueRow { counter, time_ns, thread, value });
+            plain.push((time_ns, value));
+        }
+        let part = (range.0, range.0 + range.1, width.min(range.1 as usize));
+        let curve = counters(&Analysis::new(trace), &|_| true, part).counters.remove(0);
+        for (pixel, (mean, peak)) in plain_curve(&plain, part).into_iter().enumerate() {
+            prop_assert_eq!(curve.peak[pixel], peak, "{}", pixel);
+            let close = match (curve.mean[pixel], mean) {
+                (Some(a), Some(b)) => (a - b).abs() <= 1e-6 * (1.0 + b.abs()),
+                (a, b) => a == b,
+            };
+            prop_assert!(close, "{pixel}: {:?} is not {mean:?}", curve.mean[pixel]);
+        }
+    }
 }
 
 #[test]
@@ -236,5 +330,5 @@ fn a_counter_holds_its_value_until_the_next() {
     assert!(counters(&analysis, &|name| name == "other", (0, CELL, 1)).counters.is_empty());
     // Ranges without measure.
     assert!(counters(&analysis, &|_| true, (u64::MAX, 0, usize::MAX)).counters[0].mean.is_empty());
-    assert_eq!(spans(&analysis, BandKind::Thread, &[7, 0], (9, 3, 0)).len(), 2);
+    assert_eq!(spans(&analysis, &Query::default(), (BandKind::Thread, &[7, 0]), (9, 3, 0)).len(), 2);
 }

@@ -74,7 +74,8 @@ pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<String, Pr
 pub fn task_spans(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
     let (from, to) = range(analysis, params);
     let (by, bands) = (kind(params)?, rows(params, "bands")?);
-    document(&json!({ "from": from, "to": to, "bands": spans(analysis, by, &bands, (from, to, width(params)?)) }))
+    let bands = spans(analysis, &params.query, (by, &bands), (from, to, width(params)?));
+    document(&json!({ "from": from, "to": to, "bands": bands }))
 }
 
 /// What is known of one task.
