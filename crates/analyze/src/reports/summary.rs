@@ -6,6 +6,7 @@ use super::waits::waits;
 use crate::findings;
 use crate::fold::Fold;
 use crate::metrics::total;
+use crate::query::Query;
 use crate::sweep::{Levels, target_concurrency};
 use crate::view::{Column, Row, Value, View};
 use crate::windows::Windows;
@@ -195,9 +196,11 @@ fn losses(fold: &Fold<'_>) -> View {
 
 /// The first rows of the waits report.
 fn top_objects(fold: &Fold<'_>) -> View {
-    let mut view = waits(fold);
+    let limit = fold.query.limit.map_or(TOP_OBJECTS, |limit| limit.min(TOP_OBJECTS));
+    // Lengths of waits are read for what is shown only.
+    let query = Query { limit: Some(limit), ..fold.query.clone() };
+    let mut view = waits(&fold.asked(&query));
     view.rows.retain(|row| row.depth == 0);
-    view.rows.truncate(TOP_OBJECTS);
     view.notes.clear();
     view
 }
