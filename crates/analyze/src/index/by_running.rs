@@ -25,7 +25,7 @@ const BLOCKS: u64 = 16;
 const CLASSES: usize = 32;
 /// Numbers of running threads, and times that are summed at once, from which it is not worth its room.
 const MOST_COUNTS: usize = 256;
-const MOST_TIMES: usize = 1 << 25;
+const MOST_TIMES: usize = 1 << 24;
 
 /// The times by number of running threads of an index.
 pub struct ByRunning {
