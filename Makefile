@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-ui clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-anatomy bench-ui clean
 
 all: build samples
 
@@ -114,6 +114,14 @@ bench-itt: build $(ECOSYSTEM)/installed
 	$(AS_ROOT) python3 bench/itt.py --library $(abspath $(TARGET))/itt/release/libdwell_itt.so \
 		--dwell $(abspath $(DWELL)) --python $(ECOSYSTEM)/bin/python \
 		--drain $(abspath $(TARGET))/release/examples/drain $(ITT_PEERS) --output docs/benchmarks-itt.md
+
+# Tables for docs/benchmarks-anatomy.md: the machine model beside cachegrind, and its speed. QEMU_PLUGINS is a folder with
+# libcache.so and libexeclog.so, as QEMU's contrib/plugins builds them; no distribution has them.
+bench-anatomy:
+	scripts/install-deps.sh bench
+	cargo build --release -p dwell-anatomy --example replay
+	python3 bench/anatomy.py --replay $(abspath $(TARGET))/release/examples/replay \
+		$(if $(QEMU_PLUGINS),--qemu-plugins $(QEMU_PLUGINS)) --output docs/benchmarks-anatomy.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
 # happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.

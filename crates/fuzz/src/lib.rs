@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use dwell_itt_wire::{Reader, Sink, layout};
+use dwell_machine::{Depth, Machine, Replay};
 use dwell_resolve::readers;
 use dwell_store::raw::{Record, Records, SpoolReader, Stream};
 use dwell_store::{ResultFolder, Trace};
@@ -42,6 +43,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "python_lines", run: python_lines, seeds: seeds::python_lines },
     Target { name: "itt_records", run: itt_records, seeds: seeds::itt_records },
     Target { name: "itt_file", run: itt_file, seeds: seeds::itt_file },
+    Target { name: "machine", run: machine, seeds: seeds::machine },
 ];
 
 /// Records of a decompressed chunk.
@@ -50,6 +52,16 @@ pub fn records(bytes: &[u8]) {
     let frames: usize =
         reader.by_ref().map(|record| if let Record::Stack(_, frames) = record { frames.len() } else { 0 }).sum();
     assert!(frames * 8 <= bytes.len() && reader.rest() <= bytes.len(), "more was read than is there");
+}
+
+/// A machine's file, complete or on top of another one. What is accepted can be built.
+pub fn machine(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    for text in [text.to_string(), format!("base = \"zen5\"\n{text}")] {
+        if let Ok(machine) = Machine::parse(&text) {
+            assert!(Replay::new(&machine, Depth::Full).is_ok(), "a machine that passed its check cannot be built");
+        }
+    }
 }
 
 /// A spool file: chunks, and the records in those that are whole.

@@ -191,6 +191,11 @@ pub(crate) fn debug_data() -> Vec<Vec<u8>> {
 }
 
 /// Some events, and some names.
+pub(crate) fn machine() -> Vec<Vec<u8>> {
+    let small = "[l1d]\nways = 4\nsize-kib = 16\n[[llc.reserve]]\nways = 2\naddresses = \"kernel\"\n";
+    dwell_machine::MACHINES.iter().map(|(_, text)| *text).chain([small]).map(|text| text.as_bytes().to_vec()).collect()
+}
+
 pub(crate) fn itt_records() -> Vec<Vec<u8>> {
     let (mut events, mut names) = (EventsBuffer::default(), NamesBuffer::default());
     let (domain, name, id, parent) = (1, 2, Id { d1: 3, d2: 4 }, Id::NONE);

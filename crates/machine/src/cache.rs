@@ -28,20 +28,13 @@ pub(crate) struct Cache {
     slices: u64,
     replacement: Replacement,
     lines: Box<[u64]>,
-    /// Pseudo-LRU: each set's tree.
-    trees: Box<[Tree]>,
+    /// The way of each set that was used last: looked at first, and used again it changes nothing. Under LRU the first.
+    last: Box<[u8]>,
+    /// Pseudo-LRU: each set's tree, a bit for each inner node; the first, which is none, tells that no way is empty.
+    trees: Box<[u64]>,
     /// What a use of a way does to the tree: the bits of the nodes above it, and those that then point to the right.
     paths: Box<[(u64, u64)]>,
     random: u64,
-}
-
-/// The tree of pseudo-LRU.
-#[derive(Debug, Clone, Copy, Default)]
-struct Tree {
-    /// A bit for each inner node; the first, which is none, tells that no way is empty.
-    bits: u64,
-    /// The way used last: used again, it changes nothing.
-    last: usize,
 }
 
 const FULL: u64 = 1;
@@ -80,59 +73,56 @@ impl Cache {
             slices: geometry.slices,
             replacement: geometry.replacement,
             lines: set.repeat(sets).into(),
-            trees: vec![Tree::default(); if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
+            trees: vec![0; if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
+            last: vec![0; sets].into(),
             paths: (0..geometry.ways).map(|way| path(way, geometry.ways)).collect(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
 
-    /// Where the key's set begins.
+    /// The key's set.
     #[inline(always)]
-    fn base(&self, key: u64) -> usize {
+    fn set(&self, key: u64) -> usize {
         let set = key & self.set_mask;
         if self.slices == 1 {
-            return set as usize * self.ways;
+            return set as usize;
         }
         let hash = (key >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let slice = (hash * self.slices) >> 32;
-        (slice * (self.set_mask + 1) + set) as usize * self.ways
+        (slice * (self.set_mask + 1) + set) as usize
+    }
+
+    /// Where the key's set begins.
+    #[inline(always)]
+    fn base(&self, key: u64) -> usize {
+        self.set(key) * self.ways
     }
 
     /// Looks a key up and makes it the one used last. The place is good for [`Cache::flag`] until the next call.
     #[inline(always)]
     pub fn touch(&mut self, key: u64) -> Option<usize> {
-        let base = self.base(key);
+        let set = self.set(key);
         let word = key << FLAG_BITS;
-        match self.replacement {
-            Replacement::Lru if self.lines[base] & !FLAGS == word => return Some(base),
-            Replacement::Plru => {
-                let last = base + self.trees[base / self.ways].last;
-                if self.lines[last] & !FLAGS == word {
-                    return Some(last);
-                }
-            }
-            _ => {}
+        let last = set * self.ways + usize::from(self.last[set]);
+        if self.lines[last] & !FLAGS == word {
+            return Some(last);
         }
-        self.search(base, word)
+        self.search(set, word)
     }
 
     #[inline]
-    fn search(&mut self, base: usize, word: u64) -> Option<usize> {
-        let set = &mut self.lines[base..base + self.ways];
-        let at = set.iter().position(|&line| line & !FLAGS == word)?;
-        match self.replacement {
-            Replacement::Lru => {
-                let found = set[at];
-                set.copy_within(0..at, 1);
-                set[0] = found;
-                Some(base)
-            }
-            Replacement::Plru => {
-                self.point_away(base / self.ways, at);
-                Some(base + at)
-            }
-            Replacement::Random => Some(base + at),
+    fn search(&mut self, set: usize, word: u64) -> Option<usize> {
+        let base = set * self.ways;
+        let lines = &mut self.lines[base..base + self.ways];
+        let at = lines.iter().position(|&line| line & !FLAGS == word)?;
+        if self.replacement == Replacement::Lru {
+            let found = lines[at];
+            lines.copy_within(0..at, 1);
+            lines[0] = found;
+            return Some(base);
         }
+        self.use_way(set, at);
+        Some(base + at)
     }
 
     /// Looks a key up without a trace.
@@ -178,11 +168,10 @@ impl Cache {
                 set.copy_within(0..at, 1);
                 set[0] = line;
             }
-            Replacement::Plru => {
+            Replacement::Plru | Replacement::Random => {
                 set[at] = line;
-                self.point_away(base / self.ways, at);
+                self.use_way(base / self.ways, at);
             }
-            Replacement::Random => set[at] = line,
         }
         (old & !FLAGS != NONE).then_some(Victim { key: old >> FLAG_BITS, dirty: old & DIRTY != 0 })
     }
@@ -200,7 +189,7 @@ impl Cache {
         } else {
             set[at] = empty;
             if let Some(tree) = self.trees.get_mut(base / self.ways) {
-                tree.bits &= !FULL;
+                *tree &= !FULL;
             }
         }
         Some(found & DIRTY != 0)
@@ -227,23 +216,24 @@ impl Cache {
         }
     }
 
-    /// Makes the nodes above a way point to the other side.
+    /// A way that keeps its place is used: the nodes above it point to the other side.
     #[inline]
-    fn point_away(&mut self, set: usize, way: usize) {
-        let (nodes, right) = self.paths[way];
-        let tree = &mut self.trees[set];
-        tree.bits = tree.bits & !nodes | right;
-        tree.last = way;
+    fn use_way(&mut self, set: usize, way: usize) {
+        self.last[set] = way as u8;
+        if let Some(tree) = self.trees.get_mut(set) {
+            let (nodes, right) = self.paths[way];
+            *tree = *tree & !nodes | right;
+        }
     }
 
     /// An empty way, or where the nodes point to. Ways that are not there (a number that is no power of two) are not entered.
     fn pointed_at(&mut self, base: usize) -> usize {
         let tree = &mut self.trees[base / self.ways];
-        if tree.bits & FULL == 0 {
+        if *tree & FULL == 0 {
             if let Some(way) = empty(&self.lines[base..base + self.ways]) {
                 return way;
             }
-            tree.bits |= FULL;
+            *tree |= FULL;
         }
         let leaves = self.ways.next_power_of_two();
         let (mut node, mut span) = (1, leaves);
@@ -251,7 +241,7 @@ impl Cache {
             span /= 2;
             let right = node * 2 + 1;
             let first_of_right = (right << span.trailing_zeros()) - leaves;
-            let goes_right = tree.bits >> node & 1 == 1 && first_of_right < self.ways;
+            let goes_right = *tree >> node & 1 == 1 && first_of_right < self.ways;
             node = node * 2 + usize::from(goes_right);
         }
         node - leaves

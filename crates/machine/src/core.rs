@@ -144,16 +144,15 @@ impl Core {
         for (index, op) in ops.iter().enumerate() {
             let begun = pace.clock;
             self.dispatch(&mut pace, op, counts);
-            let mut known = pace.clock.max(self.registers[usize::from(op.address[0]) % REGISTERS]);
-            known = known.max(self.registers[usize::from(op.address[1]) % REGISTERS]);
             let mut accessed = Accessed::at(pace.clock);
-            while let Some((&word, others)) = rest.split_first() {
-                if !word.is_access_up_to(index) {
-                    break;
+            if op.flags & (op::LOAD | op::STORE) != 0 {
+                let mut known = pace.clock.max(self.registers[usize::from(op.address[0]) % REGISTERS]);
+                known = known.max(self.registers[usize::from(op.address[1]) % REGISTERS]);
+                while let Some((&word, others)) = rest.split_first().filter(|(word, _)| word.is_access_up_to(index)) {
+                    rest = others;
+                    let key = plan.ops.start.wrapping_add(index as u32);
+                    self.access(&mut pace, (word.as_access(), key, known), (memory, counts), &mut accessed);
                 }
-                rest = others;
-                let key = plan.ops.start.wrapping_add(index as u32);
-                self.access(&mut pace, (word.as_access(), key, known), (memory, counts), &mut accessed);
             }
             let dispatched = pace.clock;
             self.execute(&mut pace, op, accessed, counts);
@@ -170,6 +169,17 @@ impl Core {
                     stalled: dispatched - begun > self.slots(op.slots.into()),
                 });
             }
+        }
+        // What instructions that are not known to access memory did, behind the last one that is.
+        while let Some((&word, others)) = rest.split_first().filter(|(word, _)| word.is_access_up_to(ops.len() - 1)) {
+            rest = others;
+            let mut accessed = Accessed::at(pace.clock);
+            self.access(
+                &mut pace,
+                (word.as_access(), plan.ops.start, accessed.loaded),
+                (memory, counts),
+                &mut accessed,
+            );
         }
         self.pace = pace;
         words.len() - rest.len()
@@ -240,7 +250,7 @@ impl Core {
                 self.ring[pace.at.wrapping_sub(i) % RING] = pace.retired;
             }
         }
-        if accessed.word != u64::MAX {
+        if op.flags & op::STORE != 0 && accessed.word != u64::MAX {
             self.store(pace, accessed, done);
         }
         if op.flags & (op::BARRIER | op::SERIAL) != 0 {

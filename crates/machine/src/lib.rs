@@ -3,7 +3,7 @@
 //!
 //! [`Machine`] describes one (a TOML file; [`MACHINES`] are embedded), [`Replay`] runs a trace of `dwell-itrace` through it,
 //! [`Counts`] is what comes out, per row that an [`Observer`] names. A replay is deterministic and allocates nothing per
-//! event. What the model leaves out is listed in docs/anatomy.md.
+//! event. What the model leaves out is listed in docs/anatomy-machine.md.
 
 mod branches;
 mod cache;

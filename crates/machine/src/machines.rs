@@ -63,7 +63,8 @@ fn table(text: &str) -> Result<Table, MachineError> {
 /// The first line is what is wrong; where it is comes with the pieces of the file below it.
 fn explain(error: &toml::de::Error) -> MachineError {
     let what = error.message().lines().next().unwrap_or("it is no TOML").to_owned();
-    let hint = "see docs/anatomy.md for what a machine's file has; base = \"skylake-sp\" begins with a complete one";
+    let hint =
+        "docs/anatomy-machine.md says what a machine's file has; base = \"skylake-sp\" begins with a complete one";
     MachineError::new(format!("the machine's file: {what}"), hint)
 }
 

@@ -35,7 +35,8 @@ struct Entry {
 #[derive(Debug)]
 struct Tage {
     tables: Box<[Entry]>,
-    masks: [u128; TABLES],
+    /// What each table sees of the history: the last 64 branches, and those before.
+    masks: [(u64, u64); TABLES],
     /// Whether entries that were just made predict worse than what was there before (positive: they do).
     distrust: i8,
     branches: u32,
@@ -57,6 +58,11 @@ fn step(counter: i8, taken: bool, limit: i8) -> i8 {
 
 fn mask(branches: u32) -> u128 {
     if branches >= 128 { u128::MAX } else { (1 << branches) - 1 }
+}
+
+/// The lower and the upper half.
+fn split(history: u128) -> (u64, u64) {
+    (history as u64, (history >> 64) as u64)
 }
 
 impl Directions {
@@ -93,7 +99,7 @@ impl Directions {
 impl Tage {
     fn new(entries: usize, longest: u32) -> Self {
         let ratio = (f64::from(longest.max(6)) / SHORTEST).powf(1.0 / (TABLES - 1) as f64);
-        let masks = std::array::from_fn(|i| mask((SHORTEST * ratio.powi(i as i32)).round() as u32));
+        let masks = std::array::from_fn(|i| split(mask((SHORTEST * ratio.powi(i as i32)).round() as u32)));
         Self {
             tables: vec![Entry::default(); entries * TABLES].into(),
             masks,
@@ -123,11 +129,10 @@ impl Tage {
         let place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // Which tables know the branch, without a jump: that would be as hard to predict as the branch itself.
         let (mut known, mut taken) = (0u32, 0u32);
+        let (recent, before) = split(history);
         for (i, mask) in self.masks.iter().enumerate() {
-            let past = history & mask;
-            let low = (past as u64 ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            let mixed = low ^ low >> 29 ^ ((past >> 64) as u64).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-            let mixed = mixed ^ mixed >> 33;
+            let low = (recent & mask.0 ^ (before & mask.1).rotate_left(23) ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
+            let mixed = low ^ low >> 33;
             found.at[i] = i << bits | mixed as usize & entries;
             found.tags[i] = (mixed >> 40 & TAG_MASK) as u16 | 1 << 12;
             let entry = &self.tables[found.at[i]];
