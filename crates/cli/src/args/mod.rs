@@ -681,7 +681,7 @@ pub struct FinalizeArgs {
 pub struct DoctorArgs {
     /// Make the changes that these lines name, such as governor,turbo; `all` for every one that delays threads and can be
     /// changed while the machine runs.
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "root")]
     pub apply: Vec<String>,
     /// Look at the /proc and /sys in this folder in place of the machine's own.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -1,4 +1,4 @@
-//! `dwell doctor`: what it says of this machine, and that it changes what it was told to change and nothing else.
+//! `dwell doctor`: what it says of this machine, and that it changes nothing unasked. What `--apply` writes is tested in crates/doctor.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("doctor::each_line_has_state_effect_and_command", each_line_has_state_effect_and_command),
         Case::new("doctor::nothing_is_changed_unasked", nothing_is_changed_unasked),
-        Case::new("doctor::changes_and_undoes", changes_and_undoes),
+        Case::new("doctor::a_copy_is_never_changed", a_copy_is_never_changed),
         Case::new("doctor::what_cannot_be_changed_is_an_error", what_cannot_be_changed_is_an_error),
     ]
 }
@@ -61,27 +61,19 @@ fn nothing_is_changed_unasked() -> Result<()> {
     Ok(())
 }
 
-fn changes_and_undoes() -> Result<()> {
+/// A copy of another machine is only looked at: its links may lead anywhere.
+fn a_copy_is_never_changed() -> Result<()> {
     let folder = machine()?;
     let root = folder.path().display().to_string();
-    let shown = run_dwell(&["doctor", "--root", &root, "--apply", "governor"])?.stdout;
-    ensure!(
-        shown.contains("powersave -> performance") && shown.contains("undo:\n  echo powersave | sudo tee"),
-        "{shown}"
-    );
-    ensure!(governor(folder.path())? == "performance");
-    let again = run_dwell(&["doctor", "--root", &root, "--apply", "governor", "--format", "json"])?;
-    ensure!(again.stderr.contains("nothing to change"), "{}", again.stderr);
+    let output = run_dwell(&["doctor", "--root", &root, "--apply", "governor"])?;
+    ensure!(output.code() == 2 && output.stderr.contains("hint: "), "{}", output.stderr);
+    ensure!(governor(folder.path())? == "powersave");
+    ensure!(run_dwell(&["doctor", "--root", "/no/such/folder"])?.code() == 2);
     Ok(())
 }
 
 fn what_cannot_be_changed_is_an_error() -> Result<()> {
-    let folder = machine()?;
-    let root = folder.path().display().to_string();
-    for (name, word) in [("btf", "CONFIG_DEBUG_INFO_BTF"), ("no-such-line", "dwell doctor lists the names")] {
-        let output = run_dwell(&["doctor", "--root", &root, "--apply", name])?;
-        ensure!(output.code() != 0 && output.stderr.contains(word), "{name}: {}", output.stderr);
-    }
-    ensure!(run_dwell(&["doctor", "--root", "/no/such/folder"])?.code() == 2);
+    let output = run_dwell(&["doctor", "--apply", "no-such-line"])?;
+    ensure!(output.code() == 2 && output.stderr.contains("dwell doctor lists the names"), "{}", output.stderr);
     Ok(())
 }
