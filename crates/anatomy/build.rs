@@ -1,7 +1,8 @@
-//! Builds the plug-in that QEMU loads, which becomes part of the binary.
+//! Builds the plug-in that QEMU loads, and the guest's program; both become part of the binary.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use dwell_embed::Library;
 
@@ -11,4 +12,28 @@ fn main() {
     let library = Library { package: "dwell-qemu", features: &[], sources: &["qemu", "itrace"] };
     let (path, _) = dwell_embed::build(&manifest.join("../.."), library, &out);
     println!("cargo:rustc-env=DWELL_QEMU_PLUGIN={}", path.display());
+    build_guest(&manifest.join("guest/guest.c"), &out.join("guest"));
+}
+
+/// The first program of the guest: without a C library, so that nothing but it and the kernel is traced.
+fn build_guest(source: &Path, program: &Path) {
+    println!("cargo:rerun-if-changed={}", source.display());
+    println!("cargo:rerun-if-env-changed=CLANG");
+    let mut clang = Command::new(dwell_embed::clang());
+    clang.args([
+        "-O2",
+        "-g",
+        "-Wall",
+        "-Werror",
+        "-static",
+        "-nostdlib",
+        "-ffreestanding",
+        "-fno-stack-protector",
+        "-fno-pic",
+    ]);
+    let built = clang.arg("-o").arg(program).arg(source).status();
+    if !built.is_ok_and(|status| status.success()) {
+        println!("cargo:warning={} could not be compiled", source.display());
+        std::process::exit(1);
+    }
 }

@@ -4,7 +4,6 @@
 use std::env;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use dwell_embed::Library;
 use libbpf_cargo::SkeletonBuilder;
@@ -19,7 +18,7 @@ fn main() {
     println!("cargo:rerun-if-changed={}", manifest.join("src/bpf").display());
     println!("cargo:rerun-if-changed={}", wire.join("wire.h").display());
     println!("cargo:rerun-if-env-changed=CLANG");
-    let clang = clang();
+    let clang = dwell_embed::clang();
     for program in PROGRAMS {
         compile(&clang, &manifest.join(format!("src/bpf/{program}.bpf.c")), &wire, &out);
     }
@@ -47,11 +46,4 @@ fn compile(clang: &str, source: &Path, wire: &Path, out: &Path) {
         println!("cargo:warning={}: {error:#}", source.display());
         std::process::exit(1);
     }
-}
-
-fn clang() -> String {
-    let runs = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
-    let named = env::var("CLANG").ok().into_iter();
-    let versioned = (15..=22).rev().map(|version| format!("clang-{version}"));
-    named.chain(versioned).find(runs).unwrap_or_else(|| "clang".into())
 }

@@ -7,10 +7,11 @@ pub mod program;
 mod recorder;
 pub mod reports;
 mod stream;
+pub mod system;
 pub mod trace;
 mod window;
 
 pub use error::Error;
-pub use recorder::{Ended, Recorder};
+pub use recorder::{Ended, Recorder, Stopper};
 pub use stream::{Function, Listener, Module, Namer};
 pub use window::{Window, Windowed};

@@ -7,6 +7,9 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use dwell_itrace::ring::{CHUNK_WORDS, FIRST_CHUNKS, LANE_BYTES, LANES, Lane, MEMORY_BYTES, STOP, chunk_offset};
 use dwell_itrace::{Block, Mark, Message, VERSION, Word};
@@ -22,8 +25,7 @@ static PLUGIN: &[u8] = include_bytes!(env!("DWELL_QEMU_PLUGIN"));
 
 /// QEMU at work.
 pub struct Recorder {
-    /// QEMU.
-    pub child: Child,
+    child: Arc<Mutex<Child>>,
     memory: File,
     messages: BufReader<PipeReader>,
     tokens: PipeWriter,
@@ -99,7 +101,7 @@ impl Recorder {
         let [_, memory, _, _] = inherited;
         fcntl_setfd(&memory, FdFlags::CLOEXEC).map_err(|error| cannot(error.into()))?;
         Ok(Self {
-            child,
+            child: Arc::new(Mutex::new(child)),
             memory: File::from(memory),
             messages: BufReader::with_capacity(1 << 16, messages),
             tokens,
@@ -112,20 +114,25 @@ impl Recorder {
         })
     }
 
+    /// What ends QEMU from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::clone(&self.child))
+    }
+
     /// Reads until QEMU has ended, or nothing more can come from it.
     pub fn drain(mut self, namer: &mut dyn Namer, listener: &mut dyn Listener) -> Result<Ended, Error> {
         let mut naming = Naming::new(namer);
         let told = self.listen(&mut naming, listener);
         if told.is_err() {
             // What is recorded from here on nobody could read.
-            let _ = self.child.kill();
+            let _ = self.stopper().stop();
         }
         if told.is_ok() && self.base.is_some() {
             self.take_the_rest(&mut naming, listener);
         }
         listener.end();
         drop(self.tokens);
-        let status = self.child.wait().map_err(|source| Error::System { what: "cannot wait for QEMU", source })?;
+        let status = wait(&self.child).map_err(|source| Error::System { what: "cannot wait for QEMU", source })?;
         told?;
         if self.base.is_none() {
             return Err(Error::NoRecording { status });
@@ -230,6 +237,27 @@ impl Recorder {
         let mut left: Vec<u32> = self.threads.unfinished.keys().copied().collect();
         left.sort_unstable();
         left.into_iter().for_each(|thread| self.finish(thread, listener));
+    }
+}
+
+/// Ends QEMU, when it has not ended.
+pub struct Stopper(Arc<Mutex<Child>>);
+
+impl Stopper {
+    /// Ends it: what it has recorded until now is kept.
+    pub fn stop(&self) -> io::Result<()> {
+        self.0.lock().map_or(Ok(()), |mut child| child.kill())
+    }
+}
+
+/// Waits without keeping others from ending it.
+fn wait(child: &Mutex<Child>) -> io::Result<ExitStatus> {
+    loop {
+        let status = child.lock().map_or_else(|_| Err(io::ErrorKind::Other.into()), |mut child| child.try_wait())?;
+        match status {
+            Some(status) => return Ok(status),
+            None => thread::sleep(Duration::from_millis(5)),
+        }
     }
 }
 

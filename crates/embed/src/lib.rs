@@ -51,3 +51,11 @@ fn is_of_this_build(variable: &str) -> bool {
     let ours = ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "TARGET", "HOST", "OUT_DIR", "PROFILE", "OPT_LEVEL", "DEBUG"];
     (variable.starts_with("CARGO_") && variable != "CARGO_HOME") || ours.contains(&variable)
 }
+
+/// The C compiler for what is not this machine's own code: `$CLANG`, else the newest that is found.
+pub fn clang() -> String {
+    let runs = |name: &String| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    let named = env::var("CLANG").ok().into_iter();
+    let versioned = (15..=22).rev().map(|version| format!("clang-{version}"));
+    named.chain(versioned).find(runs).unwrap_or_else(|| "clang".into())
+}

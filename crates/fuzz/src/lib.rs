@@ -4,6 +4,7 @@
 //! a bounded, repeatable number of mutated inputs in every `make test`. A target takes any bytes and returns; the
 //! finding is a panic, a hang or memory without bound.
 
+mod anatomy;
 mod itt;
 mod seeds;
 
@@ -44,6 +45,8 @@ pub const TARGETS: &[Target] = &[
     Target { name: "itt_records", run: itt_records, seeds: seeds::itt_records },
     Target { name: "itt_file", run: itt_file, seeds: seeds::itt_file },
     Target { name: "machine", run: machine, seeds: seeds::machine },
+    Target { name: "instruction_trace", run: instruction_trace, seeds: anatomy::traces },
+    Target { name: "recorder_messages", run: recorder_messages, seeds: anatomy::messages },
 ];
 
 /// Records of a decompressed chunk.
@@ -181,6 +184,17 @@ impl Sink for Drained {
     fn events(&mut self, _tid: u32, _lost: u32, bytes: &[u8]) {
         self.0 += dwell_itt_wire::events(bytes).count();
     }
+}
+
+/// An instruction trace, whose checksums are made right: what is behind them is looked at.
+pub fn instruction_trace(bytes: &[u8]) {
+    anatomy::read(bytes);
+}
+
+/// What the plug-in in an emulator says.
+pub fn recorder_messages(bytes: &[u8]) {
+    let mut from = bytes;
+    while let Ok(Some(_)) = dwell_itrace::Message::read(&mut from) {}
 }
 
 fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {

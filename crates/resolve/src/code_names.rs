@@ -20,6 +20,15 @@ impl CodeNames {
     /// The demangled name of the function at each offset in the file, as far as its symbols or its debug file tell. A file that
     /// cannot be read has no names.
     pub fn names(&mut self, file: &Path, offsets: &[u64]) -> Vec<Option<String>> {
+        self.look_up(file, offsets, |offsets| Input::FileOffset(offsets))
+    }
+
+    /// The same by the addresses that the file was linked for.
+    pub fn names_by_address(&mut self, file: &Path, addresses: &[u64]) -> Vec<Option<String>> {
+        self.look_up(file, addresses, |addresses| Input::VirtOffset(addresses))
+    }
+
+    fn look_up(&mut self, file: &Path, offsets: &[u64], input: fn(&[u64]) -> Input<&[u64]>) -> Vec<Option<String>> {
         let readers = self.files.entry(file.to_owned()).or_insert_with(|| readers(file));
         let mut names = vec![None; offsets.len()];
         for reader in readers {
@@ -29,7 +38,7 @@ impl CodeNames {
             }
             let wanted: Vec<u64> = rows.iter().map(|&row| offsets[row]).collect();
             // A damaged file must cost its own names only.
-            let found = catch_unwind(AssertUnwindSafe(|| reader.names_at(Input::FileOffset(&wanted))));
+            let found = catch_unwind(AssertUnwindSafe(|| reader.names_at(input(&wanted))));
             for (row, name) in rows.into_iter().zip(found.unwrap_or_default()) {
                 names[row] = name.map(readable);
             }

@@ -6,15 +6,17 @@
 
 mod calls;
 mod code;
+mod detail;
 mod phases;
 mod rows;
 mod stacks;
 
 use dwell_itrace::{Block, Event, Lost, Mark, Word};
-use dwell_machine::{Counts, Depth, Machine, MachineError, Observer, Replay};
+use dwell_machine::{Counts, Depth, Instruction, Machine, MachineError, Observer, Replay};
 
 pub use calls::{Call, MOST_CALLS};
 pub use code::Code;
+pub use detail::{Detail, Executed};
 pub use phases::{Half, Phases, PhasesError, matches};
 pub use rows::{LATER, PACKETS, Row};
 pub use stacks::{Change as StackChange, Stacks};
@@ -60,6 +62,8 @@ pub struct Anatomy {
     pub unreplayed: dwell_machine::Lost,
     /// The clock at the end, in ticks.
     pub ticks: u64,
+    /// The instructions that were asked for.
+    pub detail: Option<Detail>,
 }
 
 /// Makes an [`Anatomy`] of what it hears.
@@ -101,7 +105,10 @@ impl Annotator {
 
     /// What came of it.
     pub fn finish(mut self) -> Anatomy {
-        self.replay.finish(&mut Watcher { plan: &mut self.plan, watch: &mut self.watch });
+        match self.watch.detail {
+            Some(_) => self.replay.finish(&mut Watcher::<true> { plan: &mut self.plan, watch: &mut self.watch }),
+            None => self.replay.finish(&mut Watcher::<false> { plan: &mut self.plan, watch: &mut self.watch }),
+        }
         let ticks = self.replay.ticks();
         self.watch.calls.finish(ticks, self.watch.instructions);
         let counts = self.replay.rows().iter().copied();
@@ -117,7 +124,15 @@ impl Annotator {
             lost: self.lost,
             unreplayed: self.replay.lost(),
             ticks,
+            detail: self.watch.detail,
         }
+    }
+
+    /// Keeps instructions too.
+    #[must_use]
+    pub fn with(mut self, detail: Detail) -> Self {
+        self.watch.detail = Some(detail);
+        self
     }
 
     fn mark(&mut self, mark: Mark) {
@@ -178,12 +193,18 @@ impl Listener for Annotator {
     fn function(&mut self, function: &Function) {
         self.begins.push(PACKET_BEGINS.contains(&function.name.as_str()));
         self.code.add_function(function, &self.phases);
+        if let Some(detail) = &mut self.watch.detail {
+            detail.add_function(&function.name);
+        }
     }
 
     fn block(&mut self, id: u32, block: &Block, function: u32) {
         // The recorder, and the reader of traces, count up from 0.
         if self.replay.block(id, block).is_ok() {
             self.code.add_block(block, function);
+            if let Some(detail) = &mut self.watch.detail {
+                detail.add_block(id, block, function);
+            }
         }
     }
 
@@ -198,7 +219,10 @@ impl Listener for Annotator {
             }
             rest = &behind[count..];
         }
-        self.replay.words(words, &mut Watcher { plan: &mut self.plan, watch: &mut self.watch });
+        match self.watch.detail {
+            Some(_) => self.replay.words(words, &mut Watcher::<true> { plan: &mut self.plan, watch: &mut self.watch }),
+            None => self.replay.words(words, &mut Watcher::<false> { plan: &mut self.plan, watch: &mut self.watch }),
+        }
     }
 
     fn lost(&mut self, what: Lost) {
@@ -212,14 +236,16 @@ struct Watch {
     calls: Calls,
     packets: Vec<u64>,
     instructions: u64,
+    detail: Option<Detail>,
 }
 
-struct Watcher<'a> {
+/// Watches the model; with `DETAIL`, each instruction.
+struct Watcher<'a, const DETAIL: bool> {
     plan: &'a mut Plan,
     watch: &'a mut Watch,
 }
 
-impl Watcher<'_> {
+impl<const DETAIL: bool> Watcher<'_, DETAIL> {
     #[cold]
     fn apply(&mut self, changes: u16, ticks: u64) {
         for (change, thread, begins) in self.plan.changes.drain(..usize::from(changes)) {
@@ -231,7 +257,9 @@ impl Watcher<'_> {
     }
 }
 
-impl Observer for Watcher<'_> {
+impl<const DETAIL: bool> Observer for Watcher<'_, DETAIL> {
+    const INSTRUCTIONS: bool = DETAIL;
+
     /// The model does not begin the iterations of a repeated string instruction anew: these are passed over.
     fn begin(&mut self, block: u32, _: u32, ticks: u64) -> u32 {
         while let Some(planned) = self.plan.executions.pop_front() {
@@ -239,10 +267,24 @@ impl Observer for Watcher<'_> {
                 self.apply(planned.changes, ticks);
             }
             if planned.block == block {
+                if let (true, Some(detail)) = (DETAIL, &mut self.watch.detail) {
+                    detail.begin(block);
+                }
                 self.watch.instructions += u64::from(planned.instructions);
                 return planned.row;
             }
         }
         0
+    }
+    fn instruction(&mut self, seen: &Instruction) {
+        if let Some(detail) = &mut self.watch.detail {
+            detail.instruction(seen);
+        }
+    }
+
+    fn mispredicted(&mut self) {
+        if let (true, Some(detail)) = (DETAIL, &mut self.watch.detail) {
+            detail.mispredicted();
+        }
     }
 }

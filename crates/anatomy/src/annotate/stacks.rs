@@ -19,6 +19,8 @@ const MOST_FRAMES: usize = 1 << 14;
 const MOST_PARKED: usize = 1 << 10;
 /// How far up in a parked stack a return may lead.
 const PARKED_DEPTH: usize = 8;
+/// Within so many frames a return address can have been moved.
+const MOVED_DEPTH: usize = 2;
 /// Below this distance two accesses are on one stack of the program.
 const STACK_BYTES: u64 = 1 << 20;
 /// Stacks in the kernel are aligned to their size: 16 KiB.
@@ -37,6 +39,8 @@ pub struct Frame {
     pub serial: u64,
     /// Where the return address lies; 0 when it is not known.
     slot: u64,
+    /// The return address; 0 when it is not known.
+    back: u64,
     /// What was interrupted, when the frame began by an interrupt, an exception or a signal; none of a system call.
     resume: Option<Previous>,
     /// Left by the instruction that leaves the kernel, or by the signal's return.
@@ -86,6 +90,8 @@ pub struct Stacks {
     current: u32,
     thread: Thread,
     serial: u64,
+    /// By block, whether a call led to it.
+    called: Vec<bool>,
     /// What has happened, for the caller to take.
     pub changes: Vec<Change>,
 }
@@ -116,6 +122,7 @@ impl Stacks {
         let place = &code.blocks[block as usize];
         if let Some(previous) = self.thread.previous {
             self.follow(code, previous, place);
+            self.note(code, previous, block);
         }
         self.agree(code, place);
         let slot = match place.exit {
@@ -135,8 +142,9 @@ impl Stacks {
             return;
         }
         let is_entry = |place: &Place| code.functions[place.function as usize].is_entry;
-        if is_entry(place) && !is_entry(before) {
-            return self.push(code, place, Begin { slot: 0, resume: Some(previous), is_entry: true });
+        let returns = before.exit == Exit::Return && self.caller(previous.slot, place).is_some();
+        if is_entry(place) && !is_entry(before) && !returns {
+            return self.push(code, place, Begin { resume: Some(previous), is_entry: true, ..Begin::default() });
         }
         // An exception within it, from which the program has returned.
         if before.address < place.address && place.address < before.end {
@@ -144,18 +152,39 @@ impl Stacks {
         }
         match before.exit {
             Exit::Call if place.address != before.end => {
-                self.push(code, place, Begin { slot: previous.slot, resume: None, is_entry: false });
+                self.push(code, place, Begin { slot: previous.slot, back: before.end, ..Begin::default() });
             }
             Exit::Return => self.return_to(previous.slot, place),
             Exit::SystemCall if place.is_kernel() => {
-                self.push(code, place, Begin { slot: 0, resume: None, is_entry: true });
+                self.push(code, place, Begin { is_entry: true, ..Begin::default() });
             }
             Exit::SystemCall if place.address != before.end => self.resume(code, place),
             Exit::Resume => self.resume(code, place),
             Exit::Near(target) if ![before.end, target, before.last].contains(&place.address) => {
-                self.push(code, place, Begin { slot: 0, resume: Some(previous), is_entry: true });
+                self.push(code, place, Begin { resume: Some(previous), is_entry: true, ..Begin::default() });
             }
             _ => {}
+        }
+    }
+
+    /// A jump from one function into another's middle (longjmp, an exception's handler) leads to an active call of it, if there
+    /// is one. Where calls lead to is a function's beginning: a jump there is a call at the end of a function.
+    #[inline]
+    fn note(&mut self, code: &Code, previous: Previous, block: u32) {
+        let (before, place) = (&code.blocks[previous.block as usize], &code.blocks[block as usize]);
+        if matches!(before.exit, Exit::Near(_)) || before.function == place.function {
+            return;
+        }
+        if self.called.len() <= block as usize {
+            self.called.resize(code.blocks.len(), false);
+        }
+        if before.exit == Exit::Call {
+            self.called[block as usize] = true;
+        } else if before.exit == Exit::Anywhere && !self.called[block as usize] {
+            let active = self.thread.stack.iter().rposition(|frame| frame.function == place.function);
+            if let Some(at) = active {
+                self.cut(at + 1);
+            }
         }
     }
 
@@ -163,9 +192,9 @@ impl Stacks {
     #[inline]
     fn agree(&mut self, code: &Code, place: &Place) {
         match self.thread.stack.last() {
-            None => self.push(code, place, Begin { slot: 0, resume: None, is_entry: false }),
+            None => self.push(code, place, Begin::default()),
             Some(top) if top.function != place.function => {
-                let begin = Begin { slot: top.slot, resume: top.resume, is_entry: top.is_entry };
+                let begin = Begin { slot: top.slot, back: top.back, resume: top.resume, is_entry: top.is_entry };
                 self.pop();
                 self.push(code, place, begin);
             }
@@ -187,9 +216,9 @@ impl Stacks {
             Some((phase, own)) => (phase, own.unwrap_or(half)),
             None => (phase, half),
         };
-        let Begin { slot, resume, is_entry } = begin;
+        let Begin { slot, back, resume, is_entry } = begin;
         let (function, serial, depth) = (place.function, self.serial, self.thread.stack.len() as u16);
-        self.thread.stack.push(Frame { function, phase, half, serial, slot, resume, is_entry });
+        self.thread.stack.push(Frame { function, phase, half, serial, slot, back, resume, is_entry });
         self.changes.push(Change::Enter { serial, depth, function, phase });
         self.serial += 1;
     }
@@ -209,9 +238,20 @@ impl Stacks {
         last
     }
 
+    /// The frame that a return ends, which took its address from `slot`. The kernel's entries move return addresses to
+    /// where there is room for registers: then the address itself tells.
+    fn caller(&self, slot: u64, place: &Place) -> Option<usize> {
+        let stack = &self.thread.stack;
+        let moved = || {
+            let from = stack.len().saturating_sub(MOVED_DEPTH);
+            stack[from..].iter().rposition(|frame| frame.back == place.address).map(|at| at + from)
+        };
+        find(stack, slot, MOST_FRAMES).or_else(moved)
+    }
+
     /// A return took its address from `slot`.
     fn return_to(&mut self, slot: u64, place: &Place) {
-        if let Some(at) = find(&self.thread.stack, slot, MOST_FRAMES) {
+        if let Some(at) = self.caller(slot, place) {
             self.cut(at);
             return;
         }
@@ -261,9 +301,10 @@ impl Stacks {
 }
 
 /// How a frame begins.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Begin {
     slot: u64,
+    back: u64,
     resume: Option<Previous>,
     is_entry: bool,
 }

@@ -1,6 +1,8 @@
 //! What is shown of an [`Anatomy`]: each report is a view, from which text, CSV and JSON are made.
 
 mod calls;
+mod compare;
+mod instructions;
 mod measures;
 mod sections;
 
@@ -15,6 +17,8 @@ use self::measures::{MEASURES, Measure, measures};
 use crate::annotate::{Anatomy, Half, Row};
 
 pub use calls::{Asked, packets, trace};
+pub use compare::{By, compare};
+pub use instructions::instructions;
 pub use sections::buffers;
 
 /// A report's name and what it shows.
@@ -25,6 +29,7 @@ pub const REPORTS: &[(&str, &str)] = &[
     ("phases", "the parts of the work: user, system call, interrupt, device, IP, TCP, socket, scheduler"),
     ("halves", "top half and bottom half, with the phases of each"),
     ("trace", "the annotated trace: each call with its clock"),
+    ("instructions", "each instruction of a function, with what the model says of it"),
     ("packets", "the life of the first 64 packets, stage by stage"),
     ("buffers", "what a buffer costs, by its size"),
 ];
@@ -38,6 +43,7 @@ pub fn report(name: &str, anatomy: &Anatomy, asked: &Asked) -> Option<View> {
         "phases" => phases(anatomy),
         "halves" => halves(anatomy),
         "trace" => trace(anatomy, asked),
+        "instructions" => instructions(anatomy),
         "packets" => packets(anatomy),
         "buffers" => buffers(anatomy),
         _ => return None,

@@ -3,6 +3,7 @@
 mod names;
 mod replay;
 mod run;
+mod system;
 
 use std::process::ExitCode;
 
@@ -13,6 +14,8 @@ use crate::error::Result;
 pub fn run(command: &AnatomyCommand) -> Result<ExitCode> {
     match command {
         AnatomyCommand::Run(args) => run::program(args),
+        AnatomyCommand::System(args) => system::scenario(args),
         AnatomyCommand::Report(args) => replay::report(args),
+        AnatomyCommand::Compare(args) => replay::compare(args),
     }
 }

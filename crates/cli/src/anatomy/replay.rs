@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::{View, json};
-use dwell_anatomy::annotate::{Anatomy, Annotator, Phases};
-use dwell_anatomy::reports::{Asked, REPORTS, report as make};
+use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases};
+use dwell_anatomy::reports::{Asked, By, REPORTS, compare as side_by_side, report as make};
 use dwell_anatomy::trace::{self, TraceError};
 use dwell_machine::{Machine, MachineError};
 
-use crate::args::{AnatomyReportArgs, Format, ModelArgs, ShownArgs};
+use crate::args::{AnatomyCompareArgs, AnatomyReportArgs, CompareBy, Format, ModelArgs, ShownArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::text::style::Style;
 use crate::{csv, output, text};
@@ -28,10 +28,30 @@ pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
         Some(path) => path.clone(),
         None => newest()?,
     };
-    let annotator = annotator(&args.model)?;
+    let mut annotator = annotator(&args.model)?;
+    if args.name == "instructions" {
+        let function = args.function.clone().ok_or_else(|| {
+            Hinted::usage("of which function are the instructions to be shown?").hint("--function FUNCTION names it")
+        })?;
+        annotator = annotator.with(Detail::new(function, args.shown.limit));
+    }
     let anatomy = replay(&path, annotator)?;
     let asked = Asked { limit: args.shown.limit, function: args.function.clone(), depth: args.depth };
     show(&args.name, &anatomy, &asked, &args.shown)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Shows two traces side by side.
+pub fn compare(args: &AnatomyCompareArgs) -> Result<ExitCode> {
+    let second_model = ModelArgs {
+        machine: args.second_machine.clone().unwrap_or_else(|| args.model.machine.clone()),
+        phases: args.model.phases.clone(),
+    };
+    let first = replay(&args.first, annotator(&args.model)?)?;
+    let second = replay(&args.second, annotator(&second_model)?)?;
+    let by = if args.by == CompareBy::Phase { By::Phase } else { By::Function };
+    let view = side_by_side(&first, &second, by, args.shown.limit);
+    output::write(&rendered(&view, &args.shown), args.shown.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,15 +9,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dwell_anatomy::annotate::Anatomy;
+use dwell_anatomy::annotate::{Anatomy, Annotator};
 use dwell_anatomy::program::{self, EMULATOR, Unfit};
 use dwell_anatomy::reports::Asked;
 use dwell_anatomy::trace::{Head, TraceWriter};
-use dwell_anatomy::{Ended, Error, Listener, Recorder, Window, Windowed};
+use dwell_anatomy::{Ended, Error, Listener, Namer, Recorder, Window, Windowed};
 
 use super::names::FileNames;
 use super::replay;
-use crate::args::RunArgs;
+use crate::args::{RecordedArgs, RunArgs};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::owner::Invoker;
 use crate::text::units;
@@ -28,30 +28,15 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     let Some(name) = args.command.first() else { return Err(Hinted::usage("which program?").hint("-- PROGRAM")) };
     let program = program::check(name).map_err(|unfit| of_program(&unfit, args))?;
     let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
-    let mut annotator = replay::annotator(&args.model)?;
+    let annotator = replay::annotator(&args.model)?;
     survive_interrupts();
     let start = || {
         let command = |plugin: &str| program::command(&emulator, &program, &args.command, plugin);
         Recorder::start(command, false).map_err(|error| of_recording(&error))
     };
-    let (ended, anatomy) = if args.no_trace {
-        let ended = record(start()?, args, &mut annotator)?;
-        (ended, annotator.finish())
-    } else {
-        let path = args.trace.clone().unwrap_or_else(replay::next);
-        let head =
-            Head { command: args.command.iter().map(|it| it.to_string_lossy().into()).collect(), ..Head::default() };
-        let file = create(&path)?;
-        let mut writer = TraceWriter::new(BufWriter::with_capacity(1 << 20, file), &head)
-            .map_err(|error| unwritten(&path, &error))?;
-        let began = Instant::now();
-        let ended = record(start()?, args, &mut writer)?;
-        let elapsed = began.elapsed();
-        writer.finish().map_err(|error| unwritten(&path, &error))?;
-        let anatomy = replay::replay(&path, annotator)?;
-        tell(&path, &anatomy, elapsed.as_secs_f64());
-        (ended, anatomy)
-    };
+    let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let head = Head { command: words.collect(), ..Head::default() };
+    let (ended, anatomy) = record(start, &mut FileNames::default(), &head, &args.recorded, annotator)?;
     if ended.left {
         eprintln!(
             "dwell: the program started another one in its place, or closed what it inherited: the trace ends there"
@@ -62,10 +47,37 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     Ok(exit_code(ended))
 }
 
-fn record(recorder: Recorder, args: &RunArgs, listener: &mut dyn Listener) -> Result<Ended> {
+/// Records, into a file and from there into the model, or into the model at once.
+pub fn record(
+    start: impl FnOnce() -> Result<Recorder>,
+    namer: &mut dyn Namer,
+    head: &Head,
+    args: &RecordedArgs,
+    mut annotator: Annotator,
+) -> Result<(Ended, Anatomy)> {
+    if args.no_trace {
+        let ended = drain(start()?, namer, args, &mut annotator)?;
+        return Ok((ended, annotator.finish()));
+    }
+    let path = args.trace.clone().unwrap_or_else(replay::next);
+    let file = BufWriter::with_capacity(1 << 20, create(&path)?);
+    let mut writer = TraceWriter::new(file, head).map_err(|error| unwritten(&path, &error))?;
+    let began = Instant::now();
+    let ended = start().and_then(|recorder| drain(recorder, namer, args, &mut writer));
+    let elapsed = began.elapsed();
+    let ended = ended.inspect_err(|_| {
+        let _ = std::fs::remove_file(&path);
+    })?;
+    writer.finish().map_err(|error| unwritten(&path, &error))?;
+    let anatomy = replay::replay(&path, annotator)?;
+    tell(&path, &anatomy, elapsed.as_secs_f64());
+    Ok((ended, anatomy))
+}
+
+fn drain(recorder: Recorder, namer: &mut dyn Namer, args: &RecordedArgs, listener: &mut dyn Listener) -> Result<Ended> {
     let window = args.window.clone().unwrap_or_default();
     let mut windowed = Windowed::new(window.clone(), listener);
-    let ended = recorder.drain(&mut FileNames::default(), &mut windowed).map_err(|error| of_recording(&error))?;
+    let ended = recorder.drain(namer, &mut windowed).map_err(|error| of_recording(&error))?;
     if windowed.opened == 0 {
         return Err(empty_window(&window));
     }
@@ -99,7 +111,7 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
 }
 
 /// Ctrl-C ends the program; what was recorded is kept.
-fn survive_interrupts() {
+pub fn survive_interrupts() {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));

@@ -24,7 +24,10 @@ use dwell_capture::{Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
-pub use anatomy::{AnatomyCommand, AnatomyReportArgs, ModelArgs, RunArgs, ShownArgs};
+pub use anatomy::{
+    AnatomyCommand, AnatomyCompareArgs, AnatomyReportArgs, CardArg, CompareBy, ModelArgs, RecordedArgs, RunArgs,
+    ShownArgs, SystemArgs,
+};
 pub use bench::{Benchmark, SpscArgs};
 pub use gate::GateArg;
 pub use intervals::IntervalArg;

@@ -37,7 +37,19 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-pt", &["dwell-files"]),
     ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze"]),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
-    ("dwell-fuzz", &["dwell-model", "dwell-store", "dwell-resolve", "dwell-unwind", "dwell-itt-wire", "dwell-machine"]),
+    (
+        "dwell-fuzz",
+        &[
+            "dwell-model",
+            "dwell-store",
+            "dwell-resolve",
+            "dwell-unwind",
+            "dwell-itt-wire",
+            "dwell-machine",
+            "dwell-anatomy",
+            "dwell-itrace",
+        ],
+    ),
     (
         "dwell",
         &[

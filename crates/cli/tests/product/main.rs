@@ -4,6 +4,7 @@
 //! `cargo test -p dwell --test product -- truth::` runs those whose names contain an argument. A case that needs what
 //! this machine lacks (root, BPF, a program) is skipped, says why, and is counted.
 
+mod anatomy;
 mod bad_code;
 mod bad_input;
 mod bench;
@@ -58,6 +59,7 @@ fn main() -> ExitCode {
     cases.extend(latency::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());
+    cases.extend(anatomy::cases());
     cases.extend(gdb::cases());
     harness::run(cases)
 }

@@ -1,0 +1,147 @@
+//! `dwell anatomy system`: records a scenario in a guest.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use dwell_anatomy::program;
+use dwell_anatomy::reports::Asked;
+use dwell_anatomy::system::{
+    CONSOLE, Card, EMULATOR, Guest, GuestNames, KernelError, KernelSymbols, PROGRAM, Scenario, find_kernel, serve,
+};
+use dwell_anatomy::trace::Head;
+use dwell_anatomy::{Recorder, Stopper};
+use dwell_resolve::CodeNames;
+
+use super::{replay, run};
+use crate::args::{CardArg, SystemArgs};
+use crate::error::{Hinted, Result, quoted, status};
+
+/// What the guest says when it has failed, before the reason.
+const COMPLAINT: &str = "dwell: guest: ";
+/// What it says at its end.
+const DONE: &str = "done";
+
+/// Records a scenario, and shows a report.
+pub fn scenario(args: &SystemArgs) -> Result<ExitCode> {
+    replay::check_name(&args.report)?;
+    let guest = guest(args)?;
+    let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
+    let annotator = replay::annotator(&args.model)?;
+    let folder = tempfile::tempdir().map_err(|error| unprepared(&error))?;
+    guest.prepare(folder.path()).map_err(|error| unprepared(&error))?;
+    let symbols = KernelSymbols::default();
+    let ports = serve(&guest.scenario, &symbols).map_err(|error| unprepared(&error))?;
+    let (over, watched) = mpsc::channel();
+    let start = || {
+        let command = |plugin: &str| guest.command(&emulator, folder.path(), ports, plugin);
+        let recorder = Recorder::start(command, true).map_err(|error| run::of_recording(&error))?;
+        watch(recorder.stopper(), args.time_limit, watched);
+        Ok(recorder)
+    };
+    let mut code = CodeNames::default();
+    let file = folder.path().join(PROGRAM);
+    let mut program = |addresses: &[u64]| code.names_by_address(&file, addresses);
+    let mut namer = GuestNames { kernel: symbols.clone(), program: &mut program };
+    let head = Head { command: vec![args.scenario.clone()], system: true, ..Head::default() };
+    let recorded = run::record(start, &mut namer, &head, &args.recorded, annotator);
+    let in_time = over.send(()).is_ok();
+    let (_, anatomy) = recorded?;
+    complain(&fs::read(folder.path().join(CONSOLE)).unwrap_or_default(), in_time, args)?;
+    let asked = Asked { limit: args.shown.limit, function: None, depth: u16::MAX };
+    replay::show(&args.report, &anatomy, &asked, &args.shown)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn guest(args: &SystemArgs) -> Result<Guest> {
+    let scenario = Scenario::parse(&args.scenario);
+    let is_script = matches!(scenario, Scenario::Script(_));
+    if is_script && !Path::new(&args.scenario).is_file() {
+        return Err(Hinted::usage(format!("there is no scenario {}", args.scenario))
+            .hint(format!("the scenarios are {}; a script is named by its file", Scenario::NAMES.join(", "))));
+    }
+    if is_script && !args.busybox.is_file() {
+        return Err(Hinted::new(format!("there is no {}, which runs the script", args.busybox.display()))
+            .hint("sudo apt-get install -y busybox-static")
+            .with_status(status::UNAVAILABLE));
+    }
+    Ok(Guest {
+        kernel: find_kernel(args.kernel.as_deref(), &caches()).map_err(|error| of_kernel(&error))?,
+        scenario,
+        card: match args.card {
+            CardArg::E1000 => Card::E1000,
+            CardArg::Virtio => Card::Virtio,
+        },
+        receive_buffer: args.receive_buffer,
+        count_instructions: args.icount,
+        busybox: is_script.then(|| args.busybox.clone()),
+    })
+}
+
+/// Where packages of kernels are, and what is unpacked of them.
+fn caches() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return "/var/cache/dwell".into();
+    }
+    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    caches.or(home).unwrap_or_else(|| "/tmp".into()).join("dwell")
+}
+
+/// Ends a guest that takes too long. Whoever waits for it says when it is over.
+fn watch(stopper: Stopper, limit_ns: u64, over: mpsc::Receiver<()>) {
+    thread::spawn(move || {
+        if over.recv_timeout(Duration::from_nanos(limit_ns)) == Err(mpsc::RecvTimeoutError::Timeout) {
+            drop(over); // the other end sees that time was up
+            let _ = stopper.stop();
+        }
+    });
+}
+
+/// What went wrong in the guest.
+fn complain(console: &[u8], in_time: bool, args: &SystemArgs) -> Result<()> {
+    let console = String::from_utf8_lossy(console);
+    let said: Vec<&str> = console.lines().filter_map(|line| line.trim().strip_prefix(COMPLAINT)).collect();
+    if said.contains(&DONE) {
+        return Ok(());
+    }
+    if !in_time {
+        let seconds = args.time_limit / 1_000_000_000;
+        return Err(Hinted::new(format!("the guest did not end within {seconds} s"))
+            .hint("--time-limit gives it longer; its kernel must have the modules of the card: --card"));
+    }
+    let last = console.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("nothing");
+    let why = said.last().copied().unwrap_or(last);
+    Err(Hinted::new(format!("the guest failed: {why}")).hint("--kernel names another kernel, --card another card"))
+}
+
+fn no_emulator() -> Hinted {
+    Hinted::new(format!("there is no {EMULATOR} on this machine, in which guests are traced"))
+        .hint("sudo apt-get install -y --no-install-recommends qemu-system-x86 seabios")
+        .with_status(status::UNAVAILABLE)
+}
+
+fn of_kernel(error: &KernelError) -> Hinted {
+    let hinted = Hinted::new(error);
+    match error {
+        KernelError::Missing { folder } => {
+            let folder = quoted(folder);
+            hinted.with_status(status::UNAVAILABLE).hint(format!(
+                "mkdir -p {folder} && cd {folder} && apt-get download \"$(apt-cache depends linux-image-amd64 | \
+                 sed -n 's/.*Depends: \\(linux-image-[^ ]*\\)/\\1/p' | head -1)\""
+            ))
+        }
+        KernelError::Package { .. } => hinted.hint("sudo apt-get install -y dpkg; or download the package again"),
+        KernelError::Unusable { .. } => hinted
+            .hint("--kernel takes a package linux-image-*.deb, or …/boot/vmlinuz-VERSION beside …/lib/modules/VERSION"),
+    }
+}
+
+fn unprepared(error: &std::io::Error) -> Hinted {
+    Hinted::new(format!("the guest cannot be prepared: {error}"))
+        .hint("free some space in /tmp, or name another folder in TMPDIR")
+}
