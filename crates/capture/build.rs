@@ -8,8 +8,19 @@ use std::path::{Path, PathBuf};
 use dwell_embed::Library;
 use libbpf_cargo::SkeletonBuilder;
 
-const PROGRAMS: &[&str] =
-    &["threads", "switch", "waking", "sample", "task_probe", "stitch", "system", "sockets", "latency", "requests"];
+const PROGRAMS: &[&str] = &[
+    "threads",
+    "switch",
+    "waking",
+    "sample",
+    "task_probe",
+    "stitch",
+    "system",
+    "sockets",
+    "latency",
+    "requests",
+    "call_probe",
+];
 
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

@@ -470,11 +470,11 @@ fn attached(options: &Options) -> &[u32] {
     }
 }
 
-fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<Vec<task_probes::Found>> {
+fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<task_probes::Places> {
     let program = match (child, attached(options)) {
         (Some(child), _) => Program::Path(&child.path),
         (None, [first, ..]) => Program::Process(*first),
-        (None, []) => return Ok(Vec::new()),
+        (None, []) => return Ok(task_probes::Places::default()),
     };
     task_probes::find(&options.task_probes, &program)
 }

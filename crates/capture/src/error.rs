@@ -58,6 +58,14 @@ pub enum Error {
         /// As given.
         file: std::path::PathBuf,
     },
+    /// There is no system call of this name.
+    #[error("there is no system call {name:?} for {probe:?} to begin or end at")]
+    NoSuchCall {
+        /// The interval.
+        probe: String,
+        /// As given.
+        name: String,
+    },
     /// The kernel sets no probes in programs, or not this one.
     #[error("task probe {probe}: the kernel cannot set it: {source}")]
     TaskProbeRefused {

@@ -24,7 +24,7 @@ use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
 use crate::sockets::{self, Sockets};
-use crate::task_probes::{self, Found};
+use crate::task_probes::{self, Found, Places};
 use crate::unwinding::{Python, Unwinding};
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
@@ -163,13 +163,19 @@ impl Hooks {
     }
 
     /// Sets the probes of tasks; `pids` = in these processes only.
-    pub fn set_task_probes(&mut self, found: &[Found], pids: Option<&[u32]>) -> Result<()> {
-        if found.is_empty() {
-            return Ok(());
+    pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
+        if !places.found.is_empty() {
+            let object = self.load_optional(object!("task_probe"), "task probe")?;
+            self.links.extend(task_probes::set(&places.found, &object, pids)?);
+            self.optional.push(object);
         }
-        let object = self.load_optional(object!("task_probe"), "task probe")?;
-        self.links.extend(task_probes::set(found, &object, pids)?);
-        self.optional.push(object);
+        if !places.calls.is_empty() {
+            let object = self.load_optional(object!("call_probe"), "call probe")?;
+            task_probes::set_calls(&places.calls, &object)?;
+            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
+            self.links.extend(links.map_err(|source| Error::Bpf { what: "attaching call probes".into(), source })?);
+            self.optional.push(object);
+        }
         Ok(())
     }
 

@@ -1,13 +1,15 @@
-//! `--task-probe`: sets uprobes where tasks begin and end.
+//! `--task-probe` and `--interval`: sets uprobes where tasks begin and end, and tells the hooks at which system calls.
 //!
 //! The kernel sets a probe in every process that uses the file; whoever is not profiled passes it without a record, but not
 //! for free. Only without children to follow can it be kept to the target processes.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use dwell_probes::{Site, TaskProbe, sites};
+use dwell_model::SYSCALLS;
+use dwell_probes::{At, Edge, Place, Point, Site, TaskProbe, point_sites, sites};
 use dwell_unwind::{parse_maps, program_files};
-use libbpf_rs::{Link, Object, UprobeOpts};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, UprobeOpts};
 
 use crate::error::{Error, Result};
 
@@ -65,18 +67,95 @@ fn links_and_targets(files: &[PathBuf], name: &Path) -> Option<PathBuf> {
     files.iter().find(|file| leads_to(file)).cloned()
 }
 
+/// The begin or end of a system call that is an end of an interval.
+pub struct CallPoint {
+    probe: usize,
+    edge: Edge,
+    number: i16,
+}
+
+/// The places of all probes.
+#[derive(Default)]
+pub struct Places {
+    /// In files.
+    pub found: Vec<Found>,
+    /// System calls.
+    pub calls: Vec<CallPoint>,
+}
+
 /// Finds the places of all probes.
-pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<Vec<Found>> {
-    let find = |(number, probe): (usize, &TaskProbe)| {
-        let missing = |file: &Path| Error::NoSuchProbeFile { probe: probe.name.clone(), file: file.to_owned() };
-        let file = match &probe.file {
-            Some(file) => program.file(file).ok_or_else(|| missing(file))?,
-            None => program.own_file(),
-        };
-        let sites = sites(&file, &probe.place)?;
-        Ok(Found { probe: number, name: probe.name.clone(), file, sites })
-    };
-    probes.iter().enumerate().map(find).collect()
+pub fn find(probes: &[TaskProbe], program: &Program<'_>) -> Result<Places> {
+    let mut places = Places::default();
+    for (number, probe) in probes.iter().enumerate() {
+        match &probe.place {
+            Place::Points { begin, end } => {
+                find_point(&mut places, (number, probe), begin, Edge::Begin, program)?;
+                find_point(&mut places, (number, probe), end, Edge::End, program)?;
+            }
+            place => {
+                let file = file_of(probe, probe.file.as_deref(), program)?;
+                let sites = sites(&file, place)?;
+                places.found.push(Found { probe: number, name: probe.name.clone(), file, sites });
+            }
+        }
+    }
+    Ok(places)
+}
+
+fn find_point(
+    places: &mut Places,
+    (number, probe): (usize, &TaskProbe),
+    point: &Point,
+    edge: Edge,
+    program: &Program<'_>,
+) -> Result<()> {
+    if let At::Call(name) = &point.at {
+        let call = SYSCALLS.iter().find(|call| call.name == name);
+        let call = call.ok_or_else(|| Error::NoSuchCall { probe: probe.name.clone(), name: name.clone() })?;
+        places.calls.push(CallPoint { probe: number, edge, number: call.number });
+        return Ok(());
+    }
+    let file = file_of(probe, point.file.as_deref(), program)?;
+    let sites = point_sites(&file, &point.at, edge)?;
+    places.found.push(Found { probe: number, name: probe.name.clone(), file, sites });
+    Ok(())
+}
+
+fn file_of(probe: &TaskProbe, file: Option<&Path>, program: &Program<'_>) -> Result<PathBuf> {
+    let missing = |file: &Path| Error::NoSuchProbeFile { probe: probe.name.clone(), file: file.to_owned() };
+    match file {
+        Some(file) => program.file(file).ok_or_else(|| missing(file)),
+        None => Ok(program.own_file()),
+    }
+}
+
+/// What the hooks are told of a pass: the probe's number and what happens to its task.
+fn cookie(probe: usize, edge: Edge) -> u64 {
+    (probe as u64) << 2 | edge as u64
+}
+
+/// Most intervals that begin, or end, at one system call.
+const MOST_AT_A_CALL: usize = 4;
+
+/// Tells the hooks which system calls are ends of intervals: a map from the call's number << 1, + 1 for its end, to cookies
+/// + 1.
+pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
+    let failed = |source| Error::Bpf { what: "setting the calls of intervals".into(), source };
+    let Some(map) = object.maps().find(|map| map.name() == "call_probes") else { return Ok(()) };
+    let mut by_key: BTreeMap<u32, [u64; MOST_AT_A_CALL]> = BTreeMap::new();
+    for call in calls {
+        let key = (call.number as u32) << 1 | u32::from(call.edge == Edge::End);
+        let cookies = by_key.entry(key).or_default();
+        let free = cookies.iter_mut().find(|cookie| **cookie == 0);
+        let free = free.ok_or_else(|| Error::Unsupported {
+            reason: format!("more than {MOST_AT_A_CALL} intervals begin or end at one system call"),
+        })?;
+        *free = cookie(call.probe, call.edge) + 1;
+    }
+    for (key, cookies) in by_key {
+        map.update(&key.to_ne_bytes(), bytemuck::bytes_of(&cookies), MapFlags::ANY).map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
@@ -90,7 +169,7 @@ pub fn set(found: &[Found], object: &Object, pids: Option<&[u32]>) -> Result<Vec
             for site in sites {
                 let options = UprobeOpts {
                     ref_ctr_offset: site.semaphore as usize,
-                    cookie: (*probe as u64) << 1 | u64::from(site.end),
+                    cookie: cookie(*probe, site.edge),
                     ..UprobeOpts::default()
                 };
                 let link = program.attach_uprobe_with_opts(pid, file, site.offset as usize, options);

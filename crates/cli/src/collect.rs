@@ -120,6 +120,7 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;
     options.itt = !args.no_itt;
     options.task_probes.clone_from(&args.task_probe);
+    options.task_probes.extend(args.interval.iter().filter_map(IntervalArg::probe).cloned());
     options.requests = args.interval.contains(&IntervalArg::Socket);
     options.target_concurrency = args.target_concurrency;
     options.command_line = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
@@ -199,6 +200,7 @@ fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         }
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
+        E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),
         E::NoSuchProbeFile { .. } => hinted.hint("name it with its path: --task-probe NAME=uprobe:/path/to/file:FUNCTION"),
         E::TaskProbeRefused { .. } => hinted
             .hint("zgrep CONFIG_UPROBE_EVENTS /proc/config.gz tells whether the kernel has uprobes; the file must be on a disk"),

@@ -7,7 +7,7 @@ use object::Object as _;
 use crate::elf::{Data, Elf};
 use crate::error::{Error, Result};
 use crate::exits::{Piece, exits};
-use crate::spec::Place;
+use crate::spec::{At, Place};
 use crate::symbols::{Function, find, functions};
 use crate::usdt;
 
@@ -21,8 +21,19 @@ pub struct Site {
     pub offset: u64,
     /// Offset in the file of the counter to be raised while somebody listens; 0 = none.
     pub semaphore: u64,
-    /// Whether the task ends here.
-    pub end: bool,
+    /// What happens to the task here.
+    pub edge: Edge,
+}
+
+/// What happens to a task at a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Edge {
+    /// It begins.
+    Begin,
+    /// It ends.
+    End,
+    /// The one that is open ends, and the next one begins.
+    Next,
 }
 
 /// The places of `place` in the file at `path`, in the order of the file.
@@ -35,19 +46,36 @@ pub fn sites(path: &Path, place: &Place) -> Result<Vec<Site>> {
     let elf = Elf::parse(&data, path)?;
     let mut sites = match place {
         Place::Usdt { provider, begin, end } => {
-            let mut sites = usdt_sites(&elf, path, (provider, begin), false)?;
-            sites.extend(usdt_sites(&elf, path, (provider, end), true)?);
+            let mut sites = usdt_sites(&elf, path, (provider, begin), Edge::Begin)?;
+            sites.extend(usdt_sites(&elf, path, (provider, end), Edge::End)?);
             sites
         }
         Place::Function(name) => Named::of(&elf, path, &[name])?.whole(name)?,
         Place::Between { begin, end } => {
             let named = Named::of(&elf, path, &[begin, end])?;
-            vec![named.point(begin, false)?, named.point(end, true)?]
+            vec![named.point(begin, Edge::Begin)?, named.point(end, Edge::End)?]
         }
+        Place::Period(name) => vec![Named::of(&elf, path, &[name])?.point(name, Edge::Next)?],
+        Place::Points { .. } => Vec::new(), // each has a file of its own: see `point_sites`
     };
     sites.sort_unstable();
     sites.dedup();
     Ok(sites)
+}
+
+/// The places of one end of an interval in the file at `path`; none of a system call, which is in no file.
+///
+/// # Errors
+///
+/// As [`sites`].
+pub fn point_sites(path: &Path, at: &At, edge: Edge) -> Result<Vec<Site>> {
+    let data = Data::open(path)?;
+    let elf = Elf::parse(&data, path)?;
+    match at {
+        At::Function(name) => Ok(vec![Named::of(&elf, path, &[name])?.point(name, edge)?]),
+        At::Usdt { provider, name } => usdt_sites(&elf, path, (provider, name), edge),
+        At::Call(_) => Ok(Vec::new()),
+    }
 }
 
 /// The entry of the function `name` of the file at `path`.
@@ -57,15 +85,15 @@ pub fn sites(path: &Path, place: &Place) -> Result<Vec<Site>> {
 /// As [`sites`].
 pub fn entry(path: &Path, name: &str) -> Result<Site> {
     let data = Data::open(path)?;
-    Named::of(&Elf::parse(&data, path)?, path, &[name])?.point(name, false)
+    Named::of(&Elf::parse(&data, path)?, path, &[name])?.point(name, Edge::Begin)
 }
 
-fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), end: bool) -> Result<Vec<Site>> {
+fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), edge: Edge) -> Result<Vec<Site>> {
     let all = usdt::probes(elf);
     let named = all.iter().filter(|usdt| usdt.provider == provider && usdt.name == name);
     let site = |usdt: &usdt::Usdt| {
         let semaphore = if usdt.semaphore == 0 { Some(0) } else { elf.file_offset(usdt.semaphore) };
-        Some(Site { offset: elf.code_offset(usdt.address)?, semaphore: semaphore?, end })
+        Some(Site { offset: elf.code_offset(usdt.address)?, semaphore: semaphore?, edge })
     };
     let sites: Vec<Site> = named.filter_map(site).collect();
     if sites.is_empty() {
@@ -116,12 +144,12 @@ impl<'e, 'd> Named<'e, 'd> {
         if function.size > MOST_CODE_BYTES {
             return Err(no_end("has too much code"));
         }
-        let entry = self.site(function.address, false)?;
+        let entry = self.site(function.address, Edge::Begin)?;
         let ends = exits(&self.pieces(&function));
         if ends.is_empty() {
             return Err(no_end("never returns"));
         }
-        let ends = ends.into_iter().map(|address| self.site(address, true));
+        let ends = ends.into_iter().map(|address| self.site(address, Edge::End));
         std::iter::once(Ok(entry)).chain(ends).collect()
     }
 
@@ -140,17 +168,17 @@ impl<'e, 'd> Named<'e, 'd> {
     }
 
     /// A function's entry, or an address.
-    fn point(&self, name: &str, end: bool) -> Result<Site> {
+    fn point(&self, name: &str, edge: Edge) -> Result<Site> {
         match address(name) {
-            Some(address) => self.site(address, end),
-            None => self.site(find(&self.functions, name, self.path)?.address, end),
+            Some(address) => self.site(address, edge),
+            None => self.site(find(&self.functions, name, self.path)?.address, edge),
         }
     }
 
-    fn site(&self, address: u64, end: bool) -> Result<Site> {
+    fn site(&self, address: u64, edge: Edge) -> Result<Site> {
         let offset = self.elf.code_offset(address);
         let offset = offset.ok_or_else(|| Error::NoCode { address, file: self.path.to_owned() })?;
-        Ok(Site { offset, semaphore: 0, end })
+        Ok(Site { offset, semaphore: 0, edge })
     }
 }
 
@@ -182,8 +210,8 @@ mod tests {
     fn a_function_has_an_entry_and_ends() {
         let Some(libc) = libc() else { return };
         let sites = sites(libc, &Place::Function("malloc".into())).expect("malloc");
-        assert_eq!(sites.iter().filter(|site| !site.end).count(), 1);
-        assert!(sites.iter().filter(|site| site.end).count() >= 2, "{sites:?}");
+        assert_eq!(sites.iter().filter(|site| site.edge == Edge::Begin).count(), 1);
+        assert!(sites.iter().filter(|site| site.edge == Edge::End).count() >= 2, "{sites:?}");
     }
 
     #[test]

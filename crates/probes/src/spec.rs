@@ -34,7 +34,44 @@ pub enum Place {
         /// The one where it ends.
         end: String,
     },
+    /// From one entry of a function to the same thread's next.
+    Period(String),
+    /// From one point to another, whatever they are.
+    Points {
+        /// Where it begins.
+        begin: Point,
+        /// Where it ends.
+        end: Point,
+    },
 }
+
+/// One end of an interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// The program or library, as of [`TaskProbe::file`].
+    pub file: Option<PathBuf>,
+    /// What in it.
+    pub at: At,
+}
+
+/// What one end of an interval is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum At {
+    /// A function's entry, or an address.
+    Function(String),
+    /// A USDT probe.
+    Usdt {
+        /// Whose.
+        provider: String,
+        /// Its name.
+        name: String,
+    },
+    /// A system call, by its name: its begin, or its end.
+    Call(String),
+}
+
+const INTERVALS: &str = "socket, period:[FILE:]FUNCTION, or [name=NAME,]begin=PROBE,end=PROBE with PROBE one of \
+                         uprobe:[FILE:]FUNCTION, usdt:[FILE:]PROVIDER:NAME and syscall:NAME";
 
 const FORMS: &str =
     "NAME=uprobe:[FILE:]FUNCTION, NAME=uprobe:[FILE:]BEGIN..END or NAME=usdt:[FILE:]PROVIDER:BEGIN..END";
@@ -57,8 +94,61 @@ impl TaskProbe {
             _ => return Err(wrong(&format!("`{probe}` begins neither with uprobe: nor with usdt:"))),
         }
         .ok_or_else(|| wrong(&format!("`{probe}` is incomplete")))?;
-        let file = file.filter(|file| !file.is_empty()).map(PathBuf::from);
-        Ok(Self { name: name.to_owned(), file, place })
+        Ok(Self { name: name.to_owned(), file: path(file), place })
+    }
+}
+
+impl TaskProbe {
+    /// Reads `period:[FILE:]FUNCTION` or `[name=NAME,]begin=PROBE,end=PROBE`.
+    ///
+    /// # Errors
+    ///
+    /// A sentence for the user.
+    pub fn interval(text: &str) -> std::result::Result<Self, String> {
+        let wrong = || format!("`{text}` is no interval; one is {INTERVALS}");
+        if let Some(rest) = text.strip_prefix("period:") {
+            let Some((file, Place::Function(function))) = uprobe(rest) else { return Err(wrong()) };
+            let (name, file) = (format!("period {function}"), path(file));
+            return Ok(Self { name, file, place: Place::Period(function) });
+        }
+        let (name, rest) = match text.strip_prefix("name=").map(|rest| rest.split_once(",begin=")) {
+            Some(named) => named.map(|(name, rest)| (Some(name), rest)).ok_or_else(wrong)?,
+            None => (None, text.strip_prefix("begin=").ok_or_else(wrong)?),
+        };
+        let (begin, end) = rest.split_once(",end=").ok_or_else(wrong)?;
+        let (begin, end) = point(begin).zip(point(end)).ok_or_else(wrong)?;
+        let name = name.map_or_else(|| format!("{} to {}", begin.at.name(), end.at.name()), str::to_owned);
+        Ok(Self { name, file: None, place: Place::Points { begin, end } })
+    }
+}
+
+impl At {
+    fn name(&self) -> &str {
+        match self {
+            Self::Function(name) | Self::Usdt { name, .. } | Self::Call(name) => name,
+        }
+    }
+}
+
+fn path(file: Option<&str>) -> Option<PathBuf> {
+    file.filter(|file| !file.is_empty()).map(PathBuf::from)
+}
+
+fn point(text: &str) -> Option<Point> {
+    match text.split_once(':')? {
+        ("uprobe", rest) => {
+            let (file, Place::Function(function)) = uprobe(rest)? else { return None };
+            Some(Point { file: path(file), at: At::Function(function) })
+        }
+        ("usdt", rest) => {
+            let (rest, name) = rest.rsplit_once(':').filter(|(_, name)| !name.is_empty())?;
+            let (file, provider) =
+                rest.rsplit_once(':').map_or((None, rest), |(file, provider)| (Some(file), provider));
+            let at = At::Usdt { provider: provider.to_owned(), name: name.to_owned() };
+            (!provider.is_empty()).then(|| Point { file: path(file), at })
+        }
+        ("syscall", name) => (!name.is_empty()).then(|| Point { file: None, at: At::Call(name.to_owned()) }),
+        _ => None,
     }
 }
 
@@ -123,6 +213,29 @@ mod tests {
         let probe = parse("gc=usdt:/usr/bin/python3:python:start..stop");
         assert_eq!((probe.file, probe.place), (Some("/usr/bin/python3".into()), place("start")));
         assert_eq!(parse("gc=usdt:python:start..stop").file, None);
+    }
+
+    #[test]
+    fn intervals_have_two_ends_or_a_period() {
+        let interval = |text: &str| TaskProbe::interval(text).expect("good");
+        let period = interval("period:/srv/app:ui::loop");
+        assert_eq!((period.name.as_str(), period.file), ("period ui::loop", Some("/srv/app".into())));
+        assert_eq!(period.place, Place::Period("ui::loop".into()));
+        let point = |file: Option<&str>, at| Point { file: file.map(PathBuf::from), at };
+        let both = interval("begin=syscall:read,end=uprobe:libx.so:answer(int, char)");
+        assert_eq!(both.name, "read to answer(int, char)");
+        let (begin, end) = (At::Call("read".into()), At::Function("answer(int, char)".into()));
+        assert_eq!(both.place, Place::Points { begin: point(None, begin), end: point(Some("libx.so"), end) });
+        let named = interval("name=turn,begin=usdt:app:start,end=usdt:/bin/x:app:stop");
+        let usdt = |name: &str| At::Usdt { provider: "app".into(), name: name.into() };
+        let place = Place::Points { begin: point(None, usdt("start")), end: point(Some("/bin/x"), usdt("stop")) };
+        assert_eq!((named.name.as_str(), named.place), ("turn", place));
+        for bad in
+            ["", "period:", "period:a..b", "begin=uprobe:f", "begin=f,end=g", "name=x", "begin=syscall:,end=syscall:a"]
+        {
+            let error = TaskProbe::interval(bad).expect_err(bad);
+            assert!(error.contains("period:[FILE:]FUNCTION"), "{error}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
-/* Passes of the probes that begin and end tasks. The cookie of a probe's link is its number << 1, + 1 where the task ends. */
+/* Passes of the probes that begin and end tasks. The cookie of a probe's link is its number << 2, + enum task_edge. */
 #include "thread.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -17,8 +17,8 @@ int on_task_probe(struct pt_regs *ctx)
 	cookie = bpf_get_attach_cookie(ctx);
 	set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), task->pid, bpf_ktime_get_ns());
 	record.tgid = task->tgid;
-	record.probe = cookie >> 1;
-	record.end = cookie & 1;
+	record.probe = cookie >> 2;
+	record.end = cookie & 3;
 	write_record(&record, sizeof(record), LOSS_TASK_PROBE);
 	return 0;
 }

@@ -379,8 +379,10 @@ pub struct CollectArgs {
     /// probe costs 1 to 10 µs, in every process that uses FILE; with --no-follow-child only in those that are profiled.
     #[arg(long, value_name = "NAME=PROBE", value_parser = TaskProbe::parse, help_heading = "How to record")]
     pub task_probe: Vec<TaskProbe>,
-    /// Make intervals for `dwell report latency`: `socket` is what a thread does from receiving on a socket to sending on it,
-    /// a request that it handles; can be given several times.
+    /// Make intervals for `dwell report latency`; can be given several times. socket: what a thread does from receiving on a
+    /// socket to sending on it, a request that it handles. [name=NAME,]begin=PROBE,end=PROBE: from one probe to another of
+    /// the same thread, each uprobe:[FILE:]FUNCTION, usdt:[FILE:]PROVIDER:NAME or syscall:NAME. period:[FILE:]FUNCTION:
+    /// from each call of a function to the next.
     #[arg(long, value_name = "WHAT", value_parser = intervals::interval, help_heading = "How to record")]
     pub interval: Vec<IntervalArg>,
     /// CPUs that the program is meant to use [default: what its affinity and cgroup allow].

@@ -2,7 +2,7 @@
 
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 
-use dwell_store::raw::wire::{RequestRecord, TaskProbeRecord};
+use dwell_store::raw::wire::{RequestRecord, TaskProbeRecord, task_edge};
 
 use super::texts::TextId;
 
@@ -72,6 +72,8 @@ pub enum What {
     Begin { scope: Scope, name: TaskName, id: InstanceId, parent: InstanceId },
     /// The innermost task of the domain ends.
     End { scope: Scope },
+    /// The same, if there is one, and the next one begins.
+    Next { scope: Scope },
     /// A task, region or frame begins that is ended by its id.
     BeginById { kind: TaskKind, domain: TextId, name: TaskName, id: InstanceId, parent: InstanceId },
     /// It ends.
@@ -124,7 +126,11 @@ impl Said {
         let scope = Scope::Probe(record.probe);
         let (name, none) = (TaskName::Text(TextId::EMPTY), InstanceId::default());
         let begin = What::Begin { scope, name, id: none, parent: none };
-        let what = if record.end == 0 { begin } else { What::End { scope } };
+        let what = match record.end {
+            task_edge::BEGIN => begin,
+            task_edge::NEXT => What::Next { scope },
+            _ => What::End { scope },
+        };
         let (tid, time_ns) = (record.h.tid, record.h.time_ns);
         Self { tid, tgid: record.tgid, source: 0, time_ns, at_ns: time_ns, what }
     }

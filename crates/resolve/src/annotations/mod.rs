@@ -129,6 +129,13 @@ impl Told {
                 self.tasks.begin(who, type_key(who, kind, scope, name), (id, parent), counted);
             }
             What::End { scope } => self.tasks.end(who, scope, counted),
+            What::Next { scope } => {
+                if self.tasks.is_open(who, scope) {
+                    self.tasks.end(who, scope, counted);
+                }
+                let key = type_key(who, TaskKind::Probe, scope, TaskName::Text(TextId::EMPTY));
+                self.tasks.begin(who, key, (InstanceId::default(), InstanceId::default()), counted);
+            }
             What::BeginById { kind, domain, name, id, parent } => {
                 self.tasks.begin_by_id(who, type_key(who, kind, Scope::Domain(domain), name), (id, parent), counted);
             }

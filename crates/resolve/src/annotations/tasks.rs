@@ -189,6 +189,11 @@ impl TaskBook {
         }
     }
 
+    /// Whether the thread is in a task of the scope.
+    pub fn is_open(&mut self, who: &Who, scope: Scope) -> bool {
+        self.nest(who).open.iter().any(|task| task.scope == scope)
+    }
+
     /// The innermost task of the scope ends.
     pub fn end(&mut self, who: &Who, scope: Scope, counted: &mut Counted) {
         let nest = self.nest(who);

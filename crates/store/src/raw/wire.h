@@ -236,12 +236,18 @@ struct record_registers {
 	u32 bytes; /* of the copy */
 };
 
-/* A pass of `--task-probe`. */
+enum task_edge {
+	TASK_BEGIN = 0,
+	TASK_END = 1,
+	TASK_NEXT = 2, /* the one that is open ends, the next one begins */
+};
+
+/* A pass of `--task-probe` or `--interval`. */
 struct record_task_probe {
 	struct record_header h;
 	u32 tgid;
 	u16 probe; /* number in the manifest's list of task probes */
-	u8 end;    /* whether the task ends here */
+	u8 end;    /* enum task_edge */
 	u8 reserved;
 };
 

@@ -84,6 +84,14 @@ pub mod tcp_state_flag {
     pub const CORK: u8 = 4;
 }
 
+/// Numbers of [`TaskProbeRecord::end`].
+#[allow(missing_docs, reason = "wire.h documents them")]
+pub mod task_edge {
+    pub const BEGIN: u8 = 0;
+    pub const END: u8 = 1;
+    pub const NEXT: u8 = 2;
+}
+
 /// Numbers of [`DelayRecord::vector`].
 #[allow(missing_docs, reason = "wire.h documents them")]
 pub mod delay_vector {
