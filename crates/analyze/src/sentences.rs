@@ -81,6 +81,8 @@ sentences! {
         "{spin} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.";
     THREAD_CHURN = "thread-churn",
         "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.";
+    OUTLIERS = "outliers",
+        "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.";
 
     LOSSES = "losses", "Not everything was recorded: {lost}. See the losses report.";
     NOTHING_LOST = "nothing-lost", "Nothing was lost.";

@@ -4,12 +4,13 @@ use crate::sentences::{Sentence, Word, say};
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId};
+use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId, Topic};
 use dwell_store::WordMap;
 
 use super::sockets::{Group, groups};
 use crate::blame::{Blame, FINDINGS_BUDGET, blame};
 use crate::fold::{Fold, Site, Weights};
+use crate::latency::Latency;
 use crate::reports::hidden;
 use crate::sockets::SocketWaits;
 use crate::tasks::name;
@@ -61,6 +62,7 @@ pub struct Evidence<'f, 't> {
     blames: OnceCell<HashMap<ObjectId, Blame>>,
     sockets: OnceCell<SocketWaits<'t>>,
     socket_groups: OnceCell<Vec<Group>>,
+    latency: OnceCell<Option<Latency<'t>>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -88,8 +90,9 @@ impl<'f, 't> Evidence<'f, 't> {
         contended(fold, &mut objects);
         let elapsed_ns = fold.windows.length_ns();
         let (index, blames) = (OnceCell::new(), OnceCell::new());
-        let (sockets, socket_groups) = (OnceCell::new(), OnceCell::new());
-        Self { fold, elapsed_ns, whole: fold.shown().clone(), objects, index, blames, sockets, socket_groups }
+        let (sockets, socket_groups, latency) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let whole = fold.shown().clone();
+        Self { fold, elapsed_ns, whole, objects, index, blames, sockets, socket_groups, latency }
     }
 
     /// Objects of these types with their waits.
@@ -124,6 +127,12 @@ impl<'f, 't> Evidence<'f, 't> {
     /// The sockets that were waited on, by name.
     pub fn socket_groups(&self) -> &[Group] {
         self.socket_groups.get_or_init(|| groups(self.fold, self.sockets()))
+    }
+
+    /// The intervals, when what delays threads was recorded.
+    pub fn latency(&self) -> Option<&Latency<'t>> {
+        let recorded = self.fold.trace.manifest.topics.iter().any(|topic| topic == Topic::Latency.id());
+        self.latency.get_or_init(|| recorded.then(|| Latency::new(self.fold))).as_ref()
     }
 
     /// What the holders of the object did, for one that was waited on enough.

@@ -53,6 +53,20 @@ fn healthy_programs_have_no_findings() {
 }
 
 #[test]
+fn tasks_that_lose_the_cpu_now_and_then() {
+    let (ran, said) = (["####"; 9].concat() + "##--------##", ["P== "; 9].concat() + "P========== ");
+    let mut trace = trace(&format!("a: {}\na tasks: {}", ran.repeat(6), said.repeat(6)));
+    assert_eq!(ids(&trace), Vec::<&str>::new());
+    trace.manifest.topics.push("latency".into());
+    let found = the("outliers-cpu-taken", &trace);
+    assert_eq!((found.subject.as_str(), found.cost_ns), ("parse", 6 * 8 * CELL));
+    let evidence =
+        "6 of 59 are outliers, up to 11.0 ms where 3.00 ms is usual; 48.0 ms, 100.0 % of their time over the median";
+    assert!(found.evidence.to_string().starts_with(evidence), "{}", found.evidence);
+    assert!(!ids(&trace).contains(&"outliers-memory"));
+}
+
+#[test]
 fn threads_that_take_turns_at_the_gil() {
     let trace = repeated(&[("a", "11gggg"), ("b", "gg22gg"), ("c", "gggg33")], 20);
     let found = the("gil-contention", &trace);

@@ -16,7 +16,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::sync::OnceLock;
 
-use dwell_model::ThreadId;
+use dwell_model::{StackId, ThreadId};
 
 pub use self::causes::Causes;
 pub use self::intervals::{Interval, IntervalId, Kind};
@@ -82,6 +82,11 @@ impl<'t> Latency<'t> {
     /// What delayed a thread.
     pub fn delays(&self, thread: ThreadId) -> Option<&ThreadDelays> {
         self.delays.of(thread)
+    }
+
+    /// Where a thread left the CPU.
+    pub fn stack_of(&self, row: usize) -> StackId {
+        self.delays.trace.events().off_cpu_key(row).stack()
     }
 
     /// The interval of an id, and its type.

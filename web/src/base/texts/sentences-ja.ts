@@ -49,6 +49,8 @@ export const sentencesJa: Record<string, string> = {
     'CPU 時間のうち {spin} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。',
   'thread-churn':
     '{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。',
+  outliers:
+    '{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。',
 
   losses: '記録されなかったものがあります: {lost}。損失のレポートを参照してください。',
   'nothing-lost': '失われたものはありません。',

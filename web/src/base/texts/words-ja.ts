@@ -270,6 +270,46 @@ const WORDS: Record<string, [title: string, help?: string]> = {
     '短いスピンの後にブロックする (スピンロックの代わりにアダプティブ・ミューテックス)、スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。',
   ],
   'thread-churn': ['スレッドの頻繁な作成', 'スレッドのプールを保持し、それに仕事を渡してください。'],
+  'outliers-cpu-taken': [
+    '外れ値: CPU を奪われた',
+    'スレッドに専用の CPU (taskset、cpuset.cpus、isolcpus=) かリアルタイム優先度 (chrt -f) を与え、移動しないように固定し、実行可能なスレッドを CPU より少なくしてください。',
+  ],
+  'outliers-interrupted': [
+    '外れ値: 割り込みとカーネルの処理',
+    'スレッドの CPU から遠ざけてください。割り込みは /proc/irq/N/smp_affinity_list とネットワーク・キューの rps_cpus、ティックと RCU は isolcpus=、nohz_full=、rcu_nocbs=、カーネルの処理は /sys/devices/virtual/workqueue/cpumask。',
+  ],
+  'outliers-memory': [
+    '外れ値: 途中でメモリーを用意している',
+    '必要になる前にメモリーを用意してください。開始時に一度触れる、MAP_POPULATE、mlockall、ヒュージページ。回収が原因ならメモリーの上限を上げてください。',
+  ],
+  'outliers-quota': [
+    '外れ値: CPU クォータを使い切った',
+    'クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、貯められるようにする (cpu.max.burst)、またはスレッドをクォータの CPU 数より少なくしてください。',
+  ],
+  'outliers-lock': [
+    '外れ値: 他のスレッドが保持するロック',
+    'ロックを保持する時間を短くする、分ける、または使わない (キュー)。優先度の低いスレッドが保持しているなら PTHREAD_PRIO_INHERIT。',
+  ],
+  'outliers-idle': [
+    '外れ値: CPU の起床が遅い',
+    '浅いアイドル状態だけを許可する (cpupower idle-set -D 10、/dev/cpu_dma_latency)、スリープの代わりにポーリングする、または performance ガバナーを使ってください。',
+  ],
+  'outliers-calls': [
+    '外れ値: 遅いシステムコール',
+    '速くなければならない処理から呼び出しを出してください。別のスレッド、io_uring、マップしたままのメモリー。',
+  ],
+  'outliers-collector': [
+    '外れ値: ガベージ・コレクション',
+    '速くなければならない処理での割り当てを減らす、停止の短いコレクターを使う (ZGC、Shenandoah)、またはヒープを広げてください。',
+  ],
+  'outliers-stolen': [
+    '外れ値: マシンを奪われた',
+    '専用の CPU を持つマシンを使うか、ホスト上で仮想 CPU を固定してください。',
+  ],
+  'outliers-signals': [
+    '外れ値: シグナル',
+    'スレッドでシグナルをブロックし (pthread_sigmask)、別のスレッドで受け取ってください (sigwait、signalfd)。シグナルを送るプロファイラーやタイマーを探してください。',
+  ],
   'gil-contention': [
     'GIL の競合',
     'GIL を解放して計算する拡張 (NumPy など) に処理を移すか、プロセスに分けるか (multiprocessing)、フリースレッド版の Python を使ってください。',
