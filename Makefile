@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-anatomy bench-ui clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-anatomy bench-ui clean
 
 all: build samples
 
@@ -122,6 +122,11 @@ bench-anatomy:
 	cargo build --release -p dwell-anatomy --example replay
 	python3 bench/anatomy.py --replay $(abspath $(TARGET))/release/examples/replay \
 		$(if $(QEMU_PLUGINS),--qemu-plugins $(QEMU_PLUGINS)) --output docs/benchmarks-anatomy.md
+
+# What recording latency costs a server, in docs/benchmarks-latency.md; two minutes. BENCH_LATENCY=--first on a busy machine.
+bench-latency: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/latency.py --dwell $(DWELL) $(BENCH_LATENCY) --output docs/benchmarks-latency.md
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
 # happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.

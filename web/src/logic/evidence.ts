@@ -42,7 +42,23 @@ function showObject(tab: 'blame' | 'objects') {
 const LOCK: Case = { evidence: waits, show: showObject('blame') };
 const WAITS: Case = { evidence: waits, show: showObject('objects') };
 
+/** Of intervals: what the threads did, those that queued most for a CPU first. */
+const OUTLIERS: Case = {
+  evidence: concurrency,
+  show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
+};
+
 const CASES: Record<string, Case> = {
+  'outliers-cpu-taken': OUTLIERS,
+  'outliers-interrupted': OUTLIERS,
+  'outliers-memory': OUTLIERS,
+  'outliers-quota': OUTLIERS,
+  'outliers-lock': OUTLIERS,
+  'outliers-idle': OUTLIERS,
+  'outliers-calls': OUTLIERS,
+  'outliers-collector': OUTLIERS,
+  'outliers-stolen': OUTLIERS,
+  'outliers-signals': OUTLIERS,
   'lock-convoy': LOCK,
   'gil-contention': LOCK,
   'lock-held-across-wait': {

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Measures what `dwell collect latency` costs a redis-server, beside threading alone and nothing, and writes
+docs/benchmarks-latency.md. The tools take turns in each round, so that a machine that changes its speed changes it for all.
+With --first all of it has real-time priority: for a machine that others use too.
+"""
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from run import LIMIT_S, free_port, machine, run, wait_until_listening
+
+FIGURES = ["requests/s", "p50", "p99"]
+
+
+def tools(dwell: str) -> dict[str, list[str]]:
+    collect = [dwell, "collect", "threading", "--quiet", "--finalization-mode", "none"]
+    return {"nothing": [], "threading": collect, "latency": [*collect, "--analyze", "latency"],
+            "latency --interval socket": [*collect, "--analyze", "latency", "--interval", "socket"]}
+
+
+def measure(options: argparse.Namespace, tool: list[str]) -> dict[str, float]:
+    first = ["chrt", "-r", "1"] if options.first else []
+    port = str(free_port())
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", folder]
+        watched = [*tool, "--result-dir", f"{folder}/result", "--"] if tool else []
+        server = subprocess.Popen([*first, *watched, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            wait_until_listening(int(port))
+            lines = run([*first, "redis-benchmark", "-p", port, "-t", "get", "-n", str(options.requests), "-c", "20",
+                         "--csv"]).splitlines()
+            subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], stdout=subprocess.DEVNULL, check=False)
+            server.wait(timeout=LIMIT_S)
+        finally:
+            if server.poll() is None:
+                server.kill()
+    names, values = ([cell.strip('"') for cell in line.split(",")] for line in lines[-2:])
+    row = dict(zip(names, values))
+    return {"requests/s": float(row["rps"]), "p50": float(row["p50_latency_ms"]), "p99": float(row["p99_latency_ms"])}
+
+
+def table(options: argparse.Namespace) -> list[str]:
+    rounds: dict[str, list[dict[str, float]]] = {}
+    for _ in range(options.rounds):
+        for name, tool in tools(options.dwell).items():
+            rounds.setdefault(name, []).append(measure(options, tool))
+    lines = ["| | requests/s | slower by | p50, ms | p99, ms | of all rounds | p99 over that with nothing |",
+             "|---|---:|---:|---:|---:|---:|---:|"]
+    middle = {name: {figure: statistics.median(one[figure] for one in of) for figure in FIGURES} for name, of in rounds.items()}
+    for name, of in middle.items():
+        tails = [one["p99"] for one in rounds[name]]
+        lines.append(f"| {name} | {of['requests/s']:,.0f} | {middle['nothing']['requests/s'] / of['requests/s']:.3f} | {of['p50']:.3f} "
+                     f"| {of['p99']:.3f} | {min(tails):.3f} to {max(tails):.3f} | {of['p99'] / middle['nothing']['p99']:.3f} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dwell", required=True)
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--first", action="store_true")
+    parser.add_argument("--note", default="")
+    options = parser.parse_args()
+    if not shutil.which("redis-benchmark"):
+        sys.exit("redis-benchmark is not installed: scripts/install-deps.sh bench")
+    text = ["# Latency: what recording it costs", "", f"Made by `make bench-latency` on {machine()}; do not edit.", "",
+            "redis-server, GET by redis-benchmark with 20 clients, on the same CPUs; each figure is the median of "
+            f"{options.rounds} rounds of {options.requests:,} requests, in which the rows take turns."]
+    text += [options.note] if options.note else []
+    text += ["", *table(options), "",
+             "An interval that a program announces through ITT costs what [benchmarks-itt.md](benchmarks-itt.md) says of a task's begin "
+             "and end; that latency is recorded adds nothing to it.", ""]
+    options.output.write_text("\n".join(text))
+
+
+if __name__ == "__main__":
+    main()
