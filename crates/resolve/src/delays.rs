@@ -52,13 +52,17 @@ const SIGNALS: &[&str] = &[
     "SIGSYS",
 ];
 
-/// The tables of `records`. `this_boot`: whether addresses of the kernel still mean what they did.
-pub fn resolve(records: &[DelayRecord], replay: &Replay, this_boot: bool) -> DelayTables {
+/// The tables of `records`, and how many are of threads that nothing else is known of. `this_boot`: whether addresses of the kernel still mean what they did.
+pub fn resolve(records: &[DelayRecord], replay: &Replay, this_boot: bool) -> (DelayTables, u64) {
     let functions = if this_boot { functions(records) } else { BTreeMap::new() };
     let mut sources = Sources { functions, ids: FastMap::default(), tables: DelayTables::default() };
+    let mut strangers = 0;
     for record in records {
         let (start_ns, end_ns) = (replay.relative(record.begin_ns), replay.relative(record.h.time_ns));
-        let Some(thread) = replay.lives.find_at(record.h.tid, start_ns) else { continue };
+        let Some(thread) = replay.lives.find_at(record.h.tid, start_ns) else {
+            strangers += 1;
+            continue;
+        };
         if end_ns <= start_ns {
             continue;
         }
@@ -70,7 +74,7 @@ pub fn resolve(records: &[DelayRecord], replay: &Replay, this_boot: bool) -> Del
         sources.tables.delays.push(row);
     }
     let DelayTables { delays, sources } = sources.tables;
-    DelayTables { delays: in_order(&delays), sources }
+    (DelayTables { delays: in_order(&delays), sources }, strangers)
 }
 
 /// By start, the outer ones first.

@@ -88,7 +88,8 @@ fn resolve(
     };
     trace.sockets = sockets::resolve(&input, ends);
     let this_boot = naming::is_this_boot(&trace.manifest);
-    trace.delays = delays::resolve(&loaded.meta.delays, &loaded.replay, this_boot);
+    let (delays, strange_delays) = delays::resolve(&loaded.meta.delays, &loaded.replay, this_boot);
+    trace.delays = delays;
     let counted = [
         (name::LATE_RECORDS, loaded.late),
         (name::SPOOL_BYTES, loaded.damage.bytes),
@@ -100,6 +101,7 @@ fn resolve(
         (name::UNREADABLE, named.unreadable_files),
         (name::BEGAN_ANEW, readings.began_anew),
         (name::GONE, readings.gone),
+        (name::STRANGE_DELAYS, strange_delays),
     ];
     let told_losses = losses::told(&loaded.replay.told.counted, &loaded.meta.itt);
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);

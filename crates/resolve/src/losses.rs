@@ -18,6 +18,7 @@ pub mod name {
     pub const UNREADABLE: &str = "files_unreadable";
     pub const BEGAN_ANEW: &str = "interfaces_replugged";
     pub const GONE: &str = "interfaces_gone";
+    pub const STRANGE_DELAYS: &str = "delays_of_unknown_threads";
 }
 
 const DOCS: &[(&str, &str)] = &[
@@ -169,6 +170,7 @@ const DOCS: &[(&str, &str)] = &[
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
     ("sockets_lost", "Sockets beyond those that fit into the kernel's table at once; their calls are not counted."),
     ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
+    (name::STRANGE_DELAYS, "Delays of threads of which nothing else is known; they are missing."),
     (
         "delays_lost",
         "Records of delays, and of requests on sockets, that found no room in the kernel's buffer; what they tell is unexplained.",

@@ -14,8 +14,9 @@ use crate::tasks::TaskNames;
 const WAKE_UPS: &str = "wake-up to running";
 
 /// What an interval is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    #[default]
     /// A row of `tasks`: a task, frame, region, event, request, or a visit between probes.
     Task,
     /// From where a thread is woken to where it runs.
@@ -83,6 +84,7 @@ impl Interval {
 }
 
 /// Intervals of one name.
+#[derive(Default)]
 pub struct Named {
     pub name: String,
     pub kind: Kind,

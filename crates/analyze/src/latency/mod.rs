@@ -14,7 +14,7 @@ mod statistics;
 mod tests;
 
 use std::cmp::Reverse;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use dwell_model::{StackId, ThreadId};
 
@@ -26,7 +26,7 @@ pub use self::statistics::Statistics;
 
 use self::intervals::{Named, intervals};
 use crate::fold::Fold;
-use crate::parallel;
+use crate::{parallel, stop};
 
 /// Outliers are those above the median and so many times the median of the distances from it.
 pub const OUTLIER_DISTANCES: u64 = 5;
@@ -71,9 +71,13 @@ impl<'t> Latency<'t> {
     /// The intervals that the query of `fold` lets through: time in proportion to them and to the delays of their threads.
     pub fn new(fold: &Fold<'t>) -> Self {
         let delays = DelaysByThread::new(fold.trace);
-        let named: Vec<Named> = intervals(fold).into_iter().filter(|named| !named.intervals.is_empty()).collect();
+        let named = intervals(fold).into_iter().filter(|named| !named.intervals.is_empty());
+        let named: Vec<Mutex<Option<Named>>> = named.map(|named| Mutex::new(Some(named))).collect();
         let limit_ns = fold.query.outlier_ns;
-        let make = |at: usize| IntervalType::new(&named[at], limit_ns, &delays);
+        let make = |at: usize| {
+            let named = named[at].lock().unwrap_or_else(PoisonError::into_inner).take();
+            IntervalType::new(named.unwrap_or_default(), limit_ns, &delays)
+        };
         let mut types = parallel::map(named.len(), make);
         types.sort_by_key(|of| (Reverse(of.outlier_ns()), Reverse(of.statistics.total_ns)));
         Self { delays, types }
@@ -99,16 +103,19 @@ impl<'t> Latency<'t> {
 }
 
 impl IntervalType {
-    fn new(named: &Named, limit_ns: Option<u64>, delays: &DelaysByThread<'_>) -> Self {
-        let mut intervals = named.intervals.clone();
+    fn new(named: Named, limit_ns: Option<u64>, delays: &DelaysByThread<'_>) -> Self {
+        let Named { name, kind, mut intervals } = named;
         intervals.sort_by_key(|interval| (interval.start_ns, interval.id));
         let statistics = Statistics::new(intervals.iter().map(Interval::length_ns).collect(), limit_ns);
         let usual = usual(&intervals, statistics.limit_ns, delays);
-        let mut made =
-            Self { name: named.name.clone(), kind: named.kind, statistics, intervals, outliers: Vec::new(), usual };
+        let mut made = Self { name, kind, statistics, intervals, outliers: Vec::new(), usual };
         let limit_ns = made.statistics.limit_ns;
         let outliers = made.intervals.iter().filter(|interval| interval.length_ns() > limit_ns);
-        made.outliers = outliers.map(|interval| made.explain(*interval, delays.of(interval.thread))).collect();
+        let explain = |interval: &Interval| {
+            stop::check();
+            made.explain(*interval, delays.of(interval.thread))
+        };
+        made.outliers = outliers.map(explain).collect();
         made.outliers.sort_by_key(|outlier| (Reverse(outlier.over_ns), outlier.interval.id));
         made
     }
@@ -138,6 +145,7 @@ fn usual(intervals: &[Interval], limit_ns: u64, delays: &DelaysByThread<'_>) -> 
     let mut sum = Causes::default();
     let mut count = 0;
     for interval in usual.into_iter().step_by(step) {
+        stop::check();
         if let Some(of) = delays.of(interval.thread) {
             sum.add(&of.causes(interval.start_ns, interval.end_ns));
         }
@@ -146,20 +154,34 @@ fn usual(intervals: &[Interval], limit_ns: u64, delays: &DelaysByThread<'_>) -> 
     sum.divided(count)
 }
 
+/// Rows of one thread.
+#[derive(Clone, Debug, Default)]
+pub struct Rows {
+    /// Of `delays`.
+    delays: Vec<u32>,
+    /// Of `sync_waits`.
+    announced: Vec<u32>,
+}
+
 /// The delays of each thread, put in order when first asked for.
 struct DelaysByThread<'t> {
     trace: &'t dwell_store::Trace,
-    rows: Vec<Vec<u32>>,
+    rows: Vec<Rows>,
     made: Vec<OnceLock<ThreadDelays>>,
 }
 
 impl<'t> DelaysByThread<'t> {
     fn new(trace: &'t dwell_store::Trace) -> Self {
         let threads = trace.threads.tid.len();
-        let mut rows = vec![Vec::new(); threads];
+        let mut rows = vec![Rows::default(); threads];
         for (row, thread) in trace.delays.delays.thread.iter().enumerate() {
             if let Some(of) = thread.get().and_then(|thread| rows.get_mut(thread)) {
-                of.push(row as u32);
+                of.delays.push(row as u32);
+            }
+        }
+        for (row, thread) in trace.annotations.sync_waits.thread.iter().enumerate() {
+            if let Some(of) = thread.get().and_then(|thread| rows.get_mut(thread)) {
+                of.announced.push(row as u32);
             }
         }
         Self { trace, rows, made: (0..threads).map(|_| OnceLock::new()).collect() }

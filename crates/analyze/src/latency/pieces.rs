@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use dwell_model::{Delay, ObjectType, Reason, ThreadId};
 use dwell_store::{EventKey, Trace};
 
+use super::Rows;
 use super::causes::Causes;
 use crate::fold::object_type;
 
@@ -70,11 +71,11 @@ pub struct ThreadDelays {
 }
 
 impl ThreadDelays {
-    /// Of `thread`, whose rows of the delays table are `rows`.
-    pub fn new(trace: &Trace, thread: ThreadId, rows: &[u32]) -> Self {
+    /// Of `thread`, whose rows are `rows`.
+    pub fn new(trace: &Trace, thread: ThreadId, rows: &Rows) -> Self {
         let delays = &trace.delays.delays;
         let (mut found, mut steals) = (Vec::new(), Vec::new());
-        for row in rows.iter().map(|row| *row as usize) {
+        for row in rows.delays.iter().map(|row| *row as usize) {
             let (start_ns, end_ns) = (delays.start_ns[row], delays.end_ns[row]);
             match Delay::from_code(delays.kind[row]) {
                 Delay::Steal => steals.push(Steal { start_ns, end_ns, stolen_ns: delays.delay_ns[row] }),
@@ -83,7 +84,7 @@ impl ThreadDelays {
         }
         off_cpu(trace, thread, &mut found);
         let announced = &trace.annotations.sync_waits;
-        for row in (0..announced.thread.len()).filter(|row| announced.thread[*row] == thread) {
+        for row in rows.announced.iter().map(|row| *row as usize) {
             let (start_ns, end_ns) = (announced.start_ns[row], announced.end_ns[row]);
             found.push(Piece { start_ns, end_ns, cause: Delay::Spin, origin: Origin::Announced(row) });
         }

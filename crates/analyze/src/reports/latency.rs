@@ -30,7 +30,7 @@ pub fn latency(fold: &Fold<'_>) -> View {
         notes.push(say!(NO_INTERVALS).into());
     } else {
         notes.push(rule(fold));
-        notes.extend(legend(&latency, shown));
+        notes.extend(legend(fold, &latency, shown));
     }
     notes.extend(not_recorded(fold));
     notes.extend(cut_note(latency.types.len() - shown.len()));
@@ -185,11 +185,7 @@ fn worst(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> View {
         detail("causes", "Parts", "What its time over the median was for."),
         detail("unexplained_ns", "Unexplained", "What no cause explains of it."),
     ];
-    View {
-        columns,
-        rows: of.outliers.iter().take(fold.query.limit.unwrap_or(WORST)).map(row).collect(),
-        ..View::default()
-    }
+    View { columns, rows: shown_worst(fold, of).map(row).collect(), ..View::default() }
 }
 
 /// The parts of an outlier's time over the median, the largest first.
@@ -247,9 +243,14 @@ fn timeline(interval: &Interval, delays: &ThreadDelays) -> String {
     (0..CELLS).map(cell).collect()
 }
 
+/// The outliers that are shown one by one.
+fn shown_worst<'of>(fold: &Fold<'_>, of: &'of IntervalType) -> impl Iterator<Item = &'of Outlier> + use<'of> {
+    of.outliers.iter().take(fold.query.limit.unwrap_or(WORST))
+}
+
 /// What the signs of the timelines shown mean.
-fn legend(latency: &Latency<'_>, shown: &[IntervalType]) -> Option<Prose> {
-    let worst = shown.iter().flat_map(|of| of.outliers.iter().take(WORST));
+fn legend(fold: &Fold<'_>, latency: &Latency<'_>, shown: &[IntervalType]) -> Option<Prose> {
+    let worst = shown.iter().flat_map(|of| shown_worst(fold, of));
     let signs: BTreeSet<char> = worst
         .filter_map(|outlier| Some(timeline(&outlier.interval, latency.delays(outlier.interval.thread)?)))
         .flat_map(|timeline| timeline.chars().collect::<Vec<_>>())

@@ -1,4 +1,5 @@
-//! The reports: each asks the fold and makes a [`View`] of the answer. No report reads events by itself.
+//! The reports: each asks the fold and makes a [`View`] of the answer. Only the story of
+//! one interval reads events by itself, since it tells them one by one.
 
 mod blame;
 mod correlation;
