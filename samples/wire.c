@@ -3,9 +3,9 @@
  * own, the near one at 10.77.0.1, the far one at 10.77.0.2. Where the kernel has netem the same can be
  * had from it; this needs only TUN devices. Needs root.
  *
- *   wire DELAY_MS DROP FAR_PROGRAM -- NEAR_PROGRAM ARGUMENTS…
+ *   wire DELAY_MS[:BACK_MS] DROP FAR_PROGRAM -- NEAR_PROGRAM ARGUMENTS…
  *
- * DROP: every so many packets of the near end is lost, 0 for none; -N loses the first N instead. The far
+ * BACK_MS: the delay from the far end to the near one, when it is another. DROP: every so many packets of the near end is lost, 0 for none; -N loses the first N instead. The far
  * program is a line for the shell. Ends with the near program, and with its status.
  */
 #include "sample.h"
@@ -26,6 +26,7 @@ struct way {
 	int from, to;
 	int drop;
 	long seen;
+	uint64_t delay_ns;
 	unsigned first, count;
 	struct packet {
 		uint64_t due_ns;
@@ -66,7 +67,7 @@ static int is_dropped(struct way *way)
 	return way->drop > 0 ? way->seen % way->drop == 0 : way->seen <= -way->drop;
 }
 
-static void take(struct way *way, uint64_t delay_ns)
+static void take(struct way *way)
 {
 	while (way->count < PACKETS) {
 		struct packet *packet = &way->packets[(way->first + way->count) % PACKETS];
@@ -77,7 +78,7 @@ static void take(struct way *way, uint64_t delay_ns)
 		/* IPv4 only: what IPv6 says of itself is not counted. */
 		if (packet->data[0] >> 4 != 4 || is_dropped(way))
 			continue;
-		packet->due_ns = clock_ns(CLOCK_MONOTONIC) + delay_ns;
+		packet->due_ns = clock_ns(CLOCK_MONOTONIC) + way->delay_ns;
 		way->count++;
 	}
 }
@@ -98,7 +99,7 @@ static uint64_t hand_on(struct way *way)
 	return 0;
 }
 
-static void carry(uint64_t delay_ns)
+static void carry(void)
 {
 	for (;;) {
 		struct pollfd both[] = {{.fd = there.from, .events = POLLIN}, {.fd = back.from, .events = POLLIN}};
@@ -108,20 +109,22 @@ static void carry(uint64_t delay_ns)
 		struct timespec limit = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
 
 		ppoll(both, 2, next ? &limit : NULL, NULL);
-		take(&there, delay_ns);
-		take(&back, delay_ns);
+		take(&there);
+		take(&back);
 	}
 }
 
 int main(int count, char **arguments)
 {
-	uint64_t delay_ns;
+	const char *lopsided;
 	pid_t far, near, wire;
 	int status = 0;
 
 	if (count < 6)
 		return 2;
-	delay_ns = strtoull(arguments[1], NULL, 10) * MS;
+	lopsided = strchr(arguments[1], ':');
+	there.delay_ns = strtoull(arguments[1], NULL, 10) * MS;
+	back.delay_ns = lopsided ? strtoull(lopsided + 1, NULL, 10) * MS : there.delay_ns;
 	there.drop = atoi(arguments[2]);
 	there.to = back.from = enter_namespace("10.77.0.2");
 	if ((far = fork()) == 0) {
@@ -130,14 +133,14 @@ int main(int count, char **arguments)
 	}
 	there.from = back.to = enter_namespace("10.77.0.1");
 	if ((wire = fork()) == 0)
-		carry(delay_ns);
+		carry();
 	sleep_ns(200 * MS); /* the far program listens by now */
 	if ((near = fork()) == 0) {
 		execvp(arguments[5], arguments + 5);
 		die(arguments[5]);
 	}
 	waitpid(near, &status, 0);
-	sleep_ns(50 * MS + 2 * delay_ns); /* the end of the stream gets through */
+	sleep_ns(50 * MS + there.delay_ns + back.delay_ns); /* the end of the stream gets through */
 	kill(wire, SIGKILL);
 	kill(far, SIGTERM);
 	waitpid(wire, NULL, 0);

@@ -30,9 +30,10 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     let hosts = format!("{} and {}", first.0.manifest.host, second.0.manifest.host);
     let (mut trace, code) = dwell_merge::join(first, second, offset_ns);
     let linked = dwell_merge::link(&mut trace, &joined);
+    let explained = dwell_merge::explain(&mut trace, &joined);
     let remark = format!(
-        "Of two hosts, {hosts}: {how}; of {} connections between them both ends are known, and of {linked} waits the thread \
-         at the far end.",
+        "Of two hosts, {hosts}: {how}; of {} connections between them both ends are known, of {linked} waits the thread at the \
+         far end, and of {explained} what it did meanwhile.",
         connections.len()
     );
     trace.notices.push(NoticeRow { text: remark.clone() });

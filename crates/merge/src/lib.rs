@@ -2,14 +2,17 @@
 //!
 //! [`align`] finds what has to be added to the second host's clock from the exchanges that both saw of one connection;
 //! [`join`] puts all rows of both into one result, on the first one's clock; [`link`] then says of a connection's two ends
-//! that they are each other's, and who at the far end ended a wait. Nothing here reads or writes files.
+//! that they are each other's, and who at the far end ended a wait; [`explain`] says what that end's thread did meanwhile.
+//! Nothing here reads or writes files.
 
 mod align;
 mod exchanges;
+mod explain;
 mod join;
 mod link;
 
 pub use align::{Alignment, Bounds, align};
 pub use exchanges::{connections, exchanges};
+pub use explain::explain;
 pub use join::join;
 pub use link::link;

@@ -15,8 +15,7 @@ pub fn link(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
             link_end(trace, own, other);
         }
     }
-    let peers: HashMap<usize, usize> =
-        connections.iter().flat_map(|&(first, second)| [(first, second), (second, first)]).collect();
+    let peers = both_ways(connections);
     let received = receivers(trace, &peers);
     let waits = &trace.sockets.waits;
     let mut wakers: HashMap<(ThreadId, u64), ThreadId> = HashMap::new();
@@ -53,8 +52,13 @@ fn link_end(trace: &mut Trace, own: usize, other: usize) {
     }
 }
 
+/// The other end of each end.
+pub(crate) fn both_ways(connections: &[(usize, usize)]) -> HashMap<usize, usize> {
+    connections.iter().flat_map(|&(first, second)| [(first, second), (second, first)]).collect()
+}
+
 /// When a thread had waited for data on each of these sockets, in order, and which.
-fn receivers(trace: &Trace, peers: &HashMap<usize, usize>) -> HashMap<usize, Vec<(u64, ThreadId)>> {
+pub(crate) fn receivers(trace: &Trace, peers: &HashMap<usize, usize>) -> HashMap<usize, Vec<(u64, ThreadId)>> {
     let waits = &trace.sockets.waits;
     let mut found: HashMap<usize, Vec<(u64, ThreadId)>> = HashMap::new();
     for row in (0..waits.start_ns.len()).filter(|&row| is_for_data(waits.direction[row])) {

@@ -19,6 +19,7 @@ mod packed;
 pub mod raw;
 mod result;
 mod sockets;
+mod states;
 mod table;
 pub mod tables;
 
@@ -35,4 +36,5 @@ pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use result::{ResultFolder, Trace};
 pub use sockets::SocketTables;
+pub use states::{SpanState, ThreadStates};
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};

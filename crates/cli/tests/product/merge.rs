@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
-use dwell_model::{ProcessId, ThreadId, WakerKind};
+use dwell_model::{ProcessId, SocketCause, ThreadId, WakerKind};
 use dwell_store::{ResultFolder, Trace};
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Running, collect, needs_program, needs_recording, run_dwell, wait_for};
+use crate::recording::{Running, collect, needs_program, needs_recording, run_dwell, sample, wait_for};
 
 /// Answers each line after three milliseconds of work.
 const SERVER: &str = "
@@ -37,6 +37,7 @@ const DELAY_NS: u64 = 2_000_000;
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("merge::two_hosts_are_put_on_one_clock", one_clock),
+        Case::new("merge::a_way_there_that_is_not_the_way_back", lopsided),
         Case::new("merge::results_without_a_connection_in_common", nothing_in_common),
     ]
 }
@@ -135,6 +136,64 @@ fn explained(joined: &Trace, of_first: usize) -> Result<()> {
     ensure!(across >= 30, "{across} of the client's 40 waits have a thread of the server as their waker");
     let names = &joined.processes.name;
     ensure!(names.iter().all(|name| name.contains(" @")), "processes without a host: {names:?}");
+    Ok(())
+}
+
+/// The way back takes four times as long as the way there, and the clock is wrong: the error that is stated covers what that
+/// makes wrong, and the client's waits are explained by the server's sleep.
+fn lopsided() -> Result<()> {
+    needs_recording()?;
+    crate::sockets::needs_wire()?;
+    let python = needs_program("python3")?;
+    let folder = TempDir::new()?;
+    let scripts = [("server.py", SERVER.replace("0.003", "0.020")), ("client.py", CLIENT.into())];
+    for (name, script) in &scripts {
+        fs::write(folder.path().join(name), script)?;
+    }
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let line = |result: &str, script: &str| {
+        let options = "--quiet --analyze sockets --result-dir";
+        format!(
+            "{} collect threading {options} {} -- {python} {} {}",
+            env!("CARGO_BIN_EXE_dwell"),
+            at(result),
+            at(script),
+            at("ready")
+        )
+    };
+    let (far, near) = (line("far", "server.py"), line("near", "client.py"));
+    let near = format!("while ! [ -e {} ]; do sleep 0.1; done; {near}", at("ready"));
+    let mut wire = Command::new(sample("wire")?);
+    let output = Running::start(wire.args(["2:8", "0", &far, "--", "sh", "-c", &near]))?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    wait_for("the server's result", || read(Path::new(&at("far"))).ok())?;
+    let result = ResultFolder::open(Path::new(&at("far")))?;
+    let mut manifest = result.manifest()?;
+    manifest.started_at -= 3600.0;
+    result.write_manifest(&manifest)?;
+    let output = run_dwell(&["merge", &at("near"), &at("far"), "--result-dir", &at("both")])?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let [first, second, joined] = ["near", "far", "both"].map(|name| read(Path::new(&at(name))));
+    let (first, second, joined) = (first?, second?, joined?);
+    let truth = second.manifest.start_ns.cast_signed() - first.manifest.start_ns.cast_signed();
+    let moved = begins(&joined, first.processes.pid.len())? - begins(&second, 0)?;
+    let wrong = (moved - (begins(&joined, 0)? - begins(&first, 0)?)).abs_diff(truth);
+    let stated =
+        output.stderr.split(" ± ").nth(1).and_then(|rest| rest.split_once(" ms")).context("no error is stated")?;
+    let stated_ns = stated.0.parse::<f64>()? * 1e6;
+    // Half of what both ways take together, and what a busy machine adds.
+    ensure!((wrong as f64) <= stated_ns && stated_ns < 8e6, "wrong by {wrong} ns; {}", output.stderr);
+    let causes = |trace: &Trace, cause: SocketCause| -> u64 {
+        let table = &trace.sockets.causes;
+        (0..table.cause.len()).filter(|&row| table.cause[row] == cause.code()).map(|row| table.cause_ns[row]).sum()
+    };
+    let before = causes(&first, SocketCause::Peer);
+    let (left, waiting) = (causes(&joined, SocketCause::Peer), causes(&joined, SocketCause::PeerWaiting));
+    ensure!(before > 500_000_000, "{before} ns were for an end that is not profiled");
+    ensure!(
+        left * 10 < before && waiting * 2 > before,
+        "{left} ns of {before} are not explained, {waiting} are the server's"
+    );
     Ok(())
 }
 

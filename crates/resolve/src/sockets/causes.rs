@@ -9,15 +9,18 @@ use std::ops::Range;
 use dwell_model::{HoldKind, ObjectId, SocketCause, SocketDirection, SocketId, ThreadId};
 use dwell_store::raw::wire::{SocketWaitRecord, TcpState, tcp_state_flag};
 use dwell_store::tables::OffCpu;
+use dwell_store::{SpanState, ThreadStates};
 
 use super::ends::Ends;
 use super::parts::{Parts, Reason};
-use super::states::{State, ThreadStates};
-use super::tcp::Tcp;
+use super::tcp::{SentAgain, Tcp};
 use crate::hash::FastMap;
 
 /// TCP_CA_Recovery, and TCP_CA_Loss after it: segments are being sent again.
 const RECOVERY_STATES: u8 = 3;
+
+/// After a probe that was needed the answer comes so soon, or within two round trips.
+const PROBED_NS: u64 = 2_000_000;
 
 /// A wait on a socket: its record and its row of `off_cpu`.
 #[derive(Clone, Copy)]
@@ -87,14 +90,17 @@ impl Sources<'_> {
 
     /// Until a segment is sent again, its loss is what is waited for.
     fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
-        self.claim_until_last(self.tcp.retransmissions_of(socket), span, parts);
+        self.claim_until_last(socket, self.tcp.retransmissions_of(socket), span, parts);
     }
 
-    fn claim_until_last(&self, times_ns: &[u64], span: &Range<u64>, parts: &mut Parts) {
-        let before = times_ns.partition_point(|&time_ns| time_ns < span.end);
-        let last = before.checked_sub(1).and_then(|last| times_ns.get(last)).filter(|time_ns| span.contains(time_ns));
-        if let Some(&time_ns) = last {
-            parts.claim(span.start..time_ns, Reason::seen(SocketCause::Retransmission));
+    fn claim_until_last(&self, socket: SocketId, again: &[SentAgain], span: &Range<u64>, parts: &mut Parts) {
+        let way_ns = socket.get().map_or(0, |row| self.ends.sockets.min_rtt_ns[row]);
+        // What a probe sent again was lost if the answer comes at once; else the other end had it, and was slow.
+        let in_vain = |again: &SentAgain| again.is_probe && span.end - again.time_ns > PROBED_NS.max(2 * way_ns);
+        let before = again.partition_point(|again| again.time_ns < span.end);
+        let mut within = again[..before].iter().rev().take_while(|again| again.time_ns >= span.start);
+        if let Some(last) = within.find(|again| !in_vain(again)) {
+            parts.claim(span.start..last.time_ns, Reason::seen(SocketCause::Retransmission));
         }
     }
 
@@ -113,7 +119,7 @@ impl Sources<'_> {
         self.claim_holds(wait.socket, span, parts);
         self.claim_holds(peer, span, parts);
         self.claim_retransmissions(wait.socket, span, parts);
-        self.claim_until_last(self.tcp.retransmissions_to(wait.socket), span, parts);
+        self.claim_until_last(wait.socket, self.tcp.retransmissions_to(wait.socket), span, parts);
         self.claim_retransmissions(peer, span, parts);
         if self.is_idle(wait) {
             return parts.rest(Reason::seen(SocketCause::Idle));
@@ -146,10 +152,10 @@ impl Sources<'_> {
     fn claim_states(&self, wait: &Wait<'_>, peer: SocketId, range: Range<u64>, parts: &mut Parts) {
         for (stretch, state) in self.states.within(wait.peer, range) {
             let reason = match state {
-                State::Running => Reason::seen(SocketCause::PeerRunning),
-                State::Runnable => Reason::seen(SocketCause::PeerRunnable),
-                State::Waiting(row, _) if self.is_on(row, peer) => Reason::inferred(SocketCause::RoundTrip),
-                State::Waiting(_, object) => {
+                SpanState::Running => Reason::seen(SocketCause::PeerRunning),
+                SpanState::Runnable => Reason::seen(SocketCause::PeerRunnable),
+                SpanState::Waiting(row, _) if self.is_on(row, peer) => Reason::inferred(SocketCause::RoundTrip),
+                SpanState::Waiting(_, object) => {
                     let reason = Reason::seen(SocketCause::PeerWaiting).of(wait.peer, object);
                     parts.claim(stretch, reason);
                     continue;
@@ -170,19 +176,20 @@ impl Sources<'_> {
     }
 }
 
-/// What kept a full send buffer full.
+/// What kept a full send buffer full: data that TCP may not send yet, for the smaller of its two windows; else the buffer holds no
+/// more than what is on its way.
 fn in_the_way(state: &TcpState) -> SocketCause {
     if state.flags & tcp_state_flag::KNOWN == 0 {
         return SocketCause::SendBuffer;
     }
-    let room = state.send_window.saturating_sub(state.in_flight);
+    let congestion_window = u64::from(state.cwnd) * u64::from(state.mss);
     if state.congestion >= RECOVERY_STATES {
         SocketCause::Retransmission
-    } else if state.unsent > 0 && room < state.mss.min(state.unsent) {
-        SocketCause::ReceiveWindow
-    } else if state.unsent > 0 && state.packets_out >= state.cwnd {
+    } else if state.unsent < state.mss.max(1) {
+        SocketCause::SendBuffer
+    } else if congestion_window < u64::from(state.send_window) {
         SocketCause::CongestionWindow
     } else {
-        SocketCause::SendBuffer
+        SocketCause::ReceiveWindow
     }
 }

@@ -5,20 +5,18 @@ mod counters;
 mod ends;
 mod parts;
 mod raw;
-mod states;
 mod tcp;
 
 use dwell_model::{CallKind, ObjectId, Reason, SocketDirection, SocketId, SocketWaitId, StackId, Syscall};
 use dwell_store::raw::wire::SocketWaitRecord;
 use dwell_store::tables::{OffCpu, SocketWaitCauseRow, SocketWaitCauses, SocketWaitRow, SocketWaits};
-use dwell_store::{SocketTables, Table};
+use dwell_store::{SocketTables, Table, ThreadStates};
 
 pub use counters::add as add_counters;
 pub use ends::Ends;
 pub use raw::RawSockets;
 
 use self::causes::{Sources, Wait};
-use self::states::ThreadStates;
 use self::tcp::Tcp;
 use crate::hash::FastMap;
 use crate::replay::Replay;
@@ -83,6 +81,7 @@ fn row(wait: &Wait<'_>, off_cpu: &OffCpu) -> SocketWaitRow {
         first_send_bytes: record.map_or(0, |record| record.first_send_bytes),
         last_send_bytes: record.map_or(0, |record| record.last_send_bytes),
         bytes_after: record.map_or(0, |record| record.bytes_after),
+        receives_before: record.map_or(0, |record| record.receives),
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
+use crate::table::Table;
+use crate::tables::OffCpu;
 use dwell_model::{ObjectId, ThreadId};
-use dwell_store::Table;
-use dwell_store::tables::OffCpu;
 
 /// A stretch of one state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum SpanState {
     /// On a CPU.
     Running,
     /// It could run, and waited for a CPU.
@@ -43,13 +43,13 @@ impl<'a> ThreadStates<'a> {
     }
 
     /// The states of `thread` within `range`, which they cover.
-    pub fn within(&self, thread: ThreadId, range: Range<u64>) -> Vec<(Range<u64>, State)> {
+    pub fn within(&self, thread: ThreadId, range: Range<u64>) -> Vec<(Range<u64>, SpanState)> {
         let Some(rows) = thread.get().and_then(|thread| self.rows.get(thread)) else { return Vec::new() };
         let off = self.off_cpu;
         let after = rows.partition_point(|&row| off.start_ns[row as usize] <= range.start);
         let mut found = Vec::new();
         let mut at = range.start;
-        let mut push = |until: u64, state: State| {
+        let mut push = |until: u64, state: SpanState| {
             let until = until.min(range.end);
             if until > at {
                 found.push((at..until, state));
@@ -63,11 +63,11 @@ impl<'a> ThreadStates<'a> {
                 break;
             }
             let ready = start + off.wait_ns[row];
-            push(start, State::Running);
-            push(ready, State::Waiting(row, off.object[row]));
-            push(ready + off.runnable_ns[row], State::Runnable);
+            push(start, SpanState::Running);
+            push(ready, SpanState::Waiting(row, off.object[row]));
+            push(ready + off.runnable_ns[row], SpanState::Runnable);
         }
-        push(range.end, State::Running);
+        push(range.end, SpanState::Running);
         found
     }
 }
