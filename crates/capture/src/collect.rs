@@ -332,7 +332,7 @@ impl<'a> Collection<'a> {
             }
         }
         walk_copies(drained, &mut self.unwinding, false);
-        self.hooks.read_sockets(drained.recorder.meta(), time_ns, false)?;
+        self.hooks.read_sockets(drained.recorder.meta(), time_ns, false);
         self.keeper.end_round();
         drop(borrowed);
         let wishes = self.drain_itt()?;
@@ -390,7 +390,7 @@ impl<'a> Collection<'a> {
     fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
         self.read_system(true);
-        self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true)?;
+        self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
         self.itt.stop();
         self.round()?;
         for _ in 0..MOST_LAST_ROUNDS {

@@ -4,7 +4,6 @@
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 use std::path::Path;
 
@@ -13,19 +12,20 @@ use dwell_model::{SYSCALLS, SyscallClass, Topic};
 use dwell_store::raw::RecordBuffer;
 use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{
-    Iter, Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType,
+    Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType, ProgramMut,
 };
 
 use crate::error::{Error, Result};
 use crate::kernel_types;
 use crate::latency;
 use crate::machine;
-use crate::maps::{COMM_BYTES, Control, LOSSES, mode};
+use crate::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
 use crate::options::{Options, Rule};
 use crate::perf;
-use crate::sockets::{self, Sockets};
+use crate::sockets::Sockets;
 use crate::task_probes::{self, Found, Places};
 use crate::unwinding::{Python, Unwinding};
+use crate::walk::walk;
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
 #[repr(align(16))]
@@ -116,12 +116,7 @@ impl Hooks {
 
     /// The writing end of the unwind tables.
     pub fn unwinding(&self) -> Result<Unwinding> {
-        let clone = |name: &str| {
-            let failed = |source| Error::Bpf { what: format!("opening map {name}"), source };
-            let map = self.threads.maps().find(|map| map.name() == name);
-            let map = map.ok_or_else(|| Error::Unsupported { reason: format!("no map {name}") })?;
-            MapHandle::try_from(&map).map_err(failed)
-        };
+        let clone = |name: &str| map_of(&self.threads, name);
         let python = Python { processes: clone("python_processes")?, in_use: clone("python_in_use")? };
         Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?, python))
     }
@@ -139,26 +134,21 @@ impl Hooks {
     }
 
     /// Takes the threads of all targets in and records the state of every thread.
-    pub fn seed(&self) -> Result<()> {
-        let failed = |source| Error::Bpf { what: "walking the list of threads".into(), source };
-        let program = self.threads.progs_mut().find(|program| program.name() == "seed");
-        let Some(program) = program else { return Ok(()) };
-        let link = program.attach().map_err(failed)?;
-        let mut walk = Iter::new(&link).map_err(failed)?;
-        let mut nothing = Vec::new();
-        let read = walk.read_to_end(&mut nothing);
-        read.map(drop).map_err(|source| Error::System { what: "walking the list of threads", source })?;
-        match &self.sockets {
-            Some((object, _)) => sockets::run(object, "seed_sockets"),
-            None => Ok(()),
+    pub fn seed(&mut self) -> Result<()> {
+        walk(&self.threads, "seed", None)?;
+        let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets", None));
+        if let Some(Err(error)) = seeded {
+            self.notices.push(format!("Sockets that were open before are known from their first use on ({error})."));
         }
+        Ok(())
     }
 
-    /// Writes what is new of sockets, when it is time.
-    pub fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) -> Result<()> {
-        match &mut self.sockets {
-            Some((object, sockets)) => sockets.round(object, trace, now_ns, at_end),
-            None => Ok(()),
+    /// Writes what is new of sockets, when it is time. When they cannot be read, nothing more is told of them.
+    pub fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
+        let Some((object, sockets)) = &mut self.sockets else { return };
+        if let Err(error) = sockets.round(object, trace, now_ns, at_end) {
+            self.notices.push(format!("Sockets are known up to {} s only ({error}).", now_ns / 1_000_000_000));
+            self.sockets = None;
         }
     }
 
@@ -265,20 +255,30 @@ impl Hooks {
         Ok(())
     }
 
-    fn attach_waking(&mut self) {
-        let attached = self.load_optional(object!("waking"), "waking").and_then(|object| {
-            let links = object.progs_mut().map(|program| program.attach());
-            let links: libbpf_rs::Result<Vec<Link>> = links.collect();
-            let links = links.map_err(|source| Error::Bpf { what: "attaching waking".into(), source })?;
+    /// Loads a family and attaches its hooks. Where this kernel cannot, a notice begins with `missing`.
+    fn attach_optional(&mut self, file: &[u8], name: &str, missing: &str) -> Option<Object> {
+        let attached = self.load_optional(file, name).and_then(|object| {
+            let is_walk = |program: &ProgramMut<'_>| matches!(program.attach_type(), ProgramAttachType::TraceIter);
+            let hooks = object.progs_mut().filter(|program| !is_walk(program));
+            let links: libbpf_rs::Result<Vec<Link>> = hooks.map(|program| program.attach()).collect();
+            let links = links.map_err(|source| Error::Bpf { what: format!("attaching {name}"), source })?;
             Ok((object, links))
         });
         match attached {
             Ok((object, links)) => {
                 self.links.extend(links);
-                self.optional.push(object);
+                Some(object)
             }
-            Err(error) => self.notices.push(format!("Who ended a wait is not known on this kernel ({error}).")),
+            Err(error) => {
+                self.notices.push(format!("{missing} on this kernel ({error})."));
+                None
+            }
         }
+    }
+
+    fn attach_waking(&mut self) {
+        let object = self.attach_optional(object!("waking"), "waking", "Who ended a wait is not known");
+        self.optional.extend(object);
     }
 
     fn find_delayed_ack_timer(&mut self) {
@@ -293,23 +293,11 @@ impl Hooks {
     }
 
     fn attach_sockets(&mut self) {
-        let attached = self.load_optional(object!("sockets"), "sockets").and_then(|object| {
-            let walk =
-                |program: &libbpf_rs::ProgramMut<'_>| matches!(program.attach_type(), ProgramAttachType::TraceIter);
-            let hooks = object.progs_mut().filter(|program| !walk(program));
-            let links: libbpf_rs::Result<Vec<Link>> = hooks.map(|program| program.attach()).collect();
-            let links = links.map_err(|source| Error::Bpf { what: "attaching sockets".into(), source })?;
-            let sockets = Sockets::new(&object)?;
-            Ok((object, links, sockets))
-        });
-        match attached {
-            Ok((object, links, sockets)) => {
-                self.links.extend(links);
-                self.sockets = Some((object, sockets));
-            }
-            Err(error) => {
-                self.notices.push(format!("Why waits on sockets took long is not known on this kernel ({error})."));
-            }
+        let missing = "Why waits on sockets took long is not known";
+        let Some(object) = self.attach_optional(object!("sockets"), "sockets", missing) else { return };
+        match Sockets::new(&object) {
+            Ok(sockets) => self.sockets = Some((object, sockets)),
+            Err(error) => self.notices.push(format!("{missing} on this kernel ({error}).")),
         }
     }
 
@@ -340,20 +328,9 @@ impl Hooks {
     }
 
     fn attach_system(&mut self) {
-        let attached = self.load_optional(object!("system"), "system").and_then(|object| {
-            let failed = |source| Error::Bpf { what: "attaching system".into(), source };
-            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
-            let map = object.maps().find(|map| map.name() == "system_calls").map(|map| MapHandle::try_from(&map));
-            Ok((links.map_err(failed)?, map.transpose().map_err(failed)?, object))
-        });
-        match attached {
-            Ok((links, map, object)) => {
-                self.links.extend(links);
-                self.system_calls = map;
-                self.optional.push(object);
-            }
-            Err(error) => self.notices.push(format!("System calls are not counted on this kernel ({error}).")),
-        }
+        let object = self.attach_optional(object!("system"), "system", "System calls are not counted");
+        self.system_calls = object.as_ref().and_then(|object| map_of(object, "system_calls").ok());
+        self.optional.extend(object);
     }
 
     /// After the hooks of switches, on whose notes they rest.

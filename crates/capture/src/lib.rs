@@ -27,6 +27,7 @@ mod task_probes;
 mod unwinding;
 mod view;
 mod waiting;
+mod walk;
 mod watch;
 
 pub use dwell_probes::TaskProbe;

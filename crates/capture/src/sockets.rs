@@ -3,15 +3,17 @@
 
 #![allow(unsafe_code, reason = "the hooks' counts are read where they lie")]
 
-use std::io::Read;
 use std::os::fd::{AsFd, AsRawFd};
 
 use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, SocketRecord};
-use libbpf_rs::{Iter, MapCore, MapFlags, MapHandle, Object};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 
+use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
+use crate::maps::map_of;
+use crate::walk::walk;
 
 /// Time between two readings while few sockets are in use …
 const READ_NS: u64 = 50_000_000;
@@ -19,7 +21,10 @@ const READ_NS: u64 = 50_000_000;
 const FEW: u64 = 128;
 /// Time between two looks at who has the other ends.
 const LOOK_NS: u64 = 500_000_000;
+/// Looking at the queues takes no more than this part of the time: one of so many.
+const QUEUE_SHARE: u64 = 200;
 const AF_UNIX: u16 = 1;
+const LISTEN: u8 = 10;
 
 /// `struct socket_entry` of sockets.bpf.h.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -29,6 +34,8 @@ struct Entry {
     connection: u64,
     answer: u64,
     sk: u64,
+    seen_ns: u64,
+    queue_ns: u64,
     tcp_ticks: u32,
     last_tid: u32,
 }
@@ -51,8 +58,17 @@ pub struct Sockets {
     entries: Entries,
     places: MapHandle,
     free_places: MapHandle,
+    own_place: MapHandle,
     connections: MapHandle,
     known: Vec<Place>,
+    /// Places that are not free, and how many of them there were after it was last looked for sockets that are gone.
+    taken: usize,
+    /// Sockets that the last reading met for the first time.
+    opened: usize,
+    taken_for_good: usize,
+    /// A socket listens.
+    listens: bool,
+    next_queue_ns: u64,
     next_read_ns: u64,
     next_look_ns: u64,
     /// Sockets were used whose other end has not been looked for yet.
@@ -62,18 +78,18 @@ pub struct Sockets {
 impl Sockets {
     /// A reader of the maps of `object`, the loaded hooks.
     pub fn new(object: &Object) -> Result<Self> {
-        let map = |name: &str| {
-            let failed = |source| Error::Bpf { what: format!("opening map {name}"), source };
-            let map = object.maps().find(|map| map.name() == name);
-            MapHandle::try_from(&map.ok_or_else(|| Error::Unsupported { reason: format!("no map {name}") })?)
-                .map_err(failed)
-        };
         Ok(Self {
-            entries: Entries::of(&map("sockets")?)?,
-            places: map("places")?,
-            free_places: map("free_places")?,
-            connections: map("connections")?,
+            entries: Entries::of(&map_of(object, "sockets")?)?,
+            places: map_of(object, "places")?,
+            free_places: map_of(object, "free_places")?,
+            own_place: map_of(object, "own_place")?,
+            connections: map_of(object, "connections")?,
             known: Vec::new(),
+            taken: 0,
+            opened: 0,
+            listens: false,
+            next_queue_ns: 0,
+            taken_for_good: 0,
             next_read_ns: 0,
             next_look_ns: 0,
             new: false,
@@ -85,24 +101,49 @@ impl Sockets {
         if now_ns < self.next_read_ns && !at_end {
             return Ok(());
         }
-        let changed = self.read(trace, now_ns);
-        self.next_read_ns = now_ns + READ_NS * (1 + changed / FEW);
+        let walked_ns = self.look(object)?;
+        let changed = self.read(trace, now_ns, walked_ns);
+        if walked_ns.is_some() {
+            self.taken_for_good = self.taken;
+        }
+        // Where many come and go, their room has to be given back in time.
+        let many_come = self.opened > self.entries.count / 16;
+        self.next_read_ns = now_ns + if many_come { READ_NS } else { READ_NS * (1 + changed / FEW) };
         if self.new && (now_ns >= self.next_look_ns || at_end) {
             self.new = false;
             self.next_look_ns = now_ns + LOOK_NS;
-            run(object, "find_peers")?;
+            walk(object, "find_peers", None)?;
         }
         Ok(())
     }
 
-    /// Returns how many sockets had changed.
-    fn read(&mut self, trace: &mut RecordBuffer, now_ns: u64) -> u64 {
+    /// Looks at all sockets when places get scarce, since of UDP and Unix nothing tells of the end, and while there are
+    /// listeners, at whose queues. Returns when, in the first case.
+    fn look(&mut self, object: &Object) -> Result<Option<u64>> {
+        self.taken_for_good = self.taken_for_good.min(self.taken);
+        let free = self.entries.count - self.taken_for_good;
+        let scarce = self.taken >= self.entries.count / 2 && self.taken - self.taken_for_good >= free / 2;
+        let began_ns = monotonic_ns();
+        if scarce || (self.listens && began_ns >= self.next_queue_ns) {
+            walk(object, "look_at_sockets", Some(self.own_place.as_fd()))?;
+            self.next_queue_ns = began_ns + QUEUE_SHARE * (monotonic_ns() - began_ns);
+        }
+        Ok(scarce.then_some(began_ns))
+    }
+
+    /// Returns how many sockets had changed. Those that the walk at `walked_ns` did not meet are gone.
+    fn read(&mut self, trace: &mut RecordBuffer, now_ns: u64, walked_ns: Option<u64>) -> u64 {
         let mut changed = 0;
+        self.opened = 0;
         for place in 0.. {
             // Places are taken in order: behind the first that never was none is.
-            let Some(entry) = self.entries.at(place).filter(|entry| self.is_taken(place, entry)) else { break };
+            let Some(mut entry) = self.entries.at(place).filter(|entry| self.is_taken(place, entry)) else { break };
             if place == self.known.len() {
-                self.known.push(Place::default());
+                self.known.push(Place { is_free: true, ..Place::default() });
+            }
+            let seen_ns = entry.seen_ns.max(entry.record.first_ns);
+            if entry.record.closed_ns == 0 && walked_ns.is_some_and(|walked_ns| seen_ns < walked_ns) {
+                entry.record.closed_ns = now_ns;
             }
             changed += u64::from(self.take(place, &entry, trace, now_ns));
         }
@@ -132,7 +173,11 @@ impl Sockets {
         let (cookie, first_ns) = (record.cookie, record.first_ns);
         *known = Place { cookie, first_ns, counted, looked_for: looked_for || is_new, is_free };
         self.new |= is_new;
+        self.listens |= record.tcp.state == LISTEN;
+        self.taken += usize::from(!is_same);
+        self.opened += usize::from(!is_same);
         if is_free {
+            self.taken -= 1;
             // They may be gone by now.
             let _ = self.places.delete(&cookie.to_ne_bytes());
             let _ = self.connections.delete(&entry.connection.to_ne_bytes());
@@ -145,7 +190,8 @@ impl Sockets {
 /// A number that changes with what is counted of a socket.
 fn counted(record: &SocketRecord) -> u64 {
     let calls = [record.sends, record.receives, record.sends_refused, record.receives_empty, record.arrivals];
-    let others = [record.closed_ns, record.peer, u64::from(record.delayed_acks), u64::from(record.drops)];
+    let others =
+        [record.closed_ns, record.peer, u64::from(record.delayed_acks), u64::from(record.drops), record.queued_ns];
     let place = u64::from(record.local_port) << 32 | u64::from(record.remote_port) << 16 | u64::from(record.tcp.state);
     calls.into_iter().chain(others).fold(place, |sum, number| sum.rotate_left(7).wrapping_add(number))
 }
@@ -185,15 +231,4 @@ impl Drop for Entries {
         // SAFETY: unmaps exactly what `of` mapped.
         unsafe { libc::munmap(self.base.cast_mut().cast(), self.count * size_of::<Entry>()) };
     }
-}
-
-/// Runs a walk over the open files of all processes.
-pub fn run(object: &Object, name: &str) -> Result<()> {
-    let failed = |source| Error::Bpf { what: "walking the open files".into(), source };
-    let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
-    let link = program.attach().map_err(failed)?;
-    let mut walk = Iter::new(&link).map_err(failed)?;
-    let mut nothing = Vec::new();
-    let read = walk.read_to_end(&mut nothing);
-    read.map(drop).map_err(|source| Error::System { what: "walking the open files", source })
 }

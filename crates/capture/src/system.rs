@@ -4,6 +4,7 @@
 //! namespaces that the profiled processes are in, and of the collector's own, which is the machine's when Dwell runs
 //! outside of containers. A namespace is read through a process in it and never held open: it can go when it is to go.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
@@ -34,13 +35,30 @@ pub struct System {
     networks: Vec<Network>,
     unread: u64,
     interfaces_left_out: u64,
-    networks_left_out: u64,
+    networks_left_out: HashSet<u64>,
 }
 
 /// A network namespace: its inode, and processes in it. The collector's own is the first.
 struct Network {
     inode: u64,
     processes: Vec<u32>,
+}
+
+impl Network {
+    /// Whether a process is in it that is known to be.
+    fn is_in_use(&mut self) -> bool {
+        self.processes.retain(|pid| network_of(*pid) == Some(self.inode));
+        !self.processes.is_empty()
+    }
+
+    fn add(&mut self, pid: u32) {
+        if self.processes.len() >= MOST_PROCESSES {
+            self.is_in_use();
+        }
+        if self.processes.len() < MOST_PROCESSES && !self.processes.contains(&pid) {
+            self.processes.push(pid);
+        }
+    }
 }
 
 impl System {
@@ -54,7 +72,7 @@ impl System {
             networks: Vec::new(),
             unread: 0,
             interfaces_left_out: 0,
-            networks_left_out: 0,
+            networks_left_out: HashSet::new(),
         };
         system.process(std::process::id());
         system
@@ -63,16 +81,14 @@ impl System {
     /// Notes the network namespace that process `pid` is in now.
     pub fn process(&mut self, pid: u32) {
         let Some(inode) = network_of(pid) else { return };
+        if self.networks.len() >= MOST_NETWORKS && !self.networks.iter().any(|network| network.inode == inode) {
+            self.networks.retain_mut(Network::is_in_use);
+        }
         let full = self.networks.len() >= MOST_NETWORKS;
         match self.networks.iter_mut().find(|network| network.inode == inode) {
-            Some(network) if network.processes.len() < MOST_PROCESSES && !network.processes.contains(&pid) => {
-                network.processes.push(pid);
-            }
-            Some(_) => {}
-            None if !full => {
-                self.networks.push(Network { inode, processes: vec![pid] });
-            }
-            None => self.networks_left_out += 1,
+            Some(network) => network.add(pid),
+            None if !full => self.networks.push(Network { inode, processes: vec![pid] }),
+            None => _ = self.networks_left_out.insert(inode),
         }
     }
 
@@ -103,7 +119,7 @@ impl System {
         let counted = [
             ("system_readings_failed", self.unread),
             ("interfaces_left_out", self.interfaces_left_out),
-            ("networks_left_out", self.networks_left_out),
+            ("networks_left_out", self.networks_left_out.len() as u64),
         ];
         counted.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }

@@ -101,5 +101,9 @@ codes! {
         IdleTimer = 2, "idle-timer", "ACK timer, no ACK";
         /// A segment was sent again.
         Retransmission = 3, "retransmission", "Retransmission";
+        /// A segment was sent again to find out whether it was lost: its ACK was late.
+        Probe = 4, "probe", "Loss probe";
+        /// A segment was sent again that the other end, on this host, had already.
+        Spurious = 5, "spurious", "Retransmission, nothing lost";
     }
 }

@@ -115,7 +115,7 @@ const DOCS: &[(&str, &str)] = &[
         "Readings of the machine's counters that failed; what happened then is told by the next one.",
     ),
     ("interfaces_left_out", "Network interfaces beyond the 256 of a network namespace that are read."),
-    ("networks_left_out", "Programs in network namespaces beyond the 8 that are read; the traffic there is not shown."),
+    ("networks_left_out", "Network namespaces of programs beyond the 8 that are read; the traffic there is not shown."),
     (
         "itt_events_lost",
         "Things that programs said of themselves through ITT and that their buffers had no room for; tasks around them are cut.",
@@ -168,7 +168,7 @@ const DOCS: &[(&str, &str)] = &[
         "Pieces of work that were asked for before the collection, or half a million askings earlier; they show only their own stacks.",
     ),
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
-    ("sockets_lost", "Sockets beyond those that fit into the kernel's table at once; their calls are not counted."),
+    ("sockets_lost", "Calls on sockets beyond those that fit into the kernel's table at once; they are not counted."),
     ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
     (name::STRANGE_DELAYS, "Delays of threads of which nothing else is known; they are missing."),
     (

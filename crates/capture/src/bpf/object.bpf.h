@@ -133,17 +133,20 @@ static __always_inline struct sock *sock_of(struct file *file)
 	return BPF_CORE_READ(socket, sk);
 }
 
+/* What tells a socket from every other one: the kernel uses a closed one's memory again. */
+static __always_inline u64 socket_key(struct sock *sk)
+{
+	u64 ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
+
+	return mix((u64)sk, ports);
+}
+
 /* What tells a file from every other one. Asked at every wait, so it reads no more than that. */
 static __always_inline u64 file_key(struct file *file, struct inode *inode, u16 mode)
 {
-	struct sock *sk;
-	u64 ports;
-
 	switch (mode) {
-	case S_IFSOCK: /* the kernel uses a closed socket's memory again */
-		sk = sock_of(file);
-		ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
-		return mix((u64)sk, ports);
+	case S_IFSOCK:
+		return socket_key(sock_of(file));
 	case 0: /* all anonymous inodes share one: tell the files apart */
 		return mix((u64)BPF_CORE_READ(file, private_data), (u64)file);
 	default:

@@ -20,8 +20,6 @@ struct socket_wait {
 	struct record_socket_wait record;
 	u64 sk;             /* its address */
 	u64 refused_cookie; /* socket that the thread's last call found no room in, 0 = none */
-	u32 stage;          /* enum wait_stage */
-	u32 reserved;
 };
 
 struct {
@@ -59,7 +57,19 @@ static __always_inline void write_wait(struct socket_wait *wait, struct thread *
 {
 	if (wait->record.direction != SOCKET_POLL || wait->record.cookie)
 		write_record(&wait->record, sizeof(wait->record), LOSS_SOCKET_WAIT);
-	wait->stage = thread->socket_wait = WAIT_NONE;
+	thread->socket_wait = WAIT_NONE;
+}
+
+/* A thread ends: no call will tell what came of its last wait. */
+static __always_inline void write_last_wait(struct task_struct *task, struct thread *thread)
+{
+	struct socket_wait *wait;
+
+	if (thread->socket_wait != WAIT_OVER)
+		return;
+	wait = bpf_task_storage_get(&socket_waits, task, 0, 0);
+	if (wait)
+		write_wait(wait, thread);
 }
 
 static __always_inline void set_sent_before(struct record_socket_wait *wait, struct socket_entry *entry)
@@ -89,7 +99,7 @@ static __always_inline void end_wait(struct task_struct *task, struct thread *th
 	}
 	if (wait->record.cookie && wait->record.cookie != cookie)
 		return;
-	if (wait->stage == WAIT_BLOCKED) /* its wake-up was hidden from the hooks */
+	if (thread->socket_wait == WAIT_BLOCKED) /* its wake-up was hidden from the hooks */
 		wait->record.h.time_ns = bpf_ktime_get_ns();
 	wait->record.cookie = cookie;
 	wait->record.bytes_after = bytes > 0 ? bytes : 0;
@@ -171,7 +181,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 	wait = bpf_task_storage_get(&socket_waits, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!wait)
 		return;
-	if (wait->stage == WAIT_OVER)
+	if (thread->socket_wait == WAIT_OVER)
 		write_wait(wait, thread);
 	record = &wait->record;
 	__builtin_memset(record, 0, sizeof(*record));
@@ -179,7 +189,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 	record->start_ns = thread->out_time_ns;
 	record->direction = direction;
 	wait->sk = (u64)sk;
-	wait->stage = thread->socket_wait = WAIT_BLOCKED;
+	thread->socket_wait = WAIT_BLOCKED;
 	if (!sk)
 		return;
 	record->object = socket_object(sk);

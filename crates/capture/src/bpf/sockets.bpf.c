@@ -16,23 +16,29 @@ static __always_inline bool is_paused(void)
 	return !control || control->paused;
 }
 
-/* The entry of a socket that profiled thread `task` uses now. */
-static __always_inline struct socket_entry *used_entry(struct sock *sk, struct task_struct *task)
+/* The entry of a socket that has none at hand: its place is kept with it from now on. */
+static __noinline struct socket_entry *first_use(struct sock *sk, struct task_struct *task, u8 flags)
 {
-	struct socket_entry *entry = entry_of(sk);
+	u64 cookie = bpf_get_socket_cookie(sk);
+	struct socket_entry *entry = entry_of_cookie(cookie);
 	u32 *place;
-	u64 cookie;
 
-	if (entry)
-		return entry;
-	cookie = bpf_get_socket_cookie(sk);
-	entry = entry_of_cookie(cookie);
 	if (!entry)
-		entry = new_entry(sk, cookie, task, 0);
+		entry = new_entry(sk, cookie, task, flags);
 	place = entry ? bpf_map_lookup_elem(&places, &cookie) : NULL;
 	if (place)
 		bpf_sk_storage_get(&own_place, sk, place, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	return entry;
+}
+
+/* The entry of a socket that profiled thread `task` uses now. */
+static __always_inline struct socket_entry *used_entry(struct sock *sk, struct task_struct *task)
+{
+	struct socket_entry *entry = entry_of(sk);
+
+	if (entry)
+		return entry;
+	return first_use(sk, task, 0);
 }
 
 /* The entry of the socket that a call of a profiled thread was on, NULL when it is not recorded. */
@@ -113,13 +119,10 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	if (!entry)
 		return 0;
 	record = &entry->record;
-	if (ret < 0) {
-		if (ret == -EAGAIN)
-			__sync_fetch_and_add(&record->receives_empty, 1);
-		return 0;
-	}
 	end_wait(task, thread, record->cookie, ret, false);
-	if (flags & MSG_PEEK)
+	if (ret == -EAGAIN)
+		__sync_fetch_and_add(&record->receives_empty, 1);
+	if (ret < 0 || (flags & MSG_PEEK))
 		return 0;
 	__sync_fetch_and_add(&record->bytes_received, ret);
 	__sync_fetch_and_add(&record->receives, 1);
@@ -136,8 +139,21 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
-/* A connection waits to be accepted; it is among the waiting already. */
-static __always_inline void note_arrival(struct sock *listener)
+/*
+ * So many connections wait to be accepted, beside one that may have come this moment. There were no fewer since the last
+ * look: those that come are seen, and others can only have gone.
+ */
+static __always_inline void note_queue(struct socket_entry *entry, struct sock *listener, u32 queued, u64 now)
+{
+	if (queued && entry->queue_ns)
+		__sync_fetch_and_add(&entry->record.queued_ns, queued * (now - entry->queue_ns));
+	entry->queue_ns = now;
+	entry->record.tcp.backlog_limit = listener->sk_max_ack_backlog;
+	entry->record.drops = listener->sk_drops.counter;
+}
+
+/* A connection has come to a listener; it is among the waiting already. */
+static __always_inline void note_arrival(struct sock *listener, u64 now)
 {
 	struct socket_entry *entry = entry_of(listener);
 	u32 queued = listener->sk_ack_backlog;
@@ -145,12 +161,9 @@ static __always_inline void note_arrival(struct sock *listener)
 	if (!entry || !queued)
 		return;
 	__sync_fetch_and_add(&entry->record.arrivals, 1);
-	__sync_fetch_and_add(&entry->record.queued_before, queued - 1);
 	if (queued > entry->record.most_queued)
 		entry->record.most_queued = queued;
-	entry->record.tcp.backlog = queued;
-	entry->record.tcp.backlog_limit = listener->sk_max_ack_backlog;
-	entry->record.drops = listener->sk_drops.counter;
+	note_queue(entry, listener, queued - 1, now);
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -163,7 +176,7 @@ int BPF_PROG(on_data_ready, struct sock *sk)
 	ready->sk = (u64)sk;
 	ready->time_ns = bpf_ktime_get_ns();
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
-		note_arrival(sk);
+		note_arrival(sk, ready->time_ns);
 	return 0;
 }
 
@@ -175,11 +188,15 @@ int BPF_PROG(on_socket_switch, bool preempt, struct task_struct *prev, struct ta
 	s32 call;
 	u8 class;
 
-	if (preempt || !(prev_state & STATE_MASK) || (prev_state & STATE_DEAD))
+	if (preempt || !(prev_state & STATE_MASK))
 		return 0;
 	out = recorded(prev);
 	if (!out || is_paused())
 		return 0;
+	if (prev_state & STATE_DEAD) {
+		write_last_wait(prev, out);
+		return 0;
+	}
 	call = current_syscall(prev);
 	if (call < 0)
 		return 0;
@@ -193,15 +210,19 @@ int BPF_PROG(on_socket_switch, bool preempt, struct task_struct *prev, struct ta
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_socket_waking, struct task_struct *task)
 {
-	struct socket_wait *wait = bpf_task_storage_get(&socket_waits, task, 0, 0);
+	struct thread *thread = recorded(task);
 	struct socket_entry *entry, *peer;
+	struct socket_wait *wait;
 	struct ready *ready;
 	u64 now;
 
-	if (!wait || wait->stage != WAIT_BLOCKED)
+	if (!thread || thread->socket_wait != WAIT_BLOCKED)
+		return 0;
+	wait = bpf_task_storage_get(&socket_waits, task, 0, 0);
+	if (!wait)
 		return 0;
 	now = bpf_ktime_get_ns();
-	wait->stage = WAIT_OVER;
+	thread->socket_wait = WAIT_OVER;
 	wait->record.h.time_ns = now;
 	if (!wait->sk) {
 		ready = this_ready();
@@ -227,26 +248,26 @@ int BPF_PROG(on_socket_waking, struct task_struct *task)
 
 /* Connections begin and end. */
 SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(on_state, struct sock *sk, int old, int new)
+int BPF_PROG(on_state, struct sock *sk, int old, int state)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct socket_entry *entry;
 	u64 now;
 
-	if (new == TCP_SYN_SENT || new == TCP_LISTEN) {
+	if (state == TCP_SYN_SENT || state == TCP_LISTEN) {
 		if (!recorded(task) || is_paused())
 			return 0;
 		entry = used_entry(sk, task);
-		if (entry && new == TCP_SYN_SENT)
+		if (entry && state == TCP_SYN_SENT)
 			entry->record.flags |= SOCKET_CONNECTED;
 		return 0;
 	}
-	if (new != TCP_ESTABLISHED &&new != TCP_CLOSE)
+	if (state != TCP_ESTABLISHED && state != TCP_CLOSE)
 		return 0;
 	entry = entry_of_cookie(cookie_of(sk));
 	if (!entry)
 		return 0;
-	if (new == TCP_ESTABLISHED) {
+	if (state == TCP_ESTABLISHED) {
 		describe(entry);
 		return 0;
 	}
@@ -321,13 +342,29 @@ int BPF_PROG(on_timer, struct timer_list *timer)
 	return 0;
 }
 
+/* What a segment that is sent again tells: an end on this host is asked whether it had it. */
+static __always_inline u8 retransmission_kind(struct sock *sk)
+{
+	struct tcp_sock *tcp = bpf_core_cast(sk, struct tcp_sock), *other;
+	struct socket_entry *entry = entry_of_cookie(cookie_of(sk));
+	struct socket_entry *peer = entry ? entry_of_cookie(peer_cookie(entry)) : NULL;
+
+	if (sk->__sk_common.skc_state != TCP_ESTABLISHED)
+		return TCP_RETRANSMISSION;
+	if (!peer)
+		return BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state) < TCP_CA_RECOVERY ? TCP_PROBE
+												: TCP_RETRANSMISSION;
+	other = bpf_core_cast((void *)peer->sk, struct tcp_sock);
+	return (s32)(other->rcv_nxt - tcp->snd_nxt) >= 0 ? TCP_SPURIOUS : TCP_RETRANSMISSION;
+}
+
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(on_retransmit, struct sock *sk)
 {
-	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	struct tcp_sock *tcp = bpf_core_cast(sk, struct tcp_sock);
 
 	if (!is_paused())
-		write_event(sk, TCP_RETRANSMISSION, BPF_CORE_READ(tcp, snd_nxt) - BPF_CORE_READ(tcp, snd_una));
+		write_event(sk, retransmission_kind(sk), tcp->snd_nxt - tcp->snd_una);
 	return 0;
 }
 
@@ -339,7 +376,6 @@ int seed_sockets(struct bpf_iter__task_file *ctx)
 	struct file *file = ctx->file;
 	struct socket *socket;
 	struct sock *sk;
-	u64 cookie;
 
 	if (!task || !file || !recorded(task))
 		return 0;
@@ -347,9 +383,7 @@ int seed_sockets(struct bpf_iter__task_file *ctx)
 	sk = socket ? socket->sk : NULL;
 	if (!sk)
 		return 0;
-	cookie = bpf_get_socket_cookie(sk);
-	if (!entry_of_cookie(cookie))
-		new_entry(sk, cookie, task, SOCKET_WAS_OPEN);
+	first_use(sk, task, SOCKET_WAS_OPEN);
 	return 0;
 }
 
@@ -394,5 +428,29 @@ int find_peers(struct bpf_iter__task_file *ctx)
 	record.pid = task->tgid;
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
 	write_record(&record, sizeof(record), LOSS_SOCKET);
+	return 0;
+}
+
+/*
+ * Run by user space now and then: which sockets are still there, since of UDP and Unix no event tells the end, and how many
+ * connections wait at listeners.
+ */
+SEC("iter/bpf_sk_storage_map")
+int look_at_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	u32 *place = ctx->value;
+	struct sock *sk = ctx->sk;
+	struct socket_entry *entry;
+	u32 at;
+
+	if (!place || !sk)
+		return 0;
+	at = *place;
+	entry = bpf_map_lookup_elem(&sockets, &at);
+	if (!entry || entry->record.cookie != cookie_of(sk))
+		return 0;
+	entry->seen_ns = bpf_ktime_get_ns();
+	if (sk->__sk_common.skc_state == TCP_LISTEN)
+		note_queue(entry, sk, sk->sk_ack_backlog, entry->seen_ns);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7
 #define TCP_LISTEN      10
+#define TCP_CA_RECOVERY 3 /* and TCP_CA_Loss after it */
 #define TCP_NAGLE_OFF   1
 #define TCP_NAGLE_CORK  2
 #define IPPROTO_TCP     6
@@ -32,6 +33,8 @@ struct socket_entry {
 	u64 connection;  /* key of its addresses in `connections`, 0 = none */
 	u64 answer;      /* the other end's key there */
 	volatile u64 sk; /* its address: a number only after it has been in a map, says the verifier */
+	u64 seen_ns;     /* when look_at_sockets last met it */
+	u64 queue_ns;    /* when the length of its queue was last looked at */
 	u32 tcp_ticks;   /* when record.tcp was read */
 	u32 last_tid;    /* thread of the last call */
 };
@@ -182,11 +185,10 @@ static __always_inline void read_path_of_unix(struct record_socket *record, stru
 			      (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
 }
 
-/* The key that object.bpf.h gives a socket. */
+/* The key of the object that waits on a socket have. */
 static __always_inline u64 socket_object(struct sock *sk)
 {
-	u64 ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
-	u64 key = mix((u64)sk, ports);
+	u64 key = socket_key(sk);
 
 	return key ? key : 1;
 }

@@ -17,18 +17,19 @@ u64 last_hold = 0;
 static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end_kind)
 {
 	struct record_tcp_hold hold = {};
-	u64 since = entry->record.hold_ns;
+	u64 since;
 
-	if (!since) /* another CPU was faster */
-		return;
-	entry->record.hold_ns = 0;
-	set_header(&hold.h, RECORD_TCP_HOLD, sizeof(hold), entry->record.hold_tid, since);
+	set_header(&hold.h, RECORD_TCP_HOLD, sizeof(hold), entry->record.hold_tid, 0);
 	hold.end_ns = now;
 	hold.cookie = entry->record.cookie;
 	hold.user_stack = entry->record.hold_stack;
 	hold.bytes = entry->record.hold_bytes;
 	hold.kind = entry->record.hold_kind;
 	hold.end_kind = end_kind;
+	since = __sync_lock_test_and_set(&entry->record.hold_ns, 0);
+	if (!since) /* another CPU was faster */
+		return;
+	hold.h.time_ns = since;
 	write_record(&hold, sizeof(hold), LOSS_SOCKET_WAIT);
 }
 

@@ -329,8 +329,8 @@ struct record_socket {
 	u64 receives_short; /* receives of a few bytes that left more to be received */
 	u64 taken_total;    /* of TCP: bytes that were taken from it in whatever way, by its own account */
 	/* of a listening socket */
-	u64 arrivals;      /* connections that came */
-	u64 queued_before; /* sum over them of those that waited to be accepted before */
+	u64 arrivals;  /* connections that came */
+	u64 queued_ns; /* they waited so long in sum to be accepted, at least */
 	u32 most_queued;
 	u32 drops; /* connections refused because too many waited */
 	/* since the last receive */
@@ -417,6 +417,8 @@ enum tcp_event_kind {
 	TCP_DELAYED_ACK = 1,
 	TCP_IDLE_TIMER = 2, /* of delayed ACKs: it ran out, but the ACK had gone with data */
 	TCP_RETRANSMISSION = 3,
+	TCP_PROBE = 4,    /* sent again to find out whether it was lost; where the other end is, is not known */
+	TCP_SPURIOUS = 5, /* sent again although the other end had it */
 };
 
 struct record_tcp_event {

@@ -200,7 +200,7 @@ records! {
     SocketRecord = 640, "What is known and counted of a socket." {
         h: RecordHeader, cookie: u64, object: u64, peer: u64, first_ns: u64, closed_ns: u64, bytes_sent: u64,
         bytes_received: u64, sends: u64, receives: u64, sends_refused: u64, receives_empty: u64, turns: u64,
-        receives_short: u64, taken_total: u64, arrivals: u64, queued_before: u64, most_queued: u32, drops: u32,
+        receives_short: u64, taken_total: u64, arrivals: u64, queued_ns: u64, most_queued: u32, drops: u32,
         bytes_before: u64, sends_before: u32, first_send_bytes: u32, last_send_bytes: u32, largest_pipeline: u32,
         hold_ns: u64, hold_stack: u64, hold_tid: u32, hold_bytes: u32,
         tgid: u32, delayed_acks: u32, family: u16, protocol: u16, ty: u16, flags: u8, hold_kind: u8,

@@ -1,0 +1,30 @@
+//! BPF programs that user space runs: each walks over something of the kernel's, and writes what it finds itself.
+
+use std::io::{ErrorKind, Read};
+use std::os::fd::BorrowedFd;
+
+use libbpf_rs::{Iter, Object};
+
+use crate::error::{Error, Result};
+
+/// Runs program `name` of loaded hooks over the threads or open files of all processes, or over map `of`.
+pub fn walk(object: &Object, name: &str, of: Option<BorrowedFd<'_>>) -> Result<()> {
+    let failed = |source| Error::Bpf { what: format!("the walk {name}"), source };
+    let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
+    let link = match of {
+        Some(map) => program.attach_iter(map),
+        None => program.attach(),
+    };
+    let link = link.map_err(failed)?;
+    let mut walk = Iter::new(&link).map_err(failed)?;
+    let mut nothing = [0; 64];
+    loop {
+        match walk.read(&mut nothing) {
+            Ok(0) => return Ok(()),
+            Ok(_) => {}
+            // The kernel comes back now and then from a long walk that writes nothing.
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(source) => return Err(Error::System { what: "walking what the kernel has", source }),
+        }
+    }
+}
