@@ -3,15 +3,11 @@
  * reason of its own. The first argument names it; the second is the address of `serve` and `ask`, which
  * are one end each.
  */
-#include "sample.h"
+#include "ends.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -19,98 +15,6 @@
 #define REQUEST 32
 #define ANSWER  8
 #define BULK    (4 << 20)
-
-struct ends {
-	int near, far;
-};
-
-static void send_all(int to, const char *from, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t sent = send(to, from, bytes, 0);
-
-		if (sent <= 0)
-			die("send");
-		from += sent;
-		bytes -= sent;
-	}
-}
-
-/* 0 at the end of the stream. */
-static int receive_all(int from, char *to, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t received = recv(from, to, bytes, 0);
-
-		if (received < 0)
-			die("recv");
-		if (received == 0)
-			return 0;
-		to += received;
-		bytes -= received;
-	}
-	return 1;
-}
-
-static int listener_at(const char *address, int port, int receive_buffer)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
-
-	inet_pton(AF_INET, address, &at.sin_addr);
-	setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (receive_buffer)
-		setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof(receive_buffer));
-	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(listener, 8) != 0)
-		die("listen");
-	return listener;
-}
-
-static int port_of(int listener)
-{
-	struct sockaddr_in at;
-	socklen_t length = sizeof(at);
-
-	getsockname(listener, (struct sockaddr *)&at, &length);
-	return ntohs(at.sin_port);
-}
-
-static int connect_to(const char *address, int port)
-{
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(port)};
-	int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	inet_pton(AF_INET, address, &at.sin_addr);
-	if (connect(connection, (struct sockaddr *)&at, sizeof(at)) != 0)
-		die("connect");
-	return connection;
-}
-
-static void set_nodelay(int connection)
-{
-	int on = 1;
-
-	setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-static struct ends tcp_pair(int receive_buffer)
-{
-	int listener = listener_at("127.0.0.1", 0, receive_buffer);
-	struct ends ends = {.near = connect_to("127.0.0.1", port_of(listener))};
-
-	ends.far = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	close(listener);
-	return ends;
-}
-
-static struct ends unix_pair(int type)
-{
-	int both[2];
-
-	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, both) != 0)
-		die("socketpair");
-	return (struct ends){both[0], both[1]};
-}
 
 /* Answers until the stream ends, after `work` of each request. */
 struct server {
@@ -396,6 +300,23 @@ static void pass_on(void)
 	waitpid(child, NULL, 0);
 }
 
+static struct ends ipv6_pair(void)
+{
+	struct sockaddr_in6 at = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+	int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t length = sizeof(at);
+	struct ends ends = {.near = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(listener, 1) != 0)
+		die("listen");
+	getsockname(listener, (struct sockaddr *)&at, &length);
+	if (connect(ends.near, (struct sockaddr *)&at, sizeof(at)) != 0)
+		die("connect");
+	ends.far = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	return ends;
+}
+
 static struct ends udp_pair(void)
 {
 	struct sockaddr_in at[2];
@@ -455,6 +376,53 @@ static void ask_at(const char *address, void (*ask)(int))
 	close(server);
 }
 
+/* `BULK` bytes over a network. */
+static void drain_at(const char *address)
+{
+	int listener = listener_at(address, 7700, 0), from = accept(listener, NULL, NULL);
+
+	drain(&from);
+}
+
+static void pour_to(const char *address)
+{
+	int to = connect_to(address, 7700);
+
+	send_bulk(to);
+	close(to);
+}
+
+/* Behind the first bytes everything goes from the connection into a pipe: past the place where calls are counted. */
+static void *splice_away(void *argument)
+{
+	int pipes[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	ssize_t moved;
+
+	char first[REQUEST];
+
+	if (pipe(pipes) != 0 || !receive_all(*(int *)argument, first, sizeof(first)))
+		die("pipe");
+	while ((moved = splice(*(int *)argument, NULL, pipes[1], NULL, 1 << 16, 0)) > 0)
+		if (splice(pipes[0], NULL, nowhere, NULL, moved, 0) != moved)
+			die("splice");
+	close(pipes[0]);
+	close(pipes[1]);
+	close(nowhere);
+	return NULL;
+}
+
+static void send_into_splice(void)
+{
+	struct ends ends = tcp_pair(0);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, splice_away, &ends.far);
+	send_bulk(ends.near);
+	close(ends.near);
+	pthread_join(thread, NULL);
+	close(ends.far);
+}
+
 int main(int count, char **arguments)
 {
 	const char *what = count > 1 ? arguments[1] : "";
@@ -479,6 +447,8 @@ int main(int count, char **arguments)
 		converse(tcp_pair(0), sleepy_work, ask_by_poll);
 	else if (strcmp(what, "unix") == 0)
 		converse(unix_pair(SOCK_STREAM), sleepy_work, ask_at_once);
+	else if (strcmp(what, "ipv6") == 0)
+		converse(ipv6_pair(), sleepy_work, ask_at_once);
 	else if (strcmp(what, "udp") == 0)
 		converse_by_datagrams();
 	else if (strcmp(what, "full-window") == 0)
@@ -491,6 +461,12 @@ int main(int count, char **arguments)
 		in_every_way();
 	else if (strcmp(what, "pass") == 0)
 		pass_on();
+	else if (strcmp(what, "splice-away") == 0)
+		send_into_splice();
+	else if (strcmp(what, "drain") == 0)
+		drain_at(address);
+	else if (strcmp(what, "pour") == 0)
+		pour_to(address);
 	else if (strcmp(what, "serve") == 0)
 		serve_at(address);
 	else if (strcmp(what, "ask") == 0)

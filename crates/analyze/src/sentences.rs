@@ -65,6 +65,13 @@ sentences! {
     SHORTEST_ROUND_TRIP = "shortest-round-trip", "The shortest round trip is {round_trip}.";
     CONNECTION_CHURN = "connection-churn",
         "{connections} connections, {rate} a second, were closed after {turns} questions at most; they lived {life} by the median, and took {made} to be made at least.";
+    QUEUED = "queued",
+        "{connections} connections came and waited {queued} in sum to be accepted, at least: {each} each on average. Up to {most} waited at once, of {limit} that may.";
+    DROPPED = "dropped", "{drops} {drops|was|were} dropped because the queue was full.";
+    BEHIND_SLOW = "behind-slow",
+        "{long} of {waits} waits on it last {length} by the median, the others {usual}: {share} of its wait time. Then {questions} questions were on their way by the median, whose answers came behind the slow one.";
+    SMALL_READS = "small-reads",
+        "{short} of {all} receives, {bytes} bytes on average, left more behind that had come; receiving took {cpu} of CPU time, {share} of it by these calls.";
     COUNTER_BEFORE = "counter-before",
         "{counter} (set right before the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
     COUNTER_AFTER = "counter-after",
@@ -135,6 +142,8 @@ sentences! {
         "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.";
     SOCKETS_WHOLE = "sockets-whole",
         "Bytes and calls are those of the whole collection and all threads; waits are those selected.";
+    BYTES_UNSEEN = "bytes-unseen",
+        "{bytes} bytes were taken from TCP by splice or by programs that are not profiled: they are not in Bytes Received.";
     SOCKETS_HIDDEN = "sockets-hidden",
         "Sockets that are neither TCP, UDP nor Unix are hidden ({sockets}); --filter object-type=socket shows those that were waited on.";
     NO_INTERVALS = "no-intervals",

@@ -2,11 +2,12 @@
 //!
 //! Nothing here fails on damaged content: what cannot be read is counted in bytes.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use dwell_store::raw::wire::{
     DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
-    STACK_KERNEL, StackHeader,
+    STACK_KERNEL, StackHeader, object_kind,
 };
 use dwell_store::raw::{Record, Records, SpoolFault, SpoolReader, Stream};
 
@@ -14,6 +15,8 @@ use crate::annotations::{Decoder, Said};
 use crate::hash::FastMap;
 use crate::order::Event;
 use crate::sockets::RawSockets;
+
+const TCP_LISTEN: u8 = 10;
 
 /// A stack as recorded.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +87,8 @@ pub struct Meta {
     pub sockets: RawSockets,
     /// What delayed threads.
     pub delays: Vec<DelayRecord>,
+    /// Ports of TCP that profiled programs listen at.
+    pub listening: HashSet<u16>,
     /// Latest time of a ROUND mark.
     pub round_ns: u64,
 }
@@ -164,11 +169,15 @@ impl Meta {
                 let name = self.itt.texts.intern(request_name(&record).as_bytes());
                 happens(Event::Said(Said::of_request(&record, name)));
             }
-            Record::Socket(_)
-            | Record::SocketWait(_)
-            | Record::TcpHold(_)
-            | Record::TcpEvent(_)
-            | Record::SocketPeer(_) => self.sockets.take(&record),
+            Record::Socket(ref socket) => {
+                if socket.tcp.state == TCP_LISTEN {
+                    self.listening.insert(socket.local_port);
+                }
+                self.sockets.take(&record);
+            }
+            Record::SocketWait(_) | Record::TcpHold(_) | Record::TcpEvent(_) | Record::SocketPeer(_) => {
+                self.sockets.take(&record);
+            }
             Record::Unknown(_) => {}
         }
     }
@@ -189,6 +198,9 @@ impl Meta {
     }
 
     fn take_object(&mut self, record: ObjectRecord) {
+        if record.kind == object_kind::SOCKET && record.socket_state == TCP_LISTEN {
+            self.listening.insert(record.local_port);
+        }
         let versions = self.objects.entry(record.key).or_default();
         if versions.last().is_none_or(|last| !same_object(last, &record)) {
             versions.push(record);

@@ -213,6 +213,13 @@ tables! {
         min_rtt_ns: u64, 3, "TCP's shortest round-trip time, 0 when not known.";
         retransmits: u64, 3, "Segments that TCP sent again.";
         delayed_acks: u64, 3, "Delayed ACKs that this end sent.";
+        receives_short: u64, 3, "Calls that received 256 bytes or less, and left more to be received.";
+        bytes_unseen: u64, 3, "Bytes that were taken from TCP in a way that cannot be seen: by splice, or by programs that are not profiled. They are not in bytes_received.";
+        backlog_limit: u32, 3, "Of a listening socket: how many connections may wait to be accepted.";
+        arrivals: u64, 3, "Connections that came to it.";
+        queued_ns: u64, 3, "How long they waited in sum to be accepted, at least.";
+        most_queued: u32, 3, "Most that waited at once.";
+        drops: u64, 3, "Connections that it refused to note, because too many waited. The other end asks again after a second or more.";
     }
     /// One row per size class that calls on a socket had.
     SocketSizes SocketSizeRow "socket_sizes" {
@@ -234,6 +241,7 @@ tables! {
         first_send_bytes: u32, 3, "Bytes of the first of them, 0 for none.";
         last_send_bytes: u32, 3, "Bytes of the last of them, 0 for none.";
         bytes_after: u64, 3, "Bytes of the first call on the socket after the wait.";
+        receives_before: u32, 3, "Calls that had received on it until the wait began.";
     }
     /// One row per part of a wait on a socket that has one cause. The parts of a wait add up to its wait_ns. Ordered by wait.
     SocketWaitCauses SocketWaitCauseRow "socket_wait_causes" {
@@ -258,7 +266,7 @@ tables! {
     /// One row per delayed ACK and per retransmission of a connection of the program, ordered by time_ns.
     TcpEvents TcpEventRow "tcp_events" {
         time_ns: u64, 3, "When.";
-        kind: u8, 3, "What: 0 unknown, 1 delayed ACK, 2 its timer ran out after the ACK had gone with data, 3 retransmission.";
+        kind: u8, 3, "What: 0 unknown, 1 delayed ACK, 2 its timer ran out after the ACK had gone with data, 3 retransmission, 4 sent again to find out whether it was lost, 5 sent again although the other end, on this host, had it.";
         socket: SocketId, 3, "The end that did it, null when that is not profiled.";
         peer: SocketId, 3, "The other end: whose data is acknowledged, or who got it late; null when that is not profiled.";
         bytes: u32, 3, "Bytes acknowledged, or not acknowledged yet.";

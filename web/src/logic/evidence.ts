@@ -75,6 +75,9 @@ const CASES: Record<string, Case> = {
   'full-send-buffer': WAITS,
   'chatty-protocol': WAITS,
   'slow-connect': WAITS,
+  'head-of-line-blocking': WAITS,
+  'small-reads': WAITS,
+  'accept-bottleneck': WAITS,
   'connection-churn': {
     // Of an address, not of one object: each connection is one of its own.
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],

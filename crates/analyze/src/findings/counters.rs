@@ -16,9 +16,8 @@ pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {
     help: "The waits on an object are short or long, and one of the program's counters has other values beside the long \
            ones. Concluded from the value that the thread set nearest to each wait, and how well the values of short and \
            long waits are apart.",
-    advice: "Look at what the program does when the counter has this value. Where it counts bytes of a socket and the \
-             long waits last about 40 or 200 ms, small messages wait for a delayed acknowledgement: send a message \
-             with one call, set TCP_NODELAY, or make the receiver's buffer smaller.",
+    advice: "Look at what the program does when the counter has this value. Why waits on a socket are long, the findings \
+             about sockets say, where these were recorded (--analyze threading,sockets).",
 };
 
 /// Part of the elapsed time that the long waits must take.

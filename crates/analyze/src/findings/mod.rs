@@ -10,7 +10,9 @@ mod locks;
 mod nagle;
 mod outliers;
 mod parallelism;
+mod queues;
 mod runtime;
+mod small_reads;
 mod sockets;
 #[cfg(test)]
 mod tests;
@@ -49,6 +51,9 @@ findings! {
     sockets::CHATTY_PROTOCOL => sockets::chatty_protocol;
     sockets::SLOW_CONNECT => sockets::slow_connect;
     sockets::CONNECTION_CHURN => sockets::connection_churn;
+    queues::ACCEPT_BOTTLENECK => queues::accept_bottleneck;
+    queues::HEAD_OF_LINE_BLOCKING => queues::head_of_line_blocking;
+    small_reads::SMALL_READS => small_reads::small_reads;
     outliers::OUTLIERS_CPU_TAKEN => outliers::cpu_taken;
     outliers::OUTLIERS_INTERRUPTED => outliers::interrupted;
     outliers::OUTLIERS_MEMORY => outliers::memory;

@@ -66,7 +66,7 @@ pub fn groups(fold: &Fold<'_>, sockets: &SocketWaits<'_>) -> Vec<Group> {
 }
 
 /// The name of the object that it is, else its addresses: of one that asks without its port, which is another each time.
-fn name(fold: &Fold<'_>, sockets: &SocketWaits<'_>, socket: usize) -> String {
+pub fn name(fold: &Fold<'_>, sockets: &SocketWaits<'_>, socket: usize) -> String {
     let table = &sockets.tables.sockets;
     let (object, local, remote) = (table.object[socket], &table.local[socket], &table.remote[socket]);
     match local.rsplit_once(':') {

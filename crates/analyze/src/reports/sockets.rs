@@ -29,6 +29,7 @@ pub fn sockets(fold: &Fold<'_>) -> View {
     notes.extend(not_recorded(fold));
     notes.extend(whole_time(fold, &waits));
     notes.extend((hidden > 0).then(|| say!(SOCKETS_HIDDEN, sockets = hidden).into()));
+    notes.extend(unseen(&waits));
     notes.extend(cut_note(cut));
     let rows = shown.into_iter().map(|socket| row(fold, &waits, socket)).collect();
     View { columns: columns(), rows, notes, ..View::default() }
@@ -67,21 +68,34 @@ fn whole_time(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> Option<Prose> {
     (cut && !waits.tables.sockets.is_empty()).then(|| say!(SOCKETS_WHOLE).into())
 }
 
+/// What went past the place where calls are counted.
+fn unseen(waits: &SocketWaits<'_>) -> Option<Prose> {
+    let bytes = waits.tables.sockets.bytes_unseen.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
+    (bytes > 0).then(|| say!(BYTES_UNSEEN, bytes = bytes).into())
+}
+
 fn columns() -> Vec<Column> {
     vec![
         plain("local", "Local Address", "Its own address."),
         plain("remote", "Remote Address", "Address of the other end."),
-        plain("protocol", "Protocol", "tcp, udp, unix-stream, unix-datagram, unix-packet or unknown."),
+        detail("protocol", "Protocol", "tcp, udp, unix-stream, unix-datagram, unix-packet or unknown."),
         plain("peer_process", "Peer Process", "Process at the other end, when that is on this host."),
         plain("wait_ns", "Wait Time", "Time that threads waited on it, alone or in a set that it ended the wait on."),
         plain("wait_count", "Waits", "How often they did."),
         plain("wait_by_cause", "Wait Time by Cause", "What the wait time was for: the parts add up to it."),
-        plain("p50_ns", "Median Wait", "Half of the waits are not longer."),
-        plain("p99_ns", "99th Percentile", "99 % of the waits are not longer."),
+        detail("p50_ns", "Median Wait", "Half of the waits are not longer."),
+        detail("p99_ns", "99th Percentile", "99 % of the waits are not longer."),
         plain("bytes_sent", "Bytes Sent", "Bytes that calls sent."),
         plain("bytes_received", "Bytes Received", "Bytes that calls received."),
         detail("sends", "Sends", "Calls that sent."),
         detail("receives", "Receives", "Calls that received."),
+        detail("sends_refused", "Refused Sends", "Calls that found no room to send into (EAGAIN)."),
+        detail("receives_empty", "Empty Receives", "Calls that found nothing to receive (EAGAIN)."),
+        detail(
+            "bytes_unseen",
+            "Bytes Unseen",
+            "Bytes that were taken from it by splice or by programs that are not profiled.",
+        ),
         detail("modes", "Humps", "Lengths that many waits have: humps of their histogram, centre and number of waits."),
         detail("object", "Sync Object", "What the other reports call it, or the set that it was last waited on in."),
         detail("id", "Socket", "Its row in the table of sockets."),
@@ -107,6 +121,9 @@ fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize) -> Row {
         Value::Count(sockets.bytes_received[socket]),
         Value::Count(sockets.sends[socket]),
         Value::Count(sockets.receives[socket]),
+        Value::Count(sockets.sends_refused[socket]),
+        Value::Count(sockets.receives_empty[socket]),
+        Value::Count(sockets.bytes_unseen[socket]),
         modes(&lengths),
         sockets.object[socket].get().map_or(Value::None, |_| text(fold.object_name(sockets.object[socket]))),
         Value::Count(socket as u64),

@@ -52,6 +52,13 @@ fn socket(protocol: SocketProtocol, (local, remote): (&str, &str)) -> SocketRow 
         min_rtt_ns: CELL / 10,
         retransmits: 3,
         delayed_acks: 0,
+        receives_short: 0,
+        bytes_unseen: 0,
+        backlog_limit: 0,
+        arrivals: 0,
+        queued_ns: 0,
+        most_queued: 0,
+        drops: 0,
     }
 }
 
@@ -92,6 +99,7 @@ fn connection(picture: &str, cause: SocketCause) -> Trace {
             first_send_bytes: 8,
             last_send_bytes: 8,
             bytes_after: 4,
+            receives_before: row as u32,
         });
         for (cause, cause_ns) in parts {
             let (wait, thread) = (SocketWaitId::new(row), dwell_model::ThreadId::NONE);
@@ -287,4 +295,34 @@ fn connections_that_hardly_live() {
     assert!(!ids(&trace).contains(&"connection-churn"));
     trace.sockets.sockets.push(row(true));
     assert!(ids(&trace).contains(&"connection-churn"));
+}
+
+#[test]
+fn connections_that_wait_to_be_accepted() {
+    let mut trace = slow(SocketCause::Peer);
+    let listener = SocketRow { listening: true, ..socket(SocketProtocol::Tcp, ("10.0.0.1:80", "")) };
+    let row = trace.sockets.sockets.push(SocketRow { arrivals: 20, queued_ns: 200_000_000, ..listener });
+    assert!(ids(&trace).contains(&"accept-bottleneck"));
+    trace.sockets.sockets.queued_ns[row] = 40_000_000;
+    assert!(!ids(&trace).contains(&"accept-bottleneck"), "2 ms each");
+    trace.sockets.sockets.drops[row] = 1;
+    assert!(ids(&trace).contains(&"accept-bottleneck"), "dropped");
+    trace.sockets.sockets.arrivals[row] = 9;
+    assert!(!ids(&trace).contains(&"accept-bottleneck"), "few");
+}
+
+#[test]
+fn answers_behind_a_slow_one() {
+    // Six questions at a time: a long wait for the first answer, short ones for the others.
+    let turn = format!("##{}####n####n####n####", "n".repeat(40));
+    let mut trace = connection(&format!("a: {}", turn.repeat(10)), SocketCause::PeerWaiting);
+    let waits = &mut trace.sockets.waits;
+    for row in 0..waits.sends_before.len() {
+        let first = waits.wait_ns[row] > LONG * CELL;
+        (waits.sends_before[row], waits.bytes_before[row]) = if first { (6, 48) } else { (0, 0) };
+    }
+    assert!(ids(&trace).contains(&"head-of-line-blocking"), "{:?}", ids(&trace));
+    // The same pieces of one large question, and one answer.
+    trace.sockets.waits.bytes_before.iter_mut().for_each(|bytes| *bytes *= 1000);
+    assert!(!ids(&trace).contains(&"head-of-line-blocking"));
 }

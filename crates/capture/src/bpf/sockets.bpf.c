@@ -299,16 +299,23 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	return 0;
 }
 
-static __always_inline void write_event(struct sock *sk, u8 kind, u32 bytes)
+/* The cookie of the end that has a socket's addresses the other way round, NULL when no profiled thread used it. */
+static __always_inline u64 *cookie_of_other_end(struct sock *sk)
 {
-	struct socket_entry *entry = entry_of_cookie(cookie_of(sk));
-	struct record_tcp_event event = {};
 	struct ends ends = {};
-	u64 key, *peer;
+	u64 key;
 
 	read_ends(&ends, sk);
 	key = answer_key(&ends);
-	peer = bpf_map_lookup_elem(&connections, &key);
+	return bpf_map_lookup_elem(&connections, &key);
+}
+
+static __always_inline void write_event(struct sock *sk, u8 kind, u32 bytes)
+{
+	struct socket_entry *entry = entry_of_cookie(cookie_of(sk));
+	u64 *peer = cookie_of_other_end(sk);
+	struct record_tcp_event event = {};
+
 	if (!entry) {
 		barrier_var(peer); /* or the compiler tests the two pointers as one, which the verifier refuses */
 		if (!peer)
@@ -346,8 +353,8 @@ int BPF_PROG(on_timer, struct timer_list *timer)
 static __always_inline u8 retransmission_kind(struct sock *sk)
 {
 	struct tcp_sock *tcp = bpf_core_cast(sk, struct tcp_sock), *other;
-	struct socket_entry *entry = entry_of_cookie(cookie_of(sk));
-	struct socket_entry *peer = entry ? entry_of_cookie(peer_cookie(entry)) : NULL;
+	u64 *cookie = cookie_of_other_end(sk);
+	struct socket_entry *peer = cookie ? entry_of_cookie(*cookie) : NULL;
 
 	if (sk->__sk_common.skc_state != TCP_ESTABLISHED)
 		return TCP_RETRANSMISSION;

@@ -33,6 +33,12 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::open_before_the_collection", open_before),
         Case::new("sockets::a_long_way", long_way),
         Case::new("sockets::lost_segments", lost_segments),
+        Case::new("sockets::what_was_not_lost_is_no_retransmission", not_lost),
+        Case::new("sockets::the_congestion_window", congestion_window),
+        Case::new("sockets::io_uring", io_uring),
+        Case::new("sockets::splice_takes_bytes_unseen", splice),
+        Case::new("sockets::more_than_there_is_room_for_one_after_the_other", one_after_the_other),
+        Case::new("sockets::queues_are_diagnosed", queues),
         Case::new("sockets::redis_has_no_nagle", redis),
         Case::new("sockets::small_commands_are_diagnosed", small_commands),
     ]
@@ -83,9 +89,10 @@ impl Recorded {
         sums
     }
 
-    /// A cause's part of a socket's wait time.
+    /// A cause's part of a socket's wait time, without that in which a busy machine had no CPU for the other end.
     fn share(&self, socket: usize, cause: SocketCause) -> f64 {
-        let causes = self.causes(socket);
+        let mut causes = self.causes(socket);
+        causes.remove(&SocketCause::PeerRunnable);
         let all: u64 = causes.values().sum();
         causes.get(&cause).copied().unwrap_or(0) as f64 / all.max(1) as f64
     }
@@ -157,7 +164,7 @@ fn other_end() -> Result<()> {
     let causes = busy.causes(busy.asking()?);
     let running = causes.get(&SocketCause::PeerRunning).copied().unwrap_or(0);
     ensure!(running > ROUNDS * WORK_NS * 8 / 10, "{causes:?}");
-    for situation in ["waiting-peer", "unix", "udp"] {
+    for situation in ["waiting-peer", "unix", "udp", "ipv6"] {
         let recorded = Recorded::sample(situation)?;
         let client = recorded.asking()?;
         let causes = recorded.causes(client);
@@ -270,12 +277,18 @@ while time.time() < end:
     Ok(())
 }
 
-/// Both ends under Dwell, with a wire between them that delays by so many ms, and drops packets of the near end.
-fn over_wire(delay_ms: &str, drop: &str, ask: &str) -> Result<Recorded> {
+/// What samples/wire.c needs.
+pub fn needs_wire() -> Result<()> {
     needs_program("ip")?;
     if !std::path::Path::new("/dev/net/tun").exists() {
         return Err(Skip("this machine has no TUN devices".into()).into());
     }
+    Ok(())
+}
+
+/// Both ends under Dwell, with a wire between them that delays by so many ms, and drops packets of the near end.
+fn over_wire(delay_ms: &str, drop: &str, ask: &str) -> Result<Recorded> {
+    needs_wire()?;
     let sockets = sample("sockets")?;
     let serve = format!("exec {sockets} serve 10.77.0.2");
     Recorded::of(&[&sample("wire")?, delay_ms, drop, &serve, "--", &sockets, ask, "10.77.0.2"])
@@ -308,6 +321,95 @@ fn lost_segments() -> Result<()> {
     let client = recorded.asking()?;
     let lost = recorded.causes(client).get(&SocketCause::Retransmission).copied().unwrap_or(0);
     ensure!(lost > 800_000_000, "{:?}", recorded.causes(client));
+    Ok(())
+}
+
+/// A slow answer makes TCP send the question again, to find out whether it was lost: it was not.
+fn not_lost() -> Result<()> {
+    let recorded = Recorded::of(&[&sample("socket_queues")?, "line"])?;
+    let kinds = recorded.trace.sockets.events.kind.iter().map(|&kind| TcpEventKind::from_code(kind));
+    let again = kinds.clone().filter(|kind| *kind == TcpEventKind::Spurious).count();
+    ensure!(again > 0, "nothing was sent again: {:?}", kinds.collect::<Vec<_>>());
+    let causes = &recorded.trace.sockets.causes.cause;
+    ensure!(!causes.contains(&SocketCause::Retransmission.code()), "waits are put down to losses");
+    Ok(())
+}
+
+fn congestion_window() -> Result<()> {
+    needs_wire()?;
+    let sockets = sample("sockets")?;
+    let drain = format!("exec {sockets} drain 10.77.0.2");
+    // It begins with ten segments, where the receiver's window is several times as large, and doubles with each round trip.
+    let recorded = Recorded::of(&[&sample("wire")?, "20", "0", &drain, "--", &sockets, "pour", "10.77.0.2"])?;
+    let table = &recorded.trace.sockets.sockets;
+    let sender = (0..table.len()).find(|&row| table.bytes_sent[row] == BULK).context("no sender")?;
+    let share = recorded.share(sender, SocketCause::CongestionWindow);
+    ensure!(share > 0.5, "{:?}", recorded.causes(sender));
+    Ok(())
+}
+
+fn io_uring() -> Result<()> {
+    let program = sample("uring")?;
+    if std::process::Command::new(&program).status()?.code() == Some(77) {
+        return Err(Skip("this kernel has no io_uring".into()).into());
+    }
+    let recorded = Recorded::of(&[&program])?;
+    let client = recorded.asking()?;
+    ensure!(recorded.moved(client) == (ROUNDS * REQUEST, ROUNDS * ANSWER), "{:?}", recorded.moved(client));
+    let polls = recorded.waits(client, SocketDirection::Poll) as u64;
+    ensure!((ROUNDS - 3..=ROUNDS + 3).contains(&polls), "{polls} waits in io_uring that the socket ended");
+    let share = recorded.share(client, SocketCause::PeerWaiting);
+    ensure!(share > 0.5, "{:?}", recorded.causes(client));
+    Ok(())
+}
+
+fn splice() -> Result<()> {
+    let recorded = Recorded::sample("splice-away")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let sender = (0..sockets.len()).find(|&row| sockets.bytes_sent[row] == BULK).context("no sender")?;
+    let receiver = sockets.peer[sender].get().context("no receiver")?;
+    let (seen, unseen) = (sockets.bytes_received[receiver], sockets.bytes_unseen[receiver]);
+    // The end of the stream is one in TCP's account.
+    ensure!(seen == REQUEST && unseen.abs_diff(BULK - REQUEST) <= 1, "{seen} bytes seen, {unseen} not");
+    let all = recorded.recording.report(&["sockets"])?.to_string();
+    ensure!(all.contains("were taken from TCP by splice"), "{all}");
+    Ok(())
+}
+
+/// Nothing tells of the end of a socket of UDP: those that are gone give their room back.
+fn one_after_the_other() -> Result<()> {
+    let python = needs_program("python3")?;
+    let script = "
+import socket
+server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+server.bind(('127.0.0.1', 0))
+for _ in range(20000):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.sendto(b'x', server.getsockname())
+        server.recv(1)
+";
+    let recorded = Recorded::of(&[&python, "-c", script])?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let sent: u64 = sockets.sends.iter().sum();
+    ensure!(sent == 20_000, "{sent} of 20000 calls are counted; losses: {:?}", recorded.trace.losses);
+    Ok(())
+}
+
+/// Each queue has its finding, and the program without it has not.
+fn queues() -> Result<()> {
+    let program = sample("socket_queues")?;
+    for (queue, id, place) in [
+        ("accept", "accept-bottleneck", ""),
+        ("line", "head-of-line-blocking", "receive_all"),
+        ("pieces", "small-reads", "receive_all"),
+    ] {
+        let findings = |words: &[&str]| Recorded::of(words)?.recording.rows(&["findings"]);
+        let found = findings(&[&program, queue])?.into_iter().find(|row| text(row, "id") == id);
+        let found = found.with_context(|| format!("{queue}: no {id}"))?;
+        ensure!(found["stack"].to_string().contains(place), "{queue}: its stack is {}", found["stack"]);
+        let fixed = findings(&[&program, queue, "--fixed"])?.into_iter().find(|row| text(row, "id") == id);
+        ensure!(fixed.is_none(), "{queue}: the fixed one is diagnosed: {fixed:?}");
+    }
     Ok(())
 }
 

@@ -41,7 +41,7 @@ pub fn describe(meta: &Meta, key: u64, time_ns: u64) -> Option<Described> {
     Some(match record.kind {
         object_kind::POLL_SET => poll_set(meta, record, time_ns),
         object_kind::ANONYMOUS => anonymous(meta, record, key),
-        _ => single(record),
+        _ => single(meta, record),
     })
 }
 
@@ -65,10 +65,10 @@ fn nameless(kind: ObjectType, name: &str, detail: String) -> Described {
     Described { kind, name: name.into(), detail, anonymous: true }
 }
 
-fn single(record: &ObjectRecord) -> Described {
+fn single(meta: &Meta, record: &ObjectRecord) -> Described {
     let path = path(record);
     match record.kind {
-        object_kind::SOCKET => socket(record),
+        object_kind::SOCKET => socket(meta, record),
         object_kind::PIPE if path.is_empty() => {
             nameless(ObjectType::Stream, "pipe", format!("pipe:[{}]", record.inode))
         }
@@ -145,7 +145,7 @@ fn poll_set(meta: &Meta, record: &ObjectRecord, time_ns: u64) -> Described {
         .filter(|member| member.kind != object_kind::POLL_SET)
         .map(|member| match member.kind {
             object_kind::ANONYMOUS => anonymous(meta, member, member.key),
-            _ => single(member),
+            _ => single(meta, member),
         })
         .collect();
     let details: Vec<&str> = described.iter().map(|member| member.detail.as_str()).filter(|d| !d.is_empty()).collect();
@@ -159,7 +159,7 @@ fn poll_set(meta: &Meta, record: &ObjectRecord, time_ns: u64) -> Described {
     Described { kind: ObjectType::Event, name, detail, anonymous: described.is_empty() }
 }
 
-fn socket(record: &ObjectRecord) -> Described {
+fn socket(meta: &Meta, record: &ObjectRecord) -> Described {
     let kind = ObjectType::Socket;
     let protocol = match (record.family, record.protocol) {
         (AF_UNIX, _) => return unix_socket(record),
@@ -181,8 +181,8 @@ fn socket(record: &ObjectRecord) -> Described {
         let near = stable_end(&local, record.local_port, true);
         return named(kind, format!("{protocol} {near}"), String::new());
     }
-    // Of two ports that the kernel may have chosen, it chose the connecting side's; which one that is, is not known.
-    let local_chosen = record.local_port >= EPHEMERAL;
+    // Of two ports that the kernel may have chosen, it chose the connecting side's: not the one that was listened at.
+    let local_chosen = record.local_port >= EPHEMERAL && !meta.listening.contains(&record.local_port);
     let remote_chosen = record.remote_port >= EPHEMERAL && !local_chosen;
     let name = format!(
         "{protocol} {} -> {}",
@@ -249,6 +249,10 @@ mod tests {
         }
     }
 
+    fn named_alone(record: &ObjectRecord) -> Described {
+        single(&Meta::default(), record)
+    }
+
     fn tcp(local_port: u16, remote_port: u16, state: u8) -> ObjectRecord {
         let mut address = [0; 16];
         address[..4].copy_from_slice(&[127, 0, 0, 1]);
@@ -266,23 +270,27 @@ mod tests {
 
     #[test]
     fn sockets_are_named_by_what_does_not_change() {
-        let client = single(&tcp(41234, 6379, 1));
+        let client = named_alone(&tcp(41234, 6379, 1));
         assert_eq!(client.name, "TCP 127.0.0.1:* -> 127.0.0.1:6379");
         assert_eq!(client.detail, "TCP 127.0.0.1:41234 -> 127.0.0.1:6379");
-        assert_eq!(single(&tcp(6379, 41234, 1)).name, "TCP 127.0.0.1:6379 -> 127.0.0.1:*");
-        assert_eq!(single(&tcp(6379, 0, TCP_LISTEN)).name, "TCP listen 127.0.0.1:6379");
+        assert_eq!(named_alone(&tcp(6379, 41234, 1)).name, "TCP 127.0.0.1:6379 -> 127.0.0.1:*");
+        let mut listening = Meta::default();
+        listening.listening.insert(41000);
+        assert_eq!(single(&listening, &tcp(41000, 51000, 1)).name, "TCP 127.0.0.1:41000 -> 127.0.0.1:*");
+        assert_eq!(single(&listening, &tcp(51000, 41000, 1)).name, "TCP 127.0.0.1:* -> 127.0.0.1:41000");
+        assert_eq!(named_alone(&tcp(6379, 0, TCP_LISTEN)).name, "TCP listen 127.0.0.1:6379");
         let unix = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"/run/x.sock\0\0") };
-        assert_eq!(single(&unix).name, "Unix /run/x.sock");
+        assert_eq!(named_alone(&unix).name, "Unix /run/x.sock");
         let hidden = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"\0bus\0") };
-        assert_eq!(single(&hidden).name, "Unix @bus");
+        assert_eq!(named_alone(&hidden).name, "Unix @bus");
         let pair = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"") };
-        assert_eq!(single(&pair).name, "Unix pair");
+        assert_eq!(named_alone(&pair).name, "Unix pair");
     }
 
     #[test]
     fn paths_are_put_together_from_their_parts() {
-        assert_eq!(single(&record(object_kind::FILE, b"log\0var\0")).name, "/var/log");
-        let pipe = single(&record(object_kind::PIPE, b""));
+        assert_eq!(named_alone(&record(object_kind::FILE, b"log\0var\0")).name, "/var/log");
+        let pipe = named_alone(&record(object_kind::PIPE, b""));
         assert_eq!((pipe.name.as_str(), pipe.detail.as_str(), pipe.anonymous), ("pipe", "pipe:[77]", true));
     }
 
@@ -299,8 +307,8 @@ mod tests {
         let mut bad = record(object_kind::SOCKET, b"x");
         bad.text_bytes = u16::MAX;
         bad.family = AF_UNIX;
-        single(&bad);
+        named_alone(&bad);
         bad.kind = object_kind::FILE;
-        single(&bad);
+        named_alone(&bad);
     }
 }

@@ -102,6 +102,13 @@ impl Ends {
             min_rtt_ns: if tcp.min_rtt_us == u32::MAX { 0 } else { u64::from(tcp.min_rtt_us) * 1000 },
             retransmits: u64::from(tcp.retransmits),
             delayed_acks: u64::from(record.delayed_acks),
+            receives_short: record.receives_short,
+            bytes_unseen: if was_open { 0 } else { unseen(record) },
+            backlog_limit: if tcp.state == LISTEN { tcp.backlog_limit } else { 0 },
+            arrivals: record.arrivals,
+            queued_ns: record.queued_ns,
+            most_queued: record.most_queued,
+            drops: if tcp.state == LISTEN { u64::from(record.drops) } else { 0 },
         }));
         let user = replay.lives.find_at(record.h.tid, replay.relative(record.first_ns));
         self.users.push(user.unwrap_or(ThreadId::NONE));
@@ -185,6 +192,10 @@ fn summed(states: &[SocketRecord]) -> Option<SocketRecord> {
         sum.sends_refused = sum.sends_refused.saturating_add(state.sends_refused);
         sum.receives_empty = sum.receives_empty.saturating_add(state.receives_empty);
         sum.turns = sum.turns.saturating_add(state.turns);
+        sum.receives_short = sum.receives_short.saturating_add(state.receives_short);
+        sum.arrivals = sum.arrivals.saturating_add(state.arrivals);
+        sum.queued_ns = sum.queued_ns.saturating_add(state.queued_ns);
+        sum.most_queued = sum.most_queued.max(state.most_queued);
         sum.largest_pipeline = sum.largest_pipeline.max(state.largest_pipeline);
         sum.delayed_acks = sum.delayed_acks.saturating_add(state.delayed_acks);
         let classes = sum.sizes_sent.iter_mut().zip(&state.sizes_sent);
@@ -225,6 +236,11 @@ fn is_loopback(record: &SocketRecord) -> bool {
         }
         _ => false,
     }
+}
+
+/// Bytes that TCP gave away and no call received. The end of the stream is one of its account.
+fn unseen(record: &SocketRecord) -> u64 {
+    Some(record.taken_total.saturating_sub(record.bytes_received)).filter(|&bytes| bytes > 1).unwrap_or(0)
 }
 
 /// Whether this end asks and the other answers. Of a TCP connection that was there before, the end whose port the kernel

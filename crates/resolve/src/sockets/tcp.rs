@@ -30,6 +30,15 @@ pub struct Hold {
     pub delayed_ack: Option<bool>,
 }
 
+/// A segment was sent again.
+#[derive(Clone, Copy, Debug)]
+pub struct SentAgain {
+    /// When.
+    pub time_ns: u64,
+    /// Whether it was to find out if it was lost.
+    pub is_probe: bool,
+}
+
 /// What happened on each socket.
 #[derive(Default)]
 pub struct Tcp {
@@ -39,9 +48,9 @@ pub struct Tcp {
     pub events: TcpEvents,
     holds_of: FastMap<SocketId, Vec<Hold>>,
     delayed_acks_for: FastMap<SocketId, Vec<u64>>,
-    retransmissions_of: FastMap<SocketId, Vec<u64>>,
+    retransmissions_of: FastMap<SocketId, Vec<SentAgain>>,
     /// By the end that they were sent to, where the sending one was not recorded.
-    retransmissions_to: FastMap<SocketId, Vec<u64>>,
+    retransmissions_to: FastMap<SocketId, Vec<SentAgain>>,
 }
 
 impl Tcp {
@@ -60,13 +69,13 @@ impl Tcp {
         holds.iter().skip(first).take_while(|hold| hold.range.start < span.end)
     }
 
-    /// When segments of `socket` were sent again.
-    pub fn retransmissions_of(&self, socket: SocketId) -> &[u64] {
+    /// When segments of `socket` were sent again that may have been lost.
+    pub fn retransmissions_of(&self, socket: SocketId) -> &[SentAgain] {
         self.retransmissions_of.get(&socket).map_or(&[], Vec::as_slice)
     }
 
     /// When segments were sent again to `socket`, by an end that was not recorded.
-    pub fn retransmissions_to(&self, socket: SocketId) -> &[u64] {
+    pub fn retransmissions_to(&self, socket: SocketId) -> &[SentAgain] {
         self.retransmissions_to.get(&socket).map_or(&[], Vec::as_slice)
     }
 
@@ -90,11 +99,13 @@ impl Tcp {
                 TcpEventKind::DelayedAck if peer.is_some() => {
                     self.delayed_acks_for.entry(peer).or_default().push(time_ns);
                 }
-                TcpEventKind::Retransmission if socket.is_some() => {
-                    self.retransmissions_of.entry(socket).or_default().push(time_ns);
-                }
-                TcpEventKind::Retransmission if peer.is_some() => {
-                    self.retransmissions_to.entry(peer).or_default().push(time_ns);
+                TcpEventKind::Retransmission | TcpEventKind::Probe => {
+                    let again = SentAgain { time_ns, is_probe: kind == TcpEventKind::Probe };
+                    if socket.is_some() {
+                        self.retransmissions_of.entry(socket).or_default().push(again);
+                    } else if peer.is_some() {
+                        self.retransmissions_to.entry(peer).or_default().push(again);
+                    }
                 }
                 _ => {}
             }

@@ -52,7 +52,7 @@ export const lossesJa: Record<string, string> = {
   interpreters_unknown: 'Dwell が知らないバージョンの CPython のファイル。Python の関数は表示されません。',
   system_readings_failed: 'マシンのカウンターの読み取りに失敗した回数。その間のことは次の読み取りに含まれます。',
   interfaces_left_out: 'ネットワーク名前空間あたり 256 個を超えたネットワーク・インターフェイス。',
-  networks_left_out: '8 個を超えたネットワーク名前空間のプログラム。そこの通信は表示されません。',
+  networks_left_out: '読み取る 8 個を超える、プログラムのネットワーク名前空間。そこの通信は表示されません。',
   itt_events_lost: 'プログラムが ITT で通知し、バッファーに空きがなかったもの。前後のタスクは切れています。',
   task_probes_lost: 'カーネルのバッファーに空きがなかったタスク・プローブの通過。そのタスクは欠けるか切れています。',
   stitches_lost:
@@ -74,7 +74,7 @@ export const lossesJa: Record<string, string> = {
   itt_names_dropped: '結果が持てる 100 万個を超えた名前とテキスト。不明と表示されます。',
   itt_objects_dropped: '結果が持てる 100 万個を超えた同期オブジェクト。その待機はカーネルのオブジェクトになります。',
   itt_waits_unended: 'プログラムが始まりだけを通知した待機。含まれません。',
-  sockets_lost: 'カーネルの表に同時に収まらなかったソケット。その呼び出しは数えていません。',
+  sockets_lost: 'カーネルの表に同時に収まらなかったソケットの呼び出し。数えていません。',
   socket_waits_lost: 'リングに空きがなかった、ソケットの待機、保留されたデータ、遅延 ACK のレコード。',
   delays_of_unknown_threads: '他に何も分からないスレッドの遅延。含まれません。',
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',

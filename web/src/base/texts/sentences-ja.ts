@@ -34,6 +34,13 @@ export const sentencesJa: Record<string, string> = {
   'shortest-round-trip': '最短の往復時間は {round_trip} です。',
   'connection-churn':
     '{connections} 本の接続 (毎秒 {rate} 本) が、多くても {turns} 件の要求の後に閉じられました。存続時間の中央値は {life} で、接続に少なくとも合計 {made} かかりました。',
+  queued:
+    '{connections} 個の接続が、受け入れられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。',
+  dropped: 'キューに空きがないため {drops} 個が破棄されました。',
+  'behind-slow':
+    '{waits} 回の待機のうち {long} 回は {length} (中央値)、ほかは {usual} で、待機時間の {share} です。そのとき {questions} 個 (中央値) の要求が送信済みで、その応答は遅い応答の後になりました。',
+  'small-reads':
+    '{all} 回の受信のうち {short} 回 (平均 {bytes} バイト) は、届いていたデータを残しました。受信の CPU 時間は {cpu} で、その {share} がこれらの呼び出しです。',
   'counter-before':
     '{counter} (待機の直前に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。',
   'counter-after':
@@ -97,6 +104,8 @@ export const sentencesJa: Record<string, string> = {
     'プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。',
   'sockets-not-recorded':
     'ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。',
+  'bytes-unseen':
+    '{bytes} バイトは splice または記録されていないプログラムが TCP から受け取りました。受信バイト数には含まれません。',
   'sockets-whole': 'バイト数と呼び出し回数は収集全体と全スレッドのもの、待機は選択されたものです。',
   'sockets-hidden':
     'TCP、UDP、Unix 以外のソケットは隠しています ({sockets})。待機されたものは --filter object-type=socket で表示できます。',

@@ -209,7 +209,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
 
   'long-waits-by-counter': [
     'カウンターの値による長い待機',
-    'カウンターがその値のときにプログラムが何をするかを調べてください。ソケットのバイト数で、長い待機が約 40 または 200 ミリ秒なら、小さなメッセージが遅延 ACK を待っています。メッセージを 1 回の呼び出しで送る、TCP_NODELAY を設定する、受信側のバッファーを小さくする、のいずれかです。',
+    'カウンターがその値のときにプログラムが何をするかを調べてください。ソケットの待機が長い理由は、ソケットを記録すれば (--analyze threading,sockets) ソケットの診断が示します。',
   ],
   'nagle-delayed-ack': [
     '小さな書き込みが遅延 ACK を待つ',
@@ -234,6 +234,18 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   'slow-connect': [
     '遅い接続',
     '接続を保持して再利用するか (プール、keep-alive)、同時に複数接続してください。往復時間よりずっと長い場合は、listen のバックログと net.core.somaxconn を調べてください。',
+  ],
+  'accept-bottleneck': [
+    '受け入れを待つ接続',
+    '接続を受け入れるだけのスレッドを置き (または SO_REUSEPORT で複数)、処理は別のスレッドに渡してください。一時的な集中には listen のバックログと net.core.somaxconn を上げます。',
+  ],
+  'head-of-line-blocking': [
+    '1 つの遅い応答の後ろで待つ応答',
+    '遅い要求には別の接続を使うか、サーバーが準備のできた順に応答できるように、要求に番号を付けてください。',
+  ],
+  'small-reads': [
+    '小さな受信',
+    '大きなバッファーに受信し (数 KB 以上、バッファー付きの読み取り)、その中からメッセージを取り出してください。',
   ],
   'connection-churn': ['接続の頻繁な作成', '接続を開いたままにして再利用してください。HTTP keep-alive、接続プール。'],
   'lock-convoy': [

@@ -1,0 +1,87 @@
+//! Many calls that receive little, each of which the kernel has to be entered for.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dwell_model::{FindingDef, ProcessId, StackId};
+
+use super::Finding;
+use super::evidence::{Evidence, heaviest};
+use crate::fold::Fold;
+use crate::sentences::{Word, say};
+
+/// Little is received by a call although there is more.
+pub const SMALL_READS: FindingDef = FindingDef {
+    id: "small-reads",
+    title: "Small reads",
+    help: "Calls receive a few bytes each and leave more behind that has already come: a length, then a message, or a byte at \
+           a time. Each costs a system call. The cost is the running time within receiving calls, as sampled, in proportion \
+           to those that could have been spared.",
+    advice: "Receive into a large buffer (some kilobytes or more; a buffered reader) and take the messages from it.",
+};
+
+/// Calls that left something behind from which it is a habit, and their part of all.
+const LEAST_CALLS: u64 = 1000;
+const CALLS_SHARE: f64 = 0.3;
+/// Part of the elapsed time that they must cost.
+const COST_SHARE: f64 = 0.05;
+/// The kernel's entries of the calls that receive.
+const RECEIVING: &[&str] =
+    &["__x64_sys_recvfrom", "__x64_sys_recvmsg", "__x64_sys_recvmmsg", "__x64_sys_read", "__x64_sys_readv"];
+
+pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let sockets = &evidence.sockets().tables.sockets;
+    let sum = |rows: &[usize], column: &[u64]| rows.iter().fold(0u64, |sum, row| sum.saturating_add(column[*row]));
+    // Who never waits receives, too: groups of all sockets, not of those that were waited on.
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for socket in (0..sockets.receives_short.len()).filter(|socket| sockets.receives_short[*socket] > 0) {
+        let name = super::sockets::name(evidence.fold, evidence.sockets(), socket);
+        groups.entry(name).or_default().push(socket);
+    }
+    groups.retain(|_, rows| {
+        let (short, all) = (sum(rows, &sockets.receives_short), sum(rows, &sockets.receives));
+        short >= LEAST_CALLS && short as f64 >= CALLS_SHARE * all as f64
+    });
+    if groups.is_empty() {
+        return Vec::new();
+    }
+    let receiving = receiving(evidence.fold);
+    let finding = |(subject, rows): (String, Vec<usize>)| {
+        let (short, all) = (sum(&rows, &sockets.receives_short), sum(&rows, &sockets.receives));
+        let processes: BTreeSet<ProcessId> = rows.iter().map(|row| sockets.process[*row]).collect();
+        let calls: u64 = (0..sockets.receives.len())
+            .filter(|row| processes.contains(&sockets.process[*row]))
+            .map(|row| sockets.receives[row])
+            .sum();
+        let stacks = processes.iter().filter_map(|process| receiving.get(process));
+        let mut stacks: Vec<&BTreeMap<StackId, u64>> = stacks.collect();
+        stacks.sort_by_key(|stacks| std::cmp::Reverse(stacks.values().sum::<u64>()));
+        let time_ns: u64 = stacks.iter().flat_map(|stacks| stacks.values()).sum();
+        let cost_ns = (time_ns as f64 * short as f64 / calls.max(1) as f64) as u64;
+        let text = say!(
+            SMALL_READS,
+            short = short,
+            all = all,
+            bytes = sum(&rows, &sockets.bytes_received) / all.max(1),
+            cpu = Word::Ns(time_ns),
+            share = Word::part(cost_ns, time_ns),
+        );
+        let stack = stacks.first().map_or(StackId::NONE, |stacks| heaviest(stacks));
+        Finding { subject, evidence: text.into(), stack, cost_ns, during: None }
+    };
+    groups.into_iter().map(finding).filter(|finding| evidence.share(finding.cost_ns) >= COST_SHARE).collect()
+}
+
+/// Running time within calls that receive, by process and stack.
+fn receiving(fold: &Fold<'_>) -> HashMap<ProcessId, BTreeMap<StackId, u64>> {
+    let mut found: HashMap<ProcessId, BTreeMap<StackId, u64>> = HashMap::new();
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
+        let stack = site.key.stack;
+        let receives = |at: StackId| RECEIVING.contains(&fold.stacks.function_name(fold.stacks.function(at)));
+        let Some(thread) = site.key.thread.get() else { continue };
+        if fold.stacks.whole_chain(stack).take_while(|at| fold.stacks.is_kernel(*at)).any(receives) {
+            let of_process = found.entry(fold.trace.threads.process[thread]).or_default();
+            *of_process.entry(stack).or_default() += site.busy_ns([true; 5]);
+        }
+    }
+    found
+}
