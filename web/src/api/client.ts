@@ -15,6 +15,7 @@ import type {
   Histogram,
   Info,
   Interval,
+  LatencyPane,
   ResultInfo,
   StackPane,
   Task,
@@ -43,6 +44,7 @@ export interface Answers {
   flame: Flame;
   histogram: Histogram;
   'socket-lengths': Histogram;
+  latency: LatencyPane;
   filters: FilterValues;
   bands: Bands;
   charts: Charts;

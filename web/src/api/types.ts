@@ -140,6 +140,25 @@ export interface Histogram {
 
 // GET /api/r/:id/socket-lengths?…[&subject=ROW] -> likewise, of the waits on one socket or on all
 
+// GET /api/r/:id/latency?…[&subject=INTERVAL] -> the intervals of one type, as they are drawn; of the first one without a subject
+export interface LatencyPane {
+  interval: string;
+  count: number;
+  limit_ns: number;
+  percentiles: [part: number, ns: number][];
+  lengths: Histogram;
+  /** Those that are no outliers; of many, evenly spread ones. */
+  points: [start: number, ns: number][];
+  outliers: {
+    id: string;
+    thread: number;
+    start_ns: number;
+    length_ns: number;
+    cause: string;
+    causes: Record<string, number>;
+  }[];
+}
+
 // GET /api/r/:id/filters?…&key=thread&search=&limit= -> the entries of a filter's list, with the share of CPU + wait time that each has; and what part of the whole is shown now
 export interface FilterValues {
   values: { value: string; cpu_ns: number; wait_ns: number; share: number }[];

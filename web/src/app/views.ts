@@ -19,6 +19,7 @@ export const VIEWS: Record<Tab, TabView> = {
   flame: { View: lazy(() => import('../views/flame')), strip: true },
   objects: { View: lazy(() => import('../views/objects')), strip: true },
   sockets: { View: lazy(() => import('../views/sockets')), strip: true },
+  latency: { View: lazy(() => import('../views/latency')), strip: false },
   blame: { View: lazy(() => import('../views/blame')), strip: true },
   platform: { View: lazy(() => import('../views/platform')), strip: false },
   tasks: { View: lazy(() => import('../views/tasks')), strip: true },

@@ -48,6 +48,37 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
+/** What delays a thread, and running, in the order of a legend. */
+export const DELAYS = [
+  'preemption',
+  'kernel-work',
+  'migration',
+  'throttling',
+  'run-queue',
+  'idle-exit',
+  'timer',
+  'interrupt',
+  'soft-interrupt',
+  'ipi',
+  'tlb-shootdown',
+  'minor-fault',
+  'major-fault',
+  'reclaim',
+  'compaction',
+  'system-call',
+  'signal',
+  'stopped',
+  'lock',
+  'wait',
+  'block-io',
+  'sleep',
+  'garbage-collection',
+  'steal',
+  'spin',
+  'running',
+] as const;
+export type Delay = (typeof DELAYS)[number];
+
 const GROUND = {
   dark: {
     ground: '#15171b',
@@ -123,7 +154,7 @@ const CLASS_COLORS: Record<Theme, Record<Class, string>> = {
   light: { idle: '#9aa1ab', poor: '#d5421b', ok: '#e39a00', ideal: '#0f8f77', over: '#2f7fc9' },
 };
 
-const CAUSE_COLORS: Record<Theme, Record<Cause, string>> = {
+const CAUSE_COLORS: Record<Theme, Record<Cause | Delay, string>> = {
   dark: {
     'delayed-ack': '#e8692c',
     nagle: '#f2a06e',
@@ -141,6 +172,32 @@ const CAUSE_COLORS: Record<Theme, Record<Cause, string>> = {
     'round-trip': '#4a93d9',
     idle: '#3c424b',
     unexplained: '#9aa2ae',
+    preemption: '#f0b429',
+    'kernel-work': '#c98a1b',
+    migration: '#f7d57a',
+    throttling: '#8a6a2a',
+    'run-queue': '#ffe28a',
+    'idle-exit': '#8fa3a8',
+    timer: '#b58cf0',
+    interrupt: '#8f63d6',
+    'soft-interrupt': '#d3b8f7',
+    ipi: '#6a4fb0',
+    'tlb-shootdown': '#c86fb4',
+    'minor-fault': '#5fb3c8',
+    'major-fault': '#2f7f96',
+    reclaim: '#d9739a',
+    compaction: '#a84d72',
+    'system-call': '#4a93d9',
+    signal: '#5ad1c2',
+    stopped: '#6b727d',
+    lock: '#e8692c',
+    wait: '#93806f',
+    'block-io': '#a678d8',
+    sleep: '#59616d',
+    'garbage-collection': '#9acd4f',
+    steal: '#e5484d',
+    spin: '#c26a6d',
+    running: '#1fa187',
   },
   light: {
     'delayed-ack': '#d55e00',
@@ -159,12 +216,38 @@ const CAUSE_COLORS: Record<Theme, Record<Cause, string>> = {
     'round-trip': '#2f7fc9',
     idle: '#dcdfe4',
     unexplained: '#7c8490',
+    preemption: '#e6a100',
+    'kernel-work': '#b87a00',
+    migration: '#f0c75a',
+    throttling: '#7d5c1a',
+    'run-queue': '#f5d76e',
+    'idle-exit': '#7f979d',
+    timer: '#9a6fdc',
+    interrupt: '#7a4ec0',
+    'soft-interrupt': '#bfa0e8',
+    ipi: '#563c99',
+    'tlb-shootdown': '#b0559c',
+    'minor-fault': '#3f9ab2',
+    'major-fault': '#1f6a80',
+    reclaim: '#c75a85',
+    compaction: '#933c60',
+    'system-call': '#2f7fc9',
+    signal: '#2fae9f',
+    stopped: '#a9b0ba',
+    lock: '#d55e00',
+    wait: '#b8a492',
+    'block-io': '#8e5bc4',
+    sleep: '#c6ccd4',
+    'garbage-collection': '#7fae35',
+    steal: '#cf222e',
+    spin: '#c4686c',
+    running: '#0f8f77',
   },
 };
 
 /** The colour of a cause as CSS; one that this version does not know is a plain bar. */
 export function causeColor(id: string): string {
-  return (CAUSES as readonly string[]).includes(id) ? `var(--cause-${id})` : 'var(--bar)';
+  return [...CAUSES, ...DELAYS].some((known) => known === id) ? `var(--cause-${id})` : 'var(--bar)';
 }
 
 export type Ground = keyof (typeof GROUND)['dark'];

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { CAUSES } from './palette';
+import { CAUSES, DELAYS } from './palette';
 import { browserLanguage, help, setLanguage, t, title, word } from './texts';
 import { en } from './texts/en';
 import { ja } from './texts/ja';
@@ -52,6 +52,15 @@ test('every cause of a wait on a socket has a colour and words', () => {
   expect(rows.length).toBeGreaterThan(14);
   expect([...CAUSES].sort()).toEqual([...rows].sort());
   for (const id of rows) expect(word('cause', id), id).not.toBe(id);
+});
+
+test('everything that delays a thread has a colour and words', () => {
+  const text = readFileSync(new URL('../../../docs/latency.md', import.meta.url), 'utf8');
+  const table = text.slice(text.indexOf('| cause | what'), text.indexOf('`unexplained` is the rest'));
+  const cells = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, ids]) => (ids ?? '').match(/[a-z-]+/g) ?? []);
+  expect(cells.length).toBeGreaterThan(20);
+  expect(DELAYS.filter((id) => id !== 'running').sort()).toEqual([...cells].sort());
+  for (const id of cells) expect(word('cause', id), id).not.toBe(id);
 });
 
 test('the language is the first of the browser that there is a catalogue for', () => {

@@ -13,8 +13,8 @@ test('a wait is of the thread that lived then', () => {
 });
 
 test('the timeline shows a wait with what is before and after it, within the collection', () => {
-  expect(around({ tid: 7, startNs: 3000, waitNs: 600 }, 5000)).toEqual({ from: 1800, to: 4800 });
-  expect(around({ tid: 7, startNs: 10, waitNs: 4000 }, 5000)).toEqual({ from: 0, to: 5000 });
+  expect(around({ startNs: 3000, waitNs: 600 }, 5000)).toEqual({ from: 1800, to: 4800 });
+  expect(around({ startNs: 10, waitNs: 4000 }, 5000)).toEqual({ from: 0, to: 5000 });
   const shown = showWait({ ...EMPTY, task: 3 }, { tid: 7, startNs: 300, waitNs: 5 }, facts);
   expect(shown).toMatchObject({ tab: 'platform', picked: { thread: 1, at: 300 }, task: null });
   expect(showWait(EMPTY, { tid: 9, startNs: 300, waitNs: 5 }, facts).picked).toBeNull();

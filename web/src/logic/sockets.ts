@@ -19,7 +19,7 @@ export function waiter({ tid, startNs }: Wait, threads: Info['threads']): number
 }
 
 /** Around a wait that is in the middle fifth: what came before it and what after. */
-export function around({ startNs, waitNs }: Wait, elapsedNs: number): Range {
+export function around({ startNs, waitNs }: Pick<Wait, 'startNs' | 'waitNs'>, elapsedNs: number): Range {
   const margin = Math.max(2 * waitNs, 1000);
   return { from: Math.max(0, startNs - margin), to: Math.min(elapsedNs, startNs + waitNs + margin) };
 }

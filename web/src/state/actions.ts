@@ -59,6 +59,8 @@ export function openResult(state: ViewState, result: string): ViewState {
     callees: [],
     object: '',
     socket: '',
+    interval: '',
+    outlier: '',
     function: '',
     module: '',
     search: '',

@@ -29,6 +29,8 @@ const full: ViewState = {
   search: 'push item',
   object: 'queue_lock',
   socket: '3',
+  interval: 'wait on a=b',
+  outlier: 'w17',
   function: 'std::vector<int, std::allocator<int> >::push_back',
   module: 'app',
   flame: { weight: 'both', inverted: true, byThread: true, focus: ['main', 'f'] },

@@ -120,6 +120,8 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   search: ['search', text],
   object: ['object', text],
   socket: ['socket', text],
+  interval: ['interval', text],
+  outlier: ['outlier', text],
   function: ['function', text],
   module: ['module', text],
   flame: ['flame', flame],

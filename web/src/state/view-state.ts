@@ -9,6 +9,7 @@ export const TABS = [
   'flame',
   'objects',
   'sockets',
+  'latency',
   'blame',
   'platform',
   'tasks',
@@ -89,6 +90,9 @@ export interface ViewState {
   object: string;
   /** Row of the socket that Sockets looks at; empty: all. */
   socket: string;
+  /** Type of intervals that Latency looks at, and the id of the chosen outlier; empty: the first type, none. */
+  interval: string;
+  outlier: string;
   /** Function that Caller/Callee and Source look at. */
   function: string;
   module: string;
@@ -135,6 +139,8 @@ export const EMPTY: ViewState = {
   search: '',
   object: '',
   socket: '',
+  interval: '',
+  outlier: '',
   function: '',
   module: '',
   flame: { weight: 'cpu', inverted: false, byThread: false, focus: [] },

@@ -5,11 +5,13 @@
 mod filter_values;
 mod flame;
 mod grid;
+mod latency_pane;
 mod path;
 mod stack_pane;
 
 pub use filter_values::{FilterValues, filter_values};
 pub use flame::{Flame, FlameQuery, FlameWeight, flame};
 pub use grid::{Grid, GridQuery, Order, grid};
+pub use latency_pane::{LatencyPane, OutlierPoint, latency_pane};
 pub use path::{GridLevel, Place, parse_grid_levels};
 pub use stack_pane::{StackKind, StackPane, stack_pane};

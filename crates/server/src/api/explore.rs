@@ -1,8 +1,8 @@
 //! The pieces that a person who looks around asks for.
 
 use dwell_analyze::explore::{
-    FlameQuery, FlameWeight, GridQuery, Order, Place, StackKind, filter_values, flame, grid, parse_grid_levels,
-    stack_pane,
+    FlameQuery, FlameWeight, GridQuery, Order, Place, StackKind, filter_values, flame, grid, latency_pane,
+    parse_grid_levels, stack_pane,
 };
 use dwell_analyze::{FilterKey, Fold};
 
@@ -46,6 +46,11 @@ pub fn stacks(fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
     let kind = StackKind::parse(params.text("kind").unwrap_or(StackKind::All.id()))?;
     let index = params.number("index")?.unwrap_or(0);
     document(&stack_pane(fold, &place(params)?, kind, index))
+}
+
+/// The intervals of one type, as they are drawn.
+pub fn latency(fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
+    document(&latency_pane(fold)?)
 }
 
 /// How long the waits on a socket lasted, or on all.

@@ -54,6 +54,7 @@ const VIEWS: &[(&str, Make)] = &[
     ("filters", explore::filters),
     ("flame", explore::flames),
     ("grid", explore::rows),
+    ("latency", explore::latency),
     ("socket-lengths", explore::socket_lengths),
     ("stacks", explore::stacks),
 ];

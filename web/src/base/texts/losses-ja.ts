@@ -65,6 +65,7 @@ export const lossesJa: Record<string, string> = {
   itt_files_cut: '最後に読み取った分より多くを含んでいた ITT 用のファイル。最後の部分は含まれません。',
   itt_bytes_damaged: 'プログラムが ITT 用に書いた意味をなさないバイト。その内容は含まれません。',
   itt_threads_unknown: '他に何も分からないスレッドが ITT かタスク・プローブで通知したもの。含まれません。',
+  itt_askers_unknown: '収集より前か、50 万回以上前に依頼された仕事。自身のスタックだけを示します。',
   itt_ends_unmatched: '始まりが記録されなかったタスク、フレーム、イベントの終わり。含まれません。',
   itt_tasks_too_deep: 'スレッドの 512 個より多いタスクの中にあるタスク。含まれません。',
   itt_ids_dropped: '同時に開ける 100 万個を超えたタスク、領域、フレーム。終わりがありません。',

@@ -60,9 +60,24 @@ const ns = (value: unknown) => duration(Math.round(Number(value)));
 const AXIS = 20;
 const NAMES = 32;
 
-/** `waits`: the lengths are of waits, by which one can filter. */
-export function LengthsChart({ histogram, waits }: { histogram: Histogram; waits: boolean }) {
+/** What is counted: waits, or the intervals of Latency. Texts are called so. */
+const NOUNS = {
+  waits: { hump: 'histogram.hump', count: 'histogram.count', help: 'histogram.help' },
+  intervals: { hump: 'latency.hump', count: 'latency.count', help: 'latency.help' },
+} as const;
+type Noun = keyof typeof NOUNS;
+
+interface LengthsProps {
+  histogram: Histogram;
+  /** The lengths are of waits, by which one can filter. */
+  waits: boolean;
+  /** Longer ones are outliers, which are marked. */
+  limitNs?: number;
+}
+
+export function LengthsChart({ histogram, waits, limitNs = Number.POSITIVE_INFINITY }: LengthsProps) {
   const dispatch = useDispatch();
+  const of: Noun = Number.isFinite(limitNs) ? 'intervals' : 'waits';
   const { box, size } = useSize<HTMLDivElement>();
   const layout = useMemo(() => layoutWaits(histogram, Math.max(size.width, 1)), [histogram, size.width]);
   const [brush, setBrush] = useState<{ from: number; to: number } | null>(null);
@@ -88,20 +103,20 @@ export function LengthsChart({ histogram, waits }: { histogram: Histogram; waits
           width={size.width}
           height={NAMES + room + AXIS}
           role="group"
-          aria-label={describe(layout)}
+          aria-label={describe(layout, of)}
           onPointerDown={drag}
           onPointerMove={drag}
         >
           {part && <Brush layout={layout} part={part} height={NAMES + room} />}
           {layout.bars.map((bar) => (
-            <g key={bar.fromNs} data-tip={barTip(bar)}>
+            <g key={bar.fromNs} data-tip={barTip(bar, of)}>
               <rect x={bar.x} width={bar.width} y={NAMES} height={room} className="histogram-room" />
               <rect
                 x={bar.x}
                 width={bar.width}
                 y={middle - bar.up * (middle - NAMES)}
                 height={bar.up * (middle - NAMES)}
-                className="wait-count"
+                className={bar.fromNs >= limitNs ? 'wait-count outlier-bar' : 'wait-count'}
               />
               <rect
                 x={bar.x}
@@ -121,14 +136,24 @@ export function LengthsChart({ histogram, waits }: { histogram: Histogram; waits
               </text>
             </g>
           ))}
+          {Number.isFinite(limitNs) && (
+            <line
+              x1={layout.xOf(limitNs)}
+              x2={layout.xOf(limitNs)}
+              y1={NAMES}
+              y2={NAMES + room}
+              className="outlier-limit"
+            />
+          )}
           {layout.humps.map((hump) => (
-            <HumpName key={hump.centreNs} hump={hump} choose={() => brushHump(hump.centreNs)} />
+            <HumpName key={hump.centreNs} hump={hump} of={of} choose={() => brushHump(hump.centreNs)} />
           ))}
         </svg>
       )}
       <BrushLine
         layout={layout}
         part={part}
+        of={of}
         filter={waits ? (lengths) => dispatch((state) => filterIn(state, 'wait-length', lengthFilter(lengths))) : null}
         clear={() => setBrush(null)}
       />
@@ -137,7 +162,7 @@ export function LengthsChart({ histogram, waits }: { histogram: Histogram; waits
 }
 
 /** A hump's name; it brushes the hump. */
-function HumpName({ hump, choose }: { hump: WaitHistogram['humps'][number]; choose: () => void }) {
+function HumpName({ hump, of, choose }: { hump: WaitHistogram['humps'][number]; of: Noun; choose: () => void }) {
   const { x, line, centreNs, count: waits } = hump;
   const key = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' && event.key !== ' ') return;
@@ -159,7 +184,7 @@ function HumpName({ hump, choose }: { hump: WaitHistogram['humps'][number]; choo
       onClick={choose}
       onKeyDown={key}
     >
-      {t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) })}
+      {t(NOUNS[of].hump, { length: duration(Math.round(centreNs)), count: count(waits) })}
     </text>
   );
 }
@@ -169,14 +194,14 @@ function tickText(ns: number): string {
   return duration(Math.round(ns)).replace(/\.0+ /, ' ');
 }
 
-function barTip({ fromNs, toNs, count: waits, totalNs }: WaitHistogram['bars'][number]): string {
+function barTip({ fromNs, toNs, count: waits, totalNs }: WaitHistogram['bars'][number], of: Noun): string {
   const range = `${duration(Math.round(fromNs))} – ${duration(Math.round(toNs))}`;
-  return `${range}: ${t('stack.waits', { count: count(waits) })}, ${duration(totalNs)}`;
+  return `${range}: ${t(NOUNS[of].count, { count: count(waits) })}, ${duration(totalNs)}`;
 }
 
-function describe({ humps }: WaitHistogram): string {
+function describe({ humps }: WaitHistogram, of: Noun): string {
   const names = humps.map(({ centreNs, count: waits }) =>
-    t('histogram.hump', { length: duration(Math.round(centreNs)), count: count(waits) }),
+    t(NOUNS[of].hump, { length: duration(Math.round(centreNs)), count: count(waits) }),
   );
   return `${t('histogram.title')}: ${names.join('; ')}`;
 }
@@ -194,18 +219,19 @@ function Brush({ layout, part, height }: { layout: WaitHistogram; part: Part; he
 interface BrushLineProps {
   layout: WaitHistogram;
   part: Part | null;
+  of: Noun;
   /** Shows only these lengths; null where there is no such filter. */
   filter: ((part: Part) => void) | null;
   clear: () => void;
 }
 
 /** What is in the brushed part, or in all. */
-function BrushLine({ layout, part, filter, clear }: BrushLineProps) {
+function BrushLine({ layout, part, of, filter, clear }: BrushLineProps) {
   const whole = between(layout.bars, 0, Number.POSITIVE_INFINITY);
   if (!part) {
     return (
       <p className="brush-line faint">
-        {t('histogram.help', { count: count(whole.count), time: duration(whole.totalNs) })}
+        {t(NOUNS[of].help, { count: count(whole.count), time: duration(whole.totalNs) })}
       </p>
     );
   }
@@ -213,8 +239,8 @@ function BrushLine({ layout, part, filter, clear }: BrushLineProps) {
   const share = percent(whole.totalNs > 0 ? totalNs / whole.totalNs : 0);
   return (
     <p className="brush-line">
-      {duration(part.fromNs)} – {duration(part.toNs)}: {t('stack.waits', { count: count(waits) })}, {duration(totalNs)}{' '}
-      ({share}){' '}
+      {duration(part.fromNs)} – {duration(part.toNs)}: {t(NOUNS[of].count, { count: count(waits) })},{' '}
+      {duration(totalNs)} ({share}){' '}
       {filter && (
         <button
           type="button"
