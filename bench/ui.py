@@ -220,6 +220,7 @@ def main() -> None:
         "|---|---:|---:|",
         *(f"| {name} | {value} | {goal} |" for name, value, goal in rows),
         "",
+        *(["The lower rows are in Chromium, which draws by the same CPUs where there is no GPU.", ""] if args.web else []),
     ]
     # What bench/peers.py wrote stays below.
     _, heading, peers = (args.output.read_text() if args.output.exists() else "").partition("## Beside other tools")

@@ -10,6 +10,7 @@ test('a finding about a lock leads to what held it, one about waits to their len
   const filters = [{ key: 'object', value: 'queue_lock' }];
   expect(show('lock-convoy', 'queue_lock')).toMatchObject({ tab: 'blame', object: 'queue_lock', filters });
   expect(show('fine-grained-waits', 'queue_lock')).toMatchObject({ tab: 'objects', object: 'queue_lock', filters });
+  expect(show('nagle-delayed-ack', 'TCP a -> b')).toMatchObject({ tab: 'sockets', socket: '' });
   expect(show('spinning', 'pthread_spin_lock')).toMatchObject({ tab: 'caller-callee', function: 'pthread_spin_lock' });
 });
 

@@ -32,15 +32,16 @@ const waits = (finding: Finding): Evidence[] => [{ kind: 'waits', key: 'object',
 const concurrency = (): Evidence[] => [{ kind: 'concurrency' }];
 
 /** The waits for an object, in the view that has what is asked of them. */
-function showObject(tab: 'blame' | 'objects') {
+function showObject(tab: 'blame' | 'objects' | 'sockets') {
   return (state: ViewState, finding: Finding): ViewState => {
     const object = named(finding);
-    return object === '' ? { ...state, tab } : only({ ...state, tab, object }, 'object', object);
+    return object === '' ? { ...state, tab } : only({ ...state, tab, object, socket: '' }, 'object', object);
   };
 }
 
 const LOCK: Case = { evidence: waits, show: showObject('blame') };
 const WAITS: Case = { evidence: waits, show: showObject('objects') };
+const SOCKET: Case = { evidence: waits, show: showObject('sockets') };
 
 /** Of intervals: what the threads did, those that queued most for a CPU first. */
 const OUTLIERS: Case = {
@@ -69,19 +70,19 @@ const CASES: Record<string, Case> = {
   'fine-grained-waits': WAITS,
   'long-waits-by-counter': WAITS,
   'thundering-herd': WAITS,
-  'nagle-delayed-ack': WAITS,
-  retransmission: WAITS,
-  'full-receive-window': WAITS,
-  'full-send-buffer': WAITS,
-  'chatty-protocol': WAITS,
-  'slow-connect': WAITS,
-  'head-of-line-blocking': WAITS,
-  'small-reads': WAITS,
-  'accept-bottleneck': WAITS,
+  'nagle-delayed-ack': SOCKET,
+  retransmission: SOCKET,
+  'full-receive-window': SOCKET,
+  'full-send-buffer': SOCKET,
+  'chatty-protocol': SOCKET,
+  'slow-connect': SOCKET,
+  'head-of-line-blocking': SOCKET,
+  'small-reads': SOCKET,
+  'accept-bottleneck': SOCKET,
   'connection-churn': {
     // Of an address, not of one object: each connection is one of its own.
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],
-    show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'socket'),
+    show: (state) => only({ ...state, tab: 'sockets', socket: '' }, 'object-type', 'socket'),
   },
   'sleep-polling': {
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],

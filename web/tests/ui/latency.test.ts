@@ -72,6 +72,8 @@ describe.skipIf(skipped)('latency', () => {
     await screen().press('Enter');
     const { tab, picked, zoom } = fromHash(screen().hash);
     expect([tab, picked?.at]).toEqual(['platform', worst?.start_ns]);
+    // Its story stays beside the timeline.
+    expect(await screen().page.locator('.tl-detail .story i').count()).toBeGreaterThan(0);
     expect(zoom && worst && zoom.from <= worst.start_ns && zoom.to >= worst.start_ns + worst.length_ns).toBe(true);
   });
 });

@@ -79,7 +79,6 @@ export const lossesJa: Record<string, string> = {
   socket_waits_lost: 'リングに空きがなかった、ソケットの待機、保留されたデータ、遅延 ACK のレコード。',
   delays_of_unknown_threads: '他に何も分からないスレッドの遅延。含まれません。',
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',
-  itt_askers_unknown: '収集の前、または 50 万回以上前に依頼された処理。自身のスタックだけを表示します。',
   outliers_over_limit: '--trigger-limit または --data-limit を超えて外れ値が来た回数。',
   outliers_not_kept: '結果を書き込めなかった外れ値。',
   mappings_lost: '記録されなかったマッピング。そのコードに名前がありません。',

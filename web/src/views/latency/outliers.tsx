@@ -1,21 +1,20 @@
-// The outliers, the longest first; the chosen one's story as a band: what its thread did from its begin to its end.
+// The outliers, the longest first, each with its causes; above them the story of the chosen one.
 
-import type { LatencyPane, ViewDocument } from '../../api/types';
+import type { LatencyPane } from '../../api/types';
 import { causeColor } from '../../base/palette';
 import { t, title, word } from '../../base/texts';
 import { duration } from '../../base/units';
 import { tableCsv, tableText } from '../../logic/copy';
 import { ordered, showOutlier } from '../../logic/latency';
 import { exactTime } from '../../logic/timeline/axis';
-import { amount, partTexts } from '../../logic/values';
+import { amount } from '../../logic/values';
 import { useDispatch, useView } from '../../state/provider';
-import { type Resource, useCall, useReport, useReportView } from '../../state/resource';
+import { type Resource, useCall } from '../../state/resource';
 import { Cell } from '../grid/cell';
 import { Grid, type GridColumn, titleWidth } from '../grid/grid';
-import { field } from '../grid/report-grid';
-import { Notes } from '../parts/notes';
 import { Empty, Loaded } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
+import { Story } from './story';
 
 type Outlier = LatencyPane['outliers'][number];
 
@@ -94,50 +93,6 @@ function columns(): GridColumn[] {
     column('over_median', 'Over the Median', true, 170),
     { ...column('thread', 'Thread', false, 90), grow: true },
   ];
-}
-
-/** What the thread did from the outlier's begin to its end, and the report in words. */
-function Story({ id }: { id: string }) {
-  const story = useReportView('outlier', { params: { subject: id } });
-  const words = useReport('outlier', { params: { subject: id } });
-  if (!story.data) return null;
-  const pieces = story.data.rows.map((row) => piece(story.data as ViewDocument, row));
-  const whole = pieces.reduce((most, { at, length }) => Math.max(most, at + length), 1);
-  const sums = new Map<string, number>();
-  for (const { cause, length } of pieces) sums.set(cause, (sums.get(cause) ?? 0) + length);
-  const parts = ordered(Object.fromEntries(sums));
-  return (
-    <div className="causes">
-      <span className="bar story">
-        {pieces.map(({ at, length, cause, what }) => (
-          <i
-            key={`${at} ${cause}`}
-            className="fill"
-            style={{ width: `${(length / whole) * 100}%`, background: causeColor(cause) }}
-            data-tip={[word('cause', cause), duration(length), what].filter(Boolean).join(' · ')}
-          />
-        ))}
-      </span>
-      <ul className="cause-list" aria-label={t('latency.story')}>
-        {partTexts(parts).map((text, at) => (
-          <li key={text}>
-            <i className="swatch" style={{ background: causeColor(Object.keys(parts)[at] ?? '') }} /> {text}
-          </li>
-        ))}
-      </ul>
-      {words.data && <Notes of={words.data} />}
-    </div>
-  );
-}
-
-function piece(document: ViewDocument, row: ViewDocument['rows'][number]) {
-  const value = (id: string) => field(document, row, id);
-  return {
-    at: Number(value('at_ns')),
-    length: Number(value('length_ns')),
-    cause: String(value('cause')),
-    what: String(value('what') ?? ''),
-  };
 }
 
 function OutlierCopy({ of }: { of: Outlier[] }) {

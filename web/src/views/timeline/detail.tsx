@@ -8,13 +8,14 @@ import { stateText, taskKindText } from '../../logic/timeline/describe';
 import { filterIn, filterInRange } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { type Resource, useCall } from '../../state/resource';
+import { Story } from '../latency/story';
 import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
 import { useSetting } from './setting';
 
 export function Detail({ interval }: { interval: Resource<Interval> }) {
   const dispatch = useDispatch();
-  const { picked, task } = useView((state) => ({ picked: state.picked, task: state.task }));
+  const { picked, task, outlier } = useView(({ picked, task, outlier }) => ({ picked, task, outlier }));
   const close = (
     <button
       type="button"
@@ -35,6 +36,7 @@ export function Detail({ interval }: { interval: Resource<Interval> }) {
       </div>
       <div className="scroll">
         {!picked && task === null && <p className="message faint">{t('detail.pick')}</p>}
+        {picked && outlier !== '' && <Story id={outlier} at={picked.at} />}
         {task !== null && <PickedTask task={task} />}
         {picked && interval.error && (
           <Failure
