@@ -122,6 +122,13 @@ static void give_address(int socket, const char *name, long request, struct sock
 	CALL(SYS_ioctl, socket, request, &interface);
 }
 
+/* 50 ms. */
+static void nap(void)
+{
+	long pause[2] = {0, 50000000};
+	CALL(SYS_nanosleep, pause, 0, 0);
+}
+
 static int bring_up(int socket, const char *name)
 {
 	struct ifreq interface = {0};
@@ -152,10 +159,14 @@ static void prepare(void)
 	load_modules();
 	int socket = (int)CALL(SYS_socket, AF_INET, SOCK_DGRAM, 0);
 	bring_up(socket, "lo");
+	// Some drivers find their card a moment after they are loaded.
+	for (int attempt = 0; bring_up(socket, "eth0") < 0; attempt++) {
+		if (attempt == 100)
+			fail("there is no network card");
+		nap();
+	}
 	give_address(socket, "eth0", SIOCSIFADDR, address(10, 0, 2, 15, 0));
 	give_address(socket, "eth0", SIOCSIFNETMASK, address(255, 255, 255, 0, 0));
-	if (bring_up(socket, "eth0") < 0)
-		fail("there is no network card");
 	CALL(SYS_close, socket, 0, 0);
 }
 
@@ -168,8 +179,7 @@ static int connected(struct sockaddr_in to, int kind, int receive_buffer)
 	for (int attempt = 0; attempt < 100; attempt++) {
 		if (CALL(SYS_connect, socket, &to, sizeof to) == 0)
 			return socket;
-		long pause[2] = {0, 50000000};
-		CALL(SYS_nanosleep, pause, 0, 0);
+		nap();
 	}
 	fail("the host cannot be reached");
 }

@@ -165,7 +165,7 @@ const DOCS: &[(&str, &str)] = &[
     ),
     (
         "itt_askers_unknown",
-        "Pieces of work that were asked for before the collection, or half a million askings earlier; they show only their own stacks.",
+        "Pieces of work that were asked for before the probe for it was in place, or half a million askings earlier; they show only their own stacks.",
     ),
     ("itt_waits_unended", "Waits that programs announced and whose end they did not announce; they are missing."),
     ("sockets_lost", "Calls on sockets beyond those that fit into the kernel's table at once; they are not counted."),

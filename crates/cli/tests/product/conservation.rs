@@ -19,8 +19,9 @@ const PER_THREAD_NS: f64 = 5_000.0;
 const CUT: &str = "stacks_cut_";
 /// Share of the threads that is met at that place.
 const ENDING: f64 = 0.02;
-/// Those that are deeper than Dwell walks are the program's own doing, however many.
-const TOO_DEEP: &str = "stacks_cut_too_deep";
+/// The program's own doing, however many: stacks deeper than Dwell walks, and work that it asked for before the probe on that was
+/// there.
+const OF_THE_PROGRAM: [&str; 2] = ["stacks_cut_too_deep", "itt_askers_unknown"];
 
 /// The losses that come from outside: some virtual machines hide the switches from and to their own agent's threads. The
 /// collector puts most of them back (`switches_unseen`), finalization repairs the rest. On a busy machine a collector that
@@ -104,7 +105,7 @@ fn losses(summary: &Value) -> Option<String> {
     let of = |field: &str| summary[field].as_f64().unwrap_or(0.0);
     let too_often = |count: f64| count > 20.0 + 0.002 * of("switches") + ENDING * of("threads");
     let lost = summary["losses"].as_object()?;
-    let any = lost.iter().filter(|(name, _)| *name != TOO_DEEP).any(|(name, count)| {
+    let any = lost.iter().filter(|(name, _)| !OF_THE_PROGRAM.contains(&name.as_str())).any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
         if OUTSIDE.contains(&name.as_str()) || name.starts_with(CUT) { too_often(count) } else { count > 0.0 }
     });
