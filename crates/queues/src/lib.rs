@@ -3,11 +3,11 @@
 //!
 //! The benchmark is a program to be profiled, too: each packet is an ITT task of its receiver.
 
+mod bounded;
 mod itt;
 pub mod latency;
 mod locked;
 mod ring;
-mod shared;
 pub mod throughput;
 mod ticks;
 mod word;

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::bounded::Bounded;
 use crate::locked::Locked;
-use crate::shared::Shared;
 
 /// Who passes messages, and for how long.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ trait Queue: Sync {
     fn receive(&self, going: &AtomicBool) -> bool;
 }
 
-impl Queue for Shared {
+impl Queue for Bounded {
     fn send(&self, word: u64, going: &AtomicBool) -> bool {
         until(going, || self.send(word))
     }
@@ -82,7 +82,7 @@ pub fn locked(crowd: &Crowd) -> io::Result<u64> {
 ///
 /// No memory for a thread.
 pub fn lock_free(crowd: &Crowd) -> io::Result<u64> {
-    measure(&Shared::<AtomicU64>::new(crowd.buffer), crowd)
+    measure(&Bounded::<AtomicU64>::new(crowd.buffer), crowd)
 }
 
 fn measure(queue: &impl Queue, crowd: &Crowd) -> io::Result<u64> {

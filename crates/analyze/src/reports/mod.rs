@@ -33,7 +33,7 @@ pub(crate) use trees::functions;
 use dwell_store::Trace;
 
 use crate::fold::Fold;
-use crate::query::{Level, Query, QueryError, words};
+use crate::query::{Query, QueryError, words};
 use crate::view::View;
 
 words! { "report";
@@ -67,15 +67,6 @@ words! { "report";
 }
 
 impl Report {
-    /// What it groups by unless told otherwise.
-    pub fn default_grouping(self) -> &'static [Level] {
-        match self {
-            Self::Waits => &[Level::Object],
-            Self::Hotspots => &[Level::Function],
-            _ => &[],
-        }
-    }
-
     /// What its argument names, when it takes one.
     pub fn subject(self) -> Option<&'static str> {
         match self {

@@ -12,13 +12,13 @@ struct Slot<W> {
 }
 
 /// The queue.
-pub struct Shared<W = AtomicU64> {
+pub struct Bounded<W = AtomicU64> {
     slots: Box<[Apart<Slot<W>>]>,
     sent: Apart<W>,
     received: Apart<W>,
 }
 
-impl<W: Word> Shared<W> {
+impl<W: Word> Bounded<W> {
     /// A queue of at least `slots` words: a power of two.
     pub fn new(slots: usize) -> Self {
         let slots = 0..slots.max(2).next_power_of_two() as u64;
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn every_word_comes_once() {
         const WORDS: u64 = 50_000;
-        let queue = Arc::new(Shared::<AtomicU64>::new(8));
+        let queue = Arc::new(Bounded::<AtomicU64>::new(8));
         let senders: Vec<_> = (0..3u64)
             .map(|sender| {
                 let queue = Arc::clone(&queue);
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn it_holds_what_it_says() {
-        let queue = Shared::<AtomicU64>::new(3);
+        let queue = Bounded::<AtomicU64>::new(3);
         assert!((0..4).all(|word| queue.send(word)) && !queue.send(4));
         assert_eq!(std::iter::from_fn(|| queue.receive()).collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
@@ -132,7 +132,7 @@ mod tests {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);
         model.check(|| {
-            let queue = loom::sync::Arc::new(Shared::<loom::sync::atomic::AtomicU64>::new(2));
+            let queue = loom::sync::Arc::new(Bounded::<loom::sync::atomic::AtomicU64>::new(2));
             let senders: Vec<_> = [1, 2]
                 .map(|word| {
                     let queue = loom::sync::Arc::clone(&queue);
