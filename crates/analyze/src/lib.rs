@@ -24,6 +24,7 @@ pub mod json;
 pub mod latency;
 mod lengths;
 mod metrics;
+mod notices;
 mod parallel;
 mod query;
 mod reports;
@@ -47,6 +48,7 @@ pub use findings::FINDINGS;
 pub use fold::Fold;
 pub use index::{BuildError, INDEXED_EVENTS, open};
 pub use metrics::METRICS;
+pub use notices::NOTICES;
 pub use query::{
     CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, parse_levels, parse_metric,
 };

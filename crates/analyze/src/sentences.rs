@@ -1,5 +1,6 @@
 //! What Dwell says in sentences: the evidence of findings and the notes of reports. One table has the English; who shows it in
 //! another language gets each sentence's id and typed values (`*_parts` in JSON) and has a template of its own by that id.
+//! What other crates said is in `notices.rs`.
 
 use std::fmt;
 
@@ -165,6 +166,25 @@ sentences! {
     OUTLIER_SPLIT = "outlier-split", "Of what is over the median: {parts}.";
     LINES_CUT = "lines-cut", "The {lines} shortest lines are left out.";
     COMPARED = "compared", "Difference = first - second, ratio = second / first. Elapsed: {first} and {second}.";
+
+    NO_CODE = "no-code", "There is no machine code:";
+    CODE_MADE = "code-made", "its code was made at run time and lies in no file.";
+    CODE_INTERPRETED = "code-interpreted", "an interpreter runs it.";
+    CODE_OF_KERNEL = "code-of-kernel", "Dwell keeps no code of the kernel.";
+    CODE_NOT_KEPT = "code-not-kept",
+        "threads spent too little time in it to keep its code, or {path} does not say where it ends.";
+    CODE_NOT_READ = "code-not-read",
+        "{path} could not be read at finalization, has no symbols, or was finalized in fast mode.";
+    NO_LINES = "no-lines",
+        "{module} has no source lines: build it with -g, or install its debug information and collect again.";
+    NO_TEXT = "no-text", "The result does not have the text of {file}.";
+    TEXT_NOT_FOUND = "text-not-found",
+        "{file} was not found at finalization: give its folder with --search-dir when collecting.";
+    TEXT_NOT_READABLE = "text-not-readable",
+        "{file} was not copied: it is not readable for the result's user, or for the owner of {module}.";
+    TEXT_TOO_LARGE = "text-too-large", "{file} was not copied: it is too large.";
+    NO_TEXT_FILE = "no-text-file", "{file} was not copied: it is no text.";
+    TEXT_NEWER = "text-newer", "{file} is newer than the program: lines may have moved.";
 }
 
 /// A value of a sentence, by which each language writes it.
@@ -285,7 +305,7 @@ macro_rules! say {
 pub(crate) use say;
 
 /// A piece of a template.
-enum Piece<'t> {
+pub(crate) enum Piece<'t> {
     Text(&'t str),
     Value(&'t str),
     /// A word that goes with a number: of one, of more.
@@ -311,7 +331,7 @@ impl Piece<'_> {
     }
 }
 
-fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
+pub(crate) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     template.split('{').enumerate().flat_map(|(index, part)| {
         let (value, text) = if index == 0 {
             (None, part)
@@ -337,7 +357,7 @@ impl fmt::Display for Sentence {
 pub struct Prose(Vec<Sentence>);
 
 impl Prose {
-    /// What others said, in their words: a notice of the collection.
+    /// What others said, in their words.
     pub fn plain(text: impl Into<String>) -> Self {
         say!(PLAIN, text = text.into()).into()
     }

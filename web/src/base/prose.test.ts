@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest';
 import { prose, type Sentence } from './prose';
 import { lossText, setLanguage } from './texts';
 import { lossesJa } from './texts/losses-ja';
+import { noticesJa } from './texts/notices-ja';
 import { sentencesJa } from './texts/sentences-ja';
 
 afterEach(() => setLanguage('en'));
@@ -19,6 +20,14 @@ test('every sentence of the server has words in Japanese, with the same values',
   for (const [, id = '', text = ''] of english) {
     if (id !== 'plain') expect(values(sentencesJa[id] ?? ''), id).toEqual(values(text));
   }
+});
+
+test('every remark of collection and finalization has words in Japanese, with the same values', () => {
+  const table = source('analyze/src/notices.rs');
+  const english = [...table.matchAll(/\bnotice\(\s*"([\w-]+)",\s*"((?:[^"\\]|\\[\s\S])*)",?\s*\)/g)];
+  expect(english.length).toBeGreaterThan(30);
+  expect(Object.keys(noticesJa).sort()).toEqual(english.map(([, id = '']) => id).sort());
+  for (const [, id = '', text = ''] of english) expect(values(noticesJa[id] ?? ''), id).toEqual(values(text));
 });
 
 test('everything that can be lost has words in Japanese', () => {

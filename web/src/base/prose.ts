@@ -1,6 +1,7 @@
 // Sentences of the server in the chosen language: English as it came, another one from its catalogue by the sentence's id.
 
 import { language, t } from './texts';
+import { noticesJa } from './texts/notices-ja';
 import { sentencesJa } from './texts/sentences-ja';
 import { count, duration } from './units';
 
@@ -27,7 +28,7 @@ export function prose(english: string, parts: readonly Sentence[] | undefined): 
 }
 
 function translated({ id, values }: Sentence): string | null {
-  const template = sentencesJa[id];
+  const template = sentencesJa[id] ?? noticesJa[id];
   if (template === undefined) return null;
   const word = (name: string) => (values[name] ? wordText(values[name]) : `{${name}}`);
   return template.replace(/\{(\w+)\}/g, (_, name: string) => word(name));

@@ -3,6 +3,7 @@
 use dwell_store::Trace;
 
 use super::grouped::plain;
+use crate::notices::told;
 use crate::sentences::{Prose, say};
 use crate::view::{Row, Value, View};
 
@@ -18,7 +19,7 @@ pub fn losses(trace: &Trace) -> View {
         depth: 0,
         values: vec![Value::Text(name.clone()), Value::Count(*count), Value::Text(doc.clone())],
     };
-    let mut notes: Vec<Prose> = trace.notices.text.iter().map(Prose::plain).collect();
+    let mut notes: Vec<Prose> = trace.notices.text.iter().map(|text| told(text)).collect();
     if trace.losses.name.is_empty() {
         notes.insert(0, say!(NOTHING_LOST).into());
     }

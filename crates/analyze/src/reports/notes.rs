@@ -5,6 +5,7 @@ use dwell_store::Trace;
 
 use crate::fold::{Fold, Weights};
 use crate::metrics::total;
+use crate::notices::told;
 
 /// The loss that the collector makes good.
 const PUT_BACK: &str = "switches_unseen";
@@ -18,7 +19,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
     let mut notes: Vec<Prose> = Vec::new();
     notes.extend(losses(fold).map(Prose::from));
     notes.extend(damage(fold).into_iter().map(Prose::from));
-    notes.extend(fold.trace.notices.text.iter().map(Prose::plain));
+    notes.extend(fold.trace.notices.text.iter().map(|text| told(text)));
     let ours = [
         share(fold, shown, whole),
         range(fold),

@@ -1,6 +1,5 @@
 //! Puts source text, machine code and costs together.
 
-use crate::sentences::Prose;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{InlineId, SourceId};
@@ -12,6 +11,7 @@ use super::subject::Subject;
 use super::{Cost, Inlined, Instruction, SourceLine, SourceView, Syntax};
 use crate::fold::Fold;
 use crate::reports::notes;
+use crate::sentences::{Prose, Sentence, say};
 
 /// Lines shown before the first and behind the last line of a function that has code.
 const MARGIN: u32 = 2;
@@ -38,7 +38,7 @@ pub fn view(fold: &Fold<'_>, tables: &CodeTables, subject: &Subject, costs: &Cos
         instructions,
         notes: Vec::new(),
     };
-    view.notes = remarks(&reader, &view, &subject.missing(fold.trace, tables)).into_iter().map(Prose::plain).collect();
+    view.notes = remarks(&reader, &view, || subject.missing(fold.trace, tables));
     view.notes.extend(notes(fold));
     view
 }
@@ -274,34 +274,29 @@ impl<'t> Texts<'t> {
 }
 
 /// What is missing, and why.
-fn remarks(reader: &Reader<'_>, view: &SourceView, missing: &str) -> Vec<String> {
+fn remarks(reader: &Reader<'_>, view: &SourceView, no_code: impl FnOnce() -> Sentence) -> Vec<Prose> {
     let mut notes = Vec::new();
-    let (file, module) = (&view.file, &view.module);
+    let (file, module) = (view.file.as_str(), view.module.as_str());
     if view.instructions.is_empty() {
-        notes.push(format!("There is no machine code: {missing}."));
+        notes.push(Prose::from(say!(NO_CODE)).and([no_code()]));
     }
     if view.lines.is_empty() {
-        notes.push(format!(
-            "{module} has no source lines: build it with -g, or install its debug information and collect again."
-        ));
+        notes.push(say!(NO_LINES, module = module).into());
         return notes;
     }
-    let Some(&row) = reader.sources.get(file.as_str()) else {
-        notes.push(format!("The result does not have the text of {file}."));
+    let Some(&row) = reader.sources.get(file) else {
+        notes.push(say!(NO_TEXT, file = file).into());
         return notes;
     };
     match reader.tables.sources.state[row] {
         0 => {}
-        1 => notes
-            .push(format!("{file} was not found at finalization: give its folder with --search-dir when collecting.")),
-        2 => notes.push(format!(
-            "{file} was not copied: it is not readable for the result's user, or for the owner of {module}."
-        )),
-        4 => notes.push(format!("{file} was not copied: it is too large.")),
-        _ => notes.push(format!("{file} was not copied: it is no text.")),
+        1 => notes.push(say!(TEXT_NOT_FOUND, file = file).into()),
+        2 => notes.push(say!(TEXT_NOT_READABLE, file = file, module = module).into()),
+        4 => notes.push(say!(TEXT_TOO_LARGE, file = file).into()),
+        _ => notes.push(say!(NO_TEXT_FILE, file = file).into()),
     }
     if reader.tables.sources.newer[row] {
-        notes.push(format!("{file} is newer than the program: lines may have moved."));
+        notes.push(say!(TEXT_NEWER, file = file).into());
     }
     notes
 }

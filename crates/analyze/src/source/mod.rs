@@ -159,7 +159,8 @@ pub fn source(
     let costs = costs::Costs::new(&fold, &subject);
     let view = listing::view(&fold, tables, &subject, &costs, asked.syntax);
     if view.lines.is_empty() && view.instructions.is_empty() {
-        return Err(QueryError::NoListing { function: subject.name.clone(), reason: subject.missing(trace, tables) });
+        let reason = subject.missing(trace, tables).to_string().trim_end_matches('.').to_owned();
+        return Err(QueryError::NoListing { function: subject.name.clone(), reason });
     }
     Ok(view)
 }

@@ -7,6 +7,7 @@ use dwell_store::{CodeTables, Trace};
 
 use super::SourceQuery;
 use crate::query::{QueryError, glob};
+use crate::sentences::{Sentence, say};
 
 /// Most names that an error lists.
 const MOST_CHOICES: usize = 8;
@@ -38,25 +39,23 @@ impl Subject {
         }
     }
 
-    /// Why there is nothing to show of it.
-    pub fn missing(&self, trace: &Trace, tables: &CodeTables) -> String {
+    /// Why there is nothing to show of it: what follows a colon.
+    pub fn missing(&self, trace: &Trace, tables: &CodeTables) -> Sentence {
         let Some(path) = self.module.get().and_then(|row| trace.modules.path.get(row)) else {
-            return "its code was made at run time and lies in no file".into();
+            return say!(CODE_MADE);
         };
         let frames = &trace.frames;
         let interpreted = |row: usize| frames.python[row] && self.has_frame(trace, row);
         if (0..frames.function.len()).any(interpreted) {
-            return "an interpreter runs it".into();
+            return say!(CODE_INTERPRETED);
         }
         if path == "[kernel]" {
-            return "Dwell keeps no code of the kernel".into();
+            return say!(CODE_OF_KERNEL);
         }
-        if tables.code.module.contains(&self.module) {
-            return format!(
-                "threads spent too little time in it to keep its code, or {path} does not say where it ends"
-            );
+        match tables.code.module.contains(&self.module) {
+            true => say!(CODE_NOT_KEPT, path = path.as_str()),
+            false => say!(CODE_NOT_READ, path = path.as_str()),
         }
-        format!("{path} could not be read at finalization, has no symbols, or was finalized in fast mode")
     }
 }
 

@@ -102,6 +102,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("layers::libraries_have_owners", libraries_have_owners),
         Case::new("layers::paths_follow_the_manifest", paths_follow_the_manifest),
         Case::new("layers::unsafe_has_its_places", unsafe_has_its_places),
+        Case::new("layers::known_remarks_are_those_that_are_made", known_remarks_are_those_that_are_made),
     ]
 }
 
@@ -172,6 +173,28 @@ fn unsafe_has_its_places() -> Result<()> {
         ensure!(!found, "{} says {keyword}", place.display());
     }
     Ok(())
+}
+
+/// `analyze` recognizes what crates say that it does not know: their texts must be those of its table.
+fn known_remarks_are_those_that_are_made() -> Result<()> {
+    let folders = ["crates/capture/src", "crates/resolve/src", "crates/cli/src"];
+    let files: Vec<PathBuf> = folders.iter().flat_map(|it| rust_files(&root().join(it))).flatten().collect();
+    let sources: Vec<String> = files.iter().map(|it| Ok(joined(&fs::read_to_string(it)?))).collect::<Result<_>>()?;
+    for remark in dwell_analyze::NOTICES {
+        // Hooks that a kernel does not have share the end of their remark.
+        let words = remark.text.split(['{', '}']).step_by(2).flat_map(|words| words.split(" on this kernel ("));
+        for words in words.filter(|words| words.len() > 6) {
+            ensure!(sources.iter().any(|it| it.contains(words)), "nobody says `{words}` of {}", remark.id);
+        }
+    }
+    Ok(())
+}
+
+/// A source in which texts that go on in the next line are one.
+fn joined(source: &str) -> String {
+    let mut lines = source.split("\\\n");
+    let first = lines.next().unwrap_or_default().to_owned();
+    lines.fold(first, |all, line| all + line.trim_start())
 }
 
 fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -127,5 +127,20 @@ export const sentencesJa: Record<string, string> = {
     '{thread} の `{name}` ({start} に開始) は {length} かかりました。中央値 {median} 以下で、外れ値ではありません。',
   'outlier-split': '中央値を超える分の内訳: {parts}。',
   'lines-cut': '最も短い {lines} 行を省略しました。',
+  'no-code': '機械語はありません: ',
+  'code-made': 'コードは実行時に生成され、ファイルにはありません。',
+  'code-interpreted': 'インタープリターが実行しています。',
+  'code-of-kernel': 'Dwell はカーネルのコードを保存しません。',
+  'code-not-kept': 'コードを保存するには実行時間が短すぎたか、{path} からはコードの終わりが分かりません。',
+  'code-not-read': '最終処理のときに {path} を読み取れなかったか、シンボルがないか、高速モードで処理されました。',
+  'no-lines':
+    '{module} にはソース行の情報がありません。-g でビルドするか、デバッグ情報をインストールしてから収集し直してください。',
+  'no-text': '結果に {file} のテキストがありません。',
+  'text-not-found':
+    '最終処理のときに {file} が見つかりませんでした。収集時にフォルダーを --search-dir で指定してください。',
+  'text-not-readable': '{file} はコピーされていません。結果のユーザーか、{module} の所有者が読み取れません。',
+  'text-too-large': '{file} はコピーされていません。大きすぎます。',
+  'no-text-file': '{file} はコピーされていません。テキストではありません。',
+  'text-newer': '{file} はプログラムより新しいため、行がずれているかもしれません。',
   compared: '差 = 1 番目 - 2 番目、比 = 2 番目 / 1 番目。経過時間: {first} と {second}。',
 };

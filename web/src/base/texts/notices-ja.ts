@@ -1,0 +1,48 @@
+// 日本語 for the remarks of collection, finalization and merging. Ids and names of values are those of
+// crates/analyze/src/notices.rs, whose English is the source; a test compares them.
+
+export const noticesJa: Record<string, string> = {
+  'wakes-from-interrupts':
+    'このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。',
+  'wakers-unknown': 'このカーネルでは、誰が待機を終わらせたかは分かりません ({error})。',
+  'socket-waits-unexplained': 'このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。',
+  'system-calls-uncounted': 'このカーネルでは、システムコールは数えられません ({error})。',
+  'delays-unseen': 'このカーネルでは、スレッドを遅らせるものは見えません ({error})。',
+  'tracepoints-missing': 'このカーネルにはトレースポイントがないため見えないもの ({kinds} 種類): {missing}。',
+  'faults-unseen': 'このマシンではページフォルトは見えません ({error})。',
+  'requests-unseen': 'このカーネルでは、ソケットの要求は見えません ({error})。',
+  'code-not-split': 'このカーネルでは、実行時間をコードに配分できません ({error})。',
+  'cpus-not-sampled': '次の CPU では実行中のコードのサンプルがありません: {cpus}。',
+  'code-not-mapped': '収集中にマップされたコードには名前がありません ({error})。',
+  'asker-unknown': '他のスレッドに処理を依頼したのが誰かは分かりません ({error})。',
+  'delayed-acks-inferred':
+    'このカーネルではタイマーのアドレスが見えないため、遅延 ACK は、データが保留された長さから推定しています。',
+  'sockets-before': '収集前から開いていたソケットは、最初に使われたときから分かります ({error})。',
+  'sockets-until': 'ソケットは {seconds} s までしか分かりません ({error})。',
+  'itt-not-recorded': 'プログラムが ITT で通知することは記録されていません: {why}。',
+  'recording-ended': 'プログラムの要求で記録を終了しました。プログラムは実行を続けました。',
+  'data-limit': 'データの上限に達したため記録を停止しました。プログラムは実行を続けました。',
+  'outliers-kept': '{outliers} 個の外れ値を、それぞれ 1 つの結果として保存しました: {folder}。',
+  'outliers-not-kept': '保存できなかった外れ値があります ({failure})。',
+  'no-intel-pt': '命令はトレースされていません。このマシンには Intel PT がありません。',
+  'no-unwind-table': '{path} を通るスタック: {reason}。',
+  'file-changed':
+    '{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。',
+  'file-missing':
+    '{path} を読み取れませんでした。その中のコードには名前がありません。フォルダーを --search-dir で指定してください。',
+  restarted: '収集の後にマシンが再起動されたため、カーネルのコードには名前がありません。',
+  'symbols-unread': '{path} のシンボルを読み取れませんでした: {reason}。',
+  'debuginfod-failed': 'debuginfod サーバー {server} はもう使われません: {why}。',
+  'functions-not-listed': 'コードが大きすぎるため、実行された {functions} 個の関数は dwell source で表示できません。',
+  'more-without-symbols': 'さらに {files} 個のファイルにシンボルがありません。',
+  'code-map-damaged':
+    '実行時に生成されたコードの名前を持つ modules/{name} は壊れています ({fault})。{pieces} 個のコードを読み取りました。',
+  'code-map-unread': '実行時に生成されたコードの名前を持つ modules/{name} を読み取れませんでした: {error}。',
+  'code-map-cut':
+    '{name} には、実行時に生成されたコードが上限 (合計 {most} 個) より多くあります。残りと、それより後のマップのコードには名前がありません。',
+  'spool-unread': 'スプールを読み取れませんでした: {error}。',
+  'chunk-rest': 'チャンクの {bytes} バイトはレコードではありません。',
+  'bytes-unread': '{name} の {bytes} バイトを読み取れませんでした: {reason}。',
+  'of-two-hosts':
+    '2 つのホスト {hosts} の結果です: {how}。その間の {connections} 本の接続は両端が分かり、{linked} 回の待機は相手側のスレッドが、{explained} 回はその間の動作が分かります。',
+};
