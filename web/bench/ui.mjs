@@ -52,7 +52,7 @@ async function firstPaint(hash) {
   return { page, shown: round(all), first_contentful_paint: round(contentful) };
 }
 
-/** Turns or pushes the wheel over the bands in every frame, as a hand would, and looks at the frames. */
+/** Turns or pushes the wheel over the bands in every frame, as a hand would, the pointer on them, and looks at the frames. */
 async function gesture(page, kind) {
   return page.evaluate(
     ([how, length]) =>
@@ -61,6 +61,8 @@ async function gesture(page, kind) {
         const box = canvas.getBoundingClientRect();
         const start = performance.now();
         const times = [];
+        const at = { clientX: box.x + box.width * 0.4, clientY: box.y + 50, bubbles: true, cancelable: true };
+        canvas.dispatchEvent(new PointerEvent('pointermove', at));
         window.frameWork.length = 0;
         const step = (now) => {
           times.push(now);
@@ -68,7 +70,6 @@ async function gesture(page, kind) {
           if (passed > length) return done({ times, work: window.frameWork });
           const wave = Math.floor(passed / 1000) % 2 === 0 ? 1 : -1;
           const turn = how === 'zoom' ? { deltaY: -40 * wave } : { deltaX: 60 * wave };
-          const at = { clientX: box.x + box.width * 0.4, clientY: box.y + 50, bubbles: true, cancelable: true };
           canvas.dispatchEvent(new WheelEvent('wheel', { ...at, ...turn }));
           requestAnimationFrame(step);
         };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { chartColumns, chartQuestion, gripAt, valueAt } from './charts';
+import { chartQuestion, curveOver, gripAt, valueAt } from './charts';
 import { random } from './fixture';
 
 const series = { id: 'running', title: '', unit: 'threads', max: 4, mean: [0, 2, 4, 1], peak: [1, 3, 4, 2] };
@@ -7,12 +7,13 @@ const charts = { from: 0, to: 400, series: [series] };
 
 describe('charts', () => {
   it('average means and keep peaks when bins share a column', () => {
-    expect(chartColumns(charts, series, { from: 0, to: 400 }, 2)).toEqual([
-      { mean: 0.25, peak: 0.75 },
-      { mean: 0.625, peak: 1 },
-    ]);
-    expect(chartColumns(charts, series, { from: 100, to: 200 }, 3)).toEqual(Array(3).fill({ mean: 0.5, peak: 0.75 }));
-    expect(chartColumns(charts, series, { from: 300, to: 500 }, 2)).toEqual([{ mean: 0.25, peak: 0.5 }, null]);
+    const over = (from: number, to: number, width: number) => {
+      const { mean, peak } = curveOver(charts, series, { from, to }, width);
+      return { mean: [...mean], peak: [...peak] };
+    };
+    expect(over(0, 400, 2)).toEqual({ mean: [0.25, 0.625], peak: [0.75, 1] });
+    expect(over(100, 200, 3)).toEqual({ mean: [0.5, 0.5, 0.5], peak: [0.75, 0.75, 0.75] });
+    expect(over(300, 500, 2)).toEqual({ mean: [0.25, Number.NaN], peak: [0.5, Number.NaN] });
   });
 
   it('tell the value at a time', () => {

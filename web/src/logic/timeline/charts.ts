@@ -1,7 +1,7 @@
 // Charts below the bands: values by pixel, the curve as points, and the value under the cursor.
 
 import type { Charts } from '../../api/types';
-import { timeAt, type Viewport, xOf } from './viewport';
+import { type Viewport, xOf } from './viewport';
 
 export type Series = Charts['series'][number];
 
@@ -20,32 +20,45 @@ export function chartQuestion(
   return { from, to, width: Math.max(1, Math.min(columns, 8192)) };
 }
 
-/** One column of the screen: px from the left, heights as fractions of the scale. */
-export interface ChartColumn {
-  mean: number;
-  peak: number;
+/** A curve by columns of the screen, heights as fractions of the scale; NaN where the data does not reach. */
+export interface Curve {
+  mean: Float64Array;
+  peak: Float64Array;
 }
 
-/** The columns of a series over a viewport: the average of the means and the highest of the peaks that fall into each;
- * null where the data does not reach. */
-export function chartColumns(charts: Charts, series: Series, view: Viewport, width: number): (ChartColumn | null)[] {
+/** The curve of a series over a viewport: in each column the average of the means and the highest of the peaks. */
+export function curveOver({ from, to }: Viewport, series: Series, view: Viewport, width: number): Curve {
   const bins = series.mean.length;
-  const length = (charts.to - charts.from) / Math.max(bins, 1);
-  return Array.from({ length: width }, (_, x) => {
-    const first = Math.floor((timeAt(x, view, width) - charts.from) / length);
-    const last = Math.max(first, Math.ceil((timeAt(x + 1, view, width) - charts.from) / length) - 1);
-    if (last < 0 || first >= bins) return null;
-    return columnOf(series, Math.max(first, 0), Math.min(last, bins - 1));
-  });
+  const curve = { mean: new Float64Array(width).fill(Number.NaN), peak: new Float64Array(width).fill(Number.NaN) };
+  const length = (to - from) / Math.max(bins, 1);
+  const step = (view.to - view.from) / width / length;
+  const start = (view.from - from) / length;
+  const scale = Math.max(series.max, 1e-9);
+  for (let x = 0; x < width; x += 1) {
+    // A little room: the end of one column is the start of the next, whatever the rounding.
+    const first = Math.floor(start + x * step + 1e-9);
+    const last = Math.max(first, Math.ceil(start + (x + 1) * step - 1e-9) - 1);
+    if (last >= 0 && first < bins) {
+      setColumn(curve, x, series, { first: Math.max(first, 0), last: Math.min(last, bins - 1), scale });
+    }
+  }
+  return curve;
 }
 
-function columnOf({ mean, peak, max }: Series, first: number, last: number): ChartColumn {
+interface Bins {
+  first: number;
+  last: number;
+  scale: number;
+}
+
+function setColumn(curve: Curve, x: number, { mean, peak }: Series, { first, last, scale }: Bins): void {
   let [sum, highest] = [0, 0];
   for (let bin = first; bin <= last; bin += 1) {
     sum += mean[bin] ?? 0;
     highest = Math.max(highest, peak[bin] ?? 0);
   }
-  return { mean: sum / (last - first + 1) / Math.max(max, 1e-9), peak: highest / Math.max(max, 1e-9) };
+  curve.mean[x] = sum / (last - first + 1) / scale;
+  curve.peak[x] = highest / scale;
 }
 
 /** The value of a series at a time; null: there is none. */

@@ -4,7 +4,6 @@
 import type { Tile } from '../../api/tile';
 import type { Request, TileId, TileMemory } from './tiles';
 
-const AT_ONCE = 4;
 /** How long a server that failed is left alone. */
 export const AGAIN_AFTER_MS = 3000;
 
@@ -28,6 +27,7 @@ export class TileLoader {
     private readonly fetch: FetchTile,
     /** Called when something has come, or failed. */
     private readonly arrived: () => void,
+    private readonly atOnce = 4,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
@@ -56,7 +56,7 @@ export class TileLoader {
   private pump(): void {
     // A server that fails is not asked sixty times a second.
     if (this.error !== null && this.now() - this.failedAt < AGAIN_AFTER_MS - 100) return;
-    while (this.running.size < AT_ONCE) {
+    while (this.running.size < this.atOnce) {
       const request = this.queue.shift();
       if (!request) return;
       void this.run(request);

@@ -19,6 +19,8 @@ export class Scene {
   mark: Viewport | null = null;
   /** Counts what changes the bands; a moved pointer does not. */
   revision = 0;
+  /** Whether the movement under way changes how much time is shown. */
+  zooming = false;
 
   private readonly painters = new Set<() => void>();
   private readonly settledListeners = new Set<(view: Viewport) => void>();
@@ -52,21 +54,25 @@ export class Scene {
 
   readonly invalidate = (): void => {
     this.revision += 1;
-    this.schedule();
+    this.redraw();
   };
 
-  private schedule(): void {
+  /** Draws what is not as it was drawn, the bands only if they have changed. */
+  readonly redraw = (): void => {
     if (this.frame) return;
     this.frame = true;
     this.requestFrame(() => {
       this.frame = false;
       for (const paint of this.painters) paint();
     });
-  }
+  };
 
   /** Moves the view; the state is told when it rests. */
   moveTo(view: Viewport, restAfterMs = SETTLED_MS): void {
-    this.view = within(view, this.elapsedNs);
+    const next = within(view, this.elapsedNs);
+    const [before, after] = [this.view.to - this.view.from, next.to - next.from];
+    this.zooming ||= Math.abs(after - before) > before * 1e-9;
+    this.view = next;
     this.invalidate();
     this.moving ??= begin();
     clearTimeout(this.timer);
@@ -97,7 +103,7 @@ export class Scene {
   /** The range under the pointer's drag; null: none. */
   select(mark: Viewport | null): void {
     this.mark = mark;
-    this.schedule();
+    this.redraw();
   }
 
   scrollTo(top: number): void {
@@ -115,11 +121,12 @@ export class Scene {
 
   point(pointer: Scene['pointer']): void {
     this.pointer = pointer;
-    this.schedule();
+    this.redraw();
   }
 
   stop(): void {
     clearTimeout(this.timer);
+    this.zooming = false;
     this.moving?.();
     this.moving = undefined;
   }
@@ -131,6 +138,8 @@ export class Scene {
 
   private settle(): void {
     this.stop();
+    // What is near may be asked for now.
+    this.invalidate();
     const whole = wholeNs(this.view);
     if (whole.from === this.told.from && whole.to === this.told.to) return;
     this.told = whole;

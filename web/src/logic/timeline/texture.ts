@@ -3,6 +3,7 @@
 
 import { type Palette, STATES, type State } from '../../base/palette';
 import { type Columns, NO_STATE } from './columns';
+import { mix, pixel, type Rgb, rgb } from './ink';
 
 /** Rows of a band's picture: the state, then the samples. */
 export const STATE_ROWS = 6;
@@ -85,23 +86,4 @@ function stripe(pixels: Uint32Array, first: number, width: number, ink: number, 
 
 function tickInk(density: number, ticks: Uint32Array): number {
   return ticks[density < 2 ? 0 : density < 4 ? 1 : density < 16 ? 2 : 3] ?? 0;
-}
-
-type Rgb = readonly [number, number, number];
-
-/** `#rrggbb`; null for what is not drawn. */
-function rgb(color: string): Rgb | null {
-  const [, r, g, b] = /^#(..)(..)(..)$/.exec(color) ?? [];
-  return r && g && b ? [Number.parseInt(r, 16), Number.parseInt(g, 16), Number.parseInt(b, 16)] : null;
-}
-
-function mix(a: Rgb | null, b: Rgb | null, share: number): Rgb | null {
-  if (!a || !b) return a ?? b;
-  const part = (at: 0 | 1 | 2) => Math.round(a[at] * (1 - share) + b[at] * share);
-  return [part(0), part(1), part(2)];
-}
-
-/** Bytes red, green, blue, opaque in memory, on the little-endian machines that browsers run on. */
-function pixel(color: Rgb | null): number {
-  return color ? ((255 << 24) | (color[2] << 16) | (color[1] << 8) | color[0]) >>> 0 : 0;
 }

@@ -82,7 +82,14 @@ describe('tiles', () => {
       { level: 10, index: 0 },
       tile(0, elapsed, [band(1, 'RL', elapsed / 2), { ...band(2, 'R', elapsed), flags: Uint8Array.of(1) }]),
     );
-    const sight = { view: { from: 0, to: 50 }, level: 0, elapsedNs: elapsed, bands: [1, 2], nearBands: [] };
+    const sight = {
+      view: { from: 0, to: 50 },
+      level: 0,
+      elapsedNs: elapsed,
+      bands: [1, 2],
+      nearBands: [],
+      zooming: false,
+    };
     expect(missingTiles(memory, sight, 10)[0]).toEqual({ tile: { level: 0, index: 0 }, bands: [2] });
     const shared = new TileMemory(10, false);
     shared.add({ level: 10, index: 0 }, tile(0, elapsed, [band(1, 'RL', elapsed / 2)]));
@@ -92,7 +99,7 @@ describe('tiles', () => {
   it('ask for what is seen first, then for what is near', () => {
     const elapsed = TILE_PX * 64;
     const view = { from: 10 * TILE_PX, to: 13 * TILE_PX };
-    const sight = { view, level: 0, elapsedNs: elapsed, bands: [1], nearBands: [2] };
+    const sight = { view, level: 0, elapsedNs: elapsed, bands: [1], nearBands: [2], zooming: false };
     const asked = missingTiles(new TileMemory(6, NO_MERGED), sight, 6);
     expect(asked.map(({ tile: { level, index }, bands }) => `${level}/${index}:${bands}`)).toEqual([
       '6/0:1',
@@ -106,6 +113,8 @@ describe('tiles', () => {
       '0/10:2',
       '0/12:2',
     ]);
+    const zooming = missingTiles(new TileMemory(6, NO_MERGED), { ...sight, zooming: true }, 6);
+    expect(zooming.map(({ bands }) => bands)).toEqual([[1], [1], [1], [1]]);
   });
 
   it('stay within their memory, the tile of everything always', () => {
@@ -152,6 +161,7 @@ describe('loading tiles', () => {
       () => {
         arrived += 1;
       },
+      4,
       () => time,
     );
     return {

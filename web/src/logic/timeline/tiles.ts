@@ -188,6 +188,8 @@ export interface Sight {
   /** Ids of the bands that are seen, then of those near. */
   bands: readonly number[];
   nearBands: readonly number[];
+  /** The view is being zoomed: only what is seen is worth asking for. */
+  zooming: boolean;
 }
 
 /** What is missing for a sight, in the order in which it helps: the tile of everything, what is seen from its middle
@@ -205,7 +207,8 @@ export function missingTiles(memory: TileMemory, sight: Sight, top: number): Req
     [whole, nearBands],
     ...seen.map((tile): [TileId, readonly number[]] => [tile, nearBands]),
   ];
-  const requests = wanted.map(([tile, ids]) => ({ tile, bands: ids.filter((band) => !memory.has(tile, band)) }));
+  const useful = sight.zooming ? wanted.slice(0, 1 + seen.length) : wanted;
+  const requests = useful.map(([tile, ids]) => ({ tile, bands: ids.filter((band) => !memory.has(tile, band)) }));
   return requests.filter((request) => request.bands.length > 0);
 }
 

@@ -78,10 +78,7 @@ function BandCanvas() {
   const colors = palette(theme);
   const inks = useMemo(() => inksOf(palette(theme), off), [theme, off]);
   const texture = useRef<Texture | null>(null);
-  const painted = useRef<unknown>(null);
   const canvas = useSurface(scene, (context, width, height, ratio) => {
-    if (painted.current === scene.revision) return;
-    painted.current = scene.revision;
     texture.current ??= new Texture();
     const [first, end] = visibleBands(rows, scene.scrollTop, height);
     const seen = rows.slice(first, end);

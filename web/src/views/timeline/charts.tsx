@@ -1,21 +1,15 @@
 // The curves below the bands, on the same time as these, each with its value under the cursor.
 
-import { useRef } from 'react';
 import type { Charts as ChartData } from '../../api/types';
-import { palette } from '../../base/palette';
 import { help, t, title } from '../../base/texts';
 import { real } from '../../base/units';
 import { chartQuestion, type Series, valueAt } from '../../logic/timeline/charts';
-import { timeAt } from '../../logic/timeline/viewport';
-import { usePreferences } from '../../state/preferences';
 import { useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { CounterRows } from './counters';
+import { CurveRow } from './curve';
 import { useFollowing } from './follow';
-import { paintChart } from './paint-charts';
 import { useSetting } from './setting';
-import { useSceneWidth, useSurface } from './surface';
-import { usePointer } from './use-pointer';
 
 const WHOLE_COLUMNS = 1600;
 
@@ -59,48 +53,27 @@ export function ChartRows() {
 }
 
 function ChartRow({ charts, series, most }: { charts: ChartData; series: Series; most: number }) {
-  const { scene, info } = useSetting();
-  const { theme } = usePreferences();
-  const target = useView((state) => state.target) ?? info.target_concurrency;
-  const pointer = usePointer('charts');
-  const shown = useSceneWidth(scene);
-  const readout = useRef<HTMLSpanElement>(null);
+  const { info } = useSetting();
+  const wanted = useView((state) => state.target) ?? info.target_concurrency;
   const isPercent = series.unit === '%';
-  const goal = isPercent ? null : target;
-  const scale = { ...series, max: Math.max(most, series.max, goal ?? 0) };
-  const canvas = useSurface(scene, (context, width, height) => {
-    const x = scene.pointer?.x ?? null;
-    const value = x === null ? null : valueAt(charts, series, timeAt(x, scene.view, width));
-    if (readout.current)
-      readout.current.textContent = value ? valueText(value, isPercent) : scaleText(scale.max, isPercent);
-    paintChart(context, {
-      charts,
-      series: scale,
-      view: scene.view,
-      width,
-      height,
-      palette: palette(theme),
-      target: goal === null ? null : goal / scale.max,
-      cursor: x,
-    });
-  });
+  const target = isPercent ? null : wanted;
+  const max = Math.max(most, series.max, target ?? 0);
   const known = series.id === 'cpu_usage' || series.id === 'concurrency';
   const name = known ? t(`chart.${series.id as 'cpu_usage'}`) : title(series.id, series.title);
+  const readout = (time: number | null) => {
+    const value = time === null ? null : valueAt(charts, series, time);
+    return value ? valueText(value, isPercent) : scaleText(max, isPercent);
+  };
   return (
-    <div className="tl-row tl-chart">
-      <div className="tl-label" data-tip={help(series.id, t('chart.help'))}>
-        <span className="tl-name">{name}</span>
-        <span className="faint number" ref={readout} />
-      </div>
-      <canvas
-        ref={canvas}
-        className="tl-canvas"
-        role="img"
-        aria-label={`${name}. ${t('chart.help')}`}
-        style={{ width: shown }}
-        {...pointer}
-      />
-    </div>
+    <CurveRow
+      name={name}
+      tip={help(series.id, t('chart.help'))}
+      description={`${name}. ${t('chart.help')}`}
+      over={charts}
+      series={{ ...series, max }}
+      target={target}
+      readout={readout}
+    />
   );
 }
 

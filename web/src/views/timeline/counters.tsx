@@ -1,8 +1,7 @@
 // Global Counters: a curve for each counter of the program and of the machine, with its value and its rate under the mouse.
 
-import { Fragment, useMemo, useRef } from 'react';
+import { Fragment, useMemo } from 'react';
 import type { CounterCurves } from '../../api/types';
-import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { chartQuestion } from '../../logic/timeline/charts';
 import {
@@ -17,14 +16,10 @@ import {
   sections,
   valueText,
 } from '../../logic/timeline/counters';
-import { timeAt } from '../../logic/timeline/viewport';
-import { usePreferences } from '../../state/preferences';
 import { useCall } from '../../state/resource';
+import { CurveRow } from './curve';
 import { useFollowing } from './follow';
-import { paintChart } from './paint-charts';
 import { useSetting } from './setting';
-import { useSceneWidth, useSurface } from './surface';
-import { usePointer } from './use-pointer';
 
 export function CounterRows() {
   const { scene, info } = useSetting();
@@ -88,11 +83,6 @@ interface RowProps {
 }
 
 function CounterRow({ curves, counter, all }: RowProps) {
-  const { scene } = useSetting();
-  const { theme } = usePreferences();
-  const pointer = usePointer('charts');
-  const shown = useSceneWidth(scene);
-  const readout = useRef<HTMLSpanElement>(null);
   const { domain, process, unit, kind } = counter;
   const name = nameOf(counter, all);
   const { mean, peak, low, high } = useMemo(() => curveOf(counter), [counter]);
@@ -104,39 +94,21 @@ function CounterRow({ curves, counter, all }: RowProps) {
     mean: mean.map((value) => value - low),
     peak: peak.map((value) => value - low),
   };
-  const canvas = useSurface(scene, (context, width, height) => {
-    const x = scene.pointer?.x ?? null;
-    if (readout.current) {
-      const known = x === null ? null : at(curves, counter, timeAt(x, scene.view, width));
-      readout.current.textContent = known ? readoutOf(counter, known) : scaleOf(counter, low, high);
-    }
-    paintChart(context, {
-      charts: { from: curves.from, to: curves.to, series: [] },
-      series,
-      view: scene.view,
-      width,
-      height,
-      palette: palette(theme),
-      target: null,
-      cursor: x,
-    });
-  });
+  const readout = (time: number | null) => {
+    const known = time === null ? null : at(curves, counter, time);
+    return known ? readoutOf(counter, known) : scaleOf(counter, low, high);
+  };
   const about = [domain && `${domain}::${counter.name}`, process, t(kind === 'sum' ? 'counter.sum' : 'counter.set')];
   return (
-    <div className="tl-row tl-chart">
-      <div className="tl-label" data-tip={about.filter(Boolean).join(' · ')}>
-        <span className="tl-name">{name}</span>
-        <span className="faint number" ref={readout} />
-      </div>
-      <canvas
-        ref={canvas}
-        className="tl-canvas"
-        role="img"
-        aria-label={`${t('counter.title')}: ${name}`}
-        style={{ width: shown }}
-        {...pointer}
-      />
-    </div>
+    <CurveRow
+      name={name}
+      tip={about.filter(Boolean).join(' · ')}
+      description={`${t('counter.title')}: ${name}`}
+      over={curves}
+      series={series}
+      target={null}
+      readout={readout}
+    />
   );
 }
 

@@ -20,6 +20,9 @@ export interface BandData {
   error: unknown;
 }
 
+/** More at once than there are processors would only make each of them come later. */
+const AT_ONCE = Math.max(2, Math.min(4, navigator.hardwareConcurrency));
+
 /** Tiles of the view's selection. Those of the selection before are drawn until the new ones come. */
 export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
   const { result, by } = useView((state) => ({ result: state.result, by: state.bands }));
@@ -35,12 +38,17 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       const params = { ...tileQuestion(tile, info.elapsed_ns), by, bands: bands.join(',') };
       return fetchTile(resultUrl(result, 'tile', withParams(new URLSearchParams(query), params)), signal);
     };
-    const loader: TileLoader = new TileLoader(memory, fetch, () => {
-      setError(loader.error);
-      if (loader.idle) old = null;
-      if (loader.error !== null) setTimeout(scene.invalidate, AGAIN_AFTER_MS);
-      scene.invalidate();
-    });
+    const loader: TileLoader = new TileLoader(
+      memory,
+      fetch,
+      () => {
+        setError(loader.error);
+        if (loader.idle) old = null;
+        if (loader.error !== null) setTimeout(scene.invalidate, AGAIN_AFTER_MS);
+        scene.invalidate();
+      },
+      AT_ONCE,
+    );
     const levelNow = () => levelFor((scene.view.to - scene.view.from) / Math.max(1, scene.width * ratio));
     const partsOf = (band: number) => {
       const parts = memory.parts(scene.view, levelNow(), info.elapsed_ns, band);
@@ -53,7 +61,14 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       const level = levelNow();
       const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
       memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
-      const sight = { view: scene.view, level, elapsedNs: info.elapsed_ns, bands: ids(seen), nearBands: ids(near) };
+      const sight = {
+        view: scene.view,
+        level,
+        elapsedNs: info.elapsed_ns,
+        bands: ids(seen),
+        nearBands: ids(near),
+        zooming: scene.zooming,
+      };
       loader.want(missingTiles(memory, sight, top));
       waiting.end();
     };

@@ -1,13 +1,13 @@
 // The line beside the pointer.
 
 import { useEffect, useRef, useState } from 'react';
-import type { Interval } from '../../api/types';
+import type { Info, Interval } from '../../api/types';
 import { begin } from '../../base/activity';
 import { covering, describeInterval, describePiece, describeSpan } from '../../logic/timeline/describe';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
 import { useCall } from '../../state/resource';
-import { LABELS, useSetting } from './setting';
+import { type Setting, threadOf, useSetting } from './setting';
 
 const REST_MS = 60;
 
@@ -15,6 +15,26 @@ export interface Hovered {
   thread: number | null;
   label: string;
   hit: Hit;
+}
+
+/** What the pointer is over; renders again only when that is another piece. */
+export function useHovered(info: Info, by: Setting['by'], rows: Setting['rows']) {
+  const [hovered, setHovered] = useState<Hovered | null>(null);
+  const last = useRef('');
+  const set = (hit: Hit | null) => {
+    const { piece, span } = hit ?? {};
+    const part = piece ?? span;
+    const key = hit && part ? `${hit.row} ${part.from} ${part.to} ${piece?.state ?? span?.lane}` : '';
+    if (key === last.current) return;
+    last.current = key;
+    const band = hit && rows[hit.row]?.band;
+    if (!hit || !band) return setHovered(null);
+    const thread = threadOf(by, band.id, hit);
+    // A CPU's band says who ran.
+    const ran = by === 'cpu' ? info.threads.find(({ id }) => id === thread) : undefined;
+    setHovered({ hit, thread, label: ran ? `${band.label} · ${ran.name} (${ran.tid})` : band.label });
+  };
+  return [hovered, set] as const;
 }
 
 /** What the server knows of the hovered interval, once the pointer has rested on it for a moment. */
@@ -56,7 +76,7 @@ export function HoverLine({
       const [element, pointer] = [box.current, scene.pointer];
       const parent = element?.parentElement;
       if (!element || !parent || pointer?.y == null) return;
-      const left = Math.min(LABELS + pointer.x + 14, parent.clientWidth - element.offsetWidth - 6);
+      const left = Math.min(pointer.x + 14, parent.clientWidth - element.offsetWidth - 6);
       const below = pointer.y + 20;
       const top = below + element.offsetHeight > parent.clientHeight ? pointer.y - element.offsetHeight - 10 : below;
       element.style.transform = `translate(${Math.round(Math.max(0, left))}px, ${Math.round(top)}px)`;

@@ -12,13 +12,18 @@ import { xOf } from '../../logic/timeline/viewport';
 import { filterInRange, filterOutRange } from '../../state/actions';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
+import { HoverLine, useHovered, useHoveredInterval } from './hover';
 import { bandParts, type OverlayPicture, paintOverlay } from './paint-bands';
 import { threadOf, useSetting } from './setting';
 import { useSurface } from './surface';
+import { useArrows } from './use-arrows';
 import { usePointer } from './use-pointer';
 
 export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | null> }) {
-  const { scene, rows, data, spansOf, by, info, picked, arrows, hover } = useSetting();
+  const { scene, rows, data, spansOf, by, info, picked } = useSetting();
+  const [hovered, hover] = useHovered(info, by, rows);
+  const interval = useHoveredInterval(hovered);
+  const arrows = useArrows(scene, picked, interval);
   const { theme } = usePreferences();
   const { mark, range, excluded } = useView(({ mark, range, excludedRanges }) => ({
     mark,
@@ -42,45 +47,50 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
       if (scroller.current) scroller.current.scrollTop = top;
     },
   });
-  const canvas = useSurface(scene, (context, width, height) => {
-    const { x, y } = scene.pointer ?? { x: null, y: null };
-    const hit = x !== null && y !== null ? hitAt(x, y) : null;
-    hover(hit);
-    const outlines: OverlayPicture['outlines'] = [];
-    const stateBox = (row: BandRow) => {
-      const { state, stateHeight } = bandParts(row.stateHeight);
-      return { top: row.top - scene.scrollTop + state, height: stateHeight };
-    };
-    const hovered = hit && rows[hit.row];
-    if (hovered && hit.piece) outlines.push({ time: hit.piece, ...stateBox(hovered), strong: false });
-    if (hovered && hit.span) {
-      const { top, height } = laneBox(hovered, hit.span.lane);
-      outlines.push({ time: hit.span, top: hovered.top - scene.scrollTop + top, height, strong: false });
-    }
-    const row = picked && by === 'thread' ? rows.find(({ band }) => band.id === picked.thread) : undefined;
-    if (row && picked) {
-      outlines.push({ time: { from: picked.start_ns, to: picked.end_ns }, ...stateBox(row), strong: true });
-    }
-    const sheet = { view: scene.view, width, height, scrollTop: scene.scrollTop };
-    paintOverlay(context, {
-      view: scene.view,
-      width,
-      height,
-      palette: palette(theme),
-      mark: scene.mark ?? mark,
-      range,
-      excluded,
-      outlines,
-      arrows: arrows.flatMap(({ arrow, strong }) =>
-        arrowShapes([arrow], rows, sheet).map((shape) => ({ shape, strong })),
-      ),
-      cursor: x,
-    });
-  });
+  const canvas = useSurface(
+    scene,
+    (context, width, height) => {
+      const { x, y } = scene.pointer ?? { x: null, y: null };
+      const hit = x !== null && y !== null ? hitAt(x, y) : null;
+      hover(hit);
+      const outlines: OverlayPicture['outlines'] = [];
+      const stateBox = (row: BandRow) => {
+        const { state, stateHeight } = bandParts(row.stateHeight);
+        return { top: row.top - scene.scrollTop + state, height: stateHeight };
+      };
+      const under = hit && rows[hit.row];
+      if (under && hit.piece) outlines.push({ time: hit.piece, ...stateBox(under), strong: false });
+      if (under && hit.span) {
+        const { top, height } = laneBox(under, hit.span.lane);
+        outlines.push({ time: hit.span, top: under.top - scene.scrollTop + top, height, strong: false });
+      }
+      const row = picked && by === 'thread' ? rows.find(({ band }) => band.id === picked.thread) : undefined;
+      if (row && picked) {
+        outlines.push({ time: { from: picked.start_ns, to: picked.end_ns }, ...stateBox(row), strong: true });
+      }
+      const sheet = { view: scene.view, width, height, scrollTop: scene.scrollTop };
+      paintOverlay(context, {
+        view: scene.view,
+        width,
+        height,
+        palette: palette(theme),
+        mark: scene.mark ?? mark,
+        range,
+        excluded,
+        outlines,
+        arrows: arrows.flatMap(({ arrow, strong }) =>
+          arrowShapes([arrow], rows, sheet).map((shape) => ({ shape, strong })),
+        ),
+        cursor: x,
+      });
+    },
+    { follows: 'pointer', transparent: true },
+  );
   return (
     <>
       <canvas ref={canvas} className="tl-layer tl-pointer" {...pointer} />
       {mark && <SelectionMenu range={mark} />}
+      <HoverLine scene={scene} hovered={hovered} interval={interval} />
     </>
   );
 }

@@ -9,7 +9,7 @@ import { SHORTEST_NS, timeAt, type Viewport, wholeOf } from '../../logic/timelin
 import { usePreferences } from '../../state/preferences';
 import { useView } from '../../state/provider';
 import { useWholeCharts } from './charts';
-import { paintOverview } from './paint-charts';
+import { type OverviewPicture, paintLoad, paintShown } from './paint-charts';
 import { useSetting, useSettledView } from './setting';
 import { useSceneWidth, useSurface } from './surface';
 
@@ -23,12 +23,20 @@ export function Overview({ height }: { height: number }) {
   }));
   const whole = wholeOf(scene.elapsedNs);
   const charts = useWholeCharts();
-  const canvas = useSurface(scene, (context, width, high) => {
-    const data = charts ?? { from: 0, to: scene.elapsedNs, series: [] };
-    const marked = scene.mark ?? mark;
-    const picture = { charts: data, whole, view: scene.view, range, excluded, mark: marked, width, height: high };
-    paintOverview(context, { ...picture, palette: palette(theme) });
-  });
+  const load = useRef<Load | null>(null);
+  const canvas = useSurface(
+    scene,
+    (context, width, high, ratio) => {
+      const data = charts ?? { from: 0, to: scene.elapsedNs, series: [] };
+      const marked = scene.mark ?? mark;
+      const picture = { charts: data, whole, view: scene.view, range, excluded, mark: marked, width, height: high };
+      const colored = { ...picture, palette: palette(theme) };
+      load.current ??= new Load();
+      context.drawImage(load.current.of(colored, ratio), 0, 0, width, high);
+      paintShown(context, colored);
+    },
+    { follows: 'pointer' },
+  );
   const pointer = useOverviewPointer();
   const shown = useSceneWidth(scene);
   return (
@@ -41,6 +49,27 @@ export function Overview({ height }: { height: number }) {
       </div>
     </div>
   );
+}
+
+/** The drawing of the whole time: it stays, whatever part of it is shown below. */
+class Load {
+  private readonly canvas = document.createElement('canvas');
+  private drawn: OverviewPicture | null = null;
+
+  of(picture: OverviewPicture, ratio: number): HTMLCanvasElement {
+    const { charts, palette: colors, width, height } = picture;
+    const old = this.drawn;
+    const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
+    const sameSize = this.canvas.width === wide && this.canvas.height === high;
+    if (sameSize && old?.charts === charts && old.palette.theme === colors.theme) return this.canvas;
+    this.canvas.width = wide;
+    this.canvas.height = high;
+    const context = this.canvas.getContext('2d');
+    context?.setTransform(ratio, 0, 0, ratio, 0, 0);
+    if (context) paintLoad(context, picture);
+    this.drawn = picture;
+    return this.canvas;
+  }
 }
 
 /** Dragging a handle moves that end, between them the whole view, outside of them begins a new one. */

@@ -2,13 +2,28 @@
 
 import type { Charts } from '../../api/types';
 import type { Palette } from '../../base/palette';
-import { chartColumns, rangeX, type Series } from '../../logic/timeline/charts';
+import { type Curve, curveOver, rangeX, type Series } from '../../logic/timeline/charts';
+import { type CurveInks, fillCurve } from '../../logic/timeline/curve-pixels';
 import type { Viewport } from '../../logic/timeline/viewport';
 
+/** The pixels of a curve, reused from frame to frame. */
+export class CurveImage {
+  private image: ImageData | null = null;
+  private pixels = new Uint32Array(0);
+
+  /** Draws a curve over all of the canvas; it has a value for each of its pixel columns. */
+  draw(context: CanvasRenderingContext2D, curve: Curve, inks: CurveInks): void {
+    const { width, height } = context.canvas;
+    if (this.image?.width !== width || this.image.height !== height) {
+      this.image = new ImageData(width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+    }
+    fillCurve(this.pixels, width, height, curve, inks);
+    context.putImageData(this.image, 0, 0);
+  }
+}
+
 export interface ChartPicture {
-  charts: Charts;
-  series: Series;
-  view: Viewport;
   width: number;
   height: number;
   palette: Palette;
@@ -17,56 +32,22 @@ export interface ChartPicture {
   cursor: number | null;
 }
 
-/** Mean as an area, peak as a line, the target as a dashed one. */
-export function paintChart(context: CanvasRenderingContext2D, picture: ChartPicture): void {
-  const { charts, series, view, width, height, palette, target, cursor } = picture;
-  const columns = chartColumns(charts, series, view, Math.ceil(width));
-  const room = height - 3;
-  const y = (value: number) => height - Math.min(1, value) * room;
-  context.fillStyle = palette.ground.ground;
-  context.fillRect(0, 0, width, height);
-  context.fillStyle = palette.state.running;
-  context.globalAlpha = 0.55;
-  context.beginPath();
-  context.moveTo(0, height);
-  for (const [x, column] of columns.entries()) {
-    const top = y(column?.mean ?? 0);
-    context.lineTo(x, top);
-    context.lineTo(x + 1, top);
-  }
-  context.lineTo(width, height);
-  context.fill();
-  context.globalAlpha = 1;
-  strokePeaks(context, columns, y, palette.state.running);
+/** What lies over a curve: the target as a dashed line, the cursor. */
+export function paintMarks(context: CanvasRenderingContext2D, picture: ChartPicture): void {
+  const { width, height, palette, target, cursor } = picture;
   if (target !== null) {
+    const y = Math.round(height - Math.min(1, target) * (height - 3)) + 0.5;
     context.strokeStyle = palette.ground.faint;
     context.setLineDash([4, 3]);
     context.beginPath();
-    context.moveTo(0, Math.round(y(target)) + 0.5);
-    context.lineTo(width, Math.round(y(target)) + 0.5);
+    context.moveTo(0, y);
+    context.lineTo(width, y);
     context.stroke();
     context.setLineDash([]);
   }
   if (cursor === null) return;
   context.fillStyle = palette.ground.faint;
   context.fillRect(Math.round(cursor), 0, 1, height);
-}
-
-function strokePeaks(
-  context: CanvasRenderingContext2D,
-  columns: readonly ({ peak: number } | null)[],
-  y: (value: number) => number,
-  color: string,
-): void {
-  context.strokeStyle = color;
-  context.lineWidth = 1;
-  context.globalAlpha = 0.75;
-  context.beginPath();
-  for (const [x, column] of columns.entries()) {
-    if (column) context.lineTo(x + 0.5, y(column.peak));
-  }
-  context.stroke();
-  context.globalAlpha = 1;
 }
 
 export interface OverviewPicture {
@@ -81,9 +62,9 @@ export interface OverviewPicture {
   palette: Palette;
 }
 
-/** Runnable threads behind running ones over the whole time; what is not shown below is shaded, handles at its ends. */
-export function paintOverview(context: CanvasRenderingContext2D, picture: OverviewPicture): void {
-  const { charts, whole, view, width, height, palette } = picture;
+/** Runnable threads behind running ones over the whole time. */
+export function paintLoad(context: CanvasRenderingContext2D, picture: OverviewPicture): void {
+  const { charts, whole, width, height, palette } = picture;
   context.fillStyle = palette.ground.panel;
   context.fillRect(0, 0, width, height);
   const series = (id: string) => charts.series.find((one) => one.id === id);
@@ -93,13 +74,19 @@ export function paintOverview(context: CanvasRenderingContext2D, picture: Overvi
   const bars = (one: Series | undefined, color: string) => {
     if (!one) return;
     context.fillStyle = color;
-    for (const [x, column] of chartColumns(charts, { ...one, max: most }, whole, Math.ceil(width)).entries()) {
-      const high = Math.round((column?.mean ?? 0) * (height - 2));
+    const { mean } = curveOver(charts, { ...one, max: most }, whole, Math.ceil(width));
+    for (const [x, value] of mean.entries()) {
+      const high = Math.round((value || 0) * (height - 2));
       if (high > 0) context.fillRect(x, height - high, 1, high);
     }
   };
   bars(ready, palette.state.preempted);
   bars(running, palette.state.running);
+}
+
+/** Over the load: what is filtered, what is not shown below, and handles at the ends of what is. */
+export function paintShown(context: CanvasRenderingContext2D, picture: OverviewPicture): void {
+  const { whole, view, width, height, palette } = picture;
   shadeFiltered(context, picture);
   const { x0, x1 } = rangeX(view, whole, width);
   context.fillStyle = palette.ground.ground;

@@ -6,7 +6,6 @@ import type { Bands as BandList, Info, Interval } from '../../api/types';
 import { t } from '../../base/texts';
 import { arrangedBands, heightOf } from '../../logic/timeline/bands';
 import { covering } from '../../logic/timeline/describe';
-import type { Hit } from '../../logic/timeline/hit';
 import { Scene } from '../../logic/timeline/scene';
 import { panBy, showRange, wheelFactor, wholeNs, zoomAbout } from '../../logic/timeline/viewport';
 import { useKeys } from '../../logic/use-keys';
@@ -19,12 +18,10 @@ import { AxisLine, Bands } from './bands';
 import { ChartRows } from './charts';
 import { useBandData } from './data';
 import { Detail } from './detail';
-import { type Hovered, HoverLine, useHoveredInterval } from './hover';
 import { Overview } from './overview';
-import { AXIS_HEIGHT, LABELS, type Setting, SettingContext, threadOf } from './setting';
+import { AXIS_HEIGHT, LABELS, type Setting, SettingContext } from './setting';
 import './timeline.css';
 import { Legend, TimelineToolbar } from './toolbar';
-import { useArrows } from './use-arrows';
 import { useSpans } from './use-spans';
 
 type Mode = 'strip' | 'full';
@@ -71,16 +68,12 @@ function Timeline({ mode, info, bands }: Props) {
   const interval = usePicked();
   const picked = useView((state) => state.picked);
   const known = picked ? covering(interval.data, picked.thread, picked.at) : null;
-  const [hovered, setHovered] = useHovered(info, by, rows);
-  const hoveredInterval = useHoveredInterval(hovered);
-  const arrows = useArrows(scene, known, hoveredInterval);
   useTimelineKeys(mode, scene, known);
-  const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known, arrows, hover: setHovered };
+  const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known };
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
       {data.error !== null && <Failure error={asApiError(data.error).message} hint={asApiError(data.error).hint} />}
       <Bands empty={<NoBands search={mode === 'full' ? arrangement.search : ''} />} />
-      <HoverLine scene={scene} hovered={hovered} interval={hoveredInterval} />
     </Body>
   );
   return (
@@ -205,26 +198,6 @@ function usePicked(): Resource<Interval> {
     if (object) dispatch({ object }, 'touch');
   }, [object, dispatch]);
   return interval;
-}
-
-/** What the pointer is over; renders again only when that is another piece, or the time has left the known interval. */
-function useHovered(info: Info, by: Setting['by'], rows: Setting['rows']) {
-  const [hovered, setHovered] = useState<Hovered | null>(null);
-  const last = useRef('');
-  const set = (hit: Hit | null) => {
-    const { piece, span } = hit ?? {};
-    const part = piece ?? span;
-    const key = hit && part ? `${hit.row} ${part.from} ${part.to} ${piece?.state ?? span?.lane}` : '';
-    if (key === last.current) return;
-    last.current = key;
-    const band = hit && rows[hit.row]?.band;
-    if (!hit || !band) return setHovered(null);
-    const thread = threadOf(by, band.id, hit);
-    // A CPU's band says who ran.
-    const ran = by === 'cpu' ? info.threads.find(({ id }) => id === thread) : undefined;
-    setHovered({ hit, thread, label: ran ? `${band.label} · ${ran.name} (${ran.tid})` : band.label });
-  };
-  return [hovered, set] as const;
 }
 
 const PAN_STEP = 0.15;

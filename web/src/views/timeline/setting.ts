@@ -2,7 +2,6 @@
 
 import { createContext, useContext, useEffect, useState } from 'react';
 import type { Info, Interval } from '../../api/types';
-import type { Arrow } from '../../logic/timeline/arrows';
 import type { BandRow } from '../../logic/timeline/bands';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
@@ -25,10 +24,6 @@ export interface Setting {
   spansOf: SpansOf;
   /** What is known of the picked interval. */
   picked: Interval | null;
-  /** Wake-ups that are drawn: of the picked thread, and strongly those that ended what is picked or hovered. */
-  arrows: readonly { arrow: Arrow; strong: boolean }[];
-  /** Tells what the pointer is over. */
-  hover(hit: Hit | null): void;
 }
 
 export const SettingContext = createContext<Setting | null>(null);
