@@ -3,11 +3,9 @@
 import { t, title } from '../base/texts';
 import { useDispatch, useView } from '../state/provider';
 import { useReport, useReportView } from '../state/resource';
-import { field, ReportCopy, ReportGrid } from './grid/report-grid';
-import { Notes } from './parts/notes';
+import { field, ReportGrid, ReportToolbar } from './grid/report-grid';
 import { Split } from './parts/split';
 import { Empty, Loaded } from './parts/states';
-import { Toolbar } from './parts/toolbar';
 
 export default function BlameView() {
   return (
@@ -28,7 +26,7 @@ function Blame() {
   if (waits.data && object === '') return <Empty>{t('empty.waits')}</Empty>;
   return (
     <section className="pane" aria-label={t('tab.blame')}>
-      <Toolbar>
+      <ReportToolbar of={blame.data}>
         <label>
           {title('object', 'Sync Object')}{' '}
           <select value={object} onChange={({ target }) => dispatch({ object: target.value })}>
@@ -41,10 +39,7 @@ function Blame() {
           </select>
         </label>
         <span className="faint">{t('blame.help')}</span>
-        <span className="grow" />
-        {blame.data && <Notes of={blame.data} />}
-        <ReportCopy of={blame.data} />
-      </Toolbar>
+      </ReportToolbar>
       <Loaded of={blame}>
         {(document) => <ReportGrid name="blame" label={t('tab.blame')} document={document} empty={t('empty.waits')} />}
       </Loaded>
@@ -57,12 +52,9 @@ function CriticalPath() {
   const path = useReportView('critical-path');
   return (
     <section className="pane" aria-label={t('blame.path')}>
-      <Toolbar>
+      <ReportToolbar of={path.data}>
         <strong>{t('blame.path')}</strong> <span className="faint">{t('blame.path.help')}</span>
-        <span className="grow" />
-        {path.data && <Notes of={path.data} />}
-        <ReportCopy of={path.data} />
-      </Toolbar>
+      </ReportToolbar>
       <Loaded of={path}>
         {(document) => (
           <ReportGrid

@@ -59,7 +59,7 @@ interface Props {
 
 /** Room that a heading needs to be read whole, px; Chinese characters are twice as wide. */
 export function titleWidth(title: string): number {
-  return [...title].reduce((sum, letter) => sum + (letter > '\u2e7f' ? 12.5 : 6.5), 24);
+  return [...title].reduce((sum, letter) => sum + (letter > '\u2e7f' ? 12.5 : 7), 24);
 }
 
 const LEAST_WIDTH = 48;

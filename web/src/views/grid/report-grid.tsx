@@ -7,8 +7,9 @@ import { reportCsv, reportText } from '../../logic/copy';
 import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
 import { amount, asText, isLength, isNumeric } from '../../logic/values';
 import { usePreferences } from '../../state/preferences';
+import { Notes } from '../parts/notes';
 import { Empty } from '../parts/states';
-import { CopyMenu } from '../parts/toolbar';
+import { CopyMenu, Toolbar } from '../parts/toolbar';
 import { Cell } from './cell';
 import { Grid, type GridColumn, titleWidth } from './grid';
 
@@ -198,7 +199,14 @@ function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {
   return true;
 }
 
-/** Copies a report, once it is there. */
-export function ReportCopy({ of }: { of: ViewDocument | undefined }) {
-  return of ? <CopyMenu text={() => reportText(of)} csv={() => reportCsv(of)} /> : null;
+/** The line above a report: what belongs to its list on the left, on the right the notes and copying, once it is there. */
+export function ReportToolbar({ of, children }: { of: ViewDocument | undefined; children: ReactNode }) {
+  return (
+    <Toolbar>
+      {children}
+      <span className="grow" />
+      {of && <Notes of={of} />}
+      {of && <CopyMenu text={() => reportText(of)} csv={() => reportCsv(of)} />}
+    </Toolbar>
+  );
 }

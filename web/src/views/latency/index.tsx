@@ -8,9 +8,8 @@ import { amount, type Parts } from '../../logic/values';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
 import { Cell } from '../grid/cell';
-import { field, ReportCopy, ReportGrid } from '../grid/report-grid';
+import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
 import { LengthsChart } from '../objects/histogram';
-import { Notes } from '../parts/notes';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
 import { SearchField, Toolbar } from '../parts/toolbar';
@@ -80,12 +79,9 @@ function Types({ chosen }: { chosen: string }) {
   const types = useReportView('latency', { params: { limit: 200 } });
   return (
     <section className="pane" aria-label={t('tab.latency')}>
-      <Toolbar>
+      <ReportToolbar of={types.data}>
         <SearchField />
-        <span className="grow" />
-        {types.data && <Notes of={types.data} />}
-        <ReportCopy of={types.data} />
-      </Toolbar>
+      </ReportToolbar>
       <Loaded of={types}>
         {(document) => (
           <ReportGrid

@@ -1,15 +1,13 @@
 // Sync Objects: what was waited on, how long, how the waits' lengths are distributed, and from where.
 
 import { t } from '../../base/texts';
-import { useKeys } from '../../logic/use-keys';
-import { filterIn, filterOut } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useReportView } from '../../state/resource';
-import { field, ReportCopy, ReportGrid } from '../grid/report-grid';
-import { Notes } from '../parts/notes';
+import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
+import { FilterIn } from '../parts/filter-in';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
-import { SearchField, Toolbar } from '../parts/toolbar';
+import { SearchField } from '../parts/toolbar';
 import { StackPane } from '../stack/pane';
 import { WaitHistogramPane } from './histogram';
 
@@ -31,26 +29,15 @@ function Objects() {
   const chosen = useView((state) => state.object);
   const dispatch = useDispatch();
   const waits = useReportView('waits');
-  const filter = (change: typeof filterIn) => {
-    if (chosen === '') return false;
-    dispatch((state) => change(state, 'object', chosen));
-    return true;
-  };
-  useKeys({ 'filter-in': () => filter(filterIn), 'filter-out': () => filter(filterOut) });
   return (
     <section className="pane" aria-label={t('tab.objects')}>
-      <Toolbar>
+      <ReportToolbar of={waits.data}>
         <SearchField />
-        <button type="button" disabled={chosen === ''} onClick={() => filter(filterIn)}>
-          {t('filter.in')} <kbd>f</kbd>
-        </button>
+        <FilterIn by="object" value={chosen || null} />
         <button type="button" disabled={chosen === ''} onClick={() => dispatch({ tab: 'blame' })}>
           {t('link.blame')}
         </button>
-        <span className="grow" />
-        {waits.data && <Notes of={waits.data} />}
-        <ReportCopy of={waits.data} />
-      </Toolbar>
+      </ReportToolbar>
       <Loaded of={waits}>
         {(document) => (
           <ReportGrid

@@ -4,16 +4,14 @@ import { useMemo } from 'react';
 import type { Info, ViewDocument } from '../../api/types';
 import { t, word } from '../../base/texts';
 import { sumParts } from '../../logic/sockets';
-import { useKeys } from '../../logic/use-keys';
 import { isParts } from '../../logic/values';
-import { filterIn, filterOut } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
-import { field, ReportCopy, ReportGrid } from '../grid/report-grid';
-import { Notes } from '../parts/notes';
+import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
+import { FilterIn } from '../parts/filter-in';
 import { Split } from '../parts/split';
 import { Empty, Loaded } from '../parts/states';
-import { SearchField, Toolbar } from '../parts/toolbar';
+import { SearchField } from '../parts/toolbar';
 import { LengthsPane } from './lengths';
 import { Waits } from './waits';
 
@@ -46,25 +44,14 @@ export default function SocketsView() {
 function List({ document, row }: { document: ViewDocument | undefined; row: Row | undefined }) {
   const dispatch = useDispatch();
   const object = document && row ? field(document, row, 'object') : null;
-  const filter = (change: typeof filterIn) => {
-    if (typeof object !== 'string') return false;
-    dispatch((state) => change(state, 'object', object));
-    return true;
-  };
-  useKeys({ 'filter-in': () => filter(filterIn), 'filter-out': () => filter(filterOut) });
   return (
-    <Toolbar>
+    <ReportToolbar of={document}>
       <SearchField />
-      <button type="button" disabled={typeof object !== 'string'} onClick={() => filter(filterIn)}>
-        {t('filter.in')} <kbd>f</kbd>
-      </button>
+      <FilterIn by="object" value={typeof object === 'string' ? object : null} />
       <button type="button" disabled={!row} onClick={() => dispatch({ socket: '' }, 'touch')}>
         {t('sockets.all')}
       </button>
-      <span className="grow" />
-      {document && <Notes of={document} />}
-      <ReportCopy of={document} />
-    </Toolbar>
+    </ReportToolbar>
   );
 }
 

@@ -8,10 +8,8 @@ import { onlyWait, showWait, type Wait } from '../../logic/sockets';
 import { exactTime } from '../../logic/timeline/axis';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
-import { field, ReportCopy, ReportGrid } from '../grid/report-grid';
-import { Notes } from '../parts/notes';
+import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
 import { Loaded } from '../parts/states';
-import { Toolbar } from '../parts/toolbar';
 
 type Row = ViewDocument['rows'][number];
 
@@ -29,7 +27,7 @@ export function Waits({ name }: { name: string }) {
   const show = (of: Wait | null) => of && info && dispatch((state) => showWait(state, of, info));
   return (
     <section className="pane" aria-label={t('sockets.waits')}>
-      <Toolbar>
+      <ReportToolbar of={waits.data}>
         <strong className="ellipsis">{t('sockets.waits-of', { name })}</strong>
         <button type="button" disabled={!wait} onClick={() => show(wait)}>
           {t('sockets.show-wait')} <kbd>↵</kbd>
@@ -37,10 +35,7 @@ export function Waits({ name }: { name: string }) {
         <button type="button" disabled={!wait} onClick={() => wait && dispatch((state) => onlyWait(state, wait))}>
           {t('detail.only-time')}
         </button>
-        <span className="grow" />
-        {waits.data && <Notes of={waits.data} />}
-        <ReportCopy of={waits.data} />
-      </Toolbar>
+      </ReportToolbar>
       <Loaded of={waits}>
         {(document) => (
           <ReportGrid

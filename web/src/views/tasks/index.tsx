@@ -3,15 +3,14 @@
 import { type ReactNode, useState } from 'react';
 import type { Info } from '../../api/types';
 import { t, title } from '../../base/texts';
-import { useKeys } from '../../logic/use-keys';
-import { filterIn, filterOut, only } from '../../state/actions';
+import { only } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import { useCall, useReportView } from '../../state/resource';
 import type { ViewState } from '../../state/view-state';
-import { ReportCopy, ReportGrid } from '../grid/report-grid';
-import { Notes } from '../parts/notes';
+import { ReportGrid, ReportToolbar } from '../grid/report-grid';
+import { FilterIn } from '../parts/filter-in';
 import { Empty, Loaded } from '../parts/states';
-import { SearchField, Toolbar } from '../parts/toolbar';
+import { SearchField } from '../parts/toolbar';
 import { FrameRates } from './rates';
 
 /** Reports of this screen, as far as the server has them. */
@@ -52,26 +51,13 @@ function List({ name, choices }: { name: string; choices: ReactNode }) {
   const dispatch = useDispatch();
   const report = useReportView(name);
   const [row, setRow] = useState('');
-  const filter = (change: typeof filterIn) => {
-    if (name !== 'tasks' || row === '') return false;
-    dispatch((state) => change(state, 'task', row));
-    return true;
-  };
-  useKeys({ 'filter-in': () => filter(filterIn), 'filter-out': () => filter(filterOut) });
   return (
     <>
-      <Toolbar>
+      <ReportToolbar of={report.data}>
         {choices}
         <SearchField />
-        {name === 'tasks' && (
-          <button type="button" disabled={row === ''} onClick={() => filter(filterIn)}>
-            {t('filter.in')} <kbd>f</kbd>
-          </button>
-        )}
-        <span className="grow" />
-        {report.data && <Notes of={report.data} />}
-        <ReportCopy of={report.data} />
-      </Toolbar>
+        {name === 'tasks' && <FilterIn by="task" value={row || null} />}
+      </ReportToolbar>
       <Loaded of={report}>
         {(document) => {
           const chosen = document.rows.find(({ values }) => String(values[0]) === row) ?? document.rows[0];
