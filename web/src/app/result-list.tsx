@@ -1,7 +1,7 @@
 // The results of a folder.
 
 import type { ResultInfo } from '../api/types';
-import { t } from '../base/texts';
+import { dateText, t } from '../base/texts';
 import { bytes, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { useDispatch } from '../state/provider';
@@ -42,7 +42,7 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
               <td>{problem ? <span className="bad">{problem}</span> : program}</td>
               <td>{analysis}</td>
               <td className="number">{duration(elapsed_ns)}</td>
-              <td>{new Date(created).toLocaleString()}</td>
+              <td>{dateText(new Date(created))}</td>
               <td className="number">{bytes(size_bytes)}</td>
             </tr>
           ))}

@@ -31,7 +31,7 @@ test('no text is without use', () => {
     .join('\n');
   // Texts of a table's rows: t(`tab.${tab}`).
   const prefixes = [...code.matchAll(/`([\w.-]+\.)\$\{/g)].map(([, prefix]) => prefix ?? '');
-  for (const [, kind] of code.matchAll(/\bword\('(\w+)'/g)) prefixes.push(`${kind}.`);
+  for (const [, kind] of code.matchAll(/\bword\('([\w-]+)'/g)) prefixes.push(`${kind}.`);
   const used = (key: string) => code.includes(`'${key}'`) || prefixes.some((prefix) => key.startsWith(prefix));
   expect(Object.keys(en).filter((key) => !used(key))).toEqual([]);
 });

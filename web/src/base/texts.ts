@@ -52,7 +52,12 @@ export function lossText(name: string, english: string): string {
 }
 
 /** The word for a value of a kind that the server gives by its id; for one that this version does not know, the id. */
-export function word(kind: 'cause' | 'direction' | 'protocol', id: string): string {
+export function word(kind: 'cause' | 'direction' | 'protocol' | 'stack-end', id: string): string {
   const key = `${kind}.${id}`;
   return key in en ? t(key as TextKey) : id;
+}
+
+/** A day and a time of day; empty for what is none. */
+export function dateText(date: Date): string {
+  return Number.isNaN(date.getTime()) ? '' : date.toLocaleString(current, { dateStyle: 'medium', timeStyle: 'medium' });
 }

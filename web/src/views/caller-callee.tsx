@@ -8,7 +8,7 @@ import { duration } from '../base/units';
 import { ALL_FUNCTIONS, CALLEES, CALLERS } from '../logic/grouping';
 import type { Tree } from '../logic/tree';
 import { useDispatch, useView } from '../state/provider';
-import { useCall } from '../state/resource';
+import { useCall, useReport } from '../state/resource';
 import { Split } from './parts/split';
 import { Empty, Loaded } from './parts/states';
 import { SearchField } from './parts/toolbar';
@@ -23,13 +23,15 @@ export default function CallerCalleeView() {
 
 function Panes({ info }: { info: Info }) {
   const chosen = useView((state) => state.metrics);
-  const name = useView((state) => state.function);
+  const wanted = useView((state) => state.function);
+  const hottest = useReport('hotspots', { params: { limit: 1 }, when: wanted === '' });
+  const name = wanted || String(hottest.data?.rows?.[0]?.function ?? '');
   const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
   return (
     <Split name="caller-callee" second="right" size={0.46} least={240}>
-      <Functions info={info} metrics={metrics} />
+      <Functions info={info} metrics={metrics} name={name} />
       {name === '' ? (
-        <Empty>{t('caller.choose')}</Empty>
+        <Empty>{hottest.loading ? '' : t('caller.choose')}</Empty>
       ) : (
         <Split key={name} name="callees" second="below" size={0.5} least={80}>
           <Around name={name} way={CALLERS} info={info} metrics={metrics} />
@@ -47,11 +49,11 @@ interface PaneProps {
 
 const EVERY = [ALL_FUNCTIONS];
 
-function Functions({ info, metrics }: PaneProps) {
+function Functions({ info, metrics, name }: PaneProps & { name: string }) {
   const dispatch = useDispatch();
   // The row is known by its key, the function by its name: a link has the name.
   const [row, setRow] = useState<string[]>([]);
-  const { search, name } = useView((state) => ({ search: state.search, name: state.function }));
+  const search = useView((state) => state.search);
   return (
     <section className="pane" aria-label={t('tab.caller-callee')}>
       <TreeGrid

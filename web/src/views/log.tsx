@@ -1,11 +1,13 @@
 import type { Document } from '../api/types';
+import { prose } from '../base/prose';
 import { lossText, t } from '../base/texts';
+import { count } from '../base/units';
 import { tableCsv, tableText } from '../logic/copy';
 import { useCall, useReport } from '../state/resource';
 import { Loaded } from './parts/states';
 import { CopyMenu } from './parts/toolbar';
 
-/** The log of collection and finalization, and what was lost. */
+/** What was lost, what was remarked, and the log of collection and finalization. */
 export default function LogView() {
   const log = useCall('log');
   const losses = useReport('losses');
@@ -25,7 +27,7 @@ export default function LogView() {
                 {rows.map((row) => (
                   <tr key={String(row.loss)}>
                     <th scope="row">{String(row.loss)}</th>
-                    <td className="number">{Number(row.count).toLocaleString('en')}</td>
+                    <td className="number">{count(Number(row.count))}</td>
                     <td>{lossText(String(row.loss), String(row.missing ?? ''))}</td>
                   </tr>
                 ))}
@@ -34,6 +36,7 @@ export default function LogView() {
           )
         }
       </Loaded>
+      {losses.data && <Remarks document={losses.data} />}
       <h2 className="with-copy">
         {t('tab.log')}
         <CopyMenu text={() => log.data?.text ?? ''} />
@@ -42,6 +45,22 @@ export default function LogView() {
         {({ text }) => <pre className="log">{text}</pre>}
       </Loaded>
     </div>
+  );
+}
+
+/** What the collector and finalization had to say. */
+function Remarks({ document: { notes, notes_parts: parts } }: { document: Document }) {
+  const said = notes.map((note, at) => ({ note, of: parts?.[at] })).filter(({ of }) => of?.[0]?.id !== 'nothing-lost');
+  if (said.length === 0) return null;
+  return (
+    <>
+      <h2>{t('log.remarks')}</h2>
+      <ul className="remarks">
+        {said.map(({ note, of }) => (
+          <li key={note}>{prose(note, of)}</li>
+        ))}
+      </ul>
+    </>
   );
 }
 

@@ -18,7 +18,8 @@ describe.skipIf(skipped)('numbers', () => {
     expect(await screen().text('[data-figure=wait_count] dd')).toBe(count(Number(summary.wait_count)));
     expect(await screen().text('[data-figure=cpu_utilization] dd')).toContain(percent(Number(summary.cpu_utilization)));
     const cards = await screen().page.locator('.card h3').allInnerTexts();
-    const findings = summary.findings as Row[];
+    // The screen has room for four.
+    const findings = (summary.findings as Row[]).slice(0, 4);
     expect(cards).toEqual(findings.map(({ title, subject }) => `${title}: ${subject}`));
   });
 

@@ -178,6 +178,7 @@ export const en = {
   'search.label': 'Search',
   'log.losses': 'Losses',
   'log.no-losses': 'Nothing was lost.',
+  'log.remarks': 'Remarks',
   'caller.choose': 'Choose a function: its callers and callees are shown here.',
   'caller.caller': 'Callers of',
   'caller.callee': 'Callees of',
@@ -211,6 +212,12 @@ export const en = {
   'stack.waker': 'Waker stacks (signal)',
   'stack.cpu': 'CPU stacks',
   'stack.creation': 'Creation stacks',
+  'stack.cut': 'Cut here: {why}',
+  'stack-end.unknown': 'how it goes on is not known',
+  'stack-end.no table': 'no unwind table',
+  'stack-end.unreadable memory': 'memory could not be read',
+  'stack-end.too deep': 'too deep',
+  'stack-end.unsupported rule': 'an unwind rule that is not supported',
   'stack.none': 'No stacks of this kind for this selection.',
   'stack.viewing': 'Viewing {index} of {count} selected {count|stack|stacks}',
   'stack.weight': '{weight} of {total}',
@@ -319,6 +326,7 @@ export const en = {
   'latency.none':
     'There are no intervals in this selection: no tasks, no waits. dwell collect latency --interval makes some of functions and sockets.',
 
+  'source.no-listing': 'There is nothing to show: {reason}. Choose another function.',
   'source.none': 'Neither source nor machine code of this function is in the result.',
   'source.no-lines': 'No source lines: the module has no line table. Its debug package has one.',
   'source.no-text':

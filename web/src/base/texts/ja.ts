@@ -179,6 +179,7 @@ export const ja: Record<keyof typeof en, string> = {
   'search.label': '検索',
   'log.losses': '損失',
   'log.no-losses': '失われたものはありません。',
+  'log.remarks': '注記',
   'caller.choose': '関数を選択すると、呼び出し元と呼び出し先がここに表示されます。',
   'caller.caller': '呼び出し元:',
   'caller.callee': '呼び出し先:',
@@ -212,6 +213,12 @@ export const ja: Record<keyof typeof en, string> = {
   'stack.waker': '起床スタック (シグナル)',
   'stack.cpu': 'CPU スタック',
   'stack.creation': '作成スタック',
+  'stack.cut': 'ここで途切れています: {why}',
+  'stack-end.unknown': '続きは不明',
+  'stack-end.no table': 'アンワインド表がない',
+  'stack-end.unreadable memory': 'メモリーを読み取れない',
+  'stack-end.too deep': '深すぎる',
+  'stack-end.unsupported rule': '対応していないアンワインド規則',
   'stack.none': 'この選択範囲にこの種類のスタックはありません。',
   'stack.viewing': '選択された {count} スタック中 {index} 番目を表示',
   'stack.weight': '{total} 中 {weight}',
@@ -320,6 +327,7 @@ export const ja: Record<keyof typeof en, string> = {
   'latency.none':
     'この選択範囲に区間はありません (タスクも待機もありません)。dwell collect latency --interval で関数やソケットから区間を作れます。',
 
+  'source.no-listing': '表示するものがありません ({reason})。別の関数を選択してください。',
   'source.none': 'この関数のソースも機械語も結果に含まれていません。',
   'source.no-lines': 'ソース行がありません: モジュールに行番号表がありません。デバッグ・パッケージにはあります。',
   'source.no-text':

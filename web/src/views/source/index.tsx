@@ -14,12 +14,17 @@ import { Empty, Loaded } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
 import { Instructions, Lines } from './listings';
 
+const KERNEL = '[kernel]';
+
 export default function SourceView() {
   const wanted = useView((state) => state.function);
   const module = useView((state) => state.module);
   const hotspots = useReport('hotspots', { params: { limit: 200 } });
-  const functions = (hotspots.data?.rows ?? []).map((row) => String(row.function));
-  const name = wanted || (functions[0] ?? '');
+  const rows = hotspots.data?.rows ?? [];
+  const functions = rows.map((row) => String(row.function));
+  // No result has the kernel's code.
+  const own = rows.find((row) => row.module !== KERNEL) ?? rows[0];
+  const name = wanted || String(own?.function ?? '');
   const source = useCall('source', { params: { function: name, module }, when: name !== '' });
   if (hotspots.data && name === '') return <Empty />;
   return (
@@ -31,9 +36,13 @@ export default function SourceView() {
         {source.data && <Notes of={source.data} />}
         {source.data && <SourceCopy document={source.data as unknown as SourceDocument} />}
       </Toolbar>
-      <Loaded of={source}>
-        {(document) => <Listings key={name} document={document as unknown as SourceDocument} />}
-      </Loaded>
+      {source.error?.status === 400 ? (
+        <Empty>{t('source.no-listing', { reason: source.error.message })}</Empty>
+      ) : (
+        <Loaded of={source}>
+          {(document) => <Listings key={name} document={document as unknown as SourceDocument} />}
+        </Loaded>
+      )}
     </section>
   );
 }

@@ -34,12 +34,16 @@ export function Lines({ document, selected, select, text }: LinesProps) {
   const { lines } = document;
   const rows = lines as unknown as Record<string, unknown>[];
   const full = { cpu: most(rows, 'cpu_total_ns'), wait: most(rows, 'wait_total_ns') };
+  const waits: GridColumn[] = [
+    timeColumn('wait_ns', 'Wait Time', 110),
+    { id: 'waits', title: title('wait_count', 'Wait Count'), numeric: true, width: 84 },
+  ];
   const columns: GridColumn[] = [
     { id: 'text', title: t('source.line'), numeric: false, width: text ? 260 : 120, most: text ? 900 : 240 },
     timeColumn('cpu_ns', 'CPU Time', 110),
     { ...timeColumn('cpu_ns', 'CPU Time', 110), id: 'cpu_total_ns', title: t('source.cpu-total') },
-    timeColumn('wait_ns', 'Wait Time', 110),
-    { id: 'waits', title: title('wait_count', 'Wait Count'), numeric: true, width: 84 },
+    // Without waits the text has their room.
+    ...(full.wait > 0 ? waits : []),
   ];
   const cells = (at: number): ReactNode[] => {
     const line = lines[at];
@@ -55,8 +59,7 @@ export function Lines({ document, selected, select, text }: LinesProps) {
       </span>,
       time(line.cpu_ns, full.cpu),
       time(line.cpu_total_ns, full.cpu),
-      time(line.wait_ns, full.wait),
-      line.waits > 0 ? count(line.waits) : null,
+      ...(full.wait > 0 ? [time(line.wait_ns, full.wait), line.waits > 0 ? count(line.waits) : null] : []),
     ];
   };
   return (
@@ -90,7 +93,7 @@ export function Instructions({ document, spot, select }: InstructionsProps) {
   const columns: GridColumn[] = [
     { id: 'text', title: t('source.code'), numeric: false, width: 300, most: 700 },
     timeColumn('cpu_ns', 'CPU Time', 110),
-    timeColumn('wait_ns', 'Wait Time', 110),
+    ...(full.wait > 0 ? [timeColumn('wait_ns', 'Wait Time', 110)] : []),
   ];
   const row = (at: number) => {
     const instruction = instructions[at];

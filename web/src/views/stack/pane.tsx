@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from 'react';
 import type { StackPane as Stack } from '../../api/types';
-import { t } from '../../base/texts';
+import { t, word } from '../../base/texts';
 import { baseName, count, duration, percent } from '../../base/units';
 import { tableCsv } from '../../logic/copy';
 import { useKeys } from '../../logic/use-keys';
@@ -136,7 +136,9 @@ export function Frames({ stack }: { stack: Pick<Stack, 'frames' | 'end'> }) {
           </li>
         );
       })}
-      {stack.end && stack.end !== 'complete' && <li className="faint frame-end">{stack.end}</li>}
+      {stack.end && stack.end !== 'complete' && (
+        <li className="faint frame-end">{t('stack.cut', { why: word('stack-end', stack.end) })}</li>
+      )}
     </ol>
   );
 }

@@ -19,17 +19,23 @@ import { Platform } from './platform';
 export function SummaryView() {
   const info = useCall('info');
   const summary = useReport('summary');
+  const hotspots = useReport('hotspots', { params: { limit: 6 } });
   return (
     <div className="scroll pad summary">
       <Loaded of={summary} rows={16}>
-        {(document) => <Body document={document} info={info.data} />}
+        {(document) => <Body document={document} hotspots={hotspots} info={info.data} />}
       </Loaded>
     </div>
   );
 }
 
-function Body({ document, info }: { document: Document; info: Info | undefined }) {
-  const hotspots = useReport('hotspots', { params: { limit: 6 } });
+interface BodyProps {
+  document: Document;
+  hotspots: Resource<Document>;
+  info: Info | undefined;
+}
+
+function Body({ document, hotspots, info }: BodyProps) {
   return (
     <>
       <Figures document={document} info={info} />

@@ -1,18 +1,23 @@
 // What was recorded, when and where.
 
 import type { Document, Info } from '../../api/types';
-import { t, title } from '../../base/texts';
+import { dateText, t, title } from '../../base/texts';
 import { count, duration } from '../../base/units';
 
 export function Platform({ info, summary }: { info: Info; summary: Document }) {
   const { manifest } = info;
   const cpus = (manifest.cpus ?? {}) as { online?: number; usable?: number; model?: string };
   const command = Array.isArray(manifest.command) ? manifest.command.map(String).join(' ') : '';
+  const attached = new Set((manifest.target_pids as number[] | undefined) ?? []);
+  const processes = new Map(
+    info.threads.filter(({ pid }) => attached.has(pid)).map(({ pid, process }) => [pid, process]),
+  );
+  const names = [...processes].map(([pid, process]) => `${process} (${pid})`);
   const started = new Date(Number(manifest.started_at) * 1000);
   const rows: [string, string][] = [
-    [t('summary.command'), command || (manifest.target_pids as number[] | undefined)?.join(', ') || ''],
+    [t('summary.command'), command || names.join(', ')],
     [t('result.analysis'), `${manifest.analysis}`],
-    [t('summary.started'), Number.isNaN(started.getTime()) ? '' : started.toLocaleString()],
+    [t('summary.started'), dateText(started)],
     [t('summary.exit'), manifest.exit_status === null ? '' : String(manifest.exit_status ?? '')],
     [title('threads', 'Threads'), count(Number(summary.threads))],
     [title('processes', 'Processes'), count(Number(summary.processes))],
