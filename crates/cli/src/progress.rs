@@ -63,7 +63,7 @@ fn spinner(quiet: bool) -> Option<ProgressBar> {
     Some(bar)
 }
 
-/// A bar for work of known size: finalization.
+/// A bar for work of known size: finalization, a replay.
 pub fn bar(quiet: bool) -> Option<ProgressBar> {
     let bar = spinner(quiet)?;
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {bar:30} {percent} %") {

@@ -10,11 +10,12 @@ use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases};
 use dwell_anatomy::reports::{Asked, By, REPORTS, compare as side_by_side, report as make};
 use dwell_anatomy::trace::{self, TraceError};
 use dwell_machine::{Machine, MachineError};
+use indicatif::ProgressBar;
 
 use crate::args::{AnatomyCompareArgs, AnatomyReportArgs, CompareBy, Format, ModelArgs, ShownArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::text::style::Style;
-use crate::{csv, output, text};
+use crate::{csv, output, progress, text};
 
 /// What a trace's name ends in.
 pub const SUFFIX: &str = "an.dwt";
@@ -96,7 +97,7 @@ fn small_file(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|error| cannot(&error.to_string()).hint("name a TOML file"))
 }
 
-/// The trace on the machine.
+/// The trace on the machine; shows how far it is.
 pub fn replay(path: &Path, mut annotator: Annotator) -> Result<Anatomy> {
     let of_trace = |error: TraceError| {
         let hint = match &error {
@@ -109,7 +110,12 @@ pub fn replay(path: &Path, mut annotator: Annotator) -> Result<Anatomy> {
         Hinted::new(format!("{}: {error}", path.display())).hint(hint)
     };
     let file = File::open(path).map_err(|error| of_trace(error.into()))?;
-    trace::read(BufReader::with_capacity(1 << 20, file), |_| (), &mut annotator).map_err(of_trace)?;
+    let progress = progress::bar(false).unwrap_or_else(ProgressBar::hidden).with_message("replaying");
+    progress.set_length(file.metadata().map_or(0, |metadata| metadata.len()));
+    let counted = BufReader::with_capacity(1 << 20, progress.wrap_read(file));
+    let read = trace::read(counted, |_| (), &mut annotator);
+    progress.finish_and_clear();
+    read.map_err(of_trace)?;
     Ok(annotator.finish())
 }
 

@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use dwell_anatomy::annotate::{Anatomy, Annotator};
@@ -29,7 +29,6 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     let program = program::check(name).map_err(|unfit| of_program(&unfit, args))?;
     let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
     let annotator = replay::annotator(&args.model)?;
-    survive_interrupts();
     let start = || {
         let command = |plugin: &str| program::command(&emulator, &program, &args.command, plugin);
         Recorder::start(command, false).map_err(|error| of_recording(&error))
@@ -55,6 +54,7 @@ pub fn record(
     args: &RecordedArgs,
     mut annotator: Annotator,
 ) -> Result<(Ended, Anatomy)> {
+    let recorded = survive_interrupts();
     if args.no_trace {
         let ended = drain(start()?, namer, args, &mut annotator)?;
         return Ok((ended, annotator.finish()));
@@ -69,6 +69,7 @@ pub fn record(
         let _ = std::fs::remove_file(&path);
     })?;
     writer.finish().map_err(|error| unwritten(&path, &error))?;
+    recorded.store(true, Ordering::Relaxed);
     let anatomy = replay::replay(&path, annotator)?;
     tell(&path, &anatomy, elapsed.as_secs_f64());
     Ok((ended, anatomy))
@@ -110,12 +111,13 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
     eprintln!("{}", replay::next_steps(path));
 }
 
-/// Ctrl-C ends the program; what was recorded is kept.
-pub fn survive_interrupts() {
-    let interrupted = Arc::new(AtomicBool::new(false));
+/// Ctrl-C ends the program, and what was recorded is kept; once the flag is set, it ends Dwell.
+fn survive_interrupts() -> Arc<AtomicBool> {
+    let recorded = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        let _ = signal_hook::flag::register(signal, Arc::clone(&interrupted));
+        let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&recorded));
     }
+    recorded
 }
 
 fn create(path: &Path) -> Result<File> {
