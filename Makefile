@@ -38,13 +38,15 @@ web/node_modules: web/package-lock.json
 samples:
 	$(MAKE) --no-print-directory -C samples
 
+# The result stays, for the commands that are proposed.
+DEMO := $(TARGET)/demo/r000th
 demo: deps
 	$(MAKE) --no-print-directory build samples
-	@results=$$(mktemp -d); trap 'rm -rf "$$results"' EXIT; \
+	@$(AS_ROOT) rm -rf $(DEMO); mkdir -p $(dir $(DEMO)); \
 	echo; echo '$$ dwell collect threading -- samples/bin/convoy'; \
-	$(AS_ROOT) $(DWELL) collect threading --result-dir "$$results/r000th" -- samples/bin/convoy; \
-	echo; echo '$$ dwell report waits'; \
-	$(AS_ROOT) $(DWELL) report waits "$$results/r000th"
+	$(AS_ROOT) $(DWELL) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
+	echo; echo '$$ dwell report waits $(DEMO)'; \
+	$(AS_ROOT) $(DWELL) report waits $(DEMO)
 
 test:
 	scripts/install-deps.sh test

@@ -9,5 +9,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     fileParallelism: false,
+    // A browser beside a server on two CPUs: once is no proof of a fault.
+    retry: 2,
   },
 });

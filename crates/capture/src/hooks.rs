@@ -392,9 +392,7 @@ fn recursion_misses(program: BorrowedFd<'_>) -> u64 {
 }
 
 fn silence_libbpf() {
-    libbpf_rs::set_print(
-        std::env::var_os("DBG").map(|_| (libbpf_rs::PrintLevel::Debug, (|_, m| eprint!("{m}")) as fn(_, String))),
-    );
+    libbpf_rs::set_print(None);
 }
 
 fn make_rings() -> Result<Vec<MapHandle>> {
