@@ -1,8 +1,9 @@
 // The first and only program of the guest of `dwell anatomy system`: prepares the machine, tells Dwell the kernel's symbols,
 // runs one scenario between marks, and turns the machine off. Without a C library: nothing else runs in the guest.
 //
-// Arguments, behind `--` on the kernel's command line: SCENARIO DATA-PORT SYMBOL-PORT RECEIVE-BUFFER
+// Arguments, behind `--` on the kernel's command line: SCENARIO DATA-PORT SYMBOL-PORT RECEIVE-BUFFER GRO
 #include <fcntl.h>
+#include <linux/ethtool.h>
 #include <linux/if.h>
 #include <linux/in.h>
 #include <linux/reboot.h>
@@ -152,7 +153,17 @@ static void load_modules(void)
 	}
 }
 
-static void prepare(void)
+// Packets go up the stack one by one: none is joined with those behind it.
+static void turn_gro_off(int socket, const char *name)
+{
+	struct ethtool_value off = {.cmd = ETHTOOL_SGRO};
+	struct ifreq interface = {.ifr_data = (void *)&off};
+	memcpy(interface.ifr_name, name, length(name));
+	if (CALL(SYS_ioctl, socket, SIOCETHTOOL, &interface) < 0)
+		fail("the card's GRO cannot be turned off");
+}
+
+static void prepare(int gro)
 {
 	CALL(SYS_mkdir, "/proc", 0755, 0);
 	call6(SYS_mount, (long)"proc", (long)"/proc", (long)"proc", 0, 0, 0);
@@ -167,6 +178,8 @@ static void prepare(void)
 	}
 	give_address(socket, "eth0", SIOCSIFADDR, address(10, 0, 2, 15, 0));
 	give_address(socket, "eth0", SIOCSIFNETMASK, address(255, 255, 255, 0, 0));
+	if (!gro)
+		turn_gro_off(socket, "eth0");
 	CALL(SYS_close, socket, 0, 0);
 }
 
@@ -344,11 +357,11 @@ static void run(const char *scenario, int port, int receive_buffer)
 
 __attribute__((used)) static void begin(long *stack)
 {
-	if (stack[0] < 5)
+	if (stack[0] < 6)
 		fail("which scenario?");
-	// The last four: before them the kernel puts what it does not know of its command line.
-	char **words = (char **)(stack + 1) + stack[0] - 4;
-	prepare();
+	// The last five: before them the kernel puts what it does not know of its command line.
+	char **words = (char **)(stack + 1) + stack[0] - 5;
+	prepare(number(words[4]));
 	tell_symbols(number(words[2]));
 	run(words[0], number(words[1]), number(words[3]));
 	say("dwell: guest: done\n");

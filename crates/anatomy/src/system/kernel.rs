@@ -1,6 +1,8 @@
 //! The guest's kernel and its modules: a Debian package, unpacked under a folder of caches, or what the user names.
 
-use std::fs;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,6 +37,14 @@ pub enum KernelError {
     Unusable {
         /// What was named.
         path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A file with symbols cannot be read, or is of another kernel.
+    #[error("{} {why}", file.display())]
+    Symbols {
+        /// The file.
+        file: PathBuf,
         /// What is wrong with it.
         why: String,
     },
@@ -111,22 +121,141 @@ fn of_package(package: &Path, caches: &Path) -> Result<Kernel, KernelError> {
     of_image(&image.ok_or_else(|| failed("it has no vmlinuz".to_owned()))?)
 }
 
+/// Whether a file with symbols (`vmlinux`) is of the kernel in an image: both name the release, who built it, and when.
+pub fn check_symbols(image: &Path, symbols: &Path) -> Result<(), KernelError> {
+    let unusable = |why: String| KernelError::Unusable { path: image.to_owned(), why };
+    let wrong = |why: String| KernelError::Symbols { file: symbols.to_owned(), why };
+    let head = first_bytes(image).map_err(|error| unusable(error.to_string()))?;
+    let version = banner(&head).ok_or_else(|| unusable("it does not tell its version".to_owned()))?;
+    let file = File::open(symbols).map(|file| BufReader::with_capacity(1 << 20, file));
+    match file.and_then(|file| says(file, &version)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(wrong(format!("is not of the kernel that is booted, {version}"))),
+        Err(error) => Err(wrong(format!("cannot be read: {error}"))),
+    }
+}
+
+fn first_bytes(image: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    File::open(image)?.take(1 << 16).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// What an image says of itself: `RELEASE (USER@HOST) BUILD` (Documentation/arch/x86/boot.rst, `kernel_version`).
+fn banner(image: &[u8]) -> Option<String> {
+    let at = usize::from(u16::from_le_bytes(*image.get(0x20e..)?.first_chunk()?)) + 0x200;
+    let text = image.get(at..)?.split(|&byte| byte == 0).next()?;
+    std::str::from_utf8(text).ok().filter(|text| text.contains(") ")).map(str::to_owned)
+}
+
+/// Whether a kernel says the same of itself: `Linux version RELEASE (USER@HOST) (COMPILER) BUILD`.
+fn says(mut symbols: impl BufRead, version: &str) -> io::Result<bool> {
+    let Some((begin, build)) = version.split_once(") ") else { return Ok(false) };
+    let begin = format!("Linux version {begin}) ").into_bytes();
+    let mut line = Vec::new();
+    while symbols.by_ref().take(1 << 20).read_until(b'\n', &mut line)? > 0 {
+        let found = line.windows(begin.len()).position(|bytes| bytes == begin);
+        if found.is_some_and(|at| line[at..].trim_ascii_end().ends_with(build.as_bytes())) {
+            return Ok(true);
+        }
+        // A banner that is cut in two by the limit is whole in what is kept of the line before.
+        let kept = line.len().saturating_sub(1 << 10);
+        line.drain(..if line.ends_with(b"\n") { line.len() } else { kept });
+    }
+    Ok(false)
+}
+
 impl Kernel {
-    /// The files of a module and of what it needs, in the order in which they are loaded; what is built in has none.
-    pub fn with_dependencies(&self, names: &[&str]) -> Vec<PathBuf> {
-        let mut all = Vec::new();
-        let mut folders = vec![self.modules.join("kernel")];
-        while let Some(folder) = folders.pop() {
-            for path in files(&folder) {
-                if path.is_dir() {
-                    folders.push(path);
-                } else {
-                    all.push(path);
-                }
+    /// The modules of these names and those that they need, each behind what it needs; what is built in has none.
+    pub fn load_order(&self, names: &[&str]) -> io::Result<Vec<Vec<u8>>> {
+        let mut modules = Modules { files: module_files(&self.modules.join("kernel")), ordered: Vec::new() };
+        names.iter().try_for_each(|name| modules.take(name))?;
+        Ok(modules.ordered)
+    }
+}
+
+/// Modules that are brought into the order in which they can be loaded.
+struct Modules {
+    /// By name; those that were taken are out.
+    files: HashMap<String, PathBuf>,
+    ordered: Vec<Vec<u8>>,
+}
+
+impl Modules {
+    fn take(&mut self, name: &str) -> io::Result<()> {
+        let Some(path) = self.files.remove(name) else { return Ok(()) };
+        let packed = fs::read(&path)?;
+        let module = match path.extension() {
+            Some(extension) if extension == "zst" => zstd::stream::decode_all(&packed[..])?,
+            _ => packed,
+        };
+        needs(&module).iter().try_for_each(|needed| self.take(needed))?;
+        self.ordered.push(module);
+        Ok(())
+    }
+}
+
+/// The modules below a folder, by name.
+fn module_files(folder: &Path) -> HashMap<String, PathBuf> {
+    let mut modules = HashMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in files(&folder) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let file = path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
+            if let Some(name) = file.strip_suffix(".ko").or_else(|| file.strip_suffix(".ko.zst")) {
+                modules.insert(name.to_owned(), path);
             }
         }
-        let stem = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-        let find = |name: &str| all.iter().find(|path| stem(path) == format!("{name}.ko")).cloned();
-        names.iter().filter_map(|name| find(name)).collect()
+    }
+    modules
+}
+
+/// The names of the modules that a module needs, as it says itself (`depends=a,b` in its section `.modinfo`).
+fn needs(module: &[u8]) -> Vec<String> {
+    const FIELD: &[u8] = b"\0depends=";
+    let Some(at) = module.windows(FIELD.len()).position(|bytes| bytes == FIELD) else { return Vec::new() };
+    let list = module[at + FIELD.len()..].split(|&byte| byte == 0).next().unwrap_or_default();
+    let names = list.split(|&byte| byte == b',').filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).replace('-', "_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn symbols_of_another_build_are_told() {
+        let version = "6.1.0-56-amd64 (debian@lists) #1 SMP Debian 6.1.192-2 (2026-10-01)";
+        let mut image = vec![0; 0x1000];
+        image[0x20e..0x210].copy_from_slice(&0x300u16.to_le_bytes());
+        image[0x500..0x500 + version.len()].copy_from_slice(version.as_bytes());
+        assert_eq!(banner(&image).as_deref(), Some(version));
+        let says = |text: &str| {
+            let symbols = [&vec![1; (1 << 20) - 20][..], text.as_bytes(), b"\n\0more"].concat();
+            says(&symbols[..], version).unwrap()
+        };
+        let own = "Linux version 6.1.0-56-amd64 (debian@lists) (gcc-12) #1 SMP Debian 6.1.192-2 (2026-10-01)";
+        assert!(says(own));
+        assert!(!says(&own.replace("192-2", "192-3")) && !says(&own.replace("-56-", "-57-")) && !says(""));
+    }
+
+    #[test]
+    fn a_module_comes_behind_what_it_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let drivers = folder.path().join("kernel/drivers");
+        fs::create_dir_all(&drivers).unwrap();
+        let write = |name: &str, bytes: &[u8]| fs::write(drivers.join(name), bytes).unwrap();
+        write("card.ko", b"\0license=GPL\0depends=bus-lib,built_in,ring\0code");
+        write("bus-lib.ko.zst", &zstd::encode_all(&b"bus\0depends=ring\0"[..], 1).unwrap());
+        write("ring.ko", b"ring\0depends=\0");
+        write("other.ko", b"other\0depends=card\0");
+        let kernel = Kernel { image: PathBuf::new(), modules: folder.path().to_owned() };
+        let order = kernel.load_order(&["bus_lib", "card", "built_in"]).unwrap();
+        let begins: Vec<&[u8]> = order.iter().map(|module| &module[..4]).collect();
+        assert_eq!(begins, [&b"ring"[..], b"bus\0", b"\0lic"]);
     }
 }

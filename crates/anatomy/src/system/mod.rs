@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use kernel::{Kernel, KernelError, find as find_kernel};
+pub use kernel::{Kernel, KernelError, check_symbols, find as find_kernel};
 pub use peer::{Ports, serve};
-pub use symbols::{GuestNames, KernelSymbols};
+pub use symbols::{GuestNames, KernelSymbols, Names};
 
 use initramfs::Initramfs;
 
@@ -94,20 +94,11 @@ impl Card {
         }
     }
 
-    /// The modules that drive it, those before that the last one needs.
+    /// The modules that drive it.
     fn modules(self) -> &'static [&'static str] {
         match self {
             Self::E1000 => &["e1000"],
-            Self::Virtio => &[
-                "virtio",
-                "virtio_ring",
-                "virtio_pci_legacy_dev",
-                "virtio_pci_modern_dev",
-                "virtio_pci",
-                "failover",
-                "net_failover",
-                "virtio_net",
-            ],
+            Self::Virtio => &["virtio_pci", "virtio_net"],
         }
     }
 }
@@ -123,6 +114,8 @@ pub struct Guest {
     pub card: Card,
     /// `SO_RCVBUF` of the receiving socket in bytes; 0 leaves it alone.
     pub receive_buffer: u32,
+    /// The stack joins packets of a connection (GRO).
+    pub gro: bool,
     /// The clock counts instructions: runs are the same each time, as far as the host's network is.
     pub count_instructions: bool,
     /// busybox, for a script.
@@ -137,8 +130,8 @@ impl Guest {
         files.console();
         files.file("init", GUEST, true);
         files.folder("modules");
-        for (at, module) in self.kernel.with_dependencies(self.card.modules()).iter().enumerate() {
-            files.file(&format!("modules/{at:02}.ko"), &fs::read(module)?, false);
+        for (at, module) in self.kernel.load_order(self.card.modules())?.iter().enumerate() {
+            files.file(&format!("modules/{at:02}.ko"), module, false);
         }
         if let (Scenario::Script(script), Some(busybox)) = (&self.scenario, &self.busybox) {
             files.folder("bin");
@@ -158,9 +151,10 @@ impl Guest {
         command.args(["-accel", "tcg", "-cpu", "max,-la57", "-smp", "1", "-m", "512"]);
         command.arg("-kernel").arg(&self.kernel.image).arg("-initrd").arg(folder.join(ARCHIVE));
         command.arg("-append").arg(format!(
-            "console=ttyS0 quiet nokaslr mitigations=off panic=-1 no_timer_check -- {} {data} {symbols} {}",
+            "console=ttyS0 quiet nokaslr mitigations=off panic=-1 no_timer_check -- {} {data} {symbols} {} {}",
             self.scenario.name(),
-            self.receive_buffer
+            self.receive_buffer,
+            u8::from(self.gro)
         ));
         let mut serial = std::ffi::OsString::from("file:");
         serial.push(folder.join(CONSOLE));

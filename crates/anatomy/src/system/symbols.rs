@@ -4,6 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use crate::stream::{Function, Module, Namer};
 
+/// The module of code that is the kernel's own.
+const KERNEL: &str = "kernel";
 /// Bytes of symbols beyond which none are read.
 pub const MOST_BYTES: u64 = 64 << 20;
 
@@ -41,7 +43,7 @@ fn weight(function: &Function) -> (bool, usize) {
 
 fn of_line(line: &[u8]) -> Option<(u64, Function)> {
     let line = std::str::from_utf8(line).ok()?;
-    let (place, module) = line.split_once('\t').unwrap_or((line, "[kernel]"));
+    let (place, module) = line.split_once('\t').unwrap_or((line, KERNEL));
     let mut words = place.split(' ');
     let address = u64::from_str_radix(words.next()?, 16).ok().filter(|&address| address >> 63 != 0)?;
     let name = words.nth(1)?.to_owned();
@@ -49,27 +51,38 @@ fn of_line(line: &[u8]) -> Option<(u64, Function)> {
     Some((address, Function { name, module }))
 }
 
+/// The names of functions in a file, by their addresses.
+pub type Names<'a> = &'a mut dyn FnMut(&[u64]) -> Vec<Option<String>>;
+
 /// Names of a whole machine's code.
 pub struct GuestNames<'a> {
-    /// The kernel's.
+    /// What the kernel told of itself and its modules.
     pub kernel: KernelSymbols,
-    /// Those of the program in the guest, by their addresses.
-    pub program: &'a mut dyn FnMut(&[u64]) -> Vec<Option<String>>,
+    /// A file with the kernel's symbols, which knows better.
+    pub vmlinux: Option<Names<'a>>,
+    /// Those of the program in the guest.
+    pub program: Names<'a>,
 }
 
 impl Namer for GuestNames<'_> {
     fn names(&mut self, _: Option<&Module>, addresses: &[u64]) -> Vec<Function> {
-        let own = (self.program)(addresses);
-        let unnamed = |address: u64| match address >> 63 {
-            0 => Function { name: "[user]".to_owned(), module: "user".to_owned() },
-            _ => Function { name: "[kernel]".to_owned(), module: "kernel".to_owned() },
+        let programs = (self.program)(addresses);
+        let kernels = self.vmlinux.as_mut().map_or_else(Vec::new, |names| names(addresses));
+        let name = |(at, &address): (usize, &u64)| {
+            let of = |names: &[Option<String>], module: &str| {
+                Some(Function { name: names.get(at)?.clone()?, module: module.to_owned() })
+            };
+            if address >> 63 == 0 {
+                return of(&programs, "guest")
+                    .unwrap_or_else(|| Function { name: "[user]".to_owned(), module: "user".to_owned() });
+            }
+            let told = self.kernel.find(address);
+            let of_module = told.as_ref().is_some_and(|function| function.module != KERNEL);
+            let better = if of_module { None } else { of(&kernels, KERNEL) };
+            let unnamed = || Function { name: "[kernel]".to_owned(), module: KERNEL.to_owned() };
+            better.or(told).unwrap_or_else(unnamed)
         };
-        let name = |(&address, own): (&u64, Option<String>)| match own {
-            _ if address >> 63 != 0 => self.kernel.find(address).unwrap_or_else(|| unnamed(address)),
-            Some(name) => Function { name, module: "guest".to_owned() },
-            None => unnamed(address),
-        };
-        addresses.iter().zip(own.into_iter().chain(std::iter::repeat(None))).map(name).collect()
+        addresses.iter().enumerate().map(name).collect()
     }
 }
 
@@ -89,5 +102,20 @@ mod tests {
         assert_eq!(name(0xffff_ffff_8100_0018), Some(("tcp_rcv".into(), "kernel".into())));
         assert_eq!(name(0xffff_ffff_c000_1fff), Some(("e1000_clean".into(), "e1000".into())));
         assert_eq!(name(0xffff_ffff_8000_0000), None);
+    }
+
+    #[test]
+    fn a_file_with_symbols_knows_better_than_the_kernel_but_not_its_modules() {
+        let kernel = KernelSymbols::default();
+        kernel.read(b"ffffffff81000000 T told\nffffffffc0001000 t e1000_clean\t[e1000]\n");
+        let mut of_file = |addresses: &[u64]| {
+            let known = |&address: &u64| (address >= 0xffff_ffff_8100_0100).then(|| "of_file".to_owned());
+            addresses.iter().map(known).collect()
+        };
+        let mut program = |addresses: &[u64]| vec![Some("begin".to_owned()); addresses.len()];
+        let mut names = GuestNames { kernel, vmlinux: Some(&mut of_file), program: &mut program };
+        let addresses = [0x40_0000, 0xffff_ffff_8100_0000, 0xffff_ffff_8100_0100, 0xffff_ffff_c000_1000];
+        let named: Vec<String> = names.names(None, &addresses).into_iter().map(|it| it.name).collect();
+        assert_eq!(named, ["begin", "told", "of_file", "e1000_clean"]);
     }
 }

@@ -1,5 +1,6 @@
 //! `dwell anatomy`: instruction traces, and what they would cost on a machine.
 
+mod chart;
 mod names;
 mod replay;
 mod run;

@@ -12,6 +12,7 @@ use dwell_anatomy::trace::{self, TraceError};
 use dwell_machine::{Machine, MachineError};
 use indicatif::ProgressBar;
 
+use super::chart;
 use crate::args::{AnatomyCompareArgs, AnatomyReportArgs, CompareBy, Format, ModelArgs, ShownArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::text::style::Style;
@@ -122,7 +123,11 @@ pub fn replay(path: &Path, mut annotator: Annotator) -> Result<Anatomy> {
 /// Writes a report.
 pub fn show(name: &str, anatomy: &Anatomy, asked: &Asked, shown: &ShownArgs) -> Result<()> {
     let view = make(name, anatomy, asked).unwrap_or_default();
-    output::write(&rendered(&view, shown), shown.output.as_deref())
+    let mut text = rendered(&view, shown);
+    if name == "buffers" && shown.format == Format::Text {
+        text += &chart::buffers(&view);
+    }
+    output::write(&text, shown.output.as_deref())
 }
 
 fn rendered(view: &View, shown: &ShownArgs) -> String {

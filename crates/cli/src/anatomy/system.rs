@@ -11,7 +11,8 @@ use std::time::Duration;
 use dwell_anatomy::program;
 use dwell_anatomy::reports::Asked;
 use dwell_anatomy::system::{
-    CONSOLE, Card, EMULATOR, Guest, GuestNames, KernelError, KernelSymbols, PROGRAM, Scenario, find_kernel, serve,
+    CONSOLE, Card, EMULATOR, Guest, GuestNames, KernelError, KernelSymbols, Names, PROGRAM, Scenario, check_symbols,
+    find_kernel, serve,
 };
 use dwell_anatomy::trace::Head;
 use dwell_anatomy::{Recorder, Stopper};
@@ -43,18 +44,48 @@ pub fn scenario(args: &SystemArgs) -> Result<ExitCode> {
         watch(recorder.stopper(), args.time_limit, watched);
         Ok(recorder)
     };
-    let mut code = CodeNames::default();
-    let file = folder.path().join(PROGRAM);
-    let mut program = |addresses: &[u64]| code.names_by_address(&file, addresses);
-    let mut namer = GuestNames { kernel: symbols.clone(), program: &mut program };
-    let head = Head { command: vec![args.scenario.clone()], system: true, ..Head::default() };
+    let mut program = names_of(folder.path().join(PROGRAM));
+    let mut vmlinux = args.vmlinux.clone().map(names_of);
+    let mut namer = GuestNames {
+        kernel: symbols.clone(),
+        vmlinux: vmlinux.as_mut().map(|names| names as Names<'_>),
+        program: &mut program,
+    };
+    let head = Head { command: settings(args), system: true, ..Head::default() };
     let recorded = run::record(start, &mut namer, &head, &args.recorded, annotator);
     let in_time = over.send(()).is_ok();
+    let console = fs::read(folder.path().join(CONSOLE)).unwrap_or_default();
+    let complain = || complain(&console, in_time, args);
+    // A guest that was ended may not even have begun to record.
+    if !in_time {
+        complain()?;
+    }
     let (_, anatomy) = recorded?;
-    complain(&fs::read(folder.path().join(CONSOLE)).unwrap_or_default(), in_time, args)?;
+    complain()?;
     let asked = Asked { limit: args.shown.limit, function: None, depth: u16::MAX };
     replay::show(&args.report, &anatomy, &asked, &args.shown)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What names the functions of a file, by their addresses.
+fn names_of(file: PathBuf) -> impl FnMut(&[u64]) -> Vec<Option<String>> {
+    let mut code = CodeNames::default();
+    move |addresses| code.names_by_address(&file, addresses)
+}
+
+/// The scenario, and what differs from how it usually is.
+fn settings(args: &SystemArgs) -> Vec<String> {
+    let mut words = vec![args.scenario.clone()];
+    if args.card == CardArg::Virtio {
+        words.push("--card=virtio".to_owned());
+    }
+    if args.receive_buffer > 0 {
+        words.push(format!("--receive-buffer={}", args.receive_buffer));
+    }
+    if args.no_gro {
+        words.push("--no-gro".to_owned());
+    }
+    words
 }
 
 fn guest(args: &SystemArgs) -> Result<Guest> {
@@ -69,14 +100,19 @@ fn guest(args: &SystemArgs) -> Result<Guest> {
             .hint("sudo apt-get install -y busybox-static")
             .with_status(status::UNAVAILABLE));
     }
+    let kernel = find_kernel(args.kernel.as_deref(), &caches()).map_err(|error| of_kernel(&error))?;
+    if let Some(symbols) = &args.vmlinux {
+        check_symbols(&kernel.image, symbols).map_err(|error| of_kernel(&error))?;
+    }
     Ok(Guest {
-        kernel: find_kernel(args.kernel.as_deref(), &caches()).map_err(|error| of_kernel(&error))?,
+        kernel,
         scenario,
         card: match args.card {
             CardArg::E1000 => Card::E1000,
             CardArg::Virtio => Card::Virtio,
         },
         receive_buffer: args.receive_buffer,
+        gro: !args.no_gro,
         count_instructions: args.icount,
         busybox: is_script.then(|| args.busybox.clone()),
     })
@@ -138,6 +174,9 @@ fn of_kernel(error: &KernelError) -> Hinted {
         KernelError::Package { .. } => hinted.hint("sudo apt-get install -y dpkg; or download the package again"),
         KernelError::Unusable { .. } => hinted
             .hint("--kernel takes a package linux-image-*.deb, or …/boot/vmlinuz-VERSION beside …/lib/modules/VERSION"),
+        KernelError::Symbols { .. } => hinted.hint(
+            "--vmlinux takes the vmlinux of the same build; without it the guest's kernel names its functions itself",
+        ),
     }
 }
 

@@ -138,12 +138,18 @@ pub struct SystemArgs {
     /// Its kernel: a package linux-image-*.deb, or an image vmlinuz-VERSION with modules in ../lib/modules.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The guest")]
     pub kernel: Option<PathBuf>,
+    /// The kernel's file with symbols, of the same build [default: the kernel names its functions itself].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "The guest")]
+    pub vmlinux: Option<PathBuf>,
     /// Its network card.
     #[arg(long, value_enum, default_value_t, help_heading = "The guest")]
     pub card: CardArg,
     /// SO_RCVBUF of the receiving socket.
     #[arg(long, value_name = "BYTES", default_value = "0", hide_default_value = true, help_heading = "The guest")]
     pub receive_buffer: u32,
+    /// Turn the card's GRO off: packets go up the stack one by one.
+    #[arg(long, help_heading = "The guest")]
+    pub no_gro: bool,
     /// Let the guest's clock count instructions: the same run each time, as far as the host's network is.
     #[arg(long, help_heading = "The guest")]
     pub icount: bool,
