@@ -193,10 +193,23 @@ impl Recorder {
         let thread = self.threads.of(cpu);
         self.words.clear();
         self.words.append(self.threads.unfinished.entry(thread).or_default());
-        // Words of another making, as a program that overwrote the memory would leave them, do not come through.
-        self.words.extend(bytes.as_chunks().0.iter().map(|word| checked(Word(u64::from_le_bytes(*word)), blocks)));
-        let whole = self.words.iter().rposition(|word| !word.is_access()).unwrap_or(0);
-        self.threads.unfinished.insert(thread, self.words.split_off(whole));
+        self.words.extend(bytes.as_chunks().0.iter().map(|word| Word(u64::from_le_bytes(*word))));
+        // Few chunks have anything else; this looks at all words, since that is faster than to stop at the first.
+        let is_other = |word: &Word| !(word.is_access() || word.is_block() && word.id() < blocks);
+        let has_others = self.words.iter().fold(false, |others, word| others | is_other(word));
+        if has_others {
+            // Words of another making, as a program that overwrote the memory would leave them, do not come through.
+            self.words.iter_mut().for_each(|word| *word = checked(*word, blocks));
+        }
+        let whole = self.words.iter().rposition(|word| word.is_block()).unwrap_or(0);
+        if has_others {
+            marks_behind(&mut self.words[..whole]);
+        }
+        let mut unfinished = self.words.split_off(whole);
+        if unfinished.len() > CHUNK_WORDS {
+            unfinished = vec![LOST]; // no execution has so many accesses
+        }
+        self.threads.unfinished.insert(thread, unfinished);
         self.tell(thread, listener);
         Ok(())
     }
@@ -217,6 +230,7 @@ impl Recorder {
     /// What a thread has executed last is complete.
     fn finish(&mut self, thread: u32, listener: &mut dyn Listener) {
         self.words = self.threads.unfinished.remove(&thread).unwrap_or_default();
+        marks_behind(&mut self.words);
         self.tell(thread, listener);
     }
 
@@ -261,6 +275,17 @@ fn wait(child: &Mutex<Child>) -> io::Result<ExitStatus> {
     }
 }
 
+/// A mark is written when its instruction is executed, among the accesses of its block: it comes behind them.
+fn marks_behind(words: &mut [Word]) {
+    let mut at = 0;
+    while let Some(mark) = words[at..].iter().position(|word| !word.is_access() && !word.is_block()) {
+        at += mark + 1;
+        let accesses = words[at..].iter().take_while(|word| word.is_access()).count();
+        words[at - 1..at + accesses].rotate_left(1);
+        at += accesses;
+    }
+}
+
 /// In the place of a word that is none.
 const LOST: Word = Word::mark(Mark::Lost(1));
 
@@ -282,4 +307,18 @@ fn plugin_file() -> io::Result<OwnedFd> {
     let mut file = File::from(plugin);
     file.write_all(PLUGIN)?;
     Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_in_a_block_comes_behind_its_accesses() {
+        let access = |at| Word::access(0x1000, at, 3, true);
+        let (mark, block) = (Word::mark(Mark::Note(7)), Word::block(0));
+        let mut words = [mark, access(5), block, access(0), mark, access(2), access(3), block, mark, block];
+        marks_behind(&mut words);
+        assert_eq!(words, [access(5), mark, block, access(0), access(2), access(3), mark, block, mark, block]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_itrace::{Block, Event, Lost, Mark, Word};
+use dwell_itrace::{Block, Event, Lost, Mark, Word, marks};
 
 use crate::annotate::{Code, Phases, StackChange, Stacks, matches};
 use crate::stream::{Function, Listener};
@@ -17,7 +17,10 @@ pub enum Window {
     Within(String),
     /// From each call of the first function to the next call of the second one, on all threads.
     Between(String, String),
-    /// So many instructions, after so many others.
+    /// The ITT tasks of each thread.
+    Tasks,
+    /// So many instructions, after so many others; of both a few more, since blocks are whole. Each iteration of a repeated
+    /// string instruction counts.
     Instructions {
         /// How many are left out.
         start: u64,
@@ -26,14 +29,11 @@ pub enum Window {
     },
 }
 
-/// The functions that begin and end an ITT task.
-const TASK: [&str; 2] = ["__itt_task_begin*", "__itt_task_end*"];
-
 impl Window {
     /// `FUNCTION`, `BEGIN..END`, `task`, or `start:count` in instructions.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text == "task" {
-            return Ok(Self::Between(TASK[0].to_owned(), TASK[1].to_owned()));
+            return Ok(Self::Tasks);
         }
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         if let Some((start, count)) = text.split_once(':').filter(|it| is_number(it.0) && is_number(it.1)) {
@@ -63,8 +63,12 @@ pub struct Windowed<'a> {
     roles: Vec<(bool, bool)>,
     /// On each thread the outermost frame that is in the window.
     within: HashMap<u32, u64>,
+    /// Tasks that each thread has begun and not ended.
+    tasks: HashMap<u32, u32>,
     is_open: bool,
+    /// Instructions so far, and those of them in the window.
     executed: u64,
+    taken: u64,
     /// How often the window was opened.
     pub opened: u64,
     kept: Vec<Word>,
@@ -83,7 +87,9 @@ impl<'a> Windowed<'a> {
             stacks: Stacks::default(),
             roles: Vec::new(),
             within: HashMap::new(),
+            tasks: HashMap::new(),
             executed: 0,
+            taken: 0,
             opened: whole,
             kept: Vec::new(),
         }
@@ -104,14 +110,14 @@ impl<'a> Windowed<'a> {
         let (function, instructions) = (place.function, u64::from(place.instructions));
         match self.window {
             Window::Whole => {}
-            Window::Instructions { start, count } => {
-                self.set(self.executed >= start && self.executed < start.saturating_add(count));
-            }
+            // Blocks are whole: it opens with the first that begins behind `start`, and closes with the one that fills it.
+            Window::Instructions { start, count } => self.set(self.executed >= start && self.taken < count),
             Window::Within(_) => {
                 self.stacks.step(&self.code, block, &words[1..]);
                 self.follow_stack();
                 self.set(self.within.contains_key(&self.stacks.thread()));
             }
+            Window::Tasks => self.set(self.tasks.get(&self.stacks.thread()).is_some_and(|&open| open > 0)),
             Window::Between(..) => match self.roles[function as usize] {
                 (_, true) => self.set(false),
                 (true, _) => self.set(true),
@@ -120,7 +126,17 @@ impl<'a> Windowed<'a> {
         }
         self.executed += instructions;
         if self.is_open {
+            self.taken += instructions;
             self.kept.extend_from_slice(words);
+        }
+    }
+
+    fn note(&mut self, number: u32) {
+        let open = self.tasks.entry(self.stacks.thread()).or_default();
+        match number {
+            marks::TASK_BEGIN => *open = open.saturating_add(1),
+            marks::TASK_END => *open = open.saturating_sub(1),
+            _ => {}
         }
     }
 
@@ -167,8 +183,10 @@ impl Listener for Windowed<'_> {
             if word.is_block() {
                 self.execution(&rest[..length]);
             } else {
-                if let Some(Event::Mark(Mark::Thread(thread))) = word.event() {
-                    self.stacks.switch(thread);
+                match word.event() {
+                    Some(Event::Mark(Mark::Thread(thread))) => self.stacks.switch(thread),
+                    Some(Event::Mark(Mark::Note(number))) => self.note(number),
+                    _ => {}
                 }
                 self.kept.push(word);
             }
@@ -186,7 +204,7 @@ impl Listener for Windowed<'_> {
 
     fn is_enough(&self) -> bool {
         let is_over = match self.window {
-            Window::Instructions { start, count } => self.executed >= start.saturating_add(count),
+            Window::Instructions { count, .. } => self.taken >= count,
             _ => false,
         };
         is_over || self.inner.is_enough()
@@ -207,7 +225,7 @@ mod tests {
         assert_eq!(parse("10:20"), Some(Window::Instructions { start: 10, count: 20 }));
         assert_eq!(parse("std::sort*"), Some(Window::Within("std::sort*".into())));
         assert_eq!(parse("a..b"), Some(Window::Between("a".into(), "b".into())));
-        assert!(matches!(parse("task"), Some(Window::Between(..))));
+        assert_eq!(parse("task"), Some(Window::Tasks));
         for wrong in ["", "..", "a..", "1:0", "1:99999999999999999999999"] {
             assert_eq!(parse(wrong), None, "{wrong}");
         }
@@ -260,5 +278,35 @@ mod tests {
         assert_eq!(kept("1:2"), blocks(&[1, 2]));
         assert_eq!(kept("g..main"), blocks(&[2, 3]));
         assert_eq!(kept("none"), blocks(&[]));
+    }
+
+    #[test]
+    fn a_task_is_of_its_thread_and_ends_with_the_outermost_one() {
+        let mut kept = Kept::default();
+        let mut windowed = Windowed::new(Window::Tasks, &mut kept);
+        windowed.function(&Function { name: "main".into(), module: "app".into() });
+        for id in 0..5 {
+            windowed.block(id, &Block::new(0x1000, &[0x90], &[1]).unwrap(), 0);
+        }
+        let mark = |mark| Word::mark(Mark::Note(mark));
+        let (begin, end) = (mark(marks::TASK_BEGIN), mark(marks::TASK_END));
+        let thread = |number| Word::mark(Mark::Thread(number));
+        windowed.words(&[thread(0), Word::block(0), begin, Word::block(1), begin, Word::block(2), end, Word::block(3)]);
+        windowed.words(&[thread(1), Word::block(4), thread(0), Word::block(2), end, Word::block(4)]);
+        let blocks: Vec<Word> = kept.0.into_iter().filter(|word| word.is_block()).collect();
+        assert_eq!(blocks, [1, 2, 3, 2].map(Word::block));
+    }
+
+    #[test]
+    fn a_window_that_begins_within_a_block_has_all_its_instructions() {
+        let mut kept = Kept::default();
+        let mut windowed = Windowed::new(Window::parse("1:4").unwrap(), &mut kept);
+        windowed.function(&Function { name: "main".into(), module: "app".into() });
+        windowed.block(0, &Block::new(0x1000, &[0x90; 3], &[1; 3]).unwrap(), 0);
+        windowed.words(&[Word::block(0); 2]);
+        assert!(!windowed.is_enough());
+        windowed.words(&[Word::block(0); 2]);
+        assert!(windowed.is_enough());
+        assert_eq!(kept.0, [Word::mark(Mark::Gap), Word::block(0), Word::block(0)]);
     }
 }

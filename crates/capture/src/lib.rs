@@ -34,7 +34,7 @@ pub use dwell_probes::TaskProbe;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};
-pub use itt::environment;
+pub use itt::{Library as IttLibrary, environment};
 pub use options::{Launch, Options, Rule, Target};
 pub use outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, probe};

@@ -5,6 +5,10 @@
 pub const OPEN_GATE: u32 = 1;
 /// What follows is not recorded any more.
 pub const CLOSE_GATE: u32 = 2;
+/// Dwell's ITT collector begins a task of the thread, and ends its innermost one.
+pub const TASK_BEGIN: u32 = 4;
+/// See [`TASK_BEGIN`].
+pub const TASK_END: u32 = 5;
 
 /// `nopl disp32(%rax)` with `disp32` = "DW" and the number: `0f 1f 80 NN NN 57 44`.
 const CODE: [u8; 3] = [0x0f, 0x1f, 0x80];

@@ -38,6 +38,11 @@ impl Library {
         }
         Err(failure)
     }
+
+    /// The environment variable that makes a program load it.
+    pub fn variable(&self) -> (&'static str, &Path) {
+        (LIBRARY_VARIABLE, &self.path)
+    }
 }
 
 /// Where the file may be: in the system's caches for root, since the program may run as anybody; else in the user's.

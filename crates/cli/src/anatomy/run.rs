@@ -14,6 +14,7 @@ use dwell_anatomy::program::{self, EMULATOR, Unfit};
 use dwell_anatomy::reports::Asked;
 use dwell_anatomy::trace::{Head, TraceWriter};
 use dwell_anatomy::{Ended, Error, Listener, Namer, Recorder, Window, Windowed};
+use dwell_capture::IttLibrary;
 
 use super::names::FileNames;
 use super::replay;
@@ -29,8 +30,16 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     let program = program::check(name).map_err(|unfit| of_program(&unfit, args))?;
     let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
     let annotator = replay::annotator(&args.model)?;
+    let collector = match args.recorded.window {
+        Some(Window::Tasks) => Some(IttLibrary::install().map_err(|error| no_collector(&error))?),
+        _ => None,
+    };
     let start = || {
-        let command = |plugin: &str| program::command(&emulator, &program, &args.command, plugin);
+        let command = |plugin: &str| {
+            let mut command = program::command(&emulator, &program, &args.command, plugin);
+            command.envs(collector.iter().map(IttLibrary::variable));
+            command
+        };
         Recorder::start(command, false).map_err(|error| of_recording(&error))
     };
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned());
@@ -88,6 +97,7 @@ fn drain(recorder: Recorder, namer: &mut dyn Namer, args: &RecordedArgs, listene
 fn empty_window(window: &Window) -> Hinted {
     let what = match window {
         Window::Within(function) => format!("no function `{function}` was executed"),
+        Window::Tasks => "the program began no ITT task".to_owned(),
         Window::Between(begin, _) => format!("no function `{begin}` was executed"),
         _ => "the program ended before the window began".to_owned(),
     };
@@ -136,6 +146,11 @@ fn create(path: &Path) -> Result<File> {
 
 fn unwritten(path: &Path, error: &std::io::Error) -> Hinted {
     Hinted::new(format!("cannot write {}: {error}", path.display())).hint("free some space, or use --no-trace")
+}
+
+fn no_collector(error: &std::io::Error) -> Hinted {
+    Hinted::new(format!("the collector of ITT tasks cannot be written: {error}"))
+        .hint("name a folder that you may write in with XDG_CACHE_HOME")
 }
 
 fn no_emulator() -> Hinted {

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Output, Running, dwell, needs_program, number, text};
+use crate::recording::{Output, Running, dwell, needs_program, number, root, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -17,6 +18,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("anatomy::programs_of_every_build", programs_of_every_build),
         Case::new("anatomy::a_trace_is_small_and_always_the_same", small_and_repeatable),
         Case::new("anatomy::a_window_is_a_part", windows),
+        Case::new("anatomy::a_window_has_the_itt_tasks", task_window),
         Case::new("anatomy::threads_children_and_other_programs", threads_and_children),
         Case::new("anatomy::what_cannot_be_traced_is_said", untraceable),
         Case::new("anatomy::damaged_traces_are_refused", damaged),
@@ -24,6 +26,9 @@ pub fn cases() -> Vec<Case> {
         Case::new("anatomy::a_guest_that_hangs_is_ended", hanging_guest),
     ]
 }
+
+/// A guest's boot takes three seconds alone, and minutes beside much else.
+const LIMIT: Duration = Duration::from_secs(900);
 
 /// A folder in which programs are built and traced.
 struct Bench {
@@ -56,7 +61,7 @@ impl Bench {
     fn anatomy(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = dwell(&["anatomy"]);
         command.args(arguments).current_dir(self.folder.path());
-        Running::start(&mut command)?.finish()
+        Running::start(&mut command)?.finish_within(LIMIT)
     }
 
     /// The rows of a report of a trace.
@@ -195,7 +200,7 @@ fn small_and_repeatable() -> Result<()> {
     let document = streamed.stdout.split_once('\n').context("no output")?.1;
     let streamed = number(&serde_json::from_str(document)?, "instructions")?;
     // Where the stack and the libraries lie changes a handful of instructions in the dynamic linker.
-    ensure!((streamed / instructions - 1.0).abs() < 0.01, "{streamed} streamed, {instructions} in the file");
+    ensure!((streamed / instructions - 1.0).abs() < 0.05, "{streamed} streamed, {instructions} in the file");
     let (phases, wrong) = (bench.path("mine.toml"), bench.path("wrong.toml"));
     fs::write(&phases, "[[phase]]\nname = \"mine\"\nfunctions = [\"busy\"]\n")?;
     let rows = bench.rows("phases", "a.dwt", &["--phases", &phases.display().to_string()])?;
@@ -213,9 +218,12 @@ fn windows() -> Result<()> {
     run("busy", "function.dwt")?;
     let rows = bench.rows("hotspots", "function.dwt", &[])?;
     ensure!(rows.len() == 1 && text(&rows[0], "function") == "busy", "{rows:?}");
-    run("10000:5000", "count.dwt")?;
+    // Within the million instructions of `busy`, wherever the linker's end: blocks are whole, of a few instructions each.
+    run("500000:5000", "count.dwt")?;
+    let rows = bench.rows("hotspots", "count.dwt", &[])?;
+    ensure!(rows.len() == 1 && text(&rows[0], "function") == "busy", "{rows:?}");
     let count = bench.instructions("count.dwt")?;
-    ensure!((5000.0..5600.0).contains(&count), "{count} instructions in a window of 5000");
+    ensure!((5000.0..5100.0).contains(&count), "{count} instructions in a window of 5000");
     run("busy..sprintf", "between.dwt")?;
     let rows = bench.rows("hotspots", "between.dwt", &[])?;
     ensure!(rows.iter().any(|row| text(row, "function") == "busy"), "{rows:?}");
@@ -227,6 +235,41 @@ fn windows() -> Result<()> {
     );
     ensure!(!bench.path("nowhere.dwt").exists(), "a trace of nothing is left");
     Ok(())
+}
+
+const TASKS: &str = r#"
+#include "itt_stub.h"
+__attribute__((noipa)) void inside(void) { for (volatile long i = 0; i < 10000; i++); }
+__attribute__((noipa)) void outside(void) { for (volatile long i = 0; i < 10000; i++); }
+int main(void) {
+    __itt_domain *domain = ITT_GET(domain_create, "window");
+    __itt_string_handle *task = ITT_GET(string_handle_create, "task");
+    for (int i = 0; i < 3; i++) {
+        outside();
+        ITT_IN(task_begin, domain, __itt_null, __itt_null, task);
+        inside();
+        ITT_IN(task_end, domain);
+    }
+    outside();
+    return 0;
+}
+"#;
+
+fn task_window() -> Result<()> {
+    let bench = Bench::new()?;
+    let samples = root().join("samples");
+    let (headers, stub) = (format!("-I{}", samples.display()), samples.join("itt_stub.c").display().to_string());
+    let program = bench.build("tasks", TASKS, &[&headers, &stub, "-ldl"])?;
+    let run = bench.anatomy(&["run", "--window", "task", "--trace", "tasks.dwt", "--", &program])?;
+    ensure!(run.code() == 0, "{}", run.stderr);
+    let rows = bench.rows("hotspots", "tasks.dwt", &["--limit", "1000"])?;
+    let instructions = |name: &str| {
+        let row = rows.iter().find(|row| text(row, "function") == name);
+        row.map_or(Ok(0.0), |row| number(row, "instructions"))
+    };
+    ensure!(instructions("inside")? > 3.0 * 20_000.0 && instructions("outside")? == 0.0, "{rows:?}");
+    let program = bench.build("busy", LOOP, &[])?;
+    refused(&bench, &["run", "--window", "task", "--", &program], "began no ITT task")
 }
 
 const THREADS: &str = r#"
@@ -310,14 +353,19 @@ fn damaged() -> Result<()> {
     let bench = Bench::new()?;
     bench.anatomy(&["run", "--trace", "whole.dwt", "--", "/bin/true"])?;
     let whole = fs::read(bench.path("whole.dwt"))?;
-    ensure!(whole.len() > 10_000, "{} bytes", whole.len());
-    let mut changed = whole.clone();
-    changed[whole.len() / 2] ^= 0x10;
+    let changed = |at: usize| {
+        let mut changed = whole.clone();
+        changed[at] ^= 0x10;
+        changed
+    };
+    // The last frame, of a few bytes, says that this is the end.
+    let (in_the_head, at_the_end) = (changed(24), changed(whole.len() - 2));
     for (content, sentence) in [
         (&whole[..whole.len() / 2], "cut off"),
         (&whole[..whole.len() - 3], "cut off"),
         (&whole[..3], "no instruction trace"),
-        (&changed[..], "damaged"),
+        (&in_the_head[..], "damaged"),
+        (&at_the_end[..], "damaged"),
         (&[][..], "no instruction trace"),
     ] {
         fs::write(bench.path("part.dwt"), content)?;
@@ -339,7 +387,7 @@ fn needs_guest(bench: &Bench) -> Result<()> {
 fn packets() -> Result<()> {
     let bench = Bench::new()?;
     needs_guest(&bench)?;
-    let run = bench.anatomy(&["system", "--scenario", "tcp-receive", "--time-limit", "1200s", "--trace", "tcp.dwt"])?;
+    let run = bench.anatomy(&["system", "--scenario", "tcp-receive", "--time-limit", "800s", "--trace", "tcp.dwt"])?;
     ensure!(run.status.success(), "{}", run.stderr);
     let buffers = bench.rows("buffers", "tcp.dwt", &[])?;
     let sizes: Vec<f64> = buffers.iter().map(|row| number(row, "buffer_bytes")).collect::<Result<_>>()?;

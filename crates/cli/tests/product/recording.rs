@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use crate::harness::Skip;
 
-/// No command of these tests may run longer.
+/// No command of these tests may run longer, but one that says so.
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// The repository's root.
@@ -86,15 +86,20 @@ impl Running {
     }
 
     /// Waits for the end; kills it and fails when that takes too long.
-    pub fn finish(mut self) -> Result<Output> {
+    pub fn finish(self) -> Result<Output> {
+        self.finish_within(LIMIT)
+    }
+
+    /// Waits so long for the end.
+    pub fn finish_within(mut self, limit: Duration) -> Result<Output> {
         let begun = Instant::now();
-        while begun.elapsed() < LIMIT {
+        while begun.elapsed() < limit {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Output { status, stdout: self.stdout(), stderr: self.text("stderr") });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
-        bail!("{} did not end within {} s\n{}", self.what, LIMIT.as_secs(), self.text("stderr"))
+        bail!("{} did not end within {} s\n{}", self.what, limit.as_secs(), self.text("stderr"))
     }
 
     fn text(&self, stream: &str) -> String {

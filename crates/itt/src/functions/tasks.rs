@@ -33,6 +33,18 @@ pub const FUNCTIONS: &[Function] = functions! {
     "event_end" => event_end,
 };
 
+/// A no-op that `dwell anatomy` sees (crates/itrace/src/marks.rs): a task of this thread begins (4) or its innermost one ends (5).
+macro_rules! mark {
+    ($number:literal) => {
+        // SAFETY: `nopl disp32(%rax)` touches nothing.
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(
+            concat!(".byte 0x0f, 0x1f, 0x80\n.short ", $number, "\n.short 0x4457"),
+            options(nomem, nostack, preserves_flags)
+        )
+    };
+}
+
 type Handle = *const StringHandle;
 type Clock = *const ClockDomain;
 
@@ -62,6 +74,7 @@ unsafe fn tell_at<'a>(domain: *const Domain, clock: Clock, time: u64, event: imp
 unsafe extern "C" fn task_begin(domain: *const Domain, id: RawId, parent: RawId, name: Handle) {
     // SAFETY: the program's own structures.
     unsafe {
+        mark!(4);
         tell(domain, |domain| Event::TaskBegin { domain, name: string_id(name), id: id.into(), parent: parent.into() });
     }
 }
@@ -69,6 +82,7 @@ unsafe extern "C" fn task_begin(domain: *const Domain, id: RawId, parent: RawId,
 unsafe extern "C" fn task_begin_fn(domain: *const Domain, id: RawId, parent: RawId, function: *const c_void) {
     // SAFETY: the program's own structures.
     unsafe {
+        mark!(4);
         tell(domain, |domain| Event::TaskBeginFn {
             domain,
             function: function as u64,
@@ -81,6 +95,7 @@ unsafe extern "C" fn task_begin_fn(domain: *const Domain, id: RawId, parent: Raw
 unsafe extern "C" fn task_end(domain: *const Domain) {
     // SAFETY: null or a domain.
     unsafe {
+        mark!(5);
         tell(domain, |domain| Event::TaskEnd { domain });
     }
 }
@@ -95,6 +110,7 @@ unsafe extern "C" fn task_begin_ex(
 ) {
     // SAFETY: the program's own structures.
     unsafe {
+        mark!(4);
         tell_at(domain, clock, time, |domain| Event::TaskBegin {
             domain,
             name: string_id(name),
@@ -114,6 +130,7 @@ unsafe extern "C" fn task_begin_fn_ex(
 ) {
     // SAFETY: the program's own structures.
     unsafe {
+        mark!(4);
         tell_at(domain, clock, time, |domain| Event::TaskBeginFn {
             domain,
             function: function as u64,
@@ -126,6 +143,7 @@ unsafe extern "C" fn task_begin_fn_ex(
 unsafe extern "C" fn task_end_ex(domain: *const Domain, clock: Clock, time: u64) {
     // SAFETY: the program's own structures.
     unsafe {
+        mark!(5);
         tell_at(domain, clock, time, |domain| Event::TaskEnd { domain });
     }
 }
