@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use dwell_model::{CounterId, ObjectId, StackId, ThreadId};
 
 use crate::fold::Fold;
+use crate::quantile::median;
 use crate::timeline::histogram_of;
 
 /// Where the value of a wait comes from.
@@ -217,7 +218,7 @@ impl Values {
 fn distance(side: &[Option<(u64, f64)>]) -> Option<u64> {
     let mut gaps: Vec<u64> = side.iter().flatten().map(|(gap, _)| *gap).collect();
     gaps.sort_unstable();
-    (gaps.len() * 2 >= side.len()).then(|| gaps.get(gaps.len() / 2).copied()).flatten()
+    (gaps.len() * 2 >= side.len()).then(|| median(&gaps)).flatten()
 }
 
 fn correlation(
@@ -247,9 +248,9 @@ fn side(waits: &[(&Wait, f64)]) -> Side {
     values.sort_by(f64::total_cmp);
     Side {
         count: waits.len(),
-        wait_ns: lengths.get(lengths.len() / 2).copied().unwrap_or(0),
+        wait_ns: median(&lengths).unwrap_or(0),
         total_ns: lengths.iter().fold(0, |sum, ns| sum.saturating_add(*ns)),
-        value: values.get(values.len() / 2).copied().unwrap_or(0.0),
+        value: median(&values).unwrap_or(0.0),
     }
 }
 

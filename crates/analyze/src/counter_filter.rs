@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use dwell_store::Trace;
 
+use crate::quantile::median;
 use crate::query::{Filter, FilterKey, Query, QueryError};
 
 /// More values than these are offered as halves.
@@ -128,7 +129,7 @@ pub fn choices(trace: &Trace, elapsed_ns: u64) -> Vec<(String, u64)> {
         let conditions = match values.as_slice() {
             [] => Vec::new(),
             values if values.len() <= MOST_VALUES => values.iter().map(|value| ("=", *value)).collect(),
-            values => halves(values[values.len() / 2]),
+            values => median(values).map_or_else(Vec::new, halves),
         };
         conditions.into_iter().map(move |(operator, limit)| Condition { name, operator, limit })
     });

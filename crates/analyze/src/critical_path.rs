@@ -6,13 +6,15 @@
 //! waiter. A wait that a timer, the network or another program ended stays a waiting segment. A thread's time before
 //! its start is its creator's. Every instant is on the path exactly once, so that its segments add up to the elapsed
 //! time.
-
-use std::collections::HashSet;
+//!
+//! Where the last thread begins to run the path is back at it, whatever came behind: pieces of the path between such
+//! instants are followed side by side.
 
 use dwell_model::{ObjectId, ThreadId};
-use dwell_store::Trace;
+use dwell_store::{Trace, WordMap};
 
 use crate::intervals::Activity;
+use crate::parallel;
 use crate::stop;
 use crate::thread_index::{Piece, Reached, ThreadIndex};
 
@@ -46,12 +48,36 @@ pub trait Follower {
     fn detour(&mut self, detour: Detour);
 }
 
-/// Tells the path from `to` back to `from`.
-pub fn critical_path(trace: &Trace, index: &ThreadIndex<'_>, (from, to): (u64, u64), follower: &mut impl Follower) {
-    let reached = vec![Reached::default(); trace.threads.tid.len()];
-    let (open, followed, samples) = (Vec::new(), HashSet::new(), Vec::new());
-    let walker = Walker { trace, index, follower, open, followed, time: to, reached, samples };
-    walker.walk(from, last_thread(trace, to));
+/// Pieces of the path that are followed side by side.
+const PIECES: u64 = 16;
+
+/// Follows the path from `to` back to `from`: each follower hears of parts of it.
+pub fn critical_path<F: Follower + Send>(
+    trace: &Trace,
+    index: &ThreadIndex<'_>,
+    (from, to): (u64, u64),
+    new: impl Fn() -> F + Sync,
+) -> Vec<F> {
+    let last = last_thread(trace, to);
+    let instants = instants(index, (from, to), last);
+    let follow = |follower: &mut F, piece: usize| {
+        Walker::new(trace, index, follower, instants[piece + 1]).walk(instants[piece], last);
+    };
+    parallel::fold(instants.len() - 1, new, follow)
+}
+
+/// Instants in order, `from` and `to` and those between at which the last thread begins to run: no part of the path
+/// crosses them.
+fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>) -> Vec<u64> {
+    let mut instants = vec![from];
+    for piece in 1..PIECES {
+        let about = from + (u128::from(to - from) * u128::from(piece) / u128::from(PIECES)) as u64;
+        let began = last.and_then(|last| index.begins_to_run(last, about));
+        let before = instants.last().copied().unwrap_or(from);
+        instants.extend(began.filter(|began| (before + 1..to).contains(began)));
+    }
+    instants.push(to);
+    instants
 }
 
 /// The thread of the main process that ends last; one that is there at `to` as good as any: the first one, then.
@@ -80,7 +106,7 @@ struct Walker<'a, 't, F> {
     follower: &'a mut F,
     open: Vec<Open>,
     /// Rows gone around at this instant. None twice: wakers that wake one another at one instant would never end.
-    followed: HashSet<usize>,
+    followed: WordMap<usize, ()>,
     /// Where the path is; it only goes back.
     time: u64,
     /// Where the path last looked at each thread.
@@ -89,7 +115,13 @@ struct Walker<'a, 't, F> {
     samples: Vec<Piece>,
 }
 
-impl<F: Follower> Walker<'_, '_, F> {
+impl<'a, 't, F: Follower> Walker<'a, 't, F> {
+    fn new(trace: &'t Trace, index: &'a ThreadIndex<'t>, follower: &'a mut F, time: u64) -> Self {
+        let reached = vec![Reached::default(); trace.threads.tid.len()];
+        let (open, followed, samples) = (Vec::new(), WordMap::default(), Vec::new());
+        Self { trace, index, follower, open, followed, time, reached, samples }
+    }
+
     fn walk(mut self, from: u64, last: Option<usize>) {
         let mut thread = last;
         let mut steps = 0u32;
@@ -141,7 +173,7 @@ impl<F: Follower> Walker<'_, '_, F> {
         let waker: ThreadId = self.trace.events().off_cpu_key(row).waker();
         let waker = waker.get().filter(|waker| *waker != thread && *waker < self.trace.threads.tid.len())?;
         self.before(waker)?;
-        self.followed.insert(row).then_some((waker, row))
+        self.followed.insert(row, ()).is_none().then_some((waker, row))
     }
 
     /// The path is where the thread is not alive: before its start its creator made it, after its end nobody ran.
@@ -172,7 +204,7 @@ impl<F: Follower> Walker<'_, '_, F> {
 
     fn go_back(&mut self, time: u64) {
         if time < self.time && !self.followed.is_empty() {
-            self.followed = HashSet::new();
+            self.followed = WordMap::default();
         }
         self.time = time;
     }
@@ -185,5 +217,59 @@ impl<F: Follower> Walker<'_, '_, F> {
         self.index.split_running_from(of, piece, reached, &mut |piece| pieces.push(piece));
         // Samples go forwards, the path backwards.
         pieces.drain(..).rev().for_each(|piece| self.follower.segment(Segment { thread, piece }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::{CELL, build};
+
+    #[derive(Default)]
+    struct Kept {
+        segments: Vec<Segment>,
+        detours: Vec<Detour>,
+    }
+
+    impl Follower for Kept {
+        fn segment(&mut self, segment: Segment) {
+            self.segments.push(segment);
+        }
+        fn detour(&mut self, detour: Detour) {
+            self.detours.push(detour);
+        }
+    }
+
+    impl Kept {
+        fn in_order(mut self) -> Self {
+            self.segments.sort_by_key(|segment| segment.piece.from);
+            self.detours.sort_by_key(|detour| (detour.to, detour.from));
+            self
+        }
+    }
+
+    #[test]
+    fn its_pieces_are_those_of_the_whole() {
+        let cells = |line: &str| line.chars().cycle().take(3000).collect::<Vec<char>>();
+        let lines = [("a", cells("##mm#s-#mmm1#m")), ("b", cells("#mm##1mm#-")), ("c", cells("m##lll#m-#s"))];
+        let trace = build(&lines, 2);
+        let index = ThreadIndex::new(&trace);
+        for (from, to) in [(0, 3000 * CELL), (100 * CELL + 7, 2500 * CELL + 9), (10, 20), (5 * CELL, 17 * CELL)] {
+            let parts = critical_path(&trace, &index, (from, to), Kept::default);
+            let mut pieces = Kept::default();
+            parts.into_iter().for_each(|part| {
+                pieces.segments.extend(part.segments);
+                pieces.detours.extend(part.detours);
+            });
+            let mut whole = Kept::default();
+            Walker::new(&trace, &index, &mut whole, to).walk(from, last_thread(&trace, to));
+            let (pieces, whole) = (pieces.in_order(), whole.in_order());
+            assert_eq!(pieces.segments, whole.segments);
+            assert_eq!(pieces.detours, whole.detours);
+            if to - from > 1000 * CELL {
+                let count = instants(&index, (from, to), last_thread(&trace, to)).len();
+                assert!(count > 8 && whole.detours.len() > 100, "{count} {}", whole.detours.len());
+            }
+        }
     }
 }

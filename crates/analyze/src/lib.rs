@@ -26,6 +26,7 @@ mod lengths;
 mod metrics;
 mod notices;
 mod parallel;
+mod quantile;
 mod query;
 mod reports;
 mod selection;

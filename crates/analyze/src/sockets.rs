@@ -135,11 +135,5 @@ pub fn main_cause(parts: &ByCause) -> SocketCause {
     parts.iter().rev().max_by_key(|(_, ns)| **ns).map_or(SocketCause::Unexplained, |(cause, _)| *cause)
 }
 
-/// The middle one of lengths in any order; 0 for none.
-pub fn median(mut lengths: Vec<u64>) -> u64 {
-    lengths.sort_unstable();
-    lengths.get(lengths.len() / 2).copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests;

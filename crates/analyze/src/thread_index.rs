@@ -22,6 +22,9 @@ pub struct Piece {
     pub stack: StackId,
 }
 
+/// Rows that are looked at for one behind which a thread runs.
+const NEAR: usize = 64;
+
 /// Where a search that only goes back ended in a thread the last time: at first, anywhere behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct Reached {
@@ -73,6 +76,19 @@ impl<'t> ThreadIndex<'t> {
         let near = first_before(off_cpu.of(thread), reached.row, |row| off_cpu.start_ns(row) < time);
         reached.row = off_cpu.partition_point(near, |start| start < time);
         self.piece(thread, time, reached.row)
+    }
+
+    /// An instant near `time` at which `thread`, alive, comes back to a CPU and runs; `None` when none is found close by.
+    pub fn begins_to_run(&self, thread: usize, time: u64) -> Option<u64> {
+        let (start, end) = (self.trace.threads.start_ns[thread], self.trace.threads.end_ns[thread]);
+        let off_cpu = &self.events.off_cpu;
+        let rows = off_cpu.of(thread);
+        let behind = off_cpu.partition_point(rows.clone(), |start| start < time);
+        let near = behind.saturating_sub(NEAR).max(rows.start)..behind;
+        near.rev().find_map(|row| {
+            let next = if row + 1 < rows.end { off_cpu.start_ns(row + 1).min(end) } else { end };
+            Some(off_cpu.end_ns(row)).filter(|ran| start < *ran && *ran < next)
+        })
     }
 
     /// What `thread` did before `time`, of which `behind` is the first row that does not begin before it.

@@ -1,8 +1,8 @@
 //! What the detectors look at, gathered once: the waits of each object, and where they are.
 
 use crate::sentences::{Sentence, Word, say};
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
 
 use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId, Topic};
 use dwell_store::WordMap;
@@ -58,11 +58,11 @@ pub struct Evidence<'f, 't> {
     pub whole: Weights,
     /// The objects that were waited on.
     pub objects: BTreeMap<ObjectId, Waits>,
-    index: OnceCell<ThreadIndex<'t>>,
-    blames: OnceCell<HashMap<ObjectId, Blame>>,
-    sockets: OnceCell<SocketWaits<'t>>,
-    socket_groups: OnceCell<Vec<Group>>,
-    latency: OnceCell<Option<Latency<'t>>>,
+    index: OnceLock<ThreadIndex<'t>>,
+    blames: OnceLock<HashMap<ObjectId, Blame>>,
+    sockets: OnceLock<SocketWaits<'t>>,
+    socket_groups: OnceLock<Vec<Group>>,
+    latency: OnceLock<Option<Latency<'t>>>,
 }
 
 /// Part of an object's wait time that must lie in one task for it to be told.
@@ -89,8 +89,8 @@ impl<'f, 't> Evidence<'f, 't> {
         }
         contended(fold, &mut objects);
         let elapsed_ns = fold.windows.length_ns();
-        let (index, blames) = (OnceCell::new(), OnceCell::new());
-        let (sockets, socket_groups, latency) = (OnceCell::new(), OnceCell::new(), OnceCell::new());
+        let (index, blames) = (OnceLock::new(), OnceLock::new());
+        let (sockets, socket_groups, latency) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let whole = fold.shown().clone();
         Self { fold, elapsed_ns, whole, objects, index, blames, sockets, socket_groups, latency }
     }

@@ -22,6 +22,7 @@ use dwell_model::{FindingDef, StackId};
 
 use self::evidence::Evidence;
 use crate::fold::Fold;
+use crate::parallel;
 use crate::reports::{cut_note, detail, notes, plain, stack_value};
 use crate::sentences::{Prose, say};
 use crate::view::{Row, Value, View};
@@ -90,10 +91,9 @@ pub struct Finding {
 /// The findings of a fold, the dearest first.
 pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     let evidence = Evidence::new(fold);
-    let found = |(def, detect): (&'static FindingDef, &fn(&Evidence<'_, '_>) -> Vec<Finding>)| {
-        detect(&evidence).into_iter().map(move |finding| (def, finding))
-    };
-    let mut findings: Vec<_> = FINDINGS.iter().zip(DETECTORS).flat_map(found).collect();
+    let found = |number: usize| DETECTORS[number](&evidence);
+    let found = FINDINGS.iter().zip(parallel::map(DETECTORS.len(), found));
+    let mut findings: Vec<_> = found.flat_map(|(def, found)| found.into_iter().map(move |it| (def, it))).collect();
     findings.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.cost_ns));
     cause_first(&mut findings);
     findings

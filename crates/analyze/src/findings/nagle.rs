@@ -11,7 +11,8 @@ use super::Finding;
 use super::evidence::Evidence;
 use super::sockets::Group;
 use crate::fold::Fold;
-use crate::sockets::{SocketWait, SocketWaits, main_cause, median};
+use crate::quantile::median_of;
+use crate::sockets::{SocketWait, SocketWaits, main_cause};
 
 /// Small pieces wait for a delayed acknowledgement.
 pub const NAGLE_DELAYED_ACK: FindingDef = FindingDef {
@@ -60,7 +61,7 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
     let is_held = |wait: &&SocketWait| HELD.contains(&main_cause(&sockets.causes(wait)));
     let (held, fast): (Vec<&SocketWait>, Vec<&SocketWait>) = group.waits.iter().partition(is_held);
     let lengths = |waits: &[&SocketWait]| waits.iter().map(|wait| sockets.wait_ns(wait)).collect::<Vec<_>>();
-    let (held_ns, usual_ns) = (sockets.total_ns(held.iter().copied()), median(lengths(&fast)));
+    let (held_ns, usual_ns) = (sockets.total_ns(held.iter().copied()), median_of(lengths(&fast)));
     // As long as the others they would still take.
     let gain_ns = held_ns.saturating_sub(usual_ns.saturating_mul(held.len() as u64));
     if held.len() < LEAST_WAITS || evidence.share(gain_ns) < COST_SHARE {
@@ -72,7 +73,7 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
         NAGLE_DELAYED_ACK,
         held = held.len(),
         waits = group.waits.len(),
-        median = Word::Ns(median(lengths(&held))),
+        median = Word::Ns(median_of(lengths(&held))),
         usual = Word::Ns(usual_ns),
         share = Word::part(cause_ns, group.total_ns()),
     );
@@ -93,7 +94,7 @@ struct Site {
 
 impl Site {
     fn sentence(&self) -> Sentence {
-        let (pieces, bytes, place) = (self.bytes.len(), median(self.bytes.clone()), self.place.own.clone());
+        let (pieces, bytes, place) = (self.bytes.len(), median_of(self.bytes.clone()), self.place.own.clone());
         match self.place.caller.clone() {
             Some(caller) => say!(NAGLE_SITE_CALLED, pieces = pieces, bytes = bytes, place = place, caller = caller),
             None => say!(NAGLE_SITE, pieces = pieces, bytes = bytes, place = place),

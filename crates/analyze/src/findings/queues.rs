@@ -7,8 +7,9 @@ use dwell_model::{FindingDef, SocketCause, SocketDirection, StackId, ThreadId};
 use super::Finding;
 use super::evidence::{Evidence, heaviest};
 use super::sockets::name;
+use crate::quantile::median_of;
 use crate::sentences::{Prose, Word, say};
-use crate::sockets::{SocketWait, SocketWaits, main_cause, median};
+use crate::sockets::{SocketWait, SocketWaits, main_cause};
 
 /// Part of the elapsed time that a queue must cost.
 const COST_SHARE: f64 = 0.05;
@@ -111,7 +112,7 @@ pub fn head_of_line_blocking(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 fn blocked(evidence: &Evidence<'_, '_>, sockets: &SocketWaits<'_>, socket: usize) -> Option<Finding> {
     let waits = sockets.of_socket.get(socket)?;
-    let usual_ns = median(waits.iter().map(|wait| sockets.wait_ns(wait)).collect());
+    let usual_ns = median_of(waits.iter().map(|wait| sockets.wait_ns(wait)).collect());
     let is_blocked = |at: &usize| {
         let long = sockets.wait_ns(&waits[*at]) >= usual_ns.saturating_mul(LONG_FACTOR);
         long && asks_several(sockets, &waits[*at])
@@ -131,10 +132,10 @@ fn blocked(evidence: &Evidence<'_, '_>, sockets: &SocketWaits<'_>, socket: usize
         BEHIND_SLOW,
         long = blocked.len(),
         waits = waits.len(),
-        length = Word::Ns(median(blocked.iter().map(|wait| sockets.wait_ns(wait)).collect())),
+        length = Word::Ns(median_of(blocked.iter().map(|wait| sockets.wait_ns(wait)).collect())),
         usual = Word::Ns(usual_ns),
         share = Word::part(long_ns, sockets.total_ns(waits)),
-        questions = median(questions.collect()),
+        questions = median_of(questions.collect()),
     );
     let subject = name(evidence.fold, sockets, socket);
     Some(Finding { subject, evidence: text.into(), stack: heaviest(&stacks), cost_ns, during: None })

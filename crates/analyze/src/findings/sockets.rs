@@ -9,7 +9,8 @@ use dwell_model::{FindingDef, SocketCause, StackId};
 use super::Finding;
 use super::evidence::{Evidence, heaviest};
 use crate::fold::Fold;
-use crate::sockets::{ByCause, SocketWait, SocketWaits, median};
+use crate::quantile::median_of;
+use crate::sockets::{ByCause, SocketWait, SocketWaits};
 
 /// Part of the elapsed time from which a cause matters.
 const COST_SHARE: f64 = 0.05;
@@ -94,7 +95,7 @@ fn by_cause(
             SOCKET_CAUSE,
             cost = Word::Ns(cost_ns),
             waits = with.len(),
-            median = Word::Ns(median(with.iter().map(|(_, ns)| *ns).collect())),
+            median = Word::Ns(median_of(with.iter().map(|(_, ns)| *ns).collect())),
             share = Word::part(cost_ns, group.total_ns()),
         );
         found.push(Finding {
@@ -191,7 +192,7 @@ pub fn chatty_protocol(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let sent = asking.iter().fold(0u64, |sum, socket| sum.saturating_add(sockets.bytes_sent[*socket]));
         let is_chatty = turns >= CHATTY_TURNS && evidence.share(group.of(SocketCause::RoundTrip)) >= CHATTY_SHARE;
         is_chatty.then(|| {
-            let round_trip = median(asking.iter().map(|socket| sockets.min_rtt_ns[*socket]).collect());
+            let round_trip = median_of(asking.iter().map(|socket| sockets.min_rtt_ns[*socket]).collect());
             let bytes = sent / turns.max(1);
             Some(match round_trip {
                 0 => say!(CHATTY, turns = turns, bytes = bytes),
@@ -215,7 +216,7 @@ pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = &evidence.sockets().tables.sockets;
     by_cause(evidence, SocketCause::Connect, |group| {
         let round_trips = group.sockets.iter().map(|socket| sockets.min_rtt_ns[*socket]).filter(|ns| *ns > 0).collect();
-        let round_trip = median(round_trips);
+        let round_trip = median_of(round_trips);
         Some((round_trip > 0).then(|| say!(SHORTEST_ROUND_TRIP, round_trip = Word::Ns(round_trip))))
     })
 }
@@ -259,7 +260,7 @@ pub fn connection_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             connections = connections.len(),
             rate = Word::Real(connections.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64, 0),
             turns = CHURN_TURNS,
-            life = Word::Ns(median(lives.collect())),
+            life = Word::Ns(median_of(lives.collect())),
             made = Word::Ns(cost_ns),
         );
         let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();

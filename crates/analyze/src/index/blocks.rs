@@ -164,9 +164,8 @@ impl Blocks {
     /// The blocks inside `from .. to` of the first level that has at most `most`: how many the levels below have, how many
     /// this one, and which of them; and the ends that are left.
     fn inside(&self, from: u64, to: u64, most: u64) -> (Inside, Vec<(u64, u64)>) {
-        let levels = levels(self.head.blocks);
-        let below: u64 = levels.iter().filter(|count| **count > most).sum();
-        let count = levels.into_iter().find(|count| *count <= most).unwrap_or(1);
+        let below = self.below(most);
+        let count = levels(self.head.blocks).into_iter().find(|count| *count <= most).unwrap_or(1);
         let edge = |block: u64| edge(self.head.elapsed_ns, count, block);
         let first = (0..=count).collect_first(|block| edge(block) >= from);
         let mut end = first;
@@ -179,6 +178,18 @@ impl Blocks {
         }
         ends.retain(|(from, to)| from < to);
         (Inside { below, count, blocks: first..end }, ends)
+    }
+
+    /// How many blocks the levels of more than `most` have.
+    fn below(&self, most: u64) -> u64 {
+        levels(self.head.blocks).iter().filter(|count| **count > most).sum()
+    }
+
+    /// The same as [`Self::within`] for several spans.
+    fn within_all(&self, spans: &[(u64, u64)], most: u64) -> (Vec<usize>, Ends) {
+        let within = spans.iter().map(|(from, to)| self.within(*from, *to, most));
+        let (numbers, ends): (Vec<_>, Vec<_>) = within.unzip();
+        (numbers.concat(), ends.concat())
     }
 
     /// Numbers of the blocks inside `from .. to`, of levels of at most `most` blocks, the largest there are; and the
@@ -287,12 +298,9 @@ type Ends = Vec<(u64, u64)>;
 impl Chosen {
     /// By the blocks' own sums: the largest there are. With the ends that are left, and those whose lengths are.
     fn of_sums(blocks: Blocks, trace: &Trace, query: &Query) -> (Self, Ends, Ends) {
-        let within = |most: u64| -> (Vec<usize>, Ends) {
-            let spans = Windows::spans(trace, query).into_iter();
-            let (numbers, ends): (Vec<_>, Vec<_>) = spans.map(|(from, to)| blocks.within(from, to, most)).unzip();
-            (numbers.concat(), ends.concat())
-        };
-        let ((summed, ends), (of_lengths, length_ends)) = (within(u64::MAX), within(LENGTH_BLOCKS));
+        let spans = Windows::spans(trace, query);
+        let ((summed, ends), (of_lengths, length_ends)) =
+            (blocks.within_all(&spans, u64::MAX), blocks.within_all(&spans, LENGTH_BLOCKS));
         (Self { blocks, summed, source: Source::Sums, of_lengths }, ends, length_ends)
     }
 
@@ -314,7 +322,10 @@ impl Chosen {
 
     fn by_running(blocks: Blocks, trace: &Trace, query: &Query) -> Option<(Self, Ends, Ends)> {
         let times = ByRunning::of(trace, &blocks.head)?;
-        Some(Self::of_level(blocks, (trace, query), times.blocks(), |below| Source::ByRunning(times, below)))
+        let (summed, ends) = blocks.within_all(&Windows::spans(trace, query), times.blocks());
+        let below = blocks.below(times.blocks());
+        let (of_sums, _, length_ends) = Self::of_sums(blocks, trace, query);
+        Some((Self { summed, source: Source::ByRunning(times, below), ..of_sums }, ends, length_ends))
     }
 
     /// Lengths are looked at interval by interval: blocks do not tell CPUs apart in them.

@@ -14,6 +14,7 @@ mod code;
 mod make;
 #[cfg(test)]
 mod tests;
+mod times;
 
 pub use blocks::{BegunRow, ChartBuckets, Plan, pieces};
 pub use make::{BuildError, INDEXED_EVENTS, open};

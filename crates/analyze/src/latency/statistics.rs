@@ -1,6 +1,7 @@
 //! The lengths of intervals, with and without outliers.
 
 use super::OUTLIER_DISTANCES;
+use crate::quantile::{median, quantile};
 
 /// What the lengths of one type's intervals are like, all exact. Times in ns.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,7 +57,7 @@ impl Statistics {
 
     /// The length that `per_ten_thousand` of 10,000 do not exceed; 0 for none.
     pub fn quantile_ns(&self, per_ten_thousand: usize) -> u64 {
-        quantile(&self.sorted, per_ten_thousand)
+        quantile(&self.sorted, per_ten_thousand).unwrap_or(0)
     }
 
     /// The median.
@@ -65,16 +66,11 @@ impl Statistics {
     }
 }
 
-fn quantile(sorted: &[u64], per_ten_thousand: usize) -> u64 {
-    let rank = (sorted.len() as u128 * per_ten_thousand as u128).div_ceil(10_000) as usize;
-    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
-}
-
 fn usual_limit(sorted: &[u64]) -> u64 {
-    let median = quantile(sorted, 5_000);
-    let mut distances: Vec<u64> = sorted.iter().map(|length| length.abs_diff(median)).collect();
+    let middle = median(sorted).unwrap_or(0);
+    let mut distances: Vec<u64> = sorted.iter().map(|length| length.abs_diff(middle)).collect();
     distances.sort_unstable();
-    median.saturating_add(quantile(&distances, 5_000).saturating_mul(OUTLIER_DISTANCES))
+    middle.saturating_add(median(&distances).unwrap_or(0).saturating_mul(OUTLIER_DISTANCES))
 }
 
 /// Mean and standard deviation, rounded.

@@ -46,8 +46,9 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let index = ThreadIndex::new(fold.trace);
     let (from, to) = span(fold);
     let threads = fold.trace.threads.tid.len();
-    let mut path = Summed { fold, sums: WordMap::default(), segments: 0, threads: vec![false; threads] };
-    path_of(fold.trace, &index, (from, to), &mut path);
+    let new = || Summed { fold, sums: WordMap::default(), segments: 0, threads: vec![false; threads] };
+    let mut path = new();
+    path_of(fold.trace, &index, (from, to), new).into_iter().for_each(|part| path.add(part));
     let paused = (to - from).saturating_sub(fold.windows.length_ns());
     if paused > 0 {
         path.sums.insert(Kind::Paused, Sums { path_ns: paused, ..Sums::default() });
@@ -79,6 +80,20 @@ struct Summed<'f, 't> {
     segments: usize,
     /// Whether each is on it.
     threads: Vec<bool>,
+}
+
+impl Summed<'_, '_> {
+    /// Adds those of another part.
+    fn add(&mut self, part: Self) {
+        for (kind, theirs) in part.sums {
+            let ours = self.sums.entry(kind).or_default();
+            ours.path_ns += theirs.path_ns;
+            ours.segments += theirs.segments;
+            ours.gain_ns += theirs.gain_ns;
+        }
+        self.segments += part.segments;
+        self.threads.iter_mut().zip(part.threads).for_each(|(ours, theirs)| *ours |= theirs);
+    }
 }
 
 impl Follower for Summed<'_, '_> {

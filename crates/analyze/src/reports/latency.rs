@@ -24,13 +24,14 @@ pub fn latency(fold: &Fold<'_>) -> View {
     let latency = Latency::new(fold);
     let limit = fold.query.limit.unwrap_or(MOST_TYPES);
     let shown = &latency.types[..latency.types.len().min(limit)];
-    let rows: Vec<Row> = shown.iter().map(|of| row(fold, &latency, of)).collect();
+    let timelines: Vec<Timelines> = shown.iter().map(|of| timelines(fold, &latency, of)).collect();
+    let rows: Vec<Row> = shown.iter().zip(&timelines).map(|(of, timelines)| row(fold, of, timelines)).collect();
     let mut notes = notes(fold);
     if latency.types.is_empty() {
         notes.push(say!(NO_INTERVALS).into());
     } else {
         notes.push(rule(fold));
-        notes.extend(legend(fold, &latency, shown));
+        notes.extend(legend(&timelines));
     }
     notes.extend(not_recorded(fold));
     notes.extend(cut_note(latency.types.len() - shown.len()));
@@ -75,7 +76,7 @@ fn columns() -> Vec<Column> {
     ]
 }
 
-fn row(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> Row {
+fn row(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> Row {
     let lengths = &of.statistics;
     let values = vec![
         Value::Text(of.name.clone()),
@@ -97,7 +98,7 @@ fn row(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> Row {
         Value::Ns(lengths.limit_ns),
         Value::Text(kind(of.kind).into()),
         Value::Rows(Box::new(causes(of))),
-        Value::Rows(Box::new(worst(fold, latency, of))),
+        Value::Rows(Box::new(worst(fold, of, timelines))),
     ];
     Row { depth: 0, values }
 }
@@ -157,10 +158,9 @@ fn causes(of: &IntervalType) -> View {
     View { columns, rows: sums.iter().map(row).collect(), ..View::default() }
 }
 
-fn worst(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> View {
-    let row = |outlier: &Outlier| {
+fn worst(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> View {
+    let row = |(outlier, timeline): (&Outlier, &Option<String>)| {
         let Interval { id, thread, start_ns, .. } = outlier.interval;
-        let timeline = latency.delays(thread).map(|delays| timeline(&outlier.interval, delays));
         Row {
             depth: 0,
             values: vec![
@@ -169,7 +169,7 @@ fn worst(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> View {
                 Value::Ns(outlier.interval.length_ns()),
                 Value::Text(thread_label(fold, thread)),
                 Value::Text(outlier.split.main().id().into()),
-                timeline.map_or(Value::None, Value::Text),
+                timeline.clone().map_or(Value::None, Value::Text),
                 parts(outlier),
                 Value::Ns(outlier.split.unexplained_ns),
             ],
@@ -185,7 +185,7 @@ fn worst(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> View {
         detail("causes", "Parts", "What its time over the median was for."),
         detail("unexplained_ns", "Unexplained", "What no cause explains of it."),
     ];
-    View { columns, rows: shown_worst(fold, of).map(row).collect(), ..View::default() }
+    View { columns, rows: of.outliers.iter().zip(timelines).map(row).collect(), ..View::default() }
 }
 
 /// The parts of an outlier's time over the median, the largest first.
@@ -243,18 +243,17 @@ fn timeline(interval: &Interval, delays: &ThreadDelays) -> String {
     (0..CELLS).map(cell).collect()
 }
 
-/// The outliers that are shown one by one.
-fn shown_worst<'of>(fold: &Fold<'_>, of: &'of IntervalType) -> impl Iterator<Item = &'of Outlier> + use<'of> {
-    of.outliers.iter().take(fold.query.limit.unwrap_or(WORST))
+/// The timelines of a type's outliers that are shown one by one.
+type Timelines = Vec<Option<String>>;
+
+fn timelines(fold: &Fold<'_>, latency: &Latency<'_>, of: &IntervalType) -> Timelines {
+    let shown = of.outliers.iter().take(fold.query.limit.unwrap_or(WORST)).map(|outlier| outlier.interval);
+    shown.map(|interval| Some(timeline(&interval, latency.delays(interval.thread)?))).collect()
 }
 
 /// What the signs of the timelines shown mean.
-fn legend(fold: &Fold<'_>, latency: &Latency<'_>, shown: &[IntervalType]) -> Option<Prose> {
-    let worst = shown.iter().flat_map(|of| shown_worst(fold, of));
-    let signs: BTreeSet<char> = worst
-        .filter_map(|outlier| Some(timeline(&outlier.interval, latency.delays(outlier.interval.thread)?)))
-        .flat_map(|timeline| timeline.chars().collect::<Vec<_>>())
-        .collect();
+fn legend(timelines: &[Timelines]) -> Option<Prose> {
+    let signs: BTreeSet<char> = timelines.iter().flatten().flatten().flat_map(|timeline| timeline.chars()).collect();
     let named = Delay::ALL.iter().filter(|cause| **cause != Delay::Unexplained && signs.contains(&sign(**cause)));
     let named: Vec<String> = named.map(|cause| format!("{} {}", sign(*cause), cause.id())).collect();
     (!signs.is_empty()).then(|| {
