@@ -12,6 +12,7 @@ use dwell_store::{EventKey, Nesting, OUTSIDE, Trace};
 use crate::call_stacks::CallStacks;
 use crate::classify::{CpuKind, CpuKinds, IdleWaits, SpinKind};
 use crate::index::{BegunRow, Plan, pieces};
+use crate::length_cut::{LengthCut, LengthRules};
 use crate::lengths::Run;
 use crate::metrics::total;
 use crate::parallel;
@@ -177,8 +178,6 @@ pub struct SiteKey {
     pub waker_stack: StackId,
     /// CPU, when the query asks for it.
     pub cpu: u16,
-    /// The last limit of a filter by length that its waits reach, ns.
-    pub length_ns: u64,
     /// Tasks that the thread was in: a context of [`dwell_store::Nesting`].
     pub context: u32,
     /// Why it was off the CPU; none: it ran.
@@ -200,7 +199,6 @@ impl SiteKey {
             waker: key.waker(),
             waker_stack: key.waker_stack(),
             cpu: detail.cpu,
-            length_ns: detail.length_ns,
             context,
             reason: key.reason(),
             outcome: key.outcome(),
@@ -272,6 +270,7 @@ pub struct Sums<'t> {
     details: Option<DetailKeys>,
     /// Site of each number of key and context, or of each pair of these and a detail.
     site_of: Places,
+    cut: Option<LengthCut>,
     keys: Numbering,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
@@ -311,11 +310,15 @@ impl<'t> Fold<'t> {
         let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
         classify(trace, &stacks, &mut sites);
         selection.apply(&stacks, &mut sites);
+        let cut = LengthRules::of_query(query).map(|rules| {
+            let (told_apart, cut) = ((&site_of, details.as_mut()), (&mut sites, class_mask));
+            LengthCut::new(rules, trace, (&plan, &windows), told_apart, cut)
+        });
         let levels = sums.levels;
         let (shown, whole, rows) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
         let keys = Numbering::of_keys(trace);
         let sums =
-            Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of, keys, shown, whole, rows };
+            Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of, cut, keys, shown, whole, rows };
         Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
@@ -374,7 +377,7 @@ impl<'t> Fold<'t> {
     }
 
     /// What is made of the lengths of the waits that began in the windows and in a selected class: `add` gets each run
-    /// with what `target_of` says of its site, unless that is [`NOWHERE`]; by several workers, of which each makes its
+    /// with what `target_of` says of its selected site, unless that is [`NOWHERE`]; by several workers, of which each makes its
     /// own.
     pub fn lengths<T: Send>(
         &self,
@@ -397,6 +400,7 @@ impl<'t> Fold<'t> {
         };
         let row = |made: &mut T, begun: BegunRow| {
             let target = match of_key.get(begun.key as usize) {
+                Some(_) if self.cut.as_ref().is_some_and(|cut| !cut.takes(begun.wait_ns)) => NOWHERE,
                 Some(target) => *target,
                 None => target_of(self.site_of(begun.row, begun.key)),
             };
@@ -444,7 +448,8 @@ impl<'t> Fold<'t> {
         let key = self.keys.number(key, began_in(self.trace, row));
         let details = self.details.as_ref();
         let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
-        Some(self.site_of.get(number)? as usize)
+        let site = self.site_of.get(number)? as usize;
+        Some(self.cut.as_ref().map_or(site, |cut| cut.part(site, events.off_cpu.wait_ns(row))))
     }
 
     /// Type of an object.
@@ -532,13 +537,12 @@ fn sites_of(trace: &Trace, sums: &KeySums, details: Option<&DetailKeys>, class_m
         let (of_key, detail) = pair.copied().unwrap_or((number, Detail::NONE));
         let (key, context) = keys.parts(of_key);
         site_of.get_or_set(number, sites.len() as u32);
-        let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.classes[class].longest);
         sites.push(Site {
             key: SiteKey::new(nesting, &events.key(key), context, detail),
             time: sums.time(),
             runnable: sums.runnable(),
             began: sums.began(),
-            longest_ns: longest.max().unwrap_or(0),
+            longest_ns: longest_of(sums, class_mask),
             cpu_kind: CpuKind::Effective,
             idle: false,
             selected: true,
@@ -548,6 +552,12 @@ fn sites_of(trace: &Trace, sums: &KeySums, details: Option<&DetailKeys>, class_m
         estimated_sites(trace, threads.parts(*number), running, details, &mut sites);
     }
     (sites, site_of)
+}
+
+/// The longest wait of those begun in these classes.
+pub fn longest_of(sums: &NumberSums, class_mask: [bool; 5]) -> u64 {
+    let longest = (0..5).filter(|class| class_mask[*class]).map(|class| sums.classes[class].longest);
+    longest.max().unwrap_or(0)
 }
 
 /// Running time of a thread without samples is split by its estimates: what it ran at each place, all its life.

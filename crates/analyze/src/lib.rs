@@ -22,6 +22,7 @@ mod index;
 mod intervals;
 pub mod json;
 pub mod latency;
+mod length_cut;
 mod lengths;
 mod metrics;
 mod notices;

@@ -279,11 +279,6 @@ impl Filter {
         holds.then_some(()).ok_or_else(|| QueryError::unknown(self.key.id(), &self.value, known))
     }
 
-    /// Whether a filter by length takes waits of `ns`.
-    pub fn takes_length(&self, ns: u64) -> bool {
-        parse_lengths(&self.value).is_some_and(|range| range.contains(&ns))
-    }
-
     /// Whether `text` is what the filter asks for.
     pub fn matches(&self, text: &str) -> bool {
         glob(&self.value, text)

@@ -69,9 +69,8 @@ impl<'t> Selection<'t> {
                         value(self.trace, stacks, rule.key, site).is_some_and(|path| path_matches(&path, &matches))
                     }
                     FilterKey::Task => contexts.get(site.key.context as usize).copied().unwrap_or(false),
-                    FilterKey::WaitLength => {
-                        site.is_wait() && rule.filters.iter().any(|filter| filter.takes_length(site.key.length_ns))
-                    }
+                    // Which of its waits are taken a cut tells, see [`crate::length_cut`].
+                    FilterKey::WaitLength => site.is_wait() && !rule.excludes,
                     key => value(self.trace, stacks, key, site).is_some_and(|text| matches(&text)),
                 };
                 site.selected = holds != rule.excludes;

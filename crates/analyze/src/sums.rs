@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dwell_store::{Events, Trace, WordMap};
 
-use crate::query::{Filter, FilterKey, Level, Query, parse_lengths};
+use crate::query::{Filter, FilterKey, Level, Query};
 use crate::sweep::{ByClass, Levels, OffCpuSplit, Visitor, add};
 
 /// Self weights of one key: class by class, since what happens to it is of one class or two.
@@ -236,25 +236,20 @@ impl KeySums {
 pub struct Detail {
     /// The CPU; `u16::MAX` when it is not asked for.
     pub cpu: u16,
-    /// The last limit of a filter by length that the wait reaches, ns; 0 for none.
-    pub length_ns: u64,
 }
 
 impl Detail {
     /// Nothing beyond them.
-    pub const NONE: Self = Self { cpu: u16::MAX, length_ns: 0 };
+    pub const NONE: Self = Self { cpu: u16::MAX };
 }
 
 /// Numbers for numbers and details, where a query tells details apart.
 #[derive(Debug, Default)]
 pub struct DetailKeys {
-    by_cpu: bool,
     /// The CPU that stands for each, where filters only ask which it is; empty: each for itself.
     alike: Arc<Vec<u16>>,
     /// The number that stands for each, where only CPUs are told apart; empty: each for itself.
     stands_for: Arc<Vec<u32>>,
-    /// Limits of the filters by length, ascending.
-    limits: Vec<u64>,
     ids: WordMap<(u64, Detail), u64>,
     /// The pairs, by their number.
     pub pairs: Vec<(u64, Detail)>,
@@ -264,26 +259,20 @@ impl DetailKeys {
     /// What `query` tells apart; none when the keys are enough.
     pub fn of_query(query: &Query) -> Option<Self> {
         let filters = || query.filters.iter().chain(&query.exclude);
-        let by_cpu = query.group_by.contains(&Level::Cpu) || filters().any(|filter| filter.key == FilterKey::Cpu);
-        let lengths = filters().filter(|filter| filter.key == FilterKey::WaitLength);
-        let ranges = lengths.filter_map(|filter| parse_lengths(&filter.value));
-        let mut limits: Vec<u64> = ranges.flat_map(|range| [range.start, range.end]).collect();
-        limits.sort_unstable();
         let is_grouped = query.group_by.contains(&Level::Cpu);
-        let alike =
-            if by_cpu && !is_grouped { alike(filters().filter(|it| it.key == FilterKey::Cpu)) } else { Vec::new() };
-        let alike = Arc::new(alike);
-        (by_cpu || !limits.is_empty()).then(|| Self { by_cpu, alike, limits, ..Self::default() })
+        let by_cpu = || filters().filter(|filter| filter.key == FilterKey::Cpu);
+        let alike = if is_grouped { Vec::new() } else { alike(by_cpu()) };
+        (is_grouped || by_cpu().next().is_some()).then(|| Self { alike: Arc::new(alike), ..Self::default() })
     }
 
     /// CPUs are told apart, and keys as far as others stand for them.
     pub fn by_cpu(stands_for: Vec<u32>) -> Self {
-        Self { by_cpu: true, stands_for: Arc::new(stands_for), ..Self::default() }
+        Self { stands_for: Arc::new(stands_for), ..Self::default() }
     }
 
     /// The number that stands for each, where only CPUs are told apart.
     pub fn only_cpus(&self) -> Option<&[u32]> {
-        (self.by_cpu && self.limits.is_empty() && !self.stands_for.is_empty()).then_some(&self.stands_for)
+        (!self.stands_for.is_empty()).then_some(&self.stands_for)
     }
 
     /// Numbers that this one stands for are not told apart.
@@ -299,21 +288,18 @@ impl DetailKeys {
     /// The same, without any pairs yet.
     pub fn fresh(&self) -> Self {
         let (alike, stands_for) = (self.alike.clone(), self.stands_for.clone());
-        Self { by_cpu: self.by_cpu, alike, stands_for, limits: self.limits.clone(), ..Self::default() }
+        Self { alike, stands_for, ..Self::default() }
     }
 
     /// The detail on `cpu`.
     pub fn on_cpu(&self, cpu: u16) -> Detail {
         let cpu = self.alike.get(usize::from(cpu)).copied().unwrap_or(cpu);
-        Detail { cpu: if self.by_cpu { cpu } else { u16::MAX }, length_ns: 0 }
+        Detail { cpu }
     }
 
     /// The detail of an off-CPU row.
     pub fn off_cpu(&self, events: &Events, row: usize) -> Detail {
-        let wait_ns = events.off_cpu.wait_ns(row);
-        let reached = self.limits.partition_point(|limit| *limit <= wait_ns);
-        let length_ns = reached.checked_sub(1).map_or(0, |last| self.limits[last]);
-        Detail { length_ns, ..self.on_cpu(events.off_cpu.cpu(row)) }
+        self.on_cpu(events.off_cpu.cpu(row))
     }
 
     /// The number of a pair.

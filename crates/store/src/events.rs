@@ -189,6 +189,13 @@ impl OffCpuEvents {
         self.rows.for_each(rows, [1, OFF_KEY], |row, [wait_ns, key]| tell(row, wait_ns, key as u32));
     }
 
+    /// Tells row, number of the key and times of each of `rows`.
+    pub fn for_each(&self, rows: Range<usize>, mut tell: impl FnMut(usize, u32, OffCpuTimes)) {
+        self.rows.for_each(rows, [0, 1, 2, OFF_KEY], |row, [start_ns, wait_ns, runnable_ns, key]| {
+            tell(row, key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns });
+        });
+    }
+
     /// Time in the run queue after that.
     pub fn runnable_ns(&self, row: usize) -> u64 {
         self.rows.get(2, row)

@@ -8,6 +8,8 @@ use super::began::Began;
 use super::by_cpu::ByCpu;
 use super::by_running::ByRunning;
 use super::code;
+use super::running::{Running, TakenRows};
+use crate::length_cut::LengthRules;
 use crate::lengths::Run;
 use crate::parallel;
 use crate::query::{FilterKey, Query, Thresholds};
@@ -367,6 +369,11 @@ impl<'t> Plan<'t> {
             (false, None) if !by_class => Chosen::by_running(blocks, trace, query),
             (false, _) => None,
         });
+        // Blocks do not tell the lengths of single waits.
+        let chosen = chosen.map(|(chosen, ends, length_ends)| match LengthRules::of_query(query) {
+            Some(_) => (Chosen { of_lengths: Vec::new(), ..chosen }, ends, Windows::spans(trace, query)),
+            None => (chosen, ends, length_ends),
+        });
         let Some((chosen, ends, length_ends)) = chosen else {
             let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
             return Self { swept, trace, chosen: None, length_parts: parts.clone(), parts, began };
@@ -382,26 +389,63 @@ impl<'t> Plan<'t> {
     }
 
     /// Sums everything, on all CPUs.
-    pub fn sum(&self, mut details: Option<&mut DetailKeys>) -> KeySums {
+    pub fn sum(&self, details: Option<&mut DetailKeys>) -> KeySums {
         let pieces = pieces(&self.parts, parallel::workers() as u64);
         let numbers = self.chosen.as_ref().map_or(&[][..], |chosen| &chosen.summed);
+        self.summed(numbers.len() + pieces.len(), details, |sums, details, number| {
+            let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
+                // The largest blocks come last, and take longest.
+                let block = numbers.iter().rev().nth(number).zip(self.chosen.as_ref());
+                if let Some((block, chosen)) = block {
+                    self.add_block(chosen, *block, sums, details);
+                }
+                return;
+            };
+            let levels = self.swept.sweep(*piece, &mut Summer::new(self.trace, sums, details));
+            sums.levels.add(&levels);
+        })
+    }
+
+    /// Sums the off-CPU rows of `windows` of which `takes` takes key and wait.
+    pub fn sum_taken(
+        &self,
+        windows: &Windows,
+        takes: &(impl Fn(u32, u64) -> bool + Sync),
+        details: Option<&mut DetailKeys>,
+    ) -> KeySums {
+        let parts: Vec<Part> = windows.inside(0, u64::MAX).collect();
+        let plain = details.is_none() && self.trace.nesting().is_empty();
+        if let Some((running, began)) = Running::of(self.trace).zip(self.began.as_ref()).filter(|_| plain) {
+            let rows = TakenRows { trace: self.trace, began, keys: Numbering::of_keys(self.trace), takes };
+            let slabs: Vec<(usize, Part)> = parts.iter().flat_map(|part| running.pieces(*part)).collect();
+            return self.summed(slabs.len(), None, |sums, _, number| {
+                let (slab, part) = slabs[number];
+                rows.add(&running.clock(slab, &self.swept), part, sums);
+            });
+        }
+        let pieces = pieces(&parts, parallel::workers() as u64);
+        self.summed(pieces.len(), details, |sums, details, number| {
+            let summer = Summer::new(self.trace, sums, details);
+            self.swept.sweep(pieces[number], &mut Taken { summer, trace: self.trace, takes });
+        })
+    }
+
+    /// The sums of what `add` adds for each number below `count`, on all CPUs.
+    fn summed(
+        &self,
+        count: usize,
+        mut details: Option<&mut DetailKeys>,
+        add: impl Fn(&mut KeySums, Option<&mut DetailKeys>, usize) + Sync,
+    ) -> KeySums {
         let keys = if details.is_some() { 0 } else { Numbering::of_keys(self.trace).outside() };
         let like = details.as_deref();
         let new = || (KeySums::new(keys), like.map(DetailKeys::fresh));
         let add = |(sums, details): &mut (KeySums, Option<DetailKeys>), number: usize| {
-            let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
-                // The largest blocks come last, and take longest.
-                let block = numbers.iter().rev().nth(number).zip(self.chosen.as_ref());
-                return block
-                    .into_iter()
-                    .for_each(|(block, chosen)| self.add_block(chosen, *block, sums, details.as_mut()));
-            };
-            let mut summer = Summer::new(self.trace, sums, details.as_mut());
-            let levels = self.swept.sweep(*piece, &mut summer);
-            sums.levels.add(&levels);
+            add(sums, details.as_mut(), number);
         };
-        let mut parts = parallel::fold(numbers.len() + pieces.len(), new, add).into_iter();
-        let (mut sum, own) = parts.next().unwrap_or_else(new);
+        let mut parts = parallel::fold(count, new, add).into_iter();
+        let (mut sum, own) = if like.is_none_or(|like| like.pairs.is_empty()) { parts.next() } else { None }
+            .unwrap_or_else(|| (KeySums::new(keys), None));
         if let (Some(details), Some(own)) = (details.as_deref_mut(), own) {
             *details = own;
         }
@@ -495,6 +539,22 @@ pub fn pieces(parts: &[Part], of_each: u64) -> Vec<Part> {
         })
     };
     parts.iter().flat_map(cut).filter(|piece| piece.from < piece.to).collect()
+}
+
+/// Sums the off-CPU rows of which `takes` takes key and wait.
+struct Taken<'a, 't, F> {
+    summer: Summer<'a>,
+    trace: &'t Trace,
+    takes: &'a F,
+}
+
+impl<F: Fn(u32, u64) -> bool> Visitor for Taken<'_, '_, F> {
+    fn off_cpu(&mut self, row: usize, split: &OffCpuSplit) {
+        let rows = &self.trace.events().off_cpu;
+        if (self.takes)(rows.key(row), rows.wait_ns(row)) {
+            self.summer.off_cpu(row, split);
+        }
+    }
 }
 
 /// Tells the rows that begin, with their class.

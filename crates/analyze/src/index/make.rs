@@ -11,6 +11,7 @@ use super::blocks::{
 use super::by_cpu::ByCpu;
 use super::by_running::ByRunning;
 use super::code;
+use super::running::RunningWriter;
 use crate::fold::began_in;
 use crate::lengths::{Run, merged, runs_of};
 use crate::parallel;
@@ -71,6 +72,7 @@ fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<
     let mut made = lowest(trace, (&head, fineness.block_buckets), &began);
     let buckets: Vec<ChartBucket> = made.iter().flat_map(|block| block.buckets.iter().copied()).collect();
     writer.append(CHART_SECTION, &buckets)?;
+    RunningWriter::write(made.iter_mut().map(|block| std::mem::take(&mut block.running)).collect(), writer)?;
     let (mut places, mut sums, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
     for count in levels(head.blocks) {
         if count < head.blocks {
@@ -102,10 +104,12 @@ fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<
 }
 
 /// A block as bytes.
+#[derive(Default)]
 struct Made {
     sums: Vec<u8>,
     lengths: Vec<u8>,
     buckets: Vec<ChartBucket>,
+    running: RunningWriter,
 }
 
 /// The blocks of the lowest level, made side by side on all CPUs.
@@ -133,14 +137,16 @@ fn lowest_block(
     let edge = |block| edge(head.elapsed_ns, head.blocks, block);
     let (from, to) = (edge(block), edge(block + 1));
     let mut buckets = Buckets { from, to, buckets: vec![Bucket::default(); buckets] };
+    let mut running = RunningWriter::default();
     for part in windows.inside(from, to) {
         let summer = Summer::new(trace, sums, None);
-        let levels = swept.sweep(part, &mut All { summer, began, buckets: &mut buckets });
+        let levels = swept.sweep(part, &mut All { summer, began, buckets: &mut buckets, running: &mut running });
         sums.levels.add(&levels);
     }
     let bytes = code::encode(sums);
     sums.clear();
-    Made { sums: bytes, lengths: Vec::new(), buckets: buckets.buckets.iter().map(Bucket::stored).collect() }
+    let buckets = buckets.buckets.iter().map(Bucket::stored).collect();
+    Made { sums: bytes, lengths: Vec::new(), buckets, running }
 }
 
 /// The lengths of the waits that began in these parts, thread by thread.
@@ -176,7 +182,7 @@ fn next_level(trace: &Trace, blocks: &[Made]) -> Vec<Made> {
         }
         let bytes = code::encode(&sums);
         sums.clear();
-        Made { sums: bytes, lengths: code::encode_runs(&merged(runs)), buckets: Vec::new() }
+        Made { sums: bytes, lengths: code::encode_runs(&merged(runs)), ..Made::default() }
     };
     blocks.chunks(FAN_OUT as usize).map(&mut add).collect()
 }
@@ -235,6 +241,7 @@ struct All<'a> {
     summer: Summer<'a>,
     began: &'a BeganWriter,
     buckets: &'a mut Buckets,
+    running: &'a mut RunningWriter,
 }
 
 impl Visitor for All<'_> {
@@ -251,5 +258,6 @@ impl Visitor for All<'_> {
 
     fn level(&mut self, from: u64, to: u64, running: usize, ready: usize) {
         self.buckets.add(from, to, running, ready);
+        self.running.note(from, running);
     }
 }

@@ -12,6 +12,7 @@ mod by_cpu;
 mod by_running;
 mod code;
 mod make;
+mod running;
 #[cfg(test)]
 mod tests;
 mod times;

@@ -128,6 +128,30 @@ fn classes_of_any_target_come_from_blocks() {
 }
 
 #[test]
+fn waits_of_a_length_are_found_row_by_row() {
+    // Blocks of a few hundred events, so that they have several slabs.
+    let (trace, fineness) = (long(), Fineness { block_events: 400, ..FINE });
+    let (_parent, folder) = saved(&trace);
+    let indexed = open_as(&folder, fineness).unwrap();
+    assert!(super::running::Running::of(&indexed).is_some());
+    let filters = |texts: &[&str]| texts.iter().map(|text| Filter::parse(text).unwrap()).collect::<Vec<_>>();
+    for range in [None, Some((100 * CELL + 7, 3900 * CELL + 1)), Some((17, 18)), Some((40 * CELL, 41 * CELL))] {
+        let query = Query { range, ..Query::default() };
+        for query in [
+            Query { filters: filters(&["wait-length=2ms-"]), ..query.clone() },
+            Query { filters: filters(&["wait-length=1ms-2ms", "object=m"]), ..query.clone() },
+            Query { filters: filters(&["wait-length=-2ms", "wait-length=2500us-", "thread=b"]), ..query.clone() },
+            Query { exclude: filters(&["wait-length=2ms-"]), target_concurrency: Some(3), ..query.clone() },
+            Query { filters: filters(&["wait-length=-2ms", "cpu=0"]), ..query.clone() },
+            Query { filters: filters(&["wait-length=-2ms", "utilization=poor"]), ..query.clone() },
+            Query { filters: filters(&["wait-length=-2ms"]), excluded_ranges: vec![(900, 70 * CELL)], ..query },
+        ] {
+            assert_eq!(answers(&indexed, &query), answers(&trace, &query));
+        }
+    }
+}
+
+#[test]
 fn a_second_viewer_finds_the_index_of_the_first() {
     let (_parent, folder) = saved(&long());
     std::thread::scope(|scope| {

@@ -148,6 +148,16 @@ pub fn for_each_by_class(mut words: &[u64], classes: &[usize], mut tell: impl Fn
     }
 }
 
+/// Tells each row's number and its one time. Stops where the words are damaged.
+pub fn for_each_pair(mut words: &[u64], mut tell: impl FnMut(u64, u64)) {
+    while let Some((chunk, behind)) = Chunk::first(words, 1) {
+        words = behind;
+        let mut times = [0u64; ROWS];
+        chunk.for_each_column(1, |_, words| unpack(words, |row, ns| times[row] = ns));
+        chunk.numbers.iter().zip(&times).take(chunk.rows).for_each(|(number, ns)| tell(*number, *ns));
+    }
+}
+
 /// Reads row by row.
 pub struct Rows<'a> {
     columns: usize,
