@@ -111,6 +111,7 @@ impl From<dwell_server::Error> for Hinted {
             E::Tls { .. } | E::Unreadable { .. } => {
                 hinted.hint("--tls-cert takes the certificate chain and --tls-key its key, both PEM")
             }
+            E::Trace { source, .. } => hinted.hint(source.hint()),
             E::System(_) => hinted.hint("ulimit -n; ulimit -u show whether a limit is reached"),
         }
     }

@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use dwell_anatomy::trace;
 use dwell_server::{Library, Options, Server, TlsFiles};
 use dwell_store::ResultFolder;
 
@@ -55,7 +56,11 @@ fn drop_privileges(path: &Path) -> Result<()> {
     invoker.become_user().map_err(failed)?;
     let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     let manifest = path.join("manifest.json");
-    if !fs::read_dir(path).is_err_and(denied) && !fs::File::open(manifest).is_err_and(denied) {
+    let is_denied = match path.is_dir() {
+        true => fs::read_dir(path).is_err_and(denied) || fs::File::open(manifest).is_err_and(denied),
+        false => trace::open(path).is_err_and(denied),
+    };
+    if !is_denied {
         return Ok(());
     }
     let message = format!("{} may not read {}, and dwell view reads no more than that", invoker.name, path.display());

@@ -1,6 +1,6 @@
 //! `dwell view`: the web UI and what it asks for, over HTTP on this machine.
 //!
-//! Every answer is a projection of `dwell_analyze`; nothing is computed here and no result is changed. The only crate
+//! Every answer is a projection of `dwell_analyze` or `dwell_anatomy`; nothing is computed here and no result is changed. The only crate
 //! that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids that are looked up in a
 //! list, never by paths.
 
@@ -14,6 +14,7 @@ mod params;
 mod problem;
 mod session;
 mod state;
+mod traces;
 mod transport;
 mod ui;
 
@@ -79,6 +80,14 @@ pub enum Error {
     /// A result cannot be read.
     #[error(transparent)]
     Store(#[from] dwell_store::Error),
+    /// An instruction trace cannot be read.
+    #[error("{}: {source}", path.display())]
+    Trace {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: dwell_anatomy::trace::TraceError,
+    },
     /// The system refuses something that every program may have.
     #[error("cannot start the server: {0}")]
     System(#[from] std::io::Error),

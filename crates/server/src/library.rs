@@ -1,18 +1,31 @@
-//! The results that are served: one, or all of a folder. Clients name them by ids that are looked up in this list.
+//! The results and instruction traces that are served: one, or all of a folder. Clients name them by ids that are looked up in
+//! these lists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use dwell_anatomy::trace;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State};
 
+use crate::Error;
 use crate::problem::Problem;
+
+/// What an instruction trace's name ends in.
+const TRACE: &str = ".dwt";
 
 /// Where results are.
 #[derive(Clone, Debug)]
 pub struct Library {
     path: PathBuf,
-    /// Whether `path` is a result itself.
-    single: bool,
+    kind: Kind,
+}
+
+/// What the path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Result,
+    Trace,
+    Folder,
 }
 
 /// One result of the list.
@@ -27,28 +40,59 @@ pub struct Listed {
 }
 
 impl Library {
-    /// The result at `path`, or the results in it. Fails when there is none.
-    pub fn open(path: &Path) -> Result<Self, dwell_store::Error> {
-        let single = path.join("manifest.json").exists();
-        let library = Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), single };
-        if !single && library.results().is_empty() {
+    /// The result or trace at `path`, or those in it. Fails when there is none.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let kind = match path {
+            path if path.join("manifest.json").exists() => Kind::Result,
+            path if path.is_dir() || !path.exists() => Kind::Folder,
+            _ => Kind::Trace,
+        };
+        let library = Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), kind };
+        match kind {
+            Kind::Result => drop(ResultFolder::open(path)?),
+            Kind::Trace => {
+                let of_trace = |source| Error::Trace { path: path.to_owned(), source };
+                trace::recorded(&library.path).map_err(of_trace)?;
+            }
             // Its error says what is wrong with the folder.
-            ResultFolder::open(path)?;
-        }
-        if single {
-            ResultFolder::open(path)?;
+            Kind::Folder if library.results().is_empty() && library.traces().is_empty() => {
+                ResultFolder::open(path)?;
+            }
+            Kind::Folder => {}
         }
         Ok(library)
     }
 
-    /// Whether it is one result.
+    /// Whether it is one result or one trace.
     pub fn is_single(&self) -> bool {
-        self.single
+        self.kind != Kind::Folder
+    }
+
+    /// The instruction traces that there are now: their ids, which are their files' names, and the files.
+    pub fn traces(&self) -> Vec<(String, PathBuf)> {
+        let named = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path));
+        if self.kind != Kind::Folder {
+            return (self.kind == Kind::Trace).then(|| self.path.clone()).into_iter().filter_map(named).collect();
+        }
+        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        // A link may lead anywhere.
+        let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+        let mut traces: Vec<_> = files.filter_map(|entry| named(entry.path())).collect();
+        traces.retain(|(name, _)| name.ends_with(TRACE));
+        traces.sort();
+        traces.reverse();
+        traces
+    }
+
+    /// The file of a trace.
+    pub fn trace(&self, id: &str) -> Result<PathBuf, Problem> {
+        let found = self.traces().into_iter().find(|trace| trace.0 == id);
+        found.map(|trace| trace.1).ok_or_else(|| Problem::missing("there is no such trace"))
     }
 
     /// The results that there are now, the newest first.
     pub fn results(&self) -> Vec<Listed> {
-        if self.single {
+        if self.kind != Kind::Folder {
             return listed(&self.path).into_iter().collect();
         }
         let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();

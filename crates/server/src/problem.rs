@@ -3,6 +3,8 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use dwell_analyze::QueryError;
+use dwell_anatomy::trace::TraceError;
+use dwell_machine::MachineError;
 use serde_json::json;
 
 /// A failed request.
@@ -59,6 +61,18 @@ impl From<dwell_store::Error> for Problem {
             E::NewerVersion { .. } => problem.hint("view it with the Dwell that wrote it, or a newer one"),
             _ => problem.hint("dwell finalize makes the tables again where the raw data was kept; else collect again"),
         }
+    }
+}
+
+impl From<TraceError> for Problem {
+    fn from(error: TraceError) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, &error).hint(error.hint())
+    }
+}
+
+impl From<MachineError> for Problem {
+    fn from(error: MachineError) -> Self {
+        Self::query(&error).hint(error.hint())
     }
 }
 

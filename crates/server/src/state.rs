@@ -12,11 +12,14 @@ use crate::fold::SharedFold;
 use crate::guard::Guard;
 use crate::library::Library;
 use crate::problem::Problem;
+use crate::traces::{Replayed, Replays};
 
 /// Results that stay open: two are compared, and one was looked at before.
 const ANALYSES: usize = 3;
 /// Sums by selection that are kept, bytes: undoing a filter is at once.
 const FOLDS: usize = 256 << 20;
+/// Traces on machines that are kept, bytes: two are compared.
+const REPLAYED: usize = 640 << 20;
 /// Finished documents that are kept, bytes.
 const DOCUMENTS: usize = 64 << 20;
 /// Bytes of mapped indexes that may be resident: those that are not in use come back from the page cache.
@@ -34,6 +37,10 @@ pub struct App {
     pub documents: Cache<Arc<Vec<u8>>>,
     analyses: Cache<Arc<Analysis>>,
     folds: Cache<Arc<SharedFold>>,
+    /// Traces on machines.
+    pub replayed: Cache<Arc<Replayed>>,
+    /// Replays that are under way.
+    pub replays: Replays,
     permits: Arc<Semaphore>,
 }
 
@@ -43,7 +50,9 @@ impl App {
         let documents = Cache::new(DOCUMENTS, |document: &Arc<Vec<u8>>| document.len());
         let analyses = Cache::new(ANALYSES, |_| 1);
         let folds = Cache::new(FOLDS, |fold: &Arc<SharedFold>| fold.bytes());
-        Self { library, guard, documents, analyses, folds, permits: Arc::new(Semaphore::new(COMPUTATIONS)) }
+        let replayed = Cache::new(REPLAYED, |replayed: &Arc<Replayed>| replayed.bytes());
+        let (replays, permits) = (Replays::default(), Arc::new(Semaphore::new(COMPUTATIONS)));
+        Self { library, guard, documents, analyses, folds, replayed, replays, permits }
     }
 
     /// A result ready for questions: read once, shared by all who ask.

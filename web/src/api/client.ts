@@ -82,6 +82,11 @@ export async function fetchJson(url: string, signal?: AbortSignal): Promise<unkn
   return value;
 }
 
+/** One JSON answer that is another one each time. */
+export async function fetchAnew<T>(url: string, signal: AbortSignal): Promise<T> {
+  return (await (await request(url, signal)).json()) as T;
+}
+
 /** One tile of the timeline; who asks keeps it. */
 export async function fetchTile(url: string, signal?: AbortSignal): Promise<Tile> {
   const response = await request(url, signal);

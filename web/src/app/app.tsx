@@ -9,6 +9,7 @@ import { dispatchKey } from '../logic/keyboard';
 import { usePreferences } from '../state/preferences';
 import { useDispatch, useView } from '../state/provider';
 import { asApiError, useCall } from '../state/resource';
+import { TRACE_TABS, tabsBeside } from '../state/view-state';
 import { Boundary } from '../views/parts/boundary';
 import { Banner } from '../views/parts/notes';
 import { Split } from '../views/parts/split';
@@ -20,6 +21,7 @@ import { Help, useAppKeys } from './help';
 import { Progress } from './progress';
 import { ResultList } from './result-list';
 import { TimelineStrip } from './strip';
+import { TracePage } from './trace-page';
 import { VIEWS } from './views';
 
 export function App() {
@@ -41,7 +43,7 @@ export function App() {
 function Page() {
   const [results, setResults] = useState<ResultInfo[] | null>(null);
   const [error, setError] = useState<{ message: string; hint: string | null } | null>(null);
-  const result = useView((state) => state.result);
+  const { result, tab } = useView((state) => ({ result: state.result, tab: state.tab }));
   const dispatch = useDispatch();
   const help = useAppKeys();
   useEffect(() => {
@@ -54,13 +56,22 @@ function Page() {
     const only = results?.length === 1 ? results[0] : undefined;
     if (only && result !== only.id) dispatch({ result: only.id }, 'touch');
   }, [results, result, dispatch]);
-  if (error) return <Failure error={error.message} hint={error.hint} />;
   const current = results?.find(({ id }) => id === result);
+  const isTrace = current?.analysis === 'anatomy';
+  // A result's tab says nothing of a trace, nor the other way round.
+  useEffect(() => {
+    if (current && isTrace !== (tabsBeside(tab) === TRACE_TABS)) {
+      dispatch({ tab: isTrace ? 'calls' : 'summary' }, 'touch');
+    }
+  }, [current, isTrace, tab, dispatch]);
+  if (error) return <Failure error={error.message} hint={error.hint} />;
   return (
     <div className="page">
       <Progress />
       <Header results={results ?? []} current={current} openHelp={() => help.setOpen(true)} />
-      {current ? (
+      {current && isTrace ? (
+        <TracePage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
+      ) : current ? (
         <ResultPage key={current.id} name={`${current.name} ${commandName(current.program)}`} />
       ) : results ? (
         <ResultList results={results} />

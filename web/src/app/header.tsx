@@ -7,7 +7,7 @@ import { commandName, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { setPreferences, toggleTheme, usePreferences } from '../state/preferences';
 import { useDispatch, useStore, useView } from '../state/provider';
-import { TABS } from '../state/view-state';
+import { tabsBeside } from '../state/view-state';
 
 interface Props {
   results: ResultInfo[];
@@ -52,7 +52,7 @@ function ResultPicker({ results, current }: { results: ResultInfo[]; current: Re
           </span>
         </>
       )}
-      <span className="faint elapsed">{duration(current.elapsed_ns)}</span>
+      {current.elapsed_ns > 0 && <span className="faint elapsed">{duration(current.elapsed_ns)}</span>}
     </span>
   );
 }
@@ -67,7 +67,7 @@ function Tabs() {
   }, [active]);
   return (
     <nav ref={bar} className="tabs" aria-label={t('app.tabs')}>
-      {TABS.map((tab) => (
+      {tabsBeside(active).map((tab) => (
         <button
           key={tab}
           type="button"

@@ -7,18 +7,18 @@ import { useKeys } from '../logic/use-keys';
 import { clearFilters } from '../state/actions';
 import { preferences, setPreferences, toggleTheme } from '../state/preferences';
 import { useStore } from '../state/provider';
-import { TABS } from '../state/view-state';
+import { tabsBeside } from '../state/view-state';
 
 /** The keys of the page; whether its map is open. */
 export function useAppKeys() {
   const store = useStore();
   const [open, setOpen] = useState(false);
   const go = (index: number) => {
-    const tab = TABS[index];
+    const tab = tabsBeside(store.get().tab)[index];
     if (tab) store.dispatch({ tab });
     return tab !== undefined;
   };
-  const step = (by: number) => go(TABS.indexOf(store.get().tab) + by);
+  const step = (by: number) => go(tabsBeside(store.get().tab).indexOf(store.get().tab) + by);
   useKeys({
     help: () => done(() => setOpen(!open)),
     escape: () =>

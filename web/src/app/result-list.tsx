@@ -41,7 +41,7 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
               </td>
               <td>{problem ? <span className="bad">{problem}</span> : program}</td>
               <td>{analysis}</td>
-              <td className="number">{duration(elapsed_ns)}</td>
+              <td className="number">{elapsed_ns > 0 && duration(elapsed_ns)}</td>
               <td>{dateText(new Date(created))}</td>
               <td className="number">{bytes(size_bytes)}</td>
             </tr>

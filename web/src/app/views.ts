@@ -27,4 +27,10 @@ export const VIEWS: Record<Tab, TabView> = {
   findings: { View: lazy(() => import('../views/findings')), strip: true },
   log: { View: lazy(() => import('../views/log')), strip: false },
   compare: { View: lazy(() => import('../views/compare')), strip: false },
+  calls: { View: lazy(() => import('../views/anatomy/calls')), strip: false },
+  functions: { View: lazy(() => import('../views/anatomy/functions')), strip: false },
+  phases: { View: lazy(() => import('../views/anatomy/phases')), strip: false },
+  packets: { View: lazy(() => import('../views/anatomy/packets')), strip: false },
+  buffers: { View: lazy(() => import('../views/anatomy/buffers')), strip: false },
+  machines: { View: lazy(() => import('../views/anatomy/machines')), strip: false },
 };

@@ -69,6 +69,8 @@ export function openResult(state: ViewState, result: string): ViewState {
     mark: null,
     picked: null,
     task: null,
+    lit: [],
+    call: null,
     pinned: [],
     hidden: [],
     expanded: [],

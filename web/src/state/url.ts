@@ -12,6 +12,7 @@ import {
   STACK_MODES,
   TABS,
   type Thresholds,
+  TRACE_TABS,
   type ViewState,
 } from './view-state';
 
@@ -101,7 +102,7 @@ const flame: Field<ViewState['flame']> = {
 /** Short names, in the order of the link. */
 const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]>] } = {
   result: ['r', text],
-  tab: ['tab', oneOf(TABS)],
+  tab: ['tab', oneOf([...TABS, ...TRACE_TABS])],
   range: ['range', optional(range)],
   excludedRanges: ['xrange', ranges],
   filters: ['filter', filters],
@@ -126,6 +127,11 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   module: ['module', text],
   flame: ['flame', flame],
   compare: ['with', text],
+  machine: ['machine', text],
+  second: ['second', text],
+  lit: ['lit', list],
+  call: ['call', optional(number)],
+  measure: ['measure', text],
   zoom: ['zoom', optional(range)],
   mark: ['mark', optional(range)],
   bands: ['bands', oneOf(BAND_KINDS)],

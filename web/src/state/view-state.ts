@@ -18,7 +18,14 @@ export const TABS = [
   'log',
   'compare',
 ] as const;
-export type Tab = (typeof TABS)[number];
+/** Those of an instruction trace. */
+export const TRACE_TABS = ['calls', 'functions', 'phases', 'packets', 'buffers', 'machines'] as const;
+export type Tab = (typeof TABS)[number] | (typeof TRACE_TABS)[number];
+
+/** The tabs beside one: those of a result, or of an instruction trace. */
+export function tabsBeside(tab: Tab): readonly Tab[] {
+  return TRACE_TABS.some((known) => known === tab) ? TRACE_TABS : TABS;
+}
 
 export const STACK_KINDS = ['wait', 'waker', 'cpu', 'creation'] as const;
 export type StackKind = (typeof STACK_KINDS)[number];
@@ -100,6 +107,16 @@ export interface ViewState {
   /** The other result of Compare. */
   compare: string;
 
+  /** Machine on which an instruction trace is replayed, and the one that it is compared with; empty: Dwell's own choice. */
+  machine: string;
+  second: string;
+  /** Phases that stand out in the chart; none: all. */
+  lit: string[];
+  /** Number of the call that is looked at. */
+  call: number | null;
+  /** Column of the buffer-size chart. */
+  measure: string;
+
   /** What the timeline shows; null: all. */
   zoom: Range | null;
   /** Selected on the timeline, not yet filtered. */
@@ -145,6 +162,11 @@ export const EMPTY: ViewState = {
   module: '',
   flame: { weight: 'cpu', inverted: false, byThread: false, focus: [] },
   compare: '',
+  machine: '',
+  second: '',
+  lit: [],
+  call: null,
+  measure: '',
   zoom: null,
   mark: null,
   bands: 'thread',

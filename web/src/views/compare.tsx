@@ -21,7 +21,9 @@ export default function CompareView() {
   const info = useCall('info');
   const { result, compare } = useView((state) => ({ result: state.result, compare: state.compare }));
   const [level, setLevel] = useState('object');
-  const others = (results.data ?? []).filter(({ id, problem }) => id !== result && !problem);
+  const others = (results.data ?? []).filter(
+    ({ id, problem, analysis }) => id !== result && !problem && analysis !== 'anatomy',
+  );
   const other =
     compare ||
     before(

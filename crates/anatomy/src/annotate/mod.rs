@@ -5,6 +5,7 @@
 //! the model (`dwell-machine`) then counts it under that row, and tells the clock at each call.
 
 mod calls;
+mod chart;
 mod code;
 mod detail;
 mod phases;
@@ -14,9 +15,10 @@ mod stacks;
 use dwell_itrace::{Block, Event, Lost, Mark, Word};
 use dwell_machine::{Counts, Depth, Instruction, Machine, MachineError, Observer, Replay};
 
-pub use calls::{Call, MOST_CALLS};
+pub use calls::{Call, MOST_CALLS, Run};
+pub use chart::{Chart, Lit, Pieces, Sought};
 pub use code::Code;
-pub use detail::{Detail, Executed};
+pub use detail::{Detail, Executed, Sum, Wanted};
 pub use phases::{Half, Phases, PhasesError, matches};
 pub use rows::{LATER, PACKETS, Row};
 pub use stacks::{Change as StackChange, Stacks};
@@ -29,6 +31,9 @@ use crate::stream::{Function, Listener};
 /// Functions at which work on a received packet begins: a driver hands it over; a packet of this machine's own arrives.
 const PACKET_BEGINS: [&str; 2] = ["napi_gro_receive", "__netif_receive_skb"];
 
+/// Marks whose time is kept.
+pub const MOST_MARKS: usize = 1 << 16;
+
 /// A section of the trace: what follows a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
@@ -39,6 +44,7 @@ pub struct Section {
 }
 
 /// What a trace was, on a machine.
+#[derive(Default)]
 pub struct Anatomy {
     /// The functions, by number.
     pub functions: Vec<Function>,
@@ -50,8 +56,14 @@ pub struct Anatomy {
     pub calls: Vec<Call>,
     /// Calls behind these.
     pub more_calls: u64,
+    /// Which stack was executed when: the calls of others lie below in the chart.
+    pub runs: Vec<Run>,
+    /// From when on calls are missing, in ticks.
+    pub missing: Option<u64>,
     /// The sections, by number.
     pub sections: Vec<Section>,
+    /// The marks as they were passed, with their ticks: the first [`MOST_MARKS`].
+    pub marks: Vec<(u64, u32)>,
     /// When work on each packet began, in ticks.
     pub packets: Vec<u64>,
     /// Threads, or virtual CPUs.
@@ -60,6 +72,8 @@ pub struct Anatomy {
     pub lost: Vec<Lost>,
     /// What the model could not replay.
     pub unreplayed: dwell_machine::Lost,
+    /// How often sections, packets or functions could not be told apart: there were too many.
+    pub merged_rows: u64,
     /// The clock at the end, in ticks.
     pub ticks: u64,
     /// The instructions that were asked for.
@@ -118,11 +132,15 @@ impl Annotator {
             rows: self.rows.all.iter().copied().zip(counts).collect(),
             calls: self.watch.calls.kept,
             more_calls: self.watch.calls.more,
+            runs: self.watch.calls.runs,
+            missing: self.watch.calls.missing,
+            marks: self.watch.marks,
             sections: self.sections,
             packets: self.watch.packets,
             threads: self.threads,
             lost: self.lost,
             unreplayed: self.replay.lost(),
+            merged_rows: self.rows.merged,
             ticks,
             detail: self.watch.detail,
         }
@@ -179,8 +197,11 @@ impl Annotator {
         for change in self.stacks.changes.drain(..) {
             let begins = match change {
                 Change::Enter { function, .. } => self.begins[function as usize],
-                Change::Leave { .. } => false,
+                Change::Leave { .. } | Change::Resume { .. } => false,
             };
+            if let Some(detail) = &mut self.watch.detail {
+                detail.announce(change);
+            }
             if begins {
                 self.packet = (self.packet + 1).min(LATER);
             }
@@ -219,14 +240,19 @@ impl Listener for Annotator {
             }
             rest = &behind[count..];
         }
-        match self.watch.detail {
-            Some(_) => self.replay.words(words, &mut Watcher::<true> { plan: &mut self.plan, watch: &mut self.watch }),
-            None => self.replay.words(words, &mut Watcher::<false> { plan: &mut self.plan, watch: &mut self.watch }),
+        let (plan, watch) = (&mut self.plan, &mut self.watch);
+        match watch.detail.as_ref().is_some_and(Detail::is_near) {
+            true => self.replay.words(words, &mut Watcher::<true> { plan, watch }),
+            false => self.replay.words(words, &mut Watcher::<false> { plan, watch }),
         }
     }
 
     fn lost(&mut self, what: Lost) {
         self.lost.push(what);
+    }
+
+    fn is_enough(&self) -> bool {
+        self.watch.detail.as_ref().is_some_and(Detail::is_complete)
     }
 }
 
@@ -235,6 +261,9 @@ impl Listener for Annotator {
 struct Watch {
     calls: Calls,
     packets: Vec<u64>,
+    marks: Vec<(u64, u32)>,
+    /// A mark that has passed, before the clock is known.
+    mark: Option<u32>,
     instructions: u64,
     detail: Option<Detail>,
 }
@@ -253,6 +282,9 @@ impl<const DETAIL: bool> Watcher<'_, DETAIL> {
                 self.watch.packets.push(ticks);
             }
             self.watch.calls.apply(change, thread, ticks, self.watch.instructions);
+            if let Some(detail) = &mut self.watch.detail {
+                detail.apply(change);
+            }
         }
     }
 }
@@ -262,6 +294,11 @@ impl<const DETAIL: bool> Observer for Watcher<'_, DETAIL> {
 
     /// The model does not begin the iterations of a repeated string instruction anew: these are passed over.
     fn begin(&mut self, block: u32, _: u32, ticks: u64) -> u32 {
+        if let Some(mark) = self.watch.mark.take()
+            && self.watch.marks.len() < MOST_MARKS
+        {
+            self.watch.marks.push((ticks, mark));
+        }
         while let Some(planned) = self.plan.executions.pop_front() {
             if planned.changes > 0 {
                 self.apply(planned.changes, ticks);
@@ -276,9 +313,16 @@ impl<const DETAIL: bool> Observer for Watcher<'_, DETAIL> {
         }
         0
     }
+
     fn instruction(&mut self, seen: &Instruction) {
         if let Some(detail) = &mut self.watch.detail {
             detail.instruction(seen);
+        }
+    }
+
+    fn mark(&mut self, mark: Mark) {
+        if let Mark::Note(number) = mark {
+            self.watch.mark = Some(number);
         }
     }
 

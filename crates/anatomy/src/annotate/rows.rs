@@ -24,6 +24,10 @@ pub const PACKETS: u16 = 64;
 /// The number of all packets behind them.
 pub const LATER: u16 = PACKETS + 1;
 
+/// Rows that are told apart by section and packet too, and rows in all.
+const MOST_DETAILED: usize = 1 << 18;
+const MOST_ROWS: usize = 1 << 20;
+
 /// Rows by number.
 #[derive(Default)]
 pub struct Rows {
@@ -32,6 +36,8 @@ pub struct Rows {
     numbers: HashMap<Row, u32>,
     /// For each block, the row that it was counted under last.
     last: Vec<Option<(Row, u32)>>,
+    /// How often one was wanted that there was no room for.
+    pub merged: u64,
 }
 
 impl Rows {
@@ -49,12 +55,27 @@ impl Rows {
     }
 
     fn look_up(&mut self, block: usize, row: Row) -> u32 {
-        let next = self.all.len() as u32;
-        let number = *self.numbers.entry(row).or_insert(next);
-        if number == next {
-            self.all.push(row);
-        }
+        let number = match self.numbers.get(&row) {
+            Some(&number) => number,
+            None if self.all.len() < MOST_DETAILED => self.add(row),
+            None => {
+                let coarse = Row { section: 0, packet: 0, ..row };
+                self.merged += 1;
+                self.numbers.get(&coarse).copied().unwrap_or_else(|| self.add(coarse))
+            }
+        };
         self.last[block] = Some((row, number));
+        number
+    }
+
+    /// The number of a new row; of one too many that of the first row.
+    fn add(&mut self, row: Row) -> u32 {
+        if self.all.len() >= MOST_ROWS {
+            return 0;
+        }
+        let number = self.all.len() as u32;
+        self.all.push(row);
+        self.numbers.insert(row, number);
         number
     }
 }

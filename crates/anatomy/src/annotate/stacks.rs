@@ -74,6 +74,11 @@ pub enum Change {
         /// See `Enter`.
         serial: u64,
     },
+    /// What follows is executed on another stack, of which this is the outermost frame.
+    Resume {
+        /// See `Enter`.
+        serial: u64,
+    },
 }
 
 #[derive(Default)]
@@ -102,6 +107,12 @@ impl Stacks {
         let next = self.threads.remove(&thread).unwrap_or_default();
         let before = std::mem::replace(&mut self.thread, next);
         self.threads.insert(std::mem::replace(&mut self.current, thread), before);
+        self.resumed();
+    }
+
+    /// Another stack goes on.
+    fn resumed(&mut self) {
+        self.changes.extend(self.thread.stack.first().map(|outermost| Change::Resume { serial: outermost.serial }));
     }
 
     /// What follows does not continue what was before.
@@ -258,6 +269,7 @@ impl Stacks {
         if let Some(at) = self.thread.parked.iter().position(|stack| find(stack, slot, PARKED_DEPTH).is_some()) {
             let stack = self.thread.parked.swap_remove(at);
             self.park(stack);
+            self.resumed();
             if let Some(at) = find(&self.thread.stack, slot, PARKED_DEPTH) {
                 self.cut(at);
             }

@@ -23,7 +23,7 @@ pub fn trace(anatomy: &Anatomy, asked: &Asked) -> View {
     let mut shown = 0;
     // The call that is shown with what it calls: until when, how deep, on which thread, and its clock.
     let mut within: Option<(Call, u64)> = None;
-    for call in &anatomy.calls {
+    for (number, call) in anatomy.calls.iter().enumerate() {
         let inside = within
             .filter(|(outer, _)| call.begin < outer.end && call.thread == outer.thread && call.depth > outer.depth);
         let (outer, clock) = match (inside, &asked.function) {
@@ -43,7 +43,7 @@ pub fn trace(anatomy: &Anatomy, asked: &Asked) -> View {
         }
         shown += 1;
         if rows.len() < asked.limit {
-            rows.push(line(anatomy, call, clock, depth));
+            rows.push(line(anatomy, (number, call), clock, depth));
         }
     }
     let mut notes = Vec::new();
@@ -76,13 +76,14 @@ const COLUMNS: &[Column] = &[
     named("call_cycles", "Cycles", "Cycles of the call, with what it called."),
     named("call_instructions", "Instructions", "Instructions of the call, with what it called."),
     named("thread", "Thread", "The thread, or the virtual CPU."),
+    Column { detail: true, ..named("call", "Call", "Its number: --call shows its instructions.") },
 ];
 
 fn name<'a>(anatomy: &'a Anatomy, call: &Call) -> &'a str {
     &anatomy.functions[call.function as usize].name
 }
 
-fn line(anatomy: &Anatomy, call: &Call, clock: u64, depth: u16) -> Line {
+fn line(anatomy: &Anatomy, (number, call): (usize, &Call), clock: u64, depth: u16) -> Line {
     let function = &anatomy.functions[call.function as usize];
     let values = vec![
         Value::Text(function.name.clone()),
@@ -92,11 +93,13 @@ fn line(anatomy: &Anatomy, call: &Call, clock: u64, depth: u16) -> Line {
         Value::Count(cycles(call.end.saturating_sub(call.begin))),
         Value::Count(call.instructions),
         Value::Count(u64::from(call.thread)),
+        Value::Count(number as u64),
     ];
     Line { depth: usize::from(depth), values }
 }
 
-fn cycles(ticks: u64) -> u64 {
+/// Whole cycles.
+pub fn cycles(ticks: u64) -> u64 {
     (ticks + TICKS_PER_CYCLE / 2) / TICKS_PER_CYCLE
 }
 

@@ -4,6 +4,7 @@ mod calls;
 mod compare;
 mod instructions;
 mod measures;
+mod parts;
 mod sections;
 
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ use crate::annotate::{Anatomy, Half, Row};
 
 pub use calls::{Asked, packets, trace};
 pub use compare::{By, compare};
-pub use instructions::instructions;
+pub use instructions::{code, instructions};
 pub use sections::buffers;
 
 /// A report's name and what it shows.
@@ -29,8 +30,10 @@ pub const REPORTS: &[(&str, &str)] = &[
     ("phases", "the parts of the work: user, system call, interrupt, device, IP, TCP, socket, scheduler"),
     ("halves", "top half and bottom half, with the phases of each"),
     ("trace", "the annotated trace: each call with its clock"),
-    ("instructions", "each instruction of a function, with what the model says of it"),
+    ("instructions", "each instruction of a function or a call, with what the model says of it"),
+    ("code", "the code of a function: each instruction with the sum of its executions"),
     ("packets", "the life of the first 64 packets, stage by stage"),
+    ("parts", "what the marks tell apart, and the packets, by time"),
     ("buffers", "what a buffer costs, by its size"),
 ];
 
@@ -44,7 +47,9 @@ pub fn report(name: &str, anatomy: &Anatomy, asked: &Asked) -> Option<View> {
         "halves" => halves(anatomy),
         "trace" => trace(anatomy, asked),
         "instructions" => instructions(anatomy),
+        "code" => code(anatomy),
         "packets" => packets(anatomy),
+        "parts" => parts::parts(anatomy, asked.limit),
         "buffers" => buffers(anatomy),
         _ => return None,
     };
@@ -188,6 +193,10 @@ fn losses(anatomy: &Anatomy) -> Vec<String> {
         said(count(Lost::Block) as u64, "# pieces of code could not be read and were not recorded."),
         said(lost.recorded + lost.words, "# words of the trace were lost."),
         said(lost.blocks, "# executions were of unknown code."),
+        said(
+            anatomy.merged_rows,
+            "# times the trace told more apart than is kept: sections and packets are incomplete.",
+        ),
     ]
     .into_iter()
     .flatten()

@@ -31,18 +31,21 @@ const COLUMNS: &[(Column, Counted)] = &[
     (named("buffer_cycles", "Cycles", "Per buffer."), Counts::cycles),
 ];
 
+/// The bytes of the buffers that follow a mark, if it is theirs.
+pub fn buffer_bytes(mark: u32) -> Option<u64> {
+    mark.checked_sub(BUFFER_MARK).filter(|&shift| shift <= MOST_SHIFT).map(|shift| 1u64 << shift)
+}
+
 /// One row for each size.
 pub fn buffers(anatomy: &Anatomy) -> View {
     let by_section = sums(anatomy, |row| Some(row.section));
-    let size =
-        |mark: u32| mark.checked_sub(BUFFER_MARK).filter(|&shift| shift <= MOST_SHIFT).map(|shift| 1u64 << shift);
     let mut sections: Vec<(u64, u64, Counts)> = anatomy
         .sections
         .iter()
         .enumerate()
         .filter_map(|(number, section)| {
             let counts = by_section.get(&(number as u16))?;
-            Some((size(section.mark?)?, section.times, *counts))
+            Some((buffer_bytes(section.mark?)?, section.times, *counts))
         })
         .collect();
     sections.sort_by_key(|section| section.0);

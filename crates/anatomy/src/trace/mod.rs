@@ -11,12 +11,14 @@
 
 mod codec;
 mod definitions;
+mod file;
 mod reader;
 mod writer;
 
 use serde::{Deserialize, Serialize};
 
-pub use reader::read;
+pub use file::{Progress, Watched, open, recorded, replay};
+pub use reader::{head, read};
 pub use writer::TraceWriter;
 
 /// What the file begins with.
@@ -27,6 +29,10 @@ const VERSION: u32 = 1;
 const FRAME_HEAD: usize = 12;
 /// The longest payload, and what it may unpack to.
 const MOST_PAYLOAD: usize = 64 << 20;
+/// Most bytes of all definitions: what they describe is kept in memory. A browser's code takes a quarter of it.
+const MOST_DEFINITIONS: usize = 128 << 20;
+/// The longest description of what was recorded.
+const MOST_HEAD: usize = 1 << 20;
 /// Most words of a frame.
 const FRAME_WORDS: usize = 1 << 18;
 
@@ -79,4 +85,17 @@ pub enum TraceError {
         /// What is wrong.
         what: &'static str,
     },
+}
+
+impl TraceError {
+    /// What to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Io(_) | Self::NotATrace => "dwell anatomy run -- PROGRAM makes a trace",
+            Self::Version(_) => "read it with the Dwell that wrote it, or record again",
+            Self::Truncated { .. } | Self::Damaged { .. } => {
+                "it was cut off or changed after it was written: record again with dwell anatomy run"
+            }
+        }
+    }
 }

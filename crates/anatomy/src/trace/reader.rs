@@ -4,22 +4,16 @@ use std::io::{ErrorKind, Read};
 
 use super::codec::Reader;
 use super::definitions::{Definition, next};
-use super::{DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_PAYLOAD, TraceError, VERSION, WORDS};
+use super::{
+    DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_DEFINITIONS, MOST_HEAD, MOST_PAYLOAD,
+    TraceError, VERSION, WORDS,
+};
 use crate::stream::Listener;
 
 /// Reads a trace to its end, to the listener, or until that has enough. `begin` is told what was recorded, before the rest.
 pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Listener) -> Result<Head, TraceError> {
-    let mut frames = Frames { from, at: 0 };
-    let mut magic = [0; MAGIC.len()];
-    let got = frames.fill(&mut magic)?;
-    if got < magic.len() || &magic != MAGIC {
-        return Err(TraceError::NotATrace);
-    }
-    let mut state = State { codec: Reader::default(), blocks: 0, functions: 0, words: 0 };
-    let head = match frames.next(0)? {
-        (HEAD, payload) => head(&payload, &frames)?,
-        _ => return Err(frames.damaged("it does not begin with what was recorded")),
-    };
+    let (head, mut frames) = begun(from)?;
+    let mut state = State { codec: Reader::default(), blocks: 0, functions: 0, words: 0, room: MOST_DEFINITIONS };
     begin(&head);
     while !listener.is_enough() {
         match frames.next(state.words)? {
@@ -33,9 +27,24 @@ pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Liste
     Ok(head)
 }
 
-fn head<R: Read>(payload: &[u8], frames: &Frames<R>) -> Result<Head, TraceError> {
-    let head: Head = serde_json::from_slice(payload).map_err(|_| frames.damaged("what was recorded"))?;
-    if head.version == VERSION { Ok(head) } else { Err(TraceError::Version(head.version)) }
+/// What was recorded in a trace.
+pub fn head(from: impl Read) -> Result<Head, TraceError> {
+    Ok(begun(from)?.0)
+}
+
+fn begun<R: Read>(from: R) -> Result<(Head, Frames<R>), TraceError> {
+    let mut frames = Frames { from, at: 0 };
+    let mut magic = [0; MAGIC.len()];
+    let got = frames.fill(&mut magic)?;
+    if got < magic.len() || &magic != MAGIC {
+        return Err(TraceError::NotATrace);
+    }
+    let (kind, payload) = frames.next(0)?;
+    if kind != HEAD || payload.len() > MOST_HEAD {
+        return Err(frames.damaged("it does not begin with what was recorded"));
+    }
+    let head: Head = serde_json::from_slice(&payload).map_err(|_| frames.damaged("what was recorded"))?;
+    if head.version == VERSION { Ok((head, frames)) } else { Err(TraceError::Version(head.version)) }
 }
 
 struct Frames<R> {
@@ -95,11 +104,14 @@ struct State {
     blocks: u32,
     functions: u32,
     words: u64,
+    /// Bytes of definitions that may follow.
+    room: usize,
 }
 
 impl State {
     fn define(&mut self, payload: &[u8], listener: &mut dyn Listener) -> Option<()> {
         let bytes = number(payload, 0)? as usize;
+        self.room = self.room.checked_sub(bytes)?;
         let definitions = unpacked(payload.get(4..)?, bytes)?;
         let mut rest = &definitions[..];
         while !rest.is_empty() {

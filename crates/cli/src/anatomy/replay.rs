@@ -1,12 +1,10 @@
 //! A trace on a machine, and its reports.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::{View, json};
-use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases};
+use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases, Wanted};
 use dwell_anatomy::reports::{Asked, By, REPORTS, compare as side_by_side, report as make};
 use dwell_anatomy::trace::{self, TraceError};
 use dwell_machine::{Machine, MachineError};
@@ -31,16 +29,24 @@ pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
         None => newest()?,
     };
     let mut annotator = annotator(&args.model)?;
-    if args.name == "instructions" {
-        let function = args.function.clone().ok_or_else(|| {
-            Hinted::usage("of which function are the instructions to be shown?").hint("--function FUNCTION names it")
-        })?;
-        annotator = annotator.with(Detail::new(function, args.shown.limit));
+    if ["instructions", "code"].contains(&args.name.as_str()) {
+        annotator = annotator.with(Detail::new(wanted(args)?, args.shown.limit));
     }
     let anatomy = replay(&path, annotator)?;
     let asked = Asked { limit: args.shown.limit, function: args.function.clone(), depth: args.depth };
     show(&args.name, &anatomy, &asked, &args.shown)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn wanted(args: &AnatomyReportArgs) -> Result<Wanted> {
+    match (args.call, &args.function) {
+        (Some(call), _) if args.name == "instructions" => Ok(Wanted::Call(call)),
+        (_, Some(function)) => Ok(Wanted::Functions(function.clone())),
+        _ => {
+            let message = "of which function are the instructions to be shown?";
+            Err(Hinted::usage(message).hint("--function FUNCTION names it"))
+        }
+    }
 }
 
 /// Shows two traces side by side.
@@ -99,25 +105,18 @@ fn small_file(path: &Path) -> Result<String> {
 }
 
 /// The trace on the machine; shows how far it is.
-pub fn replay(path: &Path, mut annotator: Annotator) -> Result<Anatomy> {
+pub fn replay(path: &Path, annotator: Annotator) -> Result<Anatomy> {
     let of_trace = |error: TraceError| {
-        let hint = match &error {
-            TraceError::Io(_) | TraceError::NotATrace => "dwell anatomy run -- PROGRAM makes a trace",
-            TraceError::Version(_) => "read it with the Dwell that wrote it, or record again",
-            TraceError::Truncated { .. } | TraceError::Damaged { .. } => {
-                "it was cut off or changed after it was written: record again with dwell anatomy run"
-            }
-        };
+        let hint = error.hint();
         Hinted::new(format!("{}: {error}", path.display())).hint(hint)
     };
-    let file = File::open(path).map_err(|error| of_trace(error.into()))?;
+    // A link of the user's own is followed.
+    let file = path.canonicalize().and_then(|path| trace::open(&path)).map_err(|error| of_trace(error.into()))?;
     let progress = progress::bar(false).unwrap_or_else(ProgressBar::hidden).with_message("replaying");
     progress.set_length(file.metadata().map_or(0, |metadata| metadata.len()));
-    let counted = BufReader::with_capacity(1 << 20, progress.wrap_read(file));
-    let read = trace::read(counted, |_| (), &mut annotator);
+    let replayed = trace::replay(progress.wrap_read(file), annotator);
     progress.finish_and_clear();
-    read.map_err(of_trace)?;
-    Ok(annotator.finish())
+    Ok(replayed.map_err(of_trace)?.1)
 }
 
 /// Writes a report.

@@ -64,8 +64,8 @@ Examples:
                     # with phases of your own
   dwell anatomy report topdown --machine zen5 --format json
 
-Reports: summary, hotspots, topdown, phases, halves, trace, instructions, packets,
-buffers.";
+Reports: summary, hotspots, topdown, phases, halves, trace, instructions, code, packets,
+parts, buffers.";
 
 /// What is done.
 #[derive(Debug, Subcommand)]
@@ -207,9 +207,12 @@ pub struct AnatomyReportArgs {
     /// The trace [default: the newest r000an.dwt, r001an.dwt, … here].
     #[arg(value_name = "TRACE", value_hint = ValueHint::FilePath)]
     pub trace: Option<PathBuf>,
-    /// Of the annotated trace, only calls of this function and what they call; of `instructions`, this function.
+    /// Of the annotated trace, only calls of this function and what they call; of `instructions` and `code`, this function.
     #[arg(long, value_name = "FUNCTION", help_heading = "What to show")]
     pub function: Option<String>,
+    /// Of `instructions`, one call with what it calls: its number in the annotated trace's JSON.
+    #[arg(long, value_name = "N", conflicts_with = "function", help_heading = "What to show")]
+    pub call: Option<u64>,
     /// Of the annotated trace, calls no deeper than this.
     #[arg(long, value_name = "N", default_value = "64", help_heading = "What to show")]
     pub depth: u16,

@@ -641,8 +641,8 @@ pub struct CompareArgs {
 /// Options of `dwell view`.
 #[derive(Args, Debug)]
 pub struct ViewArgs {
-    /// A result, or a folder of results.
-    #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
+    /// A result, an instruction trace (*.dwt), or a folder of both.
+    #[arg(default_value = ".", value_hint = ValueHint::AnyPath)]
     pub path: PathBuf,
     /// Port to listen on [default: a free one].
     #[arg(long, value_name = "N", default_value = "0", hide_default_value = true)]

@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use dwell_analyze::{FilterKey, Level, METRICS, Report, lost};
+use dwell_anatomy::trace;
 use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
@@ -28,6 +30,11 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         let app = app.clone();
         move || Ok(app.library.results())
     });
+    let traces = app.compute({
+        let app = app.clone();
+        move || Ok(app.library.traces().into_iter().map(|(id, path)| of_trace(&id, &path)).collect::<Vec<_>>())
+    });
+    let traces = traces.await?;
     let results = results.await?.into_iter().map(|result| {
         let manifest = &result.manifest;
         let mut program = manifest.command.join(" ");
@@ -45,7 +52,24 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
             "problem": result.problem(),
         })
     });
-    answer(&results.collect())
+    answer(&results.chain(traces).collect())
+}
+
+/// An instruction trace among the results: how long it takes depends on the machine.
+fn of_trace(id: &str, path: &std::path::Path) -> Json {
+    let recorded = trace::recorded(path);
+    let metadata = path.metadata().ok();
+    let written = metadata.as_ref().and_then(|it| it.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+    json!({
+        "id": id,
+        "name": id,
+        "program": recorded.as_ref().map_or(String::new(), |head| head.command.join(" ")),
+        "analysis": "anatomy",
+        "elapsed_ns": 0,
+        "created": date(written.map_or(0.0, |it| it.as_secs_f64())),
+        "size_bytes": metadata.map_or(0, |it| it.len()),
+        "problem": recorded.err().map(|error| error.to_string()),
+    })
 }
 
 /// The result itself.

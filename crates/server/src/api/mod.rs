@@ -1,5 +1,6 @@
 //! The routes under `/api`: each understands its question, and has it answered from the cache or on the pool.
 
+mod anatomy;
 mod explore;
 mod info;
 mod timeline;
@@ -35,10 +36,16 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/r/{id}/report/{name}", get(report))
         .route("/api/r/{id}/view/{name}", get(columns))
         .route("/api/{*other}", get(unknown))
+        .merge(anatomy::routes())
 }
 
 /// A finished JSON document.
 struct Document(Arc<Vec<u8>>);
+
+/// A document that is not kept.
+fn made(text: String) -> Document {
+    Document(Arc::new(text.into_bytes()))
+}
 
 impl IntoResponse for Document {
     fn into_response(self) -> Response {

@@ -43,22 +43,26 @@ fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
 /// The same with what the columns are, for grids that know no report.
 pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     let view = view(report, fold)?;
+    Ok(with_columns(&view, &totals(&view, fold)))
+}
+
+/// A view with what its columns are, and the sums of its rows and those left out.
+pub fn with_columns(view: &View, total: &Json) -> String {
     let columns = view.columns.iter().enumerate().map(|(index, column)| {
-        json!({ "id": column.id, "title": column.title, "help": column.help, "kind": json::kind(&view, index) })
+        json!({ "id": column.id, "title": column.title, "help": column.help, "kind": json::kind(view, index) })
     });
     let rows = view.rows.iter().map(|row| {
         let values: Vec<Json> = row.values.iter().map(json::value).collect();
         json!({ "depth": row.depth, "values": values })
     });
-    let total = totals(&view, fold);
-    Ok(json!({
+    json!({
         "columns": columns.collect::<Vec<_>>(),
         "rows": rows.collect::<Vec<_>>(),
         "notes": json::texts(&view.notes),
         "notes_parts": json::parts(&view.notes),
         "total": total,
     })
-    .to_string())
+    .to_string()
 }
 
 /// The document of `dwell source --format json`.

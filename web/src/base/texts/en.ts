@@ -1,9 +1,11 @@
 // Every text of the screen that is not data. `{name}` is filled in; ja.ts has the same keys, which the compiler checks.
 
+import { anatomyEn } from './anatomy-en';
 import { timelineEn } from './timeline-en';
 
 export const en = {
   ...timelineEn,
+  ...anatomyEn,
   'app.results': 'Results',
   'app.result': 'Result',
   'app.tabs': 'Views',

@@ -1,10 +1,12 @@
 // 日本語. Same keys as en.ts.
 
+import { anatomyJa } from './anatomy-ja';
 import type { en } from './en';
 import { timelineJa } from './timeline-ja';
 
 export const ja: Record<keyof typeof en, string> = {
   ...timelineJa,
+  ...anatomyJa,
   'app.results': '結果一覧',
   'app.result': '結果',
   'app.tabs': 'ビュー',

@@ -1,6 +1,8 @@
 // 日本語 for the words of the server's tables: metrics, grouping levels, filter keys, summary fields, findings, object
 // types. A test compares the metrics and findings with docs/metrics.md.
 
+import { ANATOMY_WORDS } from './anatomy-ja';
+
 /** id -> [題名, 説明]. */
 const WORDS: Record<string, [title: string, help?: string]> = {
   cpu_ns: [
@@ -338,9 +340,11 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   ],
 };
 
+const ALL = { ...ANATOMY_WORDS, ...WORDS };
+
 export const titleJa: Record<string, string> = Object.fromEntries(
-  Object.entries(WORDS).map(([id, [title]]) => [id, title]),
+  Object.entries(ALL).map(([id, [title]]) => [id, title]),
 );
 export const helpJa: Record<string, string> = Object.fromEntries(
-  Object.entries(WORDS).flatMap(([id, [, help]]) => (help ? [[id, help]] : [])),
+  Object.entries(ALL).flatMap(([id, [, help]]) => (help ? [[id, help]] : [])),
 );

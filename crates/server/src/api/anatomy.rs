@@ -1,0 +1,257 @@
+//! What is asked about an instruction trace: its reports, and the chart of its calls.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::http::Uri;
+use axum::routing::get;
+use dwell_analyze::{View, json};
+use dwell_anatomy::annotate::{Anatomy, Call, Detail, Lit, Sought, Wanted};
+use dwell_anatomy::reports::{self, By, REPORTS};
+use dwell_machine::{MACHINES, Machine, TICKS_PER_CYCLE};
+use serde_json::{Value as Json, json};
+
+use super::views::{self, MOST_ROWS};
+use super::{Document, made};
+use crate::params::Params;
+use crate::problem::Problem;
+use crate::state::App;
+use crate::traces::{Asked, Replayed};
+use crate::transport::{self, document};
+
+/// Pixels of a piece of the chart at most.
+const MOST_WIDTH: u32 = 1 << 13;
+/// Instructions that are shown of a call, unless asked otherwise, and at most.
+const INSTRUCTIONS: usize = 2000;
+const MOST_INSTRUCTIONS: usize = 20_000;
+
+/// The routes.
+pub fn routes() -> Router<Arc<App>> {
+    Router::new()
+        .route("/api/t/{id}/progress", get(progress))
+        .route("/api/t/{id}/report/{name}", get(report))
+        .route("/api/t/{id}/view/{name}", get(columns))
+        .route("/api/t/{id}/{question}", get(question))
+        .route("/api/compare-traces", get(compare))
+}
+
+/// How far the replay is; `null` when none is under way.
+async fn progress(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Document, Problem> {
+    let asked = Asked::of(&id, &Params::parse(&uri)?, "machine")?;
+    let instructions = format!("{} instructions", asked.key());
+    let found = app.replays.progress(&asked.key()).or_else(|| app.replays.progress(&instructions));
+    Ok(made(document(&found.map(|(read, size)| json!({ "read_bytes": read, "size_bytes": size })))?))
+}
+
+/// Makes a document of a trace.
+type Make = fn(&Replayed, &Params) -> Result<String, Problem>;
+
+const QUESTIONS: &[(&str, Make)] = &[("info", info), ("chart", chart), ("call", call), ("calls", calls)];
+
+async fn question(
+    State(app): State<Arc<App>>,
+    Path((id, question)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Document, Problem> {
+    let params = Params::parse(&uri)?;
+    let known = QUESTIONS.iter().find(|known| known.0 == question);
+    let make = known.ok_or_else(|| Problem::missing("there is no such question"))?.1;
+    let replayed = app.replayed(&Asked::of(&id, &params, "machine")?).await?;
+    Ok(made(app.compute(move || make(&replayed, &params)).await?))
+}
+
+/// The document of `dwell anatomy report NAME --format json`.
+async fn report(
+    State(app): State<Arc<App>>,
+    Path((id, name)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Document, Problem> {
+    view(&app, &id, &name, &uri, json::render).await
+}
+
+/// The same with its columns.
+async fn columns(
+    State(app): State<Arc<App>>,
+    Path((id, name)): Path<(String, String)>,
+    uri: Uri,
+) -> Result<Document, Problem> {
+    view(&app, &id, &name, &uri, |view| views::with_columns(view, &Json::Object(serde_json::Map::new()))).await
+}
+
+async fn view(
+    app: &Arc<App>,
+    id: &str,
+    name: &str,
+    uri: &Uri,
+    render: fn(&View) -> String,
+) -> Result<Document, Problem> {
+    let params = Params::parse(uri)?;
+    let name = REPORTS.iter().find(|report| report.0 == name).map(|report| report.0);
+    let name = name.ok_or_else(|| Problem::missing("there is no such report"))?;
+    let asked = Asked::of(id, &params, "machine")?;
+    let key = format!("{} {name} {uri}", asked.key());
+    let make = async || {
+        let of_instructions = wanted(name, &params)?;
+        let (shared, asked) = (app.clone(), asked);
+        let rendered = move |anatomy: &Anatomy| Ok(Arc::new(render(&made_of(anatomy, name, &params)?).into_bytes()));
+        if let Some(detail) = of_instructions {
+            return app.compute(move || rendered(&shared.detailed(&asked, detail)?)).await;
+        }
+        let replayed = app.replayed(&asked).await?;
+        app.compute(move || rendered(&replayed.anatomy)).await
+    };
+    Ok(Document(app.documents.get(key, make).await?))
+}
+
+/// The instructions that a report needs.
+fn wanted(name: &str, params: &Params) -> Result<Option<Detail>, Problem> {
+    let limit = params.number("limit")?.unwrap_or(INSTRUCTIONS).min(MOST_INSTRUCTIONS);
+    let function = || params.text("function").map(|function| Wanted::Functions(function.to_owned()));
+    let wanted = match name {
+        "instructions" => params.number("call")?.map(Wanted::Call).or_else(function),
+        "code" => function(),
+        _ => return Ok(None),
+    };
+    let wanted = wanted.ok_or_else(|| Problem::query("`function` is missing"))?;
+    Ok(Some(Detail::new(wanted, limit)))
+}
+
+fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Problem> {
+    let asked = reports::Asked {
+        limit: params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS),
+        function: params.text("function").map(str::to_owned),
+        depth: params.number("depth")?.unwrap_or(u16::MAX),
+    };
+    let mut view = reports::report(name, anatomy, &asked).unwrap_or_default();
+    transport::cut(&mut view);
+    Ok(view)
+}
+
+/// Two traces, or one on two machines, side by side.
+async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
+    let params = Params::parse(&uri)?;
+    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
+    let asked = (Asked::of(id("a")?, &params, "machine")?, Asked::of(id("b")?, &params, "second")?);
+    let by = match params.text("by") {
+        None | Some("phase") => By::Phase,
+        Some("function") => By::Function,
+        Some(_) => return Err(Problem::query("`by` is phase or function")),
+    };
+    let limit = params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+    let first = app.replayed(&asked.0).await?;
+    let second = app.replayed(&asked.1).await?;
+    let make = move || {
+        let mut view = reports::compare(&first.anatomy, &second.anatomy, by, limit);
+        transport::cut(&mut view);
+        Ok(views::with_columns(&view, &Json::Object(serde_json::Map::new())))
+    };
+    Ok(made(app.compute(make).await?))
+}
+
+/// What a reader must know of the trace before anything else.
+fn info(replayed: &Replayed, _: &Params) -> Result<String, Problem> {
+    let anatomy = &replayed.anatomy;
+    let machines = MACHINES.iter().map(|(name, _)| {
+        let title = Machine::named(name).map_or_else(|_| (*name).to_owned(), |machine| machine.title);
+        json!({ "id": name, "title": title })
+    });
+    let report = |(id, help): &(&str, &str)| json!({ "id": id, "help": help });
+    document(&json!({
+        "command": replayed.head.command.join(" "),
+        "system": replayed.head.system,
+        "machines": machines.collect::<Vec<_>>(),
+        "reports": REPORTS.iter().map(report).collect::<Vec<_>>(),
+        "phases": anatomy.phases,
+        "ticks": anatomy.ticks,
+        "ticks_per_cycle": TICKS_PER_CYCLE,
+        "depths": replayed.chart.depths(),
+        "missing": replayed.chart.missing,
+        "is_cut": replayed.chart.is_cut,
+        "calls": anatomy.calls.len(),
+    }))
+}
+
+/// Pieces of calls that are seen in a part of the chart, as columns; times are ticks since `from`.
+fn chart(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
+    let anatomy = &replayed.anatomy;
+    let (from, to) = params.query.range.unwrap_or((0, anatomy.ticks));
+    let width = params.number("width")?.unwrap_or(1000).clamp(1, MOST_WIDTH);
+    let seen = replayed.chart.pieces(anatomy, &Sought { from, to, width, lit: lit(anatomy, params)? });
+    let calls: Vec<&Call> = seen.call.iter().map(|&call| &anatomy.calls[call as usize]).collect();
+    let since = |ticks: &u64| i128::from(*ticks) - i128::from(from);
+    let names: BTreeMap<u32, &str> =
+        calls.iter().map(|call| (call.function, anatomy.functions[call.function as usize].name.as_str())).collect();
+    document(&json!({
+        "from": from,
+        "to": to,
+        "depth": seen.depth,
+        "begin": seen.begin.iter().map(since).collect::<Vec<_>>(),
+        "end": seen.end.iter().map(since).collect::<Vec<_>>(),
+        "call": seen.call,
+        "calls": seen.calls,
+        "ticks": seen.ticks,
+        "function": calls.iter().map(|call| call.function).collect::<Vec<_>>(),
+        "phase": calls.iter().map(|call| call.phase).collect::<Vec<_>>(),
+        "names": names,
+    }))
+}
+
+/// Which calls are looked for.
+fn lit(anatomy: &Anatomy, params: &Params) -> Result<Lit, Problem> {
+    if let Some(number) = function(anatomy, params) {
+        return Ok(Lit::Function(number?));
+    }
+    let named = |name: &str| anatomy.phases.iter().position(|phase| phase == name).map(|phase| phase as u16);
+    let phases: Option<Vec<u16>> = params.all("phase").map(named).collect();
+    let phases = phases.ok_or_else(|| Problem::query("there is no such phase"))?;
+    Ok(if phases.is_empty() { Lit::All } else { Lit::Phases(phases) })
+}
+
+/// The function that the question names.
+fn function(anatomy: &Anatomy, params: &Params) -> Option<Result<u32, Problem>> {
+    let (name, module) = (params.text("function")?, params.text("module"));
+    let is_it =
+        |function: &dwell_anatomy::Function| function.name == name && module.is_none_or(|it| function.module == it);
+    let found = anatomy.functions.iter().position(is_it);
+    Some(found.map(|number| number as u32).ok_or_else(|| Problem::missing("there is no such function in the trace")))
+}
+
+/// What is known of one call: with those above it, the outermost first.
+fn call(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
+    let number: usize = params.number("number")?.ok_or_else(|| Problem::query("`number` is missing"))?;
+    let calls = &replayed.anatomy.calls;
+    let call = calls.get(number).ok_or_else(|| Problem::missing("there is no such call"))?;
+    let active = replayed.chart.active(call.begin);
+    let above = active.iter().take(usize::from(call.depth)).filter(|&&above| (above as usize) < number);
+    document(&json!({
+        "call": told(&replayed.anatomy, number),
+        "above": above.map(|&above| told(&replayed.anatomy, above as usize)).collect::<Vec<_>>(),
+    }))
+}
+
+fn told(anatomy: &Anatomy, number: usize) -> Json {
+    let call = &anatomy.calls[number];
+    let function = &anatomy.functions[call.function as usize];
+    json!({
+        "number": number, "function": function.name, "module": function.module,
+        "phase": anatomy.phases[usize::from(call.phase)], "depth": call.depth, "thread": call.thread,
+        "begin": call.begin, "end": call.end, "instructions": call.instructions,
+    })
+}
+
+/// How often a function was called, and its call before or behind another one.
+fn calls(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
+    let anatomy = &replayed.anatomy;
+    let number = function(anatomy, params).ok_or_else(|| Problem::query("`function` is missing"))??;
+    let of_function = || anatomy.calls.iter().enumerate().filter(|(_, call)| call.function == number);
+    let at: Option<usize> = params.number("at")?;
+    let before = of_function().take_while(|(call, _)| at.is_some_and(|at| *call < at)).last();
+    let next = of_function().find(|(call, _)| at.is_none_or(|at| *call > at));
+    let longest = of_function().max_by_key(|(call, it)| (it.end - it.begin, usize::MAX - call));
+    let told = |found: Option<(usize, &Call)>| found.map(|(number, _)| told(anatomy, number));
+    document(&json!({
+        "count": of_function().count(), "before": told(before), "next": told(next), "longest": told(longest),
+    }))
+}

@@ -1,0 +1,57 @@
+// Fetches the tiles that a view of the chart lacks: those of what is seen now, a few at once.
+
+import type { ChartTile } from '../../api/anatomy';
+import { type TileId, tileQuestion } from '../timeline/tiles';
+import type { Viewport } from '../timeline/viewport';
+import type { ChartTiles } from './chart';
+
+const AT_ONCE = 4;
+
+export class ChartLoader {
+  private readonly underway = new Map<string, AbortController>();
+  error: unknown = null;
+
+  constructor(
+    private readonly tiles: ChartTiles,
+    private readonly ticks: number,
+    private readonly fetchTile: (
+      question: { from: number; to: number; width: number },
+      signal: AbortSignal,
+    ) => Promise<ChartTile>,
+    private readonly arrived: () => void,
+  ) {}
+
+  /** Asks for what the view lacks, and no longer for what it does not need. */
+  want(view: Viewport, width: number): void {
+    if (width <= 0) return;
+    const wanted = this.tiles.wanted(view, width).filter((tile) => !this.tiles.has(tile));
+    const names = new Set(wanted.map(name));
+    for (const [known, abort] of this.underway) if (!names.has(known)) abort.abort();
+    for (const tile of wanted) {
+      if (this.underway.size >= AT_ONCE) break;
+      if (!this.underway.has(name(tile))) void this.ask(tile);
+    }
+  }
+
+  stop(): void {
+    for (const abort of this.underway.values()) abort.abort();
+  }
+
+  private async ask(tile: TileId): Promise<void> {
+    const abort = new AbortController();
+    this.underway.set(name(tile), abort);
+    try {
+      this.tiles.add(tile, await this.fetchTile(tileQuestion(tile, this.ticks), abort.signal));
+      this.error = null;
+    } catch (error) {
+      if (!abort.signal.aborted) this.error = error;
+    } finally {
+      this.underway.delete(name(tile));
+      if (this.error === null) this.arrived();
+    }
+  }
+}
+
+function name({ level, index }: TileId): string {
+  return `${level}/${index}`;
+}

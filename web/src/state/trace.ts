@@ -1,0 +1,64 @@
+// Questions about the view's instruction trace, on the view's machine.
+
+import { useEffect, useState } from 'react';
+import type { CallAnswer, CallsAnswer, ReplayProgress, TraceInfo } from '../api/anatomy';
+import { fetchAnew } from '../api/client';
+import type { ViewDocument } from '../api/types';
+import { useView } from './provider';
+import { withParams } from './query';
+import { type Params, type Resource, useJson } from './resource';
+
+interface TraceAnswers {
+  info: TraceInfo;
+  call: CallAnswer;
+  calls: CallsAnswer;
+}
+
+/** The address of a question; the machine that Dwell takes when none is named is left out. */
+export function traceUrl(trace: string, question: string, machine: string, params: Params = {}): string {
+  const query = withParams(new URLSearchParams(), { machine, ...params });
+  return `/api/t/${encodeURIComponent(trace)}/${question}${query.size > 0 ? `?${query}` : ''}`;
+}
+
+export function useTraceUrl(question: string, params: Params = {}): string {
+  return useView(({ result, machine }) => traceUrl(result, question, machine, params));
+}
+
+/** What the server says; `params` null asks nothing. */
+export function useTrace<Q extends keyof TraceAnswers>(
+  question: Q,
+  params: Params | null = {},
+): Resource<TraceAnswers[Q]> {
+  const url = useTraceUrl(question, params ?? {});
+  return useJson(params ? url : null);
+}
+
+/** A report as `dwell anatomy report NAME`, with its columns. */
+export function useTraceView(name: string, params: Params | null = {}): Resource<ViewDocument> {
+  const url = useTraceUrl(`view/${name}`, params ?? {});
+  return useJson(params ? url : null);
+}
+
+const POLL_MS = 200;
+
+/** How far a replay is, 0 … 1, as long as `waiting`; null where that is not known. */
+export function useReplayProgress(waiting: boolean): number | null {
+  const url = useTraceUrl('progress');
+  const [done, setDone] = useState<number | null>(null);
+  useEffect(() => {
+    if (!waiting) return;
+    const abort = new AbortController();
+    const ask = () =>
+      fetchAnew<ReplayProgress | null>(url, abort.signal).then(
+        (found) => setDone(found && found.size_bytes > 0 ? found.read_bytes / found.size_bytes : null),
+        () => undefined,
+      );
+    const timer = setInterval(ask, POLL_MS);
+    return () => {
+      clearInterval(timer);
+      abort.abort();
+      setDone(null);
+    };
+  }, [url, waiting]);
+  return done;
+}

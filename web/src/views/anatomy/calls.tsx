@@ -1,0 +1,22 @@
+// The annotated trace: the chart of calls; below it the functions, and what is known of the call or function that is picked.
+
+import { useTrace } from '../../state/trace';
+import { Split } from '../parts/split';
+import { Loaded } from '../parts/states';
+import { CallChart } from './chart';
+import { FunctionTable } from './function-table';
+import { PickedPane } from './picked';
+import './anatomy.css';
+
+export default function CallsView() {
+  const info = useTrace('info');
+  return (
+    <Split name="calls" second="below" size={0.42} least={120}>
+      <Loaded of={info}>{(data) => <CallChart key={data.ticks} info={data} />}</Loaded>
+      <Split name="calls-picked" second="right" size={0.48} least={260}>
+        <FunctionTable />
+        <PickedPane />
+      </Split>
+    </Split>
+  );
+}
