@@ -71,24 +71,69 @@ export async function fetchResults(signal?: AbortSignal): Promise<ResultInfo[]> 
   return (await fetchJson('/api/results', signal)) as ResultInfo[];
 }
 
-/** One JSON answer, from memory when it was had before. */
+/** A request that is under way, for all who ask the same. */
+interface Pending {
+  answer: Promise<unknown>;
+  abort: AbortController;
+  askers: number;
+}
+
+const pending = new Map<string, Pending>();
+
+/** One JSON answer, from memory when it was had before; asked for once, however many want it at the same time. */
 export async function fetchJson(url: string, signal?: AbortSignal): Promise<unknown> {
   const known = remembered(url);
   if (known !== undefined) return known;
-  const response = await request(url, signal);
-  const text = await response.text();
+  signal?.throwIfAborted();
+  const shared = pending.get(url) ?? ask(url);
+  shared.askers += 1;
+  return new Promise((resolve, reject) => {
+    const leave = () => {
+      shared.askers -= 1;
+      reject(signal?.reason);
+      // Who follows in the same turn, another screen say, takes it over.
+      setTimeout(() => shared.askers === 0 && shared.abort.abort());
+    };
+    signal?.addEventListener('abort', leave, { once: true });
+    shared.answer.then(resolve, reject).finally(() => signal?.removeEventListener('abort', leave));
+  });
+}
+
+function ask(url: string): Pending {
+  const abort = new AbortController();
+  const answer = received(url, abort.signal).finally(() => pending.get(url) === shared && pending.delete(url));
+  const shared: Pending = { answer, abort, askers: 0 };
+  // When it is given up nobody waits for it any more.
+  answer.catch(() => {});
+  abort.signal.addEventListener('abort', () => pending.delete(url));
+  pending.set(url, shared);
+  return shared;
+}
+
+async function received(url: string, signal: AbortSignal): Promise<unknown> {
+  const text = await awaited(url, signal, (response) => response.text());
   const value: unknown = JSON.parse(text);
   remember(url, value, text.length * 2);
   return value;
 }
 
-/** One JSON answer that is another one each time. */
-export async function fetchAnew<T>(url: string, signal: AbortSignal): Promise<T> {
-  return (await (await request(url, signal)).json()) as T;
+/** What is read of the answer; the page is not idle before. */
+async function awaited<T>(url: string, signal: AbortSignal, read: (response: Response) => Promise<T>): Promise<T> {
+  const end = begin();
+  try {
+    return await read(await request(url, signal));
+  } finally {
+    end();
+  }
 }
 
-/** One tile of the timeline; who asks keeps it. */
-export async function fetchTile(url: string, signal?: AbortSignal): Promise<Tile> {
+/** One JSON answer that is another one each time. */
+export async function fetchAnew<T>(url: string, signal: AbortSignal): Promise<T> {
+  return awaited(url, signal, (response) => response.json() as Promise<T>);
+}
+
+/** One tile of the timeline. Who asks keeps it, and says whether the page waits for it. */
+export async function fetchTile(url: string, signal: AbortSignal): Promise<Tile> {
   const response = await request(url, signal);
   return decodeTile(await response.arrayBuffer());
 }
@@ -113,17 +158,14 @@ function remember(url: string, value: unknown, bytes: number): void {
   }
 }
 
-async function request(url: string, signal?: AbortSignal): Promise<Response> {
-  const end = begin();
+async function request(url: string, signal: AbortSignal): Promise<Response> {
   try {
-    const response = await fetch(url, { signal: signal ?? null, credentials: 'same-origin' });
+    const response = await fetch(url, { signal, credentials: 'same-origin' });
     if (!response.ok) throw await failure(response);
     return response;
   } catch (error) {
     if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) throw error;
     throw new ApiError('The server does not answer', 'dwell view', 0);
-  } finally {
-    end();
   }
 }
 

@@ -17,7 +17,7 @@ const LISTED = ['process', 'thread', 'module', 'object', 'object-type', 'utiliza
 export function FilterBar({ info }: { info: Info | undefined }) {
   const isFiltered = useView(filtered);
   const dispatch = useDispatch();
-  const shown = useCall('filters', { params: { key: 'utilization', limit: 1 } });
+  const shown = useCall('filters', { params: { key: 'utilization', limit: 1 }, when: isFiltered });
   const keys = LISTED.flatMap((id) => info?.filter_keys.find((word) => word.id === id) ?? []);
   const share = shown.data ? percent(shown.data.shown) : '…';
   return (

@@ -7,7 +7,7 @@ import type { Request, TileId, TileMemory } from './tiles';
 /** How long a server that failed is left alone. */
 export const AGAIN_AFTER_MS = 3000;
 
-export type FetchTile = (tile: TileId, bands: readonly number[], signal: AbortSignal) => Promise<Tile>;
+export type FetchTile = (request: Request, signal: AbortSignal) => Promise<Tile>;
 
 interface Running {
   bands: Set<number>;
@@ -36,10 +36,11 @@ export class TileLoader {
     for (const running of this.running) {
       if (!requests.some(({ tile }) => same(tile, running.tile))) running.abort.abort();
     }
-    this.queue = requests.flatMap(({ tile, bands }) => {
+    this.queue = requests.flatMap((request) => {
+      const { tile, bands } = request;
       const coming = new Set([...this.running].flatMap((one) => (same(one.tile, tile) ? [...one.bands] : [])));
       const rest = bands.filter((band) => !coming.has(band));
-      return rest.length > 0 ? [{ tile, bands: rest }] : [];
+      return rest.length > 0 ? [{ ...request, bands: rest }] : [];
     });
     this.pump();
   }
@@ -63,11 +64,12 @@ export class TileLoader {
     }
   }
 
-  private async run({ tile, bands }: Request): Promise<void> {
+  private async run(request: Request): Promise<void> {
+    const { tile, bands } = request;
     const running = { tile, bands: new Set(bands), abort: new AbortController() };
     this.running.add(running);
     try {
-      const received = await this.fetch(tile, bands, running.abort.signal);
+      const received = await this.fetch(request, running.abort.signal);
       this.memory.add(tile, received);
       this.error = null;
     } catch (error) {

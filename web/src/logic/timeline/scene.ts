@@ -131,6 +131,11 @@ export class Scene {
     this.moving = undefined;
   }
 
+  /** Whether a movement is under way. */
+  get isMoving(): boolean {
+    return this.moving !== undefined;
+  }
+
   /** Whether the view shows the whole collection. */
   get isWhole(): boolean {
     return this.view.to - this.view.from >= this.elapsedNs - 1;

@@ -5,6 +5,7 @@ import { TileLoader } from './loader';
 import {
   levelFor,
   missingTiles,
+  type Request,
   TILE_PX,
   type TileId,
   TileMemory,
@@ -88,9 +89,9 @@ describe('tiles', () => {
       elapsedNs: elapsed,
       bands: [1, 2],
       nearBands: [],
-      zooming: false,
+      ahead: 'all' as const,
     };
-    expect(missingTiles(memory, sight, 10)[0]).toEqual({ tile: { level: 0, index: 0 }, bands: [2] });
+    expect(missingTiles(memory, sight, 10)[0]).toEqual({ tile: { level: 0, index: 0 }, bands: [2], ahead: false });
     const shared = new TileMemory(10, false);
     shared.add({ level: 10, index: 0 }, tile(0, elapsed, [band(1, 'RL', elapsed / 2)]));
     expect(shared.has({ level: 0, index: 0 }, 1)).toBe(false);
@@ -99,7 +100,7 @@ describe('tiles', () => {
   it('ask for what is seen first, then for what is near', () => {
     const elapsed = TILE_PX * 64;
     const view = { from: 10 * TILE_PX, to: 13 * TILE_PX };
-    const sight = { view, level: 0, elapsedNs: elapsed, bands: [1], nearBands: [2], zooming: false };
+    const sight = { view, level: 0, elapsedNs: elapsed, bands: [1], nearBands: [2], ahead: 'all' as const };
     const asked = missingTiles(new TileMemory(6, NO_MERGED), sight, 6);
     expect(asked.map(({ tile: { level, index }, bands }) => `${level}/${index}:${bands}`)).toEqual([
       '6/0:1',
@@ -113,7 +114,8 @@ describe('tiles', () => {
       '0/10:2',
       '0/12:2',
     ]);
-    const zooming = missingTiles(new TileMemory(6, NO_MERGED), { ...sight, zooming: true }, 6);
+    expect(asked.map(({ ahead }) => ahead).indexOf(true)).toBe(4);
+    const zooming = missingTiles(new TileMemory(6, NO_MERGED), { ...sight, ahead: 'nothing' }, 6);
     expect(zooming.map(({ bands }) => bands)).toEqual([[1], [1], [1], [1]]);
   });
 
@@ -141,7 +143,7 @@ describe('loading tiles', () => {
     }[] = [];
     let arrived = 0;
     let time = 0;
-    const fetch = (id: TileId, bands: readonly number[], signal: AbortSignal) =>
+    const fetch = ({ tile: id, bands }: Request, signal: AbortSignal) =>
       new Promise<ReturnType<typeof tile>>((resolve, reject) => {
         const fail = () => reject(new Error('gone'));
         signal.addEventListener('abort', fail);
@@ -174,7 +176,8 @@ describe('loading tiles', () => {
       },
     };
   }
-  const want = (...indices: number[]) => indices.map((index) => ({ tile: { level: 0, index }, bands: [1] }));
+  const want = (...indices: number[]) =>
+    indices.map((index) => ({ tile: { level: 0, index }, bands: [1], ahead: false }));
   const settle = () => new Promise((resolve) => setTimeout(resolve, 0));
 
   it('asks for a few at once, and nothing twice', async () => {

@@ -179,6 +179,8 @@ function isExact({ flags, sampleDensity }: TileBand): boolean {
 export interface Request {
   tile: TileId;
   bands: number[];
+  /** Nothing of it is seen yet: nobody waits for it. */
+  ahead: boolean;
 }
 
 export interface Sight {
@@ -188,8 +190,9 @@ export interface Sight {
   /** Ids of the bands that are seen, then of those near. */
   bands: readonly number[];
   nearBands: readonly number[];
-  /** The view is being zoomed: only what is seen is worth asking for. */
-  zooming: boolean;
+  /** What is asked for ahead of being seen: the neighbours in time while the view is panned, the bands around when all
+   * else has come. */
+  ahead: 'nothing' | 'beside' | 'all';
 }
 
 /** What is missing for a sight, in the order in which it helps: the tile of everything, what is seen from its middle
@@ -200,16 +203,19 @@ export function missingTiles(memory: TileMemory, sight: Sight, top: number): Req
   const middle = (view.from + view.to) / 2;
   const distance = (tile: TileId) => Math.abs((tileTime(tile).from + tileTime(tile).to) / 2 - middle);
   const whole: TileId = { level: top, index: 0 };
-  const wanted: [TileId, readonly number[]][] = [
-    [whole, bands],
-    ...seen.sort((a, b) => distance(a) - distance(b)).map((tile): [TileId, readonly number[]] => [tile, bands]),
-    ...neighbours(seen, elapsedNs).map((tile): [TileId, readonly number[]] => [tile, bands]),
-    [whole, nearBands],
-    ...seen.map((tile): [TileId, readonly number[]] => [tile, nearBands]),
-  ];
-  const useful = sight.zooming ? wanted.slice(0, 1 + seen.length) : wanted;
-  const requests = useful.map(([tile, ids]) => ({ tile, bands: ids.filter((band) => !memory.has(tile, band)) }));
-  return requests.filter((request) => request.bands.length > 0);
+  const request = (tile: TileId, ids: readonly number[], ahead: boolean): Request => ({
+    tile,
+    bands: ids.filter((band) => !memory.has(tile, band)),
+    ahead,
+  });
+  const requests = [whole, ...seen.sort((a, b) => distance(a) - distance(b))].map((tile) =>
+    request(tile, bands, false),
+  );
+  if (sight.ahead !== 'nothing') {
+    requests.push(...neighbours(seen, elapsedNs).map((tile) => request(tile, bands, true)));
+  }
+  if (sight.ahead === 'all') requests.push(...[whole, ...seen].map((tile) => request(tile, nearBands, true)));
+  return requests.filter((one) => one.bands.length > 0);
 }
 
 function neighbours(seen: readonly TileId[], elapsedNs: number): TileId[] {

@@ -1,14 +1,22 @@
 // The data of the timeline: bands by React, tiles by a loader of their own that the drawing asks.
 
-import { useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { fetchTile, resultUrl } from '../../api/client';
 import type { Info } from '../../api/types';
-import { begin } from '../../base/activity';
+import { begin, busy, onActivity } from '../../base/activity';
 import type { BandRow } from '../../logic/timeline/bands';
 import type { Part } from '../../logic/timeline/columns';
 import { AGAIN_AFTER_MS, TileLoader } from '../../logic/timeline/loader';
 import type { Scene } from '../../logic/timeline/scene';
-import { levelFor, missingTiles, TileMemory, tileQuestion, tilesOver, topLevel } from '../../logic/timeline/tiles';
+import {
+  levelFor,
+  missingTiles,
+  type Request,
+  TileMemory,
+  tileQuestion,
+  tilesOver,
+  topLevel,
+} from '../../logic/timeline/tiles';
 import { useView } from '../../state/provider';
 import { selectionQuery, withParams } from '../../state/query';
 
@@ -34,7 +42,7 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
     const memory = new TileMemory(top, by === 'thread');
     let old = before.current?.by === by ? before.current.memory : null;
     before.current = { by, memory };
-    const fetch = (tile: Parameters<typeof tileQuestion>[0], bands: readonly number[], signal: AbortSignal) => {
+    const fetch = ({ tile, bands }: Request, signal: AbortSignal) => {
       const params = { ...tileQuestion(tile, info.elapsed_ns), by, bands: bands.join(',') };
       return fetchTile(resultUrl(result, 'tile', withParams(new URLSearchParams(query), params)), signal);
     };
@@ -55,31 +63,41 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       if (parts.length > 0 || !old) return { parts, states: memory.states };
       return { parts: old.parts(scene.view, levelNow(), info.elapsed_ns, band), states: old.states };
     };
-    // Ends the activity below; a render that React throws away has begun none.
-    const waiting = { end: () => {} };
+    // Ends the activity of who waits for tiles that are seen; a render that React throws away has begun none.
+    const waiting: { end: (() => void) | null } = { end: null };
+    const wait = (lacking: boolean) => {
+      if (lacking) waiting.end ??= begin();
+      else waiting.end?.();
+      if (!lacking) waiting.end = null;
+    };
     const need = (seen: readonly BandRow[], near: readonly BandRow[]) => {
-      const level = levelNow();
+      // What is gone in a moment may be coarser: the tiles of the look before often serve.
+      const level = Math.min(levelNow() + Number(scene.zooming), top);
       const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
       memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
+      const ahead = scene.zooming ? 'nothing' : scene.isMoving ? 'beside' : busy() ? 'nothing' : 'all';
       const sight = {
         view: scene.view,
         level,
         elapsedNs: info.elapsed_ns,
         bands: ids(seen),
         nearBands: ids(near),
-        zooming: scene.zooming,
-      };
-      loader.want(missingTiles(memory, sight, top));
-      waiting.end();
+        ahead,
+      } as const;
+      const missing = missingTiles(memory, sight, top);
+      loader.want(missing);
+      wait(loader.error === null && missing.some(({ ahead }) => !ahead));
     };
-    return { loader, partsOf, need, waiting };
+    return { loader, partsOf, need, wait };
   }, [scene, info, result, by, query, ratio]);
+  // When all that is seen has come, what is near may be asked for.
+  useEffect(() => onActivity(() => !busy() && scene.invalidate()), [scene]);
   useLayoutEffect(() => {
     // The page is not idle before the bands were drawn once, which asks for their tiles.
-    data.waiting.end = begin();
+    data.wait(true);
     return () => {
       data.loader.stop();
-      data.waiting.end();
+      data.wait(false);
     };
   }, [data]);
   return { partsOf: data.partsOf, need: data.need, error };
