@@ -185,12 +185,14 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const sums = isLength(id) ? 76 : 92;
   const ofKind = { by_class: 164, parts: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
   // A cause is shown by its name, with its colour, and not by its id.
-  const least = id === 'cause' ? 150 : (ofKind ?? Math.max(70, Math.min(letters * LETTER + 14, 220)));
+  const least = id === 'cause' ? 150 : (ofKind ?? Math.max(70, Math.min(letters * LETTER + 22, 250)));
   // A heading is read whole, as far as it is no sentence.
   const width = names
     ? Math.max(kind === 'text' ? 120 : 150, Math.min(letters * LETTER + 34, 330))
     : Math.max(least, Math.min(titleWidth(shown) - 6, 170));
-  return { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
+  const made = { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
+  // A number in the first column needs no more room than its digits.
+  return numeric ? { ...made, most: width } : made;
 }
 
 function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {
