@@ -126,7 +126,7 @@ bench-anatomy:
 		$(if $(QEMU_PLUGINS),--qemu-plugins $(QEMU_PLUGINS)) --output docs/benchmarks-anatomy.md
 
 # What recording latency costs a server, in docs/benchmarks-latency.md; two minutes. BENCH_LATENCY=--first on a busy machine.
-bench-latency: build
+bench-latency: build samples
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/latency.py --dwell $(DWELL) $(BENCH_LATENCY) --output docs/benchmarks-latency.md
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Measures what `dwell collect latency` costs a redis-server, beside threading alone and nothing, and writes
-docs/benchmarks-latency.md. The tools take turns in each round, so that a machine that changes its speed changes it for all.
-With --first all of it has real-time priority: for a machine that others use too.
+"""Measures what `dwell collect latency` and its flight recorder cost a redis-server under full load and a program that
+computes, beside threading alone and nothing, and writes docs/benchmarks-latency.md. The tools take turns in each round, so that
+a machine that changes its speed changes it for all. With --first all of it has real-time priority: for a machine that others
+use too.
 """
 
 import argparse
@@ -10,29 +11,36 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
+from typing import Callable
 
-from run import LIMIT_S, free_port, machine, run, wait_until_listening
+from run import LIMIT_S, ROOT, free_port, machine, run, wait_until_listening
 
 FIGURES = ["requests/s", "p50", "p99"]
+Round = dict[str, float]
 
 
 def tools(dwell: str) -> dict[str, list[str]]:
     collect = [dwell, "collect", "threading", "--quiet", "--finalization-mode", "none"]
     return {"nothing": [], "threading": collect, "latency": [*collect, "--analyze", "latency"],
-            "latency --interval socket": [*collect, "--analyze", "latency", "--interval", "socket"]}
+            "latency --interval socket": [*collect, "--analyze", "latency", "--interval", "socket"],
+            "latency --trigger, which nothing pulls": [*collect, "--analyze", "latency", "--trigger", "interval>10s"]}
 
 
-def measure(options: argparse.Namespace, tool: list[str]) -> dict[str, float]:
-    first = ["chrt", "-r", "1"] if options.first else []
+def first(options: argparse.Namespace) -> list[str]:
+    return ["chrt", "-r", "1"] if options.first else []
+
+
+def redis(options: argparse.Namespace, tool: list[str]) -> Round:
     port = str(free_port())
     with tempfile.TemporaryDirectory() as folder:
         command = ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", folder]
         watched = [*tool, "--result-dir", f"{folder}/result", "--"] if tool else []
-        server = subprocess.Popen([*first, *watched, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = subprocess.Popen([*first(options), *watched, *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             wait_until_listening(int(port))
-            lines = run([*first, "redis-benchmark", "-p", port, "-t", "get", "-n", str(options.requests), "-c", "20",
+            lines = run([*first(options), "redis-benchmark", "-p", port, "-t", "get", "-n", str(options.requests), "-c", "20",
                          "--csv"]).splitlines()
             subprocess.run(["redis-cli", "-p", port, "shutdown", "nosave"], stdout=subprocess.DEVNULL, check=False)
             server.wait(timeout=LIMIT_S)
@@ -44,11 +52,32 @@ def measure(options: argparse.Namespace, tool: list[str]) -> dict[str, float]:
     return {"requests/s": float(row["rps"]), "p50": float(row["p50_latency_ms"]), "p99": float(row["p99_latency_ms"])}
 
 
-def table(options: argparse.Namespace) -> list[str]:
-    rounds: dict[str, list[dict[str, float]]] = {}
+def computing(options: argparse.Namespace, tool: list[str]) -> Round:
+    """A second of tasks of 100 microseconds; the program says how long they took."""
+    with tempfile.TemporaryDirectory() as folder:
+        watched = [*tool, "--result-dir", f"{folder}/result", "--"] if tool else []
+        program = [str(ROOT / "samples" / "bin" / "delays"), "none", str(options.tasks), "1000"]
+        told = run([*first(options), *watched, *program])
+    return {"ns": float(next(line.split()[2] for line in told.splitlines() if line.startswith("truth tasks_ns ")))}
+
+
+def rounds_of(measure: Callable[[argparse.Namespace, list[str]], Round], options: argparse.Namespace) -> dict[str, list[Round]]:
+    rounds: dict[str, list[Round]] = {}
     for _ in range(options.rounds):
         for name, tool in tools(options.dwell).items():
             rounds.setdefault(name, []).append(measure(options, tool))
+    return rounds
+
+
+def table_of_computing(options: argparse.Namespace) -> list[str]:
+    rounds = rounds_of(computing, options)
+    middle = {name: statistics.median(one["ns"] for one in of) for name, of in rounds.items()}
+    rows = [f"| {name} | {ns / options.tasks / 1000:.2f} | {ns / middle['nothing']:.3f} |" for name, ns in middle.items()]
+    return ["| | a task, µs | slower by |", "|---|---:|---:|", *rows]
+
+
+def table_of_redis(options: argparse.Namespace) -> list[str]:
+    rounds = rounds_of(redis, options)
     lines = ["| | requests/s | slower by | p50, ms | p99, ms | of all rounds | p99 over that with nothing |",
              "|---|---:|---:|---:|---:|---:|---:|"]
     middle = {name: {figure: statistics.median(one[figure] for one in of) for figure in FIGURES} for name, of in rounds.items()}
@@ -64,6 +93,7 @@ def main() -> None:
     parser.add_argument("--dwell", required=True)
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--tasks", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--first", action="store_true")
     parser.add_argument("--note", default="")
@@ -71,10 +101,14 @@ def main() -> None:
     if not shutil.which("redis-benchmark"):
         sys.exit("redis-benchmark is not installed: scripts/install-deps.sh bench")
     text = ["# Latency: what recording it costs", "", f"Made by `make bench-latency` on {machine()}; do not edit.", "",
-            "redis-server, GET by redis-benchmark with 20 clients, on the same CPUs; each figure is the median of "
-            f"{options.rounds} rounds of {options.requests:,} requests, in which the rows take turns."]
+            f"Each figure is the median of {options.rounds} rounds, in which the rows take turns."]
     text += [options.note] if options.note else []
-    text += ["", *table(options), "",
+    text += ["", "## A server under full load", "",
+             f"redis-server, {options.requests:,} GETs by redis-benchmark with 20 clients, on the same CPUs as Dwell: each request is "
+             "three system calls and a soft interrupt, and all of it counts, since no CPU is idle.", "", *table_of_redis(options), "",
+             "## A program that computes", "",
+             "One thread with a task of 100 µs after the other (`samples/delays.c`): what it stands when it is left on.", "",
+             *table_of_computing(options), "",
              "An interval that a program announces through ITT costs what [benchmarks-itt.md](benchmarks-itt.md) says of a task's begin "
              "and end; that latency is recorded adds nothing to it.", ""]
     options.output.write_text("\n".join(text))

@@ -1,7 +1,7 @@
 /*
  * Delays a task by one known cause at known times: delays CAUSE TASKS EVERY. Each task of `work` does the same work; every
  * EVERYth one is delayed besides, for about 300 microseconds, and says so in its metadata (`delayed` = 1). Causes: none,
- * preemption, fault, mprotect, signal, timers, migration, lock, stop, throttling, packets, reclaim.
+ * preemption, fault, mprotect, signal, timers, migration, lock, stop, throttling, packets, reclaim, idle, block.
  */
 #define _GNU_SOURCE
 #include "itt_stub.h"
@@ -29,6 +29,9 @@
 #define RECEIVERS    40
 #define FILTER_STEPS 1000
 #define FILE_BYTES   (64ul << 20)
+#define MOVES        20
+#define MOVE_NS      5000
+#define IDLE_NS      1000000ull
 
 static __itt_domain *domain;
 static __itt_string_handle *task, *delayed;
@@ -263,13 +266,19 @@ static void await_timers(void)
 		;
 }
 
-/* Another CPU, and back. */
+/* Another CPU, and back, again and again while the task lasts: one move takes hardly more than tasks differ by. */
+
+static volatile int is_in_task;
 
 static void migrate(void)
 {
+	const struct timespec pause = {.tv_nsec = MOVE_NS};
 	static int round;
 
-	pin(main_tid, cpus[++round % 2]);
+	for (int move = 0; move < MOVES && is_in_task; move++) {
+		pin(main_tid, cpus[++round % 2]);
+		nanosleep(&pause, NULL);
+	}
 }
 
 static void begin_migration(void)
@@ -449,24 +458,116 @@ static void reclaim(void)
 		sum += file[at];
 }
 
+/* A wake-up of an idle CPU: in all other tasks a thread of the lowest priority keeps it from being idle. */
+
+static int wake; /* the end that wakes the task */
+static int woken;
+static volatile int may_idle;
+
+static void *keep_busy(void *unused)
+{
+	const struct timespec pause = {.tv_nsec = (long)IDLE_NS / 4};
+	const struct sched_param last = {.sched_priority = 0};
+
+	(void)unused;
+	if (sched_setscheduler(0, SCHED_IDLE, &last))
+		die("SCHED_IDLE");
+	for (;;) {
+		if (may_idle)
+			nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static void wake_task(void)
+{
+	spin_ns(IDLE_NS);
+	if (write(wake, "x", 1) != 1)
+		die("write");
+}
+
+static void begin_idle(void)
+{
+	pthread_t thread;
+	int ends[2];
+
+	if (pipe(ends))
+		die("pipe");
+	woken = ends[0];
+	wake = ends[1];
+	start_helper(wake_task, cpus[1], 10);
+	errno = pthread_create(&thread, NULL, keep_busy, NULL);
+	if (errno)
+		die("pthread_create");
+}
+
+static void await_wake(void)
+{
+	char byte;
+
+	tell_helper();
+	if (read(woken, &byte, 1) != 1)
+		die("read");
+}
+
+static void await_wake_idle(void)
+{
+	may_idle = 1;
+	await_wake();
+	may_idle = 0;
+}
+
+/* A read from a disk. */
+
+static int on_disk;
+
+static void begin_block(void)
+{
+	static _Alignas(PAGE) char block[1 << 20];
+	char path[] = "/var/tmp/dwell-delays-XXXXXX";
+
+	on_disk = mkostemp(path, O_DIRECT);
+	if (on_disk < 0)
+		die(path);
+	unlink(path);
+	for (size_t bytes = 0; bytes < FILE_BYTES; bytes += sizeof(block)) {
+		if (write(on_disk, block, sizeof(block)) != sizeof(block))
+			die(path);
+	}
+	fsync(on_disk);
+}
+
+static void read_block(void)
+{
+	static _Alignas(PAGE) char page[PAGE];
+	static off_t at;
+
+	at = (at + 4099 * PAGE) % (off_t)FILE_BYTES;
+	if (pread(on_disk, page, PAGE, at) != PAGE)
+		die("pread");
+}
+
 static const struct {
 	const char *name;
 	void (*begin)(void);
 	void (*prepare)(void); /* before a delayed task */
 	void (*delay)(void);   /* within it */
+	void (*usual)(void);   /* within the others */
 } causes[] = {
-	{"none", NULL, NULL, NULL},
-	{"throttling", NULL, NULL, NULL},
-	{"preemption", begin_preemption, NULL, tell_helper},
-	{"fault", NULL, NULL, fault},
-	{"mprotect", begin_mprotect, NULL, protect},
-	{"signal", begin_signal, NULL, send_signal},
-	{"timers", begin_timers, arm_timers, await_timers},
-	{"migration", begin_migration, NULL, tell_helper},
-	{"lock", begin_lock, start_help, take_lock},
-	{"stop", begin_stop, NULL, stop},
-	{"packets", begin_flood, start_help, await_flood},
-	{"reclaim", begin_reclaim, NULL, reclaim},
+	{.name = "none"},
+	{.name = "throttling"},
+	{"preemption", begin_preemption, NULL, tell_helper, NULL},
+	{"fault", NULL, NULL, fault, NULL},
+	{"mprotect", begin_mprotect, NULL, protect, NULL},
+	{"signal", begin_signal, NULL, send_signal, NULL},
+	{"timers", begin_timers, arm_timers, await_timers, NULL},
+	{"migration", begin_migration, NULL, tell_helper, NULL},
+	{"lock", begin_lock, start_help, take_lock, NULL},
+	{"stop", begin_stop, NULL, stop, NULL},
+	{"packets", begin_flood, start_help, await_flood, NULL},
+	{"reclaim", begin_reclaim, NULL, reclaim, NULL},
+	{"idle", begin_idle, NULL, await_wake_idle, await_wake},
+	{"block", begin_block, NULL, read_block, NULL},
 };
 
 static void say_delayed(void)
@@ -480,16 +581,19 @@ static void run(size_t cause, long tasks, long every)
 {
 	for (long i = 1; i <= tasks; i++) {
 		int is_delayed = i % every == 0;
+		void (*within)(void) = is_delayed ? causes[cause].delay : causes[cause].usual;
 
 		if (is_delayed && causes[cause].prepare)
 			causes[cause].prepare();
 		is_missed = 0;
 		ITT_IN(task_begin, domain, __itt_null, __itt_null, task);
 		began_ns = now_ns();
+		is_in_task = 1;
 		burn(steps / 2);
-		if (is_delayed && causes[cause].delay)
-			causes[cause].delay();
+		if (within)
+			within();
 		burn(steps - steps / 2);
+		is_in_task = 0;
 		if (is_delayed && !is_missed)
 			say_delayed();
 		ITT_IN(task_end, domain);
@@ -500,6 +604,7 @@ int main(int argc, char **argv)
 {
 	const char *name = argc > 1 ? argv[1] : "none";
 	long tasks = argc > 2 ? atol(argv[2]) : 1000, every = argc > 3 ? atol(argv[3]) : 25;
+	uint64_t begin_ns;
 	size_t cause = 0;
 
 	while (cause < sizeof(causes) / sizeof(causes[0]) && strcmp(causes[cause].name, name))
@@ -517,6 +622,8 @@ int main(int argc, char **argv)
 	calibrate();
 	if (causes[cause].begin)
 		causes[cause].begin();
+	begin_ns = now_ns();
 	run(cause, tasks, every);
+	printf("truth tasks_ns %llu\n", (unsigned long long)(now_ns() - begin_ns));
 	return 0;
 }

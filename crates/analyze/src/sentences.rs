@@ -151,7 +151,7 @@ sentences! {
         "There are no intervals: the program said of no tasks, and no thread waited. `dwell collect latency --interval` makes some of functions, probes, system calls and sockets.";
     OUTLIER_LIMIT = "outlier-limit", "Outliers are intervals longer than {limit}.";
     OUTLIER_RULE = "outlier-rule",
-        "Outliers are intervals longer than the median of their type and {distances} times the median of all distances from it. Their time is what is over the median.";
+        "Outliers are intervals longer than the median of their type and {distances} times the median of all distances from it, which counts as at least {least} and a {part}th of the median. Their time is what is over the median.";
     DELAYS_NOT_RECORDED = "delays-not-recorded",
         "Interrupts, page faults, system calls and the like were not recorded: `dwell collect latency` does.";
     TIMELINES = "timelines", "Timelines: {signs}.";

@@ -178,6 +178,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
         task_probes: Vec::new(),
+        delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
         notices: vec!["A synthetic result, made by dwell-bench.".into()],

@@ -5,22 +5,24 @@ mod pausing;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytemuck::pod_read_unaligned;
-use dwell_model::Topic;
+use bytemuck::{bytes_of, pod_read_unaligned};
+use dwell_model::{Delay, Topic};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind, object_kind,
+    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind,
+    object_kind,
 };
-use dwell_store::{Manifest, ResultFolder, State, TRACE_FORMAT};
+use dwell_store::{DelayFacts, Manifest, ResultFolder, State, TRACE_FORMAT};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
+use crate::fault_places::FaultPlaces;
 use crate::hooks::Hooks;
 use crate::itt::{Itt, Preparation, Wish};
 use crate::keeper::Keeper;
@@ -30,6 +32,7 @@ use crate::options::{Options, Target};
 use crate::outliers::Outliers;
 use crate::perf::{MapEvents, Mapping};
 use crate::proc;
+use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
 use crate::system::System;
 use crate::task_probes::{self, Program};
@@ -118,6 +121,7 @@ struct Drained {
     ended_programs: Vec<(u32, u64)>,
     /// Processes that ran a program since the machine's counters were read.
     programs: Vec<u32>,
+    fault_places: FaultPlaces,
 }
 
 impl Drained {
@@ -136,6 +140,7 @@ impl Drained {
             look_ups: Vec::new(),
             ended_programs: Vec::new(),
             programs: Vec::new(),
+            fault_places: FaultPlaces::default(),
         }
     }
 }
@@ -193,10 +198,12 @@ impl<'a> Collection<'a> {
         hooks.set_task_probes(&probed, (!options.follow_children).then_some(targets.as_slice()))?;
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let mut recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
-        recorder.watch = options.trigger.clone().map(Watch::new);
+        let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
+        recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
         let rings = open_rings(&hooks, &drained)?;
         let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
+        manifest.delays = std::mem::take(&mut hooks.delays);
         if child.is_some() {
             hooks.seed()?; // recorded from its exec on: nothing comes of it yet
         }
@@ -340,7 +347,7 @@ impl<'a> Collection<'a> {
         let drained = &mut *borrowed;
         drained.recorder.end_round(time_ns)?;
         if let Some(outliers) = &mut self.outliers
-            && outliers.is_due(&mut drained.recorder, time_ns)
+            && outliers.is_due(&mut drained.recorder, &drained.processes, time_ns)
         {
             self.manifest.losses = self.hooks.losses();
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
@@ -442,10 +449,14 @@ impl<'a> Collection<'a> {
 /// The flight recorder, if a trigger is set.
 fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>) -> Option<Outliers> {
     options.trigger.as_ref()?;
-    if !Path::new("/sys/bus/event_source/devices/intel_pt").exists() {
-        notices.push("No instructions are traced: this machine has no Intel PT.".into());
-    }
-    Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes))
+    let traces = ProcessorTrace::begin();
+    notices.extend(match &traces {
+        Ok(Some(_)) => None,
+        Ok(None) => Some("No instructions are traced: this machine has no Intel PT.".into()),
+        Err(error) => Some(format!("No instructions are traced: Intel PT cannot be used ({error}).")),
+    });
+    let traces = traces.ok().flatten();
+    Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes, traces))
 }
 
 /// What counts for the data limit: what a bounded recording does not forget, or everything.
@@ -520,6 +531,8 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         }
         return;
     }
+    let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));
+    let bytes = fault.as_ref().map_or(bytes, bytes_of);
     if let Err(error) = drained.recorder.record(&header, bytes) {
         drained.failure.get_or_insert(error);
     }
@@ -528,6 +541,7 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
             drained.threads += 1;
             if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
                 drained.processes.insert(new.tgid);
+                drained.fault_places.thread_new(header.tid, new.tgid);
                 drained.look_ups.push(LookUp::ThreadNew { tgid: new.tgid, parent: new.parent_tgid });
             }
         }
@@ -540,6 +554,7 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
                 drained.look_ups.push(LookUp::Program { pid: exec.tgid, time_ns: header.time_ns });
+                drained.fault_places.forget(exec.tgid);
             }
         }
         kind::OBJECT => {
@@ -554,6 +569,13 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         }
         _ => {}
     }
+}
+
+/// The record of a page fault.
+fn fault(header: &RecordHeader, bytes: &[u8]) -> Option<DelayRecord> {
+    let delay = bytes.get(..size_of::<DelayRecord>()).filter(|_| header.kind == kind::DELAY)?;
+    let delay = pod_read_unaligned::<DelayRecord>(delay);
+    matches!(Delay::from_code(delay.kind), Delay::MinorFault | Delay::MajorFault).then_some(delay)
 }
 
 /// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
@@ -684,6 +706,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
+        delays: DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),

@@ -10,11 +10,13 @@ use std::path::Path;
 use bytemuck::bytes_of;
 use dwell_model::{SYSCALLS, SyscallClass, Topic};
 use dwell_store::raw::RecordBuffer;
+use dwell_store::{DelayEdges, DelayFacts};
 use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType, ProgramMut,
 };
 
+use crate::edges;
 use crate::error::{Error, Result};
 use crate::kernel_types;
 use crate::latency;
@@ -52,6 +54,8 @@ pub struct Hooks {
     rings: Vec<MapHandle>,
     control: Control,
     system_calls: Option<MapHandle>,
+    /// What of this machine explains delays.
+    pub delays: DelayFacts,
     /// What this kernel could not give.
     pub notices: Vec<String>,
 }
@@ -86,6 +90,7 @@ impl Hooks {
             rings,
             control,
             system_calls: None,
+            delays: DelayFacts::default(),
             notices: Vec::new(),
         };
         if preempt_count_offset.is_none() {
@@ -347,9 +352,31 @@ impl Hooks {
                 self.links.extend(links);
                 self.notices.extend(notice);
                 self.optional.push(object);
+                self.find_delay_facts();
             }
             Err(error) => self.notices.push(format!("What delays threads is not seen on this kernel ({error}).")),
         }
+    }
+
+    fn find_delay_facts(&mut self) {
+        let (places, idle_states) = (machine::places(), machine::idle_states());
+        let edges = self.measure_edges().unwrap_or_else(|error| {
+            self.notices.push(format!(
+                "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error})."
+            ));
+            DelayEdges::default()
+        });
+        self.delays = DelayFacts { edges, places, idle_states };
+    }
+
+    /// No thread is a target yet: all that is recorded is what is measured.
+    fn measure_edges(&mut self) -> Result<DelayEdges> {
+        let paused = self.control.paused != 0;
+        self.set_paused(false)?;
+        let threads = map_of(&self.threads, "threads")?;
+        let edges = edges::measure(&threads, &self.rings);
+        self.set_paused(paused)?;
+        edges
     }
 
     fn attach_requests(&mut self) {

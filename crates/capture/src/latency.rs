@@ -27,6 +27,8 @@ const TELLS: &[(&str, &str)] = &[
     ("mm_vmscan", "memory reclaim"),
     ("mm_compaction", "memory compaction"),
     ("cpu_idle", "idle-state exits"),
+    ("cpu_frequency", "changes of frequency"),
+    ("block_rq", "what devices do"),
     ("workqueue_execute", "what kernel workers do"),
 ];
 

@@ -6,7 +6,9 @@
 mod clock;
 mod collect;
 mod copying;
+mod edges;
 mod error;
+mod fault_places;
 mod hooks;
 mod itt;
 mod keeper;
@@ -20,6 +22,7 @@ mod outliers;
 mod perf;
 mod probe;
 mod proc;
+mod processor_trace;
 mod recorder;
 mod sockets;
 mod system;

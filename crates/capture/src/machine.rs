@@ -2,8 +2,12 @@
 #![allow(unsafe_code, reason = "sched_getaffinity")]
 
 use std::fs;
+use std::path::Path;
 
-use dwell_store::CpuInfo;
+use dwell_store::{CpuInfo, CpuPlace};
+
+/// `CPUIDLE_STATE_MAX` of the kernel.
+const MOST_IDLE_STATES: usize = 10;
 
 /// Host name.
 pub fn host() -> String {
@@ -36,6 +40,36 @@ pub fn online() -> Vec<usize> {
 /// How many CPUs there can ever be: the highest possible number + 1.
 pub fn possible() -> usize {
     parse_list(&read("/sys/devices/system/cpu/possible")).last().map_or(1, |last| last + 1)
+}
+
+/// Where the CPUs are, as far as the kernel tells.
+pub fn places() -> Vec<CpuPlace> {
+    places_in(Path::new("/sys/devices/system/cpu"), &online())
+}
+
+fn places_in(folder: &Path, cpus: &[usize]) -> Vec<CpuPlace> {
+    let place = |&cpu: &usize| {
+        let folder = folder.join(format!("cpu{cpu}"));
+        let names = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>()
+        };
+        let number = |path: &Path| fs::read_to_string(path).ok()?.trim().parse::<u32>().ok();
+        let node = names(&folder).iter().find_map(|name| name.strip_prefix("node")?.parse().ok());
+        let caches = names(&folder.join("cache")).into_iter().map(|name| folder.join("cache").join(name));
+        let last = caches.filter_map(|cache| Some((number(&cache.join("level"))?, number(&cache.join("id"))?))).max();
+        Some(CpuPlace { cpu: u32::try_from(cpu).ok()?, node: node?, cache: last?.1 })
+    };
+    cpus.iter().filter_map(place).collect()
+}
+
+/// The names of the idle states, by number.
+pub fn idle_states() -> Vec<String> {
+    let name = |state: usize| {
+        let path = format!("/sys/devices/system/cpu/cpu0/cpuidle/state{state}/name");
+        fs::read_to_string(path).ok().map(|name| name.trim().to_owned())
+    };
+    (0..MOST_IDLE_STATES).map_while(name).collect()
 }
 
 /// `0-3,8` as numbers; at most 65,536 of them.
@@ -84,6 +118,23 @@ fn read(path: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_nodes_and_last_caches() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (cpu, node, caches) in [(0, "node0", vec![(1, 0), (3, 0)]), (9, "node1", vec![(3, 4), (2, 7)])] {
+            let at = folder.path().join(format!("cpu{cpu}"));
+            fs::create_dir_all(at.join(node)).expect("a folder");
+            for (index, (level, id)) in caches.into_iter().enumerate() {
+                let cache = at.join(format!("cache/index{index}"));
+                fs::create_dir_all(&cache).expect("a folder");
+                fs::write(cache.join("level"), format!("{level}\n")).expect("a file");
+                fs::write(cache.join("id"), format!("{id}\n")).expect("a file");
+            }
+        }
+        let found = places_in(folder.path(), &[0, 5, 9]);
+        assert_eq!(found, [CpuPlace { cpu: 0, node: 0, cache: 0 }, CpuPlace { cpu: 9, node: 1, cache: 4 }]);
+    }
 
     #[test]
     fn cpu_lists_and_quotas() {

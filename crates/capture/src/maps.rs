@@ -52,6 +52,7 @@ pub mod mode {
     pub const RECORD: u8 = 1;
     pub const FOLLOW: u8 = 2;
     pub const LAUNCHING: u8 = 4;
+    pub const MEASURE: u8 = 8;
 }
 
 /// Bytes of a thread's name in the kernel.

@@ -2,7 +2,7 @@
 //! after it, and not more often than allowed. Results share their pieces of the spool with the recording, and one another, by
 //! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use dwell_store::{Manifest, ResultFolder, State};
 
 use crate::error::Result;
+use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
 use crate::watch::{Outlier, Watch};
 
@@ -19,13 +20,18 @@ const AFTER_NS: u64 = 100_000_000;
 const MINUTE_NS: u64 = 60_000_000_000;
 /// The folder of a result in which the outliers' results are.
 pub const FOLDER: &str = "outliers";
+/// The file of a result with what the processors traced: one of perf's.
+const TRACE_FILE: &str = "intel_pt.perf-data";
 
 /// Which outliers are kept, and how many.
 pub struct Outliers {
     folder: PathBuf,
     per_minute: usize,
     most_bytes: u64,
+    traces: Option<ProcessorTrace>,
     pending: Option<Outlier>,
+    /// What the processors traced up to that.
+    trace: Vec<u8>,
     /// When results were kept, within the last minute.
     kept_ns: VecDeque<u64>,
     results: Vec<ResultFolder>,
@@ -36,13 +42,15 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all.
-    pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64) -> Self {
+    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all, each with what `traces` has then.
+    pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64, traces: Option<ProcessorTrace>) -> Self {
         Self {
             folder: folder.path().join(FOLDER),
             per_minute: per_minute as usize,
             most_bytes,
+            traces,
             pending: None,
+            trace: Vec::new(),
             kept_ns: VecDeque::new(),
             results: Vec::new(),
             bytes: 0,
@@ -52,14 +60,17 @@ impl Outliers {
         }
     }
 
-    /// Takes in what the trigger found since the last time. Whether something is to be kept now.
-    pub fn is_due(&mut self, recorder: &mut Recorder, now_ns: u64) -> bool {
+    /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
+    pub fn is_due(&mut self, recorder: &mut Recorder, processes: &HashSet<u32>, now_ns: u64) -> bool {
         if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
             let longer = self.pending.is_none_or(|pending| pending.length_ns() < found.length_ns());
             if self.pending.is_none() && !self.may_keep(now_ns) {
                 self.over_limit += 1;
             } else if longer {
                 self.pending = Some(found);
+                // At once: a processor's trace of a moment ago is written over.
+                let trace = self.traces.as_ref().map(|traces| traces.snapshot(processes.iter().copied()));
+                self.trace = trace.unwrap_or_default();
             }
         }
         self.pending.is_some_and(|outlier| outlier.end_ns + AFTER_NS <= now_ns)
@@ -79,9 +90,10 @@ impl Outliers {
         recorder.cut(now_ns)?;
         let path = self.folder.join(format!("{:04}", self.results.len() + self.failed as usize));
         let manifest = told(manifest, outlier, recorder, now_ns);
-        match write(&path, recorder.folder(), modules, &manifest) {
+        let trace = std::mem::take(&mut self.trace);
+        match write(&path, recorder.folder(), modules, &manifest, &trace) {
             Ok((folder, bytes)) => {
-                self.bytes += bytes;
+                self.bytes += bytes + trace.len() as u64;
                 self.results.push(folder);
             }
             Err(error) => {
@@ -132,14 +144,23 @@ fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64)
     manifest
 }
 
-/// Makes the result. Returns it with the bytes that only it and the recording have.
-fn write(path: &Path, spool: &Path, modules: &Path, manifest: &Manifest) -> io::Result<(ResultFolder, u64)> {
+/// Makes the result. Returns it with the bytes that only it and the recording have of the spool.
+fn write(
+    path: &Path,
+    spool: &Path,
+    modules: &Path,
+    manifest: &Manifest,
+    trace: &[u8],
+) -> io::Result<(ResultFolder, u64)> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
     let folder = ResultFolder::create(path).map_err(io::Error::other)?;
     let bytes = link_all(spool, &folder.spool())?;
     link_all(modules, &folder.modules())?;
+    if !trace.is_empty() {
+        fs::write(path.join(TRACE_FILE), trace)?;
+    }
     folder.write_manifest(manifest).map_err(io::Error::other)?;
     Ok((folder, bytes))
 }

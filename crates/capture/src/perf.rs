@@ -17,6 +17,8 @@ const CONFIG_CPU_CLOCK: u64 = 0;
 const CONFIG_MINOR_FAULTS: u64 = 5;
 const CONFIG_MAJOR_FAULTS: u64 = 6;
 const CONFIG_DUMMY: u64 = 9;
+const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
+const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
 const FLAG_MMAP: u64 = 1 << 8;
 const FLAG_WATERMARK: u64 = 1 << 14;
@@ -95,6 +97,12 @@ pub fn page_faults(cpu: usize, fault: Fault) -> io::Result<OwnedFd> {
     let config = if fault == Fault::Minor { CONFIG_MINOR_FAULTS } else { CONFIG_MAJOR_FAULTS };
     let size = size_of::<Attributes>() as u32;
     open(&Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() }, cpu)
+}
+
+/// What `cpu` executes of user code, by the device of type `ty`, which is told `config`.
+pub fn processor_trace(cpu: usize, ty: u32, config: u64) -> io::Result<OwnedFd> {
+    let (size, flags) = (size_of::<Attributes>() as u32, FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR);
+    open(&Attributes { ty, size, config, flags, ..Attributes::default() }, cpu)
 }
 
 /// A file that was mapped executable.
@@ -191,7 +199,8 @@ impl Drop for MapEvents {
     }
 }
 
-fn page_bytes() -> usize {
+/// Bytes of a page.
+pub fn page_bytes() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
 }

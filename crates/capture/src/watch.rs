@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use dwell_itt_wire::{Event, Id, Name, events, names};
-use dwell_store::raw::wire::{IttHeader, RecordHeader, RequestRecord, SwitchRecord, TaskProbeRecord, kind};
+use dwell_store::raw::wire::{IttHeader, RecordHeader, RequestRecord, SwitchRecord, TaskProbeRecord, kind, task_edge};
 
 use crate::itt::Line;
 
@@ -17,13 +17,13 @@ const MOST_OPEN: usize = 1 << 16;
 /// Which intervals a trigger is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
-    /// ITT tasks, visits between task probes, and requests.
+    /// ITT tasks, regions and frames, what task probes and `--interval` make, and requests.
     Intervals,
     /// From where a thread is woken to where it runs.
     WakeUps,
     /// Waits, until the wake-up.
     Waits,
-    /// Tasks of this name.
+    /// ITT tasks and what probes make, of this name.
     Named(String),
 }
 
@@ -70,8 +70,12 @@ pub struct Watch {
     trigger: Trigger,
     nested: InFile<u32>,
     overlapped: HashMap<(u32, u16, [u64; 2]), u64>,
+    frames: HashMap<(u32, u16, [u64; 2]), u64>,
     /// Names of tasks by file, whether they are those of the trigger.
     names: HashMap<(u32, u32), bool>,
+    /// Whether the intervals of each probe are those of the trigger, by its number.
+    wanted_probes: Vec<bool>,
+    /// Since when a thread is in what a probe makes.
     probes: HashMap<(u32, u16), u64>,
     /// Since when threads wait.
     waiting: HashMap<u32, u64>,
@@ -79,12 +83,19 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Watches for `trigger`.
-    pub fn new(trigger: Trigger) -> Self {
+    /// Watches for `trigger`; `probes` are what task probes and `--interval` make, by the number that their records carry.
+    pub fn new<'p>(trigger: Trigger, probes: impl Iterator<Item = &'p str>) -> Self {
+        let is_wanted = |name: &str| match &trigger.subject {
+            Subject::Intervals => true,
+            Subject::Named(wanted) => name == wanted,
+            Subject::WakeUps | Subject::Waits => false,
+        };
         Self {
+            wanted_probes: probes.map(is_wanted).collect(),
             trigger,
             nested: HashMap::new(),
             overlapped: HashMap::new(),
+            frames: HashMap::new(),
             names: HashMap::new(),
             probes: HashMap::new(),
             waiting: HashMap::new(),
@@ -122,7 +133,7 @@ impl Watch {
                     self.ended(header.tid, request.begin_ns, header.time_ns);
                 }
             }
-            (kind::TASK_PROBE, Subject::Intervals) => {
+            (kind::TASK_PROBE, Subject::Intervals | Subject::Named(_)) => {
                 if let Some(probe) = fixed::<TaskProbeRecord>(bytes) {
                     self.probe(header, &probe);
                 }
@@ -150,10 +161,16 @@ impl Watch {
     }
 
     fn probe(&mut self, header: &RecordHeader, probe: &TaskProbeRecord) {
+        if self.wanted_probes.get(usize::from(probe.probe)) != Some(&true) {
+            return;
+        }
         let key = (header.tid, probe.probe);
-        if probe.end == 0 {
-            remember(&mut self.probes, key, header.time_ns);
-        } else if let Some(begin_ns) = self.probes.remove(&key) {
+        let before = if probe.end == task_edge::END {
+            self.probes.remove(&key)
+        } else {
+            remember(&mut self.probes, key, header.time_ns)
+        };
+        if let Some(begin_ns) = before.filter(|_| probe.end != task_edge::BEGIN) {
             self.ended(header.tid, begin_ns, header.time_ns);
         }
     }
@@ -165,7 +182,11 @@ impl Watch {
             kind::ITT_EVENTS if self.is_about_tasks() => {
                 let line = Line::of(header);
                 for stamped in events(bytes) {
-                    self.event(header.source, header.h.tid, line.ns(stamped.ticks), &stamped.event);
+                    let (tid, time_ns) = (header.h.tid, line.ns(stamped.ticks));
+                    self.event(header.source, tid, time_ns, &stamped.event);
+                    if self.trigger.subject == Subject::Intervals {
+                        self.frame(header.source, tid, (&line, time_ns), &stamped.event);
+                    }
                 }
             }
             _ => {}
@@ -217,6 +238,24 @@ impl Watch {
         }
     }
 
+    fn frame(&mut self, source: u32, tid: u32, (line, time_ns): (&Line, u64), event: &Event<'_>) {
+        match *event {
+            Event::FrameBegin { domain, id } => {
+                remember(&mut self.frames, (source, domain, words(id)), time_ns);
+            }
+            Event::FrameEnd { domain, id } => {
+                if let Some(begin_ns) = self.frames.remove(&(source, domain, words(id))) {
+                    self.ended(tid, begin_ns, time_ns);
+                }
+            }
+            // The program chooses the times: what is to come is none.
+            Event::FrameSubmit { begin, end, .. } if line.ns(end) <= time_ns => {
+                self.ended(tid, line.ns(begin), line.ns(end));
+            }
+            _ => {}
+        }
+    }
+
     fn begin(&mut self, thread: (u32, u32), open: Open) {
         if self.nested.len() >= MOST_OPEN && !self.nested.contains_key(&thread) {
             self.nested.clear();
@@ -228,12 +267,13 @@ impl Watch {
     }
 }
 
-/// Forgets everything rather than to grow beyond its bound: what programs announce is theirs to choose.
-fn remember<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, key: K, value: V) {
+/// Forgets everything rather than to grow beyond its bound: what programs announce is theirs to choose. Returns what was
+/// remembered under the key before.
+fn remember<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, key: K, value: V) -> Option<V> {
     if map.len() >= MOST_OPEN && !map.contains_key(&key) {
         map.clear();
     }
-    map.insert(key, value);
+    map.insert(key, value)
 }
 
 fn words(id: Id) -> [u64; 2] {
@@ -252,7 +292,7 @@ mod tests {
     use super::*;
 
     fn watch(subject: Subject) -> Watch {
-        Watch::new(Trigger { subject, longer_than_ns: 50 })
+        Watch::new(Trigger { subject, longer_than_ns: 50 }, ["visit", "period"].into_iter())
     }
 
     fn announce(watch: &mut Watch, told: &[(u64, Event<'_>)]) {
@@ -326,6 +366,47 @@ mod tests {
         assert_eq!(watch.take().map(|it| it.length_ns()), Some(400));
         watch.record(&h, &[0; 3]);
         assert_eq!(watch.take(), None, "a short record is none");
+    }
+
+    fn passes(watch: &mut Watch, told: &[(u64, u16, u8)]) {
+        for &(time_ns, probe, end) in told {
+            let h = RecordHeader { kind: kind::TASK_PROBE, size: 0, tid: 7, time_ns };
+            let record = TaskProbeRecord { h, probe, end, ..TaskProbeRecord::zeroed() };
+            watch.record(&h, bytes_of(&record));
+        }
+    }
+
+    #[test]
+    fn visits_and_periods_of_probes() {
+        use task_edge::{BEGIN, END, NEXT};
+        let mut watch = watch(Subject::Intervals);
+        passes(&mut watch, &[(100, 0, BEGIN), (110, 1, NEXT), (170, 0, END), (200, 0, END)]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 100, end_ns: 170 }));
+        passes(&mut watch, &[(210, 1, NEXT)]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 110, end_ns: 210 }), "a period ends with the next");
+        passes(&mut watch, &[(300, 1, NEXT), (340, 1, NEXT)]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 210, end_ns: 300 }), "which begins then");
+        passes(&mut watch, &[(400, 9, NEXT), (900, 9, NEXT)]);
+        assert_eq!(watch.take(), None, "no such probe");
+    }
+
+    #[test]
+    fn only_probes_of_the_name() {
+        let mut watch = watch(Subject::Named("period".into()));
+        passes(&mut watch, &[(0, 0, 0), (10, 1, 2), (400, 0, 1), (500, 1, 2)]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 10, end_ns: 500 }));
+    }
+
+    #[test]
+    fn frames_begun_and_submitted() {
+        let (domain, id) = (1, id(0));
+        let mut watch = watch(Subject::Intervals);
+        announce(&mut watch, &[(100, Event::FrameBegin { domain, id }), (300, Event::FrameEnd { domain, id })]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 100, end_ns: 300 }));
+        announce(&mut watch, &[(900, Event::FrameSubmit { domain, id, begin: 500, end: 800 })]);
+        assert_eq!(watch.take(), Some(Outlier { tid: 7, begin_ns: 500, end_ns: 800 }));
+        announce(&mut watch, &[(950, Event::FrameSubmit { domain, id, begin: 900, end: u64::MAX })]);
+        assert_eq!(watch.take(), None, "what has not been is no outlier");
     }
 
     #[test]

@@ -57,6 +57,8 @@ codes! {
         Steal = 24, "steal", "Steal";
         /// It burnt CPU time in a wait that the program announced.
         Spin = 25, "spin", "Spin wait";
+        /// Its CPU ran slower than it did before.
+        Frequency = 26, "frequency", "CPU frequency";
     }
 }
 
@@ -66,7 +68,7 @@ impl Delay {
     pub fn rank(self) -> u8 {
         match self {
             Self::Unexplained => 0,
-            Self::Steal => 1,
+            Self::Steal | Self::Frequency => 1,
             Self::Signal => 2,
             Self::Spin => 3,
             Self::SystemCall => 4,

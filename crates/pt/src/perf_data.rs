@@ -24,7 +24,7 @@ const INTEL_PT: u32 = 1;
 const NO_THREAD: u32 = u32::MAX;
 
 /// Types of records.
-mod kind {
+pub(crate) mod kind {
     pub const MMAP: u32 = 1;
     pub const COMM: u32 = 3;
     pub const FORK: u32 = 7;

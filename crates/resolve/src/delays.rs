@@ -7,7 +7,7 @@ use dwell_model::{Delay, DelaySourceId, Syscall};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{DelayRecord, delay_vector};
 use dwell_store::tables::{DelayRow, DelaySourceRow, Delays};
-use dwell_store::{DelayTables, Table};
+use dwell_store::{CpuPlace, DelayFacts, DelayTables, Edges, Table};
 
 use crate::hash::FastMap;
 use crate::kernel;
@@ -52,13 +52,16 @@ const SIGNALS: &[&str] = &[
     "SIGSYS",
 ];
 
-/// The tables of `records`, and how many are of threads that nothing else is known of. `this_boot`: whether addresses of the kernel still mean what they did.
-pub fn resolve(records: &[DelayRecord], replay: &Replay, this_boot: bool) -> (DelayTables, u64) {
+/// The tables of `records`, and how many are of threads that nothing else is known of. `facts` are of the machine that recorded;
+/// `this_boot`: whether addresses of the kernel still mean what they did.
+pub fn resolve(records: &[DelayRecord], replay: &Replay, facts: &DelayFacts, this_boot: bool) -> (DelayTables, u64) {
     let functions = if this_boot { functions(records) } else { BTreeMap::new() };
-    let mut sources = Sources { functions, ids: FastMap::default(), tables: DelayTables::default() };
+    let mut sources = Sources { functions, facts, ids: FastMap::default(), tables: DelayTables::default() };
     let mut strangers = 0;
     for record in records {
-        let (start_ns, end_ns) = (replay.relative(record.begin_ns), replay.relative(record.h.time_ns));
+        let edges = edges(record, facts);
+        let start_ns = replay.relative(record.begin_ns.saturating_sub(edges.before_ns));
+        let end_ns = replay.relative(record.h.time_ns.saturating_add(edges.after_ns));
         let Some(thread) = replay.lives.find_at(record.h.tid, start_ns) else {
             strangers += 1;
             continue;
@@ -68,13 +71,35 @@ pub fn resolve(records: &[DelayRecord], replay: &Replay, this_boot: bool) -> (De
         }
         let kind = sources.kind(record);
         let span_ns = end_ns - start_ns;
-        let delay_ns = if kind == Delay::Steal { record.detail.min(span_ns) } else { span_ns };
+        let is_part = matches!(kind, Delay::Steal | Delay::Frequency);
+        let delay_ns = if is_part { record.detail.min(span_ns) } else { span_ns };
         let source = sources.source(kind, record);
         let row = DelayRow { thread, kind: kind.code(), start_ns, end_ns, delay_ns, cpu: record.cpu, source };
         sources.tables.delays.push(row);
     }
     let DelayTables { delays, sources } = sources.tables;
     (DelayTables { delays: in_order(&delays), sources }, strangers)
+}
+
+/// What no hook saw of a delay.
+fn edges(record: &DelayRecord, facts: &DelayFacts) -> Edges {
+    match Delay::from_code(record.kind) {
+        Delay::MinorFault | Delay::MajorFault => facts.edges.page_fault,
+        Delay::SystemCall => facts.edges.system_call,
+        Delay::Timer | Delay::Interrupt | Delay::Ipi => facts.edges.interrupt,
+        _ => Edges::default(),
+    }
+}
+
+/// How far it is from one CPU to another.
+fn distance(places: &[CpuPlace], from: u64, to: u16) -> &'static str {
+    let place = |cpu: u64| places.iter().find(|place| u64::from(place.cpu) == cpu);
+    match (place(from), place(u64::from(to))) {
+        (Some(from), Some(to)) if from.node != to.node => ", another NUMA node",
+        (Some(from), Some(to)) if from.cache != to.cache => ", another cache",
+        (Some(_), Some(_)) => ", the same cache",
+        _ => "",
+    }
 }
 
 /// By start, the outer ones first.
@@ -93,13 +118,14 @@ fn functions(records: &[DelayRecord]) -> BTreeMap<u64, String> {
     kernel::names(&addresses)
 }
 
-struct Sources {
+struct Sources<'f> {
+    facts: &'f DelayFacts,
     functions: BTreeMap<u64, String>,
     ids: FastMap<String, DelaySourceId>,
     tables: DelayTables,
 }
 
-impl Sources {
+impl Sources<'_> {
     fn function(&self, address: u64) -> Option<&str> {
         self.functions.get(&address).map(String::as_str)
     }
@@ -127,7 +153,10 @@ impl Sources {
         let number = usize::try_from(record.detail).unwrap_or(usize::MAX);
         let text = c_string(&record.text);
         Some(match kind {
-            Delay::Migration => format!("CPU {} to {}", record.detail, record.cpu),
+            Delay::Migration => {
+                let distance = distance(&self.facts.places, record.detail, record.cpu);
+                format!("CPU {} to {}{distance}", record.detail, record.cpu)
+            }
             Delay::Preemption | Delay::KernelWork | Delay::RunQueue => {
                 let thread = format!("{text} ({})", record.other_tid);
                 match self.function(record.detail).filter(|_| kind == Delay::KernelWork) {
@@ -135,7 +164,11 @@ impl Sources {
                     None => thread,
                 }
             }
-            Delay::IdleExit => format!("idle state {}", record.detail),
+            Delay::IdleExit => match self.facts.idle_states.get(number) {
+                Some(name) => format!("idle state {number}: {name}"),
+                None => format!("idle state {}", record.detail),
+            },
+            Delay::Frequency => format!("CPU {} at {} MHz", record.cpu, record.other_tid / 1000),
             Delay::Timer => "local timer".into(),
             Delay::Interrupt => match record.vector {
                 delay_vector::PLATFORM => "platform interrupt".into(),
@@ -153,7 +186,7 @@ impl Sources {
             },
             Delay::SystemCall => Syscall::name_of(i16::try_from(number).unwrap_or(-1)),
             Delay::Signal => SIGNALS.get(number).map_or_else(|| format!("signal {number}"), |name| (*name).to_owned()),
-            Delay::MinorFault | Delay::MajorFault if !text.is_empty() => text,
+            Delay::MinorFault | Delay::MajorFault | Delay::BlockIo if !text.is_empty() => text,
             _ => return None,
         })
     }

@@ -88,7 +88,8 @@ fn resolve(
     };
     trace.sockets = sockets::resolve(&input, ends);
     let this_boot = naming::is_this_boot(&trace.manifest);
-    let (delays, strange_delays) = delays::resolve(&loaded.meta.delays, &loaded.replay, this_boot);
+    let (delays, strange_delays) =
+        delays::resolve(&loaded.meta.delays, &loaded.replay, &trace.manifest.delays, this_boot);
     trace.delays = delays;
     let counted = [
         (name::LATE_RECORDS, loaded.late),

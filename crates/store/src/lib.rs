@@ -32,7 +32,7 @@ pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEv
 pub use hash::{WordHasher, WordMap};
 pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
-pub use manifest::{CpuInfo, Manifest, State, TRACE_FORMAT};
+pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use result::{ResultFolder, Trace};
 pub use sockets::SocketTables;

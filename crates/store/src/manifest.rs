@@ -28,6 +28,48 @@ pub struct CpuInfo {
     pub model: String,
 }
 
+/// Time around a recorded delay in which its thread did nothing either, ns; an estimate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edges {
+    /// Before its begin: what enters the kernel, up to the hook.
+    pub before_ns: u64,
+    /// After its end: the rest of the hook, and what leaves the kernel.
+    pub after_ns: u64,
+}
+
+/// The edges of delays, measured when the collection began; zeros where they were not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelayEdges {
+    /// Of page faults.
+    pub page_fault: Edges,
+    /// Of system calls.
+    pub system_call: Edges,
+    /// Of interrupts, those of other CPUs standing for all.
+    pub interrupt: Edges,
+}
+
+/// Where a CPU is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuPlace {
+    /// Its number.
+    pub cpu: u32,
+    /// Its NUMA node.
+    pub node: u32,
+    /// Its last-level cache, by the kernel's number of it.
+    pub cache: u32,
+}
+
+/// What of the machine explains delays; of collections of latency.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelayFacts {
+    /// What is in no event.
+    pub edges: DelayEdges,
+    /// Each CPU's place, as far as it is known.
+    pub places: Vec<CpuPlace>,
+    /// The names of the CPUs' idle states, by number.
+    pub idle_states: Vec<String>,
+}
+
 /// The manifest. Times of day are seconds since 1970, durations nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -75,6 +117,9 @@ pub struct Manifest {
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
     #[serde(default)]
     pub task_probes: Vec<String>,
+    /// What delays are told with.
+    #[serde(default)]
+    pub delays: DelayFacts,
     /// Events recorded.
     pub events: u64,
     /// Counters of what the collector could not record: name and count, zeros left out.

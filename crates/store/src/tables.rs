@@ -274,10 +274,10 @@ tables! {
     /// One row per delay of a thread of the program while it ran or could run, ordered by start_ns. Those of a thread nest.
     Delays DelayRow "delays" {
         thread: ThreadId, 3, "Thread that was delayed.";
-        kind: u8, 3, "What delayed it: 1 preemption, 2 kernel work, 3 migration, 4 cgroup throttling, 5 run queue, 6 idle-state exit, 7 timer interrupt, 8 interrupt, 9 soft interrupt, 10 inter-processor interrupt, 11 TLB shoot-down, 12 minor fault, 13 major fault, 14 memory reclaim, 15 memory compaction, 16 system call, 17 signal handler, 24 steal.";
+        kind: u8, 3, "What delayed it: 1 preemption, 2 kernel work, 3 migration, 4 cgroup throttling, 5 run queue, 6 idle-state exit, 7 timer interrupt, 8 interrupt, 9 soft interrupt, 10 inter-processor interrupt, 11 TLB shoot-down, 12 minor fault, 13 major fault, 14 memory reclaim, 15 memory compaction, 16 system call, 17 signal handler, 21 block I/O, 24 steal, 26 CPU frequency.";
         start_ns: u64, 3, "When it began.";
         end_ns: u64, 3, "When it ended.";
-        delay_ns: u64, 3, "How long it took: of steal the time that was stolen at some time in between, of all others the time from start to end.";
+        delay_ns: u64, 3, "How long it took: of steal and CPU frequency the time that was lost at some time in between, of all others the time from start to end.";
         cpu: u16, 3, "CPU that it ended on.";
         source: DelaySourceId, 3, "Who or what did it, null when that is not known.";
     }

@@ -74,6 +74,7 @@ export const DELAYS = [
   'sleep',
   'garbage-collection',
   'steal',
+  'frequency',
   'spin',
   'running',
 ] as const;
@@ -196,6 +197,7 @@ const CAUSE_COLORS: Record<Theme, Record<Cause | Delay, string>> = {
     sleep: '#59616d',
     'garbage-collection': '#9acd4f',
     steal: '#e5484d',
+    frequency: '#b5a642',
     spin: '#c26a6d',
     running: '#1fa187',
   },
@@ -240,6 +242,7 @@ const CAUSE_COLORS: Record<Theme, Record<Cause | Delay, string>> = {
     sleep: '#c6ccd4',
     'garbage-collection': '#7fae35',
     steal: '#cf222e',
+    frequency: '#94872b',
     spin: '#c4686c',
     running: '#0f8f77',
   },

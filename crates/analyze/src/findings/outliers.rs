@@ -90,13 +90,14 @@ pub fn lock(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 pub const OUTLIERS_IDLE: FindingDef = FindingDef {
     id: "outliers-idle",
     title: "Outliers: CPUs wake up slowly",
-    help: "Wake-ups take much longer now and then since the CPU has to leave an idle state first.",
+    help: "Wake-ups take much longer now and then since the CPU has to leave an idle state first, or all does since it runs at a \
+           lower frequency.",
     advice: "Allow shallow idle states only (cpupower idle-set -D 10, /dev/cpu_dma_latency), let the thread poll instead of \
              sleep, or use the governor performance.",
 };
 
 pub fn idle(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    by_causes(evidence, &[Delay::IdleExit])
+    by_causes(evidence, &[Delay::IdleExit, Delay::Frequency])
 }
 
 /// The thread was in the kernel by its own wish.

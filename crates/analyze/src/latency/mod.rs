@@ -6,6 +6,7 @@
 //! remains is said to be unexplained.
 
 mod causes;
+mod collectors;
 mod intervals;
 mod pieces;
 mod split;
@@ -24,12 +25,18 @@ pub use self::pieces::{Origin, Piece, ThreadDelays};
 pub use self::split::{Split, split};
 pub use self::statistics::Statistics;
 
+use self::collectors::Collectors;
 use self::intervals::{Named, intervals};
 use crate::fold::Fold;
 use crate::{parallel, stop};
 
 /// Outliers are those above the median and so many times the median of the distances from it.
 pub const OUTLIER_DISTANCES: u64 = 5;
+/// The distance counts as at least so many ns: what reading the clock twice may differ by. Intervals that mostly take the
+/// same time would all be outliers else.
+pub const LEAST_DISTANCE_NS: u64 = 20;
+/// And as at least such a part of the median: a thousandth.
+pub const LEAST_DISTANCE_PART: u64 = 1000;
 /// Intervals that are looked at for what is usual in those of their type.
 const USUAL_INTERVALS: usize = 4096;
 
@@ -166,6 +173,7 @@ pub struct Rows {
 /// The delays of each thread, put in order when first asked for.
 struct DelaysByThread<'t> {
     trace: &'t dwell_store::Trace,
+    collectors: Collectors,
     rows: Vec<Rows>,
     made: Vec<OnceLock<ThreadDelays>>,
 }
@@ -184,11 +192,13 @@ impl<'t> DelaysByThread<'t> {
                 of.announced.push(row as u32);
             }
         }
-        Self { trace, rows, made: (0..threads).map(|_| OnceLock::new()).collect() }
+        let made = (0..threads).map(|_| OnceLock::new()).collect();
+        Self { trace, collectors: Collectors::new(trace), rows, made }
     }
 
     fn of(&self, thread: ThreadId) -> Option<&ThreadDelays> {
         let row = thread.get()?;
-        Some(self.made.get(row)?.get_or_init(|| ThreadDelays::new(self.trace, thread, &self.rows[row])))
+        let make = || ThreadDelays::new(self.trace, &self.collectors, thread, &self.rows[row]);
+        Some(self.made.get(row)?.get_or_init(make))
     }
 }

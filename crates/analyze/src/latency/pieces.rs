@@ -7,21 +7,8 @@ use dwell_store::{EventKey, Trace};
 
 use super::Rows;
 use super::causes::Causes;
+use super::collectors::Collectors;
 use crate::fold::object_type;
-
-/// Threads that collect garbage, or stop the others for it, by the beginning of their names.
-const COLLECTORS: &[&str] = &[
-    "GC Thread",
-    "G1 ",
-    "ZGC",
-    "ZDriver",
-    "ZWorker",
-    "Shenandoah",
-    "VM Thread",
-    ".NET GC",
-    ".NET Server GC",
-    ".NET BGC",
-];
 
 /// A stretch of a thread's time with one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,12 +41,25 @@ pub enum Origin {
     Announced(usize),
 }
 
-/// Time that was stolen at some time in between.
+/// Time that was lost at some time in between: stolen, or to a slow CPU.
 #[derive(Clone, Copy, Debug)]
-struct Steal {
+struct Spread {
     start_ns: u64,
     end_ns: u64,
-    stolen_ns: u64,
+    lost_ns: u64,
+}
+
+impl Spread {
+    /// How much of it is in `from .. to`.
+    fn overlap_ns(&self, from: u64, to: u64) -> u64 {
+        self.end_ns.min(to).saturating_sub(self.start_ns.max(from))
+    }
+}
+
+/// Those of a thread that overlap `from .. to`; they are in order and do not overlap one another.
+fn overlapping(all: &[Spread], from: u64, to: u64) -> impl Iterator<Item = &Spread> {
+    let first = all.partition_point(|it| it.end_ns <= from);
+    all[first..].iter().take_while(move |it| it.start_ns < to)
 }
 
 /// What delayed one thread.
@@ -67,28 +67,31 @@ struct Steal {
 pub struct ThreadDelays {
     /// In order; no two overlap.
     pieces: Vec<Piece>,
-    steals: Vec<Steal>,
+    steals: Vec<Spread>,
+    slow: Vec<Spread>,
 }
 
 impl ThreadDelays {
     /// Of `thread`, whose rows are `rows`.
-    pub fn new(trace: &Trace, thread: ThreadId, rows: &Rows) -> Self {
+    pub fn new(trace: &Trace, collectors: &Collectors, thread: ThreadId, rows: &Rows) -> Self {
         let delays = &trace.delays.delays;
-        let (mut found, mut steals) = (Vec::new(), Vec::new());
+        let (mut found, mut steals, mut slow) = (Vec::new(), Vec::new(), Vec::new());
         for row in rows.delays.iter().map(|row| *row as usize) {
             let (start_ns, end_ns) = (delays.start_ns[row], delays.end_ns[row]);
+            let spread = Spread { start_ns, end_ns, lost_ns: delays.delay_ns[row] };
             match Delay::from_code(delays.kind[row]) {
-                Delay::Steal => steals.push(Steal { start_ns, end_ns, stolen_ns: delays.delay_ns[row] }),
+                Delay::Steal => steals.push(spread),
+                Delay::Frequency => slow.push(spread),
                 cause => found.push(Piece { start_ns, end_ns, cause, origin: Origin::Delay(row) }),
             }
         }
-        off_cpu(trace, thread, &mut found);
+        off_cpu(trace, collectors, thread, &mut found);
         let announced = &trace.annotations.sync_waits;
         for row in rows.announced.iter().map(|row| *row as usize) {
             let (start_ns, end_ns) = (announced.start_ns[row], announced.end_ns[row]);
             found.push(Piece { start_ns, end_ns, cause: Delay::Spin, origin: Origin::Announced(row) });
         }
-        Self { pieces: disjoint(found), steals }
+        Self { pieces: disjoint(found), steals, slow }
     }
 
     /// The pieces in `from .. to`, cut to it.
@@ -98,32 +101,45 @@ impl ThreadDelays {
         inside.map(move |piece| Piece { start_ns: piece.start_ns.max(from), end_ns: piece.end_ns.min(to), ..*piece })
     }
 
-    /// The time of each cause in `from .. to`: no more than that. What was stolen is part of what nothing else explains.
+    /// The time of each cause in `from .. to`: no more than that. What was stolen is part of what nothing else explains, and so
+    /// is what a slow CPU took of the rest, the thread's own work.
     pub fn causes(&self, from: u64, to: u64) -> Causes {
         let mut causes = Causes::default();
         self.within(from, to).for_each(|piece| causes.put(piece.cause, piece.length_ns()));
         let left = (to - from).saturating_sub(causes.total_ns());
-        causes.put(Delay::Steal, self.stolen_ns(from, to).min(left));
+        let stolen_ns = self.stolen_ns(from, to).min(left);
+        causes.put(Delay::Steal, stolen_ns);
+        causes.put(Delay::Frequency, self.slow_ns(from, to, left - stolen_ns));
         causes
     }
 
     fn stolen_ns(&self, from: u64, to: u64) -> u64 {
-        let first = self.steals.partition_point(|steal| steal.end_ns <= from);
-        let inside = self.steals[first..].iter().take_while(|steal| steal.start_ns < to);
-        let part = |steal: &Steal| steal.stolen_ns.min(steal.end_ns.min(to) - steal.start_ns.max(from));
-        inside.fold(0, |sum, steal| sum.saturating_add(part(steal)))
+        let part = |steal: &Spread| steal.lost_ns.min(steal.overlap_ns(from, to));
+        overlapping(&self.steals, from, to).fold(0, |sum, steal| sum.saturating_add(part(steal)))
+    }
+
+    /// What slow CPUs took of `own_ns`, which lie somewhere in `from .. to`: the part of it all that they took.
+    fn slow_ns(&self, from: u64, to: u64, own_ns: u64) -> u64 {
+        let part = |slow: &Spread| {
+            let length_ns = (slow.end_ns - slow.start_ns).max(1);
+            u128::from(slow.overlap_ns(from, to)) * u128::from(slow.lost_ns.min(length_ns)) / u128::from(length_ns)
+        };
+        let lost_ns: u128 = overlapping(&self.slow, from, to).map(part).sum();
+        let of_own = lost_ns * u128::from(own_ns) / u128::from((to - from).max(1));
+        (of_own as u64).min(own_ns)
     }
 }
 
 /// Its time off the CPU: waiting, then runnable.
-fn off_cpu(trace: &Trace, thread: ThreadId, found: &mut Vec<Piece>) {
+fn off_cpu(trace: &Trace, collectors: &Collectors, thread: ThreadId, found: &mut Vec<Piece>) {
     let events = trace.events();
     let rows = thread.get().map_or(0..0, |thread| events.off_cpu.of(thread));
     for row in rows {
         let key = events.off_cpu_key(row);
         let (start_ns, woken_ns) = (events.off_cpu.start_ns(row), events.off_cpu.woken_ns(row));
         let origin = Origin::OffCpu(row);
-        found.push(Piece { start_ns, end_ns: woken_ns, cause: wait_cause(trace, &key), origin });
+        let cause = if collectors.pause(&key) { Delay::GarbageCollection } else { wait_cause(trace, &key) };
+        found.push(Piece { start_ns, end_ns: woken_ns, cause, origin });
         let waited = key.reason() == Some(Reason::Waiting);
         let cause = if waited { Delay::RunQueue } else { Delay::Preemption };
         found.push(Piece { start_ns: woken_ns, end_ns: events.off_cpu.end_ns(row), cause, origin });
@@ -132,10 +148,6 @@ fn off_cpu(trace: &Trace, thread: ThreadId, found: &mut Vec<Piece>) {
 
 /// What kind of wait an event off the CPU is.
 fn wait_cause(trace: &Trace, key: &EventKey) -> Delay {
-    let waker = key.waker().get().and_then(|row| trace.threads.name.get(row));
-    if waker.is_some_and(|name| COLLECTORS.iter().any(|collector| name.starts_with(collector))) {
-        return Delay::GarbageCollection;
-    }
     match object_type(trace, key.object()) {
         ObjectType::Mutex
         | ObjectType::RwLock

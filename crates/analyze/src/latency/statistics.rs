@@ -1,6 +1,6 @@
 //! The lengths of intervals, with and without outliers.
 
-use super::OUTLIER_DISTANCES;
+use super::{LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, OUTLIER_DISTANCES};
 use crate::quantile::{median, quantile};
 
 /// What the lengths of one type's intervals are like, all exact. Times in ns.
@@ -25,8 +25,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of lengths in any order; `limit_ns` is above what they are outliers, else the median and five times the median of
-    /// the distances from it.
+    /// Of lengths in any order; `limit_ns` is above what they are outliers, else the median and five times the usual
+    /// distance from it: the median of all, but no less than clocks and anybody can tell apart.
     pub fn new(mut lengths: Vec<u64>, limit_ns: Option<u64>) -> Self {
         lengths.sort_unstable();
         let limit_ns = limit_ns.unwrap_or_else(|| usual_limit(&lengths));
@@ -70,7 +70,9 @@ fn usual_limit(sorted: &[u64]) -> u64 {
     let middle = median(sorted).unwrap_or(0);
     let mut distances: Vec<u64> = sorted.iter().map(|length| length.abs_diff(middle)).collect();
     distances.sort_unstable();
-    middle.saturating_add(median(&distances).unwrap_or(0).saturating_mul(OUTLIER_DISTANCES))
+    let usual = median(&distances).unwrap_or(0);
+    let distance = usual.max(middle / LEAST_DISTANCE_PART).max(LEAST_DISTANCE_NS);
+    middle.saturating_add(distance.saturating_mul(OUTLIER_DISTANCES))
 }
 
 /// Mean and standard deviation, rounded.

@@ -56,21 +56,30 @@ fn of_delays_that_began_at_once_the_more_exact_one_holds() {
 
 #[test]
 fn outliers_are_far_from_the_median_or_above_the_limit() {
-    let lengths = vec![10, 11, 12, 13, 14, 90];
+    let lengths = vec![1000, 1100, 1200, 1300, 1400, 9000];
     let usual = Statistics::new(lengths.clone(), None);
-    // The distances from the median 12 are 0, 1, 1, 2, 2, 78.
-    assert_eq!((usual.median_ns(), usual.limit_ns, usual.outliers), (12, 17, 1));
-    assert_eq!((usual.mean_ns, usual.mean_without_outliers_ns), (25, 12));
-    assert_eq!(Statistics::new(lengths, Some(12)).outliers, 3);
+    // The distances from the median 1200 are 0, 100, 100, 200, 200, 7800.
+    assert_eq!((usual.median_ns(), usual.limit_ns, usual.outliers), (1200, 1700, 1));
+    assert_eq!((usual.mean_ns, usual.mean_without_outliers_ns), (2500, 1200));
+    assert_eq!(Statistics::new(lengths, Some(1200)).outliers, 3);
     assert_eq!(Statistics::new(Vec::new(), None).median_ns(), 0);
+}
+
+#[test]
+fn what_hardly_differs_from_the_median_is_no_outlier() {
+    let limit = |lengths: &[u64]| Statistics::new(lengths.to_vec(), None).limit_ns;
+    assert_eq!(limit(&[300, 300, 300, 301]), 300 + 5 * 20, "no less than the clock tells apart");
+    assert_eq!(limit(&[1_000_000, 1_000_000, 1_000_000, 1_004_000]), 1_005_000, "a thousandth of the median");
+    let of = Statistics::new(vec![1_000_000, 1_000_000, 1_000_000, 1_004_000, 1_006_000], None);
+    assert_eq!(of.outliers, 1);
 }
 
 proptest! {
     #[test]
     fn parts_of_an_outlier_add_up_to_it(
         over in 0u64..1 << 50,
-        found in prop::collection::vec((0usize..26, 0u64..1 << 45), 0..12),
-        usual in prop::collection::vec((0usize..26, 0u64..1 << 45), 0..12),
+        found in prop::collection::vec((0usize..27, 0u64..1 << 45), 0..12),
+        usual in prop::collection::vec((0usize..27, 0u64..1 << 45), 0..12),
     ) {
         let sum = |parts: &[(usize, u64)]| causes(&parts.iter().map(|(kind, ns)| (Delay::ALL[*kind], *ns)).collect::<Vec<_>>());
         let parts = split(over, &sum(&found), &sum(&usual));
@@ -82,7 +91,7 @@ proptest! {
 
     #[test]
     fn pieces_cover_each_instant_of_a_delay_once(
-        found in prop::collection::vec((0u64..200, 0u64..60, 0usize..26), 0..30),
+        found in prop::collection::vec((0u64..200, 0u64..60, 0usize..27), 0..30),
     ) {
         let found: Vec<Piece> = found.into_iter().map(piece).collect();
         let cut = disjoint(found.clone());

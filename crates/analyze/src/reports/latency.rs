@@ -8,7 +8,10 @@ use super::grouped::{cut_note, detail, plain};
 use super::notes::notes;
 use crate::fold::Fold;
 use crate::grouping::thread_label;
-use crate::latency::{Interval, IntervalType, Kind, Latency, OUTLIER_DISTANCES, Outlier, ThreadDelays};
+use crate::latency::{
+    Interval, IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, OUTLIER_DISTANCES, Outlier,
+    ThreadDelays,
+};
 use crate::sentences::{Prose, Word, say};
 use crate::view::{Column, Row, Value, View};
 
@@ -41,7 +44,13 @@ pub fn latency(fold: &Fold<'_>) -> View {
 fn rule(fold: &Fold<'_>) -> Prose {
     match fold.query.outlier_ns {
         Some(limit) => say!(OUTLIER_LIMIT, limit = Word::Ns(limit)).into(),
-        None => say!(OUTLIER_RULE, distances = OUTLIER_DISTANCES).into(),
+        None => say!(
+            OUTLIER_RULE,
+            distances = OUTLIER_DISTANCES,
+            least = Word::Ns(LEAST_DISTANCE_NS),
+            part = LEAST_DISTANCE_PART
+        )
+        .into(),
     }
 }
 
@@ -227,6 +236,7 @@ fn sign(cause: Delay) -> char {
         Delay::GarbageCollection => 'G',
         Delay::Steal => 'S',
         Delay::Spin => '~',
+        Delay::Frequency => 'H',
     }
 }
 

@@ -27,7 +27,9 @@ enum delay {
 	DELAY_COMPACTION = 15,
 	DELAY_SYSTEM_CALL = 16,
 	DELAY_SIGNAL = 17,
+	DELAY_BLOCK_IO = 21,
 	DELAY_STEAL = 24,
+	DELAY_FREQUENCY = 26,
 };
 
 #define PF_WQ_WORKER         0x20
@@ -35,7 +37,11 @@ enum delay {
 #define IDLE_STATE_NONE      0xffffffffu
 #define SIG_IGN              1
 
-#define SWITCH_LOG 16 /* a power of two */
+#define SWITCH_LOG     16 /* a power of two */
+#define COMPLETION_LOG 8  /* a power of two */
+#define MOST_CPUS      1024
+/* A wait that a device ended ends in the interrupt in which the device is done. */
+#define COMPLETION_NS 50000
 
 /* A thread that came to a CPU. */
 struct arrival {
@@ -76,12 +82,16 @@ static __always_inline struct cpu_state *this_cpu(void)
 	return bpf_map_lookup_elem(&cpu_buffer, &zero);
 }
 
-/* The current thread if it is profiled, and recording is not paused. */
+/* The thread's state if it is profiled, and recording is not paused. */
 static __always_inline struct thread *profiled(struct task_struct *task)
 {
 	struct control *control = controls();
+	struct thread *thread;
 
-	return control && !control->paused ? recorded(task) : NULL;
+	if (!control || control->paused)
+		return NULL;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	return thread && (thread->mode & (THREAD_RECORD | THREAD_MEASURE)) ? thread : NULL;
 }
 
 static __always_inline u64 now_if_profiled(void)
@@ -381,6 +391,144 @@ MEMORY(mm_vmscan_direct_reclaim, false)
 MEMORY(mm_vmscan_memcg_reclaim, false)
 MEMORY(mm_compaction, true)
 
+/* How fast a CPU runs, once it was told. */
+struct frequency {
+	u64 since_ns;
+	u32 khz;
+	u32 highest_khz;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__type(key, u32);
+	__type(value, struct frequency);
+} frequency_buffer SEC(".maps");
+
+/* What `task` lost because CPU `number` ran slower than it did before, from the change or since it came there. */
+static __always_inline void write_slowness(struct task_struct *task, struct thread *thread, u32 number, u64 now)
+{
+	struct frequency *frequency = bpf_map_lookup_elem(&frequency_buffer, &number);
+	struct record_delay delay = {};
+	u64 since;
+
+	if (!frequency || frequency->khz >= frequency->highest_khz)
+		return;
+	since = frequency->since_ns > thread->in_time_ns ? frequency->since_ns : thread->in_time_ns;
+	if (since >= now)
+		return;
+	begin_delay(&delay, DELAY_FREQUENCY, task, since, now);
+	delay.cpu = number;
+	delay.detail = (now - since) * (frequency->highest_khz - frequency->khz) / frequency->highest_khz;
+	delay.other_tid = frequency->khz;
+	write_delay(&delay);
+}
+
+SEC("tp_btf/cpu_frequency")
+int BPF_PROG(on_frequency, unsigned int khz, unsigned int number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct frequency *frequency = bpf_map_lookup_elem(&frequency_buffer, &number);
+	struct thread *thread = profiled(task);
+	u64 now = bpf_ktime_get_ns();
+
+	if (!frequency)
+		return 0;
+	/* Of a thread on another CPU, all since it came there counts as of the later speed. */
+	if (thread && number == bpf_get_smp_processor_id())
+		write_slowness(task, thread, number, now);
+	frequency->since_ns = now;
+	frequency->khz = khz;
+	if (khz > frequency->highest_khz)
+		frequency->highest_khz = khz;
+	return 0;
+}
+
+/* Devices. */
+
+/* When a device got a request. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u64);
+} in_flight_buffer SEC(".maps");
+
+/* A request that a device is done with. */
+struct completion {
+	u64 issued_ns;
+	u64 done_ns;
+	char disk[DWELL_COMM_BYTES];
+};
+
+struct completions {
+	u64 count;
+	struct completion log[COMPLETION_LOG]; /* the latest ones: number n lies at n % COMPLETION_LOG */
+};
+
+/* By the CPU that was told so. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__type(key, u32);
+	__type(value, struct completions);
+} completions_buffer SEC(".maps");
+
+SEC("tp_btf/block_rq_issue")
+int BPF_PROG(on_issue, struct request *request)
+{
+	u64 key = (u64)request, now = bpf_ktime_get_ns();
+
+	bpf_map_update_elem(&in_flight_buffer, &key, &now, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(on_complete, struct request *request)
+{
+	u32 number = bpf_get_smp_processor_id();
+	struct completions *completions = bpf_map_lookup_elem(&completions_buffer, &number);
+	u64 key = (u64)request;
+	u64 *issued_ns = bpf_map_lookup_elem(&in_flight_buffer, &key);
+	struct completion *completion;
+
+	if (!issued_ns || !completions)
+		return 0;
+	completion = &completions->log[completions->count & (COMPLETION_LOG - 1)];
+	completion->issued_ns = *issued_ns;
+	completion->done_ns = bpf_ktime_get_ns();
+	if (bpf_core_field_exists(request->q->disk))
+		bpf_probe_read_kernel_str(completion->disk, sizeof(completion->disk),
+					  BPF_CORE_READ(request, q, disk, disk_name));
+	completions->count += 1;
+	return 0;
+}
+
+/* The device that ended the wait of `task`, which was woken on the CPU that the device told. */
+static __always_inline void write_device(struct task_struct *task, struct thread *thread)
+{
+	struct completions *completions = bpf_map_lookup_elem(&completions_buffer, &thread->waker_cpu);
+	u64 woken_ns = thread->last_wake_ns, out_ns = thread->out_time_ns;
+	u32 back;
+
+	if (!completions)
+		return;
+	for (back = 1; back <= COMPLETION_LOG; back++) {
+		struct completion *done = &completions->log[(completions->count - back) & (COMPLETION_LOG - 1)];
+		struct record_delay delay = {};
+
+		if (done->done_ns > woken_ns)
+			continue;
+		if (done->done_ns + COMPLETION_NS < woken_ns || done->done_ns <= out_ns)
+			return;
+		begin_delay(&delay, DELAY_BLOCK_IO, task, done->issued_ns > out_ns ? done->issued_ns : out_ns,
+			    done->done_ns);
+		__builtin_memcpy(delay.text, done->disk, sizeof(delay.text));
+		write_delay(&delay);
+		return;
+	}
+}
+
 /* Who had the CPU. */
 
 SEC("tp_btf/cpu_idle")
@@ -453,6 +601,7 @@ static __always_inline void note_off(struct task_struct *task, struct thread *th
 
 	delayed->off = !ready ? OFF_BLOCKED : is_throttled(task) ? OFF_THROTTLED : OFF_READY;
 	delayed->cpu = number;
+	delayed->iowait = !ready && BPF_CORE_READ_BITFIELD(task, in_iowait);
 }
 
 static __always_inline void note_arrival(struct cpu_state *cpu, struct task_struct *next, u64 now)
@@ -519,6 +668,8 @@ static __always_inline void write_woken(struct task_struct *task, struct thread 
 
 	if (!woken_ns || woken_ns >= thread->in_time_ns)
 		return;
+	if (thread->delayed.iowait)
+		write_device(task, thread);
 	if (before->pid) {
 		write_others(task, cpu, woken_ns, thread->in_time_ns, DELAY_RUN_QUEUE);
 	} else if (cpu->idle_exit_ns > woken_ns && cpu->idle_exit_ns <= thread->in_time_ns) {
@@ -541,7 +692,16 @@ int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct t
 
 	if (!cpu)
 		return 0;
+	if (!out) {
+		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
+		if (!in) {
+			note_arrival(cpu, next, now);
+			return 0;
+		}
+	}
 	look_for_steal(prev, out, cpu, now);
+	if (out)
+		write_slowness(prev, out, number, now);
 	if (out && !(state & STATE_DEAD))
 		note_off(prev, out, preempt || !state, number);
 	if (in) {

@@ -52,6 +52,7 @@ enum thread_mode {
 	THREAD_RECORD = 1,    /* record this thread */
 	THREAD_FOLLOW = 2,    /* and the processes that it forks */
 	THREAD_LAUNCHING = 4, /* Dwell's own child until its exec */
+	THREAD_MEASURE = 8,   /* one of Dwell's own, on which the hooks of delays are measured */
 };
 
 #define DELAYED_SIGNALS 4 /* signal handlers within one another; a power of two */
@@ -77,10 +78,14 @@ struct delayed {
 	u8 off; /* enum off */
 	u16 cpu;
 	u32 call;
+	u8 iowait; /* it left the CPU to wait for a device */
+	u8 reserved[7];
 };
 
 /* What is known of a profiled thread; that a thread has one is what makes it profiled. */
 struct thread {
+	u32 mode; /* enum thread_mode; first: user space sets it, too */
+	u32 waker_cpu;
 	u64 rename_time_ns; /* 0 = not renamed yet */
 	u64 wake_time_ns;
 	u64 last_wake_ns; /* the same of its latest return to a CPU */
@@ -99,7 +104,6 @@ struct thread {
 	u32 python_failures;    /* searches since it was last seen to run Python code */
 	u8 python_idle;         /* that state ran none the last time */
 	u8 waker_context;
-	u8 mode;
 	u8 on_cpu;      /* as the hooks saw it */
 	u8 socket_wait; /* enum wait_stage of its wait on a socket */
 	struct delayed delayed;

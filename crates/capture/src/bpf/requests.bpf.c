@@ -10,7 +10,7 @@ struct end {
 	u64 tid;
 };
 
-struct request {
+struct open_request {
 	u64 begin_ns; /* 0 = none is open */
 	u64 asks;     /* this thread sent first */
 };
@@ -19,7 +19,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 32768);
 	__type(key, struct end);
-	__type(value, struct request);
+	__type(value, struct open_request);
 } requests SEC(".maps");
 
 static __always_inline bool is_recorded(struct task_struct *task)
@@ -34,7 +34,7 @@ int BPF_PROG(on_received, struct sock *sk, int result, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
-	struct request begun = {}, *open;
+	struct open_request begun = {}, *open;
 
 	if (result <= 0 || !is_recorded(task))
 		return 0;
@@ -52,9 +52,9 @@ int BPF_PROG(on_sent, struct sock *sk, int result, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
-	const struct request asks = {.asks = 1};
+	const struct open_request asks = {.asks = 1};
 	struct record_request record = {};
-	struct request *open;
+	struct open_request *open;
 
 	if (result <= 0 || !is_recorded(task))
 		return 0;

@@ -248,6 +248,18 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+struct gendisk {
+	char disk_name[32];
+};
+
+struct request_queue {
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+};
+
 struct thread_struct {
 	unsigned long fsbase;
 };

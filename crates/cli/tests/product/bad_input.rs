@@ -163,6 +163,7 @@ fn manifest(state: State) -> Manifest {
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
         task_probes: Vec::new(),
+        delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),

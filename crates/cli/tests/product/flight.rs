@@ -8,11 +8,12 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, Running, collect, needs_recording, number, run_dwell, wait_for};
+use crate::recording::{Recording, Running, collect, needs_recording, number, run_dwell, sample, wait_for};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("flight::an_outlier_is_a_result", an_outlier_is_a_result),
+        Case::new("flight::what_probes_make_is_watched", what_probes_make_is_watched),
         Case::new("flight::many_outliers_are_few_results", many_outliers_are_few_results),
         Case::new("flight::killed_collector", killed_collector),
         Case::new("flight::results_that_cannot_be_written", results_that_cannot_be_written),
@@ -57,6 +58,24 @@ fn an_outlier_is_a_result() -> Result<()> {
     let longest = answer["rows"].as_array().into_iter().flatten().filter_map(|row| row["max_wait_ns"].as_f64());
     ensure!(longest.fold(0.0, f64::max) >= 200e6, "{answer}");
     ensure!(loss(&recording, "outliers_over_limit")? >= 1.0, "three more outliers came than the limit lets through");
+    Ok(())
+}
+
+/// Visits of a function, from one function to another, and periods.
+fn what_probes_make_is_watched() -> Result<()> {
+    let (sleeps, convoy) = (sample("sleep")?, sample("convoy")?);
+    let asked = [
+        (["--task-probe", "polls=uprobe:poll_flag", "--trigger", "interval>50ms"], &sleeps),
+        (["--interval", "name=naps,begin=uprobe:take_naps,end=uprobe:poll_flag", "--trigger", "naps>50ms"], &sleeps),
+        (["--interval", "period:push_item", "--trigger", "interval>1us"], &convoy),
+    ];
+    for (options, program) in asked {
+        let recording = Recording::of(&options, &[program])?;
+        ensure!(!kept(&recording.path()).is_empty(), "{options:?}: {}", recording.output.stderr);
+    }
+    let others = ["--interval", "name=naps,begin=uprobe:take_naps,end=uprobe:poll_flag", "--trigger", "polls>1us"];
+    let recording = Recording::of(&others, &[&sleeps])?;
+    ensure!(kept(&recording.path()).is_empty(), "nothing is called polls");
     Ok(())
 }
 

@@ -27,7 +27,16 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-store", &["dwell-model"]),
     (
         "dwell-capture",
-        &["dwell-model", "dwell-store", "dwell-files", "dwell-unwind", "dwell-probes", "dwell-itt-wire", "dwell-embed"],
+        &[
+            "dwell-model",
+            "dwell-store",
+            "dwell-files",
+            "dwell-unwind",
+            "dwell-probes",
+            "dwell-pt",
+            "dwell-itt-wire",
+            "dwell-embed",
+        ],
     ),
     ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
     ("dwell-analyze", &["dwell-model", "dwell-store"]),

@@ -297,6 +297,7 @@ export const en = {
   'cause.sleep': 'Sleep',
   'cause.garbage-collection': 'Garbage collection',
   'cause.steal': 'Steal',
+  'cause.frequency': 'CPU frequency',
   'cause.spin': 'Spin wait',
   'cause.running': 'Running',
   'cause.unexplained': 'Unexplained',

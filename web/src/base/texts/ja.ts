@@ -298,6 +298,7 @@ export const ja: Record<keyof typeof en, string> = {
   'cause.sleep': 'スリープ',
   'cause.garbage-collection': 'ガベージ・コレクション',
   'cause.steal': 'スチール',
+  'cause.frequency': 'CPU 周波数',
   'cause.spin': 'スピン待機',
   'cause.running': '実行中',
   'cause.unexplained': '説明なし',

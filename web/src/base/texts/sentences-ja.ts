@@ -113,7 +113,7 @@ export const sentencesJa: Record<string, string> = {
     '区間がありません。プログラムはタスクを通知せず、待機したスレッドもありません。`dwell collect latency --interval` で関数、プローブ、システムコール、ソケットから区間を作れます。',
   'outlier-limit': '外れ値は {limit} より長い区間です。',
   'outlier-rule':
-    '外れ値は、種類ごとの中央値に、中央値からの距離の中央値の {distances} 倍を加えた長さを超える区間です。その時間は中央値を超える分です。',
+    '外れ値は、種類ごとの中央値に、中央値からの距離の中央値 (少なくとも {least} かつ中央値の {part} 分の 1 とします) の {distances} 倍を加えた長さを超える区間です。その時間は中央値を超える分です。',
   'delays-not-recorded':
     '割り込み、ページフォルト、システムコールなどは記録されていません。`dwell collect latency` で記録できます。',
   timelines: 'タイムライン: {signs}。',
