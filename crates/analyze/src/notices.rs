@@ -20,6 +20,10 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("delays-unseen", "What delays threads is not seen on this kernel ({error})."),
     notice("tracepoints-missing", "Not seen on this kernel, which has no tracepoints for them, {kinds}: {missing}."),
     notice("faults-unseen", "Page faults are not seen on this machine ({error})."),
+    notice(
+        "delay-edges-unmeasured",
+        "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error}).",
+    ),
     notice("requests-unseen", "Requests on sockets are not seen on this kernel ({error})."),
     notice("code-not-split", "Running time is not split over code on this kernel ({error})."),
     notice("cpus-not-sampled", "Running code was not sampled on {cpus}."),
@@ -37,6 +41,7 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("outliers-kept", "{outliers} outliers were kept, each a result: {folder}."),
     notice("outliers-not-kept", "Not every outlier could be kept ({failure})."),
     notice("no-intel-pt", "No instructions are traced: this machine has no Intel PT."),
+    notice("intel-pt-unusable", "No instructions are traced: Intel PT cannot be used ({error})."),
     notice("no-unwind-table", "Stacks through {path}: {reason}."),
     notice(
         "file-changed",

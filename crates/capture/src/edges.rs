@@ -10,6 +10,7 @@ use std::ptr;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use bytemuck::pod_read_unaligned;
 use dwell_model::Delay;
@@ -137,6 +138,8 @@ impl<'m> Marked<'m> {
         let mut value = vec![0; threads.value_size() as usize];
         value[..4].copy_from_slice(&u32::from(mode::MEASURE).to_ne_bytes());
         threads.update(&pidfd.as_raw_fd().to_ne_bytes(), &value, MapFlags::ANY).map_err(io::Error::other)?;
+        // A switch, at which the hooks notice it.
+        thread::sleep(Duration::from_micros(1));
         Ok(Self { threads, pidfd })
     }
 }

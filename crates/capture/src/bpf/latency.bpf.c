@@ -63,7 +63,7 @@ struct cpu_state {
 	u64 steal_ns; /* the run queue's account of stolen time, and when it was looked at */
 	u64 steal_seen_ns;
 	u32 idle_state;
-	u32 reserved;
+	u32 is_profiled; /* whether the thread here was profiled at the last switch or interrupt: else its calls cost nothing more */
 	u64 switches;
 	struct arrival log[SWITCH_LOG]; /* the latest ones: number n lies at n % SWITCH_LOG */
 };
@@ -145,6 +145,7 @@ static __always_inline int enter_vector(void)
 
 	if (cpu) {
 		cpu->vector_ns = now_if_profiled();
+		cpu->is_profiled = cpu->vector_ns != 0;
 		cpu->ipi_function = 0;
 	}
 	return 0;
@@ -227,7 +228,7 @@ int BPF_PROG(on_soft_interrupt, unsigned int vector)
 	struct cpu_state *cpu = this_cpu();
 
 	if (cpu)
-		cpu->soft_interrupt_ns = now_if_profiled();
+		cpu->soft_interrupt_ns = cpu->is_profiled ? now_if_profiled() : 0;
 	return 0;
 }
 
@@ -304,10 +305,18 @@ static __always_inline void end_signal(struct delayed *delayed)
 	write_current(DELAY_SIGNAL, delayed->signal_ns[at], delayed->signal[at]);
 }
 
+/* The current thread if it is profiled, for hooks that every program of the machine passes often. */
+static __always_inline struct thread *profiled_here(void)
+{
+	struct cpu_state *cpu = this_cpu();
+
+	return cpu && cpu->is_profiled ? profiled(bpf_get_current_task_btf()) : NULL;
+}
+
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_call, struct pt_regs *regs, long number)
 {
-	struct thread *thread = profiled(bpf_get_current_task_btf());
+	struct thread *thread = profiled_here();
 
 	if (!thread)
 		return 0;
@@ -323,11 +332,13 @@ int BPF_PROG(on_call, struct pt_regs *regs, long number)
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_call_end, struct pt_regs *regs, long result)
 {
-	struct thread *thread = profiled(bpf_get_current_task_btf());
+	struct thread *thread = profiled_here();
 
 	if (!thread)
 		return 0;
-	write_current(DELAY_SYSTEM_CALL, thread->delayed.call_ns, thread->delayed.call);
+	/* Another call's begin tells nothing: this one's passed unseen. */
+	if (thread->delayed.call == (u32)regs->orig_ax)
+		write_current(DELAY_SYSTEM_CALL, thread->delayed.call_ns, thread->delayed.call);
 	thread->delayed.call_ns = 0;
 	return 0;
 }
@@ -692,6 +703,7 @@ int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct t
 
 	if (!cpu)
 		return 0;
+	cpu->is_profiled = in != NULL;
 	if (!out) {
 		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
 		if (!in) {

@@ -10,6 +10,8 @@ export const noticesJa: Record<string, string> = {
   'delays-unseen': 'このカーネルでは、スレッドを遅らせるものは見えません ({error})。',
   'tracepoints-missing': 'このカーネルにはトレースポイントがないため見えないもの ({kinds} 種類): {missing}。',
   'faults-unseen': 'このマシンではページフォルトは見えません ({error})。',
+  'delay-edges-unmeasured':
+    '遅延の前後でカーネルに入り、カーネルから出る時間は説明なしとなります。測定できませんでした ({error})。',
   'requests-unseen': 'このカーネルでは、ソケットの要求は見えません ({error})。',
   'code-not-split': 'このカーネルでは、実行時間をコードに配分できません ({error})。',
   'cpus-not-sampled': '次の CPU では実行中のコードのサンプルがありません: {cpus}。',
@@ -25,6 +27,7 @@ export const noticesJa: Record<string, string> = {
   'outliers-kept': '{outliers} 個の外れ値を、それぞれ 1 つの結果として保存しました: {folder}。',
   'outliers-not-kept': '保存できなかった外れ値があります ({failure})。',
   'no-intel-pt': '命令はトレースされていません。このマシンには Intel PT がありません。',
+  'intel-pt-unusable': '命令はトレースされていません。Intel PT を使用できません ({error})。',
   'no-unwind-table': '{path} を通るスタック: {reason}。',
   'file-changed':
     '{now} は、{path} としてプロファイルされたファイルではありません (ビルド ID または日付が異なります)。その中のコードには名前がありません。',
