@@ -9,8 +9,8 @@ use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use crate::error::Result;
 use crate::watch::Watch;
 
-/// A chunk is written when it has this many bytes …
-const CHUNK_BYTES: usize = 1 << 20;
+/// A chunk is written when it has this many bytes: compressing it takes a fraction of a millisecond …
+const CHUNK_BYTES: usize = 256 << 10;
 /// … within a round, this many: what one drain of full rings may gather is not bounded …
 const LARGEST_CHUNK_BYTES: usize = 8 << 20;
 /// … or when its first record is this old: what a killed collector loses at most.
