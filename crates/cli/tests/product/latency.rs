@@ -214,7 +214,7 @@ fn idle_part(recorded: &Recorded, of_delayed: bool) -> Result<f64> {
 fn block() -> Result<()> {
     let disk = has_disk().ok_or_else(|| Skip("/var/tmp is on no disk".into()))?;
     let program = sample("delays")?;
-    check(|| Recorded::of(&[&program, "block", TASKS, EVERY]), &[Delay::BlockIo])?;
+    check(|| Recorded::of(&[&program, "block", TASKS, EVERY]), &[Delay::BlockIo, Delay::SystemCall])?;
     let recorded = Recorded::of(&[&program, "block", TASKS, EVERY])?;
     let names = &recorded.trace.delays.sources.name;
     ensure!(names.iter().any(|name| disk.starts_with(name.as_str())), "{disk} is not among {names:?}");
