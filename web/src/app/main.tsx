@@ -3,7 +3,13 @@ import { preferences } from '../state/preferences';
 import { StoreProvider } from '../state/provider';
 import { Store, windowBrowser } from '../state/store';
 import { App } from './app';
-import './theme.css';
+// In this order: what comes later may say more about what comes before.
+import './styles/page.css';
+import './styles/parts.css';
+import './styles/grids.css';
+import './styles/summary.css';
+import './styles/stacks.css';
+import './styles/screens.css';
 
 document.documentElement.dataset.idle = 'false';
 preferences();

@@ -29,7 +29,7 @@ function Panes({ info }: { info: Info }) {
   const metrics = useMemo(() => chosenMetrics(chosen, info.metrics, CALLS), [chosen, info.metrics]);
   return (
     <Split name="caller-callee" second="right" size={0.46} least={240}>
-      <Functions info={info} metrics={metrics} name={name} />
+      <Functions info={info} metrics={metrics} name={wanted} />
       {name === '' ? (
         <Empty>{hottest.loading ? '' : t('caller.choose')}</Empty>
       ) : (

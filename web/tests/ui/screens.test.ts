@@ -25,6 +25,25 @@ describe.skipIf(skipped)('screens', () => {
     if (choice === 'ja') expect(await screen().text('nav')).toContain('ボトムアップ');
   });
 
+  test('what several panes ask is asked once', async () => {
+    await screen().open('r=r000th');
+    const asked = await screen().page.evaluate(() =>
+      performance
+        .getEntriesByType('resource')
+        .map(({ name }) => name)
+        .filter((name) => name.includes('/api/')),
+    );
+    expect(asked.filter((name) => name.endsWith('/info')).length).toBe(1);
+    expect([...asked].sort()).toEqual([...new Set(asked)].sort());
+  });
+
+  test('callers and callees begin with the hottest function', async () => {
+    await screen().open('r=r000th&tab=caller-callee');
+    for (const way of ['Callers', 'Callees']) {
+      expect(await screen().page.locator(`section[aria-label^="${way} of "]`).count(), way).toBe(1);
+    }
+  });
+
   test('a folder shows its results, and one opens', async () => {
     await screen().open('');
     const { page } = screen();
