@@ -17,8 +17,9 @@ use crate::windows::{Part, Windows};
 
 /// Numbers of the sections of the index: which numbers of running threads there are, where the blocks are, their words.
 const SECTIONS: [u64; 3] = [106, 107, 108];
-/// Blocks of the lowest level at most.
-const BLOCKS: u64 = 64;
+/// Blocks of the lowest level at most, and how many of the index's own are in each at least.
+const BLOCKS: u64 = 16;
+const PARTS: u64 = 16;
 /// Classes of one sweep: one for each number of running threads, and one for all others.
 const CLASSES: usize = 32;
 /// Numbers of running threads, and times of a block of the lowest level, from which it is not worth its room.
@@ -146,9 +147,9 @@ impl<'w> Written<'w> {
     }
 }
 
-/// The largest number of blocks of a level that is not above [`BLOCKS`].
+/// The largest number of blocks of a level that is not above [`BLOCKS`], each of [`PARTS`].
 fn blocks_of(head: &Head) -> u64 {
-    levels(head.blocks).into_iter().find(|count| *count <= BLOCKS).unwrap_or(1)
+    levels(head.blocks).into_iter().find(|count| *count <= BLOCKS.min(head.blocks / PARTS)).unwrap_or(1)
 }
 
 /// The numbers of threads that ever ran at once, in these windows.
