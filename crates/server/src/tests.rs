@@ -1,5 +1,7 @@
 //! The routes as a browser, another program and another site see them, over results written by the store.
 
+mod traces;
+
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

@@ -26,6 +26,13 @@ fn cut_value(value: &mut Value) {
     }
 }
 
+/// A name, cut when it is over-long.
+pub fn cut_name(name: &str) -> String {
+    let mut name = name.to_owned();
+    json::cut_text(&mut name, LONGEST_TEXT);
+    name
+}
+
 /// An answer as JSON, over-long texts cut.
 pub fn document(answer: &impl Serialize) -> Result<String, Problem> {
     let mut answer = serde_json::to_value(answer).map_err(|_| Problem::internal())?;

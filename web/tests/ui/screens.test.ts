@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { TABS } from '../../src/state/view-state';
-import { report, skipped, useScreen } from './screen';
+import { report, served, skipped, useScreen } from './screen';
+
+/** Four results, and the trace where it could be recorded. */
+const LISTED = served.trace ? 5 : 4;
 
 describe.skipIf(skipped)('screens', () => {
   const screen = useScreen();
@@ -47,7 +50,7 @@ describe.skipIf(skipped)('screens', () => {
   test('a folder shows its results, and one opens', async () => {
     await screen().open('');
     const { page } = screen();
-    expect(await page.locator('tbody tr').count()).toBe(4);
+    expect(await page.locator('tbody tr').count()).toBe(LISTED);
     await page.getByRole('button', { name: 'r001th' }).click();
     await screen().idle();
     expect(screen().hash).toBe('#r=r001th');
@@ -56,7 +59,7 @@ describe.skipIf(skipped)('screens', () => {
 
   test('a link to a result that is gone shows the list', async () => {
     await screen().open('r=r999th&tab=flame');
-    expect(await screen().page.locator('tbody tr').count()).toBe(4);
+    expect(await screen().page.locator('tbody tr').count()).toBe(LISTED);
   });
 
   test('the histogram of a socket with delayed acknowledgements has two humps with names', async () => {

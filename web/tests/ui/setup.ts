@@ -1,4 +1,4 @@
-// Records four programs, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
+// Records four programs and an instruction trace, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
 // tests are skipped.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
@@ -14,6 +14,8 @@ export interface Served {
   cookie: { name: string; value: string };
   dwell: string;
   folder: string;
+  /** An instruction trace in the folder; empty where QEMU is missing. */
+  trace: string;
 }
 
 declare module 'vitest' {
@@ -23,7 +25,7 @@ declare module 'vitest' {
 }
 
 const BROWSER = '/usr/bin/chromium';
-const NOTHING: Served = { origin: '', cookie: { name: '', value: '' }, dwell: '', folder: '' };
+const NOTHING: Served = { origin: '', cookie: { name: '', value: '' }, dwell: '', folder: '', trace: '' };
 
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const dwell = resolve(process.env.DWELL ?? '../target/debug/dwell');
@@ -46,15 +48,31 @@ export default async function setup(project: TestProject): Promise<(() => void) 
   record('r002th', ['--analyze', 'system', ...tasks], resolve('../samples/bin/convoy'));
   // A client and a server whose small messages wait for delayed acknowledgements.
   record('r003th', ['--analyze', 'threading,sockets'], resolve('../samples/bin/tcp_commands'));
+  const trace = traced(dwell, folder);
   const server = spawn(dwell, ['view', '--no-browser', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const url = await printed(server);
-  project.provide('served', { origin: new URL(url).origin, cookie: await session(url), dwell, folder });
+  project.provide('served', { origin: new URL(url).origin, cookie: await session(url), dwell, folder, trace });
   return () => {
     server.kill();
     rmSync(folder, { recursive: true, force: true });
   };
+}
+
+/** The instructions of a small program. */
+function traced(dwell: string, folder: string): string {
+  const emulator = '/usr/bin/qemu-x86_64';
+  if (!existsSync(emulator)) {
+    process.stderr.write(`SKIP: the screens of instruction traces: there is no ${emulator}\n`);
+    return '';
+  }
+  const name = 'true.dwt';
+  execFileSync(dwell, ['anatomy', 'run', '--trace', join(folder, name), '--', '/bin/true'], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    timeout: 120_000,
+  });
+  return name;
 }
 
 function reason(dwell: string): string | null {

@@ -169,5 +169,10 @@ fn file_of(number: u32) -> PathBuf {
 
 /// What to type next.
 pub fn next_steps(trace: &Path) -> String {
-    format!("dwell: trace {}; next: dwell anatomy report phases {}", trace.display(), quoted(trace))
+    format!(
+        "dwell: trace {}; next: dwell anatomy report phases {}; dwell view {}",
+        trace.display(),
+        quoted(trace),
+        quoted(trace)
+    )
 }

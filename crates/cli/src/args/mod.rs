@@ -178,7 +178,8 @@ Exit status: 0 all limits kept, 1 one exceeded, 2 anything else.";
 const VIEW_EXAMPLES: &str = "\
 Examples:
   dwell view r000th   # prints an address that only this machine reaches
-  dwell view          # every result in the current folder
+  dwell view          # every result and instruction trace in the current folder
+  dwell view r000an.dwt
   dwell view results --port 8080 --no-browser
                       # from a laptop: ssh -L 8080:127.0.0.1:8080 HOST, then
                       # open the printed address there

@@ -44,7 +44,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-doctor", &[]),
     ("dwell-queues", &[]),
     ("dwell-pt", &["dwell-files"]),
-    ("dwell-server", &["dwell-model", "dwell-store", "dwell-analyze", "dwell-anatomy", "dwell-machine"]),
+    (
+        "dwell-server",
+        &["dwell-model", "dwell-store", "dwell-analyze", "dwell-anatomy", "dwell-machine", "dwell-itrace"],
+    ),
     ("dwell-bench", &["dwell-model", "dwell-store", "dwell-analyze"]),
     (
         "dwell-fuzz",

@@ -1,6 +1,6 @@
 //! What is asked about an instruction trace: its reports, and the chart of its calls.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::Router;
@@ -11,6 +11,7 @@ use dwell_analyze::{View, json};
 use dwell_anatomy::annotate::{Anatomy, Call, Detail, Lit, Sought, Wanted};
 use dwell_anatomy::reports::{self, By, REPORTS};
 use dwell_machine::{MACHINES, Machine, TICKS_PER_CYCLE};
+use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use super::views::{self, MOST_ROWS};
@@ -173,7 +174,23 @@ fn info(replayed: &Replayed, _: &Params) -> Result<String, Problem> {
     }))
 }
 
-/// Pieces of calls that are seen in a part of the chart, as columns; times are ticks since `from`.
+/// Columns of the pieces that are seen; times are ticks since `from`.
+#[derive(Serialize)]
+struct Tile<'a> {
+    from: u64,
+    to: u64,
+    depth: &'a [u16],
+    begin: Vec<i128>,
+    end: Vec<i128>,
+    call: &'a [u32],
+    calls: &'a [u32],
+    ticks: &'a [u64],
+    function: Vec<u32>,
+    phase: Vec<u16>,
+    names: BTreeMap<u32, String>,
+}
+
+/// A part of the chart.
 fn chart(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
     let anatomy = &replayed.anatomy;
     let (from, to) = params.query.range.unwrap_or((0, anatomy.ticks));
@@ -181,21 +198,25 @@ fn chart(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
     let seen = replayed.chart.pieces(anatomy, &Sought { from, to, width, lit: lit(anatomy, params)? });
     let calls: Vec<&Call> = seen.call.iter().map(|&call| &anatomy.calls[call as usize]).collect();
     let since = |ticks: &u64| i128::from(*ticks) - i128::from(from);
-    let names: BTreeMap<u32, &str> =
-        calls.iter().map(|call| (call.function, anatomy.functions[call.function as usize].name.as_str())).collect();
-    document(&json!({
-        "from": from,
-        "to": to,
-        "depth": seen.depth,
-        "begin": seen.begin.iter().map(since).collect::<Vec<_>>(),
-        "end": seen.end.iter().map(since).collect::<Vec<_>>(),
-        "call": seen.call,
-        "calls": seen.calls,
-        "ticks": seen.ticks,
-        "function": calls.iter().map(|call| call.function).collect::<Vec<_>>(),
-        "phase": calls.iter().map(|call| call.phase).collect::<Vec<_>>(),
-        "names": names,
-    }))
+    let function: Vec<u32> = calls.iter().map(|call| call.function).collect();
+    let numbers: BTreeSet<u32> = function.iter().copied().collect();
+    let tile = Tile {
+        from,
+        to,
+        depth: &seen.depth,
+        begin: seen.begin.iter().map(since).collect(),
+        end: seen.end.iter().map(since).collect(),
+        call: &seen.call,
+        calls: &seen.calls,
+        ticks: &seen.ticks,
+        phase: calls.iter().map(|call| call.phase).collect(),
+        names: numbers
+            .into_iter()
+            .map(|number| (number, transport::cut_name(&anatomy.functions[number as usize].name)))
+            .collect(),
+        function,
+    };
+    serde_json::to_string(&tile).map_err(|_| Problem::internal())
 }
 
 /// Which calls are looked for.
@@ -245,13 +266,14 @@ fn told(anatomy: &Anatomy, number: usize) -> Json {
 fn calls(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
     let anatomy = &replayed.anatomy;
     let number = function(anatomy, params).ok_or_else(|| Problem::query("`function` is missing"))??;
-    let of_function = || anatomy.calls.iter().enumerate().filter(|(_, call)| call.function == number);
+    let numbered = anatomy.calls.iter().enumerate();
+    let all: Vec<(usize, &Call)> = numbered.filter(|(_, call)| call.function == number).collect();
     let at: Option<usize> = params.number("at")?;
-    let before = of_function().take_while(|(call, _)| at.is_some_and(|at| *call < at)).last();
-    let next = of_function().find(|(call, _)| at.is_none_or(|at| *call > at));
-    let longest = of_function().max_by_key(|(call, it)| (it.end - it.begin, usize::MAX - call));
-    let told = |found: Option<(usize, &Call)>| found.map(|(number, _)| told(anatomy, number));
+    let before = all.iter().take_while(|(call, _)| at.is_some_and(|at| *call < at)).last();
+    let next = all.iter().find(|(call, _)| at.is_none_or(|at| *call > at));
+    let longest = all.iter().max_by_key(|(call, it)| (it.end - it.begin, usize::MAX - call));
+    let told = |found: Option<&(usize, &Call)>| found.map(|(number, _)| told(anatomy, *number));
     document(&json!({
-        "count": of_function().count(), "before": told(before), "next": told(next), "longest": told(longest),
+        "count": all.len(), "before": told(before), "next": told(next), "longest": told(longest),
     }))
 }

@@ -13,7 +13,7 @@ import { useKeys } from '../../logic/use-keys';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useStore, useView } from '../../state/provider';
 import { asApiError } from '../../state/resource';
-import { traceUrl } from '../../state/trace';
+import { traceUrl, useTrace } from '../../state/trace';
 import { Failure } from '../parts/states';
 import { useSurface } from '../timeline/surface';
 import { type Picture, paintAxis, paintCalls, paintOverview } from './paint';
@@ -53,6 +53,10 @@ export function CallChart({ info }: { info: TraceInfo }) {
   const at = (x: number, y: number) => boxAt(shown.current, x, y + scene.scrollTop);
   const pointer = useChartPointer(scene, info, { at, point: setPointed });
   useChartKeys(scene, info);
+  const picked = useTrace('call', call === null ? null : { number: call }).data;
+  useEffect(() => {
+    if (picked) reveal(scene, picked.call.depth, info);
+  }, [scene, picked, info]);
   const error = all.error ?? bright.error;
   return (
     <section className="calls" aria-label={t('tab.calls')}>
@@ -198,6 +202,13 @@ function useChartPointer(scene: Scene, info: TraceInfo, { at, point }: Pointed) 
 
 function limitedTop(top: number, scene: Scene, info: TraceInfo): number {
   return Math.max(0, Math.min(top, (info.depths + 1) * CALL_HEIGHT - scene.height));
+}
+
+/** Scrolls to a depth that is not seen. */
+function reveal(scene: Scene, depth: number, info: TraceInfo): void {
+  const top = depth * CALL_HEIGHT;
+  const isSeen = top >= scene.scrollTop && top + CALL_HEIGHT <= scene.scrollTop + scene.height;
+  if (!isSeen && scene.height > 0) scene.scrollTo(limitedTop(top - scene.height / 2, scene, info));
 }
 
 function zoomTo(scene: Scene, info: TraceInfo, x: number, factor: number): void {

@@ -12,8 +12,8 @@ import { Loaded } from '../parts/states';
 import { SearchField } from '../parts/toolbar';
 import './anatomy.css';
 
-/** What a trace is compared with unless somebody chooses. */
-const OTHER_MACHINE = 'zen5';
+/** What a machine is compared with unless somebody chooses. */
+const beside = (machine: string) => (machine === 'zen5' ? 'skylake-sp' : 'zen5');
 
 export default function MachinesView() {
   const info = useTrace('info');
@@ -29,7 +29,7 @@ export default function MachinesView() {
   const dispatch = useDispatch();
   const other = compare || result;
   // The same trace on the same machine has no difference.
-  const on = second || (other === result ? OTHER_MACHINE : machine);
+  const on = second || (other === result ? beside(machine) : machine || 'skylake-sp');
   const query = withParams(new URLSearchParams(), { a: result, b: other, machine, second: on, by });
   const document = useJson<ViewDocument>(`/api/compare-traces?${query}`);
   const known = (traces.data ?? []).filter(({ analysis, problem }) => analysis === 'anatomy' && !problem);
