@@ -99,3 +99,34 @@ static inline struct ends unix_pair(int type)
 		die("socketpair");
 	return (struct ends){both[0], both[1]};
 }
+
+/* Passes a descriptor to another process, over a Unix socket. */
+static inline void pass(int over, int descriptor)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = {0};
+	struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {
+		.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
+	if (sendmsg(over, &message, 0) != 1)
+		die("sendmsg");
+}
+
+static inline int take(int over)
+{
+	char byte, control[CMSG_SPACE(sizeof(int))];
+	struct iovec piece = {.iov_base = &byte, .iov_len = 1};
+	struct msghdr message = {
+		.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	int descriptor;
+
+	if (recvmsg(over, &message, MSG_CMSG_CLOEXEC) != 1)
+		die("recvmsg");
+	memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
+	return descriptor;
+}

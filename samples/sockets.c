@@ -246,38 +246,26 @@ static void in_every_way(void)
 	close(ends.far);
 }
 
-static void pass(int over, int descriptor)
+/* `serve`, which receives as many requests as have come. */
+static void *serve_many(void *argument)
 {
-	char byte = 0, control[CMSG_SPACE(sizeof(int))] = {0};
-	struct iovec piece = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr message = {
-		.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+	char requests[2][REQUEST];
+	struct iovec pieces[2] = {{requests[0], REQUEST}, {requests[1], REQUEST}};
+	struct mmsghdr messages[2] = {0};
+	struct server *self = argument;
+	int count;
 
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &descriptor, sizeof(int));
-	if (sendmsg(over, &message, 0) != 1)
-		die("sendmsg");
-}
-
-static int take(int over)
-{
-	char byte, control[CMSG_SPACE(sizeof(int))];
-	struct iovec piece = {.iov_base = &byte, .iov_len = 1};
-	struct msghdr message = {
-		.msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	int descriptor;
-
-	if (recvmsg(over, &message, MSG_CMSG_CLOEXEC) != 1)
-		die("recvmsg");
-	memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(int));
-	return descriptor;
+	for (int i = 0; i < 2; i++)
+		messages[i].msg_hdr = (struct msghdr){.msg_iov = &pieces[i], .msg_iovlen = 1};
+	while ((count = recvmmsg(self->connection, messages, 2, MSG_WAITFORONE, NULL)) > 0 && messages[0].msg_len)
+		for (int i = 0; i < count && messages[i].msg_len; i++)
+			send_all(self->connection, requests[i], ANSWER);
+	close(self->connection);
+	return NULL;
 }
 
 /* The server's end is passed to another process, and its number is used again for another connection. */
-static void pass_on(void)
+static void pass_on(void *(*serve_passed)(void *))
 {
 	struct ends over = unix_pair(SOCK_STREAM), first = tcp_pair(0), second;
 	pid_t child = fork();
@@ -287,7 +275,7 @@ static void pass_on(void)
 
 		close(first.near);
 		close(first.far);
-		serve(&server);
+		serve_passed(&server);
 		_exit(0);
 	}
 	pass(over.near, first.far);
@@ -393,14 +381,12 @@ static void pour_to(const char *address)
 }
 
 /* Behind the first bytes everything goes from the connection into a pipe: past the place where calls are counted. */
-static void *splice_away(void *argument)
+static void *splice_all(void *argument)
 {
 	int pipes[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	ssize_t moved;
 
-	char first[REQUEST];
-
-	if (pipe(pipes) != 0 || !receive_all(*(int *)argument, first, sizeof(first)))
+	if (pipe(pipes) != 0)
 		die("pipe");
 	while ((moved = splice(*(int *)argument, NULL, pipes[1], NULL, 1 << 16, 0)) > 0)
 		if (splice(pipes[0], NULL, nowhere, NULL, moved, 0) != moved)
@@ -409,6 +395,29 @@ static void *splice_away(void *argument)
 	close(pipes[1]);
 	close(nowhere);
 	return NULL;
+}
+
+static void *splice_away(void *argument)
+{
+	char first[REQUEST];
+
+	if (!receive_all(*(int *)argument, first, sizeof(first)))
+		die("recv");
+	return splice_all(argument);
+}
+
+/* One end is used by sendfile alone, the other by splice alone. */
+static void send_by_file_only(void)
+{
+	struct ends ends = tcp_pair(0);
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, splice_all, &ends.far);
+	sleep_ns(1000 * MS);
+	send_file(ends.near);
+	close(ends.near);
+	pthread_join(thread, NULL);
+	close(ends.far);
 }
 
 static void send_into_splice(void)
@@ -460,9 +469,13 @@ int main(int count, char **arguments)
 	else if (strcmp(what, "every-way") == 0)
 		in_every_way();
 	else if (strcmp(what, "pass") == 0)
-		pass_on();
+		pass_on(serve);
+	else if (strcmp(what, "pass-many") == 0)
+		pass_on(serve_many);
 	else if (strcmp(what, "splice-away") == 0)
 		send_into_splice();
+	else if (strcmp(what, "file-only") == 0)
+		send_by_file_only();
 	else if (strcmp(what, "drain") == 0)
 		drain_at(address);
 	else if (strcmp(what, "pour") == 0)

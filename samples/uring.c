@@ -1,12 +1,13 @@
 /*
- * A client that asks and waits through io_uring, and a server that answers after five milliseconds. Without liburing: two
- * rings, mapped and written here.
+ * A client that asks and waits through io_uring, and a server that answers after five milliseconds; `passed`: the client is
+ * another process, to which the connection is passed. Without liburing: two rings, mapped and written here.
  */
 #include "ends.h"
 
 #include <linux/io_uring.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 #define ROUNDS  20
 #define REQUEST 32
@@ -70,20 +71,57 @@ static void *serve(void *argument)
 	return NULL;
 }
 
-int main(void)
+static void ask(int server)
 {
 	char bytes[REQUEST] = {0};
+
+	for (int i = 0; i < ROUNDS; i++)
+		if (run(IORING_OP_SEND, server, bytes, REQUEST) != REQUEST ||
+		    run(IORING_OP_RECV, server, bytes, ANSWER) != ANSWER)
+			die("io_uring");
+	close(server);
+}
+
+/* Another process, which has the connection passed to it, asks on it; its number is used again here for another one. */
+static void ask_elsewhere(struct ends first)
+{
+	struct ends over = unix_pair(SOCK_STREAM), second;
+	char bytes[REQUEST] = {0};
+	pid_t child = fork();
+	pthread_t server;
+
+	if (child == 0) {
+		close(first.near);
+		close(first.far);
+		set_up();
+		ask(take(over.far));
+		_exit(0);
+	}
+	pass(over.near, first.near);
+	close(first.near);
+	second = tcp_pair(0);
+	pthread_create(&server, NULL, serve, &second.far);
+	for (int i = 0; i < ROUNDS; i++) {
+		send_all(second.near, bytes, REQUEST);
+		receive_all(second.near, bytes, ANSWER);
+	}
+	close(second.near);
+	pthread_join(server, NULL);
+	waitpid(child, NULL, 0);
+}
+
+int main(int count, char **arguments)
+{
 	struct ends ends;
 	pthread_t server;
 
 	set_up();
 	ends = tcp_pair(0);
 	pthread_create(&server, NULL, serve, &ends.far);
-	for (int i = 0; i < ROUNDS; i++)
-		if (run(IORING_OP_SEND, ends.near, bytes, REQUEST) != REQUEST ||
-		    run(IORING_OP_RECV, ends.near, bytes, ANSWER) != ANSWER)
-			die("io_uring");
-	close(ends.near);
+	if (count > 1 && strcmp(arguments[1], "passed") == 0)
+		ask_elsewhere(ends);
+	else
+		ask(ends.near);
 	pthread_join(server, NULL);
 	return 0;
 }

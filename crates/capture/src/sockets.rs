@@ -21,8 +21,8 @@ const READ_NS: u64 = 50_000_000;
 const FEW: u64 = 128;
 /// Time between two looks at who has the other ends.
 const LOOK_NS: u64 = 500_000_000;
-/// Looking at the queues takes no more than this part of the time: one of so many.
-const QUEUE_SHARE: u64 = 200;
+/// Looking at the queues, and for sockets that no call has told of, takes no more than this part of the time: one of so many.
+const LOOK_SHARE: u64 = 200;
 const AF_UNIX: u16 = 1;
 const LISTEN: u8 = 10;
 
@@ -36,8 +36,11 @@ struct Entry {
     sk: u64,
     seen_ns: u64,
     queue_ns: u64,
+    peer_cookie: u64,
+    peer_place: u32,
     tcp_ticks: u32,
     last_tid: u32,
+    reserved: [u32; 17],
 }
 
 /// What a place of the array holds, as far as it is written: which socket, counted since when.
@@ -60,6 +63,10 @@ pub struct Sockets {
     free_places: MapHandle,
     own_place: MapHandle,
     connections: MapHandle,
+    unknown_sockets: MapHandle,
+    /// How many waits were on sockets that no call had told of when these were last looked for.
+    unknown: u64,
+    next_search_ns: u64,
     known: Vec<Place>,
     /// Places that are not free, and how many of them there were after it was last looked for sockets that are gone.
     taken: usize,
@@ -84,6 +91,9 @@ impl Sockets {
             free_places: map_of(object, "free_places")?,
             own_place: map_of(object, "own_place")?,
             connections: map_of(object, "connections")?,
+            unknown_sockets: map_of(object, "unknown_sockets")?,
+            unknown: 0,
+            next_search_ns: 0,
             known: Vec::new(),
             taken: 0,
             opened: 0,
@@ -101,7 +111,8 @@ impl Sockets {
         if now_ns < self.next_read_ns && !at_end {
             return Ok(());
         }
-        let walked_ns = self.look(object)?;
+        self.search(object, at_end)?;
+        let walked_ns = self.look(object, at_end)?;
         let changed = self.read(trace, now_ns, walked_ns);
         if walked_ns.is_some() {
             self.taken_for_good = self.taken;
@@ -117,16 +128,32 @@ impl Sockets {
         Ok(())
     }
 
+    /// Looks for sockets that threads waited on and that no call has told of.
+    fn search(&mut self, object: &Object, at_end: bool) -> Result<()> {
+        let began_ns = monotonic_ns();
+        if began_ns < self.next_search_ns && !at_end {
+            return Ok(());
+        }
+        let found = self.unknown_sockets.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
+        let unknown = found.ok().flatten().and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
+        if unknown != self.unknown {
+            self.unknown = unknown;
+            walk(object, "find_sockets", None)?;
+            self.next_search_ns = began_ns + LOOK_NS.max(LOOK_SHARE * (monotonic_ns() - began_ns));
+        }
+        Ok(())
+    }
+
     /// Looks at all sockets when places get scarce, since of UDP and Unix nothing tells of the end, and while there are
-    /// listeners, at whose queues. Returns when, in the first case.
-    fn look(&mut self, object: &Object) -> Result<Option<u64>> {
+    /// listeners, at whose queues; and at the end. Returns when, in the first case.
+    fn look(&mut self, object: &Object, at_end: bool) -> Result<Option<u64>> {
         self.taken_for_good = self.taken_for_good.min(self.taken);
         let free = self.entries.count - self.taken_for_good;
         let scarce = self.taken >= self.entries.count / 2 && self.taken - self.taken_for_good >= free / 2;
         let began_ns = monotonic_ns();
-        if scarce || (self.listens && began_ns >= self.next_queue_ns) {
+        if scarce || at_end || (self.listens && began_ns >= self.next_queue_ns) {
             walk(object, "look_at_sockets", Some(self.own_place.as_fd()))?;
-            self.next_queue_ns = began_ns + QUEUE_SHARE * (monotonic_ns() - began_ns);
+            self.next_queue_ns = began_ns + LOOK_SHARE * (monotonic_ns() - began_ns);
         }
         Ok(scarce.then_some(began_ns))
     }
@@ -190,8 +217,8 @@ impl Sockets {
 /// A number that changes with what is counted of a socket.
 fn counted(record: &SocketRecord) -> u64 {
     let calls = [record.sends, record.receives, record.sends_refused, record.receives_empty, record.arrivals];
-    let others =
-        [record.closed_ns, record.peer, u64::from(record.delayed_acks), u64::from(record.drops), record.queued_ns];
+    let (acks, drops) = (u64::from(record.delayed_acks), u64::from(record.drops));
+    let others = [record.closed_ns, record.peer, acks, drops, record.queued_ns, record.taken_total];
     let place = u64::from(record.local_port) << 32 | u64::from(record.remote_port) << 16 | u64::from(record.tcp.state);
     calls.into_iter().chain(others).fold(place, |sum, number| sum.rotate_left(7).wrapping_add(number))
 }

@@ -24,9 +24,15 @@ const SSH_FAILED: i32 = 255;
 /// Between two looks whether the far collection is over, or is to be ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is asked of the other machine first: its kind, who we are there, whether sudo needs no password, and a folder.
+/// What is asked of the other machine first: its kind, who we are there, whether sudo needs no password, which programs it lacks,
+/// and a folder.
 const PROBE: &str = "umask 077; uname -s; uname -m; id -u; \
-    if sudo -n true 2>/dev/null; then echo sudo; else echo none; fi; mktemp -d \"${TMPDIR:-/tmp}/dwell.XXXXXX\"";
+    if sudo -n true 2>/dev/null; then echo sudo; else echo none; fi; \
+    lacks=; for program in tar setsid mktemp; do command -v $program >/dev/null || lacks=\"$lacks $program\"; done; \
+    echo \"lacks$lacks\"; mktemp -d \"${TMPDIR:-/tmp}/dwell.XXXXXX\"";
+
+/// The packages of what not every system has.
+const PACKAGES: &[(&str, &str)] = &[("tar", "tar"), ("setsid", "util-linux"), ("mktemp", "coreutils")];
 
 /// Runs the collection `$command` in a process group of its own, as a terminal would. A word on standard input ends it
 /// as Ctrl-C does; the end of the input does so too, and then everything is deleted, since nobody will fetch it.
@@ -91,7 +97,7 @@ impl<'t> There<'t> {
         let output = there.run(PROBE)?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let lines: Vec<&str> = text.lines().map(str::trim).collect();
-        let [system, machine, user, sudo, rest @ ..] = lines.as_slice() else {
+        let [system, machine, user, sudo, lacks, rest @ ..] = lines.as_slice() else {
             return Err(there.unexpected(&output, "looking what machine it is"));
         };
         there.folder = rest.first().map_or_else(String::new, |folder| (*folder).to_owned());
@@ -110,6 +116,13 @@ impl<'t> There<'t> {
                 return Err(Hinted::new(message).hint(hint).with_status(status::UNAVAILABLE));
             }
         };
+        if let Some(program) = lacks.split_whitespace().nth(1) {
+            let message = format!("{host} has no {program}, without which a collection there does not work");
+            let package = PACKAGES.iter().find(|(known, _)| *known == program).map_or(program, |(_, package)| package);
+            let sudo = if there.sudo.is_empty() { "" } else { "sudo " };
+            let hint = format!("{} {sudo}apt-get install {package}", there.try_ssh());
+            return Err(Hinted::new(message).hint(hint).with_status(status::UNAVAILABLE));
+        }
         if !there.folder.starts_with('/') {
             return Err(there.unexpected(&output, "making a folder"));
         }

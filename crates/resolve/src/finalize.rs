@@ -4,7 +4,6 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::time::Instant;
 
-use dwell_model::StackId;
 use dwell_store::raw::Stream;
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
@@ -12,10 +11,10 @@ use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 use crate::delays;
 use crate::input::{Damage, Meta, read_stream};
 use crate::losses::{self, name};
-use crate::naming::{self, Raw};
+use crate::naming::{self, Named, Raw};
 use crate::order::{Event, Order};
 use crate::replay::Replay;
-use crate::sockets::{self, Ends};
+use crate::sockets::{self, Unnumbered};
 use crate::system;
 use crate::{Error, Options, Progress};
 
@@ -59,54 +58,29 @@ fn resolve(
     trace.samples = loaded.replay.intervals.weights.finish();
     let texts = &loaded.meta.itt.texts;
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
-    let holds: Vec<StackId> = {
-        let Loaded { meta, replay, .. } = &mut loaded;
-        meta.sockets.holds.iter().map(|hold| replay.user_stack(hold.user_stack)).collect()
-    };
-    let object_keys = sockets::object_keys(&trace.off_cpu, &loaded.replay);
+    let mut unnumbered = Unnumbered::take(&loaded.meta.sockets, &mut loaded.replay, &trace.off_cpu);
     let told_code = loaded.meta.itt.take_code();
-    let mut named = {
-        let Loaded { meta, replay, .. } = &loaded;
-        let raw =
-            Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
-        naming::name(&raw, told_code, options, progress)
-    };
+    let Loaded { meta, replay, .. } = &loaded;
+    let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
+    let mut named = naming::name(&raw, told_code, options, progress);
     naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
     trace.annotations = naming::annotations(told, &mut named);
-    (trace.processes, trace.threads) = loaded.replay.lives.tables(&loaded.meta.itt.texts, end_ns);
-    let readings = system::add(&loaded.meta, &|time_ns| loaded.replay.relative(time_ns), &mut trace.annotations);
-    let hold_stacks: Vec<StackId> = holds.into_iter().map(|stack| named.stack(stack)).collect();
-    let ends = Ends::new(&loaded.meta.sockets, &loaded.replay, end_ns);
-    sockets::add_counters(&mut trace.annotations, &loaded.meta.sockets, &ends, &loaded.replay);
-    let input = sockets::Input {
-        raw: &loaded.meta.sockets,
-        replay: &loaded.replay,
-        off_cpu: &trace.off_cpu,
-        object_keys: &object_keys,
-        hold_stacks: &hold_stacks,
-        end_ns,
-    };
-    trace.sockets = sockets::resolve(&input, ends);
+    (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
+    let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
+    unnumbered.name_stacks(|stack| named.stack(stack));
+    let input = sockets::Input { raw: &meta.sockets, replay, off_cpu: &trace.off_cpu, unnumbered: &unnumbered, end_ns };
+    let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
+    trace.sockets = sockets;
     let this_boot = naming::is_this_boot(&trace.manifest);
-    let (delays, strange_delays) =
-        delays::resolve(&loaded.meta.delays, &loaded.replay, &trace.manifest.delays, this_boot);
+    let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.manifest.delays, this_boot);
     trace.delays = delays;
     let counted = [
-        (name::LATE_RECORDS, loaded.late),
-        (name::SPOOL_BYTES, loaded.damage.bytes),
-        (name::MADE_UP, loaded.replay.lives.made_up),
-        (name::UNSEEN_ENDS, loaded.replay.lives.unseen_ends),
-        (name::REPAIRED, loaded.replay.intervals.repaired),
-        (name::STACKS, named.missing_stacks),
-        (name::BUILD_ID, named.changed_files),
-        (name::UNREADABLE, named.unreadable_files),
         (name::BEGAN_ANEW, readings.began_anew),
         (name::GONE, readings.gone),
         (name::STRANGE_DELAYS, strange_delays),
+        (name::UNMATCHED_SOCKET_WAITS, unmatched_waits),
     ];
-    let told_losses = losses::told(&loaded.replay.told.counted, &loaded.meta.itt);
-    let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
-    let counted: Vec<_> = counted.into_iter().chain(told_losses).chain(cut).collect();
+    let counted: Vec<_> = lost(&loaded, &named, &trace).chain(counted).collect();
     trace.losses = losses::table(&trace.manifest, &counted);
     let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
     let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);
@@ -118,6 +92,24 @@ fn resolve(
     trace.stacks = named.woven.stacks;
     trace.objects = named.objects.objects;
     (trace, named.code)
+}
+
+/// What was lost in reading, replaying and naming.
+fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (&'static str, u64)> {
+    let Loaded { meta, replay, .. } = loaded;
+    let counted = [
+        (name::LATE_RECORDS, loaded.late),
+        (name::SPOOL_BYTES, loaded.damage.bytes),
+        (name::MADE_UP, replay.lives.made_up),
+        (name::UNSEEN_ENDS, replay.lives.unseen_ends),
+        (name::REPAIRED, replay.intervals.repaired),
+        (name::STACKS, named.missing_stacks),
+        (name::BUILD_ID, named.changed_files),
+        (name::UNREADABLE, named.unreadable_files),
+    ];
+    let told = losses::told(&replay.told.counted, &meta.itt);
+    let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
+    counted.into_iter().chain(told).chain(cut)
 }
 
 /// The spool, read and replayed.

@@ -77,8 +77,8 @@ struct Process {
 #[derive(Default)]
 pub struct Lives {
     current: FastMap<u32, ThreadId>,
-    /// The last life of each id that is over.
-    ended: FastMap<u32, ThreadId>,
+    /// Every life that each id had, by when it got that id.
+    lives_of: FastMap<u32, Vec<(u64, ThreadId)>>,
     current_process: FastMap<u32, ProcessId>,
     /// Program and name of processes whose first thread is still to come.
     announced: FastMap<u32, (String, String)>,
@@ -101,13 +101,22 @@ impl Lives {
         self.current.get(&tid).copied()
     }
 
-    /// The life that `tid` had at `time_ns`, a while ago: a thread that wakes its joiner is often gone when that one runs.
+    /// The life that `tid` had at `time_ns`: a thread that wakes its joiner is often gone when that one runs.
     pub fn find_at(&self, tid: u32, time_ns: u64) -> Option<ThreadId> {
-        let lived = |thread: &&ThreadId| {
-            self.life(**thread)
-                .is_some_and(|life| life.start_ns <= time_ns && life.end_ns.is_none_or(|end| time_ns <= end))
-        };
-        [self.current.get(&tid), self.ended.get(&tid)].into_iter().flatten().find(lived).copied()
+        let lives = self.lives_of(tid);
+        let begun = lives.partition_point(|&(since_ns, _)| since_ns <= time_ns);
+        let (_, thread) = *lives.get(begun.checked_sub(1)?)?;
+        let life = self.life(thread)?;
+        life.end_ns.is_none_or(|end| time_ns <= end).then_some(thread)
+    }
+
+    fn lives_of(&self, tid: u32) -> &[(u64, ThreadId)] {
+        self.lives_of.get(&tid).map_or(&[], Vec::as_slice)
+    }
+
+    fn give_id(&mut self, tid: u32, thread: ThreadId, time_ns: u64) {
+        self.current.insert(tid, thread);
+        self.lives_of.entry(tid).or_default().push((time_ns, thread));
     }
 
     /// The life's record.
@@ -198,7 +207,7 @@ impl Lives {
         if let Some(process) = life.process.get().and_then(|row| self.processes.get_mut(row)) {
             process.living += 1;
         }
-        self.current.insert(life.tid, thread);
+        self.give_id(life.tid, thread, life.start_ns);
         self.threads.push(life);
         thread
     }
@@ -274,7 +283,7 @@ impl Lives {
         let leader = self.find(record.h.tid);
         self.close(record.h.tid, time_ns);
         self.current.remove(&record.old_tid);
-        self.current.insert(record.h.tid, caller);
+        self.give_id(record.h.tid, caller, time_ns);
         if let Some(life) = caller.get().and_then(|row| self.threads.get_mut(row)) {
             life.tid = record.h.tid;
         }
@@ -314,10 +323,10 @@ impl Lives {
     /// The kernel's account of a thread that ended at `time_ns`. `paused` says that it lived through a pause, so that
     /// the account covers more than the trace.
     pub fn account(&mut self, record: &ThreadExitRecord, time_ns: u64, paused: bool) -> Option<ThreadId> {
-        let closed = || self.ended.get(&record.h.tid).copied();
-        let thread = self.find(record.h.tid).or_else(closed)?;
+        let latest = || self.lives_of(record.h.tid).last().map(|&(_, thread)| thread);
+        let thread = self.find(record.h.tid).or_else(latest)?;
         let life = self.threads.get_mut(thread.get()?)?;
-        if life.end_ns.is_some_and(|end| end != time_ns) {
+        if life.tid != record.h.tid || life.end_ns.is_some_and(|end| end != time_ns) {
             return None; // the account of a life that nothing else was seen of
         }
         life.exited = true;
@@ -339,7 +348,6 @@ impl Lives {
         let Some(row) = self.current.remove(&tid).and_then(ThreadId::get) else { return };
         let Some(life) = self.threads.get_mut(row) else { return };
         life.end_ns = Some(time_ns);
-        self.ended.insert(tid, ThreadId::new(row));
         if let Some(process) = life.process.get().and_then(|row| self.processes.get_mut(row)) {
             process.living = process.living.saturating_sub(1);
             process.end_ns = process.end_ns.max(time_ns);
@@ -367,11 +375,11 @@ impl Lives {
 
     /// The living thread `tid` of process `tgid`, or the one that just ended.
     pub fn speaker(&self, tid: u32, tgid: u32) -> Option<ThreadId> {
-        let of_process = |thread: &&ThreadId| {
-            let process = self.life(**thread).and_then(|life| self.processes.get(life.process.get()?));
+        let of_process = |thread: &ThreadId| {
+            let process = self.life(*thread).and_then(|life| self.processes.get(life.process.get()?));
             process.is_some_and(|process| process.tgid == tgid)
         };
-        [self.current.get(&tid), self.ended.get(&tid)].into_iter().flatten().find(of_process).copied()
+        self.lives_of(tid).iter().rev().take(2).map(|&(_, thread)| thread).find(of_process)
     }
 
     /// The tables, with everything that lives still ending at `end_ns`.

@@ -19,6 +19,7 @@ pub mod name {
     pub const BEGAN_ANEW: &str = "interfaces_replugged";
     pub const GONE: &str = "interfaces_gone";
     pub const STRANGE_DELAYS: &str = "delays_of_unknown_threads";
+    pub const UNMATCHED_SOCKET_WAITS: &str = "socket_waits_unmatched";
 }
 
 const DOCS: &[(&str, &str)] = &[
@@ -171,6 +172,10 @@ const DOCS: &[(&str, &str)] = &[
     ("sockets_lost", "Calls on sockets beyond those that fit into the kernel's table at once; they are not counted."),
     ("socket_waits_lost", "Records of waits on sockets, of held data and of delayed ACKs that found the ring full."),
     (name::STRANGE_DELAYS, "Delays of threads of which nothing else is known; they are missing."),
+    (
+        name::UNMATCHED_SOCKET_WAITS,
+        "Records of waits on sockets whose thread, interval or socket is not known; why these waits were so long is missing.",
+    ),
     (
         "delays_lost",
         "Records of delays, and of requests on sockets, that found no room in the kernel's buffer; what they tell is unexplained.",

@@ -3,7 +3,7 @@
 
 mod trace;
 
-use dwell_model::{ObjectType, Outcome, Reason, WakerKind};
+use dwell_model::{Delay, ObjectType, Outcome, Reason, WakerKind};
 use dwell_resolve::Options;
 use dwell_store::{State, Table};
 use trace::{check_conservation, finalize_bytes, loss, manifest, objects, picture, streams, trace};
@@ -128,6 +128,29 @@ fn thread_ids_are_used_again() {
          11 fourth ........r",
     );
     assert_eq!(loss(&trace, "thread_ends_lost"), 1);
+}
+
+#[test]
+fn what_is_looked_up_at_the_end_finds_the_life_of_its_time() {
+    let lives: String = (0..3u32)
+        .map(|life| {
+            let at = 2 * life + 1;
+            format!(
+                "{at} new tid=11 tgid=10 name=life{life}
+                 {at}.2 switch in=11
+                 {at}.5 delay tid=11 us=100 kind={kind}
+                 {at}.8 switch out=11 state=0x80
+                 {at}.8 exit tid=11 tgid=10
+                 {at}.95 delay tid=11 us=50 kind={kind}
+                ",
+                kind = Delay::SystemCall.code()
+            )
+        })
+        .collect();
+    let trace = with(&lives, 9);
+    let threads: Vec<_> = trace.delays.delays.thread.iter().map(|thread| thread.get()).collect();
+    assert_eq!(threads, [Some(1), Some(2), Some(3)]);
+    assert_eq!(loss(&trace, "delays_of_unknown_threads"), 3);
 }
 
 #[test]

@@ -18,8 +18,9 @@ enum wait_stage {
 /* The wait of a thread on a socket or on a set of files. */
 struct socket_wait {
 	struct record_socket_wait record;
-	u64 sk;             /* its address */
+	volatile u64 sk;    /* its address; see socket_entry */
 	u64 refused_cookie; /* socket that the thread's last call found no room in, 0 = none */
+	u32 place;          /* of the last wait's socket: most often of this one's */
 };
 
 struct {
@@ -52,10 +53,26 @@ static __always_inline struct ready *this_ready(void)
 	return bpf_map_lookup_elem(&ready_buffer, &zero);
 }
 
+/* The entry of the socket that a wait is on. */
+static __always_inline struct socket_entry *waited_entry(struct socket_wait *wait)
+{
+	u64 cookie = wait->record.cookie;
+	u32 at = wait->place, *place;
+	struct socket_entry *entry = bpf_map_lookup_elem(&sockets, &at);
+
+	if (!cookie || (entry && entry->record.cookie == cookie))
+		return cookie ? entry : NULL;
+	place = bpf_map_lookup_elem(&places, &cookie);
+	if (!place)
+		return NULL;
+	wait->place = *place;
+	return bpf_map_lookup_elem(&sockets, place);
+}
+
 /* Writes the wait that is over. */
 static __always_inline void write_wait(struct socket_wait *wait, struct thread *thread)
 {
-	if (wait->record.direction != SOCKET_POLL || wait->record.cookie)
+	if (wait->sk || wait->record.cookie)
 		write_record(&wait->record, sizeof(wait->record), LOSS_SOCKET_WAIT);
 	thread->socket_wait = WAIT_NONE;
 }
@@ -82,9 +99,11 @@ static __always_inline void set_sent_before(struct record_socket_wait *wait, str
 	wait->received = entry->record.receives != 0;
 }
 
-/* The first call after a wait tells what came of it. */
-static __always_inline void end_wait(struct task_struct *task, struct thread *thread, u64 cookie, int bytes, bool send)
+/* The first call on the socket after a wait tells what came of it. */
+static __always_inline void end_wait(struct task_struct *task, struct thread *thread, struct socket_entry *entry,
+				     int bytes, bool send)
 {
+	u64 cookie = entry->record.cookie;
 	struct socket_wait *wait;
 
 	if (thread->socket_wait == WAIT_NONE)
@@ -92,13 +111,13 @@ static __always_inline void end_wait(struct task_struct *task, struct thread *th
 	wait = bpf_task_storage_get(&socket_waits, task, 0, 0);
 	if (!wait)
 		return;
-	if (!wait->record.cookie && wait->record.direction == SOCKET_POLL) {
+	if (!wait->sk) {
 		if (!send || wait->refused_cookie != cookie)
 			return; /* woken by something else */
 		wait->record.poll_send = 1;
-	}
-	if (wait->record.cookie && wait->record.cookie != cookie)
+	} else if (wait->sk != entry->sk || (wait->record.cookie && wait->record.cookie != cookie)) {
 		return;
+	}
 	if (thread->socket_wait == WAIT_BLOCKED) /* its wake-up was hidden from the hooks */
 		wait->record.h.time_ns = bpf_ktime_get_ns();
 	wait->record.cookie = cookie;
@@ -139,6 +158,17 @@ static __always_inline u8 wait_direction(s32 call)
 
 #define SYSCALL_SPLICE 275
 
+static __always_inline u16 file_type(struct file *file)
+{
+	return bpf_core_cast(file, struct file)->f_inode->i_mode & S_IFMT;
+}
+
+/* The address of a socket behind a file: a plain number, which is stored before it is used as one. */
+static __always_inline struct sock *sock_behind(struct file *file)
+{
+	return bpf_core_cast(bpf_core_cast(file, struct file)->private_data, struct socket)->sk;
+}
+
 /* The file that a call waits on: of splice the socket at either end. */
 static __always_inline struct file *waited_file(struct task_struct *task, s32 call, u8 *direction)
 {
@@ -149,10 +179,20 @@ static __always_inline struct file *waited_file(struct task_struct *task, s32 ca
 	if (call != SYSCALL_SPLICE)
 		return file;
 	out = file_of(task, regs->dx);
-	if (!out || (BPF_CORE_READ(out, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if (!out || file_type(out) != S_IFSOCK)
 		return file;
 	*direction = SOCKET_SEND;
 	return out;
+}
+
+/* Tells in the record which socket it is: by its cookie, before it has one by the key of its object. */
+static __always_inline void set_socket(struct socket_wait *wait)
+{
+	struct sock *sk = (struct sock *)wait->sk;
+
+	wait->record.cookie = cookie_of(sk);
+	if (!wait->record.cookie)
+		wait->record.object = socket_object(sk);
 }
 
 /* A profiled thread blocks in a call on a socket or on a set of files. */
@@ -164,16 +204,16 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 	struct file *file = NULL;
 	struct sock *sk = NULL;
 	u8 direction = SOCKET_POLL;
-	u16 mode = 0;
+	u16 type;
 
 	if (class == CALL_FD) {
 		file = waited_file(task, call, &direction);
 		if (!file)
 			return;
-		mode = BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT;
-		if (mode == S_IFSOCK)
-			sk = sock_of(file);
-		else if (mode)
+		type = file_type(file);
+		if (type == S_IFSOCK)
+			sk = sock_behind(file);
+		else if (type)
 			return;
 		else
 			direction = SOCKET_POLL; /* epoll, io_uring */
@@ -192,14 +232,16 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 	thread->socket_wait = WAIT_BLOCKED;
 	if (!sk)
 		return;
-	record->object = socket_object(sk);
-	record->cookie = cookie_of(sk);
-	read_tcp_state((u64)sk, &record->begin);
-	entry = entry_of_cookie(record->cookie);
-	if (!entry)
+	set_socket(wait);
+	if (direction == SOCKET_SEND)
+		read_tcp_state(wait->sk, &record->state);
+	entry = waited_entry(wait);
+	if (!entry) {
+		note_unknown();
 		return;
+	}
 	set_sent_before(record, entry);
-	if (entry->record.hold_ns && !record->begin.unsent) /* let go by setsockopt */
+	if (entry->record.hold_ns && !unsent_bytes(wait->sk)) /* let go by setsockopt */
 		end_hold(entry, record->start_ns, TCP_HOLD_CALLED);
 }
 

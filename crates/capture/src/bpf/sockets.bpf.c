@@ -52,7 +52,8 @@ static __always_inline struct socket_entry *called(struct sock *sk, struct task_
 	entry = used_entry(sk, task);
 	if (!entry)
 		return NULL;
-	entry->last_tid = task->pid;
+	if (entry->last_tid != task->pid) /* the other end's CPU reads it */
+		entry->last_tid = task->pid;
 	ticks = bpf_jiffies64();
 	if (ticks - entry->tcp_ticks >= REFRESH_TICKS) {
 		if (!entry->record.remote_port && (entry->record.family != AF_UNIX || !entry->record.peer))
@@ -75,7 +76,7 @@ int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 	if (!entry)
 		return 0;
 	record = &entry->record;
-	end_wait(task, thread, record->cookie, ret, true);
+	end_wait(task, thread, entry, ret, true);
 	if (ret <= 0) {
 		if (ret == -EAGAIN) {
 			__sync_fetch_and_add(&record->sends_refused, 1);
@@ -119,7 +120,7 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	if (!entry)
 		return 0;
 	record = &entry->record;
-	end_wait(task, thread, record->cookie, ret, false);
+	end_wait(task, thread, entry, ret, false);
 	if (ret == -EAGAIN)
 		__sync_fetch_and_add(&record->receives_empty, 1);
 	if (ret < 0 || (flags & MSG_PEEK))
@@ -230,17 +231,18 @@ int BPF_PROG(on_socket_waking, struct task_struct *task)
 			return 0;
 		wait->sk = ready->sk;
 		ready->sk = 0;
-		wait->record.object = socket_object((struct sock *)wait->sk);
+		read_tcp_state(wait->sk, &wait->record.state);
 	}
 	if (!wait->record.cookie)
-		wait->record.cookie = cookie_of((struct sock *)wait->sk);
-	read_tcp_state(wait->sk, &wait->record.end);
-	entry = entry_of_cookie(wait->record.cookie);
-	if (!entry)
+		set_socket(wait);
+	entry = waited_entry(wait);
+	if (!entry) {
+		note_unknown();
 		return 0;
+	}
 	if (wait->record.direction == SOCKET_POLL)
 		set_sent_before(&wait->record, entry);
-	peer = entry_of_cookie(peer_cookie(entry));
+	peer = peer_of(entry);
 	if (peer)
 		wait->record.peer_tid = peer->last_tid;
 	return 0;
@@ -375,9 +377,7 @@ int BPF_PROG(on_retransmit, struct sock *sk)
 	return 0;
 }
 
-/* Run by user space when processes are attached to: the sockets that they have open. */
-SEC("iter/task_file")
-int seed_sockets(struct bpf_iter__task_file *ctx)
+static __always_inline int take_in(struct bpf_iter__task_file *ctx, u8 flags)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
@@ -390,8 +390,22 @@ int seed_sockets(struct bpf_iter__task_file *ctx)
 	sk = socket ? socket->sk : NULL;
 	if (!sk)
 		return 0;
-	first_use(sk, task, SOCKET_WAS_OPEN);
+	first_use(sk, task, flags);
 	return 0;
+}
+
+/* Run by user space when processes are attached to: the sockets that they have open. */
+SEC("iter/task_file")
+int seed_sockets(struct bpf_iter__task_file *ctx)
+{
+	return take_in(ctx, SOCKET_WAS_OPEN);
+}
+
+/* Run by user space after waits on sockets of which no call has told, as when everything is received by splice. */
+SEC("iter/task_file")
+int find_sockets(struct bpf_iter__task_file *ctx)
+{
+	return take_in(ctx, 0);
 }
 
 /* Run by user space now and then: who on this host has the other end of sockets whose peer is not profiled. */
@@ -439,8 +453,8 @@ int find_peers(struct bpf_iter__task_file *ctx)
 }
 
 /*
- * Run by user space now and then: which sockets are still there, since of UDP and Unix no event tells the end, and how many
- * connections wait at listeners.
+ * Run by user space now and then: which sockets are still there, since of UDP and Unix no event tells the end, how they
+ * stand, and how many connections wait at listeners.
  */
 SEC("iter/bpf_sk_storage_map")
 int look_at_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
@@ -457,6 +471,7 @@ int look_at_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
 	if (!entry || entry->record.cookie != cookie_of(sk))
 		return 0;
 	entry->seen_ns = bpf_ktime_get_ns();
+	refresh(entry);
 	if (sk->__sk_common.skc_state == TCP_LISTEN)
 		note_queue(entry, sk, sk->sk_ack_backlog, entry->seen_ns);
 	return 0;

@@ -30,13 +30,16 @@
 /* What goes into the trace, and what only the hooks need. Mirrored in sockets.rs. */
 struct socket_entry {
 	struct record_socket record;
-	u64 connection;  /* key of its addresses in `connections`, 0 = none */
-	u64 answer;      /* the other end's key there */
-	volatile u64 sk; /* its address: a number only after it has been in a map, says the verifier */
-	u64 seen_ns;     /* when look_at_sockets last met it */
-	u64 queue_ns;    /* when the length of its queue was last looked at */
-	u32 tcp_ticks;   /* when record.tcp was read */
-	u32 last_tid;    /* thread of the last call */
+	u64 connection;   /* key of its addresses in `connections`, 0 = none */
+	u64 answer;       /* the other end's key there */
+	volatile u64 sk;  /* its address: a number only after it has been in a map, says the verifier */
+	u64 seen_ns;      /* when look_at_sockets last met it */
+	u64 queue_ns;     /* when the length of its queue was last looked at */
+	u64 peer_cookie;  /* of the other end as far as it is known, */
+	u32 peer_place;   /* and its place */
+	u32 tcp_ticks;    /* when record.tcp was read */
+	u32 last_tid;     /* thread of the last call */
+	u32 reserved[17]; /* to whole cache lines: the ends of a connection are used on two CPUs */
 };
 
 #define MOST_SOCKETS 16384
@@ -74,6 +77,14 @@ struct {
 	__type(value, u32);
 } own_place SEC(".maps");
 
+/* How many waits were on sockets of which no call has told: user space looks for them when that rises. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} unknown_sockets SEC(".maps");
+
 /* The cookie of the socket that has these addresses. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -103,6 +114,15 @@ static __always_inline struct socket_entry *entry_of(struct sock *sk)
 	return entry && entry->record.cookie == (u64)sk->__sk_common.skc_cookie.counter && !entry->record.closed_ns
 		       ? entry
 		       : NULL;
+}
+
+static __always_inline void note_unknown(void)
+{
+	u32 zero = 0;
+	u64 *waits = bpf_map_lookup_elem(&unknown_sockets, &zero);
+
+	if (waits)
+		__sync_fetch_and_add(waits, 1);
 }
 
 /* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
@@ -244,6 +264,14 @@ static __noinline int read_tcp_state(u64 address, struct tcp_state *state)
 	return 0;
 }
 
+/* Bytes that TCP was given and has not sent once. */
+static __always_inline u32 unsent_bytes(u64 address)
+{
+	struct tcp_sock *tcp = bpf_core_cast((void *)address, struct tcp_sock);
+
+	return tcp->write_seq - tcp->snd_nxt;
+}
+
 /* Brings what the kernel tells of a socket up to date. */
 static __always_inline void refresh(struct socket_entry *entry)
 {
@@ -310,6 +338,24 @@ static __always_inline u64 peer_cookie(struct socket_entry *entry)
 		return entry->record.peer;
 	cookie = entry->connection ? bpf_map_lookup_elem(&connections, &entry->answer) : NULL;
 	return cookie ? *cookie : 0;
+}
+
+/* The entry of the other end, NULL when no profiled thread used it. */
+static __always_inline struct socket_entry *peer_of(struct socket_entry *entry)
+{
+	u32 at = entry->peer_place, *place;
+	u64 cookie = entry->peer_cookie;
+	struct socket_entry *peer = cookie ? bpf_map_lookup_elem(&sockets, &at) : NULL;
+
+	if (peer && peer->record.cookie == cookie)
+		return peer;
+	cookie = peer_cookie(entry);
+	place = cookie ? bpf_map_lookup_elem(&places, &cookie) : NULL;
+	if (!place)
+		return NULL;
+	entry->peer_cookie = cookie;
+	entry->peer_place = *place;
+	return bpf_map_lookup_elem(&sockets, place);
 }
 
 /* The class of a size: its number of bits, up to the last class. */

@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("remote::a_program_that_is_not_there", no_program),
         Case::new("remote::hosts_that_cannot_be_reached", unreachable),
         Case::new("remote::machines_that_do_not_fit", unfit),
+        Case::new("remote::a_machine_without_tar", no_tar),
         Case::new("remote::a_full_disk_there", full_disk),
     ]
 }
@@ -249,6 +250,21 @@ fn unfit() -> Result<()> {
         let left = fs::read_dir(folder.path().join("far"))?.count();
         ensure!(left == 0, "{left} left behind");
     }
+    Ok(())
+}
+
+/// A machine that has these programs and no others.
+fn no_tar() -> Result<()> {
+    let folder = TempDir::new()?;
+    let ssh = stand_in(folder.path(), &[("id", "echo 0")])?;
+    for program in ["sh", "uname", "mktemp", "setsid", "rm"] {
+        std::os::unix::fs::symlink(needs_program(program)?, folder.path().join("bin").join(program))?;
+    }
+    fs::write(&ssh, fs::read_to_string(&ssh)?.replace(":$PATH", ""))?;
+    let mut command = collect(folder.path(), &["--target", "ssh:there"], &["true"]);
+    let output = Running::start(command.env("DWELL_SSH", ssh))?.finish()?;
+    expect_error(&output, &["there has no tar", "ssh there apt-get install tar"])?;
+    ensure!(fs::read_dir(folder.path().join("far"))?.count() == 0, "something was left behind");
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 use dwell_store::{ResultFolder, Table, Trace};
 use serde_json::Value;
@@ -30,6 +30,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::nobody_connects", nobody_connects),
         Case::new("sockets::every_way_to_send_is_counted", every_way),
         Case::new("sockets::passed_and_used_again", passed),
+        Case::new("sockets::passed_to_a_process_with_io_uring", passed_to_io_uring),
         Case::new("sockets::open_before_the_collection", open_before),
         Case::new("sockets::a_long_way", long_way),
         Case::new("sockets::lost_segments", lost_segments),
@@ -37,6 +38,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::the_congestion_window", congestion_window),
         Case::new("sockets::io_uring", io_uring),
         Case::new("sockets::splice_takes_bytes_unseen", splice),
+        Case::new("sockets::used_by_sendfile_and_splice_alone", file_only),
         Case::new("sockets::more_than_there_is_room_for_one_after_the_other", one_after_the_other),
         Case::new("sockets::queues_are_diagnosed", queues),
         Case::new("sockets::redis_has_no_nagle", redis),
@@ -102,6 +104,17 @@ impl Recorded {
         let waits = &self.trace.sockets.waits;
         let of_socket = |&row: &usize| waits.socket[row].get() == Some(socket);
         (0..waits.len()).filter(of_socket).filter(|&row| waits.direction[row] == direction.code()).count()
+    }
+
+    /// The two sockets, each with a peer of its own, that sent and received so many bytes.
+    fn two_that_moved(&self, sent: u64, received: u64) -> Result<[usize; 2]> {
+        let sockets = &self.trace.sockets.sockets;
+        let all: Vec<usize> = (0..sockets.len()).filter(|&row| self.moved(row) == (sent, received)).collect();
+        let moved: Vec<_> = (0..sockets.len()).map(|row| self.moved(row)).collect();
+        let &[first, second] = all.as_slice() else { bail!("{} sockets moved that; all: {moved:?}", all.len()) };
+        let peers = [first, second].map(|row| sockets.peer[row]);
+        ensure!(peers[0].is_some() && peers[1].is_some() && peers[0] != peers[1], "their peers are {peers:?}");
+        Ok([first, second])
     }
 
     fn moved(&self, socket: usize) -> (u64, u64) {
@@ -235,13 +248,19 @@ fn every_way() -> Result<()> {
 }
 
 fn passed() -> Result<()> {
-    let recorded = Recorded::sample("pass")?;
-    let sockets = &recorded.trace.sockets.sockets;
-    let servers: Vec<usize> = (0..sockets.len()).filter(|&row| sockets.bytes_sent[row] == ROUNDS * ANSWER).collect();
-    ensure!(servers.len() == 2, "{} servers", servers.len());
-    ensure!(servers.iter().all(|&row| sockets.bytes_received[row] == ROUNDS * REQUEST), "bytes received");
-    ensure!(sockets.process[servers[0]] != sockets.process[servers[1]], "both of one process");
-    ensure!(sockets.peer[servers[0]] != sockets.peer[servers[1]], "both of one client");
+    for situation in ["pass", "pass-many"] {
+        let recorded = Recorded::sample(situation)?;
+        let servers = recorded.two_that_moved(ROUNDS * ANSWER, ROUNDS * REQUEST)?;
+        let sockets = &recorded.trace.sockets.sockets;
+        let processes = servers.map(|row| sockets.process[row]);
+        ensure!(processes[0] != processes[1], "{situation}: both of one process");
+    }
+    Ok(())
+}
+
+fn passed_to_io_uring() -> Result<()> {
+    let recorded = Recorded::of(&[&needs_io_uring()?, "passed"])?;
+    recorded.two_that_moved(ROUNDS * REQUEST, ROUNDS * ANSWER)?;
     Ok(())
 }
 
@@ -348,12 +367,17 @@ fn congestion_window() -> Result<()> {
     Ok(())
 }
 
-fn io_uring() -> Result<()> {
+/// samples/uring.c, where the kernel has io_uring.
+fn needs_io_uring() -> Result<String> {
     let program = sample("uring")?;
     if std::process::Command::new(&program).status()?.code() == Some(77) {
         return Err(Skip("this kernel has no io_uring".into()).into());
     }
-    let recorded = Recorded::of(&[&program])?;
+    Ok(program)
+}
+
+fn io_uring() -> Result<()> {
+    let recorded = Recorded::of(&[&needs_io_uring()?])?;
     let client = recorded.asking()?;
     ensure!(recorded.moved(client) == (ROUNDS * REQUEST, ROUNDS * ANSWER), "{:?}", recorded.moved(client));
     let polls = recorded.waits(client, SocketDirection::Poll) as u64;
@@ -373,6 +397,20 @@ fn splice() -> Result<()> {
     ensure!(seen == REQUEST && unseen.abs_diff(BULK - REQUEST) <= 1, "{seen} bytes seen, {unseen} not");
     let all = recorded.recording.report(&["sockets"])?.to_string();
     ensure!(all.contains("were taken from TCP by splice"), "{all}");
+    Ok(())
+}
+
+/// No call tells of a socket that is received from by splice alone: it is looked for when a thread has waited on it.
+fn file_only() -> Result<()> {
+    let recorded = Recorded::sample("file-only")?;
+    let sockets = &recorded.trace.sockets.sockets;
+    let sender = (0..sockets.len()).find(|&row| sockets.bytes_sent[row] == BULK).context("no sender")?;
+    let receiver = sockets.peer[sender].get().context("no receiver")?;
+    let (seen, unseen) = (sockets.bytes_received[receiver], sockets.bytes_unseen[receiver]);
+    ensure!(seen == 0 && unseen.abs_diff(BULK) <= 1, "{seen} bytes seen, {unseen} not");
+    ensure!(recorded.waits(receiver, SocketDirection::Receive) > 0, "no wait to receive");
+    let waited: u64 = recorded.causes(receiver).values().sum();
+    ensure!(waited > 500_000_000, "it waited {waited} ns");
     Ok(())
 }
 

@@ -105,7 +105,7 @@ impl Sources<'_> {
     }
 
     fn claim_send(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
-        let state = wait.record.map(|record| if record.begin.flags == 0 { &record.end } else { &record.begin });
+        let state = wait.record.map(|record| &record.state);
         let recovering = state.is_some_and(|state| state.congestion >= RECOVERY_STATES);
         if recovering || !self.tcp.retransmissions_of(wait.socket).is_empty() {
             self.claim_retransmissions(wait.socket, span, parts);

@@ -10,13 +10,12 @@ mod tcp;
 use dwell_model::{CallKind, ObjectId, Reason, SocketDirection, SocketId, SocketWaitId, StackId, Syscall};
 use dwell_store::raw::wire::SocketWaitRecord;
 use dwell_store::tables::{OffCpu, SocketWaitCauseRow, SocketWaitCauses, SocketWaitRow, SocketWaits};
-use dwell_store::{SocketTables, Table, ThreadStates};
+use dwell_store::{Annotations, SocketTables, ThreadStates};
 
-pub use counters::add as add_counters;
-pub use ends::Ends;
 pub use raw::RawSockets;
 
 use self::causes::{Sources, Wait};
+use self::ends::Ends;
 use self::tcp::Tcp;
 use crate::hash::FastMap;
 use crate::replay::Replay;
@@ -29,19 +28,45 @@ pub struct Input<'a> {
     pub replay: &'a Replay,
     /// The intervals, with the objects' rows.
     pub off_cpu: &'a OffCpu,
-    /// The key of what each row of `off_cpu` waited on, 0 for what has none.
-    pub object_keys: &'a [u64],
-    /// Stacks of the holds.
-    pub hold_stacks: &'a [StackId],
+    /// What was told before the naming.
+    pub unnumbered: &'a Unnumbered,
     /// End of the collection, ns since its start.
     pub end_ns: u64,
 }
 
-/// The tables of sockets.
-pub fn resolve(input: &Input<'_>, mut ends: Ends) -> SocketTables {
+/// What has to be taken of the trace before its waits and stacks have their last numbers.
+pub struct Unnumbered {
+    /// The key of what each row of `off_cpu` waited on, 0 for what has none.
+    object_keys: Vec<u64>,
+    /// Stacks of the holds.
+    hold_stacks: Vec<StackId>,
+}
+
+impl Unnumbered {
+    /// Of the intervals, whose objects are still numbers of waits.
+    pub fn take(raw: &RawSockets, replay: &mut Replay, off_cpu: &OffCpu) -> Self {
+        let key = |id: &ObjectId| {
+            let wait = id.get().and_then(|number| replay.waits.keys().get(number));
+            wait.filter(|wait| wait.kind() != CallKind::Futex).map_or(0, |wait| wait.object)
+        };
+        let object_keys = if raw.is_empty() { Vec::new() } else { off_cpu.object.iter().map(key).collect() };
+        let hold_stacks = raw.holds.iter().map(|hold| replay.user_stack(hold.user_stack)).collect();
+        Self { object_keys, hold_stacks }
+    }
+
+    /// Puts a row of the table of stacks in the place of each number.
+    pub fn name_stacks(&mut self, row: impl Fn(StackId) -> StackId) {
+        self.hold_stacks.iter_mut().for_each(|stack| *stack = row(*stack));
+    }
+}
+
+/// The tables of sockets, and how many records of waits match nothing else. The sockets' throughput goes to the counters.
+pub fn resolve(input: &Input<'_>, annotations: &mut Annotations) -> (SocketTables, u64) {
+    let mut ends = Ends::new(input.raw, input.replay, input.end_ns);
+    counters::add(annotations, input.raw, &ends, input.replay);
     let tcp = Tcp::new(input, &ends);
     let states = ThreadStates::new(input.off_cpu, input.replay.lives.threads.len());
-    let waits = waits(input, &ends, &states);
+    let (waits, unmatched) = waits(input, &ends, &states);
     for wait in waits.iter().filter(|wait| wait.direction != SocketDirection::Poll) {
         if let Some(socket) = wait.socket.get() {
             ends.sockets.object[socket] = input.off_cpu.object[wait.row];
@@ -65,7 +90,7 @@ pub fn resolve(input: &Input<'_>, mut ends: Ends) -> SocketTables {
         }
     }
     let Ends { sockets, sizes, .. } = ends;
-    SocketTables { sockets, sizes, waits: table, causes, holds: tcp.holds, events: tcp.events }
+    (SocketTables { sockets, sizes, waits: table, causes, holds: tcp.holds, events: tcp.events }, unmatched)
 }
 
 fn row(wait: &Wait<'_>, off_cpu: &OffCpu) -> SocketWaitRow {
@@ -85,16 +110,18 @@ fn row(wait: &Wait<'_>, off_cpu: &OffCpu) -> SocketWaitRow {
     }
 }
 
-/// The waits on sockets, in the order of `off_cpu`: those with a record, and those on a file that is a known socket.
-fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> Vec<Wait<'a>> {
+/// The waits on sockets, in the order of `off_cpu`: those with a record, and those on a file that is a known socket. And how
+/// many records are of no such wait.
+fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (Vec<Wait<'a>>, u64) {
     let mut by_row: FastMap<usize, Wait<'a>> = FastMap::default();
+    let mut unmatched = 0;
     for record in &input.raw.waits {
-        if let Some(wait) = recorded(record, input, ends, states) {
-            by_row.insert(wait.row, wait);
+        match recorded(record, input, ends, states) {
+            Some(wait) => _ = by_row.insert(wait.row, wait),
+            None => unmatched += u64::from(record.direction != SocketDirection::Poll.code()),
         }
     }
-    for row in 0..input.off_cpu.len() {
-        let key = input.object_keys.get(row).copied().unwrap_or(0);
+    for (row, &key) in input.unnumbered.object_keys.iter().enumerate() {
         let waiting = input.off_cpu.reason[row] == Reason::Waiting.code();
         if key == 0 || !waiting || by_row.contains_key(&row) {
             continue;
@@ -107,7 +134,7 @@ fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> Vec<W
     }
     let mut waits: Vec<Wait<'a>> = by_row.into_values().collect();
     waits.sort_by_key(|wait| wait.row);
-    waits
+    (waits, unmatched)
 }
 
 fn recorded<'a>(
@@ -142,13 +169,4 @@ fn direction(syscall: i16) -> SocketDirection {
         _ if Syscall::kind_of(syscall) == CallKind::Poll => SocketDirection::Poll,
         _ => SocketDirection::Receive,
     }
-}
-
-/// The key of the object of each row of `off_cpu`, whose objects are still numbers of waits.
-pub fn object_keys(off_cpu: &OffCpu, replay: &Replay) -> Vec<u64> {
-    let key = |id: &ObjectId| {
-        let wait = id.get().and_then(|number| replay.waits.keys().get(number));
-        wait.filter(|wait| wait.kind() != CallKind::Futex).map_or(0, |wait| wait.object)
-    };
-    off_cpu.object.iter().map(key).collect()
 }

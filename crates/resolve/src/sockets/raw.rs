@@ -36,6 +36,11 @@ pub struct RawSockets {
 }
 
 impl RawSockets {
+    /// Whether no socket was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.sockets.is_empty()
+    }
+
     /// Keeps a record of sockets; others are none of its business.
     pub fn take(&mut self, record: &Record<'_>) {
         match record {

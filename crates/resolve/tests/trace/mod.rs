@@ -206,6 +206,16 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
         }),
         "object" => meta.fixed(&object(line)),
         "say" => say::say(line, meta, events),
+        "delay" => events.fixed(&DelayRecord {
+            h: line.header(kind::DELAY, size_of::<DelayRecord>(), "tid"),
+            begin_ns: line.time_ns - line.number("us") * 1000,
+            detail: line.number("detail"),
+            other_tid: 0,
+            cpu: line.number("cpu") as u16,
+            kind: line.number("kind") as u8,
+            vector: 0,
+            text: line.text("text"),
+        }),
         "probe" => events.fixed(&TaskProbeRecord {
             h: line.header(kind::TASK_PROBE, 0, "tid"),
             tgid: line.number("tgid").max(10) as u32,

@@ -387,8 +387,7 @@ struct record_socket_wait {
 	u64 bytes_after; /* of the first call on the socket afterwards */
 	u32 peer_tid;    /* profiled thread that made the last call on the other end before the wait ended, 0 = none */
 	u32 receives;    /* on the socket so far, when the wait began */
-	struct tcp_state begin;
-	struct tcp_state end;
+	struct tcp_state state; /* of a wait to send, as it began; of one on a set, as it ended */
 };
 
 enum tcp_hold_kind {
@@ -506,7 +505,7 @@ _Static_assert(sizeof(struct record_stitch) == 40, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct tcp_state) == 64, "wire");
 _Static_assert(sizeof(struct record_socket) == 640, "wire");
-_Static_assert(sizeof(struct record_socket_wait) == 208, "wire");
+_Static_assert(sizeof(struct record_socket_wait) == 144, "wire");
 _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");

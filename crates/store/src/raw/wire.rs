@@ -207,10 +207,10 @@ records! {
         local_port: u16, remote_port: u16, path_bytes: u32, local_address: [u8; 16], remote_address: [u8; 16],
         tcp: TcpState, sizes_sent: [u32; SIZE_CLASSES], sizes_received: [u32; SIZE_CLASSES], path: [u8; 128],
     }
-    SocketWaitRecord = 208, "A wait that a socket ended, or that was on one." {
+    SocketWaitRecord = 144, "A wait that a socket ended, or that was on one." {
         h: RecordHeader, start_ns: u64, cookie: u64, object: u64, direction: u8, poll_send: u8, received: u8, reserved: u8,
         sends_before: u32, bytes_before: u64, first_send_bytes: u32, last_send_bytes: u32, bytes_after: u64,
-        peer_tid: u32, receives: u32, begin: TcpState, end: TcpState,
+        peer_tid: u32, receives: u32, state: TcpState,
     }
     TcpHoldRecord = 48, "TCP held data of a program back." {
         h: RecordHeader, end_ns: u64, cookie: u64, user_stack: u64, bytes: u32, kind: u8, end_kind: u8, reserved: u16,

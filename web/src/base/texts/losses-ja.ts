@@ -77,6 +77,8 @@ export const lossesJa: Record<string, string> = {
   itt_waits_unended: 'プログラムが始まりだけを通知した待機。含まれません。',
   sockets_lost: 'カーネルの表に同時に収まらなかったソケットの呼び出し。数えていません。',
   socket_waits_lost: 'リングに空きがなかった、ソケットの待機、保留されたデータ、遅延 ACK のレコード。',
+  socket_waits_unmatched:
+    'スレッド、区間、ソケットのいずれかが分からない、ソケットの待機のレコード。なぜ長かったかは分かりません。',
   delays_of_unknown_threads: '他に何も分からないスレッドの遅延。含まれません。',
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',
   outliers_over_limit: '--trigger-limit または --data-limit を超えて外れ値が来た回数。',
