@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Measures what `--analyze sockets` costs the programs that it watches: CPU time of redis-server with redis-benchmark, and of
-both ends of iperf3 over loopback, without Dwell, with `threading`, and with `threading,sockets`.
+"""Measures what `--analyze sockets` costs the programs that it watches: redis-server with redis-benchmark, and both ends of iperf3
+over loopback, without Dwell, with `threading`, and with `threading,sockets`.
 
-Every round runs all ways in turn, and a figure is the median of the rounds, relative to the program without Dwell. CPU time is
-the kernel's, of the program's processes alone: a busy machine changes it less than elapsed time.
+Two figures of each: CPU time, of the program's processes alone as the kernel counts it, and the time that the client took. Both are
+relative to the same round without Dwell; what is shown is the median of the rounds, and the lowest and highest of them. Every round
+runs all ways, each time from another one on. The work is always the same: so many requests, so many bytes.
 
-    bench/sockets.py [--dwell PATH] [--rounds 5] [--requests 50000] [--bytes 8G]
+iperf3 runs with both ends on one CPU, and with one on each. On one CPU its rounds agree. On two they may not: how often an end finds
+nothing to do and sleeps depends on how the two keep step, and on a virtual machine waking a CPU costs more than all hooks.
+
+    bench/sockets.py [--dwell PATH] [--rounds 9] [--requests 50000] [--bytes 4G] [--only redis]
 """
 
 import argparse
@@ -16,46 +20,72 @@ import tempfile
 from pathlib import Path
 
 WAYS = {"nothing": None, "threading": "threading", "threading,sockets": "threading,sockets"}
-REDIS = """redis-server --port 7990 --save '' > /dev/null & server=$!
+REDIS = """{server} redis-server --port 7990 --save '' > /dev/null & server=$!
 sleep 0.5
-redis-benchmark -p 7990 -n {requests} -c 20 -t get -q > /dev/null
+begin=$EPOCHREALTIME
+{client} redis-benchmark -p 7990 -n {requests} -c 20 -t get -q > /dev/null
+end=$EPOCHREALTIME
 kill $server; wait $server"""
-IPERF = """iperf3 -s -p 7989 -1 > /dev/null & server=$!
+IPERF = """{server} iperf3 -s -p 7989 -1 > /dev/null & server=$!
 sleep 0.5
-iperf3 -c 127.0.0.1 -p 7989 -n {bytes} > /dev/null; wait $server"""
+begin=$EPOCHREALTIME
+{client} iperf3 -c 127.0.0.1 -p 7989 -n {bytes} > /dev/null
+end=$EPOCHREALTIME
+wait $server"""
+# Two lines of user and system time, 0m1.234s each: of the shell, and of its children.
+SAY = "\necho $begin $end; times"
 
 
-def cpu_seconds(dwell: str, topics: str | None, script: str) -> float:
-    """CPU time of the script and its children: the shell says at its end what they took."""
+def seconds(word: str) -> float:
+    minutes, rest = word.rstrip("s").split("m")
+    return 60 * float(minutes) + float(rest)
+
+
+def measure(dwell: str, topics: str | None, script: str) -> tuple[float, float]:
+    """CPU time of the script's programs, and the time that the client took, in seconds."""
     with tempfile.TemporaryDirectory() as folder:
         prefix = [] if topics is None else [dwell, "collect", "threading", "--analyze", topics, "--quiet",
                                             "--finalization-mode", "none", "--result-dir", str(Path(folder) / "result"), "--"]
-        done = subprocess.run([*prefix, "bash", "-c", script + "\ntimes"], stdout=subprocess.PIPE, text=True, check=True,
+        done = subprocess.run([*prefix, "bash", "-c", script + SAY], stdout=subprocess.PIPE, text=True, check=True,
                               timeout=300)
-    # Two lines of user and system time, 0m1.234s each: of the shell, and of its children.
-    words = " ".join(done.stdout.split("\n")[-3:]).split()
-    seconds = lambda word: 60 * float(word.split("m")[0]) + float(word.split("m")[1].rstrip("s"))
-    return sum(map(seconds, words[-4:]))
+    words = done.stdout.split()[-6:]
+    return sum(map(seconds, words[2:])), float(words[1]) - float(words[0])
+
+
+def show(program: str, measured: dict[str, list[tuple[float, float]]]) -> None:
+    def ratio(way: str, figure: int) -> str:
+        ratios = [it[figure] / base[figure] for it, base in zip(measured[way], measured["nothing"])]
+        return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+    for way in WAYS:
+        median = statistics.median(cpu for cpu, _ in measured[way])
+        print(f"| {program} | {way} | {median:.2f} | {ratio(way, 0)} | {ratio(way, 1)} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dwell", default=os.environ.get("DWELL", "dwell"))
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--requests", type=int, default=50_000)
-    parser.add_argument("--bytes", default="8G")
+    parser.add_argument("--bytes", default="4G")
+    parser.add_argument("--only", default="", help="programs with this in their name")
     options = parser.parse_args()
-    scripts = {"redis-benchmark": REDIS.format(requests=options.requests), "iperf3": IPERF.format(bytes=options.bytes)}
-    print("| program | way | CPU time, s | ratio |\n|---|---|---:|---:|")
+    first, *others = sorted(os.sched_getaffinity(0))
+    on = lambda server, client: {"server": f"taskset -c {server}", "client": f"taskset -c {client}"}
+    scripts = {"redis-benchmark": REDIS.format(requests=options.requests, server="", client=""),
+               "iperf3, one CPU": IPERF.format(bytes=options.bytes, **on(first, first))}
+    if others:
+        scripts["iperf3, two CPUs"] = IPERF.format(bytes=options.bytes, **on(first, others[0]))
+    print("| program | way | CPU time, s | CPU time | time of the client |\n|---|---|---:|---:|---:|")
     for program, script in scripts.items():
-        measured: dict[str, list[float]] = {way: [] for way in WAYS}
-        for _ in range(options.rounds):
-            for way, topics in WAYS.items():
-                measured[way].append(cpu_seconds(options.dwell, topics, script))
-        base = statistics.median(measured["nothing"])
-        for way, seconds in measured.items():
-            median = statistics.median(seconds)
-            print(f"| {program} | {way} | {median:.2f} | {median / base:.2f} |", flush=True)
+        if options.only not in program:
+            continue
+        measured: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
+        for number in range(options.rounds):
+            at = number % len(WAYS)
+            for way in [*WAYS][at:] + [*WAYS][:at]:
+                measured[way].append(measure(options.dwell, WAYS[way], script))
+        show(program, measured)
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ static void pour(struct ends ends)
 
 static void *connect_later(void *argument)
 {
-	sleep_ns(50 * MS);
+	sleep_ns(500 * MS);
 	close(connect_to("127.0.0.1", *(int *)argument));
 	return NULL;
 }

@@ -468,7 +468,7 @@ int look_at_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
 		return 0;
 	at = *place;
 	entry = bpf_map_lookup_elem(&sockets, &at);
-	if (!entry || entry->record.cookie != cookie_of(sk))
+	if (!entry || entry->record.cookie != cookie_of(sk) || entry->record.closed_ns)
 		return 0;
 	entry->seen_ns = bpf_ktime_get_ns();
 	refresh(entry);
