@@ -23,7 +23,7 @@ use crate::table::{self, Table};
 use crate::tables::{OffCpu, Samples};
 
 /// Version of the index's form; also raised when what analysis adds changes.
-const VERSION: u64 = 9;
+const VERSION: u64 = 10;
 const MAGIC: u64 = u64::from_le_bytes(*b"DWELLIDX");
 /// Bytes of the header: magic, version, identity, then number, place and size of each section, and a checksum.
 const HEADER: usize = 4096;

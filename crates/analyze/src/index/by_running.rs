@@ -24,7 +24,7 @@ const PARTS: u64 = 16;
 const CLASSES: usize = 32;
 /// Numbers of running threads, and times of a block of the lowest level, from which it is not worth its room.
 const MOST_COUNTS: usize = 256;
-const MOST_TIMES: usize = 1 << 24;
+const MOST_TIMES: usize = 1 << 25;
 /// Blocks made at once.
 const BATCH: u64 = 8;
 
