@@ -29,6 +29,7 @@
 #define RECEIVERS    40
 #define FILTER_STEPS 1000
 #define FILE_BYTES   (64ul << 20)
+#define DISK_BYTES   (8ul << 20)
 #define MOVES        20
 #define MOVE_NS      5000
 #define IDLE_NS      1000000ull
@@ -530,7 +531,7 @@ static void begin_block(void)
 	if (on_disk < 0)
 		die(path);
 	unlink(path);
-	for (size_t bytes = 0; bytes < FILE_BYTES; bytes += sizeof(block)) {
+	for (size_t bytes = 0; bytes < DISK_BYTES; bytes += sizeof(block)) {
 		if (write(on_disk, block, sizeof(block)) != sizeof(block))
 			die(path);
 	}
@@ -542,7 +543,7 @@ static void read_block(void)
 	static _Alignas(PAGE) char page[PAGE];
 	static off_t at;
 
-	at = (at + 4099 * PAGE) % (off_t)FILE_BYTES;
+	at = (at + 331 * PAGE) % (off_t)DISK_BYTES;
 	if (pread(on_disk, page, PAGE, at) != PAGE)
 		die("pread");
 }

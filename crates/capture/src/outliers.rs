@@ -63,6 +63,9 @@ impl Outliers {
     /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
     pub fn is_due(&mut self, recorder: &mut Recorder, processes: &HashSet<u32>, now_ns: u64) -> bool {
         if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
+            // Programs choose the times of what they announce: nothing ends later than now.
+            let end_ns = found.end_ns.min(now_ns);
+            let found = Outlier { end_ns, begin_ns: found.begin_ns.min(end_ns), ..found };
             let longer = self.pending.is_none_or(|pending| pending.length_ns() < found.length_ns());
             if self.pending.is_none() && !self.may_keep(now_ns) {
                 self.over_limit += 1;

@@ -1,7 +1,8 @@
 //! Looks at the records of a collection as they come for an interval that is longer than a trigger allows. What ITT tasks, task
-//! probes, requests and switches begin is remembered until it ends; all of it is bounded, and the oldest is forgotten.
+//! probes, requests and switches begin is remembered until it ends; all of it is bounded. What is open is forgotten when there
+//! is too much of a sort, which only a program can bring about that announces begins without ends.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bytemuck::{AnyBitPattern, pod_read_unaligned};
 use dwell_itt_wire::{Event, Id, Name, events, names};
@@ -13,6 +14,8 @@ use crate::itt::Line;
 const MOST_NESTED: usize = 64;
 /// Threads, tasks open by their ids, and names that are remembered.
 const MOST_OPEN: usize = 1 << 16;
+/// `TASK_DEAD` of the kernel, in a switch's state.
+const STATE_DEAD: u32 = 0x80;
 
 /// Which intervals a trigger is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,17 +65,23 @@ struct Open {
     begin_ns: Option<u64>,
 }
 
-/// Whose file of ITT, and which thread or task of it.
-type InFile<K> = HashMap<(u32, K), Vec<Open>>;
+/// The tasks that a thread nests in one another.
+#[derive(Default)]
+struct Nested {
+    open: Vec<Open>,
+    /// Those within that are not watched: they end first.
+    beyond: u32,
+}
 
 /// What began and has not ended, and the longest interval that was longer than the trigger allows.
 pub struct Watch {
     trigger: Trigger,
-    nested: InFile<u32>,
+    /// By file of ITT and thread.
+    nested: HashMap<(u32, u32), Nested>,
     overlapped: HashMap<(u32, u16, [u64; 2]), u64>,
     frames: HashMap<(u32, u16, [u64; 2]), u64>,
-    /// Names of tasks by file, whether they are those of the trigger.
-    names: HashMap<(u32, u32), bool>,
+    /// Names of tasks by file, those that are the trigger's.
+    names: HashSet<(u32, u32)>,
     /// Whether the intervals of each probe are those of the trigger, by its number.
     wanted_probes: Vec<bool>,
     /// Since when a thread is in what a probe makes.
@@ -96,7 +105,7 @@ impl Watch {
             nested: HashMap::new(),
             overlapped: HashMap::new(),
             frames: HashMap::new(),
-            names: HashMap::new(),
+            names: HashSet::new(),
             probes: HashMap::new(),
             waiting: HashMap::new(),
             found: None,
@@ -144,7 +153,9 @@ impl Watch {
 
     fn switch(&mut self, switch: &SwitchRecord) {
         let now = switch.h.time_ns;
-        if switch.h.tid != 0 && switch.state != 0 {
+        if switch.state & STATE_DEAD != 0 {
+            self.waiting.remove(&switch.h.tid);
+        } else if switch.h.tid != 0 && switch.state != 0 {
             remember(&mut self.waiting, switch.h.tid, now);
         }
         if switch.next_tid == 0 {
@@ -197,14 +208,18 @@ impl Watch {
         let Subject::Named(wanted) = &self.trigger.subject else { return };
         for named in names(bytes) {
             if let Name::String { id, text } = named.name {
-                let is_wanted = text == wanted.as_bytes();
-                remember(&mut self.names, (source, id), is_wanted);
+                // One for each file, of which there are not more than processes.
+                if text == wanted.as_bytes() && self.names.len() < MOST_OPEN {
+                    self.names.insert((source, id));
+                } else {
+                    self.names.remove(&(source, id));
+                }
             }
         }
     }
 
     fn is_wanted(&self, source: u32, name: u32) -> bool {
-        self.trigger.subject == Subject::Intervals || self.names.get(&(source, name)).is_some_and(|wanted| *wanted)
+        self.trigger.subject == Subject::Intervals || self.names.contains(&(source, name))
     }
 
     fn event(&mut self, source: u32, tid: u32, time_ns: u64, event: &Event<'_>) {
@@ -218,8 +233,7 @@ impl Watch {
                 self.begin((source, tid), Open { domain, begin_ns });
             }
             Event::TaskEnd { domain } => {
-                let open = self.nested.get_mut(&(source, tid));
-                let ended = open.and_then(|open| Some(open.remove(open.iter().rposition(|it| it.domain == domain)?)));
+                let ended = self.end((source, tid), domain);
                 if let Some(begin_ns) = ended.and_then(|open| open.begin_ns) {
                     self.ended(tid, begin_ns, time_ns);
                 }
@@ -261,9 +275,26 @@ impl Watch {
             self.nested.clear();
         }
         let nested = self.nested.entry(thread).or_default();
-        if nested.len() < MOST_NESTED {
-            nested.push(open);
+        if nested.open.len() < MOST_NESTED {
+            nested.open.push(open);
+        } else {
+            nested.beyond = nested.beyond.saturating_add(1);
         }
+    }
+
+    /// The innermost task of the domain, which ends.
+    fn end(&mut self, thread: (u32, u32), domain: u16) -> Option<Open> {
+        let nested = self.nested.get_mut(&thread)?;
+        if nested.beyond > 0 {
+            nested.beyond -= 1;
+            return None;
+        }
+        let at = nested.open.iter().rposition(|it| it.domain == domain)?;
+        let ended = nested.open.remove(at);
+        if nested.open.is_empty() {
+            self.nested.remove(&thread);
+        }
+        Some(ended)
     }
 }
 
@@ -335,10 +366,22 @@ mod tests {
     }
 
     #[test]
+    fn tasks_too_deep_to_be_watched_end_first() {
+        let mut watch = watch(Subject::Intervals);
+        let end = Event::TaskEnd { domain: 1 };
+        let deep = MOST_NESTED as u64 + 3;
+        let begins: Vec<_> = (0..deep).map(|at| (at, begin(1))).collect();
+        announce(&mut watch, &begins);
+        announce(&mut watch, &[(1000, end), (1001, end), (1002, end)]);
+        assert_eq!(watch.take(), None, "the three within");
+        announce(&mut watch, &[(1003, end)]);
+        assert_eq!(watch.take().map(|it| it.begin_ns), Some(MOST_NESTED as u64 - 1));
+    }
+
+    #[test]
     fn only_tasks_of_the_name() {
         let mut watch = watch(Subject::Named("slow".into()));
-        watch.names.insert((0, 1), true);
-        watch.names.insert((0, 2), false);
+        watch.names.insert((0, 1));
         announce(
             &mut watch,
             &[(0, begin(2)), (10, begin(1)), (90, Event::TaskEnd { domain: 1 }), (900, Event::TaskEnd { domain: 1 })],
@@ -416,6 +459,8 @@ mod tests {
             let overlapped = Event::OverlappedBegin { domain: 1, name: 2, id: id(number), parent: id(0) };
             announce(&mut watch, &[(1, begin(1)), (1, overlapped)]);
         }
-        assert!(watch.overlapped.len() <= MOST_OPEN && watch.nested.values().all(|open| open.len() <= MOST_NESTED));
+        assert!(
+            watch.overlapped.len() <= MOST_OPEN && watch.nested.values().all(|nested| nested.open.len() <= MOST_NESTED)
+        );
     }
 }

@@ -79,7 +79,7 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
         FinalizationMode::Full | FinalizationMode::Fast => {}
     }
     let trace = finalize::run_on(folder, &args.search_dir, args.finalization_mode, args.quiet)?;
-    finalize_outliers(args, folder)?;
+    finalize_outliers(args, folder);
     if args.quiet {
         return Ok(());
     }
@@ -87,14 +87,20 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
 }
 
 /// The results that a trigger kept.
-fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
-    let Ok(entries) = fs::read_dir(folder.path().join(dwell_capture::OUTLIERS)) else { return Ok(()) };
+fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) {
+    let Ok(entries) = fs::read_dir(folder.path().join(dwell_capture::OUTLIERS)) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
-        finalize::run_on(&ResultFolder::open(&path)?, &args.search_dir, args.finalization_mode, true)?;
+        let finalized = ResultFolder::open(&path)
+            .map_err(Hinted::from)
+            .and_then(|folder| finalize::run_on(&folder, &args.search_dir, args.finalization_mode, true));
+        // One that is damaged, or no result, must not keep the others from the user.
+        if let Err(error) = finalized {
+            eprintln!("dwell: {} is not complete: {error}", path.display());
+            eprintln!("hint: dwell finalize {}", quoted(&path));
+        }
     }
-    Ok(())
 }
 
 /// The collector's options from the command line.
@@ -108,13 +114,13 @@ fn options(args: &CollectArgs) -> Result<Options> {
     options.start_paused = args.start_paused || args.resume_after.is_some();
     options.resume_after_ns = args.resume_after;
     options.duration_ns = args.duration;
-    options.data_limit_bytes = args.data_limit;
+    options.data_limit_bytes = args.data_limit.unwrap_or(0);
     options.ring_buffer_ns = args.ring_buffer;
     if args.trigger.is_some() {
         options.trigger.clone_from(&args.trigger);
         options.outliers_per_minute = args.trigger_limit;
         options.ring_buffer_ns = args.ring_buffer.or(Some(AROUND_OUTLIER_NS));
-        options.data_limit_bytes = if args.data_limit == 0 { FLIGHT_RECORDER_BYTES } else { args.data_limit };
+        options.data_limit_bytes = args.data_limit.unwrap_or(FLIGHT_RECORDER_BYTES);
         options.outliers_bytes = options.data_limit_bytes;
     }
     options.kernel_stacks_for_all = args.call_stack_mode == CallStackMode::All;

@@ -86,7 +86,7 @@ fn edges(record: &DelayRecord, facts: &DelayFacts) -> Edges {
     match Delay::from_code(record.kind) {
         Delay::MinorFault | Delay::MajorFault => facts.edges.page_fault,
         Delay::SystemCall => facts.edges.system_call,
-        Delay::Timer | Delay::Interrupt | Delay::Ipi => facts.edges.interrupt,
+        Delay::Ipi => facts.edges.interrupt,
         _ => Edges::default(),
     }
 }
@@ -189,5 +189,31 @@ impl Sources<'_> {
             Delay::MinorFault | Delay::MajorFault | Delay::BlockIo if !text.is_empty() => text,
             _ => return None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+    use dwell_store::DelayEdges;
+
+    use super::*;
+
+    #[test]
+    fn faults_calls_and_other_cpus_interrupts_have_edges() {
+        let edge = |before_ns| Edges { before_ns, after_ns: 1 };
+        let edges_measured = DelayEdges { page_fault: edge(3), system_call: edge(5), interrupt: edge(7) };
+        let facts = DelayFacts { edges: edges_measured, ..DelayFacts::default() };
+        let of = |kind: Delay| edges(&DelayRecord { kind: kind.code(), ..DelayRecord::zeroed() }, &facts);
+        assert_eq!([Delay::MinorFault, Delay::SystemCall, Delay::Ipi].map(of), [edge(3), edge(5), edge(7)]);
+        assert_eq!([Delay::Preemption, Delay::Timer].map(of), [Edges::default(); 2], "seen whole, or not measured");
+    }
+
+    #[test]
+    fn moves_tell_how_far() {
+        let place = |cpu, node, cache| CpuPlace { cpu, node, cache };
+        let places = [place(0, 0, 0), place(1, 0, 0), place(2, 0, 1), place(3, 1, 2)];
+        let to = [1, 2, 3, 9].map(|to| distance(&places, 0, to));
+        assert_eq!(to, [", the same cache", ", another cache", ", another NUMA node", ""]);
     }
 }

@@ -44,7 +44,7 @@ pub struct DelayEdges {
     pub page_fault: Edges,
     /// Of system calls.
     pub system_call: Edges,
-    /// Of interrupts, those of other CPUs standing for all.
+    /// Of interrupts by other CPUs.
     pub interrupt: Edges,
 }
 

@@ -1,8 +1,11 @@
-use dwell_model::Delay;
+use dwell_model::{Delay, DelaySourceId};
+use dwell_store::tables::DelayRow;
 use proptest::prelude::*;
 
 use super::pieces::disjoint;
 use super::*;
+use crate::picture::{CELL, trace};
+use crate::query::Query;
 
 fn causes(parts: &[(Delay, u64)]) -> Causes {
     let mut causes = Causes::default();
@@ -72,6 +75,44 @@ fn what_hardly_differs_from_the_median_is_no_outlier() {
     assert_eq!(limit(&[1_000_000, 1_000_000, 1_000_000, 1_004_000]), 1_005_000, "a thousandth of the median");
     let of = Statistics::new(vec![1_000_000, 1_000_000, 1_000_000, 1_004_000, 1_006_000], None);
     assert_eq!(of.outliers, 1);
+}
+
+/// What a thread's time in `from .. to` is for.
+fn causes_of(trace: &dwell_store::Trace, from: u64, to: u64) -> Causes {
+    let query = Query::default();
+    let fold = Fold::new(trace, &query).expect("a fold");
+    let latency = Latency::new(&fold);
+    latency.delays(ThreadId::new(0)).expect("a thread").causes(from, to)
+}
+
+#[test]
+fn waits_for_a_collector_are_pauses_of_it() {
+    let cause = |waker: &str, function: &str| {
+        let mut trace = trace("a: #mmmm#\nb: #####\n");
+        trace.threads.name[1] = waker.to_owned();
+        let waiting = trace.frames.function.iter_mut().filter(|name| *name == "use_m");
+        waiting.for_each(|name| function.clone_into(name));
+        causes_of(&trace, CELL, 5 * CELL).main()
+    };
+    assert_eq!(cause("b", "use_m"), Some((Delay::Lock, 4 * CELL)));
+    assert_eq!(cause("VM Thread", "use_m"), Some((Delay::GarbageCollection, 4 * CELL)), "it ends the wait");
+    assert_eq!(cause("b", "runtime.gcstopm"), Some((Delay::GarbageCollection, 4 * CELL)), "it stands still");
+}
+
+#[test]
+fn a_slow_cpu_counts_for_the_threads_own_work() {
+    let mut trace = trace("a: ##########\n");
+    let delays = [(Delay::Frequency, 0, 8, 4), (Delay::SystemCall, 1, 3, 2)];
+    for (kind, start, end, delay) in delays {
+        let (thread, source) = (ThreadId::new(0), DelaySourceId::NONE);
+        let (start_ns, end_ns, delay_ns) = (start * CELL, end * CELL, delay * CELL);
+        let row = DelayRow { thread, kind: kind.code(), start_ns, end_ns, delay_ns, cpu: 0, source };
+        trace.delays.delays.push(row);
+    }
+    // Half of 8 ms were lost, but 2 of these are the call's.
+    let expected = causes(&[(Delay::SystemCall, 2 * CELL), (Delay::Frequency, 3 * CELL)]);
+    assert_eq!(causes_of(&trace, 0, 8 * CELL), expected);
+    assert_eq!(causes_of(&trace, 8 * CELL, 10 * CELL), Causes::default());
 }
 
 proptest! {

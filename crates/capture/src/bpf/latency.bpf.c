@@ -63,7 +63,10 @@ struct cpu_state {
 	u64 steal_ns; /* the run queue's account of stolen time, and when it was looked at */
 	u64 steal_seen_ns;
 	u32 idle_state;
-	u32 is_profiled; /* whether the thread here was profiled at the last switch or interrupt: else its calls cost nothing more */
+	u32 is_profiled; /* the thread that runs, as of the last switch or interrupt: else most hooks do nothing more */
+	u64 call_ns; /* when it began the system call that it is in, 0 = in none; kept with it while it is off the CPU */
+	u32 call;
+	u32 call_tid;
 	u64 switches;
 	struct arrival log[SWITCH_LOG]; /* the latest ones: number n lies at n % SWITCH_LOG */
 };
@@ -82,16 +85,25 @@ static __always_inline struct cpu_state *this_cpu(void)
 	return bpf_map_lookup_elem(&cpu_buffer, &zero);
 }
 
+static __always_inline bool is_paused(void)
+{
+	struct control *control = controls();
+
+	return !control || control->paused;
+}
+
+/* The thread's state if it is profiled, whether recording is paused or not: what ends in a pause has ended. */
+static __always_inline struct thread *known(struct task_struct *task)
+{
+	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
+
+	return thread && (thread->mode & (THREAD_RECORD | THREAD_MEASURE)) ? thread : NULL;
+}
+
 /* The thread's state if it is profiled, and recording is not paused. */
 static __always_inline struct thread *profiled(struct task_struct *task)
 {
-	struct control *control = controls();
-	struct thread *thread;
-
-	if (!control || control->paused)
-		return NULL;
-	thread = bpf_task_storage_get(&threads, task, 0, 0);
-	return thread && (thread->mode & (THREAD_RECORD | THREAD_MEASURE)) ? thread : NULL;
+	return is_paused() ? NULL : known(task);
 }
 
 static __always_inline u64 now_if_profiled(void)
@@ -122,7 +134,7 @@ static __always_inline void write_current(u8 kind, u64 begin_ns, u64 detail)
 	struct record_delay *delay;
 	void *ring;
 
-	if (!begin_ns)
+	if (!begin_ns || is_paused())
 		return;
 	ring = this_ring();
 	delay = ring ? bpf_ringbuf_reserve(ring, sizeof(*delay), 0) : NULL;
@@ -202,7 +214,7 @@ int BPF_PROG(on_interrupt, int number, struct irqaction *action)
 	struct cpu_state *cpu = this_cpu();
 
 	if (cpu)
-		cpu->interrupt_ns = now_if_profiled();
+		cpu->interrupt_ns = cpu->is_profiled ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 
@@ -228,7 +240,7 @@ int BPF_PROG(on_soft_interrupt, unsigned int vector)
 	struct cpu_state *cpu = this_cpu();
 
 	if (cpu)
-		cpu->soft_interrupt_ns = cpu->is_profiled ? now_if_profiled() : 0;
+		cpu->soft_interrupt_ns = cpu->is_profiled ? bpf_ktime_get_ns() : 0;
 	return 0;
 }
 
@@ -271,7 +283,7 @@ int BPF_PROG(on_kernel_fault, unsigned long address)
 
 static __always_inline int end_fault(u8 kind)
 {
-	struct thread *thread = profiled(bpf_get_current_task_btf());
+	struct thread *thread = known(bpf_get_current_task_btf());
 
 	if (!thread)
 		return 0;
@@ -305,41 +317,41 @@ static __always_inline void end_signal(struct delayed *delayed)
 	write_current(DELAY_SIGNAL, delayed->signal_ns[at], delayed->signal[at]);
 }
 
-/* The current thread if it is profiled, for hooks that every program of the machine passes often. */
-static __always_inline struct thread *profiled_here(void)
-{
-	struct cpu_state *cpu = this_cpu();
-
-	return cpu && cpu->is_profiled ? profiled(bpf_get_current_task_btf()) : NULL;
-}
+/* Every program of the machine passes these two often: what they need lies with the CPU. */
 
 SEC("tp_btf/sys_enter")
 int BPF_PROG(on_call, struct pt_regs *regs, long number)
 {
-	struct thread *thread = profiled_here();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cpu_state *cpu = this_cpu();
+	struct thread *thread;
 
-	if (!thread)
+	if (!cpu || !cpu->is_profiled)
 		return 0;
 	if (number == SYSCALL_RT_SIGRETURN) {
-		end_signal(&thread->delayed);
+		thread = known(task);
+		if (thread)
+			end_signal(&thread->delayed);
 		return 0;
 	}
-	thread->delayed.call = number;
-	thread->delayed.call_ns = bpf_ktime_get_ns();
+	cpu->call = number;
+	cpu->call_tid = task->pid;
+	cpu->call_ns = bpf_ktime_get_ns();
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int BPF_PROG(on_call_end, struct pt_regs *regs, long result)
 {
-	struct thread *thread = profiled_here();
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct cpu_state *cpu = this_cpu();
 
-	if (!thread)
+	if (!cpu || !cpu->is_profiled || !cpu->call_ns)
 		return 0;
 	/* Another call's begin tells nothing: this one's passed unseen. */
-	if (thread->delayed.call == (u32)regs->orig_ax)
-		write_current(DELAY_SYSTEM_CALL, thread->delayed.call_ns, thread->delayed.call);
-	thread->delayed.call_ns = 0;
+	if (cpu->call_tid == task->pid && cpu->call == (u32)regs->orig_ax)
+		write_current(DELAY_SYSTEM_CALL, cpu->call_ns, cpu->call);
+	cpu->call_ns = 0;
 	return 0;
 }
 
@@ -376,7 +388,7 @@ static __always_inline int begin_memory(bool compaction)
 
 static __always_inline int end_memory(bool compaction)
 {
-	struct thread *thread = profiled(bpf_get_current_task_btf());
+	struct thread *thread = known(bpf_get_current_task_btf());
 
 	if (thread && compaction) {
 		write_current(DELAY_COMPACTION, thread->delayed.compaction_ns, 0);
@@ -587,10 +599,10 @@ static __always_inline void look_for_steal(struct task_struct *task, struct thre
 
 	if (!bpf_core_field_exists(((struct rq *)0)->prev_steal_time_rq))
 		return;
-	rq = BPF_CORE_READ(task, se.cfs_rq, rq);
+	rq = task->se.cfs_rq->rq;
 	if (!rq)
 		return;
-	total = BPF_CORE_READ(rq, prev_steal_time_rq);
+	total = rq->prev_steal_time_rq;
 	stolen = cpu->steal_seen_ns && total > cpu->steal_ns ? total - cpu->steal_ns : 0;
 	since = cpu->steal_seen_ns;
 	cpu->steal_ns = total;
@@ -703,7 +715,17 @@ int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct t
 
 	if (!cpu)
 		return 0;
+	if (out) {
+		out->delayed.call_ns = cpu->call_ns;
+		out->delayed.call = cpu->call;
+	}
 	cpu->is_profiled = in != NULL;
+	cpu->call_ns = 0;
+	if (in) {
+		cpu->call_ns = in->delayed.call_ns;
+		cpu->call = in->delayed.call;
+		cpu->call_tid = next->pid;
+	}
 	if (!out) {
 		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
 		if (!in) {

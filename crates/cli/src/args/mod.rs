@@ -393,9 +393,9 @@ pub struct CollectArgs {
     /// Folder of the result [default: the next r000th, r001th, … here].
     #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
     pub result_dir: Option<PathBuf>,
-    /// Stop recording at this size of the raw data in MB; 0 is no limit.
-    #[arg(long, value_name = "MB", default_value = "0", value_parser = parse::megabytes, help_heading = "The result")]
-    pub data_limit: u64,
+    /// Stop recording at this size of the raw data in MB; 0 is no limit [default: 0, with --trigger 1000].
+    #[arg(long, value_name = "MB", value_parser = parse::megabytes, help_heading = "The result")]
+    pub data_limit: Option<u64>,
     /// What to do with the raw data at the end.
     #[arg(long, value_enum, default_value_t, help_heading = "The result")]
     pub finalization_mode: FinalizationMode,

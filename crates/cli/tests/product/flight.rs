@@ -8,7 +8,9 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::harness::Case;
-use crate::recording::{Recording, Running, collect, needs_recording, number, run_dwell, sample, wait_for};
+use crate::recording::{
+    Recording, Running, collect, needs_program, needs_recording, number, run_dwell, sample, wait_for,
+};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -83,7 +85,7 @@ fn what_probes_make_is_watched() -> Result<()> {
 fn many_outliers_are_few_results() -> Result<()> {
     let program = "import time\nfor _ in range(1500): time.sleep(0.001)";
     let options = ["--trigger", "wait>1us", "--trigger-limit", "3", "--ring-buffer", "1"];
-    let recording = Recording::of(&options, &["python3", "-c", program])?;
+    let recording = Recording::of(&options, &[&needs_program("python3")?, "-c", program])?;
     let results = kept(&recording.path());
     ensure!((1..=3).contains(&results.len()), "{results:?}");
     for result in &results {
@@ -99,8 +101,9 @@ fn killed_collector() -> Result<()> {
     let folder = TempDir::new()?;
     let options = ["--trigger", "wait>200ms"];
     let mark = folder.path().join("survived");
-    let script = format!("{}; touch {}", sleeps(8), mark.display());
-    let running = Running::start(&mut collect(folder.path(), &options, &["sh", "-c", &script]))?;
+    let script = format!("{}; touch \"$0\"", sleeps(8));
+    let command = ["sh", "-c", &script, &mark.display().to_string()];
+    let running = Running::start(&mut collect(folder.path(), &options, &command))?;
     let manifest = folder.path().join("result/outliers/0000/manifest.json");
     wait_for("an outlier's result", || manifest.exists().then_some(()))?;
     running.signal(Signal::KILL)?;
@@ -119,8 +122,9 @@ fn results_that_cannot_be_written() -> Result<()> {
     needs_recording()?;
     let folder = TempDir::new()?;
     let blocked = folder.path().join("result/outliers");
-    let script = format!("sleep 0.1; echo no folder > {}; {}", blocked.display(), sleeps(3));
-    let output = Running::start(&mut collect(folder.path(), &["--trigger", "wait>200ms"], &["sh", "-c", &script]))?;
+    let script = format!("sleep 0.1; echo no folder > \"$0\"; {}", sleeps(3));
+    let command = ["sh", "-c", &script, &blocked.display().to_string()];
+    let output = Running::start(&mut collect(folder.path(), &["--trigger", "wait>200ms"], &command))?;
     let output = output.finish()?;
     ensure!(output.stderr.contains("Not every outlier could be kept"), "{}", output.stderr);
     let recording = Recording::in_folder(folder, output)?;

@@ -28,14 +28,14 @@ const TASKS: &str = "800";
 const EVERY: &str = "20";
 /// Part of the delayed tasks that have to be found, and part of those whose main cause may be another one.
 const FOUND: f64 = 0.95;
-const WRONG: f64 = 0.02;
+const WRONG: f64 = 0.05;
 /// Moves to another CPU take little time on an idle machine: fewer are outliers there, and of some the machine's part is larger.
 const FOUND_MOVES: f64 = 0.4;
-const WRONG_MOVES: f64 = 0.1;
+const WRONG_MOVES: f64 = 0.25;
 /// Part of the delayed tasks' outlier time that may be unexplained, with room for what a machine that others use does. What enters
 /// and leaves the kernel around each of many short page faults is an estimate.
-const UNEXPLAINED: f64 = 0.1;
-const UNEXPLAINED_FAULTS: f64 = 0.2;
+const UNEXPLAINED: f64 = 0.2;
+const UNEXPLAINED_FAULTS: f64 = 0.5;
 /// Part of the wake-ups of an idle CPU that must be put down to that, and most of the others that may be.
 const IDLE_WAKE_UPS: f64 = 0.6;
 const BUSY_WAKE_UPS: f64 = 0.3;
@@ -233,9 +233,10 @@ fn has_disk() -> Option<String> {
 fn packets() -> Result<()> {
     needs_program("unshare")?;
     needs_program("ip")?;
-    let program =
-        format!("mount -t sysfs none /sys && ip link set lo up && exec {} packets {TASKS} 40", sample("delays")?);
-    check(|| Recorded::of(&["unshare", "-n", "-m", "sh", "-c", &program]), &[Delay::SoftInterrupt, Delay::Ipi])
+    let program = "mount -t sysfs none /sys && ip link set lo up && exec \"$0\" \"$@\"";
+    let delays = sample("delays")?;
+    let command = ["unshare", "-n", "-m", "sh", "-c", program, &delays, "packets", TASKS, "40"];
+    check(|| Recorded::of(&command), &[Delay::SoftInterrupt, Delay::Ipi])
 }
 
 /// A control group of the test's own, gone with it.
@@ -263,9 +264,9 @@ impl Cgroup {
 
     /// The sample within it.
     fn run(&self, cause: &str, tasks: &str) -> Result<Recorded> {
-        let enter = self.0.join("cgroup.procs");
-        let program = format!("echo $$ > {} && exec {} {cause} {tasks} {EVERY}", enter.display(), sample("delays")?);
-        Recorded::of(&["sh", "-c", &program])
+        let enter = self.0.join("cgroup.procs").display().to_string();
+        let program = "echo $$ > \"$0\" && exec \"$@\"";
+        Recorded::of(&["sh", "-c", program, &enter, &sample("delays")?, cause, tasks, EVERY])
     }
 }
 
