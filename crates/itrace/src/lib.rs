@@ -16,7 +16,7 @@ mod word;
 
 pub use block::{Block, BlockError, MAX_INSTRUCTION_BYTES, MAX_INSTRUCTIONS};
 pub use message::{Lost, Message, NO_MODULE, VERSION};
-pub use word::{Access, Event, Mark, Word};
+pub use word::{Access, Event, Mark, WRITES, Word};
 
 /// Who reads a trace while it is made or read back: [`Sink::block`] comes before the first word that names the block.
 pub trait Sink {

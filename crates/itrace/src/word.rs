@@ -11,6 +11,8 @@
 const KIND_SHIFT: u32 = 62;
 const STORE: u64 = 1 << 60;
 const SIZE_SHIFT: u32 = 57;
+/// In the kind of an access: it writes.
+pub const WRITES: u8 = 8;
 const INSTRUCTION_SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << 48) - 1;
 
@@ -55,9 +57,19 @@ impl Word {
 
     /// Instruction number `instruction` of the block (below 512) accesses `1 << size_log2` bytes (up to 128).
     pub const fn access(address: u64, instruction: u16, size_log2: u8, store: bool) -> Self {
-        let store = if store { STORE } else { 0 };
-        let size = ((size_log2 & 7) as u64) << SIZE_SHIFT;
-        Self(store | size | ((instruction & 0x1ff) as u64) << INSTRUCTION_SHIFT | address & ADDRESS)
+        let kind = size_log2 & 7 | if store { WRITES } else { 0 };
+        Self::access_by(instruction).happens(kind, address)
+    }
+
+    /// An access of which only the instruction is known.
+    pub const fn access_by(instruction: u16) -> Self {
+        Self(((instruction & 0x1ff) as u64) << INSTRUCTION_SHIFT)
+    }
+
+    /// The same when it happens: `kind` is log2 of its bytes, and [`WRITES`] if it writes.
+    #[inline]
+    pub const fn happens(self, kind: u8, address: u64) -> Self {
+        Self(self.0 | ((kind & (WRITES | 7)) as u64) << SIZE_SHIFT | address & ADDRESS)
     }
 
     /// What is not an instruction.

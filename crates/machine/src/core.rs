@@ -143,11 +143,18 @@ impl Core {
         let mut rest = words;
         for (index, op) in ops.iter().enumerate() {
             let begun = pace.clock;
+            // Half of all instructions touch nothing but registers.
+            if op.flags == 0 && !O::INSTRUCTIONS {
+                self.slot(&mut pace, op, counts);
+                let start = pace.clock;
+                self.compute(&mut pace, op, start);
+                continue;
+            }
             self.dispatch(&mut pace, op, counts);
             let mut accessed = Accessed::at(pace.clock);
             if op.flags & (op::LOAD | op::STORE) != 0 {
-                let mut known = pace.clock.max(self.registers[usize::from(op.address[0]) % REGISTERS]);
-                known = known.max(self.registers[usize::from(op.address[1]) % REGISTERS]);
+                let mut known = pace.clock.max(self.registers[usize::from(op.address[0])]);
+                known = known.max(self.registers[usize::from(op.address[1])]);
                 while let Some((&word, others)) = rest.split_first().filter(|(word, _)| word.is_access_up_to(index)) {
                     rest = others;
                     let key = plan.ops.start.wrapping_add(index as u32);
@@ -208,9 +215,9 @@ impl Core {
         }
     }
 
-    /// The next slot, when window and store buffer have room.
+    /// The next slot, when the window has room.
     #[inline(always)]
-    fn dispatch(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
+    fn slot(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
         pace.clock += u64::from(op.slots) * self.slot;
         pace.at += usize::from(op.slots);
         let room = self.ring[pace.at.wrapping_sub(1 + self.window) % RING];
@@ -220,6 +227,12 @@ impl Core {
             counts.backend_core += room - pace.clock - memory;
             pace.clock = room;
         }
+    }
+
+    /// The next slot, when window and store buffer have room.
+    #[inline(always)]
+    fn dispatch(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
+        self.slot(pace, op, counts);
         if op.flags & (op::STORE | op::SERIAL) != 0 {
             let room = self.drains[pace.stores.wrapping_sub(self.store_buffer) % DRAINS];
             if room > pace.clock {
@@ -232,15 +245,16 @@ impl Core {
         }
     }
 
+    /// Executes when the operands are there, and what was loaded; retires in order. When the result is there.
     #[inline(always)]
-    fn execute(&mut self, pace: &mut Pace, op: &Op, accessed: Accessed, counts: &mut Counts) {
-        let mut start = accessed.loaded;
+    fn compute(&mut self, pace: &mut Pace, op: &Op, loaded: u64) -> u64 {
+        let mut start = loaded;
         for source in op.sources {
-            start = start.max(self.registers[usize::from(source) % REGISTERS]);
+            start = start.max(self.registers[usize::from(source)]);
         }
         let done = start + u64::from(op.latency);
         for target in op.targets {
-            self.registers[usize::from(target) % REGISTERS] = done;
+            self.registers[usize::from(target)] = done;
         }
         pace.executed = done;
         pace.retired = done.max(pace.retired + u64::from(op.slots) * self.retire_slot);
@@ -250,6 +264,12 @@ impl Core {
                 self.ring[pace.at.wrapping_sub(i) % RING] = pace.retired;
             }
         }
+        done
+    }
+
+    #[inline(always)]
+    fn execute(&mut self, pace: &mut Pace, op: &Op, accessed: Accessed, counts: &mut Counts) {
+        let done = self.compute(pace, op, accessed.loaded);
         if op.flags & op::STORE != 0 && accessed.word != u64::MAX {
             self.store(pace, accessed, done);
         }

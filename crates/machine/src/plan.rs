@@ -27,7 +27,7 @@ pub(crate) enum Flow {
 }
 
 /// Registers of the model: general, vector, mask, x87/MMX, flags.
-pub(crate) const REGISTERS: usize = 128;
+pub(crate) const REGISTERS: usize = 1 << u8::BITS;
 const VECTORS: u8 = 16;
 const MASKS: u8 = 48;
 const STACK: u8 = 56;

@@ -46,7 +46,7 @@ pub extern "C" fn on_translation(_: api::Id, block: *mut api::Block) {
 }
 
 unsafe fn ask_for_accesses(instruction: *mut api::Instruction, at: usize) {
-    let (both, at) = (api::READS_AND_WRITES, at as *mut c_void);
+    let (both, at) = (api::READS_AND_WRITES, Word::access_by(at as u16).0 as usize as *mut c_void);
     unsafe { api::qemu_plugin_register_vcpu_mem_cb(instruction, lanes::on_access, api::NO_REGS, both, at) };
     if let Some(mark) = marks::number(unsafe { bytes(instruction) }) {
         let mark = mark as usize as *mut c_void;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use dwell_itrace::marks::{CLOSE_GATE, OPEN_GATE};
 use dwell_itrace::ring::{CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MEMORY_BYTES, MOST_CHUNKS, STOP, chunk_offset};
-use dwell_itrace::{Mark, Message, Word};
+use dwell_itrace::{Mark, Message, WRITES, Word};
 
 use crate::{api, channel};
 
@@ -197,56 +197,35 @@ pub extern "C" fn on_block(cpu: c_uint, word: *mut c_void) {
     push(cpu, word as u64);
 }
 
-/// Called for each access, with its instruction's number in the block.
+/// Called for each access, with the word of its instruction's accesses.
 pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, instruction: *mut c_void) {
-    let Known { size, loads, stores } = known(kind);
-    for (happened, store) in [(loads, false), (stores, true)] {
-        if happened {
-            push(cpu, Word::access(address, instruction as u16, size, store).0);
-        }
+    let known = KNOWN.get(kind as usize).map_or(0, |known| known.load(Ordering::Relaxed));
+    let known = if known == 0 { ask(kind) } else { known };
+    let access = Word(instruction as u64);
+    if known & READS_TOO != 0 {
+        push(cpu, access.happens(known & !WRITES, address).0);
     }
+    push(cpu, access.happens(known, address).0);
 }
-
-/// What a kind of access does. Atomic ones load and store.
-struct Known {
-    /// Log2 of its bytes.
-    size: u8,
-    loads: bool,
-    stores: bool,
-}
-
-impl Known {
-    fn of(bits: u8) -> Self {
-        Self { size: bits & 7, loads: bits & LOADS != 0, stores: bits & STORES != 0 }
-    }
-}
-
-const LOADS: u8 = 8;
-const STORES: u8 = 16;
-/// Where a kind says whether it loads (1) and stores (2).
-const KIND_RW: u32 = 16;
 
 /// Kinds of accesses that are remembered; QEMU 7.2 has no higher ones.
 const KINDS: usize = 1 << 18;
+/// What accesses of each kind do: [`Word::happens`]'s kind, [`ASKED`], and for atomic ones [`READS_TOO`].
+static KNOWN: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
+const ASKED: u8 = 1 << 7;
+const READS_TOO: u8 = 1 << 6;
+/// Where QEMU's kind says whether it reads (1) and writes (2).
+const KIND_RW: u32 = 16;
 
-/// What an access does. QEMU is asked once for each kind.
-#[inline]
-fn known(kind: u32) -> Known {
-    static KNOWN: [AtomicU8; KINDS] = [const { AtomicU8::new(0) }; KINDS];
-    let known = KNOWN.get(kind as usize);
-    match known.map_or(0, |known| known.load(Ordering::Relaxed)) {
-        0 => ask(kind, known),
-        bits => Known::of(bits),
-    }
-}
-
+/// Asks QEMU what accesses of a kind do, once for each.
 #[cold]
-fn ask(kind: u32, known: Option<&AtomicU8>) -> Known {
-    let (size, stores) = unsafe { (api::qemu_plugin_mem_size_shift(kind), api::qemu_plugin_mem_is_store(kind)) };
-    let loads = !stores || kind >> KIND_RW & 3 == 3;
-    let bits = size as u8 & 7 | if loads { LOADS } else { 0 } | if stores { STORES } else { 0 };
-    if let Some(known) = known {
-        known.store(bits, Ordering::Relaxed);
+fn ask(kind: u32) -> u8 {
+    let (size, writes) = unsafe { (api::qemu_plugin_mem_size_shift(kind), api::qemu_plugin_mem_is_store(kind)) };
+    let reads_too = writes && kind >> KIND_RW & 3 == 3;
+    let flag = |set: bool, flag: u8| if set { flag } else { 0 };
+    let known = size as u8 & 7 | flag(writes, WRITES) | flag(reads_too, READS_TOO) | ASKED;
+    if let Some(place) = KNOWN.get(kind as usize) {
+        place.store(known, Ordering::Relaxed);
     }
-    Known::of(bits)
+    known
 }

@@ -116,8 +116,6 @@ pub struct Guest {
     pub receive_buffer: u32,
     /// The stack joins packets of a connection (GRO).
     pub gro: bool,
-    /// The clock counts instructions: runs are the same each time, as far as the host's network is.
-    pub count_instructions: bool,
     /// busybox, for a script.
     pub busybox: Option<PathBuf>,
 }
@@ -161,9 +159,6 @@ impl Guest {
         command.arg("-serial").arg(serial);
         command.args(["-netdev", "user,id=net", "-device"]);
         command.arg(format!("{},netdev=net,romfile=", self.card.device()));
-        if self.count_instructions {
-            command.args(["-icount", "shift=0"]);
-        }
         command.arg("-plugin").arg(plugin).stdin(std::process::Stdio::null());
         command
     }

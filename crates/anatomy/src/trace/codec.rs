@@ -20,13 +20,47 @@ const IS_MARK: u8 = 8;
 /// The end of a frame, behind the last run.
 const IS_END: u8 = 16;
 
-/// An access as it was when its block was executed last.
+/// Bits of a word that are its address: what is added to addresses is added here, without a carry into the others.
+const ADDRESS_BITS: u32 = 48;
+const ADDRESS: u64 = (1 << ADDRESS_BITS) - 1;
+
+/// An access as it is expected when its block is executed next.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// The word without its address.
-    kind: u16,
-    address: u64,
+    /// The whole word: one comparison tells whether it comes so.
+    next: u64,
+    /// By how much the address had moved, and is expected to move.
     moved: u64,
+}
+
+impl Slot {
+    #[inline]
+    fn move_on(&mut self) {
+        self.next = self.next & !ADDRESS | self.next.wrapping_add(self.moved) & ADDRESS;
+    }
+
+    /// The access that came was at this distance from the one before.
+    #[inline]
+    fn came(&mut self, moved: u64) -> Word {
+        let word = Word(self.next & !ADDRESS | self.next.wrapping_sub(self.moved).wrapping_add(moved) & ADDRESS);
+        (self.next, self.moved) = (word.0, moved);
+        self.move_on();
+        word
+    }
+
+    fn kind(self) -> u16 {
+        (self.next >> ADDRESS_BITS) as u16
+    }
+
+    fn set_kind(&mut self, kind: u16) {
+        self.next = u64::from(kind) << ADDRESS_BITS | self.next & ADDRESS;
+    }
+
+    /// How far an access is from the one before: a signed number of as many bits as addresses have.
+    fn distance(self, access: Word) -> u64 {
+        let moved = access.0.wrapping_sub(self.next.wrapping_sub(self.moved));
+        ((moved << (64 - ADDRESS_BITS)) as i64 >> (64 - ADDRESS_BITS)) as u64
+    }
 }
 
 /// The shared memory.
@@ -116,19 +150,13 @@ impl Writer {
         let predicted = *self.memory.successor() == block;
         self.memory.follow(block);
         let slots = &mut self.memory.slots[block as usize];
-        let same = slots.len() == accesses.len()
-            && slots.iter().zip(accesses).all(|(slot, access)| slot.kind == kind_of(*access));
-        if predicted && same {
-            let moved_on = slots
-                .iter()
-                .zip(accesses)
-                .all(|(slot, access)| slot.address.wrapping_add(slot.moved) == access.as_access().address());
-            if moved_on {
-                slots.iter_mut().for_each(|slot| slot.address = slot.address.wrapping_add(slot.moved));
-                self.run += 1;
-                return;
-            }
+        let pairs = || slots.iter().zip(accesses);
+        if predicted && slots.len() == accesses.len() && pairs().all(|(slot, access)| slot.next == access.0) {
+            slots.iter_mut().for_each(Slot::move_on);
+            self.run += 1;
+            return;
         }
+        let same = slots.len() == accesses.len() && pairs().all(|(slot, access)| slot.kind() == kind_of(*access));
         self.different(block, accesses, predicted, same);
     }
 
@@ -144,21 +172,21 @@ impl Writer {
             put_number(&mut self.control, accesses.len() as u64);
             slots.resize(accesses.len(), Slot::default());
             for (slot, access) in slots.iter_mut().zip(accesses) {
-                slot.kind = kind_of(*access);
-                self.control.extend_from_slice(&slot.kind.to_le_bytes());
+                slot.set_kind(kind_of(*access));
+                self.control.extend_from_slice(&slot.kind().to_le_bytes());
             }
         }
         self.codes.clear();
         let mut shift = 0u64;
         for (slot, access) in slots.iter_mut().zip(accesses) {
-            let address = access.as_access().address();
-            let moved = address.wrapping_sub(slot.address);
+            let moved = slot.distance(*access);
             let code = code_of(moved, slot.moved, shift);
             if code == DIFFERENT {
                 put_number(&mut self.moves, zigzag(moved));
             }
             self.codes.push(code);
-            (shift, slot.moved, slot.address) = (moved, moved, address);
+            shift = moved;
+            slot.came(moved);
         }
         let same_moves = self.codes.iter().all(|&code| code == MOVED_ON);
         if !same_moves {
@@ -192,7 +220,7 @@ fn packed(codes: &[u8]) -> u8 {
 
 #[inline]
 fn kind_of(word: Word) -> u16 {
-    (word.0 >> 48) as u16
+    (word.0 >> ADDRESS_BITS) as u16
 }
 
 fn zigzag(moved: u64) -> u64 {
@@ -247,8 +275,8 @@ impl Reader {
         let slots = self.memory.slots.get_mut(block as usize)?;
         frame.push(Word::block(block))?;
         for slot in slots {
-            slot.address = slot.address.wrapping_add(slot.moved);
-            frame.push(word_of(slot))?;
+            frame.push(Word(slot.next))?;
+            slot.move_on();
         }
         Some(())
     }
@@ -268,8 +296,8 @@ impl Reader {
             let count = usize::try_from(frame.number()?).ok().filter(|&count| count <= frame.control.len() / 2)?;
             slots.resize(count, Slot::default());
             for slot in slots.iter_mut() {
-                slot.kind = u16::from_le_bytes(frame.take(2)?.try_into().ok()?);
-                Some(()).filter(|()| word_of(slot).is_access())?;
+                slot.set_kind(u16::from_le_bytes(frame.take(2)?.try_into().ok()?));
+                Some(()).filter(|()| Word(slot.next).is_access())?;
             }
         }
         let codes = match flags & SAME_MOVES {
@@ -284,17 +312,11 @@ impl Reader {
                 STILL => 0,
                 _ => unzigzag(frame.moved()?),
             };
-            slot.address = slot.address.wrapping_add(moved);
-            (shift, slot.moved) = (moved, moved);
-            frame.push(word_of(slot))?;
+            shift = moved;
+            frame.push(slot.came(moved))?;
         }
         Some(())
     }
-}
-
-#[inline]
-fn word_of(slot: &Slot) -> Word {
-    Word(u64::from(slot.kind) << 48 | slot.address & ((1 << 48) - 1))
 }
 
 /// What is left of a frame, and what has been read of it.

@@ -113,7 +113,6 @@ fn guest(args: &SystemArgs) -> Result<Guest> {
         },
         receive_buffer: args.receive_buffer,
         gro: !args.no_gro,
-        count_instructions: args.icount,
         busybox: is_script.then(|| args.busybox.clone()),
     })
 }

@@ -150,9 +150,6 @@ pub struct SystemArgs {
     /// Turn the card's GRO off: packets go up the stack one by one.
     #[arg(long, help_heading = "The guest")]
     pub no_gro: bool,
-    /// Let the guest's clock count instructions: the same run each time, as far as the host's network is.
-    #[arg(long, help_heading = "The guest")]
-    pub icount: bool,
     /// End a guest that takes longer.
     #[arg(long, value_name = "TIME", default_value = "300s", value_parser = super::parse::positive_seconds, help_heading = "The guest")]
     pub time_limit: u64,
