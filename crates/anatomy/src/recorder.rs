@@ -142,14 +142,20 @@ impl Recorder {
     }
 
     fn listen(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) -> Result<(), Error> {
-        while let Some(message) = Message::read(&mut self.messages).map_err(|_| Error::Garbled)? {
+        loop {
+            let message = match Message::read(&mut self.messages) {
+                Ok(Some(message)) => message,
+                // One that was killed while it said something said all before.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Ok(None) => return Ok(()),
+                Err(_) => return Err(Error::Garbled),
+            };
             self.take(message, naming, listener)?;
             if listener.is_enough() && !self.stopped {
                 self.stopped = true;
                 let _ = self.tokens.write_all(&STOP.to_le_bytes());
             }
         }
-        Ok(())
     }
 
     fn take(&mut self, message: Message, naming: &mut Naming<'_>, listener: &mut dyn Listener) -> Result<(), Error> {

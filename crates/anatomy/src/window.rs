@@ -1,6 +1,6 @@
 //! A part of a recording: what is outside of it goes no further.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use dwell_itrace::{Block, Event, Lost, Mark, Word, marks};
 
@@ -65,7 +65,11 @@ pub struct Windowed<'a> {
     within: HashMap<u32, u64>,
     /// Tasks that each thread has begun and not ended.
     tasks: HashMap<u32, u32>,
+    /// Whether it is open for the thread that runs, and for which others.
     is_open: bool,
+    others: HashSet<u32>,
+    /// Whether all threads are between the functions.
+    is_between: bool,
     /// Instructions so far, and those of them in the window.
     executed: u64,
     taken: u64,
@@ -88,6 +92,8 @@ impl<'a> Windowed<'a> {
             roles: Vec::new(),
             within: HashMap::new(),
             tasks: HashMap::new(),
+            others: HashSet::new(),
+            is_between: false,
             executed: 0,
             taken: 0,
             opened: whole,
@@ -95,7 +101,7 @@ impl<'a> Windowed<'a> {
         }
     }
 
-    /// Opens or closes the window; what follows the opening does not continue what was before.
+    /// Opens or closes the window for the thread; what follows the opening does not continue what was before.
     fn set(&mut self, open: bool) {
         if open && !self.is_open {
             self.kept.push(Word::mark(Mark::Gap));
@@ -118,17 +124,28 @@ impl<'a> Windowed<'a> {
                 self.set(self.within.contains_key(&self.stacks.thread()));
             }
             Window::Tasks => self.set(self.tasks.get(&self.stacks.thread()).is_some_and(|&open| open > 0)),
-            Window::Between(..) => match self.roles[function as usize] {
-                (_, true) => self.set(false),
-                (true, _) => self.set(true),
-                _ => {}
-            },
+            Window::Between(..) => {
+                match self.roles[function as usize] {
+                    (_, true) => (self.is_between, self.others) = (false, HashSet::new()),
+                    (true, _) => self.is_between = true,
+                    _ => {}
+                }
+                self.set(self.is_between);
+            }
         }
         self.executed += instructions;
         if self.is_open {
             self.taken += instructions;
             self.kept.extend_from_slice(words);
         }
+    }
+
+    fn switch(&mut self, thread: u32) {
+        if self.is_open {
+            self.others.insert(self.stacks.thread());
+        }
+        self.is_open = self.others.remove(&thread);
+        self.stacks.switch(thread);
     }
 
     fn note(&mut self, number: u32) {
@@ -184,7 +201,7 @@ impl Listener for Windowed<'_> {
                 self.execution(&rest[..length]);
             } else {
                 match word.event() {
-                    Some(Event::Mark(Mark::Thread(thread))) => self.stacks.switch(thread),
+                    Some(Event::Mark(Mark::Thread(thread))) => self.switch(thread),
                     Some(Event::Mark(Mark::Note(number))) => self.note(number),
                     _ => {}
                 }

@@ -30,7 +30,7 @@ pub struct Access(u64);
 pub enum Mark {
     /// What follows was executed by this thread (user mode: in order of their first block) or virtual CPU (system).
     Thread(u32),
-    /// The window ended here and another one begins: what follows does not continue what was before.
+    /// The window ended here and another one begins: what follows of this thread does not continue what was before.
     Gap,
     /// So many words were lost here.
     Lost(u32),

@@ -254,10 +254,7 @@ impl Replay {
                 self.thread = thread;
                 self.previous = self.others.remove(&thread);
             }
-            Mark::Gap => {
-                self.previous = None;
-                self.others.clear();
-            }
+            Mark::Gap => self.previous = None,
             Mark::Lost(words) => {
                 self.lost.recorded += u64::from(words);
                 self.previous = None;

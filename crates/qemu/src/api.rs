@@ -1,4 +1,4 @@
-//! QEMU's plug-in interface, version 1 (include/qemu/qemu-plugin.h, QEMU 6.0 and newer): what is used of it.
+//! QEMU's plug-in interface, version 1 (include/qemu/qemu-plugin.h, QEMU 6.0 to 8.2): what is used of it.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 

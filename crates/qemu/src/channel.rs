@@ -44,6 +44,10 @@ pub fn out_of_the_way(descriptor: c_int) -> c_int {
 
 /// Sends a message. Once the reader has gone, nothing is sent any more.
 pub fn send(message: &Message) {
+    // In a child process, the lock may be held by a thread that is not there.
+    if MESSAGES.load(Ordering::Relaxed) < 0 {
+        return;
+    }
     let bytes = message.encode();
     let Ok(_alone) = SENDING.lock() else { return };
     let descriptor = MESSAGES.load(Ordering::Relaxed);

@@ -113,6 +113,8 @@ unsafe fn hand_over(cpu: c_uint, lane: *mut Lane) {
     let words = cursor.saturating_sub(begin) / 8;
     if words > 0 {
         channel::send(&Message::Chunk { cpu, chunk, words: words as u32 });
+        // Told once: the lane of a recorder that ends here has nothing more.
+        unsafe { (*lane).cursor = begin };
     }
 }
 

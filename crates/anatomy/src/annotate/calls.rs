@@ -107,7 +107,7 @@ pub struct Planned {
     /// Instructions of the block.
     pub instructions: u16,
     /// How many changes come before it.
-    pub changes: u16,
+    pub changes: u32,
 }
 
 /// Executions between the walker, which goes before, and the model.

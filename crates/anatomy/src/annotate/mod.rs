@@ -160,7 +160,8 @@ impl Annotator {
                 self.stacks.switch(thread);
             }
             Mark::Note(number) => self.enter_section(number),
-            Mark::Gap | Mark::Lost(_) => self.stacks.forget(),
+            Mark::Gap => self.stacks.forget_thread(),
+            Mark::Lost(_) => self.stacks.forget(),
         }
     }
 
@@ -182,7 +183,7 @@ impl Annotator {
         let Some(place) = self.code.blocks.get(block as usize) else { return };
         let (function, instructions) = (place.function, place.instructions);
         let frame = self.stacks.step(&self.code, block, accesses);
-        let changes = self.stacks.changes.len().min(usize::from(u16::MAX)) as u16;
+        let changes = self.stacks.changes.len() as u32;
         if changes > 0 {
             self.take_changes();
         }
@@ -276,8 +277,8 @@ struct Watcher<'a, const DETAIL: bool> {
 
 impl<const DETAIL: bool> Watcher<'_, DETAIL> {
     #[cold]
-    fn apply(&mut self, changes: u16, ticks: u64) {
-        for (change, thread, begins) in self.plan.changes.drain(..usize::from(changes)) {
+    fn apply(&mut self, changes: u32, ticks: u64) {
+        for (change, thread, begins) in self.plan.changes.drain(..changes as usize) {
             if begins && self.watch.packets.len() < usize::from(PACKETS) {
                 self.watch.packets.push(ticks);
             }

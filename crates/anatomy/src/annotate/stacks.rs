@@ -115,11 +115,24 @@ impl Stacks {
         self.changes.extend(self.thread.stack.first().map(|outermost| Change::Resume { serial: outermost.serial }));
     }
 
-    /// What follows does not continue what was before.
+    /// What follows of this thread does not continue what was before.
+    pub fn forget_thread(&mut self) {
+        let thread = std::mem::take(&mut self.thread);
+        self.end(&thread);
+    }
+
+    /// What follows of any thread does not continue what was before.
     pub fn forget(&mut self) {
-        while self.pop().is_some() {}
-        self.thread = Thread::default();
-        self.threads.clear();
+        self.forget_thread();
+        let mut others: Vec<(u32, Thread)> = self.threads.drain().collect();
+        others.sort_unstable_by_key(|other| other.0);
+        others.into_iter().for_each(|other| self.end(&other.1));
+    }
+
+    /// All calls of a thread have ended, the innermost ones first.
+    fn end(&mut self, thread: &Thread) {
+        let frames = thread.parked.iter().chain([&thread.stack]).flat_map(|stack| stack.iter().rev());
+        self.changes.extend(frames.map(|frame| Change::Leave { serial: frame.serial }));
     }
 
     /// The thread that is executed.

@@ -56,14 +56,23 @@ pub fn find(named: Option<&Path>, caches: &Path) -> Result<Kernel, KernelError> 
         return of_path(path, caches);
     }
     let mut packages: Vec<PathBuf> = files(caches).filter(|path| is_package(path)).collect();
-    packages.sort();
+    packages.sort_by_key(|path| by_version(path));
     if let Some(package) = packages.pop() {
         return of_package(&package, caches);
     }
     let mut images: Vec<PathBuf> = files(Path::new("/boot")).filter(|path| version(path).is_some()).collect();
-    images.sort();
+    images.sort_by_key(|path| by_version(path));
     let own = images.iter().rev().find_map(|image| of_image(image).ok());
     own.ok_or_else(|| KernelError::Missing { folder: caches.to_owned() })
+}
+
+/// What sorts file names by the versions in them: 6.9 before 6.12.
+fn by_version(path: &Path) -> Vec<(u64, String)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let are_alike = |a: char, b: char| a.is_ascii_digit() == b.is_ascii_digit();
+    let letters: Vec<char> = name.chars().collect();
+    let parts = letters.chunk_by(|&a, &b| are_alike(a, b)).map(|part| part.iter().collect::<String>());
+    parts.map(|part| part.parse().map_or_else(|_| (0, part.clone()), |number| (number, String::new()))).collect()
 }
 
 fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
@@ -97,6 +106,8 @@ fn of_image(image: &Path) -> Result<Kernel, KernelError> {
     if !modules.join("kernel").is_dir() {
         return Err(unusable(&format!("it has no modules in {}", modules.display())));
     }
+    // Ubuntu's are for root alone.
+    File::open(image).map_err(|error| unusable(&format!("it cannot be read: {error}")))?;
     Ok(Kernel { image: image.to_owned(), modules })
 }
 
@@ -226,6 +237,13 @@ fn needs(module: &[u8]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_newest_kernel_is_the_one_of_the_highest_version() {
+        let mut names = ["linux-image-6.12.1.deb", "linux-image-6.9.10.deb", "linux-image-6.12.0.deb"];
+        names.sort_by_key(|name| by_version(Path::new(name)));
+        assert_eq!(names, ["linux-image-6.9.10.deb", "linux-image-6.12.0.deb", "linux-image-6.12.1.deb"]);
+    }
 
     #[test]
     fn symbols_of_another_build_are_told() {

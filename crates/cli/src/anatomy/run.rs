@@ -77,7 +77,7 @@ pub fn record(
     let ended = ended.inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
     })?;
-    writer.finish().map_err(|error| unwritten(&path, &error))?;
+    writer.finish().inspect_err(|_| drop(std::fs::remove_file(&path))).map_err(|error| unwritten(&path, &error))?;
     recorded.store(true, Ordering::Relaxed);
     let anatomy = replay::replay(&path, annotator)?;
     tell(&path, &anatomy, elapsed.as_secs_f64());
@@ -182,7 +182,7 @@ fn of_program(unfit: &Unfit, args: &RunArgs) -> Hinted {
 pub fn of_recording(error: &Error) -> Hinted {
     let hinted = Hinted::new(error);
     match error {
-        Error::NoRecording { .. } => hinted.hint("what QEMU wrote above says why; QEMU 6.0 or newer loads plug-ins"),
+        Error::NoRecording { .. } => hinted.hint("what QEMU wrote above says why; QEMU 6.0 to 8.2 load this plug-in"),
         Error::Garbled => hinted.hint("a smaller --window may leave out the part that does it"),
         Error::Start { .. } => hinted.hint("sudo apt-get install -y --reinstall qemu-user"),
         Error::System { .. } => hinted.hint("ulimit -a shows whether a limit is reached"),
