@@ -64,8 +64,6 @@ pub struct Sockets {
     own_place: MapHandle,
     connections: MapHandle,
     unknown_sockets: MapHandle,
-    /// How many waits were on sockets that no call had told of when these were last looked for.
-    unknown: u64,
     next_search_ns: u64,
     known: Vec<Place>,
     /// Places that are not free, and how many of them there were after it was last looked for sockets that are gone.
@@ -92,7 +90,6 @@ impl Sockets {
             own_place: map_of(object, "own_place")?,
             connections: map_of(object, "connections")?,
             unknown_sockets: map_of(object, "unknown_sockets")?,
-            unknown: 0,
             next_search_ns: 0,
             known: Vec::new(),
             taken: 0,
@@ -134,12 +131,14 @@ impl Sockets {
         if began_ns < self.next_search_ns && !at_end {
             return Ok(());
         }
-        let found = self.unknown_sockets.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
-        let unknown = found.ok().flatten().and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes);
-        if unknown != self.unknown {
-            self.unknown = unknown;
-            walk(object, "find_sockets", None)?;
-            self.next_search_ns = began_ns + LOOK_NS.max(LOOK_SHARE * (monotonic_ns() - began_ns));
+        let unknown: Vec<Vec<u8>> = self.unknown_sockets.keys().collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        walk(object, "find_sockets", None)?;
+        self.next_search_ns = began_ns + LOOK_NS.max(LOOK_SHARE * (monotonic_ns() - began_ns));
+        for address in &unknown {
+            let _ = self.unknown_sockets.delete(address); // it may have made room for others
         }
         Ok(())
     }

@@ -237,7 +237,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 		read_tcp_state(wait->sk, &record->state);
 	entry = waited_entry(wait);
 	if (!entry) {
-		note_unknown();
+		note_unknown(wait->sk, task);
 		return;
 	}
 	set_sent_before(record, entry);

@@ -237,7 +237,7 @@ int BPF_PROG(on_socket_waking, struct task_struct *task)
 		set_socket(wait);
 	entry = waited_entry(wait);
 	if (!entry) {
-		note_unknown();
+		note_unknown(wait->sk, task);
 		return 0;
 	}
 	if (wait->record.direction == SOCKET_POLL)
@@ -377,35 +377,46 @@ int BPF_PROG(on_retransmit, struct sock *sk)
 	return 0;
 }
 
-static __always_inline int take_in(struct bpf_iter__task_file *ctx, u8 flags)
+/* The socket that an open file of a profiled thread is, NULL when it is none. */
+static __always_inline struct sock *open_socket(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct file *file = ctx->file;
 	struct socket *socket;
-	struct sock *sk;
 
 	if (!task || !file || !recorded(task))
-		return 0;
+		return NULL;
 	socket = bpf_sock_from_file(file);
-	sk = socket ? socket->sk : NULL;
-	if (!sk)
-		return 0;
-	first_use(sk, task, flags);
-	return 0;
+	return socket ? socket->sk : NULL;
 }
 
 /* Run by user space when processes are attached to: the sockets that they have open. */
 SEC("iter/task_file")
 int seed_sockets(struct bpf_iter__task_file *ctx)
 {
-	return take_in(ctx, SOCKET_WAS_OPEN);
+	struct task_struct *task = ctx->task;
+	struct sock *sk = open_socket(ctx);
+
+	if (sk && task)
+		first_use(sk, task, SOCKET_WAS_OPEN);
+	return 0;
 }
 
 /* Run by user space after waits on sockets of which no call has told, as when everything is received by splice. */
 SEC("iter/task_file")
 int find_sockets(struct bpf_iter__task_file *ctx)
 {
-	return take_in(ctx, 0);
+	struct task_struct *task = ctx->task;
+	struct sock *sk = open_socket(ctx);
+	u64 address = (u64)sk;
+	u32 *tgid;
+
+	if (!sk || !task)
+		return 0;
+	tgid = bpf_map_lookup_elem(&unknown_sockets, &address);
+	if (tgid && *tgid == task->tgid)
+		first_use(sk, task, 0);
+	return 0;
 }
 
 /* Run by user space now and then: who on this host has the other end of sockets whose peer is not profiled. */

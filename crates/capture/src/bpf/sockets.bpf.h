@@ -77,12 +77,12 @@ struct {
 	__type(value, u32);
 } own_place SEC(".maps");
 
-/* How many waits were on sockets of which no call has told: user space looks for them when that rises. */
+/* Addresses of sockets of which no call has told, and the processes that waited on them: user space looks for them. */
 struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, u64);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 256);
+	__type(key, u64);
+	__type(value, u32);
 } unknown_sockets SEC(".maps");
 
 /* The cookie of the socket that has these addresses. */
@@ -116,13 +116,11 @@ static __always_inline struct socket_entry *entry_of(struct sock *sk)
 		       : NULL;
 }
 
-static __always_inline void note_unknown(void)
+static __always_inline void note_unknown(u64 address, struct task_struct *task)
 {
-	u32 zero = 0;
-	u64 *waits = bpf_map_lookup_elem(&unknown_sockets, &zero);
+	u32 tgid = task->tgid;
 
-	if (waits)
-		__sync_fetch_and_add(waits, 1);
+	bpf_map_update_elem(&unknown_sockets, &address, &tgid, BPF_ANY);
 }
 
 /* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection

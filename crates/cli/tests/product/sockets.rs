@@ -9,7 +9,7 @@ use dwell_store::{ResultFolder, Table, Trace};
 use serde_json::Value;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, needs_program, number, sample, text};
+use crate::recording::{Recording, needs_program, number, sample, text, wait_for};
 
 /// `ROUNDS` of samples/sockets.c, and what its requests and answers weigh.
 const ROUNDS: u64 = 20;
@@ -270,8 +270,8 @@ fn open_before() -> Result<()> {
     // The process that Dwell attaches to has its connection already: it answers itself, for as long as it lives.
     let python = needs_program("python3")?;
     let script = "
-import socket, threading, time
-listener = socket.create_server(('127.0.0.1', 7794))
+import socket, sys, threading, time
+listener = socket.create_server(('127.0.0.1', 0))
 near = socket.create_connection(listener.getsockname())
 far, _ = listener.accept()
 def serve():
@@ -279,13 +279,17 @@ def serve():
         time.sleep(0.005)
         far.send(data)
 threading.Thread(target=serve, daemon=True).start()
-end = time.time() + 8
+open(sys.argv[1], 'w').close()
+end = time.time() + 60
 while time.time() < end:
     near.send(b'x' * 32)
     near.recv(64)
 ";
-    let running = crate::recording::Running::start(std::process::Command::new(python).args(["-c", script]))?;
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    let folder = tempfile::TempDir::new()?;
+    let connected = folder.path().join("connected");
+    let mut program = std::process::Command::new(python);
+    let running = crate::recording::Running::start(program.args(["-c", script]).arg(&connected))?;
+    wait_for("its connection", || connected.exists().then_some(()))?;
     let pid = running.pid().to_string();
     let options = ["--analyze", "sockets", "--duration", "2", "--target-pid", &pid];
     let recorded = Recorded::read(Recording::of(&options, &[])?)?;
