@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::args::{Format, SpscArgs};
 use crate::collect::Signals;
-use crate::error::{Hinted, Result, status};
+use crate::error::{Hinted, Result, status, under_sudo};
 use crate::output;
 use crate::text::style::Style;
 use crate::text::table::{Cell, Column, Table};
@@ -126,9 +126,7 @@ impl<'m> Changed<'m> {
         let applied = dwell_doctor::apply(machine, "governor", &dwell_doctor::set_governor(machine, name));
         let changed = Self { machine, applied };
         match changed.applied.iter().find_map(|done| Some((&done.path, done.error.as_ref()?))) {
-            Some((path, error)) => {
-                Err(Hinted::new(format!("cannot write {path}: {error}")).hint("sudo dwell bench spsc --compare …"))
-            }
+            Some((path, error)) => Err(Hinted::new(format!("cannot write {path}: {error}")).hint(under_sudo())),
             None => Ok(changed),
         }
     }

@@ -17,7 +17,7 @@ use dwell_store::{Manifest, ResultFolder};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{CollectArgs, FinalizationMode, IntervalArg};
-use crate::error::{Hinted, Result, quoted, shell_word, status};
+use crate::error::{Hinted, Result, quoted, shell_word, status, under_sudo};
 use crate::owner::Invoker;
 use crate::progress::Collecting;
 use crate::{finalize, output, report};
@@ -220,13 +220,6 @@ fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
 
 fn continue_with(error: &Hinted, folder: &Path) -> Hinted {
     Hinted::new(error).hint(format!("dwell finalize {} shows what was recorded until then", quoted(folder)))
-}
-
-/// This command line under sudo.
-fn under_sudo() -> String {
-    let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("dwell"));
-    let words = std::env::args_os().skip(1).map(|argument| word(&argument));
-    std::iter::once(format!("sudo {}", quoted(&own))).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 fn where_it_is(program: &OsStr) -> String {

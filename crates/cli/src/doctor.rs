@@ -9,7 +9,7 @@ use dwell_doctor::{Applied, CHECKS, Change, Check, Machine, Topic, Verdict};
 use serde_json::{Value, json};
 
 use crate::args::{DoctorArgs, Format};
-use crate::error::{Hinted, Result, status};
+use crate::error::{Hinted, Result, status, under_sudo};
 use crate::output;
 use crate::text::style::{Ink, Style, printable, width, wrap};
 use crate::text::units;
@@ -158,18 +158,19 @@ fn change(machine: &Machine, rows: &[Row], args: &DoctorArgs) -> Result<ExitCode
     let failed = applied.iter().find_map(|done| Some((done, done.error.as_ref()?)));
     match failed {
         None => Ok(ExitCode::SUCCESS),
-        Some((done, error)) => {
-            let hint = format!("sudo dwell doctor --apply {}", args.apply.join(","));
-            Err(Hinted::new(format!("cannot write {}: {error}", done.path)).hint(hint))
-        }
+        Some((done, error)) => Err(Hinted::new(format!("cannot write {}: {error}", done.path)).hint(under_sudo())),
     }
 }
+
+/// What guards the machine, and others on it: changed by name only.
+const GUARDS: [&str; 3] = ["rt-throttling", "watchdog", "cgroup-quota"];
 
 /// The changes of the lines with these names. Each must be one that can be made while the machine runs.
 fn chosen<'r>(rows: &'r [Row], names: &[String]) -> Result<Vec<(&'static str, &'r Change)>> {
     let writes = |row: &&'r Row| matches!(row.change, Some(Change::Write { .. }));
     if names.iter().any(|name| name == "all") {
-        let rows = rows.iter().filter(|row| row.topic == Topic::Latency).filter(writes);
+        let wanted = |row: &&'r Row| row.topic == Topic::Latency && !GUARDS.contains(&row.name);
+        let rows = rows.iter().filter(wanted).filter(writes);
         return Ok(rows.filter_map(|row| Some((row.name, row.change.as_ref()?))).collect());
     }
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
 //! The one error of the binary: a sentence, the next command to try, and the exit status.
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Result of a command.
@@ -177,6 +177,13 @@ pub fn shell_word(word: &str) -> String {
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
     }
+}
+
+/// This command line under sudo.
+pub fn under_sudo() -> String {
+    let own = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("dwell"));
+    let words = std::env::args_os().skip(1).map(|argument| shell_word(&argument.to_string_lossy()));
+    std::iter::once(format!("sudo {}", quoted(&own))).chain(words).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

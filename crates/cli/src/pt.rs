@@ -23,8 +23,13 @@ pub fn run(args: &PtArgs) -> Result<ExitCode> {
     let mut functions = Functions::default();
     for trace in &data.traces {
         functions.addresses.clear();
-        let code = data.process_of(trace).map(|pid| data.code_of(pid));
-        let Some(code) = code else { continue };
+        let Some(code) = data.process_of(trace).map(|pid| data.code_of(pid)) else {
+            view.notes.push(Prose::plain(format!("{}: not decoded: no process has a mapping.", whose(trace))));
+            continue;
+        };
+        if trace.cut > 0 {
+            view.notes.push(Prose::plain(format!("{}: the file ends {} bytes too early.", whose(trace), trace.cut)));
+        }
         let decoder = Decoder::new(&trace.bytes, &code, &data.processor).map_err(|error| explain(&error))?;
         let timeline = Timeline::of(decoder, args.limit, |ip| functions.at(&code, ip));
         view.notes.extend(notes(&whose(trace), &timeline).into_iter().map(Prose::plain));
@@ -91,7 +96,7 @@ fn row(trace: &Trace, stretch: &Stretch<u32>, least: i32, since: Option<u64>, fu
 /// What a reader must know of one trace.
 fn notes(whose: &str, timeline: &Timeline<u32>) -> Vec<String> {
     let mut notes =
-        vec![format!("{whose}: {} instructions in {} pauses of tracing.", timeline.instructions, timeline.pauses)];
+        vec![format!("{whose}: {} instructions; tracing paused {} times.", timeline.instructions, timeline.pauses)];
     let gaps = timeline.gaps.iter().map(|(why, count)| format!("{whose}: the way was lost {count} times: {why}."));
     notes.extend(gaps);
     if timeline.left_out > 0 {

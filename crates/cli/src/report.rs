@@ -8,6 +8,7 @@ use dwell_analyze::json;
 use dwell_analyze::latency::Latency;
 use dwell_analyze::view::{Column, Row, Value, View};
 use dwell_analyze::{Filter, Fold, FrameRates, Level, Query, Report, parse_metric, warnings};
+use dwell_model::Topic;
 use dwell_store::{ResultFolder, Trace};
 
 use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, Switch, What};
@@ -173,10 +174,16 @@ pub fn after_collection(trace: &Trace, args: &CollectArgs, folder: &Path) -> Res
     let mut text = format!("\n{}", text::digest::render(&view, warnings(trace), &Style::of_stdout()));
     let result = quoted(folder);
     text.push_str("\nNext\n");
-    for next in next_reports(&view) {
+    for next in of_topics(&args.analyze.topics()).chain(next_reports(&view)) {
         text.push_str(&format!("  dwell report {next} {result}\n"));
     }
     Ok(text)
+}
+
+/// Reports that are there because of what was recorded.
+fn of_topics(topics: &[Topic]) -> impl Iterator<Item = String> {
+    let reports = [(Topic::Latency, "latency"), (Topic::Sockets, "sockets")];
+    reports.into_iter().filter(|(topic, _)| topics.contains(topic)).map(|(_, report)| report.to_owned())
 }
 
 /// Reports that lead on from the summary: the object most waited for, if there is one, by its name.

@@ -100,9 +100,11 @@ pub fn numa_balancing(machine: &Machine) -> Finding {
 /// CPUs in the list that `file` or the boot option has.
 fn set_apart(machine: &Machine, file: &str, option: &str) -> String {
     let of_file = machine.text(&format!("{CPU}/{file}")).filter(|list| !cpu_list(list).is_empty());
-    // isolcpus= may have flags before the list.
-    let of_boot =
-        || machine.boot_option(option).map(|list| list.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned());
+    // isolcpus= may have flags before the list, rcu_nocbs= a word for all.
+    let of_boot = || match machine.boot_option(option)? {
+        all if all == "all" => machine.text(&format!("{CPU}/online")),
+        list => Some(list.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned()),
+    };
     of_file.or_else(of_boot).unwrap_or_default()
 }
 

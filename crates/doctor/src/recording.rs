@@ -16,7 +16,9 @@ const SYS_ADMIN: u32 = 21;
 pub fn capabilities(machine: &Machine) -> Finding {
     let status = machine.text("/proc/self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let held = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    let Some(held) = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {
+        return Finding::unknown("not told", "/proc/self/status does not say what Dwell may do");
+    };
     let has = |number: u32| held & 1 << number != 0;
     let lacks = |&&(number, ..): &&(u32, _, _)| !(has(number) || number >= 38 && has(SYS_ADMIN));
     let lacking: Vec<_> = CAPABILITIES.iter().filter(lacks).collect();

@@ -43,7 +43,7 @@ impl<F: Copy + PartialEq> Timeline<F> {
         let mut current: Option<Stretch<F>> = None;
         for step in steps {
             let (ip, tsc, flow) = match step {
-                Step::Gap { why, lost, .. } => {
+                Step::Gap { why, lost } => {
                     timeline.gap(why, lost);
                     timeline.keep(current.take(), most);
                     follows = false;

@@ -59,8 +59,6 @@ pub enum Step {
     },
     /// Tracing stopped, or the way was lost; it goes on with the next step.
     Gap {
-        /// Where in the trace, bytes.
-        offset: u64,
         /// Why.
         why: &'static str,
         /// Whether something is damaged or missing; else the program was only not traced for a while.
@@ -85,12 +83,16 @@ pub struct Decoder<'t> {
     events: u32,
     last_offset: u64,
     stuck: u32,
+    untold: u32,
+    told_at: u64,
 }
 
 /// Errors without progress after which the rest of a trace is given up.
 const MOST_STUCK: u32 = 64;
 /// Events between two instructions; more make no sense.
 const MOST_EVENTS: u32 = 1 << 16;
+/// Instructions of which the trace tells nothing; more are a circle of direct jumps, which needs no packet and has no end.
+const MOST_UNTOLD: u32 = 1 << 22;
 
 impl<'t> Decoder<'t> {
     /// Decodes `trace`, of a program whose code is `code`.
@@ -144,6 +146,8 @@ impl<'t> Decoder<'t> {
                 events: 0,
                 last_offset: u64::MAX,
                 stuck: 0,
+                untold: 0,
+                told_at: u64::MAX,
             };
             let context = ptr::from_ref::<Memory<'_>>(&decoder.memory).cast_mut().cast();
             let set = (library.set_memory)((library.image)(raw), Some(read_code), context);
@@ -164,7 +168,7 @@ impl<'t> Decoder<'t> {
         self.stuck = if offset == self.last_offset { self.stuck + 1 } else { 0 };
         self.last_offset = offset;
         self.ended = self.stuck > MOST_STUCK;
-        Some(Step::Gap { offset, why: self.library.why(error), lost: true })
+        Some(Step::Gap { why: self.library.why(error), lost: true })
     }
 
     fn synchronize(&mut self) -> Option<Step> {
@@ -193,26 +197,37 @@ impl<'t> Decoder<'t> {
                 return self.gap(status.min(-1));
             }
             self.status = status;
-            let pause = |why| Some(Step::Gap { offset: self.offset(), why, lost: false });
             match event.kind {
-                1 | 2 => return pause("tracing was off"),
-                6 => {
-                    return Some(Step::Gap {
-                        offset: self.offset(),
-                        why: "the processor could not keep up",
-                        lost: true,
-                    });
-                }
+                1 | 2 => return Some(Step::Gap { why: "tracing was off", lost: false }),
+                6 => return Some(Step::Gap { why: "the processor could not keep up", lost: true }),
                 _ => {}
             }
         }
         None
     }
 
+    /// Whether the program goes round and round without the trace.
+    fn is_endless(&mut self) -> bool {
+        self.untold += 1;
+        if self.untold < MOST_UNTOLD {
+            return false;
+        }
+        self.untold = 0;
+        let at = self.offset();
+        std::mem::replace(&mut self.told_at, at) == at
+    }
+
     fn advance(&mut self) -> Option<Step> {
         self.events = 0;
         if let Some(step) = self.take_events() {
             return Some(step);
+        }
+        if self.is_endless() {
+            self.synchronized = false;
+            return Some(Step::Gap {
+                why: "the code goes in a circle without a branch that the trace tells",
+                lost: true,
+            });
         }
         let mut instruction = Instruction { ip: 0, section: 0, mode: 0, class: 0, raw: [0; 15], size: 0, bits: 0 };
         // SAFETY: the size says how much there is room for.

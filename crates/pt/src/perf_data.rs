@@ -42,6 +42,8 @@ pub struct Trace {
     pub cpu: Option<u32>,
     /// Packets.
     pub bytes: Vec<u8>,
+    /// Bytes that the file ends before.
+    pub cut: u64,
 }
 
 /// A piece of a file that lay in a process's memory.
@@ -96,8 +98,12 @@ impl PerfData {
     ///
     /// Not to be read; none of perf's; none with an Intel PT trace.
     pub fn open(path: &Path) -> Result<Self, Error> {
+        let file = open_regular(path)?;
+        if file.metadata()?.len() > MOST_BYTES {
+            return Err(Error::NotPerf("it is larger than 4 GiB; perf record --snapshot keeps less"));
+        }
         let mut bytes = Vec::new();
-        open_regular(path)?.take(MOST_BYTES).read_to_end(&mut bytes)?;
+        file.take(MOST_BYTES).read_to_end(&mut bytes)?;
         Self::parse(&bytes)
     }
 
@@ -123,7 +129,9 @@ impl PerfData {
         let mut is_pt = false;
         let end = data.end.min(bytes.len());
         let mut at = data.start;
-        while let Some((kind, size)) = all.u32(at).zip(all.u16(at + 6)).filter(|(_, size)| *size >= 8 && at < end) {
+        while let Some((kind, size)) =
+            all.u32(at).zip(all.u16(at.saturating_add(6))).filter(|(_, size)| *size >= 8 && at < end)
+        {
             let record = Bytes(bytes.get(at..(at + usize::from(size)).min(end)).unwrap_or_default());
             at += usize::from(size);
             match kind {
@@ -161,10 +169,16 @@ impl PerfData {
     /// Takes a trace's next piece, which follows its record. Returns where the next record is.
     fn trace(&self, record: &Bytes<'_>, bytes: &[u8], at: usize, queues: &mut BTreeMap<u32, Trace>) -> usize {
         let Some((size, queue)) = record.u64(8).zip(record.u32(32)) else { return bytes.len() };
-        let end = at.saturating_add(usize::try_from(size).unwrap_or(usize::MAX)).min(bytes.len());
+        let whole = at.saturating_add(usize::try_from(size).unwrap_or(usize::MAX));
+        let end = whole.min(bytes.len());
         let number = |at: usize| record.u32(at).filter(|&number| number != NO_THREAD);
-        let trace =
-            queues.entry(queue).or_insert_with(|| Trace { tid: number(36), cpu: number(40), bytes: Vec::new() });
+        let trace = queues.entry(queue).or_insert_with(|| Trace {
+            tid: number(36),
+            cpu: number(40),
+            bytes: Vec::new(),
+            cut: 0,
+        });
+        trace.cut += (whole - end) as u64;
         trace.bytes.extend_from_slice(bytes.get(at..end).unwrap_or_default());
         end
     }

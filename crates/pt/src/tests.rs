@@ -209,6 +209,15 @@ fn damaged_traces_end_without_a_panic() {
     assert!(Decoder::new(&cut, &program, &Processor::default()).expect("libipt").filter(lost).count() > 0);
 }
 
+/// A jump to itself needs no packet: without an end to it the trace would have none.
+#[test]
+fn a_circle_ends() {
+    let Some(trace) = encoded(&[Packet::Psb, Packet::Exec64, Packet::PsbEnd, Packet::On(MAIN)]) else { return };
+    let program = Program(vec![0xeb, 0xfe]);
+    let last = Decoder::new(&trace, &program, &Processor::default()).expect("libipt").last();
+    assert!(matches!(last, Some(Step::Gap { lost: true, .. })), "{last:?}");
+}
+
 /// A record of perf's: type, payload.
 fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = kind.to_le_bytes().to_vec();

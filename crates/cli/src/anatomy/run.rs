@@ -7,14 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use dwell_anatomy::annotate::{Anatomy, Annotator};
 use dwell_anatomy::program::{self, EMULATOR, Unfit};
 use dwell_anatomy::reports::Asked;
 use dwell_anatomy::trace::{Head, TraceWriter};
-use dwell_anatomy::{Ended, Error, Listener, Namer, Recorder, Window, Windowed};
+use dwell_anatomy::{Ended, Error, Listener, Namer, Recorder, Stopper, Window, Windowed};
 use dwell_capture::IttLibrary;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
 
 use super::names::FileNames;
 use super::replay;
@@ -63,7 +66,7 @@ pub fn record(
     args: &RecordedArgs,
     mut annotator: Annotator,
 ) -> Result<(Ended, Anatomy)> {
-    let recorded = survive_interrupts();
+    let recorded = survive_signals();
     if args.no_trace {
         let ended = drain(start()?, namer, args, &mut annotator)?;
         return Ok((ended, annotator.finish()));
@@ -87,7 +90,10 @@ pub fn record(
 fn drain(recorder: Recorder, namer: &mut dyn Namer, args: &RecordedArgs, listener: &mut dyn Listener) -> Result<Ended> {
     let window = args.window.clone().unwrap_or_default();
     let mut windowed = Windowed::new(window.clone(), listener);
-    let ended = recorder.drain(namer, &mut windowed).map_err(|error| of_recording(&error))?;
+    let signals = end_when_told(recorder.stopper())?;
+    let ended = recorder.drain(namer, &mut windowed).map_err(|error| of_recording(&error));
+    signals.close();
+    let ended = ended?;
     if windowed.opened == 0 {
         return Err(empty_window(&window));
     }
@@ -121,13 +127,26 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
     eprintln!("{}", replay::next_steps(path));
 }
 
-/// Ctrl-C ends the program, and what was recorded is kept; once the flag is set, it ends Dwell.
-fn survive_interrupts() -> Arc<AtomicBool> {
+/// No signal ends Dwell until the flag is set. Ctrl-C goes to the program too, which ends as it sees fit.
+fn survive_signals() -> Arc<AtomicBool> {
     let recorded = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
         let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&recorded));
     }
     recorded
+}
+
+/// A signal that only Dwell gets ends the program; what was recorded is kept. Until the handle is closed.
+fn end_when_told(stopper: Stopper) -> Result<Handle> {
+    let mut signals =
+        Signals::new([SIGTERM, SIGHUP]).map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?;
+    let handle = signals.handle();
+    thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let _ = stopper.stop();
+        }
+    });
+    Ok(handle)
 }
 
 fn create(path: &Path) -> Result<File> {

@@ -35,7 +35,7 @@ pub struct SpscArgs {
     #[arg(default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     pub packets: u32,
     /// Packets that the queue holds.
-    #[arg(default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
+    #[arg(default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub buffer: u32,
     /// Packets to send in a second; 0 for as many as can be.
     #[arg(default_value_t = 100_000, value_name = "PACKETS PER SECOND", value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]

@@ -31,6 +31,9 @@ fn a_trace_is_a_timeline_of_functions() -> Result<()> {
     let mut trace = fs::read(root().join("crates/cli/tests/product/traces/two-rounds.perf-data"))?;
     let at = trace.windows(2).position(|pair| pair == b"/x").context("the program's place")?;
     let mut place = program.display().to_string().into_bytes();
+    if place.len() >= PLACE {
+        return Err(Skip("the path of the temporary folder is too long".into()).into());
+    }
     place.resize(PLACE, 0);
     trace[at..at + PLACE].copy_from_slice(&place);
     let file = folder.path().join("perf.data");
