@@ -6,11 +6,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Output, Running, dwell, needs_program, number, root, text};
+use crate::recording::{Output, Running, dwell, needs_program, number, root, text, wait_for};
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -20,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("anatomy::a_window_is_a_part", windows),
         Case::new("anatomy::a_window_has_the_itt_tasks", task_window),
         Case::new("anatomy::threads_children_and_other_programs", threads_and_children),
+        Case::new("anatomy::a_signal_ends_the_recording", ended_by_a_signal),
         Case::new("anatomy::what_cannot_be_traced_is_said", untraceable),
         Case::new("anatomy::damaged_traces_are_refused", damaged),
         Case::new("anatomy::packets_from_the_interrupt_to_the_program", packets),
@@ -289,6 +291,25 @@ int main(int count, char **words) {
     return 5;
 }
 "#;
+
+const ENDLESS: &str = r#"
+#include <stdio.h>
+int main(void) { puts("on"); fflush(stdout); for (volatile long i = 0;; i++); }
+"#;
+
+/// What `kill` sends goes to Dwell alone: the program ends, and what was recorded stays.
+fn ended_by_a_signal() -> Result<()> {
+    let bench = Bench::new()?;
+    let program = bench.build("endless", ENDLESS, &[])?;
+    let mut command = dwell(&["anatomy", "run", "--trace", "ended.dwt", "--", &program]);
+    let running = Running::start(command.current_dir(bench.folder.path()))?;
+    wait_for("the program", || running.stdout().starts_with("on").then_some(()))?;
+    running.signal(Signal::TERM)?;
+    let output = running.finish_within(LIMIT)?;
+    ensure!(output.stderr.contains("instructions in"), "{}", output.stderr);
+    ensure!(bench.instructions("ended.dwt")? > 1000.0, "{}", output.stderr);
+    Ok(())
+}
 
 fn threads_and_children() -> Result<()> {
     let bench = Bench::new()?;

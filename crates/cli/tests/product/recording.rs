@@ -117,14 +117,14 @@ impl Drop for Running {
     }
 }
 
-/// Waits until `condition` gives a value; fails after ten seconds, naming `what`.
+/// Waits until `condition` gives a value; fails after a minute, naming `what`.
 pub fn wait_for<T>(what: &str, condition: impl Fn() -> Option<T>) -> Result<T> {
     let begun = Instant::now();
     loop {
         if let Some(value) = condition() {
             return Ok(value);
         }
-        ensure!(begun.elapsed() < Duration::from_secs(10), "waited ten seconds in vain for {what}");
+        ensure!(begun.elapsed() < Duration::from_secs(60), "waited a minute in vain for {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
