@@ -121,7 +121,8 @@ mod tests {
         assert_eq!(read.mappings.len(), 2);
         let mut first = vec![1; 13];
         first.resize(16, 0);
-        let expected = [(0, first), (3, Vec::new())].map(|(cpu, bytes)| Trace { tid: None, cpu: Some(cpu), bytes });
+        let expected =
+            [(0, first), (3, Vec::new())].map(|(cpu, bytes)| Trace { tid: None, cpu: Some(cpu), bytes, cut: 0 });
         assert_eq!(read.traces, expected);
         assert_eq!(read.conversion.ns(2000), Some((1 << 10) + 10_000));
         assert_eq!((read.processor.mtc_freq, read.processor.nom_freq), (3, 24));
