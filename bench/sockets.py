@@ -47,7 +47,7 @@ def measure(dwell: str, topics: str | None, script: str) -> tuple[float, float]:
         prefix = [] if topics is None else [dwell, "collect", "threading", "--analyze", topics, "--quiet",
                                             "--finalization-mode", "none", "--result-dir", str(Path(folder) / "result"), "--"]
         done = subprocess.run([*prefix, "bash", "-c", script + SAY], stdout=subprocess.PIPE, text=True, check=True,
-                              timeout=300)
+                              timeout=300, env={**os.environ, "LC_ALL": "C"})
     words = done.stdout.split()[-6:]
     return sum(map(seconds, words[2:])), float(words[1]) - float(words[0])
 

@@ -27,6 +27,11 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("requests-unseen", "Requests on sockets are not seen on this kernel ({error})."),
     notice("code-not-split", "Running time is not split over code on this kernel ({error})."),
     notice("cpus-not-sampled", "Running code was not sampled on {cpus}."),
+    notice(
+        "collector-died",
+        "The collector ended without closing the result: recorded are the first {seconds} s; what happened in the last \
+         moments before its end, its losses and the program's exit status are missing.",
+    ),
     notice("code-not-mapped", "Code that was mapped during the collection is not named ({error})."),
     notice("asker-unknown", "Who asked for the work of other threads is not known ({error})."),
     notice(

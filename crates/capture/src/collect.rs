@@ -550,7 +550,12 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         }
         kind::THREAD_EXIT => {
             let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
-            drained.look_ups.extend(exit.map(|exit| LookUp::ThreadExit(exit.tgid)));
+            if let Some(exit) = exit {
+                drained.look_ups.push(LookUp::ThreadExit(exit.tgid));
+                if exit.tgid == header.tid {
+                    drained.fault_places.forget(exit.tgid);
+                }
+            }
             drained.exits += 1;
             drained.last_exit_ns = drained.last_exit_ns.max(header.time_ns);
         }

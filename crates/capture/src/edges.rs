@@ -43,7 +43,8 @@ type Span = (u64, u64);
 
 /// Measures. `threads` is the map of profiled threads; nothing but what this thread does may be in the rings.
 pub fn measure(threads: &MapHandle, rings: &[MapHandle]) -> Result<DelayEdges> {
-    let cpus = Cpus::of_this_thread();
+    let failed = |source| Error::System { what: "measuring the hooks of delays", source };
+    let cpus = Cpus::of_this_thread().map_err(failed)?;
     cpus.pin(cpus.first());
     be_prompt(); // others that want the CPU would be measured else
     let measured = measure_here(threads, rings, &cpus);
@@ -79,12 +80,15 @@ fn measure_here(threads: &MapHandle, rings: &[MapHandle], cpus: &Cpus) -> Result
 struct Cpus(libc::cpu_set_t);
 
 impl Cpus {
-    fn of_this_thread() -> Self {
+    /// Fails where there are more CPUs than a set has room for.
+    fn of_this_thread() -> io::Result<Self> {
         // SAFETY: an all-zero set is valid, and filled up to its own size.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set);
-            Self(set)
+            match libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) {
+                0 => Ok(Self(set)),
+                _ => Err(io::Error::last_os_error()),
+            }
         }
     }
 

@@ -372,8 +372,8 @@ impl Hooks {
     /// No thread is a target yet: all that is recorded is what is measured.
     fn measure_edges(&mut self) -> Result<DelayEdges> {
         let paused = self.control.paused != 0;
-        self.set_paused(false)?;
         let threads = map_of(&self.threads, "threads")?;
+        self.set_paused(false)?;
         let edges = edges::measure(&threads, &self.rings);
         self.set_paused(paused)?;
         edges

@@ -23,8 +23,10 @@ use crate::proc;
 
 /// Where the kernel tells of the device.
 const DEVICE: &str = "/sys/bus/event_source/devices/intel_pt";
-/// What a CPU keeps: some tens of ms of busy code.
+/// What a CPU keeps at most: some tens of ms of busy code.
 const RING_BYTES: usize = 8 << 20;
+/// What all CPUs keep together: it is locked in memory, and copied for each snapshot.
+const ALL_RINGS_BYTES: usize = 128 << 20;
 /// Processes whose code goes along.
 const MOST_PROCESSES: usize = 64;
 /// Crystal clocks between two MTC packets, as a power of two.
@@ -118,14 +120,14 @@ struct Ring {
 }
 
 impl Ring {
-    fn open(cpu: usize, settings: &Settings) -> io::Result<Self> {
+    fn open(cpu: usize, settings: &Settings, bytes: usize) -> io::Result<Self> {
         let event = perf::processor_trace(cpu, settings.ty, settings.config)?;
         let page_bytes = 2 * perf::page_bytes();
         let page = Shared::map(&event, 0, page_bytes, libc::PROT_READ | libc::PROT_WRITE)?;
         page.word(AUX_OFFSET_AT).store(page_bytes as u64, Ordering::Relaxed);
-        page.word(AUX_SIZE_AT).store(RING_BYTES as u64, Ordering::Release);
+        page.word(AUX_SIZE_AT).store(bytes as u64, Ordering::Release);
         // Mapped for reading only, the kernel writes over what is old.
-        let trace = Shared::map(&event, page_bytes, RING_BYTES, libc::PROT_READ)?;
+        let trace = Shared::map(&event, page_bytes, bytes, libc::PROT_READ)?;
         Ok(Self { cpu: cpu as u32, event, page, trace })
     }
 
@@ -158,8 +160,10 @@ impl ProcessorTrace {
     /// Begins to trace; none on a machine without the device.
     pub fn begin() -> io::Result<Option<Self>> {
         let Some(mut settings) = settings(Path::new(DEVICE)) else { return Ok(None) };
-        let rings: io::Result<Vec<Ring>> =
-            machine::online().into_iter().map(|cpu| Ring::open(cpu, &settings)).collect();
+        let cpus = machine::online();
+        let share = (ALL_RINGS_BYTES / cpus.len().max(1)).clamp(256 << 10, RING_BYTES);
+        let bytes = 1 << share.ilog2(); // the kernel wants a power of two
+        let rings: io::Result<Vec<Ring>> = cpus.into_iter().map(|cpu| Ring::open(cpu, &settings, bytes)).collect();
         let rings = rings?;
         settings.clock = rings.first().map(Ring::clock).unwrap_or_default();
         Ok(Some(Self { settings, rings }))

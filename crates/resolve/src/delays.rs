@@ -60,12 +60,15 @@ pub fn resolve(records: &[DelayRecord], replay: &Replay, facts: &DelayFacts, thi
     let mut strangers = 0;
     for record in records {
         let edges = edges(record, facts);
-        let start_ns = replay.relative(record.begin_ns.saturating_sub(edges.before_ns));
-        let end_ns = replay.relative(record.h.time_ns.saturating_add(edges.after_ns));
-        let Some(thread) = replay.lives.find_at(record.h.tid, start_ns) else {
+        // Of what was seen, not of what is estimated: that may reach beyond the thread's life.
+        let Some(thread) = replay.lives.find_at(record.h.tid, replay.relative(record.begin_ns)) else {
             strangers += 1;
             continue;
         };
+        let Some(life) = replay.lives.life(thread) else { continue };
+        let start_ns = replay.relative(record.begin_ns.saturating_sub(edges.before_ns)).max(life.start_ns);
+        let end_ns =
+            replay.relative(record.h.time_ns.saturating_add(edges.after_ns)).min(life.end_ns.unwrap_or(u64::MAX));
         if end_ns <= start_ns {
             continue;
         }

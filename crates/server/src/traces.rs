@@ -69,7 +69,11 @@ impl Underway {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        self.app.replays.running().remove(&self.key);
+        let mut running = self.app.replays.running();
+        // Another one may have begun under the same key before this one saw that it is stopped.
+        if running.get(&self.key).is_some_and(|it| Arc::ptr_eq(it, &self.progress)) {
+            running.remove(&self.key);
+        }
     }
 }
 

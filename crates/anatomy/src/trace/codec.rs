@@ -244,7 +244,12 @@ fn put_number(out: &mut Vec<u8>, mut number: u64) {
 #[derive(Default)]
 pub struct Reader {
     memory: Memory,
+    /// Slots of all blocks, which stay until the end.
+    held: usize,
 }
+
+/// More accesses of blocks than a program has: 512 MiB of slots, which a hostile file of 1 MB could ask for.
+const MOST_SLOTS: usize = 1 << 25;
 
 impl Reader {
     /// The words of a frame, of at most `most`; blocks are below `blocks`.
@@ -294,6 +299,11 @@ impl Reader {
         frame.push(Word::block(block))?;
         if flags & SAME_ACCESSES == 0 {
             let count = usize::try_from(frame.number()?).ok().filter(|&count| count <= frame.control.len() / 2)?;
+            self.held += count.saturating_sub(slots.capacity());
+            if self.held > MOST_SLOTS {
+                return None;
+            }
+            slots.reserve_exact(count.saturating_sub(slots.len()));
             slots.resize(count, Slot::default());
             for slot in slots.iter_mut() {
                 slot.set_kind(u16::from_le_bytes(frame.take(2)?.try_into().ok()?));

@@ -2,6 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
+use dwell_analyze::stop;
+
 use super::codec::Reader;
 use super::definitions::{Definition, next};
 use super::{
@@ -16,6 +18,8 @@ pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Liste
     let mut state = State { codec: Reader::default(), blocks: 0, functions: 0, words: 0, room: MOST_DEFINITIONS };
     begin(&head);
     while !listener.is_enough() {
+        // A frame of a hundred bytes may hold two million words: reads of the file are too rare for whoever stops it.
+        stop::check();
         match frames.next(state.words)? {
             (DEFINITIONS, payload) => state.define(&payload, listener).ok_or_else(|| frames.damaged("definitions"))?,
             (WORDS, payload) => state.words(&payload, listener).ok_or_else(|| frames.damaged("words"))?,

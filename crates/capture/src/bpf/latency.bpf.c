@@ -520,9 +520,9 @@ int BPF_PROG(on_complete, struct request *request)
 	completion = &completions->log[completions->count & (COMPLETION_LOG - 1)];
 	completion->issued_ns = *issued_ns;
 	completion->done_ns = bpf_ktime_get_ns();
+	completion->disk[0] = 0;
 	if (bpf_core_field_exists(request->q->disk))
-		bpf_probe_read_kernel_str(completion->disk, sizeof(completion->disk),
-					  BPF_CORE_READ(request, q, disk, disk_name));
+		BPF_CORE_READ_STR_INTO(&completion->disk, request, q, disk, disk_name);
 	completions->count += 1;
 	return 0;
 }

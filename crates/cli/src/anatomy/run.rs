@@ -66,16 +66,17 @@ pub fn record(
     args: &RecordedArgs,
     mut annotator: Annotator,
 ) -> Result<(Ended, Anatomy)> {
-    let recorded = survive_signals();
+    let (recorded, signals) = survive_signals()?;
     if args.no_trace {
-        let ended = drain(start()?, namer, args, &mut annotator)?;
+        let ended = drain(start()?, signals, namer, args, &mut annotator)?;
+        recorded.store(true, Ordering::Relaxed);
         return Ok((ended, annotator.finish()));
     }
     let path = args.trace.clone().unwrap_or_else(replay::next);
     let file = BufWriter::with_capacity(1 << 20, create(&path)?);
     let mut writer = TraceWriter::new(file, head).map_err(|error| unwritten(&path, &error))?;
     let began = Instant::now();
-    let ended = start().and_then(|recorder| drain(recorder, namer, args, &mut writer));
+    let ended = start().and_then(|recorder| drain(recorder, signals, namer, args, &mut writer));
     let elapsed = began.elapsed();
     let ended = ended.inspect_err(|_| {
         let _ = std::fs::remove_file(&path);
@@ -87,10 +88,16 @@ pub fn record(
     Ok((ended, anatomy))
 }
 
-fn drain(recorder: Recorder, namer: &mut dyn Namer, args: &RecordedArgs, listener: &mut dyn Listener) -> Result<Ended> {
+fn drain(
+    recorder: Recorder,
+    signals: Signals,
+    namer: &mut dyn Namer,
+    args: &RecordedArgs,
+    listener: &mut dyn Listener,
+) -> Result<Ended> {
     let window = args.window.clone().unwrap_or_default();
     let mut windowed = Windowed::new(window.clone(), listener);
-    let signals = end_when_told(recorder.stopper())?;
+    let signals = end_when_told(signals, recorder.stopper());
     let ended = recorder.drain(namer, &mut windowed).map_err(|error| of_recording(&error));
     signals.close();
     let ended = ended?;
@@ -127,26 +134,26 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
     eprintln!("{}", replay::next_steps(path));
 }
 
-/// No signal ends Dwell until the flag is set. Ctrl-C goes to the program too, which ends as it sees fit.
-fn survive_signals() -> Arc<AtomicBool> {
+/// No signal ends Dwell until the flag is set. Ctrl-C goes to the program too, which ends as it sees fit; the others are
+/// those that only Dwell gets.
+fn survive_signals() -> Result<(Arc<AtomicBool>, Signals)> {
     let recorded = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&recorded));
     }
-    recorded
+    let signals = Signals::new([SIGTERM, SIGHUP]);
+    Ok((recorded, signals.map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?))
 }
 
-/// A signal that only Dwell gets ends the program; what was recorded is kept. Until the handle is closed.
-fn end_when_told(stopper: Stopper) -> Result<Handle> {
-    let mut signals =
-        Signals::new([SIGTERM, SIGHUP]).map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?;
+/// The first of the signals ends the program, and what was recorded is kept. Until the handle is closed.
+fn end_when_told(mut signals: Signals, stopper: Stopper) -> Handle {
     let handle = signals.handle();
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             let _ = stopper.stop();
         }
     });
-    Ok(handle)
+    handle
 }
 
 fn create(path: &Path) -> Result<File> {

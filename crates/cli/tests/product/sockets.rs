@@ -267,11 +267,18 @@ fn passed_to_io_uring() -> Result<()> {
 }
 
 fn open_before() -> Result<()> {
-    // The process that Dwell attaches to has its connection already: it answers itself, for as long as it lives.
+    // The process that Dwell attaches to has its connection already: it answers itself, for as long as it lives. The listener's
+    // port is none of those that the kernel chooses for who connects: that tells which end asks.
     let python = needs_program("python3")?;
     let script = "
 import socket, sys, threading, time
-listener = socket.create_server(('127.0.0.1', 0))
+def listen():
+    for port in range(20000, 30000):
+        try:
+            return socket.create_server(('127.0.0.1', port))
+        except OSError:
+            pass
+listener = listen()
 near = socket.create_connection(listener.getsockname())
 far, _ = listener.accept()
 def serve():
@@ -293,8 +300,8 @@ while time.time() < end:
     let pid = running.pid().to_string();
     let options = ["--analyze", "sockets", "--duration", "2", "--target-pid", &pid];
     let recorded = Recorded::read(Recording::of(&options, &[])?)?;
-    let client = recorded.asking()?;
     let sockets = &recorded.trace.sockets.sockets;
+    let client = recorded.asking()?;
     ensure!(sockets.opened_ns[client] == 0, "opened at {}", sockets.opened_ns[client]);
     ensure!(sockets.peer[client].is_some(), "no peer");
     let share = recorded.share(client, SocketCause::PeerWaiting);

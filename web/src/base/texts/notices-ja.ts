@@ -4,6 +4,8 @@
 export const noticesJa: Record<string, string> = {
   'wakes-from-interrupts':
     'このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。',
+  'collector-died':
+    'コレクターが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。',
   'wakers-unknown': 'このカーネルでは、誰が待機を終わらせたかは分かりません ({error})。',
   'socket-waits-unexplained': 'このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。',
   'system-calls-uncounted': 'このカーネルでは、システムコールは数えられません ({error})。',

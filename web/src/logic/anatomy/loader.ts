@@ -9,8 +9,6 @@ const AT_ONCE = 4;
 
 export class ChartLoader {
   private readonly underway = new Map<string, AbortController>();
-  error: unknown = null;
-
   constructor(
     private readonly tiles: ChartTiles,
     private readonly ticks: number,
@@ -18,7 +16,8 @@ export class ChartLoader {
       question: { from: number; to: number; width: number },
       signal: AbortSignal,
     ) => Promise<ChartTile>,
-    private readonly arrived: () => void,
+    /** A tile is there, or is no longer asked for: `null`; or what went wrong. */
+    private readonly arrived: (error: unknown) => void,
   ) {}
 
   /** Asks for what the view lacks, and no longer for what it does not need. */
@@ -40,15 +39,14 @@ export class ChartLoader {
   private async ask(tile: TileId): Promise<void> {
     const abort = new AbortController();
     this.underway.set(name(tile), abort);
+    let failed: unknown = null;
     try {
       this.tiles.add(tile, await this.fetchTile(tileQuestion(tile, this.ticks), abort.signal));
-      this.error = null;
     } catch (error) {
-      if (!abort.signal.aborted) this.error = error;
-    } finally {
-      this.underway.delete(name(tile));
-      if (this.error === null) this.arrived();
+      if (!abort.signal.aborted) failed = error;
     }
+    this.underway.delete(name(tile));
+    this.arrived(failed);
   }
 }
 

@@ -69,7 +69,7 @@ export function CallChart({ info }: { info: TraceInfo }) {
         {...useRangePointer(scene, true)}
       />
       <canvas ref={axis} className="calls-axis" {...useRangePointer(scene, false)} />
-      {error !== null && <Failure error={asApiError(error).message} hint={asApiError(error).hint} />}
+      {error !== null && <Failure error={error} hint={null} />}
       {/* biome-ignore lint/a11y/useSemanticElements: a drawing that is moved in is no form. */}
       <div
         className="calls-place"
@@ -114,20 +114,26 @@ function litQuery(lit: { phases: string[]; function: string; module: string }): 
 
 interface Drawn {
   boxes: (view: Viewport, width: number, whole?: boolean) => Box[];
-  error: unknown;
+  error: string | null;
 }
 
 /** The tiles of one question, fetched as they are drawn; null asks nothing. */
 function useTiles(scene: Scene, ticks: number, query: string | null): Drawn {
   const { result, machine } = useView((state) => ({ result: state.result, machine: state.machine }));
+  // Its words: what is drawn asks again, and fails alike, until nothing changes.
+  const [failed, setFailed] = useState<string | null>(null);
   const known = useMemo(() => {
     const tiles = new ChartTiles(ticks);
     const ask = (question: { from: number; to: number; width: number }, signal: AbortSignal) => {
       const url = traceUrl(result, 'chart', machine, question);
       return fetchJson(query ? `${url}&${query}` : url, signal) as Promise<ChartTile>;
     };
+    const arrived = (error: unknown) => {
+      setFailed(error === null ? null : asApiError(error).message);
+      if (error === null) scene.invalidate();
+    };
     // What the strip shows is not given up for what is seen closely.
-    const loader = () => new ChartLoader(tiles, ticks, ask, scene.invalidate);
+    const loader = () => new ChartLoader(tiles, ticks, ask, arrived);
     return { tiles, near: loader(), whole: loader() };
   }, [scene, ticks, result, machine, query]);
   useEffect(() => {
@@ -143,7 +149,7 @@ function useTiles(scene: Scene, ticks: number, query: string | null): Drawn {
       (whole ? known.whole : known.near).want(view, width);
       return known.tiles.boxes(view, width);
     },
-    error: known.near.error ?? known.whole.error,
+    error: failed,
   };
 }
 

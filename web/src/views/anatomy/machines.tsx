@@ -25,14 +25,14 @@ export default function MachinesView() {
     compare: state.compare,
     search: state.search,
   }));
+  const known = (traces.data ?? []).filter(({ analysis, problem }) => analysis === 'anatomy' && !problem);
+  const other = known.some(({ id }) => id === compare) ? compare : result;
   const [by, setBy] = useState<'phase' | 'function'>('phase');
   const dispatch = useDispatch();
-  const other = compare || result;
   // The same trace on the same machine has no difference.
   const on = second || (other === result ? beside(machine) : machine || 'skylake-sp');
   const query = withParams(new URLSearchParams(), { a: result, b: other, machine, second: on, by });
   const document = useJson<ViewDocument>(`/api/compare-traces?${query}`);
-  const known = (traces.data ?? []).filter(({ analysis, problem }) => analysis === 'anatomy' && !problem);
   return (
     <section className="pane" aria-label={t('tab.machines')}>
       <ReportToolbar of={document.data}>
