@@ -74,8 +74,8 @@ describe.skipIf(skipped)('tasks', () => {
     const readout = screen().page.locator('.tl-chart .number').last();
     const before = await readout.innerText();
     await charts.last().hover();
-    await screen().idle();
-    expect(await readout.innerText()).toMatch(/\(.*\/s\)$/);
+    // Drawn with the next frame.
+    await expect.poll(() => readout.innerText()).toMatch(/\(.*\/s\)$/);
     expect(before).toMatch(/ – /);
   });
 
