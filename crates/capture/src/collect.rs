@@ -42,12 +42,10 @@ use crate::watch::Watch;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
 const ROUND: Duration = Duration::from_millis(20);
-/// Pause when much comes, or programs may end a pause.
+/// Pause when programs announce much, or may end a pause.
 const SHORT_ROUND: Duration = Duration::from_millis(2);
 /// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
 const MOST_LAST_ROUNDS: usize = 10;
-/// A drain that took longer is followed by another one soon: none is to keep a CPU from the program for long.
-const LONG_DRAIN_NS: u64 = 200_000;
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
@@ -323,7 +321,6 @@ impl<'a> Collection<'a> {
         let time_ns = monotonic_ns();
         let consumed = self.rings.consume();
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
-        self.soon |= monotonic_ns() - time_ns > LONG_DRAIN_NS;
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         if let Some(failure) = drained.failure.take() {
