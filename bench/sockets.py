@@ -6,8 +6,7 @@ Two figures of each: CPU time, of the program's processes alone as the kernel co
 relative to the same round without Dwell; what is shown is the median of the rounds, and the lowest and highest of them. Every round
 runs all ways, each time from another one on. The work is always the same: so many requests, so many bytes.
 
-iperf3 runs with both ends on one CPU, and with one on each. On one CPU its rounds agree. On two they may not: how often an end finds
-nothing to do and sleeps depends on how the two keep step, and on a virtual machine waking a CPU costs more than all hooks.
+iperf3 runs with both ends on one CPU, and with one on each: there it also counts how often an end finds nothing to do and sleeps.
 
     bench/sockets.py [--dwell PATH] [--rounds 9] [--requests 50000] [--bytes 4G] [--only redis]
 """
