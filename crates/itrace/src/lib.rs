@@ -17,13 +17,3 @@ mod word;
 pub use block::{Block, BlockError, MAX_INSTRUCTION_BYTES, MAX_INSTRUCTIONS};
 pub use message::{Lost, Message, NO_MODULE, VERSION};
 pub use word::{Access, Event, Mark, WRITES, Word};
-
-/// Who reads a trace while it is made or read back: [`Sink::block`] comes before the first word that names the block.
-pub trait Sink {
-    /// Block `id` is described. Ids count up from 0 without gaps; the same address may come again with another id (code that
-    /// was overwritten, or translated twice).
-    fn block(&mut self, id: u32, block: &Block);
-
-    /// What was executed, in order. An execution's accesses may be in the next slice.
-    fn words(&mut self, words: &[Word]);
-}

@@ -78,7 +78,7 @@ fn mapped(mapping: &Mapping) -> Vec<u8> {
 }
 
 /// A record: its type, flags, size and payload.
-fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = kind.to_le_bytes().to_vec();
     bytes.extend([0, 0]);
     bytes.extend((payload.len() as u16 + 8).to_le_bytes());
@@ -86,7 +86,7 @@ fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-fn words(words: &[u64]) -> Vec<u8> {
+pub(crate) fn words(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 

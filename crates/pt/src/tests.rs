@@ -10,6 +10,7 @@ use crate::calls::Timeline;
 use crate::decoder::{Code, Decoder, Processor, Step};
 use crate::libipt::Config;
 use crate::perf_data::PerfData;
+use crate::snapshot::{record, words as words_of};
 
 /// Where the program lies; its file has the code at 0x1000.
 const MAIN: u64 = 0x40_1000;
@@ -218,36 +219,23 @@ fn a_circle_ends() {
     assert!(matches!(last, Some(Step::Gap { lost: true, .. })), "{last:?}");
 }
 
-/// A record of perf's: type, payload.
-fn record(kind: u32, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = kind.to_le_bytes().to_vec();
-    bytes.extend([0, 0]);
-    bytes.extend((payload.len() as u16 + 8).to_le_bytes());
-    bytes.extend(payload);
-    bytes
-}
-
-fn numbers(numbers: &[u64]) -> Vec<u8> {
-    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
-}
-
 /// A perf.data with one attribute, one mapping and one trace of thread 7.
 fn perf_data(path: &str, trace: &[u8]) -> Vec<u8> {
     let mut settings = vec![1u64, 9, 10, 1 << 10, 5000];
     settings.resize(18, 0);
     settings[1 + 11] = 0xf << 14; // the bits of the MTC period in the event's configuration
-    let mut map = numbers(&[7 << 32 | 7, MAIN, 0x40, 0x1000, 0, 0, 0, 5]);
+    let mut map = words_of(&[7 << 32 | 7, MAIN, 0x40, 0x1000, 0, 0, 0, 5]);
     map.extend(path.as_bytes());
     map.resize(map.len().next_multiple_of(8) + 8, 0);
-    let mut data = record(70, &numbers(&settings));
+    let mut data = record(70, &words_of(&settings));
     data.extend(record(10, &map));
-    data.extend(record(71, &numbers(&[trace.len() as u64, 0, 0, 7 << 32, u64::from(u32::MAX)])));
+    data.extend(record(71, &words_of(&[trace.len() as u64, 0, 0, 7 << 32, u64::from(u32::MAX)])));
     data.extend(trace);
-    let mut attribute = numbers(&[112 << 32 | 9, 3 << 14]);
+    let mut attribute = words_of(&[112 << 32 | 9, 3 << 14]);
     attribute.resize(112 + 16, 0);
     let mut bytes = b"PERFILE2".to_vec();
     let data_at = 104 + attribute.len() as u64;
-    bytes.extend(numbers(&[104, 128, 104, attribute.len() as u64, data_at, data.len() as u64, 0, 0, 0, 0, 0, 0]));
+    bytes.extend(words_of(&[104, 128, 104, attribute.len() as u64, data_at, data.len() as u64, 0, 0, 0, 0, 0, 0]));
     bytes.extend(attribute);
     bytes.extend(data);
     bytes
