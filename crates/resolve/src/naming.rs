@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use dwell_model::{ObjectId, StackId, TaskTypeId, ThreadId};
+use dwell_model::{ObjectId, StackId, TaskTypeId};
 use dwell_store::tables::{Frames, OffCpu, Samples, TaskTypes};
 use dwell_store::{Annotations, CodeTables, Manifest, ResultFolder};
 use rayon::prelude::*;
@@ -25,7 +25,6 @@ use crate::replay::Replay;
 use crate::source_files::{self, Origin, User};
 use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
 use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
-use crate::waits::Hint;
 use crate::{Mode, Options, Progress};
 
 /// Most notices of one kind; the rest is counted in the last one.
@@ -315,33 +314,11 @@ fn name_objects(
         meta: raw.meta,
         lives: &raw.replay.lives,
         symbols,
-        joined: &functions_of_joined(raw, code, &woven.ids),
+        off_cpu: raw.off_cpu,
         told: &raw.replay.told.sync.objects,
         texts: &raw.meta.itt.texts,
     };
     objects::resolve(raw.replay.waits.keys(), &raw.replay.first_waits, &sources)
-}
-
-/// What the threads run whose end some thread waited for: the first of their stacks that tells.
-fn functions_of_joined<'a>(raw: &Raw<'_>, code: Code<'a>, ids: &[StackId]) -> FastMap<ThreadId, &'a str> {
-    let waits = raw.replay.waits.keys().iter();
-    let joined = waits.filter_map(|wait| if let Hint::Thread(thread) = wait.hint { Some(thread) } else { None });
-    let joined: FastMap<ThreadId, ()> = joined.map(|thread| (thread, ())).collect();
-    let mut functions = FastMap::default();
-    if joined.is_empty() {
-        return functions;
-    }
-    let mut told: FastMap<StackId, Option<&str>> = FastMap::default();
-    for (&thread, &stack) in raw.off_cpu.thread.iter().zip(&raw.off_cpu.stack) {
-        if !stack.is_some() || !joined.contains_key(&thread) || functions.contains_key(&thread) {
-            continue;
-        }
-        let resolved = || ids.get(stack.get()?).and_then(|&stack| code.thread_function(stack));
-        if let Some(function) = *told.entry(stack).or_insert_with(resolved) {
-            functions.insert(thread, function);
-        }
-    }
-    functions
 }
 
 /// Says how code that was made at run time gets names, when there is much without.

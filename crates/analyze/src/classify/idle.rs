@@ -155,6 +155,8 @@ const PATTERNS: &[Pattern] = &[
             "buf_flush_page_cleaner*",
         ],
     },
+    // Python's: a worker of concurrent.futures that waits for an item, with nothing of the program's in between.
+    Pattern { types: &[T::ConditionVariable, T::Mutex], place: Place::Call, functions: &["_worker"] },
     // oneTBB: workers without work leave their arena and sleep.
     Pattern {
         types: POOL,

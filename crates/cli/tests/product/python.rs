@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for minor in VERSIONS {
         cases.push(Case::new(format!("python::calls_3_{minor}"), move || calls(&interpreter(minor)?, minor)));
+        cases.push(Case::new(format!("python::primitives_3_{minor}"), move || primitives(&interpreter(minor)?)));
     }
     let any = |name, check: fn(&Path) -> Result<()>| Case::new(name, move || check(&some_interpreter()?));
     cases.push(Case::new("python::calls_of_the_system", || {
@@ -243,6 +244,56 @@ fn same_lock_by_caller(program: &Program) -> Result<()> {
     let python = losses.iter().filter(|row| text(row, "name").starts_with("python_"));
     let count: f64 = python.map(|row| number(row, "count").unwrap_or(0.0)).sum();
     ensure!(count < 3.0, "Python frames were lost: {losses:?}");
+    Ok(())
+}
+
+const PRIMITIVES: &str = "\
+import queue, threading, time
+items, permits = queue.Queue(), threading.Semaphore(0)
+def produce():
+    for item in range(5):
+        time.sleep(0.02)
+        items.put(item)
+def consume():
+    for _ in range(5): items.get()
+def permit():
+    time.sleep(0.1)
+    permits.release()
+def guarded():
+    permits.acquire()
+def main():
+    threads = [threading.Thread(target=f) for f in (produce, consume, permit, guarded)]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+main()
+main()
+";
+
+/// CPython makes everything of plain locks: its own library's functions tell a queue, a semaphore and the end of a thread.
+fn primitives(python: &Path) -> Result<()> {
+    let program = Program::record(python, PRIMITIVES)?;
+    let waits = program.recording.rows(&["waits"])?;
+    let waited = |kind: ObjectType, name: &str| {
+        let rows = waits.iter().filter(|row| text(row, "type") == kind.id() && text(row, "object").contains(name));
+        rows.map(|row| number(row, "wait_ns").unwrap_or(0.0)).sum::<f64>()
+    };
+    let wanted = [
+        (ObjectType::ConditionVariable, "in consume"),
+        (ObjectType::Semaphore, "in guarded"),
+        (ObjectType::ThreadJoin, ""),
+    ];
+    for (kind, name) in wanted {
+        ensure!(waited(kind, name) > 50e6, "{} {name}: {waits:#?}", kind.id());
+    }
+    // A lock that two threads ended at, one after the other, is neither's.
+    let (one, several) =
+        (waited(ObjectType::ThreadJoin, "(produce)"), waited(ObjectType::ThreadJoin, "joined in main"));
+    ensure!(one + several > 50e6, "ends of unknown threads: {waits:#?}");
+    let locks = waited(ObjectType::Mutex, "");
+    ensure!(locks < 25e6, "{locks} ns for locks, of which there are none: {waits:#?}");
+    let findings = program.recording.rows(&["findings"])?;
+    let of_locks = findings.iter().find(|row| text(row, "id").starts_with("lock"));
+    ensure!(of_locks.is_none(), "a finding about locks, of which there are none: {of_locks:?}");
     Ok(())
 }
 

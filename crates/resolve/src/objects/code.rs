@@ -3,7 +3,7 @@
 use dwell_model::{FrameId, StackId};
 use dwell_store::tables::{Frames, Stacks};
 
-use super::patterns::{Caller, PYTHON_LIBRARY, is_library};
+use super::patterns::{Caller, PYTHON_LIBRARY, is_library, python_module};
 use crate::hash::StableHash;
 use crate::modules::Modules;
 
@@ -58,9 +58,12 @@ impl<'a> Code<'a> {
         let module = self.modules.get(self.frames.module[frame].raw());
         if self.frames.python[frame] {
             // A Python function is called as it likes: its file alone tells whose it is.
-            let standard = module.is_some_and(|module| is_python_library(&module.path));
-            let module = if standard { PYTHON_LIBRARY } else { module.map_or("", |module| module.base()) };
-            return Caller { module, function: "" };
+            return match module {
+                Some(module) if is_python_library(&module.path) => {
+                    Caller { module: python_module(&module.path), function: self.frames.function[frame].as_str() }
+                }
+                _ => Caller { module: module.map_or("", |module| module.base()), function: "" },
+            };
         }
         let base = match module {
             Some(module) if module.path.contains(PYTHON_NATIVE) => PYTHON_LIBRARY,

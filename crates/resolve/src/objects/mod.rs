@@ -5,6 +5,7 @@
 //! of their first wait.
 
 mod code;
+mod joins;
 mod kernel;
 mod names;
 mod patterns;
@@ -13,7 +14,7 @@ use std::collections::HashMap;
 
 use dwell_model::{CallKind, ObjectId, ObjectType, ProcessId, StackId, Syscall, ThreadId};
 use dwell_store::raw::wire::object_kind;
-use dwell_store::tables::{ObjectRow, Objects};
+use dwell_store::tables::{ObjectRow, Objects, OffCpu};
 
 pub use code::Code;
 use kernel::KernelWait;
@@ -47,6 +48,8 @@ enum Identity {
     Described(u64, ObjectType),
     /// The end of a thread.
     Thread(ThreadId),
+    /// The end of the thread that ends these waits: the wait's number.
+    Ender(u32),
     /// CPython's global interpreter lock: a mutex and a condition variable of a program.
     Gil(ImageId),
     /// All that is called so.
@@ -86,12 +89,22 @@ pub struct Sources<'a> {
     pub lives: &'a Lives,
     /// Data symbols over the addresses that were waited on.
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
-    /// The function that each thread runs that another one waited for.
-    pub joined: &'a FastMap<ThreadId, &'a str>,
+    /// The intervals, still with raw numbers.
+    pub off_cpu: &'a OffCpu,
     /// Objects that programs told of.
     pub told: &'a [SyncObject],
     /// Their names.
     pub texts: &'a Texts,
+}
+
+impl<'a> Sources<'a> {
+    fn stack(&self, wait: &Wait) -> StackId {
+        self.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE)
+    }
+
+    fn site(&self, wait: &Wait) -> &'a str {
+        self.code.site(self.stack(wait)).unwrap_or("unknown code")
+    }
 }
 
 /// The table of objects, and who is where in it.
@@ -108,15 +121,38 @@ pub struct Resolved {
 /// Finds and names the objects.
 pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resolved {
     let mut classifier = Classifier { sources, patterns: FastMap::default() };
-    let mut targets: Vec<Target> = waits.iter().map(|wait| classifier.target(wait)).collect();
+    let mut targets: Vec<Target> = (0..).zip(waits).map(|(number, wait)| classifier.target(number, wait)).collect();
     adopt_untyped(&mut targets);
     adopt_told(&mut targets, sources.told);
+    find_enders(&mut targets, waits, sources);
+    let joined = targets.iter().filter_map(|target| match target.identity {
+        Identity::Thread(thread) => Some(thread),
+        _ => None,
+    });
+    let joined = joins::functions(&joined.collect(), sources);
     let (objects, numbers) = (Objects::default(), HashMap::new());
-    let mut namer = Namer { sources, objects, numbers, taken: HashMap::new(), alike: HashMap::new() };
+    let mut namer = Namer { sources, joined, objects, numbers, taken: HashMap::new(), alike: HashMap::new() };
     let ids = targets.iter().zip(waits).zip(first_ns);
     let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
     let of_told = (0..sources.told.len() as u32).map(|number| namer.told_object(SyncId(number))).collect();
     Resolved { objects: namer.objects, of_waits, of_told }
+}
+
+/// Whose end a wait was for that only a lock of the ended thread shows: its waker's, unless it had several. Then the place
+/// of the wait stands for them.
+fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
+    let wanted = targets.iter().filter_map(|target| match target.identity {
+        Identity::Ender(number) => Some(number),
+        _ => None,
+    });
+    let enders = joins::enders(&wanted.collect(), sources.off_cpu);
+    for (target, wait) in targets.iter_mut().zip(waits) {
+        let Identity::Ender(number) = target.identity else { continue };
+        target.identity = match enders.get(&number) {
+            Some(&thread) => Identity::Thread(thread),
+            None => Identity::Named(ObjectType::ThreadJoin, format!("Threads joined in {}", sources.site(wait))),
+        };
+    }
 }
 
 /// What lies where a program told of an object is that object, also where a wait was not announced.
@@ -166,8 +202,8 @@ struct Classifier<'a> {
     patterns: FastMap<StackId, Option<Recognised>>,
 }
 
-impl<'a> Classifier<'a> {
-    fn target(&mut self, wait: &Wait) -> Target {
+impl Classifier<'_> {
+    fn target(&mut self, number: u32, wait: &Wait) -> Target {
         if let Some(told) = wait.told {
             return Target { identity: Identity::Told(told), address: 0, certain: true };
         }
@@ -175,11 +211,14 @@ impl<'a> Classifier<'a> {
             Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
             Sleep::Device => self.device(wait),
             Sleep::Uninterruptible => self.uninterruptible(wait),
-            Sleep::Interruptible => self.interruptible(wait),
+            Sleep::Interruptible => self.interruptible(number, wait),
         }
     }
 
-    fn interruptible(&mut self, wait: &Wait) -> Target {
+    fn interruptible(&mut self, number: u32, wait: &Wait) -> Target {
+        if wait.kind() == CallKind::Futex && wait.object != 0 {
+            return self.futex(number, wait);
+        }
         if let Some(target) = self.by_call(wait) {
             return target;
         }
@@ -189,10 +228,9 @@ impl<'a> Classifier<'a> {
     }
 
     /// What the system call alone tells.
-    fn by_call(&mut self, wait: &Wait) -> Option<Target> {
-        let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.site(wait))));
+    fn by_call(&self, wait: &Wait) -> Option<Target> {
+        let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
         match wait.kind() {
-            CallKind::Futex if wait.object != 0 => Some(self.futex(wait)),
             CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
             CallKind::Poll if wait.object == 0 => at_site(ObjectType::Sleep, "Sleep"),
             CallKind::Signal => at_site(ObjectType::Signal, "Signal"),
@@ -277,7 +315,7 @@ impl<'a> Classifier<'a> {
         Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
     }
 
-    fn futex(&mut self, wait: &Wait) -> Target {
+    fn futex(&mut self, number: u32, wait: &Wait) -> Target {
         let command = wait.operation & FUTEX_COMMANDS;
         let stack = self.stack(wait);
         let code = self.sources.code;
@@ -292,6 +330,15 @@ impl<'a> Classifier<'a> {
         let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
         if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
             return Target { identity: Identity::Thread(thread), address: wait.object, certain: true };
+        }
+        match (kind, refine) {
+            (ObjectType::ThreadJoin, Refine::Place) => {
+                return Target { identity: Identity::Ender(number), address: wait.object, certain: true };
+            }
+            (_, Refine::Place) => {
+                return Target::named(kind, format!("{} in {}", kind.title(), self.sources.site(wait)));
+            }
+            _ => {}
         }
         let shared = wait.operation & FUTEX_PRIVATE == 0;
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
@@ -327,16 +374,14 @@ impl<'a> Classifier<'a> {
     }
 
     fn stack(&self, wait: &Wait) -> StackId {
-        self.sources.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE)
-    }
-
-    fn site(&self, wait: &Wait) -> &'a str {
-        self.sources.code.site(self.stack(wait)).unwrap_or("unknown code")
+        self.sources.stack(wait)
     }
 }
 
 struct Namer<'a> {
     sources: &'a Sources<'a>,
+    /// The function that each thread runs that another one waited for.
+    joined: FastMap<ThreadId, &'a str>,
     objects: Objects,
     numbers: HashMap<Identity, ObjectId>,
     /// How many objects have each name; names by symbol are told apart within a process only.
@@ -350,7 +395,7 @@ impl Namer<'_> {
         if let Some(&object) = self.numbers.get(&target.identity) {
             return object;
         }
-        let first_stack = self.sources.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE);
+        let first_stack = self.sources.stack(wait);
         let row = match &target.identity {
             Identity::Memory(image, base, kind) => {
                 let (name, process) = self.memory(target, (*image, *base, *kind), wait.image, first_stack);
@@ -368,6 +413,8 @@ impl Namer<'_> {
                 let name = self.thread_name(*thread);
                 self.row(ObjectType::ThreadJoin, name, ProcessId::NONE, first_stack)
             }
+            // Each has become a thread or a name: find_enders.
+            Identity::Ender(_) => self.row(ObjectType::ThreadJoin, String::new(), ProcessId::NONE, first_stack),
             Identity::Named(kind, name) => self.row(*kind, name.clone(), ProcessId::NONE, first_stack),
             Identity::Told(id) => return self.told(*id, first_stack),
         };
@@ -464,7 +511,7 @@ impl Namer<'_> {
 
     fn thread_name(&self, thread: ThreadId) -> String {
         let name = self.sources.lives.life(thread).map_or("", |life| life.name.as_str());
-        let function = self.sources.joined.get(&thread);
+        let function = self.joined.get(&thread);
         function.map_or_else(|| format!("Thread {name}"), |function| format!("Thread {name} ({function})"))
     }
 }

@@ -18,13 +18,15 @@ pub enum Refine {
     RwLock,
     /// glibc's barrier sleeps on its second word.
     Barrier,
+    /// None is the object's: each wait has a lock of its own, as CPython's conditions are made. Its place tells.
+    Place,
 }
 
 impl Refine {
     /// The object's address.
     pub fn base(self, address: u64) -> u64 {
         let down = match self {
-            Self::Same => 0,
+            Self::Same | Self::Place => 0,
             Self::CondVar if address.is_multiple_of(8) => 40,
             Self::CondVar => 44,
             Self::RwLock => address % 8 + 8,
@@ -38,7 +40,8 @@ impl Refine {
 /// What a pattern says of a wait.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
-    /// How telling: 0 a C library, 1 a language's library, 2 a scheduler built on them, 3 a named function of one.
+    /// How telling: 0 a C library, 1 a language's library, 2 a scheduler built on them, 3 a named function of one, 4 one
+    /// that is made of those.
     rank: u8,
     /// Beginning of the module's base name; empty for any module.
     module: &'static str,
@@ -111,6 +114,14 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
         "_PyRawMutex_Lock*";
+    // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.
+    3 "[python library] threading" ConditionVariable Place: "Condition.wait*" "Event.wait" "wait" "wait_for";
+    4 "[python library] threading" Semaphore Place: "Semaphore.acquire" "acquire";
+    4 "[python library] threading" Barrier Place: "Barrier.*" "_enter" "_wait";
+    4 "[python library] threading" ThreadJoin Place: "Thread.join" "Thread._wait_for_tstate_lock" "join"
+        "_wait_for_tstate_lock" "_shutdown";
+    3 "[python library] futures" ConditionVariable Place: "_worker";
+    3 "" ConditionVariable Place: "_queue_SimpleQueue_get*";
 };
 
 /// CPython's main interpreter, whose GIL's mutex and condition variable lie in it.
@@ -144,6 +155,15 @@ const LIBC: &[&str] = &["libc.so", "libc-2", "libpthread", "ld-musl"];
 
 /// What stands for the files of Python's standard library.
 pub const PYTHON_LIBRARY: &str = "[python library]";
+
+/// Those of its files whose functions are in the table, by the end of the path, and what stands for them.
+const PYTHON_FILES: &[(&str, &str)] =
+    &[("/threading.py", "[python library] threading"), ("/concurrent/futures/thread.py", "[python library] futures")];
+
+/// What stands for a file of Python's standard library.
+pub fn python_module(path: &str) -> &'static str {
+    PYTHON_FILES.iter().find(|(end, _)| path.ends_with(end)).map_or(PYTHON_LIBRARY, |(_, module)| module)
+}
 
 /// Libraries whose frames are none of the program's own code.
 const RUNTIMES: &[&str] = &[
@@ -254,7 +274,9 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
             best = Some(pattern);
         }
     }
-    Some(Recognised { kind: best?.kind, refine: innermost?.refine })
+    let best = best?;
+    let refine = if best.refine == Refine::Place { Refine::Place } else { innermost?.refine };
+    Some(Recognised { kind: best.kind, refine })
 }
 
 /// Whether a frame belongs to a runtime rather than to the program.
@@ -311,6 +333,32 @@ mod tests {
         let wait =
             "libc.so.6 syscall\napp <std::sys::sync::condvar::futex::Condvar>::wait_optional_timeout\napp app::main";
         assert_eq!(kind(wait), Some(ObjectType::ConditionVariable));
+    }
+
+    #[test]
+    fn pythons_own_library_is_told_by_its_source() {
+        let found = |path: &str, functions: &[&str]| {
+            let native = Caller { module: "libc.so.6", function: "sem_wait" };
+            let lock = Caller { module: "python3.11", function: "PyThread_acquire_lock_timed" };
+            let library = functions.iter().map(|&function| Caller { module: python_module(path), function });
+            let own = Caller { module: "app.py", function: "" };
+            recognise([native, lock].into_iter().chain(library).chain([own])).map(|found| (found.kind, found.refine))
+        };
+        let threading = "/usr/lib/python3.11/threading.py";
+        let cases: [(&str, &[&str], _); 7] = [
+            (threading, &["Thread._wait_for_tstate_lock", "Thread.join"], (ObjectType::ThreadJoin, Refine::Place)),
+            (threading, &["join"], (ObjectType::ThreadJoin, Refine::Place)),
+            (threading, &["Condition.wait", "Event.wait"], (ObjectType::ConditionVariable, Refine::Place)),
+            (threading, &["Condition.wait", "Semaphore.acquire"], (ObjectType::Semaphore, Refine::Place)),
+            (threading, &["Condition.wait", "Barrier._wait"], (ObjectType::Barrier, Refine::Place)),
+            ("/usr/lib/python3.11/logging/__init__.py", &["wait"], (ObjectType::Mutex, Refine::Same)),
+            (threading, &[], (ObjectType::Mutex, Refine::Same)),
+        ];
+        for (path, functions, (kind, refine)) in cases {
+            let (found_kind, found_refine) = found(path, functions).expect("a pattern");
+            assert_eq!(found_kind, kind, "{path} {functions:?}");
+            assert_eq!(found_refine == Refine::Place, refine == Refine::Place, "{path} {functions:?}");
+        }
     }
 
     #[test]
