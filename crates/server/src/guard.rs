@@ -12,7 +12,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 use crate::session::Session;
 use crate::state::App;
 
@@ -59,20 +59,20 @@ impl Guard {
     fn refuse(&self, request: &Request) -> Option<Response> {
         let (headers, uri) = (request.headers(), request.uri());
         if uri.path_and_query().is_some_and(|text| text.as_str().len() > LONGEST_ADDRESS) {
-            return Some(Problem::new(StatusCode::URI_TOO_LONG, "the question is too long").into_response());
+            return Some(Problem::new(Fault::TooLong, "the question is too long").into_response());
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "results are only read: use GET");
+            let problem = Problem::new(Fault::NotARead, "results are only read: use GET");
             return Some(problem.into_response());
         }
         // A request to a proxy names its host twice: we are none.
         let host = only(headers, header::HOST).filter(|host| uri.authority().is_none() && self.is_ours(host));
         let Some(host) = host else {
-            let problem = Problem::new(StatusCode::MISDIRECTED_REQUEST, "this is no name of this server");
+            let problem = Problem::new(Fault::OtherHost, "this is no name of this server");
             return Some(problem.hint("use the address that dwell view printed").into_response());
         };
         if !self.is_from_our_page(headers, host) && !self.is_entry(request) {
-            let problem = Problem::new(StatusCode::FORBIDDEN, "a page of another site may not ask");
+            let problem = Problem::new(Fault::OtherPage, "a page of another site may not ask");
             return Some(problem.into_response());
         }
         self.authorize(request)
@@ -154,7 +154,7 @@ fn unauthorized(path: &str, tried: bool) -> Response {
         let text = format!("{error}: {hint}\n");
         return (StatusCode::UNAUTHORIZED, [("content-type", "text/plain; charset=utf-8")], text).into_response();
     }
-    Problem::new(StatusCode::UNAUTHORIZED, error).hint(hint).into_response()
+    Problem::new(Fault::NotSignedIn, error).hint(hint).into_response()
 }
 
 /// The value of a header that is there once.

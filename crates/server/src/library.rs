@@ -8,7 +8,7 @@ use dwell_anatomy::trace;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State};
 
 use crate::Error;
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 
 /// What an instruction trace's name ends in.
 const TRACE: &str = ".dwt";
@@ -87,7 +87,7 @@ impl Library {
     /// The file of a trace.
     pub fn trace(&self, id: &str) -> Result<PathBuf, Problem> {
         let found = self.traces().into_iter().find(|trace| trace.0 == id);
-        found.map(|trace| trace.1).ok_or_else(|| Problem::missing("there is no such trace"))
+        found.map(|trace| trace.1).ok_or_else(|| Problem::new(Fault::NoResult, "there is no such trace"))
     }
 
     /// The results that there are now, the newest first.
@@ -106,7 +106,7 @@ impl Library {
     /// The result of this id.
     pub fn find(&self, id: &str) -> Result<Listed, Problem> {
         let found = self.results().into_iter().find(|result| result.id == id);
-        found.ok_or_else(|| Problem::missing("there is no such result"))
+        found.ok_or_else(|| Problem::new(Fault::NoResult, "there is no such result"))
     }
 }
 
@@ -114,7 +114,9 @@ impl Library {
     /// The tables of machine code and source text of a result.
     pub fn code(&self, id: &str) -> Result<CodeTables, Problem> {
         let tables = CodeTables::read(&self.find(id)?.folder)?;
-        tables.ok_or_else(|| Problem::missing("the Dwell that finalized this result kept neither code nor sources"))
+        tables.ok_or_else(|| {
+            Problem::new(Fault::NoCode, "the Dwell that finalized this result kept neither code nor sources")
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! What a request that cannot be answered gets: a status, one sentence, and a hint.
+//! What a request that cannot be answered gets: a status, its kind, one sentence, and a hint. The sentence is for logs and in
+//! English; who shows it in another language has words of its own by the kind.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -7,33 +8,105 @@ use dwell_anatomy::trace::TraceError;
 use dwell_machine::MachineError;
 use serde_json::json;
 
+/// Declares the kinds: what is wrong, its name in JSON, its status.
+macro_rules! faults {
+    ($($(#[$doc:meta])* $fault:ident = $id:literal, $status:ident;)*) => {
+        /// What is wrong, as the page names it (`web/src/base/texts/problems-ja.ts`).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Fault {
+            $($(#[$doc])* $fault,)*
+        }
+
+        impl Fault {
+            /// Its name in JSON.
+            pub fn id(self) -> &'static str {
+                match self {
+                    $(Self::$fault => $id,)*
+                }
+            }
+
+            fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$fault => StatusCode::$status,)*
+                }
+            }
+        }
+    };
+}
+
+faults! {
+    /// The question makes no sense.
+    Question = "question", BAD_REQUEST;
+    /// It names what is not there: a function, an object, a machine.
+    UnknownName = "unknown-name", BAD_REQUEST;
+    /// A name that several have.
+    Ambiguous = "ambiguous", BAD_REQUEST;
+    /// A filter without a meaning.
+    BadFilter = "bad-filter", BAD_REQUEST;
+    /// The result holds nothing of the function's code.
+    NoListing = "no-listing", BAD_REQUEST;
+    /// The time is none of the collection's.
+    EmptyRange = "empty-range", BAD_REQUEST;
+    /// It is longer than any of the page's.
+    TooLong = "too-long", URI_TOO_LONG;
+    /// It is no question.
+    NotARead = "not-a-read", METHOD_NOT_ALLOWED;
+    /// It is addressed to somebody else.
+    OtherHost = "other-host", MISDIRECTED_REQUEST;
+    /// It comes from somebody else's page.
+    OtherPage = "other-page", FORBIDDEN;
+    /// Who asks has no session.
+    NotSignedIn = "not-signed-in", UNAUTHORIZED;
+    /// Something that was asked for is not there.
+    Missing = "missing", NOT_FOUND;
+    /// The result or trace is not in the folder.
+    NoResult = "no-result", NOT_FOUND;
+    /// The result has neither code nor sources.
+    NoCode = "no-code", NOT_FOUND;
+    /// The log cannot be read.
+    LogUnread = "log-unread", NOT_FOUND;
+    /// A file cannot be read.
+    Unreadable = "unreadable", UNPROCESSABLE_ENTITY;
+    /// The folder or file is none of Dwell's.
+    NotAResult = "not-a-result", UNPROCESSABLE_ENTITY;
+    /// It is of another version of Dwell.
+    OtherVersion = "other-version", UNPROCESSABLE_ENTITY;
+    /// It is not finalized yet.
+    NotFinalized = "not-finalized", UNPROCESSABLE_ENTITY;
+    /// It is cut off or changed.
+    Damaged = "damaged", UNPROCESSABLE_ENTITY;
+    /// Our own mistake.
+    Internal = "internal", INTERNAL_SERVER_ERROR;
+}
+
 /// A failed request.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    status: StatusCode,
+    /// What is wrong.
+    pub fault: Fault,
     error: String,
     hint: Option<String>,
 }
 
 impl Problem {
     /// One sentence, no capital, no full stop.
-    pub fn new(status: StatusCode, error: impl std::fmt::Display) -> Self {
-        Self { status, error: error.to_string(), hint: None }
+    pub fn new(fault: Fault, error: impl std::fmt::Display) -> Self {
+        Self { fault, error: error.to_string(), hint: None }
     }
 
     /// A query that makes no sense.
     pub fn query(error: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, error)
+        Self::new(Fault::Question, error)
     }
 
     /// What was asked for is not there.
     pub fn missing(error: impl std::fmt::Display) -> Self {
-        Self::new(StatusCode::NOT_FOUND, error)
+        Self::new(Fault::Missing, error)
     }
 
     /// Our own mistake.
     pub fn internal() -> Self {
-        let problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, "this view cannot be computed");
+        let problem = Self::new(Fault::Internal, "this view cannot be computed");
         problem.hint("the same report on the command line may say why; please report it")
     }
 
@@ -47,7 +120,18 @@ impl Problem {
 
 impl From<QueryError> for Problem {
     fn from(error: QueryError) -> Self {
-        let problem = Self::query(&error);
+        use QueryError as E;
+        let fault = match &error {
+            E::Unknown { .. } => Fault::UnknownName,
+            E::Ambiguous { .. } => Fault::Ambiguous,
+            E::FilterForm { .. } | E::LengthForm { .. } | E::CounterForm { .. } | E::NumberForm { .. } => {
+                Fault::BadFilter
+            }
+            E::NoListing { .. } => Fault::NoListing,
+            E::EmptyRange { .. } => Fault::EmptyRange,
+            E::FrameRates { .. } | E::SubjectMissing { .. } => Fault::Question,
+        };
+        let problem = Self::new(fault, &error);
         error.hint().map_or(problem.clone(), |hint| problem.hint(hint))
     }
 }
@@ -55,7 +139,14 @@ impl From<QueryError> for Problem {
 impl From<dwell_store::Error> for Problem {
     fn from(error: dwell_store::Error) -> Self {
         use dwell_store::Error as E;
-        let problem = Self::new(StatusCode::UNPROCESSABLE_ENTITY, &error);
+        let fault = match &error {
+            E::Io { .. } | E::Exists { .. } => Fault::Unreadable,
+            E::NotAResult { .. } => Fault::NotAResult,
+            E::NewerVersion { .. } => Fault::OtherVersion,
+            E::NotFinalized { .. } => Fault::NotFinalized,
+            E::Table { .. } => Fault::Damaged,
+        };
+        let problem = Self::new(fault, &error);
         match &error {
             E::NotFinalized { path } => problem.hint(format!("dwell finalize '{}'", path.display())),
             E::NewerVersion { .. } => problem.hint("view it with the Dwell that wrote it, or a newer one"),
@@ -66,7 +157,13 @@ impl From<dwell_store::Error> for Problem {
 
 impl From<TraceError> for Problem {
     fn from(error: TraceError) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, &error).hint(error.hint())
+        let fault = match &error {
+            TraceError::Io(_) => Fault::Unreadable,
+            TraceError::NotATrace => Fault::NotAResult,
+            TraceError::Version(_) => Fault::OtherVersion,
+            TraceError::Truncated { .. } | TraceError::Damaged { .. } => Fault::Damaged,
+        };
+        Self::new(fault, &error).hint(error.hint())
     }
 }
 
@@ -78,10 +175,10 @@ impl From<MachineError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = json!({ "error": self.error });
+        let mut body = json!({ "kind": self.fault.id(), "error": self.error });
         if let Some(hint) = self.hint {
             body["hint"] = json!(hint);
         }
-        (self.status, [("content-type", "application/json")], body.to_string()).into_response()
+        (self.fault.status(), [("content-type", "application/json")], body.to_string()).into_response()
     }
 }

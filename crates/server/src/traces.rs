@@ -10,7 +10,7 @@ use dwell_anatomy::trace::{self, Head, Progress, TraceError, Watched};
 use dwell_machine::{DEFAULT_MACHINE, MACHINES, Machine};
 
 use crate::params::Params;
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 use crate::state::App;
 
 /// A trace on a machine.
@@ -93,7 +93,8 @@ impl Asked {
         let known = MACHINES.iter().find(|machine| machine.0 == wanted);
         let machine = known.ok_or_else(|| {
             let names: Vec<_> = MACHINES.iter().map(|machine| machine.0).collect();
-            Problem::query("there is no such machine").hint(format!("the machines are {}", names.join(", ")))
+            Problem::new(Fault::UnknownName, "there is no such machine")
+                .hint(format!("the machines are {}", names.join(", ")))
         })?;
         Ok(Self { id: id.to_owned(), machine: machine.0 })
     }

@@ -2,6 +2,7 @@
 // immutable) are kept, so that going back in the view's history asks nothing again.
 
 import { begin } from '../base/activity';
+import { problemHint, problemText } from '../base/texts';
 import { decodeTile, type Tile } from './tile';
 import type {
   Arrows,
@@ -29,8 +30,20 @@ export class ApiError extends Error {
     message: string,
     readonly hint: string | null,
     readonly status: number,
+    /** What is wrong, by the server's name for it, or `offline`. */
+    readonly kind: string = '',
   ) {
     super(message);
+  }
+
+  /** In the chosen language. */
+  get text(): string {
+    return problemText(this.kind, this.message);
+  }
+
+  /** What to do, likewise. */
+  get advice(): string | null {
+    return problemHint(this.kind, this.hint);
   }
 }
 
@@ -165,7 +178,7 @@ async function request(url: string, signal: AbortSignal): Promise<Response> {
     return response;
   } catch (error) {
     if (error instanceof ApiError || (error instanceof DOMException && error.name === 'AbortError')) throw error;
-    throw new ApiError('The server does not answer', 'dwell view', 0);
+    throw new ApiError('The server does not answer', 'dwell view', 0, 'offline');
   }
 }
 
@@ -173,7 +186,8 @@ async function failure(response: Response): Promise<ApiError> {
   const body: unknown = await response.json().catch(() => null);
   if (typeof body === 'object' && body !== null && 'error' in body && typeof body.error === 'string') {
     const hint = 'hint' in body && typeof body.hint === 'string' ? body.hint : null;
-    return new ApiError(body.error, hint, response.status);
+    const kind = 'kind' in body && typeof body.kind === 'string' ? body.kind : '';
+    return new ApiError(body.error, hint, response.status, kind);
   }
   return new ApiError(`The server answered ${response.status} ${response.statusText}`.trim(), null, response.status);
 }

@@ -19,6 +19,8 @@ export interface ResultInfo {
   created: string;
   size_bytes: number;
   problem?: string | null;
+  /** The server's name for it. */
+  problem_kind?: string | null;
 }
 // GET /api/results -> ResultInfo[]         (one when `dwell view r000th`; all of a folder when `dwell view FOLDER`)
 

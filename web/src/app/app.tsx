@@ -1,7 +1,7 @@
 // The page: header with the tabs, filter bar, the view, the timeline strip.
 
 import { Suspense, useEffect, useState } from 'react';
-import { fetchResults } from '../api/client';
+import { type ApiError, fetchResults } from '../api/client';
 import type { ResultInfo } from '../api/types';
 import { t } from '../base/texts';
 import { commandName } from '../base/units';
@@ -42,7 +42,7 @@ export function App() {
 
 function Page() {
   const [results, setResults] = useState<ResultInfo[] | null>(null);
-  const [error, setError] = useState<{ message: string; hint: string | null } | null>(null);
+  const [error, setError] = useState<ApiError | null>(null);
   const { result, tab } = useView((state) => ({ result: state.result, tab: state.tab }));
   const dispatch = useDispatch();
   const help = useAppKeys();
@@ -64,7 +64,7 @@ function Page() {
       dispatch({ tab: isTrace ? 'calls' : 'summary' }, 'touch');
     }
   }, [current, isTrace, tab, dispatch]);
-  if (error) return <Failure error={error.message} hint={error.hint} />;
+  if (error) return <Failure error={error.text} hint={error.advice} />;
   return (
     <div className="page">
       <Progress />

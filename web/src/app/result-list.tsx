@@ -1,7 +1,7 @@
 // The results of a folder.
 
 import type { ResultInfo } from '../api/types';
-import { dateText, t } from '../base/texts';
+import { dateText, problemText, t } from '../base/texts';
 import { bytes, duration } from '../base/units';
 import { openResult } from '../state/actions';
 import { useDispatch } from '../state/provider';
@@ -32,20 +32,22 @@ export function ResultList({ results }: { results: ResultInfo[] }) {
           </tr>
         </thead>
         <tbody>
-          {results.map(({ id, name, program, analysis, elapsed_ns, created, size_bytes, problem }) => (
-            <tr key={id}>
-              <td>
-                <button type="button" className="link" disabled={Boolean(problem)} onClick={() => open(id)}>
-                  {name}
-                </button>
-              </td>
-              <td>{problem ? <span className="bad">{problem}</span> : program}</td>
-              <td>{analysis}</td>
-              <td className="number">{elapsed_ns > 0 && duration(elapsed_ns)}</td>
-              <td>{dateText(new Date(created))}</td>
-              <td className="number">{bytes(size_bytes)}</td>
-            </tr>
-          ))}
+          {results.map(
+            ({ id, name, program, analysis, elapsed_ns, created, size_bytes, problem, problem_kind: kind }) => (
+              <tr key={id}>
+                <td>
+                  <button type="button" className="link" disabled={Boolean(problem)} onClick={() => open(id)}>
+                    {name}
+                  </button>
+                </td>
+                <td>{problem ? <span className="bad">{problemText(kind ?? '', problem)}</span> : program}</td>
+                <td>{analysis}</td>
+                <td className="number">{elapsed_ns > 0 && duration(elapsed_ns)}</td>
+                <td>{dateText(new Date(created))}</td>
+                <td className="number">{bytes(size_bytes)}</td>
+              </tr>
+            ),
+          )}
         </tbody>
       </table>
     </main>

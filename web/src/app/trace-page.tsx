@@ -24,7 +24,7 @@ export function TracePage({ name }: { name: string }) {
   useEffect(() => {
     document.title = `${t(`tab.${tab}`)} · ${name} · Dwell`;
   }, [tab, name]);
-  if (info.error) return <Failure error={info.error.message} hint={info.error.hint} retry={info.retry} />;
+  if (info.error) return <Failure error={info.error.text} hint={info.error.advice} retry={info.retry} />;
   if (!info.data) return <Replaying done={done} />;
   return (
     <>

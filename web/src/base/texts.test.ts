@@ -1,9 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
 import { CAUSES, DELAYS } from './palette';
-import { browserLanguage, help, setLanguage, t, title, word } from './texts';
+import { browserLanguage, help, problemHint, problemText, setLanguage, t, title, word } from './texts';
 import { en } from './texts/en';
 import { ja } from './texts/ja';
+import { problemHintsJa, problemsJa } from './texts/problems-ja';
 import { helpJa, titleJa } from './texts/words-ja';
 
 afterEach(() => setLanguage('en'));
@@ -61,6 +62,19 @@ test('everything that delays a thread has a colour and words', () => {
   expect(cells.length).toBeGreaterThan(20);
   expect(DELAYS.filter((id) => id !== 'running').sort()).toEqual([...cells].sort());
   for (const id of cells) expect(word('cause', id), id).not.toBe(id);
+});
+
+test('everything that the server cannot answer has words in Japanese, and nothing else has', () => {
+  const text = readFileSync(new URL('../../../crates/server/src/problem.rs', import.meta.url), 'utf8');
+  const kinds = [...text.matchAll(/^ {4}\w+ = "([\w-]+)", [A-Z_]+;$/gm)].map(([, id]) => id ?? '');
+  expect(kinds.length).toBeGreaterThan(15);
+  expect(Object.keys(problemsJa).sort()).toEqual([...kinds, 'offline'].sort());
+  expect(Object.keys(problemHintsJa).filter((kind) => !problemsJa[kind])).toEqual([]);
+  expect(problemText('no-result', 'there is no such result')).toBe('there is no such result');
+  setLanguage('ja');
+  expect(problemText('missing', 'there is no such task')).toMatch(/^要求された.*there is no such task/);
+  expect(problemText('of a later version', 'so it is')).toBe('so it is');
+  expect(problemHint('damaged', 'again')).toMatch(/dwell finalize/);
 });
 
 test('the language is the first of the browser that there is a catalogue for', () => {

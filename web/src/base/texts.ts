@@ -3,6 +3,7 @@
 import { en } from './texts/en';
 import { ja } from './texts/ja';
 import { lossesJa } from './texts/losses-ja';
+import { problemHintsJa, problemsJa } from './texts/problems-ja';
 import { helpJa, titleJa } from './texts/words-ja';
 
 export const LANGUAGES = ['en', 'ja'] as const;
@@ -49,6 +50,16 @@ export function help(id: string, english: string): string {
 /** What is missing because of a loss, by its name. */
 export function lossText(name: string, english: string): string {
   return (current === 'ja' ? lossesJa[name] : undefined) ?? english;
+}
+
+/** What went wrong, by the server's name for it; `english` is its sentence. */
+export function problemText(kind: string, english: string): string {
+  return (current === 'ja' ? problemsJa[kind] : undefined)?.replace('{error}', english) ?? english;
+}
+
+/** What to do about it; commands are the same in every language. */
+export function problemHint(kind: string, english: string | null): string | null {
+  return (current === 'ja' ? problemHintsJa[kind] : undefined) ?? english;
 }
 
 /** The word for a value of a kind that the server gives by its id; for one that this version does not know, the id. */

@@ -39,6 +39,8 @@ export const KEYS = [
   },
   { id: 'copy', keys: ['c'], shown: 'c', text: 'keys.copy', group: 'list' },
   { id: 'stack', keys: ['<', '>'], shown: '< >', text: 'keys.stack', group: 'list' },
+  // A heading's own.
+  { id: 'width', keys: [], shown: '⇧← ⇧→', text: 'keys.width', group: 'list' },
   { id: 'zoom', keys: ['z'], shown: 'z', text: 'keys.zoom', group: 'timeline' },
   { id: 'zoom-all', keys: ['0'], shown: '0', text: 'keys.zoom-all', group: 'timeline' },
   { id: 'pan', keys: ['a', 'd'], shown: 'a d', text: 'keys.pan', group: 'timeline' },

@@ -74,6 +74,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     pinned: [],
     hidden: [],
     expanded: [],
+    compare: '',
     flame: { ...state.flame, focus: [] },
   };
 }

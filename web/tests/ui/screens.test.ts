@@ -57,6 +57,36 @@ describe.skipIf(skipped)('screens', () => {
     expect(await screen().text('[data-figure=elapsed_ns] dd')).toMatch(/s$/);
   });
 
+  test('columns become wider and narrower by keyboard, and are as they were', async () => {
+    await screen().open('r=r000th&tab=bottom-up');
+    const head = screen().page.getByRole('columnheader', { name: 'Wait Count' });
+    const width = async () => (await head.boundingBox())?.width ?? 0;
+    const before = await width();
+    await head.getByRole('button').focus();
+    await screen().press('Shift+ArrowRight', 'Shift+ArrowRight');
+    const wide = await width();
+    expect(wide).toBeGreaterThan(before + 20);
+    await screen().press('Shift+ArrowLeft');
+    expect(await width()).toBeLessThan(wide - 8);
+    await screen().press('Shift+Backspace');
+    expect(await width()).toBeCloseTo(before, 0);
+  });
+
+  test('what the server cannot answer is said in the language of the page', async () => {
+    const link = 'r=r000th&tab=blame&object=no+such+object';
+    await screen().open(link);
+    expect(await screen().text('main [role=alert]')).toMatch(/There is no|there is no/);
+    await screen().page.getByRole('combobox', { name: 'Language' }).selectOption('ja');
+    await screen().idle();
+    expect(await screen().text('main [role=alert]')).toMatch(/指定された名前.*no such object/);
+    // The browser's own words for each answer with that status.
+    expect(
+      screen()
+        .errors.splice(0)
+        .filter((error) => !error.includes('400')),
+    ).toEqual([]);
+  });
+
   test('a link to a result that is gone shows the list', async () => {
     await screen().open('r=r999th&tab=flame');
     expect(await screen().page.locator('tbody tr').count()).toBe(LISTED);

@@ -13,7 +13,7 @@ use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 use crate::state::App;
 use crate::transport::document;
 
@@ -50,25 +50,32 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
             "created": date(manifest.started_at),
             "size_bytes": result.size_bytes(),
             "problem": result.problem(),
+            "problem_kind": result.problem().map(|_| Fault::NotFinalized.id()),
         })
     });
-    answer(&results.chain(traces).collect())
+    let mut all: Vec<Json> = results.chain(traces).collect();
+    all.sort_by(|a, b| b["created"].as_str().cmp(&a["created"].as_str()));
+    answer(&all.into())
 }
 
 /// An instruction trace among the results: how long it takes depends on the machine.
 fn of_trace(id: &str, path: &std::path::Path) -> Json {
-    let recorded = trace::recorded(path);
+    let (recorded, problem) = match trace::recorded(path) {
+        Ok(head) => (Some(head), None),
+        Err(error) => (None, Some(error)),
+    };
     let metadata = path.metadata().ok();
     let written = metadata.as_ref().and_then(|it| it.modified().ok()?.duration_since(UNIX_EPOCH).ok());
     json!({
         "id": id,
         "name": id,
-        "program": recorded.as_ref().map_or(String::new(), |head| head.command.join(" ")),
+        "program": recorded.map_or(String::new(), |head| head.command.join(" ")),
         "analysis": "anatomy",
         "elapsed_ns": 0,
         "created": date(written.map_or(0.0, |it| it.as_secs_f64())),
         "size_bytes": metadata.map_or(0, |it| it.len()),
-        "problem": recorded.err().map(|error| error.to_string()),
+        "problem": problem.as_ref().map(ToString::to_string),
+        "problem_kind": problem.map(|error| Problem::from(error).fault.id()),
     })
 }
 
@@ -135,7 +142,7 @@ pub async fn log(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<
         let app = app.clone();
         move || {
             let path = app.library.find(&id)?.folder.log();
-            read_log(&path).map_err(|error| Problem::missing(format!("the log cannot be read: {error}")))
+            read_log(&path).map_err(|error| Problem::new(Fault::LogUnread, format!("the log cannot be read: {error}")))
         }
     });
     let text = read.await?;

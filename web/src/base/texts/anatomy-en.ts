@@ -27,7 +27,6 @@ export const anatomyEn = {
   'anatomy.cut': 'Calls deeper than {depth} are not drawn.',
   'anatomy.cycles': '{cycles} cycles',
   'anatomy.merged': '{calls} calls in one pixel, {share} of it',
-  'anatomy.pick': 'Click a call in the chart, or a function in the table.',
   'anatomy.pick.function': 'Click a function in the table: its code is here.',
   'anatomy.call': 'Call',
   'anatomy.function': 'Function',

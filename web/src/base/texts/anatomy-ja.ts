@@ -29,7 +29,6 @@ export const anatomyJa: Record<keyof typeof anatomyEn, string> = {
   'anatomy.cut': '深さ {depth} を超える呼び出しは描かれません。',
   'anatomy.cycles': '{cycles} サイクル',
   'anatomy.merged': '1 ピクセルに {calls} 回の呼び出し (その {share})',
-  'anatomy.pick': 'チャートの呼び出しか、表の関数をクリックしてください。',
   'anatomy.pick.function': '表の関数をクリックすると、ここにコードが表示されます。',
   'anatomy.call': '呼び出し',
   'anatomy.function': '関数',

@@ -93,6 +93,7 @@ export const en = {
   'keys.expand-all': 'expand all below the row',
   'keys.page': 'page, first, last row',
   'keys.copy': 'copy the row',
+  'keys.width': 'heading: narrower, wider; ⇧⌫ as it was',
   'keys.escape': 'close, leave the search, deselect',
   'keys.stack': 'previous, next stack',
   'keys.theme': 'dark or light',
@@ -158,6 +159,7 @@ export const en = {
   'summary.host': 'Host',
   'summary.kernel': 'Kernel',
   'summary.cpu': 'CPU',
+  'summary.cpus': '{usable} of {online} usable',
   'summary.started': 'Started',
   'summary.exit': 'Exit status',
   'summary.version': 'Dwell',
@@ -319,7 +321,7 @@ export const en = {
 
   'latency.percentiles': 'Lengths by percentile',
   'latency.over-time': 'Each interval over time; lengths below',
-  'latency.counts': '{intervals} intervals; outliers are longer than {limit}',
+  'latency.counts': '{intervals} {intervals|interval|intervals}; outliers are longer than {limit}',
   'latency.hump': '{length} · {count} {count|interval|intervals}',
   'latency.count': '{count} {count|interval|intervals}',
   'latency.help': '{count} {count|interval|intervals}, {time}. Up: number, down: time. Drag to select',
@@ -337,6 +339,7 @@ export const en = {
   'source.no-code': 'No machine code: an interpreter’s function, or its module was not kept.',
   'source.line': 'Source line',
   'source.code': 'Assembly',
+  'source.times': '{time}, self {self}',
   'source.cpu-total': 'CPU Time: Total',
 
   'tasks.no-rows': 'The program said nothing of this kind in this selection.',

@@ -94,6 +94,7 @@ export const ja: Record<keyof typeof en, string> = {
   'keys.expand-all': '行の下をすべて展開',
   'keys.page': 'ページ、最初の行、最後の行',
   'keys.copy': '行をコピー',
+  'keys.width': '見出し: 列を狭く、広く。⇧⌫ で元の幅',
   'keys.escape': '閉じる、検索を終える、選択解除',
   'keys.stack': '前、次のスタック',
   'keys.theme': 'ダーク/ライト',
@@ -159,6 +160,7 @@ export const ja: Record<keyof typeof en, string> = {
   'summary.host': 'ホスト',
   'summary.kernel': 'カーネル',
   'summary.cpu': 'CPU',
+  'summary.cpus': '{online} 個のうち {usable} 個を使用可能',
   'summary.started': '開始',
   'summary.exit': '終了ステータス',
   'summary.version': 'Dwell',
@@ -338,6 +340,7 @@ export const ja: Record<keyof typeof en, string> = {
   'source.no-code': '機械語がありません: インタープリターの関数か、モジュールが保存されていません。',
   'source.line': 'ソース行',
   'source.code': 'アセンブリー',
+  'source.times': '{time}、セルフ {self}',
   'source.cpu-total': 'CPU 時間: 合計',
 
   'tasks.no-rows': 'この選択には、この種類の情報がありません。',

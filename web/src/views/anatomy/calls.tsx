@@ -1,5 +1,6 @@
 // The annotated trace: the chart of calls; below it the functions, and what is known of the call or function that is picked.
 
+import { useView } from '../../state/provider';
 import { useTrace } from '../../state/trace';
 import { Split } from '../parts/split';
 import { Loaded } from '../parts/states';
@@ -10,12 +11,13 @@ import './anatomy.css';
 
 export default function CallsView() {
   const info = useTrace('info');
+  const isPicked = useView(({ call, function: name }) => call !== null || name !== '');
   return (
     <Split name="calls" second="below" size={0.42} least={120}>
       <Loaded of={info}>{(data) => <CallChart key={data.ticks} info={data} />}</Loaded>
-      <Split name="calls-picked" second="right" size={0.48} least={260}>
+      <Split name="calls-picked" second="right" size={0.46} least={260}>
         <FunctionTable />
-        <PickedPane />
+        {isPicked ? <PickedPane /> : null}
       </Split>
     </Split>
   );

@@ -129,7 +129,7 @@ function useTiles(scene: Scene, ticks: number, query: string | null): Drawn {
       return fetchJson(query ? `${url}&${query}` : url, signal) as Promise<ChartTile>;
     };
     const arrived = (error: unknown) => {
-      setFailed(error === null ? null : asApiError(error).message);
+      setFailed(error === null ? null : asApiError(error).text);
       if (error === null) scene.invalidate();
     };
     // What the strip shows is not given up for what is seen closely.

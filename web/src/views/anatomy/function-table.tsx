@@ -34,7 +34,6 @@ export function FunctionTable({ onOpen }: { onOpen?: () => void }) {
             {t('anatomy.function.none')}
           </button>
         )}
-        <SplitLegend />
       </ReportToolbar>
       <Loaded of={functions}>
         {(data) => (
@@ -52,6 +51,9 @@ export function FunctionTable({ onOpen }: { onOpen?: () => void }) {
           />
         )}
       </Loaded>
+      <footer className="totals">
+        <SplitLegend />
+      </footer>
     </section>
   );
 }

@@ -26,7 +26,7 @@ export default function MachinesView() {
     search: state.search,
   }));
   const known = (traces.data ?? []).filter(({ analysis, problem }) => analysis === 'anatomy' && !problem);
-  const other = known.some(({ id }) => id === compare) ? compare : result;
+  const other = compare || result;
   const [by, setBy] = useState<'phase' | 'function'>('phase');
   const dispatch = useDispatch();
   // The same trace on the same machine has no difference.

@@ -7,7 +7,7 @@ import { count, real } from '../../base/units';
 import { useKeys } from '../../logic/use-keys';
 import { useDispatch, useView } from '../../state/provider';
 import { useTrace } from '../../state/trace';
-import { Empty, Loaded } from '../parts/states';
+import { Loaded } from '../parts/states';
 import { Toolbar } from '../parts/toolbar';
 import { FunctionPane } from './function-pane';
 import { Instructions } from './instructions';
@@ -15,7 +15,7 @@ import { Instructions } from './instructions';
 export function PickedPane() {
   const { call, name } = useView((state) => ({ call: state.call, name: state.function }));
   if (call !== null) return <CallPane number={call} />;
-  return name ? <FunctionPane /> : <Empty>{t('anatomy.pick')}</Empty>;
+  return name ? <FunctionPane /> : null;
 }
 
 function CallPane({ number }: { number: number }) {

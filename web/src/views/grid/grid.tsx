@@ -22,6 +22,8 @@ export interface GridColumn {
   numeric: boolean;
   /** Width in px before the reader changes it; the first column may be wider where there is room. */
   width: number;
+  /** Where there is less room it becomes as narrow as this, px: a text is cut before another column is out of sight. */
+  least?: number;
   /** Takes what is left over. */
   grow?: boolean;
   /** Takes what is left over up to this, px: beyond it numbers would be too far from what they are of. */
@@ -63,8 +65,10 @@ export function titleWidth(title: string): number {
 }
 
 const LEAST_WIDTH = 48;
+/** By how much a key makes a column wider, px. */
+const STEP = 16;
 /** How wide the names of rows become where there is room. */
-const NAME_WIDTH = 560;
+export const NAME_WIDTH = 560;
 
 export function Grid(props: Props) {
   const { name, columns, rows, selected, onVisible } = props;
@@ -120,26 +124,34 @@ function range(first: number, last: number): number[] {
 /** The columns' widths as CSS, with the reader's own in place of the given ones; and the least width of all together. */
 function useTemplate(name: string, columns: GridColumn[]): { template: string; least: number } {
   const { sizes } = usePreferences();
-  const widths = columns.map(({ id, width, grow, most = NAME_WIDTH }, at) => {
+  const widths = columns.map(({ id, width, least = width, grow, most = NAME_WIDTH }, at) => {
     const own = sizes[`${name}.${id}`];
     if (own !== undefined) return `${own}px`;
-    if (grow) return `minmax(${width}px, 1fr)`;
-    return at === 0 ? `minmax(${width}px, ${Math.max(width, most)}px)` : `${width}px`;
+    if (grow) return `minmax(${least}px, 1fr)`;
+    return `minmax(${least}px, ${at === 0 ? Math.max(width, most) : width}px)`;
   });
-  const least = columns.reduce((sum, { id, width }) => sum + (sizes[`${name}.${id}`] ?? width), 0);
+  const least = columns.reduce((sum, { id, width, least = width }) => sum + (sizes[`${name}.${id}`] ?? least), 0);
   return { template: widths.join(' '), least };
 }
 
 function Head({ name, columns, sort, onSort, template, least }: Props & { template: string; least: number }) {
+  const resize = (id: string, width: number) =>
+    setPreferences({ sizes: { ...preferences().sizes, [`${name}.${id}`]: Math.max(LEAST_WIDTH, Math.round(width)) } });
   const drag = (event: PointerEvent<HTMLElement>, id: string) => {
     const cell = event.currentTarget.parentElement;
-    if (event.buttons !== 1 || !cell) return;
-    const width = Math.max(LEAST_WIDTH, Math.round(event.clientX - cell.getBoundingClientRect().left));
-    setPreferences({ sizes: { ...preferences().sizes, [`${name}.${id}`]: width } });
+    if (event.buttons === 1 && cell) resize(id, event.clientX - cell.getBoundingClientRect().left);
   };
   const reset = (id: string) => {
     const { [`${name}.${id}`]: _, ...sizes } = preferences().sizes;
     setPreferences({ sizes });
+  };
+  const key = (event: KeyboardEvent<HTMLElement>, id: string) => {
+    const step = { ArrowLeft: -STEP, ArrowRight: STEP }[event.key];
+    if (!event.shiftKey || (!step && event.key !== 'Backspace')) return;
+    if (step) resize(id, event.currentTarget.getBoundingClientRect().width + step);
+    else reset(id);
+    event.preventDefault();
+    event.stopPropagation();
   };
   return (
     <div className="grid-head" role="rowgroup" style={{ minWidth: least }}>
@@ -153,6 +165,9 @@ function Head({ name, columns, sort, onSort, template, least }: Props & { templa
               className={numeric ? 'grid-cell numeric' : 'grid-cell'}
               aria-sort={sortable ? order : undefined}
               data-tip={help}
+              // One without a button has no other place for the focus.
+              tabIndex={sortable && onSort ? undefined : 0}
+              onKeyDown={(event) => key(event, id)}
             >
               {sortable && onSort ? (
                 <button type="button" className="grid-sort" onClick={() => onSort(id)}>

@@ -11,7 +11,7 @@ import { Notes } from '../parts/notes';
 import { Empty } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
 import { Cell } from './cell';
-import { Grid, type GridColumn, titleWidth } from './grid';
+import { Grid, type GridColumn, NAME_WIDTH, titleWidth } from './grid';
 
 type Column = ViewDocument['columns'][number];
 
@@ -67,7 +67,13 @@ export function ReportGrid(props: Props) {
       const own = props.show?.(column.id, row);
       if (own !== undefined) return own;
       const value = row.values[index];
-      if (WORDS.includes(column.id) && typeof value === 'string') return title(value, value);
+      if (WORDS.includes(column.id) && typeof value === 'string') {
+        return (
+          <span key={column.id} className="cell-text">
+            {title(value, value)}
+          </span>
+        );
+      }
       const total = amount(document.total?.[column.id]);
       return (
         <Cell
@@ -167,16 +173,23 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
   return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
 }
 
-/** Letters of the longest text of each column of texts. */
+/** Letters of the longest text of each column of texts, what it is set in by with them. */
 function longest(document: ViewDocument, columns: Shown[]): Map<string, number> {
   const texts = columns.filter(({ column }) => column.kind === 'text');
   const letters = ({ index }: Shown) =>
-    document.rows.reduce((most, { values }) => Math.max(most, String(values[index] ?? '').length), 0);
+    document.rows.reduce(
+      (most, { values, depth }) => Math.max(most, String(values[index] ?? '').length + (index === 0 ? 2 * depth : 0)),
+      0,
+    );
   return new Map(texts.map((shown) => [shown.column.id, letters(shown)]));
 }
 
 /** Width of a letter of the widest font that the style sheet names, px. */
 const LETTER = 7.4;
+
+/** Names and other texts are not cut further than to this, px. */
+const LEAST_NAME = 230;
+const LEAST_TEXT = 150;
 
 function gridColumn(column: Column, names: boolean, letters: number): GridColumn {
   const { id, title: english, help: text, kind } = column;
@@ -189,10 +202,13 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   // A heading is read whole, as far as it is no sentence.
   const width = names
     ? Math.max(kind === 'text' ? 120 : 150, Math.min(letters * LETTER + 34, 330))
-    : Math.max(least, Math.min(titleWidth(shown) - 6, 170));
-  const made = { id, title: shown, help: help(id, text), numeric, width, grow: kind === 'stack', sortable: true };
-  // A number in the first column needs no more room than its digits.
-  return numeric ? { ...made, most: width } : made;
+    : Math.max(least, Math.min(titleWidth(shown) - 2, 170));
+  const grow = kind === 'stack';
+  const isCut = grow || (kind === 'text' && id !== 'instruction');
+  const room = isCut ? Math.min(width, names ? LEAST_NAME : Math.max(titleWidth(shown), LEAST_TEXT)) : width;
+  const made = { id, title: shown, help: help(id, text), numeric, width, least: room, grow, sortable: true };
+  // The first column has the room that its numbers or names need: beyond it the others would be far from them.
+  return { ...made, most: numeric ? width : Math.min(letters * LETTER + 34, NAME_WIDTH) };
 }
 
 function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {

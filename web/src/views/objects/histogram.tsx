@@ -59,6 +59,8 @@ const ns = (value: unknown) => duration(Math.round(Number(value)));
 
 const AXIS = 20;
 const NAMES = 32;
+/** Half of a label of the axis, px: where it would be cut, the others are enough. */
+const LABEL = 22;
 
 /** What is counted: waits, or the intervals of Latency. Texts are called so. */
 const NOUNS = {
@@ -131,9 +133,11 @@ export function LengthsChart({ histogram, waits, limitNs = Number.POSITIVE_INFIN
           {layout.ticks.map(({ ns, x }) => (
             <g key={ns}>
               <line x1={x} x2={x} y1={NAMES} y2={NAMES + room} className="wait-tick" />
-              <text x={x} y={NAMES + room + 13} textAnchor="middle">
-                {tickText(ns)}
-              </text>
+              {(layout.ticks.length < 3 || (x >= LABEL && x <= size.width - LABEL)) && (
+                <text x={x} y={NAMES + room + 13} textAnchor="middle">
+                  {tickText(ns)}
+                </text>
+              )}
             </g>
           ))}
           {Number.isFinite(limitNs) && (

@@ -13,6 +13,7 @@ interface Props {
   /** Size of the second pane when none is remembered: px, or below 1 a share of the room. */
   size: number;
   least?: number;
+  /** Where the second is null, the first has all of the room. */
   children: [ReactNode, ReactNode];
 }
 
@@ -54,23 +55,27 @@ export function Split({ name, second, size, least = 80, children }: Props) {
   return (
     <div className={`split split-${second}`}>
       <div className="split-first">{children[0]}</div>
-      {/* biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is not an <hr>. */}
-      <div
-        className="split-bar"
-        role="separator"
-        aria-label={t('pane.resize')}
-        aria-orientation={across ? 'vertical' : 'horizontal'}
-        aria-valuenow={isShare ? Math.round(current * 100) : current}
-        aria-valuetext={length}
-        tabIndex={0}
-        onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
-        onPointerMove={drag}
-        onKeyDown={key}
-        onDoubleClick={reset}
-      />
-      <div className="split-second" style={{ '--size': length } as CSSProperties}>
-        {children[1]}
-      </div>
+      {children[1] !== null && (
+        <>
+          {/* biome-ignore lint/a11y/useSemanticElements: a separator that can be moved is not an <hr>. */}
+          <div
+            className="split-bar"
+            role="separator"
+            aria-label={t('pane.resize')}
+            aria-orientation={across ? 'vertical' : 'horizontal'}
+            aria-valuenow={isShare ? Math.round(current * 100) : current}
+            aria-valuetext={length}
+            tabIndex={0}
+            onPointerDown={(event) => event.currentTarget.setPointerCapture(event.pointerId)}
+            onPointerMove={drag}
+            onKeyDown={key}
+            onDoubleClick={reset}
+          />
+          <div className="split-second" style={{ '--size': length } as CSSProperties}>
+            {children[1]}
+          </div>
+        </>
+      )}
     </div>
   );
 }

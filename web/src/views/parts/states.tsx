@@ -17,7 +17,7 @@ export function Loaded<T>({
   rows?: number;
   children: (data: T) => ReactNode;
 }) {
-  if (of.error) return <Failure error={of.error.message} hint={of.error.hint} retry={of.retry} />;
+  if (of.error) return <Failure error={of.error.text} hint={of.error.advice} retry={of.retry} />;
   if (of.data === undefined) return of.slow ? <Skeleton rows={rows} /> : null;
   return (
     <div className={of.slow ? 'loaded stale' : 'loaded'} aria-busy={of.loading}>

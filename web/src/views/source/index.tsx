@@ -37,7 +37,7 @@ export default function SourceView() {
         {source.data && <SourceCopy document={source.data as unknown as SourceDocument} />}
       </Toolbar>
       {source.error?.status === 400 ? (
-        <Empty>{t('source.no-listing', { reason: source.error.message })}</Empty>
+        <Empty>{t('source.no-listing', { reason: source.error.text })}</Empty>
       ) : (
         <Loaded of={source}>
           {(document) => <Listings key={name} document={document as unknown as SourceDocument} />}
@@ -69,11 +69,12 @@ function FunctionPicker({ name, functions }: { name: string; functions: string[]
 }
 
 function Totals({ document }: { document: SourceDocument }) {
+  const times = (total: number, self: number) =>
+    t('source.times', { time: duration(total), self: self === 0 ? '0' : duration(self) });
   return (
     <span className="faint ellipsis">
-      {title('cpu_ns', 'CPU Time')} {duration(document.cpu_ns)} / {duration(document.cpu_total_ns)} ·{' '}
-      {title('wait_ns', 'Wait Time')} {duration(document.wait_ns)} / {duration(document.wait_total_ns)} ·{' '}
-      {document.file ?? document.module}
+      {title('cpu_ns', 'CPU Time')} {times(document.cpu_total_ns, document.cpu_ns)} · {title('wait_ns', 'Wait Time')}{' '}
+      {times(document.wait_total_ns, document.wait_ns)} · {document.file ?? document.module}
     </span>
   );
 }

@@ -23,7 +23,10 @@ export function Platform({ info, summary }: { info: Info; summary: Document }) {
     [title('processes', 'Processes'), count(Number(summary.processes))],
     [t('summary.host'), String(manifest.host ?? '')],
     [t('summary.kernel'), String(manifest.kernel ?? '')],
-    [t('summary.cpu'), `${cpus.model ?? ''} · ${cpus.usable ?? '?'} / ${cpus.online ?? '?'}`],
+    [
+      t('summary.cpu'),
+      `${cpus.model ?? ''} · ${t('summary.cpus', { usable: cpus.usable ?? '?', online: cpus.online ?? '?' })}`,
+    ],
     [t('summary.events'), count(Number(manifest.events))],
     [t('summary.sampling'), duration(Number(manifest.sampling_interval_ns))],
     [t('summary.overhead'), duration(Number(manifest.collector_cpu_ns))],

@@ -40,8 +40,8 @@ export function Detail({ interval }: { interval: Resource<Interval> }) {
         {task !== null && <PickedTask task={task} />}
         {picked && interval.error && (
           <Failure
-            error={interval.error.status === 404 ? t('detail.absent') : interval.error.message}
-            hint={interval.error.hint}
+            error={interval.error.status === 404 ? t('detail.absent') : interval.error.text}
+            hint={interval.error.advice}
           />
         )}
         {picked && !interval.data && interval.slow && <Skeleton rows={8} />}

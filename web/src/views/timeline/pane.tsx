@@ -72,7 +72,7 @@ function Timeline({ mode, info, bands }: Props) {
   const setting: Setting = { scene, info, by, rows, data, spansOf, picked: known };
   const body = (
     <Body mode={mode} scene={scene} bandsHeight={heightOf(rows)}>
-      {data.error !== null && <Failure error={asApiError(data.error).message} hint={asApiError(data.error).hint} />}
+      {data.error !== null && <Failure error={asApiError(data.error).text} hint={asApiError(data.error).advice} />}
       <Bands empty={<NoBands search={mode === 'full' ? arrangement.search : ''} />} />
     </Body>
   );

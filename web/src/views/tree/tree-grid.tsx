@@ -9,6 +9,7 @@ import { amount, asText, kindOf } from '../../logic/values';
 import { filterIn, filterOut } from '../../state/actions';
 import { type NumberStyle, usePreferences } from '../../state/preferences';
 import { useDispatch, useView } from '../../state/provider';
+import { asApiError } from '../../state/resource';
 import { Cell } from '../grid/cell';
 import { Grid, type GridRow } from '../grid/grid';
 import { nextSort } from '../grid/report-grid';
@@ -77,8 +78,8 @@ function Content({ tree, ...props }: ContentProps) {
   const { search = '', empty } = props;
   if (!tree) return <Skeleton rows={12} />;
   if (tree.error && !tree.ready) {
-    const hint = 'hint' in tree.error && typeof tree.error.hint === 'string' ? tree.error.hint : null;
-    return <Failure error={tree.error.message} hint={hint} retry={() => void tree.start()} />;
+    const { text, advice } = asApiError(tree.error);
+    return <Failure error={text} hint={advice} retry={() => void tree.start()} />;
   }
   if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : empty}</Empty>;
   return <Rows {...props} tree={tree} />;
@@ -119,6 +120,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
         title: namesTitle(groupBy, levels),
         numeric: false,
         width: 220,
+        least: 160,
         sortable: true,
       },
       ...metrics.map(metricColumn),

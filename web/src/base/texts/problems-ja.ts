@@ -1,0 +1,35 @@
+// 日本語 for what the server cannot answer, by the names of crates/server/src/problem.rs; a test compares them. `{error}` is its
+// English sentence, which has names and numbers.
+
+export const problemsJa: Record<string, string> = {
+  offline: 'サーバーが応答しません',
+  question: '要求を処理できません ({error})',
+  'unknown-name': '指定された名前のものはありません ({error})',
+  ambiguous: '指定された名前に該当するものが複数あります ({error})',
+  'bad-filter': 'フィルターの形式が正しくありません ({error})',
+  'no-listing': 'この関数のコードは結果に含まれていません ({error})',
+  'empty-range': '時間範囲が空です。収集時間内で、終了が開始より後でなければなりません',
+  'too-long': '要求が長すぎます。フィルターを減らしてください',
+  'not-a-read': '結果は読み取り専用です',
+  'other-host': 'このサーバーの名前ではないアドレスで開かれています',
+  'other-page': '他のサイトのページからは要求できません',
+  'not-signed-in': 'サインインしていません。dwell view が終了したか、再起動されました',
+  missing: '要求されたものはありません ({error})',
+  'no-result': 'この結果はもうフォルダーにありません',
+  'no-code': 'この結果には、コードもソースも保存されていません',
+  'log-unread': 'ログを読み取れません ({error})',
+  unreadable: 'ファイルを読み取れません ({error})',
+  'not-a-result': 'Dwell の結果ではありません ({error})',
+  'other-version': '別のバージョンの Dwell で書かれています ({error})',
+  'not-finalized': '収集されましたが、ファイナライズされていません ({error})',
+  damaged: '途中で切れているか、書き込み後に変更されています ({error})',
+  internal: 'このビューを計算できません',
+};
+
+export const problemHintsJa: Record<string, string> = {
+  'not-signed-in': 'dwell view を再度実行し、表示されたアドレスを開いてください',
+  'other-host': 'dwell view が表示したアドレスを使ってください',
+  'other-version': '書き込んだ Dwell、またはより新しいバージョンで開いてください',
+  damaged: '生データが残っていれば dwell finalize でテーブルを作り直せます。なければ再度収集してください',
+  internal: 'コマンドラインの同じレポートで原因が分かることがあります。不具合として報告してください',
+};
