@@ -184,6 +184,27 @@ def made(result: Path, bench: Path, dwell: Path, counts: list[int]) -> str:
     return told + f", its index in {time.monotonic() - start:.0f} s. "
 
 
+def measure_browser(dwell: Path, result: Path, command: str) -> list[tuple[str, str, str]]:
+    view = View(dwell, result)
+    # The token is used: the session goes on in the browser.
+    session = {**os.environ, "DWELL_COOKIE": view.cookie}
+    command = [*command.split(), view.url.geturl()]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=session).stdout
+    view.close()
+    return [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
+
+
+def section(heading: str, rows: list[tuple[str, str, str]]) -> str:
+    table = ["| | measured | goal |", "|---|---:|---:|", *(f"| {name} | {value} | {goal} |" for name, value, goal in rows)]
+    return "\n".join([f"## {heading}", "", *table, ""])
+
+
+def sections(text: str) -> dict[str, str]:
+    """What a document has under each heading, the heading with it."""
+    parts = re.split(r"^(?=## )", text, flags=re.M)[1:]
+    return {part.partition("\n")[0].removeprefix("## "): part for part in parts}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dwell", type=Path, required=True)
@@ -193,39 +214,36 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where the synthetic result is, or is made")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--web", help="command that measures in the browser: gets the address, prints `name | value | goal`")
+    parser.add_argument("--parts", default="server,browser,tasks", help="what is measured; the output keeps the rest as it is")
     args = parser.parse_args()
     result = args.folder / f"bench-{args.events}"
-    told = made(result, args.bench, args.dwell, [args.events])
-    rows = measure(args.dwell, result)
-    if args.web:
-        view = View(args.dwell, result)
-        # The token is used: the session goes on in the browser.
-        session = {**os.environ, "DWELL_COOKIE": view.cookie}
-        command = [*args.web.split(), view.url.geturl()]
-        printed = subprocess.run(command, check=True, capture_output=True, text=True, env=session).stdout
-        rows += [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
-        view.close()
     with_tasks = args.folder / f"bench-tasks-{args.tasks}"
-    made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
-    rows += measure_tasks(args.dwell, with_tasks, args.tasks)
+    parts = args.parts.split(",")
+    told = made(result, args.bench, args.dwell, [args.events])
+    known = sections(args.output.read_text() if args.output.exists() else "")
+    if "server" in parts:
+        known["The server"] = section("The server", measure(args.dwell, result))
+    if "browser" in parts and args.web:
+        known["In Chromium"] = section("In Chromium", measure_browser(args.dwell, result, args.web)) + (
+            "\nIt draws by the same CPUs where there is no GPU.\n"
+        )
+    if "tasks" in parts:
+        told += made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
+        known["With tasks"] = section("With tasks", measure_tasks(args.dwell, with_tasks, args.tasks))
     index = (result / "index.cache").stat().st_size
     tables = sum(file.stat().st_size for file in (result / "tables").iterdir())
-    lines = [
+    head = [
         "# How fast the web UI is",
         "",
         f"`make bench-ui`, on {args.events:,} intervals off the CPU and samples of 200 threads, 5,000 stacks and 300 objects"
         f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {told}Over HTTP on loopback.",
         "",
-        "| | measured | goal |",
-        "|---|---:|---:|",
-        *(f"| {name} | {value} | {goal} |" for name, value, goal in rows),
-        "",
-        *(["The lower rows are in Chromium, which draws by the same CPUs where there is no GPU.", ""] if args.web else []),
     ]
-    # What bench/peers.py wrote stays below.
-    _, heading, peers = (args.output.read_text() if args.output.exists() else "").partition("## Beside other tools")
-    args.output.write_text("\n".join(lines) + (f"\n{heading}{peers}" if heading else ""))
-    print("\n".join(lines))
+    # What bench/peers.py wrote comes last.
+    order = ["The server", "In Chromium", "With tasks", *(heading for heading in known)]
+    text = "\n".join(head) + "\n" + "\n".join(known[heading].rstrip() + "\n" for heading in dict.fromkeys(order) if heading in known)
+    args.output.write_text(text)
+    print(text)
 
 
 if __name__ == "__main__":

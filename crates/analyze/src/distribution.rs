@@ -36,6 +36,18 @@ impl Distribution {
         }
     }
 
+    /// Adds those of another part, place by place.
+    pub fn merged(mut sums: Vec<Self>, part: &[Self]) -> Vec<Self> {
+        sums.iter_mut().zip(part).for_each(|(sum, part)| sum.merge(part));
+        sums
+    }
+
+    /// Memory that it takes, bytes.
+    pub fn bytes(&self) -> usize {
+        let counts = self.pages.iter().flatten().count() * size_of::<[u64; STEPS]>();
+        size_of::<Self>() + size_of_val(self.pages.as_slice()) + counts
+    }
+
     /// Tells the bins that are not empty.
     pub fn for_each_bin(&self, mut tell: impl FnMut(u16, u64)) {
         for (page, counts) in self.pages.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The fold: what a sweep tells, summed by everything that it can be grouped by. Self weights are summed once, in
 //! sites; every table and tree is a projection of the sites.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -11,6 +11,7 @@ use dwell_store::{EventKey, Nesting, OUTSIDE, Trace};
 
 use crate::call_stacks::CallStacks;
 use crate::classify::{CpuKind, CpuKinds, IdleWaits, SpinKind};
+use crate::distribution::Distribution;
 use crate::index::{BegunRow, Plan, pieces};
 use crate::length_cut::{LengthCut, LengthRules};
 use crate::lengths::Run;
@@ -275,7 +276,11 @@ pub struct Sums<'t> {
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
     rows: OnceLock<Rows>,
+    by_object: OnceLock<Option<BTreeMap<ObjectId, Distribution>>>,
 }
+
+/// Objects of which the lengths of each one's waits are kept, at most: what they take stays with the fold.
+const KEPT_OBJECTS: usize = 1024;
 
 /// The fold of a trace.
 pub struct Fold<'t> {
@@ -315,10 +320,24 @@ impl<'t> Fold<'t> {
             LengthCut::new(rules, trace, (&plan, &windows), told_apart, cut)
         });
         let levels = sums.levels;
-        let (shown, whole, rows) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (shown, whole, rows, by_object) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let keys = Numbering::of_keys(trace);
-        let sums =
-            Sums { windows, stacks, sites, levels, class_mask, plan, details, site_of, cut, keys, shown, whole, rows };
+        let sums = Sums {
+            windows,
+            stacks,
+            sites,
+            levels,
+            class_mask,
+            plan,
+            details,
+            site_of,
+            cut,
+            keys,
+            shown,
+            whole,
+            rows,
+            by_object,
+        };
         Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
@@ -340,7 +359,9 @@ impl<'t> Fold<'t> {
     /// Memory that the sums take, bytes.
     pub fn bytes(&self) -> usize {
         let rows = self.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
-        self.site_of.bytes() + size_of_val(self.sites.as_slice()) + rows
+        let lengths = self.by_object.get().and_then(Option::as_ref);
+        let lengths: usize = lengths.map_or(0, |lengths| lengths.values().map(Distribution::bytes).sum());
+        self.site_of.bytes() + size_of_val(self.sites.as_slice()) + rows + lengths
     }
 
     /// The sites that the filters let through, with their numbers and weights.
@@ -409,6 +430,32 @@ impl<'t> Fold<'t> {
             }
         };
         self.plan.lengths(new, run, row)
+    }
+
+    /// Lengths of the waits for each object, of what the filters let through; gathered once. None where the objects are
+    /// too many to keep those of each.
+    pub fn lengths_by_object(&self) -> Option<&BTreeMap<ObjectId, Distribution>> {
+        let gather = || {
+            let waits = self.sites.iter().filter(|site| site.selected && site.is_wait());
+            let mut places: BTreeMap<ObjectId, u32> = BTreeMap::new();
+            for site in waits {
+                let next = places.len() as u32;
+                places.entry(site.key.object).or_insert(next);
+                if places.len() > KEPT_OBJECTS {
+                    return None;
+                }
+            }
+            let place_of = |site: usize| {
+                let site = &self.sites[site];
+                if site.selected { places.get(&site.key.object).copied().unwrap_or(NOWHERE) } else { NOWHERE }
+            };
+            let new = || vec![Distribution::default(); places.len()];
+            let add = |of_place: &mut Vec<Distribution>, place: u32, run: &Run| of_place[place as usize].add(run);
+            let sums =
+                self.lengths(place_of, new, add).into_iter().reduce(|sum, part| Distribution::merged(sum, &part))?;
+            Some(places.iter().map(|(object, place)| (*object, sums[*place as usize].clone())).collect())
+        };
+        self.by_object.get_or_init(gather).as_ref()
     }
 
     /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.

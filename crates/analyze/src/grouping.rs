@@ -154,12 +154,8 @@ impl<'f, 't> Groups<'f, 't> {
         }
         let new = || vec![Distribution::default(); self.nodes.len()];
         let add = |of_node: &mut Vec<Distribution>, node: u32, run: &Run| of_node[node as usize].add(run);
-        let sum = |mut sum: Vec<Distribution>, part: Vec<Distribution>| {
-            sum.iter_mut().zip(&part).for_each(|(sum, part)| sum.merge(part));
-            sum
-        };
         let parts = self.fold.lengths(|site| target_of_site[site], new, add);
-        let mut sums = parts.into_iter().reduce(sum).unwrap_or_else(new);
+        let mut sums = parts.into_iter().reduce(|sum, part| Distribution::merged(sum, &part)).unwrap_or_else(new);
         for (index, node) in self.nodes.iter().enumerate().rev() {
             let (above, below) = sums.split_at_mut(index);
             if let (Some(parent), Some(own)) = (node.parent, below.first()) {

@@ -35,6 +35,11 @@ impl SharedFold {
         self.borrow_dependent().bytes()
     }
 
+    /// The result.
+    pub fn analysis(&self) -> &Analysis {
+        &self.borrow_owner().analysis
+    }
+
     /// The fold, with another question of the same selection.
     pub fn asked<'q>(&'q self, query: &'q Query) -> Fold<'q> {
         self.borrow_dependent().asked(query)

@@ -129,6 +129,7 @@ impl Server {
     /// Serves until the process ends.
     pub fn run(self) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        runtime.spawn(state::open_ahead(self.app.clone()));
         Ok(runtime.block_on(connections::serve(self.listener, self.tls, router(self.app)))?)
     }
 }

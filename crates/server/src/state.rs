@@ -104,6 +104,16 @@ impl App {
     }
 }
 
+/// Opens the one result that is served, and sums it, while the browser starts. What is wrong with it is said to who asks.
+pub async fn open_ahead(app: Arc<App>) {
+    if !app.library.is_single() {
+        return;
+    }
+    for result in app.library.results() {
+        let _ = app.fold(&result.id, &Query::default()).await;
+    }
+}
+
 /// Stops a computation when nobody waits for it any more.
 #[derive(Default)]
 struct Awaited(Stop);

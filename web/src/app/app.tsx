@@ -1,6 +1,6 @@
 // The page: header with the tabs, filter bar, the view, the timeline strip.
 
-import { Suspense, useEffect, useState } from 'react';
+import { useEffect, useState } from 'react';
 import { type ApiError, fetchResults } from '../api/client';
 import type { ResultInfo } from '../api/types';
 import { t } from '../base/texts';
@@ -13,7 +13,7 @@ import { TRACE_TABS, tabsBeside } from '../state/view-state';
 import { Boundary } from '../views/parts/boundary';
 import { Banner } from '../views/parts/notes';
 import { Split } from '../views/parts/split';
-import { Failure, Pending, Skeleton } from '../views/parts/states';
+import { Failure, Skeleton } from '../views/parts/states';
 import { Tips } from '../views/parts/tips';
 import { FilterBar } from './filter-bar';
 import { Header } from './header';
@@ -94,9 +94,7 @@ function ResultPage({ name }: { name: string }) {
   const main = (
     <main className="main" aria-label={t(`tab.${tab}`)}>
       <Boundary key={tab}>
-        <Suspense fallback={<Pending />}>
-          <View />
-        </Suspense>
+        <View />
       </Boundary>
     </main>
   );

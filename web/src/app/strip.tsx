@@ -1,10 +1,9 @@
 // The timeline below the other views; can be hidden.
 
-import { lazy, Suspense } from 'react';
+import { lazy } from 'react';
 import { t } from '../base/texts';
 import { setPreferences, usePreferences } from '../state/preferences';
 import { Boundary } from '../views/parts/boundary';
-import { Pending } from '../views/parts/states';
 
 const TimelinePane = lazy(() => import('../views/timeline/pane'));
 
@@ -23,9 +22,7 @@ export function TimelineStrip() {
       </button>
       {stripOpen && (
         <Boundary>
-          <Suspense fallback={<Pending />}>
-            <TimelinePane mode="strip" />
-          </Suspense>
+          <TimelinePane mode="strip" />
         </Boundary>
       )}
     </section>

@@ -1,6 +1,6 @@
 // An instruction trace: the machine that it is replayed on, how far that is, and the view.
 
-import { Suspense, useEffect } from 'react';
+import { useEffect } from 'react';
 import type { TraceInfo } from '../api/anatomy';
 import { t } from '../base/texts';
 import { percent } from '../base/units';
@@ -10,7 +10,7 @@ import { TRACE_TABS, tabsBeside } from '../state/view-state';
 import { PartPicker } from '../views/anatomy/parts';
 import { PhaseBar } from '../views/anatomy/phase-bar';
 import { Boundary } from '../views/parts/boundary';
-import { Failure, Pending } from '../views/parts/states';
+import { Failure } from '../views/parts/states';
 import { VIEWS } from './views';
 
 /** Machines, until the server has told them. */
@@ -31,9 +31,7 @@ export function TracePage({ name }: { name: string }) {
       <TraceBar info={info.data} done={info.loading ? (done ?? 0) : null} />
       <main className={info.loading ? 'main stale' : 'main'} aria-label={t(`tab.${tab}`)} aria-busy={info.loading}>
         <Boundary key={tab}>
-          <Suspense fallback={<Pending />}>
-            <View />
-          </Suspense>
+          <View />
         </Boundary>
       </main>
     </>

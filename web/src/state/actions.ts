@@ -8,10 +8,16 @@ export function filterIn(state: ViewState, key: string, value: string): ViewStat
   return { ...state, filters: [...state.filters, { key, value }], excludes: without(state.excludes, key, value) };
 }
 
+/** No filter of the key any more. */
+export function anyOf(state: ViewState, key: string): ViewState {
+  const others = (filters: Filter[]) => filters.filter((filter) => filter.key !== key);
+  return { ...state, filters: others(state.filters), excludes: others(state.excludes) };
+}
+
 /** Only what matches `value` is shown, whatever other values of the key were. */
 export function only(state: ViewState, key: string, value: string): ViewState {
-  const others = (filters: Filter[]) => filters.filter((filter) => filter.key !== key);
-  return { ...state, filters: [...others(state.filters), { key, value }], excludes: others(state.excludes) };
+  const others = anyOf(state, key);
+  return { ...others, filters: [...others.filters, { key, value }] };
 }
 
 /** What matches `value` is not shown. */

@@ -75,22 +75,22 @@ fn times<'f>(fold: &'f Fold<'_>, key: FilterKey) -> HashMap<Cow<'f, str>, (u64, 
         let sum = times.entry(value).or_default();
         *sum = (sum.0.saturating_add(cpu), sum.1.saturating_add(wait));
     };
+    if key == FilterKey::Utilization {
+        let (cpu, wait) = (fold.whole().cpu(), fold.whole().wait);
+        CLASSES.iter().enumerate().for_each(|(class, name)| add(Cow::Borrowed(name), (cpu[class], wait[class])));
+        return times;
+    }
     for site in &fold.sites {
         match key {
-            FilterKey::Utilization => {
-                for (class, name) in CLASSES.iter().enumerate() {
-                    add(Cow::Borrowed(name), time(site, std::array::from_fn(|other| other == class)));
-                }
-            }
             FilterKey::Function => {
                 let mut names: Vec<&str> = fold.stacks.whole_names(site.key.stack).collect();
                 names.sort_unstable();
                 names.dedup();
-                names.into_iter().for_each(|name| add(Cow::Borrowed(name), time(site, [true; 5])));
+                names.into_iter().for_each(|name| add(Cow::Borrowed(name), time(site)));
             }
             key => {
                 if let Some(value) = selection::value(fold.trace, &fold.stacks, key, site) {
-                    add(value, time(site, [true; 5]));
+                    add(value, time(site));
                 }
             }
         }
@@ -98,7 +98,7 @@ fn times<'f>(fold: &'f Fold<'_>, key: FilterKey) -> HashMap<Cow<'f, str>, (u64, 
     times
 }
 
-fn time(site: &Site, mask: [bool; 5]) -> (u64, u64) {
-    let weights = site.weights(mask);
+fn time(site: &Site) -> (u64, u64) {
+    let weights = site.weights([true; 5]);
     (weights.cpu_ns(), weights.wait_ns())
 }

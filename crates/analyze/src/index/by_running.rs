@@ -4,6 +4,8 @@
 //! A key has as many times as there are numbers of running threads, so that smaller blocks would take too much room; what
 //! is left of a range at the ends of these is swept.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use dwell_store::{Column, IndexWriter, Trace};
 
 use super::blocks::{FAN_OUT, Head, edge, levels};
@@ -22,9 +24,10 @@ const BLOCKS: u64 = 16;
 const PARTS: u64 = 16;
 /// Classes of one sweep: one for each number of running threads, and one for all others.
 const CLASSES: usize = 32;
-/// Numbers of running threads, and times of a block of the lowest level, from which it is not worth its room.
+/// Numbers of running threads from which it is not worth its room.
 const MOST_COUNTS: usize = 256;
-const MOST_TIMES: usize = 1 << 25;
+/// Times of all blocks that are being made, together, from which it is not: half a GiB, however many CPUs there are.
+const MOST_TIMES: usize = 1 << 26;
 /// Blocks made at once.
 const BATCH: u64 = 8;
 
@@ -82,12 +85,13 @@ impl ByRunning {
         }
         let begin = writer.begin_section();
         let mut written = Written::new(writer, counts.len(), blocks);
+        let room = Room(AtomicUsize::new(MOST_TIMES));
         for first in (0..blocks).step_by(BATCH as usize) {
             let block = |number: usize| {
                 let edge = |block: u64| edge(head.elapsed_ns, blocks, block);
                 let block = first + number as u64;
                 let parts: Vec<Part> = whole.inside(edge(block), edge(block + 1)).collect();
-                of_parts(trace, &parts, &counts)
+                of_parts(trace, &parts, &counts, &room)
             };
             for made in parallel::map(BATCH.min(blocks - first) as usize, block) {
                 let Some(made) = made else { return Ok(()) };
@@ -166,8 +170,8 @@ fn counts_of(trace: &Trace, windows: &Windows) -> Vec<usize> {
 }
 
 /// The times of these parts; `None` when they are too many.
-fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize]) -> Option<Made> {
-    let mut times = Times::new(trace, counts.len());
+fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize], room: &Room) -> Option<Made> {
+    let mut times = Times::new(trace, counts.len(), room);
     for (sweep, of_sweep) in counts.chunks(CLASSES - 1).enumerate() {
         let swept = Swept::by_running(trace, of_sweep);
         times.columns = (sweep * (CLASSES - 1), of_sweep.len());
@@ -182,26 +186,42 @@ fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize]) -> Option<Made> {
     Some([times.unsampled.packed(), times.time.packed(), times.runnable.packed()])
 }
 
+/// How many times may still be added.
+struct Room(AtomicUsize);
+
+impl Room {
+    fn take(&self, times: usize) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(times)).is_ok()
+    }
+}
+
 /// Rows of times while they are summed.
-struct Rows {
+struct Rows<'r> {
     width: usize,
     places: Places,
     numbers: Vec<u64>,
     times: Vec<u64>,
+    room: &'r Room,
+    /// There was no room for all.
+    full: bool,
 }
 
-impl Rows {
-    fn new(width: usize, dense: usize) -> Self {
-        Self { width, places: Places::new(dense), numbers: Vec::new(), times: Vec::new() }
+impl<'r> Rows<'r> {
+    fn new(width: usize, dense: usize, room: &'r Room) -> Self {
+        Self { width, places: Places::new(dense), numbers: Vec::new(), times: Vec::new(), room, full: false }
     }
 
     /// Adds the times of a number in the columns from `first` on.
     fn add(&mut self, number: u64, first: usize, times: &[u64]) {
-        if times.iter().all(|ns| *ns == 0) || self.times.len() > MOST_TIMES {
+        if self.full || times.iter().all(|ns| *ns == 0) {
             return;
         }
         let place = self.places.get_or_set(number, self.numbers.len() as u32) as usize;
         if place == self.numbers.len() {
+            if !self.room.take(self.width) {
+                self.full = true;
+                return;
+            }
             self.numbers.push(number);
             self.times.resize(self.numbers.len() * self.width, 0);
         }
@@ -222,6 +242,12 @@ impl Rows {
     }
 }
 
+impl Drop for Rows<'_> {
+    fn drop(&mut self) {
+        self.room.0.fetch_add(self.times.len(), Ordering::Relaxed);
+    }
+}
+
 /// Times by number of running threads while they are summed.
 struct Times<'t> {
     trace: &'t Trace,
@@ -229,21 +255,21 @@ struct Times<'t> {
     threads: Numbering,
     /// The first column of the sweep's numbers of running threads, and how many they are.
     columns: (usize, usize),
-    unsampled: Rows,
-    time: Rows,
-    runnable: Rows,
+    unsampled: Rows<'t>,
+    time: Rows<'t>,
+    runnable: Rows<'t>,
 }
 
 impl<'t> Times<'t> {
-    fn new(trace: &'t Trace, width: usize) -> Self {
+    fn new(trace: &'t Trace, width: usize, room: &'t Room) -> Self {
         let (keys, threads) = (Numbering::of_keys(trace), Numbering::of_threads(trace));
-        let rows = |numbering: Numbering| Rows::new(width, numbering.outside());
+        let rows = |numbering: Numbering| Rows::new(width, numbering.outside(), room);
         let (unsampled, time, runnable) = (rows(threads), rows(keys), rows(keys));
         Self { trace, keys, threads, columns: (0, 0), unsampled, time, runnable }
     }
 
     fn is_full(&self) -> bool {
-        [&self.unsampled, &self.time, &self.runnable].iter().any(|rows| rows.times.len() > MOST_TIMES)
+        [&self.unsampled, &self.time, &self.runnable].iter().any(|rows| rows.full)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Wait time by object.
 
+use std::collections::BTreeMap;
+
 use dwell_model::{ObjectId, ObjectType};
 
 use super::grouped::{Table, cut_note, detail, levels_or, metrics_or, name_columns, plain, stack_value, wait_rank};
@@ -21,7 +23,12 @@ pub fn waits(fold: &Fold<'_>) -> View {
     let metrics = metrics_or(fold, &own);
     let mut groups = Groups::new(fold, &levels, Site::is_for_object);
     let cut = groups.sort(wait_rank(fold));
-    let lengths = groups.distributions();
+    // Objects that are not shown cost nothing more where all their lengths are at hand.
+    let by_object = if levels == [Level::Object] { fold.lengths_by_object() } else { None };
+    let lengths = match by_object {
+        Some(by_object) => groups.nodes.iter().map(|node| of_object(by_object, node)).collect(),
+        None => groups.distributions(),
+    };
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
     let mut view = table.view(columns(), |index, node| cells(&groups, fold, (index, node), &lengths[index]));
     // The type stands beside the name.
@@ -32,6 +39,10 @@ pub fn waits(fold: &Fold<'_>) -> View {
     view.notes = notes(fold);
     view.notes.extend(cut_note(cut));
     view
+}
+
+fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &Node) -> Distribution {
+    lengths.get(&ObjectId::from_raw(node.key)).cloned().unwrap_or_default()
 }
 
 fn columns() -> Vec<Column> {

@@ -62,10 +62,32 @@ pub struct Band {
 /// The bands that the query lets through, in order. A band that did nothing in the query's range is there too when no
 /// filter speaks of it.
 pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder) -> Result<Vec<Band>, QueryError> {
-    let mut bands = match by.level() {
-        Some(level) => grouped_bands(analysis, query, (by, level), order)?,
-        None => task_bands(analysis, query)?,
-    };
+    match by.asked(query) {
+        Some(query) => Ok(bands_of(analysis, &Fold::new(&analysis.trace, &query)?, by, order)),
+        None => task_bands(analysis, query, order),
+    }
+}
+
+/// The same of a fold of what [`BandKind::asked`] says.
+pub fn bands_of(analysis: &Analysis, fold: &Fold<'_>, by: BandKind, order: BandOrder) -> Vec<Band> {
+    let Some(level) = by.level() else { return Vec::new() };
+    let groups = Groups::new(fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
+    let mut weights: Vec<(u32, Weights)> =
+        groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
+    if by == BandKind::Thread {
+        let hidden = hidden(fold);
+        weights.retain(|(id, _)| hidden.get(*id as usize) != Some(&true));
+    }
+    if !fold.query.is_filtered() {
+        add_silent(analysis, by, &mut weights);
+    }
+    let metrics =
+        METRICS.iter().filter(|metric| BAND_METRICS.contains(&metric.id) || order == BandOrder::Metric(metric.id));
+    let metrics: Vec<&'static MetricDef> = metrics.collect();
+    in_order(weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect(), order)
+}
+
+fn in_order(mut bands: Vec<Band>, order: BandOrder) -> Vec<Band> {
     let by_metric = |band: &Band, id: &str| band.values.iter().find(|(known, _)| *known == id).map_or(0.0, |(_, v)| *v);
     bands.sort_by(|a, b| {
         let first = match order {
@@ -75,37 +97,12 @@ pub fn bands(analysis: &Analysis, query: &Query, by: BandKind, order: BandOrder)
         };
         first.then(a.id.cmp(&b.id))
     });
-    Ok(bands)
-}
-
-fn grouped_bands(
-    analysis: &Analysis,
-    query: &Query,
-    (by, level): (BandKind, Level),
-    order: BandOrder,
-) -> Result<Vec<Band>, QueryError> {
-    // CPUs are told apart only where the query asks for them.
-    let grouped = Query { group_by: vec![level], only_cpus: by == BandKind::Cpu, ..query.clone() };
-    let fold = Fold::new(&analysis.trace, &grouped)?;
-    let groups = Groups::new(&fold, &[level], |site| by != BandKind::Object || site.key.object.is_some());
-    let mut weights: Vec<(u32, Weights)> =
-        groups.nodes.iter().map(|node| (node.key, node.weights.clone())).filter(|(id, _)| is_known(by, *id)).collect();
-    if by == BandKind::Thread {
-        let hidden = hidden(&fold);
-        weights.retain(|(id, _)| hidden.get(*id as usize) != Some(&true));
-    }
-    if !query.is_filtered() {
-        add_silent(analysis, by, &mut weights);
-    }
-    let metrics =
-        METRICS.iter().filter(|metric| BAND_METRICS.contains(&metric.id) || order == BandOrder::Metric(metric.id));
-    let metrics: Vec<&'static MetricDef> = metrics.collect();
-    Ok(weights.iter().map(|(id, weights)| band(analysis, by, *id, (&metrics, weights))).collect())
+    bands
 }
 
 /// A band for each name under which the query lets tasks through: those that lie in its windows, at least in part. Its
 /// values are of those that began there, as in the report of tasks.
-fn task_bands(analysis: &Analysis, query: &Query) -> Result<Vec<Band>, QueryError> {
+pub fn task_bands(analysis: &Analysis, query: &Query, order: BandOrder) -> Result<Vec<Band>, QueryError> {
     let trace: &Trace = &analysis.trace;
     let (said, lanes) = (&trace.annotations, analysis.lanes());
     let (windows, filter) = (Windows::of_query(trace, query)?, TaskFilter::new(trace, query));
@@ -136,7 +133,7 @@ fn task_bands(analysis: &Analysis, query: &Query) -> Result<Vec<Band>, QueryErro
             values: vec![("count", count as f64), ("total_ns", total_ns as f64)],
         })
     };
-    Ok((0..said.task_types.name.len()).filter_map(band).collect())
+    Ok(in_order((0..said.task_types.name.len()).filter_map(band).collect(), order))
 }
 
 /// Whether the key names a row: [unknown] has no band.
@@ -192,6 +189,13 @@ fn band(analysis: &Analysis, by: BandKind, id: u32, (metrics, weights): (&[&'sta
 }
 
 impl BandKind {
+    /// What is to be folded for bands of what `query` lets through; none for tasks, which need no fold.
+    #[must_use]
+    pub fn asked(self, query: &Query) -> Option<Query> {
+        // CPUs are told apart only where the query asks for them.
+        Some(Query { group_by: vec![self.level()?], only_cpus: self == Self::Cpu, ..query.clone() })
+    }
+
     /// The level whose groups are the bands; none for tasks, which are bands of their own.
     fn level(self) -> Option<Level> {
         match self {

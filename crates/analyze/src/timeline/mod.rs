@@ -18,7 +18,7 @@ mod tests;
 mod tile;
 
 pub use arrows::{Arrow, Arrows, arrows};
-pub use bands::{Band, BandOrder, bands};
+pub use bands::{Band, BandOrder, bands, bands_of, task_bands};
 pub(crate) use charts::Columns;
 pub use charts::{Charts, Series, charts};
 pub(crate) use counters::CounterRows;
@@ -26,7 +26,7 @@ pub use counters::{CounterCurve, CounterCurves, counters};
 #[cfg(test)]
 pub(crate) use grid::coarse_band;
 pub(crate) use histogram::histogram_of;
-pub use histogram::{Bin, DurationKind, Histogram, Hump, histogram};
+pub use histogram::{Bin, DurationKind, Histogram, Hump, durations, histogram};
 pub(crate) use interval::frames;
 pub use interval::{IntervalInfo, StackFrame, interval_at};
 pub(crate) use lanes::Lanes;

@@ -7,8 +7,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::Analysis;
+use crate::Fold;
 use crate::picture::{CELL, build, trace};
-use crate::query::{Filter, Query};
+use crate::query::{Filter, FilterKey, Query};
 
 const CONVOY: &str = "
     main: ##jjjjjjjjjjjjjjjjjjj##
@@ -112,6 +113,27 @@ fn waits_make_a_histogram() {
     let count: u64 = histogram.bins.iter().map(|bin| bin.count).sum();
     assert_eq!(count, 12);
     assert!(histogram.bins.windows(2).all(|pair| pair[0].to_ns == pair[1].from_ns));
+}
+
+#[test]
+fn durations_of_named_objects_are_those_of_a_filter() {
+    let analysis = Analysis::new(trace(CONVOY));
+    let all = Query::default();
+    let fold = Fold::new(analysis.trace(), &all).unwrap();
+    for name in ["m*", "m", "nothing", "*"] {
+        let named = Filter { key: FilterKey::Object, value: name.into() };
+        let filtered = Query { filters: vec![named.clone()], ..Query::default() };
+        for of in [DurationKind::Wait, DurationKind::OffCpu, DurationKind::Runnable] {
+            let expected = histogram(&analysis, &filtered, of).unwrap();
+            assert_eq!(durations(&fold, Some(&named), of), expected, "{name}");
+        }
+    }
+    let total = |object: &str| {
+        let named = Filter { key: FilterKey::Object, value: object.into() };
+        durations(&fold, Some(&named), DurationKind::Wait).bins.iter().map(|bin| bin.count).sum::<u64>()
+    };
+    let names = &analysis.trace().objects.name;
+    assert!(total("*") > 0 && names.iter().map(|name| total(name)).sum::<u64>() == total("*"));
 }
 
 fn cells() -> impl Strategy<Value = Vec<Vec<char>>> {

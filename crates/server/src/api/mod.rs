@@ -14,7 +14,7 @@ use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dwell_analyze::{Analysis, Fold, Level, json};
+use dwell_analyze::{Analysis, Fold, Level, Query, json};
 
 #[cfg(test)]
 pub use self::views::MOST_ROWS;
@@ -71,13 +71,23 @@ type MakeTimeline = fn(&Analysis, &Params) -> Result<String, Problem>;
 
 const TIMELINE: &[(&str, MakeTimeline)] = &[
     ("arrows", timeline::transitions),
-    ("bands", timeline::order),
+    ("bands", timeline::order_of_tasks),
     ("charts", timeline::curves),
     ("counters", timeline::counter_curves),
-    ("histogram", timeline::durations),
     ("interval", timeline::interval),
     ("task", timeline::task),
     ("tasks", timeline::task_spans),
+];
+
+/// What a view of the timeline needs folded, if anything.
+type Folded = fn(&Params) -> Result<Option<Query>, Problem>;
+
+/// Makes a document from a result and the fold of what it needs.
+type MakeOfFold = fn(&Analysis, &Fold<'_>, &Params) -> Result<String, Problem>;
+
+const FOLDED: &[(&str, Folded, MakeOfFold)] = &[
+    ("bands", timeline::folded_for_bands, timeline::order),
+    ("histogram", timeline::folded_for_durations, timeline::lengths),
 ];
 
 async fn view(
@@ -85,8 +95,15 @@ async fn view(
     Path((id, view)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Document, Problem> {
-    let params = Params::parse(&uri)?;
+    let mut params = Params::parse(&uri)?;
     if let Some((name, make)) = VIEWS.iter().find(|(name, _)| *name == view) {
+        let make = |_: &Analysis, fold: &Fold<'_>, params: &Params| make(fold, params);
+        return document(&app, (&id, name), params, make).await;
+    }
+    if let Some((name, folded, make)) = FOLDED.iter().find(|(name, ..)| *name == view)
+        && let Some(query) = folded(&params)?
+    {
+        params.query = query;
         return document(&app, (&id, name), params, *make).await;
     }
     let known = TIMELINE.iter().find(|(name, _)| *name == view);
@@ -111,7 +128,7 @@ async fn report(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
-    let make = move |fold: &Fold<'_>, params: &Params| views::report(report, fold, params);
+    let make = move |_: &Analysis, fold: &Fold<'_>, params: &Params| views::report(report, fold, params);
     document(&app, (&id, &format!("report/{name}")), views::asked(report, Params::parse(&uri)?), make).await
 }
 
@@ -121,7 +138,7 @@ async fn columns(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let report = views::parse(&name)?;
-    let make = move |fold: &Fold<'_>, params: &Params| views::columns(report, fold, params);
+    let make = move |_: &Analysis, fold: &Fold<'_>, params: &Params| views::columns(report, fold, params);
     document(&app, (&id, &format!("view/{name}")), views::asked(report, Params::parse(&uri)?), make).await
 }
 
@@ -175,13 +192,14 @@ async fn document(
     app: &Arc<App>,
     (id, view): (&str, &str),
     params: Params,
-    make: impl Fn(&Fold<'_>, &Params) -> Result<String, Problem> + Send + 'static,
+    make: impl Fn(&Analysis, &Fold<'_>, &Params) -> Result<String, Problem> + Send + 'static,
 ) -> Result<Document, Problem> {
     let key = format!("{id} {view} {params:?}");
     let made = || async {
         let fold = app.fold(id, &params.query).await?;
         let params = params.clone();
-        app.compute(move || Ok(Arc::new(make(&fold.asked(&params.query), &params)?.into_bytes()))).await
+        let make = move || make(fold.analysis(), &fold.asked(&params.query), &params);
+        app.compute(move || Ok(Arc::new(make()?.into_bytes()))).await
     };
     Ok(Document(app.documents.get(key, made).await?))
 }

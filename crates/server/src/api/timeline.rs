@@ -2,10 +2,10 @@
 //! and could not parse them as text.
 
 use dwell_analyze::timeline::{
-    BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands, charts, counters,
-    histogram, interval_at, spans, task_at, tile,
+    Band, BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands_of, charts,
+    counters, durations, interval_at, spans, task_at, task_bands, tile,
 };
-use dwell_analyze::{Analysis, Filter, FilterKey};
+use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
 use serde_json::{Value as Json, json};
 
 use crate::params::Params;
@@ -40,11 +40,28 @@ fn rows(params: &Params, name: &'static str) -> Result<Vec<u32>, Problem> {
     all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{name}` is a list of numbers")))
 }
 
+/// What is to be folded for a list of bands; those of tasks need no fold.
+pub fn folded_for_bands(params: &Params) -> Result<Option<Query>, Problem> {
+    Ok(kind(params)?.asked(&params.query))
+}
+
 /// Bands in order.
-pub fn order(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+pub fn order(analysis: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    listed(params, |by, order| Ok(bands_of(analysis, fold, by, order)))
+}
+
+/// Bands of tasks in order.
+pub fn order_of_tasks(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+    listed(params, |_, order| Ok(task_bands(analysis, &params.query, order)?))
+}
+
+fn listed(
+    params: &Params,
+    bands: impl FnOnce(BandKind, BandOrder) -> Result<Vec<Band>, Problem>,
+) -> Result<String, Problem> {
     let order = BandOrder::parse(params.text("sort").unwrap_or_default())?;
     let search = params.text("search").unwrap_or_default().to_lowercase();
-    let mut bands = bands(analysis, &params.query, kind(params)?, order)?;
+    let mut bands = bands(kind(params)?, order)?;
     bands.retain(|band| search.is_empty() || band.label.to_lowercase().contains(&search));
     let bands = bands.into_iter().map(|band| {
         let values: serde_json::Map<String, Json> =
@@ -90,16 +107,20 @@ pub fn transitions(analysis: &Analysis, params: &Params) -> Result<String, Probl
     document(&arrows(analysis, range(analysis, params), &rows(params, "thread")?, limit))
 }
 
-/// Durations, or those of one object.
-pub fn durations(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+/// What is to be folded for durations: those of one object are among those that other filters let through, if there are any.
+pub fn folded_for_durations(params: &Params) -> Result<Option<Query>, Problem> {
     let mut query = params.query.clone();
-    if let Some(object) = params.text("object") {
-        // Among those that other filters let through, if there are any.
+    if params.text("object").is_some() {
         query.filters.retain(|filter| filter.key != FilterKey::Object);
-        query.filters.push(Filter { key: FilterKey::Object, value: object.to_owned() });
     }
+    Ok(Some(query))
+}
+
+/// Durations, or those of one object.
+pub fn lengths(_: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+    let object = params.text("object").map(|name| Filter { key: FilterKey::Object, value: name.to_owned() });
     let of = DurationKind::parse(params.text("of").unwrap_or(DurationKind::Wait.id()))?;
-    document(&histogram(analysis, &query, of)?)
+    document(&durations(fold, object.as_ref(), of))
 }
 
 /// What a thread did at an instant.

@@ -5,7 +5,7 @@ import { t, title } from '../../base/texts';
 import { count, duration, instant, percent, real } from '../../base/units';
 import { type Evidence, evidenceOf, type Finding } from '../../logic/evidence';
 import { layoutWaits } from '../../logic/wait-histogram';
-import { only } from '../../state/actions';
+import { anyOf, only } from '../../state/actions';
 import { useCall, useReport } from '../../state/resource';
 
 const WIDTH = 280;
@@ -38,7 +38,12 @@ function Chart({ evidence, finding }: { evidence: Evidence; finding: Finding }) 
 }
 
 function useWaits({ key, value }: { key: string; value: string }): Histogram | undefined {
-  return useCall('histogram', { params: { of: 'wait' }, change: (state) => only(state, key, value) }).data;
+  // Of one object they are asked for as such: the server gathers those of every object at once.
+  const byName = key === 'object';
+  return useCall('histogram', {
+    params: { of: 'wait', object: byName ? value : '' },
+    change: (state) => (byName ? anyOf(state, key) : only(state, key, value)),
+  }).data;
 }
 
 /** Upwards the number, downwards the time, as in Sync Objects. */

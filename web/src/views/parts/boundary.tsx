@@ -1,8 +1,8 @@
-// A view that fails says so in its own place; the rest of the page goes on.
+// A view whose code is on its way, or that fails, says so in its own place; the rest of the page goes on.
 
-import { Component, type ReactNode } from 'react';
+import { Component, type ReactNode, Suspense } from 'react';
 import { t } from '../../base/texts';
-import { Failure } from './states';
+import { Failure, Pending } from './states';
 
 interface Props {
   children: ReactNode;
@@ -16,7 +16,7 @@ export class Boundary extends Component<Props, { failed: string | null }> {
   }
 
   override render(): ReactNode {
-    if (this.state.failed === null) return this.props.children;
+    if (this.state.failed === null) return <Suspense fallback={<Pending />}>{this.props.children}</Suspense>;
     const retry = () => this.setState({ failed: null });
     return <Failure error={t('error.crash', { error: this.state.failed })} hint={null} retry={retry} />;
   }
