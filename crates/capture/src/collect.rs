@@ -94,11 +94,12 @@ pub fn collect(
     collection.finish(folder)
 }
 
-/// What a drained record asks user space to look up while it still can.
-enum LookUp {
+/// What happened to a process, or asks user space to look something up while it still can.
+enum News {
     ThreadNew { tgid: u32, parent: u32 },
     ThreadExit(u32),
-    Program { pid: u32, time_ns: u64 },
+    Program { pid: u32 },
+    Mapped(Mapping),
     EpollMembers { pid: u32, fd: i32, key: u64 },
 }
 
@@ -116,7 +117,8 @@ struct Drained {
     copies: Vec<StackCopy>,
     copies_lost: u64,
     seeded_stacks_lost: u64,
-    look_ups: Vec<LookUp>,
+    /// Of all CPUs, with their times.
+    news: Vec<(u64, News)>,
     /// Processes that ended, or run another program, and when.
     ended_programs: Vec<(u32, u64)>,
     /// Processes that ran a program since the machine's counters were read.
@@ -137,11 +139,20 @@ impl Drained {
             copies: Vec::new(),
             copies_lost: 0,
             seeded_stacks_lost: 0,
-            look_ups: Vec::new(),
+            news: Vec::new(),
             ended_programs: Vec::new(),
             programs: Vec::new(),
             fault_places: FaultPlaces::default(),
         }
+    }
+
+    /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
+    /// that came before `read_ns`, when the rings began to be drained, the fork has been.
+    fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64) -> Vec<Mapping> {
+        let known = |mapping: &Mapping| self.processes.contains(&mapping.header.h.tid);
+        let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
+        self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
+        others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
     }
 }
 
@@ -255,7 +266,7 @@ impl<'a> Collection<'a> {
         let now = self.manifest.start_ns;
         let mut drained = self.drained.borrow_mut();
         describe_running(targets, now, &mut drained);
-        look_up(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
+        follow(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
         for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now)) {
             self.keeper.mapped(&mut mapping);
             drained.recorder.meta().map(mapping.header, &mapping.path);
@@ -314,31 +325,26 @@ impl<'a> Collection<'a> {
 
     fn round(&mut self) -> Result<()> {
         self.read_system(false);
-        // Mappings first: the record of the fork that made their process is then already in a ring.
-        for events in &mut self.map_events {
-            events.drain(&mut self.mappings);
-        }
         let time_ns = monotonic_ns();
         let consumed = self.rings.consume();
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
+        // After the rings, or a fork could be read without what its parent mapped before.
+        for events in &mut self.map_events {
+            events.drain(&mut self.mappings);
+        }
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         if let Some(failure) = drained.failure.take() {
             return Err(failure);
         }
         walk_waiting(drained, &mut self.unwinding);
-        look_up(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
-        if self.mappings.is_empty() {
+        let is_quiet = self.mappings.is_empty();
+        self.mappings = drained.take_mappings(std::mem::take(&mut self.mappings), time_ns);
+        follow(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
+        if is_quiet {
             self.unwinding.catch_up()?;
         }
-        for mut mapping in self.mappings.drain(..) {
-            if drained.processes.contains(&mapping.header.h.tid) {
-                self.unwinding.map(&mapping)?;
-                self.keeper.mapped(&mut mapping);
-                drained.recorder.meta().map(mapping.header, &mapping.path);
-            }
-        }
-        walk_copies(drained, &mut self.unwinding, false);
+        walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.hooks.read_sockets(drained.recorder.meta(), time_ns, false);
         self.keeper.end_round();
         drop(borrowed);
@@ -409,7 +415,7 @@ impl<'a> Collection<'a> {
         let mut drained = self.drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
-        walk_copies(&mut drained, &mut self.unwinding, true);
+        walk_copies(&mut drained, &mut self.unwinding, None);
         if let Some(outliers) = &mut self.outliers {
             self.manifest.losses = self.hooks.losses();
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, now)?;
@@ -542,13 +548,14 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
             if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
                 drained.processes.insert(new.tgid);
                 drained.fault_places.thread_new(header.tid, new.tgid);
-                drained.look_ups.push(LookUp::ThreadNew { tgid: new.tgid, parent: new.parent_tgid });
+                let (tgid, parent) = (new.tgid, new.parent_tgid);
+                drained.news.push((header.time_ns, News::ThreadNew { tgid, parent }));
             }
         }
         kind::THREAD_EXIT => {
             let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
             if let Some(exit) = exit {
-                drained.look_ups.push(LookUp::ThreadExit(exit.tgid));
+                drained.news.push((header.time_ns, News::ThreadExit(exit.tgid)));
                 if exit.tgid == header.tid {
                     drained.fault_places.forget(exit.tgid);
                 }
@@ -558,7 +565,7 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
         }
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
-                drained.look_ups.push(LookUp::Program { pid: exec.tgid, time_ns: header.time_ns });
+                drained.news.push((header.time_ns, News::Program { pid: exec.tgid }));
                 drained.fault_places.forget(exec.tgid);
             }
         }
@@ -566,10 +573,9 @@ fn take_record(drained: &mut Drained, bytes: &[u8]) {
             let object = bytes.get(..size_of::<ObjectRecord>()).map(pod_read_unaligned::<ObjectRecord>);
             let epoll = object
                 .filter(|object| object.kind == object_kind::ANONYMOUS && c_string(&object.text) == "[eventpoll]");
-            drained.look_ups.extend(epoll.map(|object| LookUp::EpollMembers {
-                pid: object.tgid,
-                fd: object.fd,
-                key: object.key,
+            drained.news.extend(epoll.map(|object| {
+                let (pid, fd, key) = (object.tgid, object.fd, object.key);
+                (header.time_ns, News::EpollMembers { pid, fd, key })
             }));
         }
         _ => {}
@@ -594,14 +600,17 @@ fn walk_waiting(drained: &mut Drained, unwinding: &mut Unwinding) {
 }
 
 /// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those,
-/// and not longer than there is time.
-fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, at_end: bool) {
-    let held = if unwinding.is_behind() && !at_end { MAX_HELD_COPIES } else { 0 };
-    let mut due = std::mem::take(&mut drained.copies);
+/// and not longer than there is time. `read_ns` is when the rings began to be drained, none at the end of the collection:
+/// of a later copy the process may not be known yet.
+fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, read_ns: Option<u64>) {
+    let held = if unwinding.is_behind() && read_ns.is_some() { MAX_HELD_COPIES } else { 0 };
+    let is_early = |(record, _): &StackCopy| read_ns.is_none_or(|read_ns| record.h.time_ns < read_ns);
+    let (mut due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut drained.copies).into_iter().partition(is_early);
     let waiting = due.split_off(due.len().saturating_sub(held));
-    let mut left = walk_for(due, if at_end { LAST_WALKING_NS } else { WALKING_NS }, drained, unwinding);
-    left.extend(waiting);
-    let lost = left.len().saturating_sub(if at_end { 0 } else { MAX_HELD_COPIES });
+    let time_ns = if read_ns.is_some() { WALKING_NS } else { LAST_WALKING_NS };
+    let mut left = walk_for(due, time_ns, drained, unwinding);
+    left.extend(waiting.into_iter().chain(later));
+    let lost = left.len().saturating_sub(if read_ns.is_some() { MAX_HELD_COPIES } else { 0 });
     drained.copies_lost += lost as u64;
     drained.copies = left.split_off(lost);
 }
@@ -629,19 +638,28 @@ fn walk_for(copies: Vec<StackCopy>, time_ns: u64, drained: &mut Drained, unwindi
     copies.collect()
 }
 
-fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
-    for look_up in std::mem::take(&mut drained.look_ups) {
-        let (kind, tid, key, text) = match look_up {
-            LookUp::ThreadNew { tgid, parent } => {
+/// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
+fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
+    let mut all = std::mem::take(&mut drained.news);
+    all.sort_by_key(|(time_ns, _)| *time_ns);
+    for (time_ns, news) in all {
+        let (kind, tid, key, text) = match news {
+            News::ThreadNew { tgid, parent } => {
                 unwinding.thread_new(tgid, parent)?;
                 keeper.thread_new(tgid, parent);
                 continue;
             }
-            LookUp::ThreadExit(tgid) => {
+            News::ThreadExit(tgid) => {
                 unwinding.thread_exit(tgid);
                 continue;
             }
-            LookUp::Program { pid, time_ns } => {
+            News::Mapped(mut mapping) => {
+                unwinding.map(&mapping)?;
+                keeper.mapped(&mut mapping);
+                drained.recorder.meta().map(mapping.header, &mapping.path);
+                continue;
+            }
+            News::Program { pid } => {
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
                 drained.ended_programs.push((pid, time_ns));
@@ -649,7 +667,7 @@ fn look_up(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper
                 keeper.program(pid, time_ns);
                 (kind::COMMAND, pid, 0, proc::command_line(pid))
             }
-            LookUp::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
+            News::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
     }
@@ -679,7 +697,7 @@ fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
         exec.comm[..kept].copy_from_slice(&name[..kept]);
         drained.processes.insert(pid);
         drained.recorder.meta().fixed(&exec);
-        drained.look_ups.push(LookUp::Program { pid, time_ns: now_ns });
+        drained.news.push((now_ns, News::Program { pid }));
     }
 }
 

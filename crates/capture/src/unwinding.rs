@@ -121,6 +121,9 @@ impl Unwinding {
             return Ok(());
         }
         let updates = self.registry.fork(parent, tgid);
+        let inherited = self.waiting.iter().filter(|mapping| mapping.tgid == parent);
+        let inherited: Vec<_> = inherited.map(|mapping| UnwindMapping { tgid, ..mapping.clone() }).collect();
+        self.waiting.extend(inherited);
         self.apply(updates)
     }
 
