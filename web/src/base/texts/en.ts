@@ -46,6 +46,8 @@ export const en = {
   'empty.waits': 'No waits in this range.',
   'empty.rows': 'Nothing to show.',
   'empty.search': 'Nothing matches “{search}”.',
+  'empty.search.callers':
+    'Nothing matches “{search}”. Callers are not searched here: Caller/Callee has every function.',
 
   'filter.bar': 'Filters',
   'filter.shown': '{share} is shown',
@@ -222,7 +224,7 @@ export const en = {
   'stack-end.unreadable memory': 'memory could not be read',
   'stack-end.too deep': 'too deep',
   'stack-end.unsupported rule': 'an unwind rule that is not supported',
-  'stack.none': 'No stacks of this kind for this selection.',
+  'stack.none': 'No stacks of this kind for this selection. Choose another kind above.',
   'stack.viewing': 'Viewing {index} of {count} selected {count|stack|stacks}',
   'stack.weight': '{weight} of {total}',
   'stack.waits': '{count} {count|wait|waits}',

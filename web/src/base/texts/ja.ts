@@ -47,6 +47,8 @@ export const ja: Record<keyof typeof en, string> = {
   'empty.waits': 'この範囲に待機はありません。',
   'empty.rows': '表示するものがありません。',
   'empty.search': '「{search}」に一致するものがありません。',
+  'empty.search.callers':
+    '「{search}」に一致するものがありません。ここでは呼び出し元は検索されません。すべての関数は「呼び出し元/先」にあります。',
 
   'filter.bar': 'フィルター',
   'filter.shown': '{share} を表示中',
@@ -223,7 +225,7 @@ export const ja: Record<keyof typeof en, string> = {
   'stack-end.unreadable memory': 'メモリーを読み取れない',
   'stack-end.too deep': '深すぎる',
   'stack-end.unsupported rule': '対応していないアンワインド規則',
-  'stack.none': 'この選択範囲にこの種類のスタックはありません。',
+  'stack.none': 'この選択範囲にこの種類のスタックはありません。上で別の種類を選択してください。',
   'stack.viewing': '選択された {count} スタック中 {index} 番目を表示',
   'stack.weight': '{total} 中 {weight}',
   'stack.waits': '{count} 回の待機',

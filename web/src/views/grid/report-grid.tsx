@@ -173,12 +173,15 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
   return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
 }
 
-/** Letters of the longest text of each column of texts, what it is set in by with them. */
+/** Kinds whose values differ so much in length that the column's width is that of its values. */
+const OF_VALUES: readonly string[] = ['text', 'count', 'real'];
+
+/** Letters of the longest value of each such column, what it is set in by with them. */
 function longest(document: ViewDocument, columns: Shown[]): Map<string, number> {
-  const texts = columns.filter(({ column }) => column.kind === 'text');
-  const letters = ({ index }: Shown) =>
+  const texts = columns.filter(({ column }) => OF_VALUES.includes(column.kind));
+  const letters = ({ column: { kind }, index }: Shown) =>
     document.rows.reduce(
-      (most, { values, depth }) => Math.max(most, String(values[index] ?? '').length + (index === 0 ? 2 * depth : 0)),
+      (most, { values, depth }) => Math.max(most, asText(kind, values[index]).length + (index === 0 ? 2 * depth : 0)),
       0,
     );
   return new Map(texts.map((shown) => [shown.column.id, letters(shown)]));
@@ -196,7 +199,10 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const numeric = isNumeric(kind);
   const shown = title(id, english);
   const sums = isLength(id) ? 76 : 92;
-  const ofKind = { by_class: 164, parts: 164, ns: sums, count: 64, fraction: 64, real: 64, stack: 240 }[kind as string];
+  const digits = Math.max(64, letters * LETTER + 16);
+  const ofKind = { by_class: 164, parts: 164, ns: sums, count: digits, fraction: 64, real: digits, stack: 240 }[
+    kind as string
+  ];
   // A cause is shown by its name, with its colour, and not by its id.
   const least = id === 'cause' ? 150 : (ofKind ?? Math.max(70, Math.min(letters * LETTER + 22, 250)));
   // A heading is read whole, as far as it is no sentence.

@@ -81,7 +81,10 @@ function Content({ tree, ...props }: ContentProps) {
     const { text, advice } = asApiError(tree.error);
     return <Failure error={text} hint={advice} retry={() => void tree.start()} />;
   }
-  if (tree.rows().length === 0) return <Empty>{search ? t('empty.search', { search }) : empty}</Empty>;
+  if (tree.rows().length === 0) {
+    const found = props.groupBy.includes(CALLERS) ? 'empty.search.callers' : 'empty.search';
+    return <Empty>{search ? t(found, { search }) : empty}</Empty>;
+  }
   return <Rows {...props} tree={tree} />;
 }
 
@@ -217,11 +220,13 @@ function Waiting() {
   return <span className="skeleton-bar skeleton-inline" />;
 }
 
-/** The largest value of each column among the outermost rows that are known: its bar is as long as the column is wide. */
+/**
+ * The largest value of each column among the rows that are known: its bar is as long as the column is wide. What is of a function
+ * itself may be larger further in.
+ */
 function largest(rows: readonly FlatRow[], fields: Field[]): Map<string, number> {
-  const known = rows.filter(({ parent, row }) => parent.length === 0 && row);
   return new Map(
-    fields.map(({ id }) => [id, known.reduce((most, { row }) => Math.max(most, amount(row?.values[id]) ?? 0), 0)]),
+    fields.map(({ id }) => [id, rows.reduce((most, { row }) => Math.max(most, amount(row?.values[id]) ?? 0), 0)]),
   );
 }
 
