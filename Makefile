@@ -118,11 +118,13 @@ bench-itt: build $(ECOSYSTEM)/installed
 		--drain $(abspath $(TARGET))/release/examples/drain $(ITT_PEERS) --output docs/benchmarks-itt.md
 
 # Tables for docs/benchmarks-anatomy.md: the machine model beside cachegrind, and its speed. QEMU_PLUGINS is a folder with
-# libcache.so and libexeclog.so, as QEMU's contrib/plugins builds them; no distribution has them.
+# libcache.so and libexeclog.so, as QEMU's contrib/plugins builds them; no distribution has them. Fifteen minutes of CPU: with
+# ROWS=FILE ONLY=PROGRAM a program at a time, each added to the tables.
 bench-anatomy:
 	scripts/install-deps.sh bench
 	cargo build --release -p dwell-anatomy --example replay
 	python3 bench/anatomy.py --replay $(abspath $(TARGET))/release/examples/replay \
+		$(if $(ONLY),--only $(ONLY)) $(if $(ROWS),--rows $(ROWS)) \
 		$(if $(QEMU_PLUGINS),--qemu-plugins $(QEMU_PLUGINS)) --output docs/benchmarks-anatomy.md
 
 # What recording latency costs a server, in docs/benchmarks-latency.md; two minutes. BENCH_LATENCY=--first on a busy machine.

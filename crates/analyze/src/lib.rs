@@ -52,7 +52,8 @@ pub use index::{BuildError, INDEXED_EVENTS, open};
 pub use metrics::METRICS;
 pub use notices::NOTICES;
 pub use query::{
-    CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, parse_levels, parse_metric,
+    CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError, Thresholds, glob, parse_levels,
+    parse_metric,
 };
 pub use reports::{Loss, Report, lost, report, report_of, warnings};
 pub use sentences::{Prose, SENTENCES, Sentence, SentenceDef, Word};

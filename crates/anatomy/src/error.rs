@@ -29,6 +29,9 @@ pub enum Error {
         /// How.
         status: ExitStatus,
     },
+    /// QEMU was built without plug-ins; a static one always is.
+    #[error("{} takes no plug-ins: it was built without them, as Debian's qemu-user is since version 13", .0.display())]
+    NoPlugins(PathBuf),
     /// The plug-in's messages make no sense: the traced program wrote into them.
     #[error("the recording makes no sense from some point on: the traced program overwrote it")]
     Garbled,

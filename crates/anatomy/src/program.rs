@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The emulator of a program for x86-64.
 pub const EMULATOR: &str = "qemu-x86_64";
@@ -78,6 +78,12 @@ fn fit(program: String, head: &[u8]) -> Result<(), Unfit> {
         (_, [183, 0]) => Err(Unfit::Architecture(program, "ARM64")),
         _ => Err(Unfit::Architecture(program, "another processor")),
     }
+}
+
+/// Whether an emulator loads plug-ins: its help says so.
+pub fn takes_plugins(emulator: &Path) -> bool {
+    let help = Command::new(emulator).arg("-help").stdin(Stdio::null()).output();
+    help.is_ok_and(|help| help.stdout.split(|&byte| byte == b'\n').any(|line| line.starts_with(b"-plugin")))
 }
 
 /// The command line of QEMU for a program.

@@ -12,12 +12,13 @@ use std::thread;
 use std::time::Duration;
 
 use dwell_itrace::ring::{CHUNK_WORDS, FIRST_CHUNKS, LANE_BYTES, LANES, Lane, MEMORY_BYTES, STOP, chunk_offset};
-use dwell_itrace::{Block, Mark, Message, VERSION, Word};
+use dwell_itrace::{Block, MOST_THREADS, Mark, Message, VERSION, Word};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::error::Error;
 use crate::naming::Naming;
+use crate::program;
 use crate::stream::{Listener, Module, Namer};
 
 /// The plug-in, as build.rs made it.
@@ -25,6 +26,7 @@ static PLUGIN: &[u8] = include_bytes!(env!("DWELL_QEMU_PLUGIN"));
 
 /// QEMU at work.
 pub struct Recorder {
+    emulator: PathBuf,
     child: Arc<Mutex<Child>>,
     memory: File,
     messages: BufReader<PipeReader>,
@@ -51,8 +53,9 @@ struct Threads {
 impl Threads {
     fn of(&mut self, cpu: u32) -> u32 {
         *self.of_cpu.entry(cpu).or_insert_with(|| {
-            self.count += 1;
-            self.count - 1
+            let thread = self.count.min(MOST_THREADS - 1);
+            self.count = thread + 1;
+            thread
         })
     }
 }
@@ -95,12 +98,13 @@ impl Recorder {
         for chunk in 0..FIRST_CHUNKS {
             tokens.write_all(&chunk.to_le_bytes()).map_err(cannot)?;
         }
-        let program = PathBuf::from(command.get_program());
-        let child = command.spawn().map_err(|source| Error::Start { program, source })?;
+        let emulator = PathBuf::from(command.get_program());
+        let child = command.spawn().map_err(|source| Error::Start { program: emulator.clone(), source })?;
         // With our copies of its ends open we would not see that it has gone.
         let [_, memory, _, _] = inherited;
         fcntl_setfd(&memory, FdFlags::CLOEXEC).map_err(|error| cannot(error.into()))?;
         Ok(Self {
+            emulator,
             child: Arc::new(Mutex::new(child)),
             memory: File::from(memory),
             messages: BufReader::with_capacity(1 << 16, messages),
@@ -135,7 +139,8 @@ impl Recorder {
         let status = wait(&self.child).map_err(|source| Error::System { what: "cannot wait for QEMU", source })?;
         told?;
         if self.base.is_none() {
-            return Err(Error::NoRecording { status });
+            let takes_plugins = program::takes_plugins(&self.emulator);
+            return Err(if takes_plugins { Error::NoRecording { status } } else { Error::NoPlugins(self.emulator) });
         }
         let left = !self.said_bye && !self.stopped && status.code().is_some();
         Ok(Ended { status, left })
@@ -213,7 +218,7 @@ impl Recorder {
         }
         let mut unfinished = self.words.split_off(whole);
         if unfinished.len() > CHUNK_WORDS {
-            unfinished = vec![LOST]; // no execution has so many accesses
+            unfinished = vec![Word::mark(Mark::Lost(unfinished.len() as u32))]; // no execution has so many accesses
         }
         self.threads.unfinished.insert(thread, unfinished);
         self.tell(thread, listener);

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use dwell_analyze::glob;
 use dwell_itrace::{Block, Event, Lost, Mark, Word, marks};
 
-use crate::annotate::{Code, Phases, StackChange, Stacks, matches};
+use crate::annotate::{Code, Phases, StackChange, Stacks};
 use crate::stream::{Function, Listener};
 
 /// Which part of a recording is wanted.
@@ -175,7 +176,7 @@ impl<'a> Windowed<'a> {
 
 impl Listener for Windowed<'_> {
     fn function(&mut self, function: &Function) {
-        let is = |pattern: &str| matches(pattern, &function.name);
+        let is = |pattern: &str| glob(pattern, &function.name);
         self.roles.push(match &self.window {
             Window::Within(pattern) => (is(pattern), false),
             Window::Between(begin, end) => (is(begin), is(end)),

@@ -12,8 +12,9 @@ mod block;
 pub mod marks;
 mod message;
 pub mod ring;
+pub mod strings;
 mod word;
 
 pub use block::{Block, BlockError, MAX_INSTRUCTION_BYTES, MAX_INSTRUCTIONS};
 pub use message::{Lost, Message, NO_MODULE, VERSION};
-pub use word::{Access, Event, Mark, WRITES, Word};
+pub use word::{Access, Event, MOST_THREADS, Mark, WRITES, Word};

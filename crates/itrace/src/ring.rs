@@ -35,6 +35,8 @@ pub struct Lane {
     pub begin: u64,
     /// Number of the chunk.
     pub chunk: u32,
+    /// Accesses of the repeated string instruction under way; the recorder's own.
+    pub string_accesses: u32,
 }
 
 impl Lane {

@@ -16,6 +16,9 @@ pub const WRITES: u8 = 8;
 const INSTRUCTION_SHIFT: u32 = 48;
 const ADDRESS: u64 = (1 << 48) - 1;
 
+/// Threads are numbered below this: a reader keeps the stack of each. A recorder takes all later ones for the last.
+pub const MOST_THREADS: u32 = 1 << 18;
+
 /// One word of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(transparent)]

@@ -1,9 +1,71 @@
-//! QEMU's plug-in interface, version 1 (include/qemu/qemu-plugin.h, QEMU 6.0 to 8.2): what is used of it.
+//! QEMU's plug-in interface (include/qemu/qemu-plugin.h, QEMU 6.0 and newer): what is used of it.
+//!
+//! QEMU loads a plug-in whose `qemu_plugin_version` is between its oldest and its newest version, and 9.0 took the first one
+//! away. Of what is used here only the way to an instruction's bytes has changed since ([`insn_data`]), so that one library
+//! serves all: it looks which QEMU loads it before it says its version.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The version that this library is made for.
-pub const VERSION: c_int = 1;
+/// The version that QEMU reads when it has loaded the library.
+#[unsafe(no_mangle)]
+#[allow(non_upper_case_globals, reason = "QEMU's name")]
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+
+/// Called when the library is loaded, before QEMU reads anything of it.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ON_LOAD: extern "C" fn() = choose_version;
+
+extern "C" fn choose_version() {
+    // Which came with version 2.
+    let since_two = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"qemu_plugin_num_vcpus".as_ptr()) };
+    if !since_two.is_null() {
+        qemu_plugin_version.store(2, Ordering::Relaxed);
+    }
+}
+
+/// The newest version that this QEMU speaks.
+static SPOKEN: AtomicI32 = AtomicI32::new(1);
+
+/// Takes note of which version QEMU speaks.
+pub fn speaks(info: &Info) {
+    SPOKEN.store(info.version[1], Ordering::Relaxed);
+}
+
+/// Whether [`insn_data`] copies: since version 3.
+fn copies() -> bool {
+    SPOKEN.load(Ordering::Relaxed) >= 3
+}
+
+/// Whether QEMU may do all iterations of a repeated string instruction in one execution of a block: since 10.0, whose version is 4.
+pub fn loops_within_blocks() -> bool {
+    SPOKEN.load(Ordering::Relaxed) >= 4
+}
+
+/// An instruction's bytes; none are those of one that cannot be.
+pub unsafe fn insn_data(instruction: *const Instruction) -> ([u8; LONGEST], usize) {
+    let mut bytes = [0; LONGEST];
+    unsafe {
+        let size = qemu_plugin_insn_size(instruction);
+        if size > LONGEST {
+            return (bytes, 0);
+        }
+        let returned = qemu_plugin_insn_data(instruction, bytes.as_mut_ptr(), size);
+        if copies() {
+            return (bytes, size.min(returned));
+        }
+        if returned == 0 {
+            return (bytes, 0);
+        }
+        std::ptr::copy_nonoverlapping(returned as *const u8, bytes.as_mut_ptr(), size);
+        (bytes, size)
+    }
+}
+
+/// The most bytes that an instruction has.
+pub const LONGEST: usize = 15;
+
 /// Callbacks touch no registers of the guest.
 pub const NO_REGS: c_int = 0;
 /// Loads and stores (`enum qemu_plugin_mem_rw`). To ask for one of them does not work: QEMU 7.2 compares the wrong bits, and
@@ -77,8 +139,10 @@ unsafe extern "C" {
     pub fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
     pub fn qemu_plugin_tb_vaddr(block: *const Block) -> u64;
     pub fn qemu_plugin_tb_get_insn(block: *const Block, number: usize) -> *mut Instruction;
-    pub fn qemu_plugin_insn_data(instruction: *const Instruction) -> *const u8;
-    pub fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
+    /// From version 3 on it copies and returns how many bytes; before it knew no second and third argument, and returned the
+    /// address of the bytes.
+    fn qemu_plugin_insn_data(instruction: *const Instruction, into: *mut u8, size: usize) -> usize;
+    fn qemu_plugin_insn_size(instruction: *const Instruction) -> usize;
     pub fn qemu_plugin_insn_haddr(instruction: *const Instruction) -> *const c_void;
     pub fn qemu_plugin_mem_size_shift(kind: u32) -> c_uint;
     pub fn qemu_plugin_mem_is_store(kind: u32) -> bool;

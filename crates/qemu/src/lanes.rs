@@ -138,7 +138,7 @@ unsafe fn enter(lane: *mut Lane, chunk: Option<u32>) {
     let begin = MEMORY.load(Ordering::Relaxed) as u64 + offset as u64;
     let unrecorded = if RECORDING.load(Ordering::Relaxed) { 0 } else { UNRECORDED };
     let chunk = chunk.unwrap_or(STOP) | unrecorded;
-    unsafe { *lane = Lane { cursor: begin, end: begin + CHUNK_BYTES as u64, begin, chunk } };
+    unsafe { *lane = Lane { cursor: begin, end: begin + CHUNK_BYTES as u64, begin, chunk, ..*lane } };
 }
 
 /// The thread of a CPU has ended.
@@ -155,7 +155,7 @@ pub fn end(cpu: c_uint) {
             hand_over(cpu, lane);
             SPARE.fetch_add(1, Ordering::Relaxed);
         }
-        *lane = Lane { cursor: 0, end: 0, begin: 0, chunk: 0 };
+        *lane = Lane { cursor: 0, end: 0, begin: 0, chunk: 0, string_accesses: 0 };
     }
     channel::send(&Message::End { cpu });
 }
@@ -208,6 +208,56 @@ pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, instruction: *
         push(cpu, access.happens(known & !WRITES, address).0);
     }
     push(cpu, access.happens(known, address).0);
+}
+
+/// A repeated string instruction of which QEMU does all iterations in one execution, in the 64 bits that a callback keeps:
+/// its number in the block (9 bits), accesses of an iteration (7), and the block of itself alone, which each iteration
+/// behind the first is told as (32 bits above).
+#[derive(Clone, Copy)]
+pub struct Repeated(u64);
+
+impl Repeated {
+    /// `accesses` is what an iteration makes; `alone` the number of the block that has only this instruction.
+    pub fn new(at: usize, accesses: u32, alone: u32) -> Self {
+        Self(u64::from(alone) << 32 | u64::from(accesses & 0x7f) << 9 | at as u64 & 0x1ff)
+    }
+
+    /// The instruction that an access is of, and whether an iteration behind the first begins with it.
+    fn told_as(self, access: u32) -> (Word, Option<Word>) {
+        let accesses = (self.0 >> 9 & 0x7f) as u32;
+        if access < accesses {
+            return (Word::access_by(self.0 as u16 & 0x1ff), None);
+        }
+        let begins = access.checked_rem(accesses) == Some(0);
+        (Word::access_by(0), begins.then_some(Word::block((self.0 >> 32) as u32)))
+    }
+
+    /// What a callback keeps.
+    pub fn kept(self) -> *mut c_void {
+        self.0 as usize as *mut c_void
+    }
+}
+
+/// Called when a [`Repeated`] begins.
+pub extern "C" fn on_string(cpu: c_uint, _: *mut c_void) {
+    if has(cpu) {
+        unsafe { (*lane(cpu)).string_accesses = 0 };
+    }
+}
+
+/// Called for each access of a [`Repeated`].
+pub extern "C" fn on_string_access(cpu: c_uint, kind: u32, address: u64, repeated: *mut c_void) {
+    if !has(cpu) {
+        return;
+    }
+    let lane = lane(cpu);
+    let before = unsafe { (*lane).string_accesses };
+    unsafe { (*lane).string_accesses = before.wrapping_add(1) };
+    let (instruction, iteration) = Repeated(repeated as u64).told_as(before);
+    if let Some(block) = iteration {
+        push(cpu, block.0);
+    }
+    on_access(cpu, kind, address, instruction.0 as usize as *mut c_void);
 }
 
 /// Kinds of accesses that are remembered; QEMU 7.2 has no higher ones.

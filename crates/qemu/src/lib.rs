@@ -1,5 +1,6 @@
 //! The plug-in that QEMU loads for `dwell anatomy`: every block that is executed and every memory access becomes a word
-//! (`dwell-itrace`) in memory shared with Dwell. It understands nothing of what it records.
+//! (`dwell-itrace`) in memory shared with Dwell. It understands nothing of what it records but repeated string instructions, which
+//! newer QEMUs do at once.
 //!
 //! - [`api`]: what is used of QEMU's interface
 //! - [`lanes`]: the shared memory, a lane per virtual CPU
@@ -19,11 +20,6 @@ mod maps;
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
 use dwell_itrace::{Lost, Message, VERSION};
-
-/// The interface that the plug-in is made for.
-#[unsafe(no_mangle)]
-#[allow(non_upper_case_globals, reason = "QEMU's name")]
-pub static qemu_plugin_version: c_int = api::VERSION;
 
 /// Called by QEMU when it loads the plug-in; another value than 0 makes it give up.
 ///
@@ -46,7 +42,10 @@ pub unsafe extern "C" fn qemu_plugin_install(
         unsafe { libc::close(library) };
     }
     lanes::set_recording(!arguments.iter().any(|it| it == "gate=closed"));
-    let system = unsafe { (*info).system_emulation };
+    let system = unsafe {
+        api::speaks(&*info);
+        (*info).system_emulation
+    };
     channel::send(&Message::Hello { version: VERSION, memory, system });
     unsafe {
         api::qemu_plugin_register_vcpu_tb_trans_cb(id, blocks::on_translation);

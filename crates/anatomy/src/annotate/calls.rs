@@ -26,7 +26,7 @@ pub struct Call {
     pub begin: u64,
     /// When it ended; the end of the trace when it did not.
     pub end: u64,
-    /// Instructions in it and in what it called.
+    /// Instructions of its thread in it and in what it called.
     pub instructions: u64,
 }
 
@@ -53,7 +53,7 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Something happened to a stack. `instructions` have been executed before.
+    /// Something happened to a stack. `instructions` have been executed by its thread before.
     pub fn apply(&mut self, change: Change, thread: u32, ticks: u64, instructions: u64) {
         match change {
             Change::Enter { serial, depth, function, phase } => {
@@ -72,7 +72,7 @@ impl Calls {
             Change::Leave { serial } => {
                 if let Some(call) = self.kept.get_mut(serial as usize).filter(|call| call.end == u64::MAX) {
                     call.end = ticks;
-                    call.instructions = instructions - call.instructions;
+                    call.instructions = instructions.saturating_sub(call.instructions);
                 }
             }
             Change::Resume { serial } => self.run(serial, ticks),
@@ -88,11 +88,11 @@ impl Calls {
         }
     }
 
-    /// The trace has ended.
-    pub fn finish(&mut self, ticks: u64, instructions: u64) {
+    /// The trace has ended; so many instructions each thread has executed.
+    pub fn finish(&mut self, ticks: u64, instructions: impl Fn(u32) -> u64) {
         for call in self.kept.iter_mut().filter(|call| call.end == u64::MAX) {
             call.end = ticks;
-            call.instructions = instructions - call.instructions;
+            call.instructions = instructions(call.thread).saturating_sub(call.instructions);
         }
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use dwell_analyze::glob;
 use dwell_itrace::Block;
 use dwell_machine::{Instruction, Level};
 use iced_x86::{Decoder, DecoderOptions, Formatter as _, IntelFormatter};
 
-use super::phases::matches;
 use super::stacks::Change;
 
 /// Which instructions are looked at.
@@ -130,7 +130,7 @@ impl Detail {
     /// The next function.
     pub fn add_function(&mut self, name: &str) {
         self.functions.push(match &self.wanted {
-            Wanted::Functions(pattern) => matches(pattern, name),
+            Wanted::Functions(pattern) => glob(pattern, name),
             Wanted::Call(_) => true,
         });
     }
@@ -207,8 +207,9 @@ impl Detail {
         }
     }
 
-    /// Each instruction that was executed: its function, address and text, and the sum of its executions.
-    pub fn code(&self) -> Vec<(u32, u64, String, Sum)> {
+    /// Each instruction that was executed, the first `limit` of them: its function, address and text, and the sum of its
+    /// executions; and how many follow.
+    pub fn code(&self, limit: usize) -> (Vec<(u32, u64, String, Sum)>, usize) {
         let mut all = BTreeMap::new();
         for known in self.blocks.values() {
             for ((address, bytes), sum) in known.block.instructions().zip(&self.sums[known.sums..]) {
@@ -216,8 +217,10 @@ impl Detail {
                 entry.1 = entry.1.and(*sum);
             }
         }
-        let executed = all.into_iter().filter(|(_, (_, sum))| sum.executions > 0);
-        executed.map(|((function, address), (bytes, sum))| (function, address, text(address, bytes), sum)).collect()
+        all.retain(|_, (_, sum)| sum.executions > 0);
+        let more = all.len().saturating_sub(limit);
+        let line = |((function, address), (bytes, sum))| (function, address, text(address, bytes), sum);
+        (all.into_iter().take(limit).map(line).collect(), more)
     }
 
     /// The number of an instruction's function.

@@ -12,6 +12,8 @@ mod phases;
 mod rows;
 mod stacks;
 
+use std::collections::HashMap;
+
 use dwell_itrace::{Block, Event, Lost, Mark, Word};
 use dwell_machine::{Counts, Depth, Instruction, Machine, MachineError, Observer, Replay};
 
@@ -19,7 +21,7 @@ pub use calls::{Call, MOST_CALLS, Run};
 pub use chart::{Chart, Lit, Pieces, Sought};
 pub use code::Code;
 pub use detail::{Detail, Executed, Sum, Wanted};
-pub use phases::{Half, Phases, PhasesError, matches};
+pub use phases::{Half, Phases, PhasesError};
 pub use rows::{LATER, PACKETS, Row};
 pub use stacks::{Change as StackChange, Stacks};
 
@@ -124,7 +126,8 @@ impl Annotator {
             None => self.replay.finish(&mut Watcher::<false> { plan: &mut self.plan, watch: &mut self.watch }),
         }
         let ticks = self.replay.ticks();
-        self.watch.calls.finish(ticks, self.watch.instructions);
+        let (calls, executed) = (&mut self.watch.calls, &self.watch.executed);
+        calls.finish(ticks, |thread| executed.of(thread));
         let counts = self.replay.rows().iter().copied();
         Anatomy {
             functions: self.code.functions.into_iter().map(|known| known.function).collect(),
@@ -265,8 +268,32 @@ struct Watch {
     marks: Vec<(u64, u32)>,
     /// A mark that has passed, before the clock is known.
     mark: Option<u32>,
-    instructions: u64,
+    executed: PerThread,
     detail: Option<Detail>,
+}
+
+/// Instructions that each thread has executed.
+#[derive(Default)]
+struct PerThread {
+    running: u32,
+    count: u64,
+    others: HashMap<u32, u64>,
+}
+
+impl PerThread {
+    /// Those of the thread that runs.
+    #[inline]
+    fn of_running(&mut self, thread: u32) -> &mut u64 {
+        if thread != self.running {
+            self.others.insert(self.running, self.count);
+            (self.running, self.count) = (thread, self.others.remove(&thread).unwrap_or_default());
+        }
+        &mut self.count
+    }
+
+    fn of(&self, thread: u32) -> u64 {
+        if thread == self.running { self.count } else { self.others.get(&thread).copied().unwrap_or_default() }
+    }
 }
 
 /// Watches the model; with `DETAIL`, each instruction.
@@ -282,7 +309,8 @@ impl<const DETAIL: bool> Watcher<'_, DETAIL> {
             if begins && self.watch.packets.len() < usize::from(PACKETS) {
                 self.watch.packets.push(ticks);
             }
-            self.watch.calls.apply(change, thread, ticks, self.watch.instructions);
+            let executed = self.watch.executed.of(thread);
+            self.watch.calls.apply(change, thread, ticks, executed);
             if let Some(detail) = &mut self.watch.detail {
                 detail.apply(change);
             }
@@ -294,7 +322,7 @@ impl<const DETAIL: bool> Observer for Watcher<'_, DETAIL> {
     const INSTRUCTIONS: bool = DETAIL;
 
     /// The model does not begin the iterations of a repeated string instruction anew: these are passed over.
-    fn begin(&mut self, block: u32, _: u32, ticks: u64) -> u32 {
+    fn begin(&mut self, block: u32, thread: u32, ticks: u64) -> u32 {
         if let Some(mark) = self.watch.mark.take()
             && self.watch.marks.len() < MOST_MARKS
         {
@@ -308,7 +336,7 @@ impl<const DETAIL: bool> Observer for Watcher<'_, DETAIL> {
                 if let (true, Some(detail)) = (DETAIL, &mut self.watch.detail) {
                     detail.begin(block);
                 }
-                self.watch.instructions += u64::from(planned.instructions);
+                *self.watch.executed.of_running(thread) += u64::from(planned.instructions);
                 return planned.row;
             }
         }

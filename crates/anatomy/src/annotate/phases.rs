@@ -1,5 +1,6 @@
 //! Phases: which part of the work a function begins, by a table of patterns.
 
+use dwell_analyze::glob;
 use serde::Deserialize;
 
 /// The table that is part of Dwell.
@@ -115,8 +116,8 @@ impl Phases {
     /// The phase that a function begins, and where that is done; none when it belongs to its caller's.
     pub fn of(&self, module: &str, function: &str) -> Option<(u16, Option<Half>)> {
         let matches = |pattern: &String| match pattern.split_once('!') {
-            Some((file, name)) => matches(file, module) && matches(name, function),
-            None => matches(pattern, function),
+            Some((file, name)) => glob(file, module) && glob(name, function),
+            None => glob(pattern, function),
         };
         let found = self.rules.iter().find(|(_, rule)| rule.functions.iter().any(matches))?;
         Some((found.0, found.1.half))
@@ -132,27 +133,6 @@ fn one_line(error: &toml::de::Error) -> String {
     error.message().lines().next().unwrap_or("no table of phases").to_owned()
 }
 
-/// Whether a name is as the pattern says, in which `*` stands for any characters.
-pub fn matches(pattern: &str, name: &str) -> bool {
-    let mut pieces = pattern.split('*');
-    let first = pieces.next().unwrap_or_default();
-    let Some(mut rest) = name.strip_prefix(first) else { return false };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = &rest[at + piece.len()..],
-            None => return false,
-        }
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,12 +142,12 @@ mod tests {
         for (pattern, name) in
             [("tcp_*", "tcp_v4_rcv"), ("*_intr", "e1000_intr"), ("a*b*c", "aXbYc"), ("f", "f"), ("*", "")]
         {
-            assert!(matches(pattern, name), "{pattern} {name}");
+            assert!(glob(pattern, name), "{pattern} {name}");
         }
         for (pattern, name) in
             [("tcp_*", "_tcp_v4"), ("*_intr", "e1000_intr_x"), ("a*b*c", "aXc"), ("f", "ff"), ("ab*bc", "abc")]
         {
-            assert!(!matches(pattern, name), "{pattern} {name}");
+            assert!(!glob(pattern, name), "{pattern} {name}");
         }
     }
 

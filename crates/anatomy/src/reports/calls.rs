@@ -1,10 +1,12 @@
 //! The annotated trace, and the life of a packet.
 
-use dwell_analyze::{Column, Prose, Row as Line, Value, View};
+use std::collections::HashMap;
+
+use dwell_analyze::{Column, Prose, Row as Line, Value, View, glob};
 use dwell_machine::{Counts, TICKS_PER_CYCLE};
 
 use super::{FUNCTION, MODULE, PHASE, named, sums};
-use crate::annotate::{Anatomy, Call, LATER, MOST_CALLS, matches};
+use crate::annotate::{Anatomy, Call, LATER, MOST_CALLS};
 
 /// What is asked of a report.
 #[derive(Clone, Debug)]
@@ -21,21 +23,21 @@ pub struct Asked {
 pub fn trace(anatomy: &Anatomy, asked: &Asked) -> View {
     let mut rows = Vec::new();
     let mut shown = 0;
-    // The call that is shown with what it calls: until when, how deep, on which thread, and its clock.
-    let mut within: Option<(Call, u64)> = None;
+    // On each thread the call that is shown with what it calls: until when, how deep, and its clock.
+    let mut within: HashMap<u32, (Call, u64)> = HashMap::new();
     for (number, call) in anatomy.calls.iter().enumerate() {
-        let inside = within
-            .filter(|(outer, _)| call.begin < outer.end && call.thread == outer.thread && call.depth > outer.depth);
+        let inside = within.get(&call.thread).copied();
+        let inside = inside.filter(|(outer, _)| call.begin < outer.end && call.depth > outer.depth);
         let (outer, clock) = match (inside, &asked.function) {
             (Some(inside), _) => inside,
             (None, None) => {
                 (Call { depth: 0, end: u64::MAX, ..*call }, anatomy.calls.first().map_or(0, |first| first.begin))
             }
-            (None, Some(pattern)) if matches(pattern, name(anatomy, call)) => (*call, call.begin),
+            (None, Some(pattern)) if glob(pattern, name(anatomy, call)) => (*call, call.begin),
             (None, Some(_)) => continue,
         };
         if asked.function.is_some() {
-            within = Some((outer, clock));
+            within.insert(call.thread, (outer, clock));
         }
         let depth = call.depth.saturating_sub(outer.depth);
         if depth > asked.depth {

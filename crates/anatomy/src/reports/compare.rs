@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use dwell_analyze::{Row as Line, Value, View};
+use dwell_analyze::{Prose, Row as Line, Value, View};
 use dwell_machine::{Counts, Level};
 
-use super::{FUNCTION, PHASE, named, sums};
+use super::{FUNCTION, PHASE, losses, named, sums};
 use crate::annotate::{Anatomy, Row};
 
 /// What the rows are.
@@ -58,7 +58,12 @@ pub fn compare(first: &Anatomy, second: &Anatomy, by: By, limit: usize) -> View 
         named("l1_mpi_first", "L1 MPI, first", "L1 misses per instruction in the first trace."),
         named("l1_mpi_second", "second", "L1 misses per instruction in the second trace."),
     ];
-    View { title: "Comparison".into(), columns, rows, ..View::default() }
+    let sides = [("First", first), ("Second", second)];
+    let notes = sides.iter().flat_map(|(which, anatomy)| {
+        losses(anatomy).into_iter().map(move |loss| Prose::plain(format!("{which}: {loss}")))
+    });
+    let notes = notes.collect();
+    View { title: "Comparison".into(), columns, rows, notes, ..View::default() }
 }
 
 fn named_sums(anatomy: &Anatomy, by: By) -> HashMap<String, Counts> {

@@ -43,10 +43,12 @@ pub fn instructions(anatomy: &Anatomy) -> View {
     });
     let rows: Vec<Line> = rows.collect();
     let mut notes = unknown(&rows);
-    if detail.more > 0 {
-        notes.push(Prose::plain(format!("{} more instructions follow; --limit shows more.", detail.more)));
-    }
+    notes.extend((detail.more > 0).then(|| told_of_more(detail.more)));
     View { title: "Instructions".into(), columns: COLUMNS.to_vec(), rows, notes, ..View::default() }
+}
+
+fn told_of_more(instructions: u64) -> Prose {
+    Prose::plain(format!("{instructions} more instructions follow; --limit shows more."))
 }
 
 /// What a column of [`code`] shows of all executions of an instruction.
@@ -73,16 +75,18 @@ const SUMS: &[(Column, Summed)] = &[
 ];
 
 /// The code of the functions that were asked for: each instruction with the sum of its executions.
-pub fn code(anatomy: &Anatomy) -> View {
+pub fn code(anatomy: &Anatomy, limit: usize) -> View {
     let mut columns = vec![FUNCTION, ADDRESS, INSTRUCTION];
     columns.extend(SUMS.iter().map(|sum| sum.0.clone()));
     let Some(detail) = &anatomy.detail else { return unasked("Code", &columns) };
-    let rows = detail.code().into_iter().map(|(number, address, text, sum)| {
+    let (all, more) = detail.code(limit);
+    let rows = all.into_iter().map(|(number, address, text, sum)| {
         let place = [function(anatomy, Some(number)), Value::Text(format!("{address:#x}")), Value::Text(text)];
         Line { depth: 0, values: place.into_iter().chain(SUMS.iter().map(|column| (column.1)(&sum))).collect() }
     });
     let rows: Vec<Line> = rows.collect();
-    let notes = unknown(&rows);
+    let mut notes = unknown(&rows);
+    notes.extend((more > 0).then(|| told_of_more(more as u64)));
     View { title: "Code".into(), columns, rows, notes, ..View::default() }
 }
 

@@ -47,7 +47,7 @@ pub fn report(name: &str, anatomy: &Anatomy, asked: &Asked) -> Option<View> {
         "halves" => halves(anatomy),
         "trace" => trace(anatomy, asked),
         "instructions" => instructions(anatomy),
-        "code" => code(anatomy),
+        "code" => code(anatomy, asked.limit),
         "packets" => packets(anatomy),
         "parts" => parts::parts(anatomy, asked.limit),
         "buffers" => buffers(anatomy),
@@ -193,6 +193,7 @@ fn losses(anatomy: &Anatomy) -> Vec<String> {
         said(count(Lost::Block) as u64, "# pieces of code could not be read and were not recorded."),
         said(lost.recorded + lost.words, "# words of the trace were lost."),
         said(lost.blocks, "# executions were of unknown code."),
+        said(lost.accesses, "# memory accesses were of no known instruction."),
         said(
             anatomy.merged_rows,
             "# times the trace told more apart than is kept: sections and packets are incomplete.",

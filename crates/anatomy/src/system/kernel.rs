@@ -138,6 +138,9 @@ pub fn check_symbols(image: &Path, symbols: &Path) -> Result<(), KernelError> {
     let wrong = |why: String| KernelError::Symbols { file: symbols.to_owned(), why };
     let head = first_bytes(image).map_err(|error| unusable(error.to_string()))?;
     let version = banner(&head).ok_or_else(|| unusable("it does not tell its version".to_owned()))?;
+    if !symbols.is_file() {
+        return Err(wrong("is no file".to_owned()));
+    }
     let file = File::open(symbols).map(|file| BufReader::with_capacity(1 << 20, file));
     match file.and_then(|file| says(file, &version)) {
         Ok(true) => Ok(()),
@@ -195,15 +198,23 @@ struct Modules {
 impl Modules {
     fn take(&mut self, name: &str) -> io::Result<()> {
         let Some(path) = self.files.remove(name) else { return Ok(()) };
-        let packed = fs::read(&path)?;
-        let module = match path.extension() {
-            Some(extension) if extension == "zst" => zstd::stream::decode_all(&packed[..])?,
-            _ => packed,
-        };
+        let module = unpacked(fs::read(&path)?, &path)?;
         needs(&module).iter().try_for_each(|needed| self.take(needed))?;
         self.ordered.push(module);
         Ok(())
     }
+}
+
+/// A module as its file's name says that it is packed.
+fn unpacked(packed: Vec<u8>, path: &Path) -> io::Result<Vec<u8>> {
+    let mut module = Vec::new();
+    match path.extension().and_then(|it| it.to_str()) {
+        Some("zst") => return zstd::stream::decode_all(&packed[..]),
+        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut module)?,
+        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut module)?,
+        _ => return Ok(packed),
+    };
+    Ok(module)
 }
 
 /// The modules below a folder, by name.
@@ -217,7 +228,7 @@ fn module_files(folder: &Path) -> HashMap<String, PathBuf> {
                 continue;
             }
             let file = path.file_name().unwrap_or_default().to_string_lossy().replace('-', "_");
-            if let Some(name) = file.strip_suffix(".ko").or_else(|| file.strip_suffix(".ko.zst")) {
+            if let Some((name, "" | ".zst" | ".xz" | ".gz")) = file.split_once(".ko") {
                 modules.insert(name.to_owned(), path);
             }
         }

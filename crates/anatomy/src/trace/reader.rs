@@ -3,11 +3,12 @@
 use std::io::{ErrorKind, Read};
 
 use dwell_analyze::stop;
+use dwell_itrace::{Event, MOST_THREADS, Mark, Word};
 
 use super::codec::Reader;
 use super::definitions::{Definition, next};
 use super::{
-    DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_DEFINITIONS, MOST_HEAD, MOST_PAYLOAD,
+    DEFINITIONS, END, FRAME_HEAD, FRAME_WORDS, HEAD, Head, MAGIC, MOST_DEFINITIONS, MOST_HEAD, MOST_PAYLOAD, Tail,
     TraceError, VERSION, WORDS,
 };
 use crate::stream::Listener;
@@ -23,7 +24,13 @@ pub fn read(from: impl Read, begin: impl FnOnce(&Head), listener: &mut dyn Liste
         match frames.next(state.words)? {
             (DEFINITIONS, payload) => state.define(&payload, listener).ok_or_else(|| frames.damaged("definitions"))?,
             (WORDS, payload) => state.words(&payload, listener).ok_or_else(|| frames.damaged("words"))?,
-            (END, _) => break,
+            (END, payload) => {
+                let tail: Tail = serde_json::from_slice(&payload).map_err(|_| frames.damaged("its end"))?;
+                if tail.words != state.words {
+                    return Err(frames.damaged("its words are not as many as its end says"));
+                }
+                break;
+            }
             _ => return Err(frames.damaged("a frame of an unknown kind")),
         }
     }
@@ -140,7 +147,8 @@ impl State {
         let (control, moves) = (unpacked(packed_control, control?)?, unpacked(packed_moves, moves?)?);
         let most = count?;
         let words = self.codec.read(&control, &moves, self.blocks as usize, most.min(MOST_WORDS))?;
-        if words.len() != most {
+        let too_far = |word: &Word| matches!(word.event(), Some(Event::Mark(Mark::Thread(it))) if it >= MOST_THREADS);
+        if words.len() != most || words.iter().any(too_far) {
             return None;
         }
         self.words += words.len() as u64;

@@ -1,5 +1,6 @@
 //! A trace on a machine, and its reports.
 
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,6 +8,7 @@ use dwell_analyze::{View, json};
 use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases, Wanted};
 use dwell_anatomy::reports::{Asked, By, REPORTS, compare as side_by_side, report as make};
 use dwell_anatomy::trace::{self, TraceError};
+use dwell_files::open_regular;
 use dwell_machine::{Machine, MachineError};
 use indicatif::ProgressBar;
 
@@ -18,6 +20,8 @@ use crate::{csv, output, progress, text};
 
 /// What a trace's name ends in.
 pub const SUFFIX: &str = "an.dwt";
+/// Reports that need a function, or a call.
+const OF_FUNCTIONS: [&str; 2] = ["instructions", "code"];
 /// A file of the user's that describes something is no larger.
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -29,7 +33,7 @@ pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
         None => newest()?,
     };
     let mut annotator = annotator(&args.model)?;
-    if ["instructions", "code"].contains(&args.name.as_str()) {
+    if OF_FUNCTIONS.contains(&args.name.as_str()) {
         annotator = annotator.with(Detail::new(wanted(args)?, args.shown.limit));
     }
     let anatomy = replay(&path, annotator)?;
@@ -71,6 +75,17 @@ pub fn check_name(name: &str) -> Result<()> {
     if known { Ok(()) } else { Err(unknown().hint(format!("the reports are {}", names.join(", ")))) }
 }
 
+/// Whether there is such a report behind a recording: one that needs no more than its name.
+pub fn check_recorded(name: &str) -> Result<()> {
+    check_name(name)?;
+    if !OF_FUNCTIONS.contains(&name) {
+        return Ok(());
+    }
+    let message = format!("the report `{name}` is of a function of a trace");
+    Err(Hinted::usage(message)
+        .hint(format!("record first; then: dwell anatomy report {name} TRACE --function FUNCTION")))
+}
+
 /// A model of the machine that is asked for.
 pub fn annotator(args: &ModelArgs) -> Result<Annotator> {
     let machine = machine(&args.machine)?;
@@ -97,11 +112,14 @@ fn of_machine(error: &MachineError) -> Hinted {
 /// A text that the user named.
 fn small_file(path: &Path) -> Result<String> {
     let cannot = |why: &str| Hinted::usage(format!("cannot read {}: {why}", path.display()));
-    let metadata = path.metadata().map_err(|error| cannot(&error.to_string()).hint("name an existing file"))?;
-    if !metadata.is_file() || metadata.len() > MOST_BYTES {
+    let file = open_regular(path).map_err(|error| cannot(&error.to_string()).hint("name an existing file"))?;
+    let mut text = String::new();
+    let read = file.take(MOST_BYTES + 1).read_to_string(&mut text);
+    let bytes = read.map_err(|error| cannot(&error.to_string()).hint("name a TOML file"))?;
+    if bytes as u64 > MOST_BYTES {
         return Err(cannot("it is no text file of at most 1 MiB").hint("name a TOML file"));
     }
-    std::fs::read_to_string(path).map_err(|error| cannot(&error.to_string()).hint("name a TOML file"))
+    Ok(text)
 }
 
 /// The trace on the machine; shows how far it is.

@@ -28,7 +28,7 @@ use crate::text::units;
 
 /// Records a program, and shows a report. Returns the program's exit status.
 pub fn program(args: &RunArgs) -> Result<ExitCode> {
-    replay::check_name(&args.report)?;
+    replay::check_recorded(&args.report)?;
     let Some(name) = args.command.first() else { return Err(Hinted::usage("which program?").hint("-- PROGRAM")) };
     let program = program::check(name).map_err(|unfit| of_program(&unfit, args))?;
     let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
@@ -208,9 +208,15 @@ fn of_program(unfit: &Unfit, args: &RunArgs) -> Hinted {
 pub fn of_recording(error: &Error) -> Hinted {
     let hinted = Hinted::new(error);
     match error {
-        Error::NoRecording { .. } => hinted.hint("what QEMU wrote above says why; QEMU 6.0 to 8.2 load this plug-in"),
+        Error::NoRecording { .. } => hinted.hint("what QEMU wrote above says why; QEMU 6.0 and newer load this plug-in"),
+        Error::NoPlugins(_) => hinted
+            .hint("./configure --target-list=x86_64-linux-user --enable-plugins && make, in QEMU's source; put build/ first in PATH")
+            .with_status(status::UNAVAILABLE),
         Error::Garbled => hinted.hint("a smaller --window may leave out the part that does it"),
-        Error::Start { .. } => hinted.hint("sudo apt-get install -y --reinstall qemu-user"),
+        Error::Start { program, .. } => {
+            let package = if program.ends_with(EMULATOR) { "qemu-user" } else { "qemu-system-x86" };
+            hinted.hint(format!("sudo apt-get install -y --reinstall {package}"))
+        }
         Error::System { .. } => hinted.hint("ulimit -a shows whether a limit is reached"),
     }
 }

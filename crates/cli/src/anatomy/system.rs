@@ -29,7 +29,7 @@ const DONE: &str = "done";
 
 /// Records a scenario, and shows a report.
 pub fn scenario(args: &SystemArgs) -> Result<ExitCode> {
-    replay::check_name(&args.report)?;
+    replay::check_recorded(&args.report)?;
     let guest = guest(args)?;
     let emulator = program::find(OsStr::new(EMULATOR)).ok_or_else(no_emulator)?;
     let annotator = replay::annotator(&args.model)?;
@@ -56,8 +56,8 @@ pub fn scenario(args: &SystemArgs) -> Result<ExitCode> {
     let in_time = over.send(()).is_ok();
     let console = fs::read(folder.path().join(CONSOLE)).unwrap_or_default();
     let complain = || complain(&console, in_time, args);
-    // A guest that was ended may not even have begun to record.
-    if !in_time {
+    // A guest that was ended, or failed, may not even have begun to record.
+    if !in_time || !said(&console).is_empty() {
         complain()?;
     }
     let (_, anatomy) = recorded?;
@@ -137,11 +137,16 @@ fn watch(stopper: Stopper, limit_ns: u64, over: mpsc::Receiver<()>) {
     });
 }
 
+/// What the guest's program said, behind what tells it from the kernel's lines.
+fn said(console: &[u8]) -> Vec<String> {
+    let console = String::from_utf8_lossy(console);
+    console.lines().filter_map(|line| line.trim().strip_prefix(COMPLAINT)).map(str::to_owned).collect()
+}
+
 /// What went wrong in the guest.
 fn complain(console: &[u8], in_time: bool, args: &SystemArgs) -> Result<()> {
-    let console = String::from_utf8_lossy(console);
-    let said: Vec<&str> = console.lines().filter_map(|line| line.trim().strip_prefix(COMPLAINT)).collect();
-    if said.contains(&DONE) {
+    let said = said(console);
+    if said.iter().any(|line| line == DONE) {
         return Ok(());
     }
     if !in_time {
@@ -149,8 +154,9 @@ fn complain(console: &[u8], in_time: bool, args: &SystemArgs) -> Result<()> {
         return Err(Hinted::new(format!("the guest did not end within {seconds} s"))
             .hint("--time-limit gives it longer; its kernel must have the modules of the card: --card"));
     }
+    let console = String::from_utf8_lossy(console);
     let last = console.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("nothing");
-    let why = said.last().copied().unwrap_or(last);
+    let why = said.last().map_or(last, String::as_str);
     Err(Hinted::new(format!("the guest failed: {why}")).hint("--kernel names another kernel, --card another card"))
 }
 

@@ -40,7 +40,11 @@ struct Bench {
 
 impl Bench {
     fn new() -> Result<Self> {
-        needs_program("qemu-x86_64")?;
+        let emulator = needs_program("qemu-x86_64")?;
+        let help = Command::new(&emulator).arg("-help").output()?;
+        if !String::from_utf8_lossy(&help.stdout).contains("-plugin") {
+            return Err(Skip(format!("{emulator} takes no plug-ins")).into());
+        }
         Ok(Self { folder: TempDir::new()?, gcc: needs_program("gcc")? })
     }
 
@@ -210,6 +214,7 @@ fn small_and_repeatable() -> Result<()> {
     fs::write(&wrong, "[[phase]]\nnames = 1\n")?;
     refused(&bench, &["report", "phases", "a.dwt", "--phases", "wrong.toml"], "no table of phases")?;
     refused(&bench, &["report", "phases", "a.dwt", "--machine", "wrong.toml"], "")?;
+    refused(&bench, &["run", "--report", "code", "--", &program], "is of a function of a trace")?;
     refused(&bench, &["report", "nothing", "a.dwt"], "there is no report")
 }
 
