@@ -16,7 +16,7 @@ struct Pattern {
     types: &'static [T],
     /// Where the function must be.
     place: Place,
-    /// Names of functions, demangled; `*` stands for any characters.
+    /// Names of functions, demangled; `*` stands for any characters. `f < g`: f, called by g.
     functions: &'static [&'static str],
 }
 
@@ -126,6 +126,8 @@ const PATTERNS: &[Pattern] = &[
             "POOL_thread",
             "background_thread_entry",
             "fio_worker*",
+            "uv_cond_wait < worker",
+            "node::inspector::*StartIoThreadMain*",
             "worker_thread_idle*",
             "*wait_for_work*",
             "*WaitForWork*",
@@ -239,6 +241,15 @@ impl IdleWaits {
     }
 }
 
+/// Whether the first of `places` is the function that the pattern names, called by the one that it names with it.
+fn is_at(functions: &str, places: &[(&str, bool)]) -> bool {
+    let is = |pattern: &str, at: usize| places.get(at).is_some_and(|(name, _)| glob(pattern, name));
+    match functions.split_once(" < ") {
+        Some((function, caller)) => is(function, 0) && is(caller, 1),
+        None => is(functions, 0),
+    }
+}
+
 fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     let places: Vec<(&str, bool)> = stacks
         .whole_chain(stack)
@@ -249,7 +260,7 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     let call = places.iter().position(|(_, is_system)| !is_system).unwrap_or(places.len());
     let near = places.len().min(call + NEAR);
     let found = |pattern: &Pattern, range: &[(&str, bool)]| {
-        range.iter().any(|(name, _)| pattern.functions.iter().any(|function| glob(function, name)))
+        (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
     };
     let holds = |pattern: &Pattern| match pattern.place {
         Place::Call => found(pattern, &places[..call]),
@@ -257,4 +268,19 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
         Place::Anywhere => found(pattern, &places),
     };
     PATTERNS.iter().any(|pattern| (pattern.types.is_empty() || pattern.types.contains(&object)) && holds(pattern))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_can_be_asked_for() {
+        let places = [("uv_cond_wait", false), ("worker", false), ("start_thread", true)];
+        assert!(is_at("uv_cond_wait < worker", &places));
+        assert!(is_at("uv_*", &places));
+        assert!(!is_at("uv_cond_wait < main", &places));
+        assert!(!is_at("uv_cond_wait < worker", &places[..1]));
+        assert!(!is_at("worker", &places));
+    }
 }
