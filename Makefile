@@ -13,7 +13,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -131,6 +131,11 @@ bench-anatomy:
 bench-latency: build samples
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/latency.py --dwell $(DWELL) $(BENCH_LATENCY) --output docs/benchmarks-latency.md
+
+# Prints what recording sockets costs redis and iperf3 (docs/sockets.md); five minutes. BENCH_SOCKETS=--peers puts perf beside it.
+bench-sockets: build
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/sockets.py --dwell $(DWELL) --rounds 5 --requests 200000 $(BENCH_SOCKETS)
 
 # Table for docs/benchmarks-ui.md. The result of 100 million events takes 6 GB in BENCH_FOLDER and is kept there; what
 # happens in the browser is measured by the command BENCH_WEB; without Chromium that part is left out.
