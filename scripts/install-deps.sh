@@ -8,7 +8,7 @@ samples=(g++ libtbb-dev)
 test=(libomp5-19 redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux binutils curl gdb openssl openssh-client openssh-server iproute2 mount libipt2 qemu-user)
 # Code made at run time: a Java of any making, and node from below.
 command -v javac >/dev/null || test+=(default-jdk-headless)
-bench=(linux-perf strace valgrind)
+bench=(iperf3 linux-perf strace valgrind)
 command -v go >/dev/null || bench+=(golang-go)
 
 # The web UI. A Node.js from elsewhere than Debian does as well.
