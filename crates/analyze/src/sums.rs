@@ -137,6 +137,15 @@ impl Places {
         }
     }
 
+    /// The numbers that have a place, in order, with it.
+    fn in_order(&self) -> impl Iterator<Item = (u64, u32)> {
+        let listed = self.list.iter().enumerate().filter(|(_, place)| **place != NO_PLACE);
+        let mut others: Vec<(u64, u32)> = self.others.iter().map(|(number, place)| (*number, *place)).collect();
+        others.sort_unstable();
+        // The others' numbers are above those of the list.
+        listed.map(|(number, place)| (number as u64, *place)).chain(others)
+    }
+
     /// The place of a number; `next` when it had none.
     pub fn get_or_set(&mut self, number: u64, next: u32) -> u32 {
         match usize::try_from(number).ok().and_then(|index| self.list.get_mut(index)) {
@@ -200,10 +209,8 @@ impl KeySums {
     }
 
     /// The numbers that occur with their sums, in order.
-    pub fn in_order(&self) -> impl ExactSizeIterator<Item = (u64, &Sums)> {
-        let mut order: Vec<(u64, &Sums)> = self.numbers.iter().copied().zip(&self.sums).collect();
-        order.sort_unstable_by_key(|(number, _)| *number);
-        order.into_iter()
+    pub fn in_order(&self) -> impl Iterator<Item = (u64, &Sums)> {
+        self.slots.in_order().map(|(number, slot)| (number, &self.sums[slot as usize]))
     }
 
     /// How many numbers occur.

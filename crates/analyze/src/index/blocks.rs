@@ -353,6 +353,8 @@ pub struct Plan<'t> {
 
 /// Pieces of a part that are looked at side by side.
 const PIECES: u64 = 8;
+/// Pieces of a part that is swept, for each worker: where there is one only, all wait for who has the last.
+const SWEPT_PIECES: u64 = 2;
 
 impl<'t> Plan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
@@ -390,7 +392,7 @@ impl<'t> Plan<'t> {
 
     /// Sums everything, on all CPUs.
     pub fn sum(&self, details: Option<&mut DetailKeys>) -> KeySums {
-        let pieces = pieces(&self.parts, parallel::workers() as u64);
+        let pieces = pieces(&self.parts, SWEPT_PIECES * parallel::workers() as u64);
         let numbers = self.chosen.as_ref().map_or(&[][..], |chosen| &chosen.summed);
         self.summed(numbers.len() + pieces.len(), details, |sums, details, number| {
             let Some(piece) = number.checked_sub(numbers.len()).and_then(|piece| pieces.get(piece)) else {
