@@ -28,6 +28,14 @@ describe.skipIf(skipped)('screens', () => {
     if (choice === 'ja') expect(await screen().text('nav')).toContain('ボトムアップ');
   });
 
+  test.each(['objects', 'platform', 'findings', 'latency'])('%s is readable in light', async (tab) => {
+    await screen().page.addInitScript(() => {
+      if (location.protocol !== 'about:') localStorage.setItem('dwell', JSON.stringify({ theme: 'light' }));
+    });
+    await screen().open(`r=r000th&tab=${tab}`);
+    expect(await screen().faults()).toEqual([]);
+  });
+
   test('what several panes ask is asked once', async () => {
     await screen().open('r=r000th');
     const asked = await screen().page.evaluate(() =>
