@@ -18,6 +18,7 @@ const PROGRAMS: &[&str] = &[
     "system",
     "sockets",
     "latency",
+    "running",
     "requests",
     "call_probe",
 ];

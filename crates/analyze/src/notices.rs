@@ -24,6 +24,10 @@ pub static NOTICES: &[SentenceDef] = &[
         "delay-edges-unmeasured",
         "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error}).",
     ),
+    notice(
+        "running-delays-late",
+        "What delays threads while they run is known from {seconds} s on, when a program first announced something.",
+    ),
     notice("requests-unseen", "Requests on sockets are not seen on this kernel ({error})."),
     notice("code-not-split", "Running time is not split over code on this kernel ({error})."),
     notice("cpus-not-sampled", "Running code was not sampled on {cpus}."),

@@ -24,7 +24,7 @@ use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
 use crate::fault_places::FaultPlaces;
 use crate::hooks::Hooks;
-use crate::itt::{Itt, Preparation, Wish};
+use crate::itt::{self, Itt, Preparation, Wish};
 use crate::keeper::Keeper;
 use crate::launch::{self, Child};
 use crate::machine;
@@ -57,6 +57,8 @@ const WALKING_NS: u64 = 10_000_000;
 const LAST_WALKING_NS: u64 = 1_000_000_000;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
+/// A program that has mapped nothing for so long has started, and would announce itself if it meant to.
+const STARTED_NS: u64 = 250_000_000;
 /// How long a stopped collection waits for the program to end by the same Ctrl-C.
 const GRACE_NS: u64 = 300_000_000;
 
@@ -124,6 +126,10 @@ struct Drained {
     /// Processes that ran a program since the machine's counters were read.
     programs: Vec<u32>,
     fault_places: FaultPlaces,
+    /// A process has the library mapped through which programs announce what they do.
+    announces: bool,
+    /// When a process last mapped a file.
+    mapped_ns: u64,
 }
 
 impl Drained {
@@ -143,6 +149,8 @@ impl Drained {
             ended_programs: Vec::new(),
             programs: Vec::new(),
             fault_places: FaultPlaces::default(),
+            announces: false,
+            mapped_ns: 0,
         }
     }
 
@@ -151,6 +159,8 @@ impl Drained {
     fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64) -> Vec<Mapping> {
         let known = |mapping: &Mapping| self.processes.contains(&mapping.header.h.tid);
         let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
+        self.announces |= ours.iter().any(|mapping| itt::is_library(&mapping.path));
+        self.mapped_ns = if ours.is_empty() { self.mapped_ns } else { read_ns };
         self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
         others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
     }
@@ -184,6 +194,8 @@ struct Collection<'a> {
     is_done: bool,
     rounds: u64,
     losses_seen: u64,
+    /// There may be intervals in which threads run.
+    has_intervals: bool,
     manifest: Manifest,
 }
 
@@ -251,6 +263,7 @@ impl<'a> Collection<'a> {
             is_done: false,
             rounds: 0,
             losses_seen: 0,
+            has_intervals: options.requests || !options.task_probes.is_empty(),
             manifest,
         };
         collection.read_system(true);
@@ -349,6 +362,7 @@ impl<'a> Collection<'a> {
         self.keeper.end_round();
         drop(borrowed);
         let wishes = self.drain_itt()?;
+        self.look_at_running(time_ns)?;
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         drained.recorder.end_round(time_ns)?;
@@ -381,6 +395,30 @@ impl<'a> Collection<'a> {
             self.hooks.set_stitching(&library);
         }
         Ok(found.wishes)
+    }
+
+    /// What delays a thread while it runs is looked at only as long as there may be intervals in which it does: those that
+    /// were asked for, and what a program announces, once it has started.
+    fn look_at_running(&mut self, now_ns: u64) -> Result<()> {
+        let Some(sees) = self.hooks.sees_running() else { return Ok(()) };
+        let (announces, mapped_ns) = {
+            let drained = self.drained.borrow();
+            (drained.announces, drained.mapped_ns.max(self.manifest.start_ns))
+        };
+        self.has_intervals |= announces || self.itt.is_used();
+        let is_starting = self.options.itt && now_ns.saturating_sub(mapped_ns) < STARTED_NS;
+        let wanted = self.has_intervals || (sees && is_starting);
+        if wanted == sees {
+            return Ok(());
+        }
+        self.hooks.see_running(wanted)?;
+        if wanted {
+            let seconds = (now_ns - self.manifest.start_ns) as f64 / 1e9;
+            self.manifest.notices.push(format!(
+                "What delays threads while they run is known from {seconds:.3} s on, when a program first announced something."
+            ));
+        }
+        Ok(())
     }
 
     /// Asking the kernel for the loss counters costs more than a quiet round: not every time.

@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use bytemuck::pod_read_unaligned;
 use dwell_model::Delay;
-use dwell_store::raw::wire::{DelayRecord, RecordHeader, delay_vector, kind};
+use dwell_store::raw::wire::{DelayRecord, delay_vector};
+use dwell_store::raw::{Record, Records};
 use dwell_store::{DelayEdges, Edges};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 
@@ -240,10 +240,12 @@ fn drain(rings: &[MapHandle]) -> Result<Vec<DelayRecord>> {
     for ring in rings {
         let records = Rc::clone(&records);
         let take = move |bytes: &[u8]| {
-            let header = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>);
-            if header.is_some_and(|header| header.kind == kind::DELAY) {
-                let record = bytes.get(..size_of::<DelayRecord>()).map(pod_read_unaligned::<DelayRecord>);
-                records.borrow_mut().extend(record);
+            for record in Records::new(bytes) {
+                match record {
+                    Record::Delay(record) => records.borrow_mut().push(record),
+                    Record::Delays(short) => records.borrow_mut().extend(short),
+                    _ => {}
+                }
             }
             0
         };
@@ -278,6 +280,7 @@ fn median(mut all: Vec<u64>) -> u64 {
 #[cfg(test)]
 mod tests {
     use bytemuck::Zeroable;
+    use dwell_store::raw::wire::{RecordHeader, kind};
 
     use super::*;
 

@@ -16,6 +16,7 @@ use libbpf_rs::{
     Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType, ProgramMut,
 };
 
+use crate::clock::monotonic_ns;
 use crate::edges;
 use crate::error::{Error, Result};
 use crate::kernel_types;
@@ -50,6 +51,8 @@ pub struct Hooks {
     /// The socket hooks, and their reader.
     sockets: Option<(Object, Sockets)>,
     links: Vec<Link>,
+    /// The hooks of what delays threads while they run, and their links while they are attached.
+    running: Option<(Object, Vec<Link>)>,
     shared: HashMap<String, MapHandle>,
     rings: Vec<MapHandle>,
     control: Control,
@@ -80,12 +83,14 @@ impl Hooks {
             has_preempt_count: u32::from(preempt_count_offset.is_some()),
             reserved: 0,
             delayed_ack_timer: 0,
+            since_ns: monotonic_ns(),
         };
         let mut hooks = Self {
             threads,
             optional: Vec::new(),
             sockets: None,
             links: Vec::new(),
+            running: None,
             shared,
             rings,
             control,
@@ -195,7 +200,27 @@ impl Hooks {
     /// Pauses or resumes recording.
     pub fn set_paused(&mut self, paused: bool) -> Result<()> {
         self.control.paused = u32::from(paused);
+        self.control.since_ns = monotonic_ns();
         self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    /// Whether what delays threads while they run is seen; none: it cannot be.
+    pub fn sees_running(&self) -> Option<bool> {
+        self.running.as_ref().map(|(_, links)| !links.is_empty())
+    }
+
+    /// Sees it from now on, or no more: the hooks of system calls alone cost every thread of the machine something.
+    pub fn see_running(&mut self, wanted: bool) -> Result<()> {
+        let Some((object, links)) = &mut self.running else { return Ok(()) };
+        links.clear();
+        if wanted {
+            let (attached, notice) = latency::attach(object)?;
+            *links = attached;
+            self.notices.extend(notice);
+            self.control.since_ns = monotonic_ns();
+            self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))?;
+        }
+        Ok(())
     }
 
     /// The loss counters that are not zero.
@@ -214,7 +239,8 @@ impl Hooks {
     /// How often the kernel left a hook out because the same one was running on that CPU.
     fn skipped(&self) -> u64 {
         let sockets = self.sockets.iter().map(|(object, _)| object);
-        let objects = self.optional.iter().chain([&self.threads]).chain(sockets);
+        let running = self.running.iter().map(|(object, _)| object);
+        let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running);
         objects.flat_map(Object::progs_mut).map(|program| recursion_misses(program.as_fd())).sum()
     }
 
@@ -340,33 +366,32 @@ impl Hooks {
 
     /// After the hooks of switches, on whose notes they rest.
     fn attach_latency(&mut self) {
-        let attached = open_object(object!("latency"), "latency").and_then(|mut open| {
-            self.notices.extend(latency::leave_out_absent(&mut open));
-            prepare(&mut open, &self.shared)?;
-            let object = load_object(open, "latency")?;
-            let (links, notice) = latency::attach(&object)?;
-            Ok((object, links, notice))
-        });
-        match attached {
-            Ok((object, links, notice)) => {
-                self.links.extend(links);
-                self.notices.extend(notice);
-                self.optional.push(object);
-                self.find_delay_facts();
-            }
-            Err(error) => self.notices.push(format!("What delays threads is not seen on this kernel ({error}).")),
+        if let Err(error) = self.load_latency() {
+            self.notices.push(format!("What delays threads is not seen on this kernel ({error})."));
+            return;
         }
-    }
-
-    fn find_delay_facts(&mut self) {
-        let (places, idle_states) = (machine::places(), machine::idle_states());
         let edges = self.measure_edges().unwrap_or_else(|error| {
             self.notices.push(format!(
                 "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error})."
             ));
             DelayEdges::default()
         });
-        self.delays = DelayFacts { edges, places, idle_states };
+        self.delays = DelayFacts { edges, places: machine::places(), idle_states: machine::idle_states() };
+    }
+
+    fn load_latency(&mut self) -> Result<()> {
+        let mut open = [open_object(object!("latency"), "latency")?, open_object(object!("running"), "running")?];
+        self.notices.extend(latency::leave_out_absent(&mut open));
+        for open in &mut open {
+            prepare(open, &self.shared)?;
+        }
+        let [latency, running] = open;
+        let latency = load_object(latency, "latency")?;
+        let (links, _) = latency::attach(&latency)?;
+        self.links.extend(links);
+        self.optional.push(latency);
+        self.running = Some((load_object(running, "running")?, Vec::new()));
+        self.see_running(true)
     }
 
     /// No thread is a target yet: all that is recorded is what is measured.

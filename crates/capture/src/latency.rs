@@ -33,10 +33,10 @@ const TELLS: &[(&str, &str)] = &[
 ];
 
 /// Leaves out the programs whose tracepoint this kernel does not have. Returns a notice of what is not seen then.
-pub fn leave_out_absent(open: &mut OpenObject) -> Option<String> {
+pub fn leave_out_absent(objects: &mut [OpenObject]) -> Option<String> {
     let btf = Btf::from_vmlinux().ok()?;
     let mut missing: Vec<String> = Vec::new();
-    for mut program in open.progs_mut() {
+    for mut program in objects.iter_mut().flat_map(OpenObject::progs_mut) {
         let Some(tracepoint) = tracepoint(&program) else { continue };
         if btf.type_by_name::<Typedef<'_>>(&format!("btf_trace_{tracepoint}")).is_some() {
             continue;
@@ -93,7 +93,7 @@ mod tests {
     /// The kernel side writes the codes that everybody else reads.
     #[test]
     fn delays_have_the_codes_of_the_model() {
-        let source = include_str!("bpf/latency.bpf.c");
+        let source = include_str!("bpf/delay.bpf.h");
         let lines =
             source.lines().filter_map(|line| line.trim().strip_prefix("DELAY_")?.strip_suffix(',')?.split_once(" = "));
         let mut count = 0;

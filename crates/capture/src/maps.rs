@@ -25,6 +25,7 @@ pub struct Control {
     pub has_preempt_count: u32,
     pub reserved: u32,
     pub delayed_ack_timer: u64,
+    pub since_ns: u64,
 }
 
 /// `enum loss` of record.bpf.h, in its order: the counter's name in the result.

@@ -165,6 +165,7 @@ impl Meta {
             Record::Interface(header, counters) => self.interfaces.push((header, counters)),
             Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
             Record::Delay(record) => self.delays.push(record),
+            Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {
                 let name = self.itt.texts.intern(request_name(&record).as_bytes());
                 happens(Event::Said(Said::of_request(&record, name)));

@@ -25,6 +25,7 @@ struct control {
 	u32 has_preempt_count;
 	u32 reserved;
 	u64 delayed_ack_timer; /* address of the kernel's tcp_delack_timer, 0 = not known */
+	u64 since_ns; /* since when delays are seen without a gap: of what began before, the begin may be another's */
 };
 
 /* Mirrored in maps.rs, with a sentence each. */
@@ -155,12 +156,17 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-static __always_inline void count_loss(u32 loss)
+static __always_inline void count_losses(u32 loss, u64 number)
 {
 	u64 *count = bpf_map_lookup_elem(&losses, &loss);
 
 	if (count)
-		*count += 1;
+		*count += number;
+}
+
+static __always_inline void count_loss(u32 loss)
+{
+	count_losses(loss, 1);
 }
 
 static __always_inline struct control *controls(void)

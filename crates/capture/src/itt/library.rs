@@ -19,6 +19,11 @@ const HASH: &str = env!("DWELL_ITT_HASH");
 /// What the file's name begins with.
 pub const NAME: &str = "libdwell_itt-";
 
+/// Whether a file that a program mapped is one.
+pub fn is_library(path: &[u8]) -> bool {
+    path.rsplit(|&byte| byte == b'/').next().is_some_and(|name| name.starts_with(NAME.as_bytes()))
+}
+
 /// The library in a file.
 #[derive(Clone, Debug)]
 pub struct Library {

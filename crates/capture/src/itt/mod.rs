@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::recorder::Recorder;
 
 pub use self::folder::Folder;
-pub use self::library::{Library, variables};
+pub use self::library::{Library, is_library, variables};
 pub use self::preparation::{Preparation, environment};
 pub use self::ticks::Line;
 

@@ -3,8 +3,8 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    DelayRecord, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader,
-    PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, SocketPeerRecord, SocketRecord,
+    DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader,
+    PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord,
     SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
     TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
 };
@@ -40,6 +40,8 @@ pub enum Record<'a> {
     TcpEvent(TcpEventRecord),
     SocketPeer(SocketPeerRecord),
     Delay(DelayRecord),
+    /// Short ones of one thread, each as a record of its own would tell it.
+    Delays(Vec<DelayRecord>),
     Request(RequestRecord),
     /// What a program named through ITT.
     IttNames(IttHeader, &'a [u8]),
@@ -130,6 +132,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::TCP_EVENT => Record::TcpEvent(prefix(body)?),
         kind::SOCKET_PEER => Record::SocketPeer(prefix(body)?),
         kind::DELAY => Record::Delay(prefix(body)?),
+        kind::DELAYS => Record::Delays(short_delays(body)?),
         kind::REQUEST => Record::Request(prefix(body)?),
         kind::ITT_NAMES => itt(body).map(|(header, bytes)| Record::IttNames(header, bytes))?,
         kind::ITT_EVENTS => itt(body).map(|(header, bytes)| Record::IttEvents(header, bytes))?,
@@ -151,6 +154,24 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
 fn text(body: &[u8]) -> Option<(TextHeader, &[u8])> {
     let header: TextHeader = prefix(body)?;
     Some((header, tail(body, size_of::<TextHeader>(), header.text_bytes)?))
+}
+
+fn short_delays(body: &[u8]) -> Option<Vec<DelayRecord>> {
+    let header: DelaysHeader = prefix(body)?;
+    let short = body.get(size_of::<DelaysHeader>()..)?.chunks_exact(size_of::<ShortDelay>());
+    let delay = |bytes: &[u8]| {
+        let short: ShortDelay = pod_read_unaligned(bytes);
+        let begin_ns = header.base_ns.saturating_add(short.begin_ns.into());
+        DelayRecord {
+            h: RecordHeader { kind: kind::DELAY, time_ns: begin_ns.saturating_add(short.length_ns.into()), ..header.h },
+            begin_ns,
+            detail: short.detail.into(),
+            cpu: header.cpu,
+            kind: short.kind,
+            ..DelayRecord::zeroed()
+        }
+    };
+    Some(short.take(header.count.into()).map(delay).collect())
 }
 
 fn itt(body: &[u8]) -> Option<(IttHeader, &[u8])> {

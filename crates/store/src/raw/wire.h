@@ -34,6 +34,7 @@ enum record_kind {
 	RECORD_SOCKET_PEER = 19,  /* which process has the other end of a socket */
 	RECORD_DELAY = 20,        /* what kept a thread from its work, from when to when */
 	RECORD_REQUEST = 21,      /* a thread received on a socket and sent on it */
+	RECORD_DELAYS = 22,       /* short delays of one thread on one CPU */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -452,6 +453,25 @@ struct record_delay {
 	char text[DWELL_COMM_BYTES]; /* device interrupt: its name; other_tid's name; fault: the mapped file's name */
 };
 
+#define DWELL_DELAYS 32 /* a power of two */
+
+struct short_delay {
+	u32 begin_ns; /* after base_ns */
+	u32 length_ns;
+	u16 detail; /* as in struct record_delay */
+	u8 kind;
+	u8 reserved;
+};
+
+struct record_delays {
+	struct record_header h; /* time: when the last of them ended */
+	u64 base_ns;
+	u16 cpu;
+	u16 count;
+	u32 reserved;
+	struct short_delay delays[DWELL_DELAYS]; /* `count` of them are present */
+};
+
 enum delay_vector {
 	VECTOR_NONE = 0,
 	VECTOR_LOCAL_TIMER = 1,
@@ -510,6 +530,7 @@ _Static_assert(sizeof(struct record_tcp_hold) == 48, "wire");
 _Static_assert(sizeof(struct record_tcp_event) == 40, "wire");
 _Static_assert(sizeof(struct record_socket_peer) == 56, "wire");
 _Static_assert(sizeof(struct record_delay) == 56, "wire");
+_Static_assert(sizeof(struct record_delays) == 32 + 12 * DWELL_DELAYS, "wire");
 _Static_assert(sizeof(struct record_request) == 32, "wire");
 _Static_assert(sizeof(struct record_machine) == 24, "wire");
 _Static_assert(sizeof(struct record_interface) == 48, "wire");

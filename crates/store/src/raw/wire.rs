@@ -33,6 +33,7 @@ pub mod kind {
     pub const SOCKET_PEER: u16 = 19;
     pub const DELAY: u16 = 20;
     pub const REQUEST: u16 = 21;
+    pub const DELAYS: u16 = 22;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -223,6 +224,12 @@ records! {
     }
     DelayRecord = 56, "What kept a thread from its work." {
         h: RecordHeader, begin_ns: u64, detail: u64, other_tid: u32, cpu: u16, kind: u8, vector: u8, text: [u8; 16],
+    }
+    DelaysHeader = 32, "The fixed part of a DELAYS record; `count` short delays follow." {
+        h: RecordHeader, base_ns: u64, cpu: u16, count: u16, reserved: u32,
+    }
+    ShortDelay = 12, "A delay of a DELAYS record." {
+        begin_ns: u32, length_ns: u32, detail: u16, kind: u8, reserved: u8,
     }
     RequestRecord = 32, "A thread received on a socket and sent on it." {
         h: RecordHeader, begin_ns: u64, tgid: u32, family: u16, local_port: u16,

@@ -14,6 +14,8 @@ export const noticesJa: Record<string, string> = {
   'faults-unseen': 'このマシンではページフォルトは見えません ({error})。',
   'delay-edges-unmeasured':
     '遅延の前後でカーネルに入り、カーネルから出る時間は説明なしとなります。測定できませんでした ({error})。',
+  'running-delays-late':
+    '実行中のスレッドを遅らせるものは、プログラムが最初に通知を行った {seconds} 秒以降から分かります。',
   'requests-unseen': 'このカーネルでは、ソケットの要求は見えません ({error})。',
   'code-not-split': 'このカーネルでは、実行時間をコードに配分できません ({error})。',
   'cpus-not-sampled': '次の CPU では実行中のコードのサンプルがありません: {cpus}。',
