@@ -194,6 +194,8 @@ struct Collection<'a> {
     is_done: bool,
     rounds: u64,
     losses_seen: u64,
+    /// The nice value of this thread before the collection.
+    nice: i32,
     /// There may be intervals in which threads run.
     has_intervals: bool,
     manifest: Manifest,
@@ -230,7 +232,7 @@ impl<'a> Collection<'a> {
         if child.is_some() {
             hooks.seed()?; // recorded from its exec on: nothing comes of it yet
         }
-        launch::be_prompt();
+        let nice = launch::be_prompt();
         // As late as can be, so that what Dwell does before is no part of the elapsed time.
         let now = monotonic_ns();
         manifest.start_ns = now;
@@ -263,6 +265,7 @@ impl<'a> Collection<'a> {
             is_done: false,
             rounds: 0,
             losses_seen: 0,
+            nice,
             has_intervals: options.requests || !options.task_probes.is_empty(),
             manifest,
         };
@@ -449,7 +452,7 @@ impl<'a> Collection<'a> {
                 self.drain_itt()?;
             }
         }
-        launch::be_patient();
+        launch::be_patient(self.nice);
         let mut drained = self.drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
@@ -479,7 +482,7 @@ impl<'a> Collection<'a> {
         manifest.losses.extend(self.keeper.finish(monotonic_ns()));
         manifest.losses.extend(self.itt.finish());
         if let Some(outliers) = &mut self.outliers {
-            let (mut notices, losses) = outliers.finish(&self.modules);
+            let (mut notices, losses) = outliers.finish(&self.modules, drained.recorder.watch.as_ref());
             manifest.notices.append(&mut notices);
             manifest.losses.extend(losses);
         }

@@ -15,6 +15,8 @@ const SOONEST_NS: u64 = 100_000_000;
 const OLDEST_NS: u64 = 1_000_000_000;
 /// Threads and processes that are remembered.
 const MOST: usize = 4096;
+/// Mappings that are remembered, of all processes: a process can have 65,530, unless it is allowed more.
+const MOST_RANGES: usize = 1 << 18;
 
 /// What the record has room for.
 type Name = [u8; 16];
@@ -60,7 +62,8 @@ impl FaultPlaces {
         let age_ns = self.known.get(&process).map_or(u64::MAX, |known| now_ns.saturating_sub(known.read_ns));
         let mut name = self.known.get(&process).and_then(|known| known.name(record.detail));
         if age_ns >= OLDEST_NS || (name.is_none() && age_ns >= SOONEST_NS) {
-            if self.known.len() >= MOST {
+            let count: usize = self.known.values().map(|known| known.ranges.len()).sum();
+            if self.known.len() >= MOST || count >= MOST_RANGES {
                 self.known.clear();
             }
             let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
@@ -82,7 +85,7 @@ fn ranges(text: &[u8]) -> Vec<(u64, u64, Name)> {
         let path = fields.nth(4).map_or("", str::trim_start);
         Some((number(begin)?, number(end)?, name(path)))
     };
-    text.split(|byte| *byte == b'\n').filter_map(range).collect()
+    text.split(|byte| *byte == b'\n').filter_map(range).take(MOST_RANGES).collect()
 }
 
 /// A file's name without its folder, cut to what there is room for, and a zero.

@@ -123,15 +123,20 @@ fn shell_status(status: i32) -> i32 {
 
 /// Lets the collector's thread come to the CPU at once, however busy the program keeps the machine: a drain takes little
 /// but must not be late. After the launch, so that the program does not inherit it; without the right to, it stays as it is.
-pub fn be_prompt() {
+/// Returns the nice value that it had.
+pub fn be_prompt() -> i32 {
     // SAFETY: plain numbers; 0 is the calling thread.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, -20) };
+    unsafe {
+        let before = libc::getpriority(libc::PRIO_PROCESS, 0);
+        libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+        before
+    }
 }
 
-/// Back to the priority of everybody else.
-pub fn be_patient() {
+/// Back to that.
+pub fn be_patient(nice: i32) {
     // SAFETY: as above.
-    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, 0) };
+    unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) };
 }
 
 /// What only the child does: take the user's identity, go to the directory, exec. Returns the error number.

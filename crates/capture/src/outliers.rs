@@ -110,7 +110,7 @@ impl Outliers {
     }
 
     /// Gives the results the files that were copied for the recording since. Returns notices and losses.
-    pub fn finish(&mut self, modules: &Path) -> (Vec<String>, Vec<(String, u64)>) {
+    pub fn finish(&mut self, modules: &Path, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
         for folder in &self.results {
             // What is missing of them leaves a few functions without a name.
             let _ = link_all(modules, &folder.modules());
@@ -126,7 +126,11 @@ impl Outliers {
         if let Some(failure) = self.failure.take() {
             notices.push(format!("Not every outlier could be kept ({failure})."));
         }
-        let losses = [("outliers_over_limit", self.over_limit), ("outliers_not_kept", self.failed)];
+        let losses = [
+            ("outliers_over_limit", self.over_limit),
+            ("outliers_not_kept", self.failed),
+            ("intervals_not_watched", watch.map_or(0, |watch| watch.forgotten)),
+        ];
         let losses = losses.into_iter().filter(|(_, count)| *count > 0);
         (notices, losses.map(|(name, count)| (name.to_owned(), count)).collect())
     }

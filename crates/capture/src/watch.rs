@@ -1,6 +1,6 @@
 //! Looks at the records of a collection as they come for an interval that is longer than a trigger allows. What ITT tasks, task
-//! probes, requests and switches begin is remembered until it ends; all of it is bounded. What is open is forgotten when there
-//! is too much of a sort, which only a program can bring about that announces begins without ends.
+//! probes, requests and switches begin is remembered until it ends; all of it is bounded. What is open is forgotten, and counted,
+//! when there is too much of a sort, which only a program can bring about that announces begins without ends.
 
 use std::collections::{HashMap, HashSet};
 
@@ -89,6 +89,8 @@ pub struct Watch {
     /// Since when threads wait.
     waiting: HashMap<u32, u64>,
     found: Option<Outlier>,
+    /// Intervals that were not watched: there were too many at once.
+    pub forgotten: u64,
 }
 
 impl Watch {
@@ -109,6 +111,7 @@ impl Watch {
             probes: HashMap::new(),
             waiting: HashMap::new(),
             found: None,
+            forgotten: 0,
         }
     }
 
@@ -156,7 +159,7 @@ impl Watch {
         if switch.state & STATE_DEAD != 0 {
             self.waiting.remove(&switch.h.tid);
         } else if switch.h.tid != 0 && switch.state != 0 {
-            remember(&mut self.waiting, switch.h.tid, now);
+            self.forgotten += remember(&mut self.waiting, switch.h.tid, now).1;
         }
         if switch.next_tid == 0 {
             return;
@@ -179,7 +182,9 @@ impl Watch {
         let before = if probe.end == task_edge::END {
             self.probes.remove(&key)
         } else {
-            remember(&mut self.probes, key, header.time_ns)
+            let (before, forgotten) = remember(&mut self.probes, key, header.time_ns);
+            self.forgotten += forgotten;
+            before
         };
         if let Some(begin_ns) = before.filter(|_| probe.end != task_edge::BEGIN) {
             self.ended(header.tid, begin_ns, header.time_ns);
@@ -209,9 +214,11 @@ impl Watch {
         for named in names(bytes) {
             if let Name::String { id, text } = named.name {
                 // One for each file, of which there are not more than processes.
-                if text == wanted.as_bytes() && self.names.len() < MOST_OPEN {
+                let is_wanted = text == wanted.as_bytes();
+                if is_wanted && self.names.len() < MOST_OPEN {
                     self.names.insert((source, id));
                 } else {
+                    self.forgotten += u64::from(is_wanted);
                     self.names.remove(&(source, id));
                 }
             }
@@ -241,7 +248,7 @@ impl Watch {
             Event::OverlappedBegin { domain, name, id, .. } | Event::RegionBegin { domain, name, id, .. }
                 if self.is_wanted(source, name) =>
             {
-                remember(&mut self.overlapped, (source, domain, words(id)), time_ns);
+                self.forgotten += remember(&mut self.overlapped, (source, domain, words(id)), time_ns).1;
             }
             Event::OverlappedEnd { domain, id } | Event::RegionEnd { domain, id } => {
                 if let Some(begin_ns) = self.overlapped.remove(&(source, domain, words(id))) {
@@ -255,7 +262,7 @@ impl Watch {
     fn frame(&mut self, source: u32, tid: u32, (line, time_ns): (&Line, u64), event: &Event<'_>) {
         match *event {
             Event::FrameBegin { domain, id } => {
-                remember(&mut self.frames, (source, domain, words(id)), time_ns);
+                self.forgotten += remember(&mut self.frames, (source, domain, words(id)), time_ns).1;
             }
             Event::FrameEnd { domain, id } => {
                 if let Some(begin_ns) = self.frames.remove(&(source, domain, words(id))) {
@@ -272,6 +279,7 @@ impl Watch {
 
     fn begin(&mut self, thread: (u32, u32), open: Open) {
         if self.nested.len() >= MOST_OPEN && !self.nested.contains_key(&thread) {
+            self.forgotten += self.nested.len() as u64;
             self.nested.clear();
         }
         let nested = self.nested.entry(thread).or_default();
@@ -279,6 +287,7 @@ impl Watch {
             nested.open.push(open);
         } else {
             nested.beyond = nested.beyond.saturating_add(1);
+            self.forgotten += 1;
         }
     }
 
@@ -299,12 +308,14 @@ impl Watch {
 }
 
 /// Forgets everything rather than to grow beyond its bound: what programs announce is theirs to choose. Returns what was
-/// remembered under the key before.
-fn remember<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, key: K, value: V) -> Option<V> {
+/// remembered under the key before, and how much was forgotten.
+fn remember<K: std::hash::Hash + Eq, V>(map: &mut HashMap<K, V>, key: K, value: V) -> (Option<V>, u64) {
+    let mut forgotten = 0;
     if map.len() >= MOST_OPEN && !map.contains_key(&key) {
+        forgotten = map.len() as u64;
         map.clear();
     }
-    map.insert(key, value)
+    (map.insert(key, value), forgotten)
 }
 
 fn words(id: Id) -> [u64; 2] {

@@ -127,6 +127,10 @@ const DOCS: &[(&str, &str)] = &[
     ),
     ("outliers_not_kept", "Outliers whose results could not be written."),
     (
+        "intervals_not_watched",
+        "Intervals that the trigger did not look at: too many were open at once, or within one another.",
+    ),
+    (
         "task_probes_lost",
         "Passes of task probes that found no room in the kernel's buffer; their tasks are missing or cut.",
     ),

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use dwell_analyze::latency::{IntervalType, Latency, Outlier};
 use dwell_analyze::{Fold, Query};
 use dwell_model::Delay;
@@ -62,6 +62,8 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::new("latency::throttling", throttling));
     cases.push(Case::new("latency::idle", idle));
     cases.push(Case::new("latency::block", block));
+    cases.push(Case::new("latency::pauses", pauses));
+    cases.push(Case::new("latency::late", late));
     cases
 }
 
@@ -208,6 +210,42 @@ fn idle_part(recorded: &Recorded, of_delayed: bool) -> Result<f64> {
     }
     ensure!(count >= 10, "{count} tasks");
     Ok(f64::from(u32::try_from(idle)?) / f64::from(count))
+}
+
+/// A system call that begins or ends in a pause is told neither with it nor later.
+fn pauses() -> Result<()> {
+    let program = sample("announce")?;
+    for _ in 0..ATTEMPTS {
+        let recorded = Recorded::of(&[&program, "pauses", "700"])?;
+        let (pauses, delays) = (&recorded.trace.pauses, &recorded.trace.delays.delays);
+        ensure!(!delays.start_ns.is_empty(), "nothing delayed the program");
+        let spans = |row: usize, at_ns: u64| delays.start_ns[row] < at_ns && delays.end_ns[row] > at_ns;
+        let middles = pauses.start_ns.iter().zip(&pauses.end_ns).map(|(start, end)| start.midpoint(*end));
+        let middles: Vec<u64> = middles.collect();
+        ensure!(!middles.is_empty(), "the program did not pause");
+        let within = (0..delays.start_ns.len()).find(|row| middles.iter().any(|at_ns| spans(*row, *at_ns)));
+        match within {
+            None => return Ok(()),
+            Some(row) => println!("     a {} spans a pause", Delay::from_code(delays.kind[row]).id()),
+        }
+    }
+    bail!("delays span a pause in each recording")
+}
+
+/// A program that announces itself long after the collection began: what delays it is seen all the same but for the first
+/// moments, and a notice says since when.
+fn late() -> Result<()> {
+    let program = sample("delays")?;
+    let recorded = Recorded::of(&["sh", "-c", "sleep 2; exec \"$0\" \"$@\"", &program, "mprotect", TASKS, EVERY])?;
+    let notices = &recorded.trace.notices.text;
+    ensure!(notices.iter().any(|text| text.contains("while they run is known from")), "{notices:?}");
+    let delayed = recorded.delayed();
+    recorded.with_work(|work| {
+        let found = work.outliers.iter().filter(|outlier| delayed.contains(&outlier.interval.id.row()));
+        let of_calls = found.filter(|outlier| outlier.split.causes.of(Delay::SystemCall) > 0).count();
+        ensure!(of_calls * 2 >= delayed.len(), "system calls delayed {of_calls} of {} tasks", delayed.len());
+        Ok(())
+    })
 }
 
 /// Reads from a disk: the device and how long it took, within the wait.

@@ -3,10 +3,10 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader,
-    PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay, SocketPeerRecord, SocketRecord,
-    SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord, TcpEventRecord, TcpHoldRecord,
-    TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
+    DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord,
+    PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay,
+    SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord,
+    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
 };
 
 /// One record, borrowed from a chunk.

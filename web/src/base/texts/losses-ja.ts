@@ -83,5 +83,6 @@ export const lossesJa: Record<string, string> = {
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',
   outliers_over_limit: '--trigger-limit または --data-limit を超えて外れ値が来た回数。',
   outliers_not_kept: '結果を書き込めなかった外れ値。',
+  intervals_not_watched: 'トリガーが調べなかった区間。同時に開いていたもの、または入れ子が多すぎました。',
   mappings_lost: '記録されなかったマッピング。そのコードに名前がありません。',
 };
