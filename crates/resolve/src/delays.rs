@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_model::{Delay, DelaySourceId, Syscall};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{DelayRecord, delay_vector};
-use dwell_store::tables::{DelayRow, DelaySourceRow, Delays};
+use dwell_store::tables::{DelayRow, DelaySourceRow, Delays, Pauses};
 use dwell_store::{CpuPlace, DelayFacts, DelayTables, Edges, Table};
 
 use crate::hash::FastMap;
@@ -53,8 +53,14 @@ const SIGNALS: &[&str] = &[
 ];
 
 /// The tables of `records`, and how many are of threads that nothing else is known of. `facts` are of the machine that recorded;
-/// `this_boot`: whether addresses of the kernel still mean what they did.
-pub fn resolve(records: &[DelayRecord], replay: &Replay, facts: &DelayFacts, this_boot: bool) -> (DelayTables, u64) {
+/// `pauses` are cut out; `this_boot`: whether addresses of the kernel still mean what they did.
+pub fn resolve(
+    records: &[DelayRecord],
+    replay: &Replay,
+    pauses: &Pauses,
+    facts: &DelayFacts,
+    this_boot: bool,
+) -> (DelayTables, u64) {
     let functions = if this_boot { functions(records) } else { BTreeMap::new() };
     let mut sources = Sources { functions, facts, ids: FastMap::default(), tables: DelayTables::default() };
     let mut strangers = 0;
@@ -69,6 +75,7 @@ pub fn resolve(records: &[DelayRecord], replay: &Replay, facts: &DelayFacts, thi
         let start_ns = replay.relative(record.begin_ns.saturating_sub(edges.before_ns)).max(life.start_ns);
         let end_ns =
             replay.relative(record.h.time_ns.saturating_add(edges.after_ns)).min(life.end_ns.unwrap_or(u64::MAX));
+        let (start_ns, end_ns) = recorded(start_ns, end_ns, pauses);
         if end_ns <= start_ns {
             continue;
         }
@@ -82,6 +89,14 @@ pub fn resolve(records: &[DelayRecord], replay: &Replay, facts: &DelayFacts, thi
     }
     let DelayTables { delays, sources } = sources.tables;
     (DelayTables { delays: in_order(&delays), sources }, strangers)
+}
+
+/// What of `start_ns .. end_ns` is not in a pause: up to the first that begins in it, from the end of one that it begins in. The
+/// kernel side learns a moment later of what a program wants paused.
+fn recorded(start_ns: u64, end_ns: u64, pauses: &Pauses) -> (u64, u64) {
+    let next = pauses.start_ns.partition_point(|pause_ns| *pause_ns <= start_ns);
+    let before = next.checked_sub(1).map_or(0, |pause| pauses.end_ns[pause]);
+    (start_ns.max(before), pauses.start_ns.get(next).map_or(end_ns, |pause_ns| end_ns.min(*pause_ns)))
 }
 
 /// What no hook saw of a delay.
@@ -199,6 +214,7 @@ impl Sources<'_> {
 mod tests {
     use bytemuck::Zeroable;
     use dwell_store::DelayEdges;
+    use dwell_store::tables::PauseRow;
 
     use super::*;
 
@@ -210,6 +226,18 @@ mod tests {
         let of = |kind: Delay| edges(&DelayRecord { kind: kind.code(), ..DelayRecord::zeroed() }, &facts);
         assert_eq!([Delay::MinorFault, Delay::SystemCall, Delay::Ipi].map(of), [edge(3), edge(5), edge(7)]);
         assert_eq!([Delay::Preemption, Delay::Timer].map(of), [Edges::default(); 2], "seen whole, or not measured");
+    }
+
+    #[test]
+    fn what_is_in_a_pause_is_cut() {
+        let mut pauses = Pauses::default();
+        pauses.push(PauseRow { start_ns: 100, end_ns: 200 });
+        pauses.push(PauseRow { start_ns: 300, end_ns: 400 });
+        let of = |start_ns, end_ns| recorded(start_ns, end_ns, &pauses);
+        assert_eq!([of(10, 50), of(210, 290)], [(10, 50), (210, 290)]);
+        assert_eq!([of(50, 250), of(150, 250), of(150, 350)], [(50, 100), (200, 250), (200, 300)]);
+        let (start_ns, end_ns) = of(120, 180);
+        assert!(end_ns <= start_ns, "nothing of it");
     }
 
     #[test]

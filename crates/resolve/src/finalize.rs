@@ -72,7 +72,8 @@ fn resolve(
     let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
     trace.sockets = sockets;
     let this_boot = naming::is_this_boot(&trace.manifest);
-    let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.manifest.delays, this_boot);
+    let (delays, strange_delays) =
+        delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, this_boot);
     trace.delays = delays;
     let counted = [
         (name::BEGAN_ANEW, readings.began_anew),

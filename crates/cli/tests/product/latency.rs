@@ -77,7 +77,7 @@ impl Recorded {
     fn of(program: &[&str]) -> Result<Self> {
         let recording = Recording::of(&["--analyze", "latency"], program)?;
         let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
-        let unseen = trace.notices.text.iter().find(|text| text.contains("What delays threads"));
+        let unseen = trace.notices.text.iter().find(|text| text.contains("What delays threads is not seen"));
         ensure!(unseen.is_none(), "{unseen:?}");
         Ok(Self { trace, _recording: recording })
     }
