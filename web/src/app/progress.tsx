@@ -10,7 +10,7 @@ export function Progress() {
     let timer: ReturnType<typeof setTimeout> | undefined;
     const update = () => {
       clearTimeout(timer);
-      if (busy()) timer = setTimeout(() => setShown(true), 300);
+      if (busy()) timer = setTimeout(() => setShown(true), 500);
       else setShown(false);
     };
     update();

@@ -12,12 +12,13 @@ export interface Resource<T> {
   data: T | undefined;
   error: ApiError | null;
   loading: boolean;
-  /** Loading for more than 150 ms: time for a skeleton or a progress line. */
+  /** Loading for longer than an answer should take: time for a skeleton, or to dim what is old. */
   slow: boolean;
   retry(): void;
 }
 
-const PATIENCE_MS = 150;
+/** What comes sooner is not worth dimming the whole pane twice, which costs browsers without a GPU as much as the answer. */
+const PATIENCE_MS = 300;
 
 interface Received<T> {
   url: string;
