@@ -41,7 +41,7 @@ export const anatomyJa: Record<keyof typeof anatomyEn, string> = {
   'anatomy.calls-of': '呼び出し: {calls}',
   'anatomy.call.before': 'この関数の前の呼び出し',
   'anatomy.call.next': 'この関数の次の呼び出し',
-  'anatomy.call.longest': 'この関数の最も長い呼び出し',
+  'anatomy.call.longest': 'この関数の最長の呼び出し',
   'anatomy.longest': '最長',
   'anatomy.instructions': '命令',
   'anatomy.callees': '呼び出し先を含む',
