@@ -67,6 +67,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
         &[
             "dwell-model",
             "dwell-store",
+            "dwell-files",
             "dwell-capture",
             "dwell-resolve",
             "dwell-analyze",
@@ -193,13 +194,25 @@ fn known_remarks_are_those_that_are_made() -> Result<()> {
     let files: Vec<PathBuf> = folders.iter().flat_map(|it| rust_files(&root().join(it))).flatten().collect();
     let sources: Vec<String> = files.iter().map(|it| Ok(joined(&fs::read_to_string(it)?))).collect::<Result<_>>()?;
     for remark in dwell_analyze::NOTICES {
-        // Hooks that a kernel does not have share the end of their remark.
-        let words = remark.text.split(['{', '}']).step_by(2).flat_map(|words| words.split(" on this kernel ("));
-        for words in words.filter(|words| words.len() > 6) {
+        for words in words_of(remark.text) {
             ensure!(sources.iter().any(|it| it.contains(words)), "nobody says `{words}` of {}", remark.id);
         }
     }
+    for made in sources.iter().flat_map(|it| it.split("notices.push(").skip(1)) {
+        let made = made.trim_start();
+        let text = made.strip_prefix("format!(").unwrap_or(made).trim_start().strip_prefix('"');
+        for words in text.and_then(|it| it.split('"').next()).into_iter().flat_map(words_of) {
+            let is_known = dwell_analyze::NOTICES.iter().any(|remark| remark.text.contains(words));
+            ensure!(is_known, "no remark of the table says `{words}`");
+        }
+    }
     Ok(())
+}
+
+/// What a remark says between its values. Hooks that a kernel does not have share the end of theirs.
+fn words_of(text: &str) -> impl Iterator<Item = &str> {
+    let words = text.split(['{', '}']).step_by(2).flat_map(|words| words.split(" on this kernel ("));
+    words.filter(|words| words.len() > 6)
 }
 
 /// A source in which texts that go on in the next line are one.
