@@ -228,7 +228,7 @@ def main() -> None:
             "\nIt draws by the same CPUs where there is no GPU.\n"
         )
     if "tasks" in parts:
-        told += made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
+        made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
         known["With tasks"] = section("With tasks", measure_tasks(args.dwell, with_tasks, args.tasks))
     index = (result / "index.cache").stat().st_size
     tables = sum(file.stat().st_size for file in (result / "tables").iterdir())
