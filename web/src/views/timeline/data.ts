@@ -31,9 +31,6 @@ export interface BandData {
 /** More at once than there are processors would only make each of them come later. */
 const AT_ONCE = Math.max(2, Math.min(4, navigator.hardwareConcurrency));
 
-/** How long tiles that have come wait for others to be drawn with them: a drawing costs about as much as a tile. */
-const TOGETHER_MS = 60;
-
 /** Tiles of the view's selection. Those of the selection before are drawn until the new ones come. */
 export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
   const { result, by } = useView((state) => ({ result: state.result, by: state.bands }));
@@ -49,20 +46,6 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       const params = { ...tileQuestion(tile, info.elapsed_ns), by, bands: bands.join(',') };
       return fetchTile(resultUrl(result, 'tile', withParams(new URLSearchParams(query), params)), signal);
     };
-    let drawing: ReturnType<typeof setTimeout> | undefined;
-    const draw = () => {
-      const last = loader.idle || loader.error !== null;
-      if (!last && !scene.isMoving) {
-        drawing ??= setTimeout(() => {
-          drawing = undefined;
-          scene.invalidate();
-        }, TOGETHER_MS);
-        return;
-      }
-      clearTimeout(drawing);
-      drawing = undefined;
-      scene.invalidate();
-    };
     const loader: TileLoader = new TileLoader(
       memory,
       fetch,
@@ -70,7 +53,7 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
         setError(loader.error);
         if (loader.idle) old = null;
         if (loader.error !== null) setTimeout(scene.invalidate, AGAIN_AFTER_MS);
-        draw();
+        scene.invalidate();
       },
       AT_ONCE,
     );
