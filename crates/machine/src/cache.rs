@@ -1,8 +1,7 @@
 //! One level of cache (or a TLB, a BTB, a µop cache: anything that looks keys up in sets).
 //!
-//! All sets lie in one flat array, a word per way: the key above [`FLAG_BITS`] flags. Under LRU a set is kept in the order of
-//! use, the newest first: most look-ups end at the first word, nothing is written, and the victim is the last one. Under the
-//! other policies ways keep their place.
+//! All sets lie in one flat array, a word per way: the key above [`FLAG_BITS`] flags. A line keeps its way as long as it is
+//! here, so that a small table can say in which way a key was found last: nearly every look-up ends there.
 
 use crate::description::Replacement;
 
@@ -28,8 +27,13 @@ pub(crate) struct Cache {
     slices: u64,
     replacement: Replacement,
     lines: Box<[u64]>,
-    /// The way of each set that was used last: looked at first, and used again it changes nothing. Under LRU the first.
-    last: Box<[u8]>,
+    /// In which way keys were found last, by their lowest bits.
+    hints: Box<[u8]>,
+    /// LRU: when each line was used last, counted in uses; 0 where there is none.
+    used: Box<[u64]>,
+    uses: u64,
+    /// All ways are of one class.
+    shared: bool,
     /// Pseudo-LRU: each set's tree, a bit for each inner node; the first, which is none, tells that no way is empty.
     trees: Box<[u64]>,
     /// What a use of a way does to the tree: the bits of the nodes above it, and those that then point to the right.
@@ -38,6 +42,9 @@ pub(crate) struct Cache {
 }
 
 const FULL: u64 = 1;
+
+/// The most hints of a cache: those of a larger one would themselves be looked up slowly.
+const MAX_HINTS: usize = 1 << 15;
 
 /// A line that had to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +74,7 @@ impl Cache {
             .zip(quotas)
             .flat_map(|(class, &ways)| std::iter::repeat_n(NONE | class << CLASS_SHIFT, ways))
             .collect();
+        let count = set.len() * sets;
         Self {
             ways: geometry.ways,
             set_mask: geometry.sets - 1,
@@ -74,13 +82,16 @@ impl Cache {
             replacement: geometry.replacement,
             lines: set.repeat(sets).into(),
             trees: vec![0; if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
-            last: vec![0; sets].into(),
+            hints: vec![0; (count * 2).next_power_of_two().min(MAX_HINTS)].into(),
+            used: vec![0; if geometry.replacement == Replacement::Lru { count } else { 0 }].into(),
+            uses: 0,
+            shared: quotas.len() == 1,
             paths: (0..geometry.ways).map(|way| path(way, geometry.ways)).collect(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
     }
 
-    /// The key's set.
+    /// The number of the key's set.
     #[inline(always)]
     fn set(&self, key: u64) -> usize {
         let set = key & self.set_mask;
@@ -92,44 +103,34 @@ impl Cache {
         (slice * (self.set_mask + 1) + set) as usize
     }
 
-    /// Where the key's set begins.
-    #[inline(always)]
-    fn base(&self, key: u64) -> usize {
-        self.set(key) * self.ways
-    }
-
     /// Looks a key up and makes it the one used last. The place is good for [`Cache::flag`] until the next call.
     #[inline(always)]
     pub fn touch(&mut self, key: u64) -> Option<usize> {
         let set = self.set(key);
-        let word = key << FLAG_BITS;
-        let last = set * self.ways + usize::from(self.last[set]);
-        if self.lines[last] & !FLAGS == word {
-            return Some(last);
-        }
-        self.search(set, word)
+        let base = set * self.ways;
+        let hint = key as usize & (self.hints.len() - 1);
+        let hinted = usize::from(self.hints[hint]);
+        let way = if self.lines[base + hinted] & !FLAGS == key << FLAG_BITS {
+            hinted
+        } else {
+            let way = self.find(base, key)?;
+            self.hints[hint] = way as u8;
+            way
+        };
+        self.use_way(set, way);
+        Some(base + way)
     }
 
+    /// The way of a key in the set that begins at `base`.
     #[inline]
-    fn search(&mut self, set: usize, word: u64) -> Option<usize> {
-        let base = set * self.ways;
-        let lines = &mut self.lines[base..base + self.ways];
-        let at = lines.iter().position(|&line| line & !FLAGS == word)?;
-        if self.replacement == Replacement::Lru {
-            let found = lines[at];
-            lines.copy_within(0..at, 1);
-            lines[0] = found;
-            return Some(base);
-        }
-        self.use_way(set, at);
-        Some(base + at)
+    fn find(&self, base: usize, key: u64) -> Option<usize> {
+        self.lines[base..base + self.ways].iter().position(|&line| line & !FLAGS == key << FLAG_BITS)
     }
 
     /// Looks a key up without a trace.
     #[inline]
     pub fn holds(&self, key: u64) -> bool {
-        let base = self.base(key);
-        self.lines[base..base + self.ways].iter().any(|&line| line & !FLAGS == key << FLAG_BITS)
+        self.find(self.set(key) * self.ways, key).is_some()
     }
 
     /// Sets flags of the line at a place.
@@ -148,89 +149,82 @@ impl Cache {
 
     /// Marks a line as written if it is here; not a use.
     pub fn soil(&mut self, key: u64) -> bool {
-        let base = self.base(key);
-        let set = &mut self.lines[base..base + self.ways];
-        let found = set.iter_mut().find(|line| **line & !FLAGS == key << FLAG_BITS);
-        found.map(|line| *line |= DIRTY).is_some()
+        let base = self.set(key) * self.ways;
+        let found = self.find(base, key);
+        found.map(|way| self.lines[base + way] |= DIRTY).is_some()
     }
 
     /// Takes a line in that is not here, for a class; says which one had to go.
     #[inline]
     pub fn fill(&mut self, key: u64, class: usize, flags: u64) -> Option<Victim> {
-        let base = self.base(key);
+        let set = self.set(key);
         let class = (class as u64) << CLASS_SHIFT;
-        let at = self.victim(base, class);
-        let set = &mut self.lines[base..base + self.ways];
-        let old = set[at];
+        let way = self.victim(set, class);
         let line = key << FLAG_BITS | class | flags;
-        match self.replacement {
-            Replacement::Lru => {
-                set.copy_within(0..at, 1);
-                set[0] = line;
-            }
-            Replacement::Plru | Replacement::Random => {
-                set[at] = line;
-                self.use_way(base / self.ways, at);
-            }
-        }
+        let old = std::mem::replace(&mut self.lines[set * self.ways + way], line);
+        let hint = key as usize & (self.hints.len() - 1);
+        self.hints[hint] = way as u8;
+        self.use_way(set, way);
         (old & !FLAGS != NONE).then_some(Victim { key: old >> FLAG_BITS, dirty: old & DIRTY != 0 })
     }
 
     /// Takes a line out; whether it was here, and written.
     pub fn remove(&mut self, key: u64) -> Option<bool> {
-        let base = self.base(key);
-        let set = &mut self.lines[base..base + self.ways];
-        let at = set.iter().position(|&line| line & !FLAGS == key << FLAG_BITS)?;
-        let found = set[at];
-        let empty = NONE | found & CLASS;
-        if self.replacement == Replacement::Lru {
-            set.copy_within(at + 1.., at);
-            set[self.ways - 1] = empty;
-        } else {
-            set[at] = empty;
-            if let Some(tree) = self.trees.get_mut(base / self.ways) {
-                *tree &= !FULL;
-            }
+        let set = self.set(key);
+        let place = set * self.ways + self.find(set * self.ways, key)?;
+        let found = self.lines[place];
+        self.lines[place] = NONE | found & CLASS;
+        if let Some(used) = self.used.get_mut(place) {
+            *used = 0;
+        }
+        if let Some(tree) = self.trees.get_mut(set) {
+            *tree &= !FULL;
         }
         Some(found & DIRTY != 0)
     }
 
     #[inline]
-    fn victim(&mut self, base: usize, class: u64) -> usize {
-        let set = &self.lines[base..base + self.ways];
+    fn victim(&mut self, set: usize, class: u64) -> usize {
+        let ways = set * self.ways..(set + 1) * self.ways;
+        let lines = &self.lines[ways.clone()];
         let last = self.ways - 1;
         match self.replacement {
-            Replacement::Lru if set[last] & CLASS == class => last,
-            Replacement::Lru => set.iter().rposition(|line| line & CLASS == class).unwrap_or(last),
-            Replacement::Plru => self.pointed_at(base),
+            Replacement::Lru if self.shared => oldest(self.used[ways].iter().copied()),
+            Replacement::Lru => {
+                // Another class's come behind all of this one's.
+                let other = |line: u64| u64::from(line & CLASS != class) << 63;
+                oldest(lines.iter().zip(&self.used[ways]).map(|(&line, used)| used | other(line)))
+            }
+            Replacement::Plru => self.pointed_at(set),
             Replacement::Random => {
                 self.random ^= self.random << 13;
                 self.random ^= self.random >> 7;
                 self.random ^= self.random << 17;
-                let owned = set.iter().filter(|line| **line & CLASS == class).count().max(1);
+                let owned = lines.iter().filter(|line| **line & CLASS == class).count().max(1);
                 let chosen = (self.random >> 32) as usize % owned;
-                let set = &self.lines[base..base + self.ways];
-                let mut ways = (0..self.ways).filter(|&way| set[way] & CLASS == class);
-                empty(set).filter(|&way| set[way] & CLASS == class).or_else(|| ways.nth(chosen)).unwrap_or(last)
+                let mut ways = (0..self.ways).filter(|&way| lines[way] & CLASS == class);
+                empty(lines).filter(|&way| lines[way] & CLASS == class).or_else(|| ways.nth(chosen)).unwrap_or(last)
             }
         }
     }
 
-    /// A way that keeps its place is used: the nodes above it point to the other side.
-    #[inline]
+    /// A way is used: it is the newest; the nodes above it point to the other side.
+    #[inline(always)]
     fn use_way(&mut self, set: usize, way: usize) {
-        self.last[set] = way as u8;
-        if let Some(tree) = self.trees.get_mut(set) {
+        if self.replacement == Replacement::Lru {
+            self.uses += 1;
+            self.used[set * self.ways + way] = self.uses;
+        } else if let Some(tree) = self.trees.get_mut(set) {
             let (nodes, right) = self.paths[way];
             *tree = *tree & !nodes | right;
         }
     }
 
     /// An empty way, or where the nodes point to. Ways that are not there (a number that is no power of two) are not entered.
-    fn pointed_at(&mut self, base: usize) -> usize {
-        let tree = &mut self.trees[base / self.ways];
+    fn pointed_at(&mut self, set: usize) -> usize {
+        let tree = &mut self.trees[set];
         if *tree & FULL == 0 {
-            if let Some(way) = empty(&self.lines[base..base + self.ways]) {
+            if let Some(way) = empty(&self.lines[set * self.ways..(set + 1) * self.ways]) {
                 return way;
             }
             *tree |= FULL;
@@ -241,11 +235,20 @@ impl Cache {
             span /= 2;
             let right = node * 2 + 1;
             let first_of_right = (right << span.trailing_zeros()) - leaves;
-            let goes_right = *tree >> node & 1 == 1 && first_of_right < self.ways;
-            node = node * 2 + usize::from(goes_right);
+            node = node * 2 + (*tree >> node & 1) as usize * usize::from(first_of_right < self.ways);
         }
         node - leaves
     }
+}
+
+/// Which comes first by age.
+#[inline(always)]
+fn oldest(ages: impl Iterator<Item = u64>) -> usize {
+    let mut oldest = (0, u64::MAX);
+    for (way, age) in ages.enumerate() {
+        oldest = if age < oldest.1 { (way, age) } else { oldest };
+    }
+    oldest.0
 }
 
 /// The nodes above a way, and those of them that point away from it to the right.

@@ -139,18 +139,43 @@ impl Core {
     ) -> usize {
         self.take_units(plan, counts);
         counts.retiring += self.slots(plan.slots);
+        if !O::INSTRUCTIONS && self.has_room(plan) {
+            self.instructions::<true, O>((plan, ops, words), memory, counts, observer)
+        } else {
+            self.instructions::<false, O>((plan, ops, words), memory, counts, observer)
+        }
+    }
+
+    /// Whether no instruction of a block can find window or store buffer full: retirement and stores are in order, so there
+    /// is room for all where there is for the last.
+    #[inline(always)]
+    fn has_room(&self, plan: &Plan) -> bool {
+        let retired = self.ring[(self.pace.at + plan.slots as usize).wrapping_sub(1 + self.window) % RING];
+        let drained =
+            self.drains[(self.pace.stores + plan.stores as usize).wrapping_sub(1 + self.store_buffer) % DRAINS];
+        plan.flows && retired.max(drained) <= self.pace.clock
+    }
+
+    /// The instructions of a block; `ROOM`: there is room for them all.
+    #[inline(always)]
+    fn instructions<const ROOM: bool, O: Observer>(
+        &mut self,
+        (plan, ops, words): (&Plan, &[Op], &[Word]),
+        memory: &mut Memory,
+        counts: &mut Counts,
+        observer: &mut O,
+    ) -> usize {
         let mut pace = self.pace;
         let mut rest = words;
         for (index, op) in ops.iter().enumerate() {
             let begun = pace.clock;
+            self.dispatch::<ROOM>(&mut pace, op, counts);
             // Half of all instructions touch nothing but registers.
             if op.flags == 0 && !O::INSTRUCTIONS {
-                self.slot(&mut pace, op, counts);
                 let start = pace.clock;
                 self.compute(&mut pace, op, start);
                 continue;
             }
-            self.dispatch(&mut pace, op, counts);
             let mut accessed = Accessed::at(pace.clock);
             if op.flags & (op::LOAD | op::STORE) != 0 {
                 let mut known = pace.clock.max(self.registers[usize::from(op.address[0])]);
@@ -177,19 +202,24 @@ impl Core {
                 });
             }
         }
-        // What instructions that are not known to access memory did, behind the last one that is.
-        while let Some((&word, others)) = rest.split_first().filter(|(word, _)| word.is_access_up_to(ops.len() - 1)) {
-            rest = others;
-            let mut accessed = Accessed::at(pace.clock);
-            self.access(
-                &mut pace,
-                (word.as_access(), plan.ops.start, accessed.loaded),
-                (memory, counts),
-                &mut accessed,
-            );
+        let taken = words.len() - rest.len();
+        let more = rest.iter().take_while(|word| word.is_access_up_to(ops.len() - 1)).count();
+        if more > 0 {
+            self.unexpected(&mut pace, plan, &rest[..more], (memory, counts));
         }
         self.pace = pace;
-        words.len() - rest.len()
+        taken + more
+    }
+
+    /// What instructions that are not known to access memory did, behind the last one that is.
+    #[cold]
+    fn unexpected(&mut self, pace: &mut Pace, plan: &Plan, words: &[Word], to: (&mut Memory, &mut Counts)) {
+        let (memory, counts) = to;
+        for word in words {
+            let mut accessed = Accessed::at(pace.clock);
+            let access = (word.as_access(), plan.ops.start, accessed.loaded);
+            self.access(pace, access, (memory, counts), &mut accessed);
+        }
     }
 
     /// Units that are behind hold up dispatch when the scheduler is full. A block that takes each of them for no longer
@@ -215,11 +245,14 @@ impl Core {
         }
     }
 
-    /// The next slot, when the window has room.
+    /// The next slot, when window and store buffer have room (`ROOM`: they have).
     #[inline(always)]
-    fn slot(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
+    fn dispatch<const ROOM: bool>(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
         pace.clock += u64::from(op.slots) * self.slot;
         pace.at += usize::from(op.slots);
+        if ROOM {
+            return;
+        }
         let room = self.ring[pace.at.wrapping_sub(1 + self.window) % RING];
         if room > pace.clock {
             let memory = pace.missing.min(room).saturating_sub(pace.clock);
@@ -227,12 +260,6 @@ impl Core {
             counts.backend_core += room - pace.clock - memory;
             pace.clock = room;
         }
-    }
-
-    /// The next slot, when window and store buffer have room.
-    #[inline(always)]
-    fn dispatch(&mut self, pace: &mut Pace, op: &Op, counts: &mut Counts) {
-        self.slot(pace, op, counts);
         if op.flags & (op::STORE | op::SERIAL) != 0 {
             let room = self.drains[pace.stores.wrapping_sub(self.store_buffer) % DRAINS];
             if room > pace.clock {
@@ -377,7 +404,7 @@ impl Core {
         counts.uops += u64::from(slots);
         counts.retiring += u64::from(slots) * self.slot;
         let step = Op { slots, latency: 0, ..*op };
-        self.dispatch(pace, &step, counts);
+        self.dispatch::<false>(pace, &step, counts);
         self.execute(pace, &step, Accessed::at(pace.clock), counts);
     }
 }

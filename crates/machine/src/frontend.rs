@@ -158,8 +158,10 @@ impl Frontend {
         for line in first..=last {
             let when = When { issued, known: self.clock };
             let translated = tlbs.code(line << hierarchy.shift, when, hierarchy);
-            counts.itlb_misses += u64::from(translated.missed);
-            counts.walks += u64::from(translated.walked);
+            if translated.missed {
+                counts.itlb_misses += 1;
+                counts.walks += u64::from(translated.walked);
+            }
             let reached = hierarchy.code::<true>(line, When { issued, known: translated.ready });
             counts.code(reached.level);
             // Fetch has run ahead of decoding since it last began anew.
@@ -170,29 +172,38 @@ impl Frontend {
     }
 }
 
+/// Bits of a window's number: above them, which part of its µops an entry has.
+const WINDOW_BITS: u64 = (1 << 54) - 1;
+
 impl Uops {
     /// Looks up a window of code; one that is missing comes in. µops that fill several entries take several ways.
+    #[inline(always)]
     fn miss(&mut self, window: u64, plan: &Plan, counts: &mut Counts) -> bool {
-        let key = (window & ((1 << 54) - 1)) << 2;
-        let set = |part: u64| key >> 2 | part << 56;
-        if self.cache.touch(set(0)).is_some() {
-            return false;
+        let missed = self.cache.touch(window & WINDOW_BITS).is_none();
+        if missed {
+            self.bring(window & WINDOW_BITS, plan, counts);
         }
+        missed
+    }
+
+    #[inline(never)]
+    fn bring(&mut self, window: u64, plan: &Plan, counts: &mut Counts) {
         counts.uop_cache_misses += 1;
         let bytes = plan.end.wrapping_sub(plan.address).max(1);
         let uops = (u64::from(plan.slots) << self.window_shift) / bytes.max(1 << self.window_shift);
         for part in 0..uops.div_ceil(self.entry).clamp(1, 3) {
-            self.cache.fill(set(part), 0, 0);
+            self.cache.fill(window | part << 56, 0, 0);
         }
-        true
     }
 }
 
 impl Counts {
     /// A line of code came from a level.
     pub(crate) fn code(&mut self, level: Level) {
-        self.l1i_misses += u64::from(level > Level::L1);
-        self.l2_code_misses += u64::from(level > Level::L2);
-        self.llc_code_misses += u64::from(level > Level::Llc);
+        if level > Level::L1 {
+            self.l1i_misses += 1;
+            self.l2_code_misses += u64::from(level > Level::L2);
+            self.llc_code_misses += u64::from(level > Level::Llc);
+        }
     }
 }

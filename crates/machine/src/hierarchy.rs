@@ -183,6 +183,8 @@ pub(crate) struct Hierarchy {
     llc: Option<Outer>,
     /// log2 of the bytes of L1's lines.
     pub shift: u32,
+    /// log2 of how many of them make one of L2's, if there is one.
+    l2_extra: u32,
     /// Ticks to each level.
     latency: [u64; 4],
     write_through: bool,
@@ -217,6 +219,7 @@ impl Hierarchy {
             l2: outer(&machine.l2),
             llc: outer(&machine.llc),
             shift,
+            l2_extra: l2.map_or(shift, |level| level.line.trailing_zeros()) - shift,
             latency: [ticks(machine.l1d.latency), latency(l2), latency(llc), ticks(machine.memory.latency)],
             write_through: machine.l1d.write == WritePolicy::Through,
             next_code_line: has(machine.l1i.as_ref(), Prefetcher::NextLine),
@@ -330,8 +333,9 @@ impl Hierarchy {
         self.l1i.is_some()
     }
 
+    #[inline(always)]
     fn key(&self, line: u64) -> u64 {
-        line >> self.l2.as_ref().map_or(0, |l2| l2.extra)
+        line >> self.l2_extra
     }
 
     /// A line of L1's size comes from L2 or behind, which L2 then has.

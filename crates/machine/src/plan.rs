@@ -86,6 +86,10 @@ pub(crate) struct Plan {
     pub ops: std::ops::Range<u32>,
     pub instructions: u32,
     pub slots: u32,
+    /// Instructions that store.
+    pub stores: u32,
+    /// None of its instructions waits for an empty pipeline, and an empty one has room for them all.
+    pub flows: bool,
     /// Ticks of the decoders.
     pub decode: u64,
     /// Ticks for which each unit is taken.
@@ -122,6 +126,8 @@ impl Plans {
             ops: from..from,
             instructions: block.count() as u32,
             slots: 0,
+            stores: 0,
+            flows: true,
             decode: 0,
             taken: [0; UNITS],
             strains: false,
@@ -131,6 +137,8 @@ impl Plans {
             let instruction = Decoder::with_ip(64, bytes, address, DecoderOptions::NONE).decode();
             let op = self.op(&instruction, &before, &mut plan);
             plan.slots += u32::from(op.slots);
+            plan.stores += u32::from(op.flags & op::STORE != 0);
+            plan.flows &= op.flags & op::SERIAL == 0;
             plan.last = address;
             self.ops.push(op);
             before = instruction;
@@ -141,7 +149,9 @@ impl Plans {
         plan.repeats = block.count() == 1 && repeats(&before);
         plan.moves = plan.repeats && is_move(&before);
         plan.decode = self.decode(block);
-        let slots = u64::from(plan.slots) * TICKS_PER_CYCLE / self.machine.core.width;
+        let core = &self.machine.core;
+        plan.flows &= plan.slots as usize <= core.window && plan.stores as usize <= core.store_buffer;
+        let slots = u64::from(plan.slots) * TICKS_PER_CYCLE / core.width;
         plan.strains = plan.taken.iter().any(|&taken| u64::from(taken) > slots);
         self.plans.push(plan);
     }

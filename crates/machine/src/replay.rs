@@ -357,10 +357,12 @@ fn leave<O: Observer>(
 fn fetch(plan: &Plan, (frontend, core): (&mut Frontend, &mut Core), memory: &mut Memory, counts: &mut Counts) {
     let fetched = frontend.fetch(plan, core.pace.clock, (&mut memory.hierarchy, &mut memory.tlbs), counts);
     let wait = fetched.ready.saturating_sub(core.pace.clock + core.slots(plan.slots));
-    let latency = wait.min(fetched.latency);
-    counts.frontend_latency += latency;
-    counts.frontend_bandwidth += wait - latency;
-    core.pace.clock += wait;
+    if wait > 0 {
+        let latency = wait.min(fetched.latency);
+        counts.frontend_latency += latency;
+        counts.frontend_bandwidth += wait - latency;
+        core.pace.clock += wait;
+    }
 }
 
 /// What an execution does to the caches, without time, if `last_line` of code was fetched last; how many of the words are its

@@ -8,7 +8,10 @@ const TABLES: usize = 6;
 const SHORTEST: f64 = 5.0;
 /// Branches after which `useful` is taken back, so that dead entries can go.
 const AGE: u32 = 1 << 18;
-const TAG_MASK: u64 = 0xfff;
+/// An entry has a tag of 12 bits, a bit that it is one, and a counter of three bits: from [`TAKEN`] on, taken.
+const COUNTER: u16 = 7;
+const TAKEN: u16 = 4;
+const IS_ENTRY: u16 = 1 << 15;
 
 /// Predicts whether branches are taken.
 #[derive(Debug)]
@@ -25,16 +28,12 @@ enum Rest {
     Tage(Tage),
 }
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Entry {
-    tag: u16,
-    counter: i8,
-    useful: u8,
-}
-
 #[derive(Debug)]
 struct Tage {
-    tables: Box<[Entry]>,
+    /// The entries of all tables, small: they compete with the rest of the model for the cache.
+    entries: Box<[u16]>,
+    /// How often each was right where the others were not, up to 3.
+    useful: Box<[u8]>,
     /// What each table sees of the history: the last 64 branches, and those before.
     masks: [(u64, u64); TABLES],
     /// Whether entries that were just made predict worse than what was there before (positive: they do).
@@ -43,13 +42,15 @@ struct Tage {
     random: u32,
 }
 
-/// What the tables say of a branch.
+/// What the tables say of a branch. Predictors are numbered from 0, the base; the longest that knows the branch provides.
 struct Found {
     at: [usize; TABLES],
     tags: [u16; TABLES],
-    provider: Option<usize>,
+    provider: usize,
+    /// What it says.
+    said: bool,
+    /// What would be said without it.
     second: bool,
-    taken: bool,
 }
 
 fn step(counter: i8, taken: bool, limit: i8) -> i8 {
@@ -101,7 +102,8 @@ impl Tage {
         let ratio = (f64::from(longest.max(6)) / SHORTEST).powf(1.0 / (TABLES - 1) as f64);
         let masks = std::array::from_fn(|i| split(mask((SHORTEST * ratio.powi(i as i32)).round() as u32)));
         Self {
-            tables: vec![Entry::default(); entries * TABLES].into(),
+            entries: vec![0; entries * TABLES].into(),
+            useful: vec![0; entries * TABLES].into(),
             masks,
             distrust: 0,
             branches: 0,
@@ -109,87 +111,79 @@ impl Tage {
         }
     }
 
+    #[inline]
     fn predicted(&mut self, place: (u64, u128), base: &mut i8, bits: u32, taken: bool) -> bool {
         let found = self.find(place, *base >= 0, bits);
-        self.update(&found, base, taken);
-        if found.taken != taken {
+        let predicted = if found.provider == 0 {
+            *base = step(*base, taken, 1);
+            found.said
+        } else {
+            self.update(&found, base, taken)
+        };
+        if predicted != taken {
             self.allocate(&found, taken);
         }
         self.branches += 1;
         if self.branches.is_multiple_of(AGE) {
-            self.tables.iter_mut().for_each(|entry| entry.useful >>= 1);
+            self.useful.iter_mut().for_each(|useful| *useful >>= 1);
         }
-        found.taken == taken
+        predicted == taken
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(&self, (address, history): (u64, u128), base: bool, bits: u32) -> Found {
-        let mut found = Found { at: [0; TABLES], tags: [0; TABLES], provider: None, second: base, taken: base };
+        let (mut at, mut tags) = ([0; TABLES], [0; TABLES]);
         let entries = (1usize << bits) - 1;
         let place = address.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // Which tables know the branch, without a jump: that would be as hard to predict as the branch itself.
-        let (mut known, mut taken) = (0u32, 0u32);
+        let (mut known, mut taken) = (1u32, u32::from(base));
         let (recent, before) = split(history);
         for (i, mask) in self.masks.iter().enumerate() {
             let low = (recent & mask.0 ^ (before & mask.1).rotate_left(23) ^ place).wrapping_mul(0xff51_afd7_ed55_8ccd);
-            let mixed = low ^ low >> 33;
-            found.at[i] = i << bits | mixed as usize & entries;
-            found.tags[i] = (mixed >> 40 & TAG_MASK) as u16 | 1 << 12;
-            let entry = &self.tables[found.at[i]];
-            known |= u32::from(entry.tag == found.tags[i]) << i;
-            taken |= u32::from(entry.counter >= 0) << i;
+            at[i] = i << bits | (low ^ low >> 33) as usize & entries;
+            tags[i] = (low >> 37) as u16 & !COUNTER | IS_ENTRY;
+            let entry = self.entries[at[i]];
+            known |= u32::from(entry ^ tags[i] <= COUNTER) << (i + 1);
+            taken |= u32::from(entry & TAKEN != 0) << (i + 1);
         }
-        if known != 0 {
-            let provider = known.ilog2();
-            let second = known ^ 1 << provider;
-            found.provider = Some(provider as usize);
-            found.taken = taken >> provider & 1 == 1;
-            if second != 0 {
-                found.second = taken >> second.ilog2() & 1 == 1;
-            }
-        }
-        if let Some(provider) = found.provider {
-            let entry = &self.tables[found.at[provider]];
-            let new = entry.useful == 0 && matches!(entry.counter, -1 | 0);
-            if new && self.distrust > 0 {
-                found.taken = found.second;
-            }
-        }
-        found
+        let provider = known.ilog2();
+        let second = (known ^ 1 << provider | 1).ilog2();
+        let says = |predictor: u32| taken >> predictor & 1 == 1;
+        Found { at, tags, provider: provider as usize, said: says(provider), second: says(second) }
     }
 
-    #[inline]
-    fn update(&mut self, found: &Found, base: &mut i8, taken: bool) {
-        let Some(provider) = found.provider else {
-            *base = step(*base, taken, 1);
-            return;
-        };
-        let entry = &mut self.tables[found.at[provider]];
-        let said = entry.counter >= 0;
-        let new = entry.useful == 0 && matches!(entry.counter, -1 | 0);
-        if said != found.second {
+    /// A table provides: what is predicted, and what it learns.
+    #[inline(always)]
+    fn update(&mut self, found: &Found, base: &mut i8, taken: bool) -> bool {
+        let at = found.at[found.provider - 1];
+        let (entry, useful) = (&mut self.entries[at], &mut self.useful[at]);
+        let counter = *entry & COUNTER;
+        let new = *useful == 0 && matches!(counter, 3 | TAKEN);
+        let predicted = if new && self.distrust > 0 { found.second } else { found.said };
+        if found.said != found.second {
             if new {
-                self.distrust = step(self.distrust, said != taken, 7);
+                self.distrust = step(self.distrust, found.said != taken, 7);
             }
-            entry.useful = if said == taken { (entry.useful + 1).min(3) } else { entry.useful.saturating_sub(1) };
+            *useful = if found.said == taken { (*useful + 1).min(3) } else { useful.saturating_sub(1) };
         }
-        entry.counter = step(entry.counter, taken, 3);
-        if entry.useful == 0 {
+        let counter = if taken { (counter + 1).min(COUNTER) } else { counter.saturating_sub(1) };
+        *entry = *entry & !COUNTER | counter;
+        if *useful == 0 {
             *base = step(*base, taken, 1);
         }
+        predicted
     }
 
     /// A wrong prediction gets an entry with a longer history.
+    #[cold]
     fn allocate(&mut self, found: &Found, taken: bool) {
-        let from = found.provider.map_or(0, |provider| provider + 1);
+        let from = found.provider;
         self.random = self.random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let skip = usize::from(self.random >> 30 == 0);
-        let free = (from + skip..TABLES).chain(from..TABLES).find(|&i| self.tables[found.at[i]].useful == 0);
+        let free = (from + skip..TABLES).chain(from..TABLES).find(|&i| self.useful[found.at[i]] == 0);
         match free {
-            Some(i) => {
-                self.tables[found.at[i]] = Entry { tag: found.tags[i], counter: if taken { 0 } else { -1 }, useful: 0 };
-            }
-            None => (from..TABLES).for_each(|i| self.tables[found.at[i]].useful -= 1),
+            Some(i) => self.entries[found.at[i]] = found.tags[i] | if taken { TAKEN } else { TAKEN - 1 },
+            None => (from..TABLES).for_each(|i| self.useful[found.at[i]] -= 1),
         }
     }
 }
