@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, PipeReader, PipeWriter, Write as _};
+use std::io::{self, BufReader, PipeReader, PipeWriter, Read, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use dwell_itrace::ring::{CHUNK_WORDS, FIRST_CHUNKS, LANE_BYTES, LANES, Lane, MEMORY_BYTES, STOP, chunk_offset};
+use dwell_itrace::ring::{
+    CHUNK_WORDS, FIRST_CHUNKS, LANE_BYTES, LANES, Lane, MEMORY_BYTES, OUTBOX_OFFSET, Outbox, STOP, chunk_offset,
+};
 use dwell_itrace::{Block, MOST_THREADS, Mark, Message, VERSION, Word};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{FdFlags, fcntl_setfd};
@@ -29,7 +31,9 @@ pub struct Recorder {
     emulator: PathBuf,
     child: Arc<Mutex<Child>>,
     memory: File,
-    messages: BufReader<PipeReader>,
+    messages: Counted<BufReader<PipeReader>>,
+    /// Bytes of the messages that were read.
+    taken: u64,
     tokens: PipeWriter,
     threads: Threads,
     /// Where the memory begins in QEMU, once it has said so.
@@ -38,6 +42,18 @@ pub struct Recorder {
     bytes: Vec<u8>,
     words: Vec<Word>,
     said_bye: bool,
+}
+
+/// What is read, and how many bytes of it were.
+struct Counted<R> {
+    from: R,
+    bytes: u64,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.from.read(buffer).inspect(|&count| self.bytes += count as u64)
+    }
 }
 
 /// Which thread a virtual CPU runs: numbers of CPUs are used again, those of threads are not.
@@ -107,7 +123,8 @@ impl Recorder {
             emulator,
             child: Arc::new(Mutex::new(child)),
             memory: File::from(memory),
-            messages: BufReader::with_capacity(1 << 16, messages),
+            messages: Counted { from: BufReader::with_capacity(1 << 16, messages), bytes: 0 },
+            taken: 0,
             tokens,
             threads: Threads::default(),
             base: None,
@@ -155,6 +172,7 @@ impl Recorder {
                 Ok(None) => return Ok(()),
                 Err(_) => return Err(Error::Garbled),
             };
+            self.taken = self.messages.bytes;
             self.take(message, naming, listener)?;
             if listener.is_enough() && !self.stopped {
                 self.stopped = true;
@@ -245,9 +263,22 @@ impl Recorder {
         self.tell(thread, listener);
     }
 
+    /// Messages that one that was killed did not send any more.
+    fn empty_outbox(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) {
+        let mut outbox = vec![0u8; MEMORY_BYTES - OUTBOX_OFFSET];
+        if self.memory.read_exact_at(&mut outbox, OUTBOX_OFFSET as u64).is_err() {
+            return;
+        }
+        let mut unread = Outbox::unread(&outbox, self.taken).unwrap_or_default();
+        while let Ok(Some(message)) = Message::read(&mut unread) {
+            let _ = self.take(message, naming, listener);
+        }
+    }
+
     /// What stood in the chunks when QEMU ended.
     fn take_the_rest(&mut self, naming: &mut Naming<'_>, listener: &mut dyn Listener) {
         let Some(base) = self.base else { return };
+        self.empty_outbox(naming, listener);
         naming.tell(listener);
         let mut lanes = vec![0u8; LANES * LANE_BYTES];
         if self.memory.read_exact_at(&mut lanes, 0).is_err() {
@@ -275,14 +306,16 @@ impl Stopper {
     }
 }
 
-/// Waits without keeping others from ending it.
+/// Waits without keeping others from ending it: what it said last was said just before it ended.
 fn wait(child: &Mutex<Child>) -> io::Result<ExitStatus> {
+    let mut pause = Duration::from_micros(50);
     loop {
         let status = child.lock().map_or_else(|_| Err(io::ErrorKind::Other.into()), |mut child| child.try_wait())?;
         match status {
             Some(status) => return Ok(status),
-            None => thread::sleep(Duration::from_millis(5)),
+            None => thread::sleep(pause),
         }
+        pause = (pause * 2).min(Duration::from_millis(5));
     }
 }
 

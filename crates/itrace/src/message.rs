@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 /// The version of the messages and the ring.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 /// No module: code that no file has.
 pub const NO_MODULE: u32 = u32::MAX;
 /// The longest message: a block of 512 instructions of 15 bytes fits, and so does the longest path.
@@ -85,6 +85,11 @@ impl Lost {
 }
 
 impl Message {
+    /// Whether it may stand in the outbox until another one is sent: words that need it are announced later.
+    pub const fn can_wait(&self) -> bool {
+        matches!(self, Self::Module { .. } | Self::Block { .. } | Self::Lost { .. })
+    }
+
     /// The bytes, for one write.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![0; 8];

@@ -3,7 +3,8 @@
 //! The memory begins with one [`Lane`] per virtual CPU; behind them lie chunks of words. A recorder fills a chunk, announces
 //! it by a [`Message`](crate::Message) in one pipe and takes the number of an empty one from the other, where the reader puts
 //! it when it has copied the words: a slow reader makes the recorder wait, and memory is bounded. What stands in the chunks of a
-//! recorder that was killed is told by the lanes.
+//! recorder that was killed is told by the lanes. Messages that can wait stand in an outbox behind the chunks until one that cannot
+//! is sent: a write for each block would wake the reader thousands of times.
 
 /// Virtual CPUs that can be recorded at a time.
 pub const LANES: usize = 4096;
@@ -17,8 +18,12 @@ pub const CHUNK_BYTES: usize = CHUNK_WORDS * 8;
 pub const FIRST_CHUNKS: u32 = 32;
 /// Chunks that there can be: the recorder takes a new one for each thread.
 pub const MOST_CHUNKS: u32 = LANES as u32 + FIRST_CHUNKS;
+/// Where the outbox begins, in bytes.
+pub const OUTBOX_OFFSET: usize = LANES * LANE_BYTES + MOST_CHUNKS as usize * CHUNK_BYTES;
+/// Bytes of messages that an outbox has room for: a pipe takes as many at once.
+pub const OUTBOX_ROOM: usize = 1 << 16;
 /// Bytes of the shared memory, of which only what is used takes room.
-pub const MEMORY_BYTES: usize = LANES * LANE_BYTES + MOST_CHUNKS as usize * CHUNK_BYTES;
+pub const MEMORY_BYTES: usize = OUTBOX_OFFSET + size_of::<Outbox>() + OUTBOX_ROOM;
 /// In the place of an empty chunk's number: record no more.
 pub const STOP: u32 = u32::MAX;
 
@@ -37,6 +42,27 @@ pub struct Lane {
     pub chunk: u32,
     /// Accesses of the repeated string instruction under way; the recorder's own.
     pub string_accesses: u32,
+}
+
+/// What stands before the messages of the outbox.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct Outbox {
+    /// Bytes of messages that were written to the pipe before these.
+    pub sent: u64,
+    /// Bytes of messages that stand here.
+    pub filled: u64,
+}
+
+impl Outbox {
+    /// The messages that a reader lacks who read `taken` bytes of messages from the pipe: `bytes` are the whole outbox. None
+    /// where that makes no sense.
+    pub fn unread(bytes: &[u8], taken: u64) -> Option<&[u8]> {
+        let number = |at: usize| bytes.get(at..)?.first_chunk().map(|it| u64::from_le_bytes(*it));
+        let (sent, filled) = (number(0)?, usize::try_from(number(8)?).ok()?);
+        let messages = bytes.get(size_of::<Self>()..)?.get(..filled)?;
+        messages.get(usize::try_from(taken.checked_sub(sent)?).ok()?..)
+    }
 }
 
 impl Lane {
@@ -84,5 +110,18 @@ mod tests {
         {
             assert_eq!(Lane::read(&lane(cursor, at, chunk), 0x7000_0000), None, "{cursor:x} {at:x} {chunk}");
         }
+    }
+
+    #[test]
+    fn an_outbox_tells_what_was_not_read() {
+        let outbox = |sent: u64, filled: u64| [&sent.to_le_bytes(), &filled.to_le_bytes(), &b"messages"[..]].concat();
+        assert_eq!(Outbox::unread(&outbox(100, 8), 100), Some(&b"messages"[..]));
+        // Killed while it was written to the pipe.
+        assert_eq!(Outbox::unread(&outbox(100, 8), 103), Some(&b"sages"[..]));
+        assert_eq!(Outbox::unread(&outbox(100, 0), 100), Some(&b""[..]));
+        for (sent, filled, taken) in [(100, 8, 99), (100, 8, 109), (100, 9, 100), (0, u64::MAX, 0)] {
+            assert_eq!(Outbox::unread(&outbox(sent, filled), taken), None, "{sent} {filled} {taken}");
+        }
+        assert_eq!(Outbox::unread(&[0; 9], 0), None);
     }
 }

@@ -1,11 +1,13 @@
-//! The two pipes: messages to Dwell, and the numbers of empty chunks from it.
+//! The two pipes: messages to Dwell, by way of the outbox, and the numbers of empty chunks from it.
 
 use std::ffi::{c_int, c_void};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering, compiler_fence};
 
 use dwell_itrace::Message;
-use dwell_itrace::ring::STOP;
+use dwell_itrace::ring::{OUTBOX_ROOM, Outbox, STOP};
+
+use crate::lanes;
 
 /// Above the descriptors that programs count on; they keep theirs as without the emulator.
 const LOWEST_DESCRIPTOR: c_int = 900;
@@ -42,7 +44,7 @@ pub fn out_of_the_way(descriptor: c_int) -> c_int {
     moved
 }
 
-/// Sends a message. Once the reader has gone, nothing is sent any more.
+/// Sends a message, or puts it into the outbox if it can wait. Once the reader has gone, nothing is sent any more.
 pub fn send(message: &Message) {
     // In a child process, the lock may be held by a thread that is not there.
     if MESSAGES.load(Ordering::Relaxed) < 0 {
@@ -50,17 +52,56 @@ pub fn send(message: &Message) {
     }
     let bytes = message.encode();
     let Ok(_alone) = SENDING.lock() else { return };
+    let Some(outbox) = lanes::outbox() else { return };
+    // Whoever kills this process finds each message once: in the pipe, or here.
+    unsafe {
+        if !put(outbox, &bytes) {
+            empty(outbox);
+            put(outbox, &bytes);
+        }
+        if !message.can_wait() {
+            empty(outbox);
+        }
+    }
+}
+
+/// Puts a message behind the others, if there is room.
+unsafe fn put(outbox: *mut Outbox, bytes: &[u8]) -> bool {
+    let filled = unsafe { (*outbox).filled } as usize;
+    if OUTBOX_ROOM.checked_sub(filled).is_none_or(|room| room < bytes.len()) {
+        return false;
+    }
+    unsafe {
+        let place = outbox.add(1).cast::<u8>().add(filled);
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+        compiler_fence(Ordering::Release);
+        (*outbox).filled = (filled + bytes.len()) as u64;
+    }
+    true
+}
+
+/// Writes the outbox to the pipe.
+unsafe fn empty(outbox: *mut Outbox) {
+    let Outbox { sent, filled } = unsafe { *outbox };
+    let bytes = unsafe { std::slice::from_raw_parts(outbox.add(1).cast::<u8>(), OUTBOX_ROOM.min(filled as usize)) };
+    write(bytes);
+    // One that is killed between the two has nothing here that the reader takes for news.
+    unsafe {
+        (*outbox).filled = 0;
+        compiler_fence(Ordering::Release);
+        (*outbox).sent = sent + filled;
+    }
+}
+
+fn write(bytes: &[u8]) {
     let descriptor = MESSAGES.load(Ordering::Relaxed);
-    let mut rest = &bytes[..];
+    let mut rest = bytes;
     while descriptor >= 0 && !rest.is_empty() {
         let written = unsafe { libc::write(descriptor, rest.as_ptr().cast::<c_void>(), rest.len()) };
         match usize::try_from(written) {
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),
             Err(_) if interrupted() => {}
-            Err(_) => MESSAGES.store(-1, Ordering::Relaxed),
-        }
-        if written < 0 && MESSAGES.load(Ordering::Relaxed) < 0 {
-            return;
+            Err(_) => return MESSAGES.store(-1, Ordering::Relaxed),
         }
     }
 }

@@ -7,7 +7,9 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
 
 use dwell_itrace::marks::{CLOSE_GATE, OPEN_GATE};
-use dwell_itrace::ring::{CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MEMORY_BYTES, MOST_CHUNKS, STOP, chunk_offset};
+use dwell_itrace::ring::{
+    CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MEMORY_BYTES, MOST_CHUNKS, OUTBOX_OFFSET, Outbox, STOP, chunk_offset,
+};
 use dwell_itrace::{Mark, Message, WRITES, Word};
 
 use crate::{api, channel};
@@ -59,6 +61,12 @@ pub fn is_over() -> bool {
 /// Whether the CPU has a lane.
 pub fn has(cpu: c_uint) -> bool {
     (cpu as usize) < LANES
+}
+
+/// The outbox, once the memory is there.
+pub fn outbox() -> Option<*mut Outbox> {
+    let memory = MEMORY.load(Ordering::Relaxed);
+    (!memory.is_null()).then(|| unsafe { memory.add(OUTBOX_OFFSET).cast::<Outbox>() })
 }
 
 fn lane(cpu: c_uint) -> *mut Lane {
@@ -134,7 +142,7 @@ unsafe fn enter(lane: *mut Lane, chunk: Option<u32>) {
     if offset.is_none() {
         OVER.store(true, Ordering::Relaxed);
     }
-    let offset = offset.unwrap_or(MEMORY_BYTES - CHUNK_BYTES);
+    let offset = offset.unwrap_or(OUTBOX_OFFSET - CHUNK_BYTES);
     let begin = MEMORY.load(Ordering::Relaxed) as u64 + offset as u64;
     let unrecorded = if RECORDING.load(Ordering::Relaxed) { 0 } else { UNRECORDED };
     let chunk = chunk.unwrap_or(STOP) | unrecorded;
