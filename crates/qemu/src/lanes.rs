@@ -74,26 +74,41 @@ fn lane(cpu: c_uint) -> *mut Lane {
     unsafe { lanes.add(cpu as usize) }
 }
 
-/// Writes a word.
+/// Writes a word. What is rare is in functions of their own, which those that are called billions of times end in: they
+/// save no registers.
 #[inline]
 pub fn push(cpu: c_uint, word: u64) {
-    if !has(cpu) {
-        return;
+    if !(has(cpu) && write(lane(cpu), word)) {
+        push_with_room(cpu, word);
     }
-    let lane = lane(cpu);
+}
+
+/// Writes a word if there is room in the chunk.
+#[inline]
+fn write(lane: *mut Lane, word: u64) -> bool {
     // Nobody else writes a CPU's lane, and its addresses are of the memory that is mapped for as long as the process lives.
     unsafe {
-        if (*lane).cursor == (*lane).end {
-            full(cpu, lane);
-        }
         let cursor = (*lane).cursor;
-        *(cursor as *mut u64) = word;
-        (*lane).cursor = cursor + 8;
+        let has_room = cursor != (*lane).end;
+        if has_room {
+            *(cursor as *mut u64) = word;
+            (*lane).cursor = cursor + 8;
+        }
+        has_room
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn push_with_room(cpu: c_uint, word: u64) {
+    if has(cpu) {
+        let lane = lane(cpu);
+        unsafe { full(cpu, lane) };
+        write(lane, word);
     }
 }
 
 /// Makes room: hands the chunk over and takes another one, or begins it again when it is not wanted.
-#[cold]
 unsafe fn full(cpu: c_uint, lane: *mut Lane) {
     let Lane { begin, chunk, .. } = unsafe { *lane };
     let recording = RECORDING.load(Ordering::Relaxed);
@@ -209,8 +224,17 @@ pub extern "C" fn on_block(cpu: c_uint, word: *mut c_void) {
 
 /// Called for each access, with the word of its instruction's accesses.
 pub extern "C" fn on_access(cpu: c_uint, kind: u32, address: u64, instruction: *mut c_void) {
-    let known = KNOWN.get(kind as usize).map_or(0, |known| known.load(Ordering::Relaxed));
-    let known = if known == 0 { ask(kind) } else { known };
+    let known = known(kind);
+    let is_usual = known & (ASKED | READS_TOO) == ASKED && has(cpu);
+    if !(is_usual && write(lane(cpu), Word(instruction as u64).happens(known, address).0)) {
+        on_rare_access(cpu, kind, address, instruction);
+    }
+}
+
+#[cold]
+#[inline(never)]
+extern "C" fn on_rare_access(cpu: c_uint, kind: u32, address: u64, instruction: *mut c_void) {
+    let known = if known(kind) == 0 { ask(kind) } else { known(kind) };
     let access = Word(instruction as u64);
     if known & READS_TOO != 0 {
         push(cpu, access.happens(known & !WRITES, address).0);
@@ -277,8 +301,12 @@ const READS_TOO: u8 = 1 << 6;
 /// Where QEMU's kind says whether it reads (1) and writes (2).
 const KIND_RW: u32 = 16;
 
+#[inline]
+fn known(kind: u32) -> u8 {
+    KNOWN.get(kind as usize).map_or(0, |known| known.load(Ordering::Relaxed))
+}
+
 /// Asks QEMU what accesses of a kind do, once for each.
-#[cold]
 fn ask(kind: u32) -> u8 {
     let (size, writes) = unsafe { (api::qemu_plugin_mem_size_shift(kind), api::qemu_plugin_mem_is_store(kind)) };
     let reads_too = writes && kind >> KIND_RW & 3 == 3;
