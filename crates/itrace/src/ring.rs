@@ -15,7 +15,7 @@ pub const CHUNK_WORDS: usize = 1 << 15;
 /// Bytes of a chunk.
 pub const CHUNK_BYTES: usize = CHUNK_WORDS * 8;
 /// Chunks that there are at the beginning, empty.
-pub const FIRST_CHUNKS: u32 = 32;
+pub const FIRST_CHUNKS: u32 = 8;
 /// Chunks that there can be: the recorder takes a new one for each thread.
 pub const MOST_CHUNKS: u32 = LANES as u32 + FIRST_CHUNKS;
 /// Where the outbox begins, in bytes.
