@@ -198,22 +198,35 @@ struct Modules {
 impl Modules {
     fn take(&mut self, name: &str) -> io::Result<()> {
         let Some(path) = self.files.remove(name) else { return Ok(()) };
-        let module = unpacked(fs::read(&path)?, &path)?;
+        let module = unpacked(File::open(&path)?, &path)?;
         needs(&module).iter().try_for_each(|needed| self.take(needed))?;
         self.ordered.push(module);
         Ok(())
     }
 }
 
+/// The longest module, packed or not: amdgpu has 20 MB, and those of guests a hundredth of it.
+const MOST_MODULE_BYTES: u64 = 64 << 20;
+/// The most memory for unpacking, in KiB.
+const MOST_MEMORY_KIB: u32 = 128 << 10;
+
 /// A module as its file's name says that it is packed.
-fn unpacked(packed: Vec<u8>, path: &Path) -> io::Result<Vec<u8>> {
-    let mut module = Vec::new();
+fn unpacked(packed: impl Read, path: &Path) -> io::Result<Vec<u8>> {
     match path.extension().and_then(|it| it.to_str()) {
-        Some("zst") => return zstd::stream::decode_all(&packed[..]),
-        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut module)?,
-        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut module)?,
-        _ => return Ok(packed),
-    };
+        Some("zst") => whole(zstd::stream::Decoder::new(packed)?, path),
+        Some("xz") => whole(lzma_rust2::XzReader::new_mem_limit(packed, true, MOST_MEMORY_KIB), path),
+        Some("gz") => whole(flate2::read::GzDecoder::new(packed), path),
+        _ => whole(packed, path),
+    }
+}
+
+/// What is read, when that is no more than a module has.
+fn whole(from: impl Read, path: &Path) -> io::Result<Vec<u8>> {
+    let mut module = Vec::new();
+    if from.take(MOST_MODULE_BYTES + 1).read_to_end(&mut module)? as u64 > MOST_MODULE_BYTES {
+        let why = format!("{} has more than {} MiB: it is no module", path.display(), MOST_MODULE_BYTES >> 20);
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
     Ok(module)
 }
 
@@ -286,5 +299,20 @@ mod tests {
         let order = kernel.load_order(&["bus_lib", "card", "built_in"]).unwrap();
         let begins: Vec<&[u8]> = order.iter().map(|module| &module[..4]).collect();
         assert_eq!(begins, [&b"ring"[..], b"bus\0", b"\0lic"]);
+    }
+
+    #[test]
+    fn what_unpacks_to_more_than_a_module_is_refused() {
+        let zeros = vec![0u8; MOST_MODULE_BYTES as usize + 1];
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::Write::write_all(&mut gzip, &zeros).unwrap();
+        for (name, packed) in [
+            ("a.ko.zst", zstd::encode_all(&zeros[..], 1).unwrap()),
+            ("a.ko.gz", gzip.finish().unwrap()),
+            ("a.ko", zeros),
+        ] {
+            let refused = unpacked(&packed[..], Path::new(name)).unwrap_err().to_string();
+            assert!(refused.starts_with(name) && refused.contains("64 MiB"), "{refused}");
+        }
     }
 }
