@@ -220,6 +220,7 @@ impl<'a> Collection<'a> {
         for &pid in &targets {
             hooks.add_target(pid, child.is_some())?;
         }
+        hooks.sample(&targets);
         hooks.set_task_probes(&probed, (!options.follow_children).then_some(targets.as_slice()))?;
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let mut recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;

@@ -4,7 +4,7 @@
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 
 use bytemuck::bytes_of;
@@ -24,7 +24,7 @@ use crate::latency;
 use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
 use crate::options::{Options, Rule};
-use crate::perf;
+use crate::sampling::Sampling;
 use crate::sockets::Sockets;
 use crate::task_probes::{self, Found, Places};
 use crate::unwinding::{Python, Unwinding};
@@ -53,6 +53,7 @@ pub struct Hooks {
     links: Vec<Link>,
     /// The hooks of what delays threads while they run, and their links while they are attached.
     running: Option<(Object, Vec<Link>)>,
+    sampling: Option<Sampling>,
     shared: HashMap<String, MapHandle>,
     rings: Vec<MapHandle>,
     control: Control,
@@ -91,6 +92,7 @@ impl Hooks {
             sockets: None,
             links: Vec::new(),
             running: None,
+            sampling: None,
             shared,
             rings,
             control,
@@ -111,7 +113,7 @@ impl Hooks {
         if options.topics.contains(&Topic::Sockets) {
             hooks.attach_sockets();
         }
-        hooks.attach_sampling(options.sampling_interval_ns);
+        hooks.load_sampling(options.sampling_interval_ns);
         if options.topics.contains(&Topic::System) {
             hooks.attach_system();
         }
@@ -141,6 +143,14 @@ impl Hooks {
         let follow = if self.control.follow_children != 0 { mode::FOLLOW } else { 0 };
         let mode = if launching { mode::LAUNCHING } else { mode::RECORD | follow };
         self.update("targets", &pid.to_ne_bytes(), &[mode])
+    }
+
+    /// Samples the running code of `pids` and of what they create.
+    pub fn sample(&mut self, pids: &[u32]) {
+        let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
+        if let Some(Err(notice)) = begun {
+            self.notices.push(notice);
+        }
     }
 
     /// Takes the threads of all targets in and records the state of every thread.
@@ -240,7 +250,8 @@ impl Hooks {
     fn skipped(&self) -> u64 {
         let sockets = self.sockets.iter().map(|(object, _)| object);
         let running = self.running.iter().map(|(object, _)| object);
-        let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running);
+        let sampling = self.sampling.iter().map(|sampling| &sampling.object);
+        let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running).chain(sampling);
         objects.flat_map(Object::progs_mut).map(|program| recursion_misses(program.as_fd())).sum()
     }
 
@@ -332,30 +343,13 @@ impl Hooks {
         }
     }
 
-    fn attach_sampling(&mut self, interval_ns: u64) {
-        let object = match self.load_optional(object!("sample"), "sample") {
-            Ok(object) => object,
+    fn load_sampling(&mut self, interval_ns: u64) {
+        match self.load_optional(object!("sample"), "sample") {
+            Ok(object) => self.sampling = Some(Sampling::new(object, interval_ns)),
             Err(error) => {
                 self.notices.push(format!("Running time is not split over code on this kernel ({error})."));
-                return;
-            }
-        };
-        let mut missing = Vec::new();
-        for cpu in machine::online() {
-            let attached = perf::sampling_clock(cpu, interval_ns).map_err(|error| error.to_string()).and_then(|fd| {
-                let Some(program) = object.progs_mut().next() else { return Ok(()) };
-                let link = program.attach_perf_event(fd.into_raw_fd());
-                self.links.push(link.map_err(|error| error.to_string())?);
-                Ok(())
-            });
-            if let Err(error) = attached {
-                missing.push(format!("CPU {cpu}: {error}"));
             }
         }
-        if !missing.is_empty() {
-            self.notices.push(format!("Running code was not sampled on {}.", missing.join(", ")));
-        }
-        self.optional.push(object);
     }
 
     fn attach_system(&mut self) {

@@ -24,6 +24,7 @@ mod probe;
 mod proc;
 mod processor_trace;
 mod recorder;
+mod sampling;
 mod sockets;
 mod system;
 mod task_probes;

@@ -48,7 +48,7 @@ pub struct Options {
     pub topics: Vec<Topic>,
     /// Interval between readings of the machine's counters, ns; for [`Topic::System`].
     pub system_interval_ns: u64,
-    /// Interval between samples of a running CPU, ns.
+    /// Running time of a thread between its samples, ns.
     pub sampling_interval_ns: u64,
     /// Whether processes forked by the target are recorded.
     pub follow_children: bool,

@@ -1,4 +1,4 @@
-//! perf events: the CPU clock that drives sampling, and the kernel's own notes of files being mapped.
+//! perf events: the clocks that drive sampling, and the kernel's own notes of files being mapped.
 #![allow(unsafe_code, reason = "perf_event_open and its mapped ring have no safe interface")]
 
 use std::io;
@@ -13,13 +13,13 @@ use crate::error::{Error, Result};
 
 // include/uapi/linux/perf_event.h
 const TYPE_SOFTWARE: u32 = 1;
-const CONFIG_CPU_CLOCK: u64 = 0;
+const CONFIG_TASK_CLOCK: u64 = 1;
 const CONFIG_MINOR_FAULTS: u64 = 5;
 const CONFIG_MAJOR_FAULTS: u64 = 6;
 const CONFIG_DUMMY: u64 = 9;
+const FLAG_INHERIT: u64 = 1 << 1;
 const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-const FLAG_EXCLUDE_IDLE: u64 = 1 << 7;
 const FLAG_MMAP: u64 = 1 << 8;
 const FLAG_WATERMARK: u64 = 1 << 14;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
@@ -58,9 +58,19 @@ struct Attributes {
     reserved: u16,
 }
 
-fn open(attributes: &Attributes, cpu: usize) -> io::Result<OwnedFd> {
-    // SAFETY: `attributes` is a valid perf_event_attr of the size that it states; pid -1 with a CPU is a per-CPU event.
-    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attributes), -1, cpu, -1, OPEN_CLOEXEC) };
+/// What an event belongs to.
+enum Place {
+    Cpu(usize),
+    Thread(u32),
+}
+
+fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
+    let (tid, cpu) = match *place {
+        Place::Cpu(cpu) => (-1, cpu as i64),
+        Place::Thread(tid) => (i64::from(tid), -1),
+    };
+    // SAFETY: `attributes` is a valid perf_event_attr of the size that it states.
+    let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attributes), tid, cpu, -1, OPEN_CLOEXEC) };
     if fd < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -68,18 +78,19 @@ fn open(attributes: &Attributes, cpu: usize) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// A clock on `cpu` that fires every `interval_ns` while the CPU is not idle.
-pub fn sampling_clock(cpu: usize, interval_ns: u64) -> io::Result<OwnedFd> {
+/// A clock of thread `tid`, and one like it of every thread and process created from it on: fires every `interval_ns` of
+/// the time that the thread runs. Idle CPUs have none, nor those that run other programs.
+pub fn sampling_clock(tid: u32, interval_ns: u64) -> io::Result<OwnedFd> {
     open(
         &Attributes {
             ty: TYPE_SOFTWARE,
             size: size_of::<Attributes>() as u32,
-            config: CONFIG_CPU_CLOCK,
+            config: CONFIG_TASK_CLOCK,
             sample_period: interval_ns,
-            flags: FLAG_EXCLUDE_IDLE,
+            flags: FLAG_INHERIT,
             ..Attributes::default()
         },
-        cpu,
+        &Place::Thread(tid),
     )
 }
 
@@ -96,13 +107,13 @@ pub enum Fault {
 pub fn page_faults(cpu: usize, fault: Fault) -> io::Result<OwnedFd> {
     let config = if fault == Fault::Minor { CONFIG_MINOR_FAULTS } else { CONFIG_MAJOR_FAULTS };
     let size = size_of::<Attributes>() as u32;
-    open(&Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() }, cpu)
+    open(&Attributes { ty: TYPE_SOFTWARE, size, config, sample_period: 1, ..Attributes::default() }, &Place::Cpu(cpu))
 }
 
 /// What `cpu` executes of user code, by the device of type `ty`, which is told `config`.
 pub fn processor_trace(cpu: usize, ty: u32, config: u64) -> io::Result<OwnedFd> {
     let (size, flags) = (size_of::<Attributes>() as u32, FLAG_EXCLUDE_KERNEL | FLAG_EXCLUDE_HYPERVISOR);
-    open(&Attributes { ty, size, config, flags, ..Attributes::default() }, cpu)
+    open(&Attributes { ty, size, config, flags, ..Attributes::default() }, &Place::Cpu(cpu))
 }
 
 /// A file that was mapped executable.
@@ -138,9 +149,9 @@ impl MapEvents {
             ..Attributes::default()
         };
         let system = |source| Error::System { what: "perf_event_open for mappings", source };
-        let fd = open(&attributes, cpu).or_else(|_| {
+        let fd = open(&attributes, &Place::Cpu(cpu)).or_else(|_| {
             attributes.flags &= !FLAG_BUILD_ID; // before 5.12
-            open(&attributes, cpu)
+            open(&attributes, &Place::Cpu(cpu))
         });
         let fd = fd.map_err(system)?;
         let bytes = (RING_PAGES + 1) * page_bytes();
