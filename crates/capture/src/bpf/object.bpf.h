@@ -60,6 +60,12 @@ static __always_inline u8 syscall_class(s32 number)
 	return class ? *class : CALL_OTHER;
 }
 
+/* A field behind a pointer that the verifier knows nothing of: a plain load where the kernel has means for it (6.2), which
+ * spares a call of the helper. */
+#define FIELD(pointer, field)                                                                 \
+	(bpf_ksym_exists(bpf_rdonly_cast) ? bpf_core_cast(pointer, typeof(*(pointer)))->field \
+					  : BPF_CORE_READ(pointer, field))
+
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {
 	struct fdtable *table = task->files->fdt;
@@ -128,30 +134,46 @@ static __always_inline void read_name(struct record_object *record, struct file 
 
 static __always_inline struct sock *sock_of(struct file *file)
 {
-	struct socket *socket = BPF_CORE_READ(file, private_data);
+	struct socket *socket = FIELD(file, private_data);
 
-	return BPF_CORE_READ(socket, sk);
+	return BPF_CORE_READ(
+		socket, sk); /* its address becomes part of a key, which the verifier refuses of what FIELD gives */
 }
 
 /* What tells a socket from every other one: the kernel uses a closed one's memory again. */
 static __always_inline u64 socket_key(struct sock *sk)
 {
-	u64 ports = (u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 32 | BPF_CORE_READ(sk, __sk_common.skc_dport);
+	u64 ports = (u64)FIELD(sk, __sk_common.skc_num) << 32 | FIELD(sk, __sk_common.skc_dport);
 
 	return mix((u64)sk, ports);
 }
 
-/* What tells a file from every other one. Asked at every wait, so it reads no more than that. */
-static __always_inline u64 file_key(struct file *file, struct inode *inode, u16 mode)
+/*
+ * What tells the file at `address` from every other one; 0 = there is none. Asked for every descriptor at every wait, so it
+ * reads no more than that. A global function of plain numbers, so that the verifier looks at it once and not at every call.
+ */
+__noinline u64 file_key(u64 address)
 {
-	switch (mode) {
+	struct file *file = (struct file *)address;
+	struct super_block *device;
+	struct inode *inode;
+	u64 key;
+
+	if (!file)
+		return 0;
+	inode = FIELD(file, f_inode);
+	switch (FIELD(inode, i_mode) & S_IFMT) {
 	case S_IFSOCK:
-		return socket_key(sock_of(file));
+		key = socket_key(sock_of(file));
+		break;
 	case 0: /* all anonymous inodes share one: tell the files apart */
-		return mix((u64)BPF_CORE_READ(file, private_data), (u64)file);
+		key = mix((u64)BPF_CORE_READ(file, private_data), address);
+		break;
 	default:
-		return mix(BPF_CORE_READ(inode, i_ino), BPF_CORE_READ(inode, i_sb, s_dev));
+		device = FIELD(inode, i_sb);
+		key = mix(FIELD(inode, i_ino), FIELD(device, s_dev));
 	}
+	return key ? key : 1;
 }
 
 static __always_inline void read_socket(struct record_object *record, struct file *file)
@@ -202,30 +224,24 @@ static __always_inline u8 object_kind(u16 mode)
 }
 
 /*
- * The key of the file at address `file_address`, which thread `tid` has as `fd`; describes it when it is new. A global
- * function of plain numbers, so that the verifier looks at it once and not at every call.
+ * The key of the file at `address`, which thread `tid` has as `fd`; describes it when it is new. Global for the same reason.
  */
-__noinline u64 file_object(u64 file_address, u32 fd, u32 tid, u32 tgid)
+__noinline u64 file_object(u64 address, u32 fd, u32 tid, u32 tgid)
 {
 	u32 zero = 0;
-	struct file *file = (struct file *)file_address;
+	struct file *file = (struct file *)address;
 	struct record_object *record;
 	struct inode *inode;
+	u64 key = file_key(address);
 	u16 mode;
-	u64 key;
 
-	if (!file)
-		return 0;
-	inode = BPF_CORE_READ(file, f_inode);
-	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
-	key = file_key(file, inode, mode);
-	if (key == 0)
-		key = 1;
-	if (is_seen(key))
+	if (!key || is_seen(key))
 		return key;
 	record = bpf_map_lookup_elem(&object_buffer, &zero);
 	if (!record)
 		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
 	__builtin_memset(record, 0, sizeof(*record));
 	record->kind = object_kind(mode);
 	record->inode = BPF_CORE_READ(inode, i_ino);
@@ -245,109 +261,153 @@ __noinline u64 file_object(u64 file_address, u32 fd, u32 tid, u32 tgid)
 	return key;
 }
 
-static __always_inline u64 fd_object(struct task_struct *task, u32 fd)
+/* The same for a descriptor of `task`, whose thread waits mostly for what it waited for before. */
+static __always_inline u64 fd_object(struct task_struct *task, struct thread *thread, u32 fd)
 {
-	return file_object((u64)file_of(task, fd), fd, BPF_CORE_READ(task, pid), BPF_CORE_READ(task, tgid));
+	u64 file = (u64)file_of(task, fd), key = file_key(file);
+
+	if (key && key != thread->last_object && file_object(file, fd, task->pid, task->tgid) == key && is_seen(key))
+		thread->last_object = key;
+	return key;
 }
 
-/* An empty record of a poll or select set. */
-static __always_inline struct record_object *new_set(struct task_struct *task, u32 count)
-{
-	u32 one = 1;
-	struct record_object *set = bpf_map_lookup_elem(&object_buffer, &one);
-
-	if (!set)
-		return NULL;
-	__builtin_memset(set, 0, sizeof(*set));
-	set_header(&set->h, RECORD_OBJECT, sizeof(*set), BPF_CORE_READ(task, pid), bpf_ktime_get_ns());
-	set->key = mix(count, 0x706f6c6c);
-	set->tgid = BPF_CORE_READ(task, tgid);
-	set->kind = OBJECT_POLL_SET;
-	set->member_count = count;
-	return set;
-}
-
-static __always_inline void add_member(struct record_object *set, struct task_struct *task, u32 index, u32 fd)
-{
-	u64 member = fd_object(task, fd);
-
-	set->members[index & (DWELL_MAX_MEMBERS - 1)] = member;
-	set->key = mix(set->key, member);
-}
-
-static __always_inline u64 publish_set(struct record_object *set)
-{
-	if (!is_seen(set->key) && write_record(set, sizeof(*set), LOSS_OBJECT))
-		set_seen(set->key);
-	return set->key;
-}
-
-/* Loops over the members are bpf_loop's, so that the verifier looks at one member and not at every combination. */
-struct set_walk {
-	struct record_object *set;
-	struct task_struct *task;
-	u64 fds; /* poll: address of the array; select: the descriptors left, a bit each */
+/* What poll and select wait for: the first of their descriptors. */
+struct fd_set {
+	u64 files; /* address of the descriptors' files, and how many there are */
+	u32 limit;
+	u32 count; /* of the whole set, may exceed DWELL_MAX_MEMBERS */
+	u32 tid;
+	u32 tgid;
+	s32 fds[DWELL_MAX_MEMBERS]; /* -1 = this one is left out */
 };
 
-static long walk_poll(u64 index, struct set_walk *walk)
+static __always_inline void begin_set(struct fd_set *set, struct task_struct *task)
 {
-	struct pollfd entry;
+	struct fdtable *table = task->files->fdt;
 
-	if (bpf_probe_read_user(&entry, sizeof(entry), (void *)(walk->fds + index * sizeof(entry))))
-		return 1;
-	if (entry.fd >= 0)
-		add_member(walk->set, walk->task, index, entry.fd);
-	return 0;
+	set->files = (u64)table->fd;
+	set->limit = table->max_fds;
+	set->tid = task->pid;
+	set->tgid = task->tgid;
 }
 
-/* The key of a poll set, from its first members. */
-static __noinline u64 poll_object(struct task_struct *task, u64 user_fds, u32 count)
+static __always_inline u64 member_file(const struct fd_set *set, u32 i)
 {
-	struct set_walk walk = {.set = new_set(task, count), .task = task, .fds = user_fds};
+	u64 file = 0;
 
-	if (!walk.set)
+	if (set->fds[i] >= 0 && set->fds[i] < set->limit)
+		bpf_probe_read_kernel(&file, sizeof(file), (void *)(set->files + set->fds[i] * sizeof(file)));
+	return file;
+}
+
+#define FOR_EACH_MEMBER(i, set) for (u32 i = 0; i < DWELL_MAX_MEMBERS && i < (set)->count; i++)
+#define EMPTY_SET_KEY(set)      mix((set)->count, 0x706f6c6c)
+
+/* Writes the set and what is new of its members. Global, too, as is set_object. */
+__noinline u64 describe_set(struct fd_set *set)
+{
+	u32 one = 1;
+	struct record_object *record = bpf_map_lookup_elem(&object_buffer, &one);
+	bool complete = true;
+
+	if (!record || !set)
 		return 0;
-	bpf_loop(count < DWELL_MAX_MEMBERS ? count : DWELL_MAX_MEMBERS, walk_poll, &walk, 0);
-	return publish_set(walk.set);
+	__builtin_memset(record, 0, sizeof(*record));
+	set_header(&record->h, RECORD_OBJECT, sizeof(*record), set->tid, bpf_ktime_get_ns());
+	record->key = EMPTY_SET_KEY(set);
+	record->tgid = set->tgid;
+	record->kind = OBJECT_POLL_SET;
+	record->member_count = set->count;
+	FOR_EACH_MEMBER(i, set)
+	{
+		u64 member = file_object(member_file(set, i), set->fds[i], set->tid, set->tgid);
+
+		record->members[i] = member;
+		record->key = mix(record->key, member);
+		complete = complete && (!member || is_seen(member));
+	}
+	if (write_record(record, sizeof(*record), LOSS_OBJECT) && complete)
+		set_seen(record->key);
+	return record->key;
 }
 
-/* The number of the lowest bit that is set; BPF has no instruction for it. */
+/* The key of a set; describes it when it is new. */
+__noinline u64 set_object(struct fd_set *set, struct thread *thread)
+{
+	u64 key;
+
+	if (!set || !thread)
+		return 0;
+	key = EMPTY_SET_KEY(set);
+	FOR_EACH_MEMBER(i, set)
+	key = mix(key, file_key(member_file(set, i)));
+	if (key == thread->last_object)
+		return key;
+	if (!is_seen(key))
+		return describe_set(set);
+	thread->last_object = key;
+	return key;
+}
+
+static __always_inline u64 poll_object(struct task_struct *task, struct thread *thread, u64 user_fds, u32 count)
+{
+	struct pollfd entries[DWELL_MAX_MEMBERS] = {};
+	struct fd_set set = {.count = count};
+	u32 read = count < DWELL_MAX_MEMBERS ? count : DWELL_MAX_MEMBERS;
+
+	begin_set(&set, task);
+	if (bpf_probe_read_user(entries, read * sizeof(*entries), (void *)user_fds))
+		return 0;
+#pragma unroll
+	for (u32 i = 0; i < DWELL_MAX_MEMBERS; i++)
+		set.fds[i] = entries[i].fd;
+	return set_object(&set, thread);
+}
+
+/* Where a De Bruijn sequence, shifted by n, has its highest 6 bits: n. BPF has no instruction for the lowest bit that is
+ * set, and branches would multiply the ways that the verifier has to go. */
+#define DE_BRUIJN 0x03f79d71b4cb0a89ull
+
+static const u8 shifts[64] = {
+	0,  1,  48, 2,  57, 49, 28, 3,  61, 58, 50, 42, 38, 29, 17, 4,  62, 55, 59, 36, 53, 51,
+	43, 22, 45, 39, 33, 30, 24, 18, 12, 5,  63, 47, 56, 27, 60, 41, 37, 16, 54, 35, 52, 21,
+	44, 32, 23, 11, 46, 26, 40, 15, 34, 20, 31, 10, 25, 14, 19, 9,  13, 8,  7,  6,
+};
+
 static __always_inline u32 lowest_bit(u64 bits)
 {
-	u32 number = 0;
-
-	bits &= -bits;
-	number |= (bits & 0xffffffff00000000ull ? 32 : 0) | (bits & 0xffff0000ffff0000ull ? 16 : 0);
-	number |= (bits & 0xff00ff00ff00ff00ull ? 8 : 0) | (bits & 0xf0f0f0f0f0f0f0f0ull ? 4 : 0);
-	return number | (bits & 0xccccccccccccccccull ? 2 : 0) | (bits & 0xaaaaaaaaaaaaaaaaull ? 1 : 0);
+	return shifts[(bits & -bits) * DE_BRUIJN >> 58];
 }
 
-static long walk_select(u64 index, struct set_walk *walk)
+/* The first word of a set of descriptors that may be left out. */
+static __always_inline u64 first_descriptors(u64 user_set)
 {
-	if (!walk->fds)
-		return 1;
-	add_member(walk->set, walk->task, index, lowest_bit(walk->fds));
-	walk->fds &= walk->fds - 1;
-	walk->set->member_count = index + 1;
-	return 0;
+	u64 word = 0;
+
+	if (user_set)
+		bpf_probe_read_user(&word, sizeof(word), (void *)user_set);
+	return word;
 }
 
 /* The same for select: its descriptors below 64, in any of the three sets. */
-static __noinline u64 select_object(struct task_struct *task, struct pt_regs *regs)
+static __always_inline u64 select_object(struct task_struct *task, struct thread *thread, struct pt_regs *regs)
 {
-	u64 readable = 0, writable = 0, exceptional = 0, limit = regs->di;
-	struct set_walk walk = {.set = new_set(task, 0), .task = task};
+	u64 limit = regs->di, fds;
+	struct fd_set set = {};
 
-	if (!walk.set || !limit) /* without descriptors it is a sleep */
+	if (!limit) /* without descriptors it is a sleep */
 		return 0;
-	bpf_probe_read_user(&readable, sizeof(u64), (void *)regs->si);
-	bpf_probe_read_user(&writable, sizeof(u64), (void *)regs->dx);
-	bpf_probe_read_user(&exceptional, sizeof(u64), (void *)regs->r10);
-	walk.fds = readable | writable | exceptional;
+	begin_set(&set, task);
+	fds = first_descriptors(regs->si) | first_descriptors(regs->dx) | first_descriptors(regs->r10);
 	if (limit < 64)
-		walk.fds &= (1ull << limit) - 1;
-	bpf_loop(DWELL_MAX_MEMBERS, walk_select, &walk, 0);
-	return publish_set(walk.set);
+		fds &= (1ull << limit) - 1;
+#pragma unroll
+	for (u32 i = 0; i < DWELL_MAX_MEMBERS; i++) {
+		set.fds[i] = lowest_bit(fds);
+		set.count += !!fds;
+		fds &= fds - 1;
+	}
+	return set_object(&set, thread);
 }
 
 static __always_inline u64 read_duration(u64 user_timespec)
@@ -359,7 +419,7 @@ static __always_inline u64 read_duration(u64 user_timespec)
 }
 
 /* What `task`, blocked in system call `number`, waits on. `current` says that its memory can be read. */
-static __always_inline void find_wait_target(struct task_struct *task, s32 number, bool current,
+static __always_inline void find_wait_target(struct task_struct *task, struct thread *thread, s32 number, bool current,
 					     struct wait_target *target)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -370,7 +430,7 @@ static __always_inline void find_wait_target(struct task_struct *task, s32 numbe
 	switch (target->class) {
 	case CALL_FD:
 		fd = regs->di;
-		target->object = fd_object(task, fd);
+		target->object = fd_object(task, thread, fd);
 		break;
 	case CALL_FUTEX:
 		target->object = regs->di;
@@ -384,11 +444,11 @@ static __always_inline void find_wait_target(struct task_struct *task, s32 numbe
 		break;
 	case CALL_POLL:
 		if (current)
-			target->object = poll_object(task, regs->di, regs->si);
+			target->object = poll_object(task, thread, regs->di, regs->si);
 		break;
 	case CALL_SELECT:
 		if (current)
-			target->object = select_object(task, regs);
+			target->object = select_object(task, thread, regs);
 		break;
 	case CALL_SLEEP:
 		if (current)

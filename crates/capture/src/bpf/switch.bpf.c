@@ -51,7 +51,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		record.h.tid = prev->pid;
 		if (preempt)
 			state = 0;
-		set_out(&record, prev, state, true, &target);
+		set_out(&record, prev, out, state, true, &target);
 		if (state & STATE_DEAD) {
 			write_thread_exit(prev, out, record.h.time_ns);
 		} else {

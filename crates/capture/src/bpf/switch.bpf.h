@@ -25,8 +25,8 @@ static __always_inline s32 current_syscall(struct task_struct *task)
 	return number < 0 || number >= DWELL_SYSCALLS ? -1 : number;
 }
 
-static __always_inline void set_out(struct record_switch *record, struct task_struct *task, u32 state, bool current,
-				    struct wait_target *target)
+static __always_inline void set_out(struct record_switch *record, struct task_struct *task, struct thread *thread,
+				    u32 state, bool current, struct wait_target *target)
 {
 	record->state = state;
 	record->syscall = current_syscall(task);
@@ -35,7 +35,7 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 	if (state == 0)
 		return;
 	if (record->syscall >= 0)
-		find_wait_target(task, record->syscall, current, target);
+		find_wait_target(task, thread, record->syscall, current, target);
 	record->object = target->object;
 	record->detail = target->detail;
 }
@@ -91,7 +91,7 @@ static __always_inline void write_unseen_out(struct task_struct *task, struct th
 	set_header(&record.h, RECORD_SWITCH, sizeof(record), task->pid, left_ns);
 	record.cpu = bpf_get_smp_processor_id();
 	record.waker_syscall = -1;
-	set_out(&record, task, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
+	set_out(&record, task, thread, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
 	write_record(&record, sizeof(record), LOSS_SWITCH);
 }
 
@@ -133,7 +133,7 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 		record.next_tid = task->pid;
 	} else {
 		record.h.tid = task->pid;
-		set_out(&record, task, task->__state & STATE_MASK, false, &target);
+		set_out(&record, task, thread, task->__state & STATE_MASK, false, &target);
 		if (record.state)
 			record.user_stack = request_user_stack(task, record.h.time_ns);
 	}
