@@ -30,7 +30,7 @@ pub static NOTICES: &[SentenceDef] = &[
     ),
     notice("requests-unseen", "Requests on sockets are not seen on this kernel ({error})."),
     notice("code-not-split", "Running time is not split over code on this kernel ({error})."),
-    notice("cpus-not-sampled", "Running code was not sampled on {cpus}."),
+    notice("threads-not-sampled", "Threads whose running code was not sampled: {threads} ({error})."),
     notice(
         "collector-died",
         "The collector ended without closing the result: recorded are the first {seconds} s; what happened in the last \
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn a_text_of_nobody_stays_as_it_came() {
         for text in
-            ["", "A later version says something else.", "Running code was not sampled on", "7 bytes of a chunk"]
+            ["", "A later version says something else.", "Threads whose running code was not", "7 bytes of a chunk"]
         {
             assert_eq!(told(text).to_string(), text);
             assert_eq!(told(text).parts()[0]["id"], "plain");

@@ -41,7 +41,11 @@ impl Sampling {
                 reason = error;
             }
         }
-        if failed == 0 { Ok(()) } else { Err(format!("Running code of {failed} threads was not sampled ({reason}).")) }
+        if failed == 0 {
+            Ok(())
+        } else {
+            Err(format!("Threads whose running code was not sampled: {failed} ({reason})."))
+        }
     }
 
     /// Until a look finds no thread that was not there before: a thread without a clock passes none on.

@@ -365,7 +365,7 @@ pub struct CollectArgs {
     /// What is recorded.
     #[command(flatten)]
     pub analyze: AnalyzeArgs,
-    /// Time between samples of running threads, 100us to 1s.
+    /// Time that a thread runs between its samples, 100us to 1s.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse::sampling_interval, help_heading = "How to record")]
     pub sampling_interval: u64,
     /// Which functions the printed stacks show. Kernel stacks are recorded of samples, and of waits whose system call does

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::conservation;
 use crate::harness::Case;
 use crate::recording::{
-    Recording, Running, collect, is_type, needs_recording, number, run_dwell, sample, text, wait_for,
+    Recording, Running, collect, is_type, needs_program, needs_recording, number, run_dwell, sample, text, wait_for,
 };
 
 pub fn cases() -> Vec<Case> {
@@ -26,6 +26,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("survival::duration", duration),
         Case::new("survival::attached", attached),
         Case::new("survival::attached_to_hung", attached_to_hung),
+        Case::new("survival::attached_is_sampled", attached_is_sampled),
         Case::new("survival::children_left_out", children_left_out),
         Case::new("survival::strategy", strategy),
         Case::new("survival::working_directory", working_directory),
@@ -182,6 +183,23 @@ fn attached_to_hung() -> Result<()> {
     check_hung(&["--target-pid", &pid, "--duration", "300ms"])?;
     check_hung(&["--target-pid", &pid, "--start-paused", "--resume-after", "200ms", "--duration", "500ms"])?;
     program.signal(Signal::KILL)
+}
+
+/// Each thread that is there when Dwell attaches is sampled while it runs.
+fn attached_is_sampled() -> Result<()> {
+    needs_recording()?;
+    let xz = needs_program("xz")?;
+    let command = format!("exec {xz} -T2 -c </dev/zero >/dev/null");
+    let program = Running::start(std::process::Command::new("sh").args(["-c", &command]))?;
+    let tasks = PathBuf::from(format!("/proc/{}/task", program.pid()));
+    wait_for("its threads", || (fs::read_dir(&tasks).ok()?.count() == 3).then_some(()))?;
+    let recording = Recording::of(&["--target-pid", &program.pid().to_string(), "--duration", "500ms"], &[])?;
+    let view = recording.report(&["hotspots"])?;
+    let notes = view["notes_parts"].to_string();
+    ensure!(!notes.contains("\"estimated"), "threads of xz without a sample: {}", view["notes"]);
+    let cpu_ns: f64 = recording.rows(&["threads"])?.iter().filter_map(|row| number(row, "cpu_ns").ok()).sum();
+    ensure!(cpu_ns > 0.1e9, "xz ran {cpu_ns} ns");
+    conservation::check(&recording, None)
 }
 
 /// Threads of the process that are blocked.

@@ -18,7 +18,7 @@ export const noticesJa: Record<string, string> = {
     '実行中のスレッドを遅らせるものは、プログラムが最初に通知を行った {seconds} 秒以降から分かります。',
   'requests-unseen': 'このカーネルでは、ソケットの要求は見えません ({error})。',
   'code-not-split': 'このカーネルでは、実行時間をコードに配分できません ({error})。',
-  'cpus-not-sampled': '次の CPU では実行中のコードのサンプルがありません: {cpus}。',
+  'threads-not-sampled': '実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。',
   'code-not-mapped': '収集中にマップされたコードには名前がありません ({error})。',
   'asker-unknown': '他のスレッドに処理を依頼したのが誰かは分かりません ({error})。',
   'delayed-acks-inferred':
