@@ -196,7 +196,10 @@ def agreeing(rows: dict[str, dict[str, float]]) -> int:
 
 def speed_table(rows: dict[str, dict[str, float]], plugins: list[Path]) -> str:
     tools = {"record": "record", "caches": "replay, caches", "full": "replay, full model", "cachegrind": "cachegrind",
-             "callgrind": "callgrind --cache-sim"} | {plugin.stem: f"QEMU's {plugin.stem.removeprefix('lib')}" for plugin in plugins}
+             "callgrind": "callgrind --cache-sim"}
+    # Those of this run, and those that rows of an earlier one have.
+    others = sorted({plugin.stem for plugin in plugins} | {tool for row in rows.values() for tool in row if tool.startswith("lib")})
+    tools |= {tool: f"QEMU's {tool.removeprefix('lib')}" for tool in others}
     head = f"| program | {' | '.join(tools.values())} | bytes per instruction |\n|---|{'--:|' * (len(tools) + 1)}\n"
     return head + "".join(
         f"| {name} | {' | '.join(shown(row, tool) for tool in tools)} | {row['bytes'] / row['instructions']:.2f} |\n"
@@ -210,7 +213,7 @@ def main() -> None:
     parser.add_argument("--truth", action="store_true", help="only what a loaded machine does not change: no speeds")
     parser.add_argument("--only", nargs="*", help="names of programs")
     parser.add_argument("--rows", type=Path, help="keep what was measured in this file, and add what is there already")
-    parser.add_argument("--output", type=Path)
+    parser.add_argument("--output", type=Path, help="the page whose tables are made anew")
     arguments = parser.parse_args()
     arguments.plugins = sorted(arguments.qemu_plugins.glob("*.so")) if arguments.qemu_plugins else []
     begun = time.strftime("%Y-%m-%d")
@@ -228,24 +231,18 @@ def main() -> None:
 
 
 def page(rows: dict[str, dict[str, float]], arguments: argparse.Namespace, begun: str) -> str:
-    truth = f"""# Anatomy: the model beside cachegrind, and how fast it is
-
-Made by `make bench-anatomy` on {begun}; {machine()}.
-
-## The same caches as cachegrind
-`valgrind --tool=cachegrind` and Dwell's replay of the same programs, both with 32 KiB of L1I and L1D of 8 ways, 256 KiB of LL of
-8 ways, 64-byte lines, LRU and no prefetching. The two run under different emulators: the C library and the program
-lie at other addresses, so some lines fall into other sets. How much that alone can be: an environment variable of 3,100 bytes
-takes cachegrind's own D1 misses of objdump from 66,576 to 42,555. Instructions within 0.1 % and both kinds of misses within 2 %:
-{agreeing(rows)} of {len(rows)} programs.
-
-{truth_table(rows)}"""
-    return truth if arguments.truth else f"""{truth}
-## Speed
-Millions of the program's instructions per second of CPU time. Recording runs the program and writes the trace; a replay reads
-one that is unpacked already; the other tools do both at once. The replays are of Skylake-SP, with its prefetchers.
-
-{speed_table(rows, arguments.plugins)}"""
+    """The page with what was measured put in; whatever else it says stays."""
+    found = [(r"^\| program \| M instructions \|.*\n(\|.*\n)+", truth_table(rows)),
+             (r"\d+ of \d+ programs", f"{agreeing(rows)} of {len(rows)} programs"),
+             (r"(?<=^Made by `make bench-anatomy` on )[\d-]+(.*); [^;\n]*$", rf"{begun}\1; {machine()}.")]
+    if not arguments.truth:
+        found.append((r"^\| program \| record \|.*\n(\|.*\n)+", speed_table(rows, arguments.plugins)))
+    text = arguments.output.read_text()
+    for pattern, new in found:
+        text, count = re.subn(pattern, new, text, count=1, flags=re.MULTILINE)
+        if count == 0:
+            raise SystemExit(f"{arguments.output} has no place for {new[:60]!r}")
+    return text
 
 
 if __name__ == "__main__":

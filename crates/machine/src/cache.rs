@@ -1,7 +1,9 @@
 //! One level of cache (or a TLB, a BTB, a µop cache: anything that looks keys up in sets).
 //!
-//! All sets lie in one flat array, a word per way: the key above [`FLAG_BITS`] flags. A line keeps its way as long as it is
-//! here, so that a small table can say in which way a key was found last: nearly every look-up ends there.
+//! All sets lie in one flat array, a word per way: the key above [`FLAG_BITS`] flags. Under LRU a set is kept in the order of
+//! use, the newest first: most look-ups end at the first word, nothing is written, and the victim is the last one. Under the
+//! other policies a line keeps its way as long as it is here, so that a small table can say in which way a key was found last:
+//! nearly every look-up ends there.
 
 use crate::description::Replacement;
 
@@ -27,13 +29,8 @@ pub(crate) struct Cache {
     slices: u64,
     replacement: Replacement,
     lines: Box<[u64]>,
-    /// In which way keys were found last, by their lowest bits.
+    /// Unless LRU: in which way keys were found last, by their lowest bits.
     hints: Box<[u8]>,
-    /// LRU: when each line was used last, counted in uses; 0 where there is none.
-    used: Box<[u64]>,
-    uses: u64,
-    /// All ways are of one class.
-    shared: bool,
     /// Pseudo-LRU: each set's tree, a bit for each inner node; the first, which is none, tells that no way is empty.
     trees: Box<[u64]>,
     /// What a use of a way does to the tree: the bits of the nodes above it, and those that then point to the right.
@@ -74,7 +71,7 @@ impl Cache {
             .zip(quotas)
             .flat_map(|(class, &ways)| std::iter::repeat_n(NONE | class << CLASS_SHIFT, ways))
             .collect();
-        let count = set.len() * sets;
+        let hints = (sets * set.len() * 2).next_power_of_two().min(MAX_HINTS);
         Self {
             ways: geometry.ways,
             set_mask: geometry.sets - 1,
@@ -82,10 +79,7 @@ impl Cache {
             replacement: geometry.replacement,
             lines: set.repeat(sets).into(),
             trees: vec![0; if geometry.replacement == Replacement::Plru { sets } else { 0 }].into(),
-            hints: vec![0; (count * 2).next_power_of_two().min(MAX_HINTS)].into(),
-            used: vec![0; if geometry.replacement == Replacement::Lru { count } else { 0 }].into(),
-            uses: 0,
-            shared: quotas.len() == 1,
+            hints: vec![0; if geometry.replacement == Replacement::Lru { 0 } else { hints }].into(),
             paths: (0..geometry.ways).map(|way| path(way, geometry.ways)).collect(),
             random: 0x9e37_79b9_7f4a_7c15,
         }
@@ -108,17 +102,38 @@ impl Cache {
     pub fn touch(&mut self, key: u64) -> Option<usize> {
         let set = self.set(key);
         let base = set * self.ways;
-        let hint = key as usize & (self.hints.len() - 1);
-        let hinted = usize::from(self.hints[hint]);
-        let way = if self.lines[base + hinted] & !FLAGS == key << FLAG_BITS {
-            hinted
-        } else {
-            let way = self.find(base, key)?;
-            self.hints[hint] = way as u8;
-            way
-        };
+        let is = |line: u64| line & !FLAGS == key << FLAG_BITS;
+        if self.replacement == Replacement::Lru {
+            return if is(self.lines[base]) { Some(base) } else { self.move_up(base, key) };
+        }
+        let mut way = self.hinted(key);
+        if !is(self.lines[base + way]) {
+            way = self.find(base, key)?;
+            self.hint(key, way);
+        }
         self.use_way(set, way);
         Some(base + way)
+    }
+
+    /// Makes a key that is in the set that begins at `base` its first.
+    #[inline]
+    fn move_up(&mut self, base: usize, key: u64) -> Option<usize> {
+        let way = self.find(base, key)?;
+        let newer = &mut self.lines[base..=base + way];
+        push_front(newer, newer[way]);
+        Some(base)
+    }
+
+    /// The way in which a key was last, or any other.
+    #[inline(always)]
+    fn hinted(&self, key: u64) -> usize {
+        usize::from(self.hints[key as usize & (self.hints.len() - 1)])
+    }
+
+    #[inline(always)]
+    fn hint(&mut self, key: u64, way: usize) {
+        let hint = key as usize & (self.hints.len() - 1);
+        self.hints[hint] = way as u8;
     }
 
     /// The way of a key in the set that begins at `base`.
@@ -130,7 +145,9 @@ impl Cache {
     /// Looks a key up without a trace.
     #[inline]
     pub fn holds(&self, key: u64) -> bool {
-        self.find(self.set(key) * self.ways, key).is_some()
+        let base = self.set(key) * self.ways;
+        let first = if self.replacement == Replacement::Lru { 0 } else { self.hinted(key) };
+        self.lines[base + first] & !FLAGS == key << FLAG_BITS || self.find(base, key).is_some()
     }
 
     /// Sets flags of the line at a place.
@@ -160,41 +177,45 @@ impl Cache {
         let set = self.set(key);
         let class = (class as u64) << CLASS_SHIFT;
         let way = self.victim(set, class);
+        let lines = &mut self.lines[set * self.ways..=set * self.ways + way];
+        let old = lines[way];
         let line = key << FLAG_BITS | class | flags;
-        let old = std::mem::replace(&mut self.lines[set * self.ways + way], line);
-        let hint = key as usize & (self.hints.len() - 1);
-        self.hints[hint] = way as u8;
-        self.use_way(set, way);
+        if self.replacement == Replacement::Lru {
+            push_front(lines, line);
+        } else {
+            lines[way] = line;
+            self.hint(key, way);
+            self.use_way(set, way);
+        }
         (old & !FLAGS != NONE).then_some(Victim { key: old >> FLAG_BITS, dirty: old & DIRTY != 0 })
     }
 
     /// Takes a line out; whether it was here, and written.
     pub fn remove(&mut self, key: u64) -> Option<bool> {
         let set = self.set(key);
-        let place = set * self.ways + self.find(set * self.ways, key)?;
-        let found = self.lines[place];
-        self.lines[place] = NONE | found & CLASS;
-        if let Some(used) = self.used.get_mut(place) {
-            *used = 0;
-        }
-        if let Some(tree) = self.trees.get_mut(set) {
-            *tree &= !FULL;
+        let way = self.find(set * self.ways, key)?;
+        let lines = &mut self.lines[set * self.ways..(set + 1) * self.ways];
+        let found = lines[way];
+        let empty = NONE | found & CLASS;
+        if self.replacement == Replacement::Lru {
+            lines.copy_within(way + 1.., way);
+            lines[self.ways - 1] = empty;
+        } else {
+            lines[way] = empty;
+            if let Some(tree) = self.trees.get_mut(set) {
+                *tree &= !FULL;
+            }
         }
         Some(found & DIRTY != 0)
     }
 
     #[inline]
     fn victim(&mut self, set: usize, class: u64) -> usize {
-        let ways = set * self.ways..(set + 1) * self.ways;
-        let lines = &self.lines[ways.clone()];
+        let lines = &self.lines[set * self.ways..(set + 1) * self.ways];
         let last = self.ways - 1;
         match self.replacement {
-            Replacement::Lru if self.shared => oldest(self.used[ways].iter().copied()),
-            Replacement::Lru => {
-                // Another class's come behind all of this one's.
-                let other = |line: u64| u64::from(line & CLASS != class) << 63;
-                oldest(lines.iter().zip(&self.used[ways]).map(|(&line, used)| used | other(line)))
-            }
+            Replacement::Lru if lines[last] & CLASS == class => last,
+            Replacement::Lru => lines.iter().rposition(|line| line & CLASS == class).unwrap_or(last),
             Replacement::Plru => self.pointed_at(set),
             Replacement::Random => {
                 self.random ^= self.random << 13;
@@ -208,13 +229,10 @@ impl Cache {
         }
     }
 
-    /// A way is used: it is the newest; the nodes above it point to the other side.
+    /// A way that keeps its place is used: the nodes above it point to the other side.
     #[inline(always)]
     fn use_way(&mut self, set: usize, way: usize) {
-        if self.replacement == Replacement::Lru {
-            self.uses += 1;
-            self.used[set * self.ways + way] = self.uses;
-        } else if let Some(tree) = self.trees.get_mut(set) {
+        if let Some(tree) = self.trees.get_mut(set) {
             let (nodes, right) = self.paths[way];
             *tree = *tree & !nodes | right;
         }
@@ -241,14 +259,13 @@ impl Cache {
     }
 }
 
-/// Which comes first by age.
+/// Puts a line before the others, of which the last one goes.
 #[inline(always)]
-fn oldest(ages: impl Iterator<Item = u64>) -> usize {
-    let mut oldest = (0, u64::MAX);
-    for (way, age) in ages.enumerate() {
-        oldest = if age < oldest.1 { (way, age) } else { oldest };
+fn push_front(lines: &mut [u64], line: u64) {
+    let mut before = line;
+    for place in lines {
+        before = std::mem::replace(place, before);
     }
-    oldest.0
 }
 
 /// The nodes above a way, and those of them that point away from it to the right.

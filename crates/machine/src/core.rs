@@ -202,24 +202,25 @@ impl Core {
                 });
             }
         }
+        self.pace = pace;
         let taken = words.len() - rest.len();
         let more = rest.iter().take_while(|word| word.is_access_up_to(ops.len() - 1)).count();
         if more > 0 {
-            self.unexpected(&mut pace, plan, &rest[..more], (memory, counts));
+            self.unexpected(plan, &rest[..more], memory, counts);
         }
-        self.pace = pace;
         taken + more
     }
 
     /// What instructions that are not known to access memory did, behind the last one that is.
     #[cold]
-    fn unexpected(&mut self, pace: &mut Pace, plan: &Plan, words: &[Word], to: (&mut Memory, &mut Counts)) {
-        let (memory, counts) = to;
+    fn unexpected(&mut self, plan: &Plan, words: &[Word], memory: &mut Memory, counts: &mut Counts) {
+        let mut pace = self.pace;
         for word in words {
             let mut accessed = Accessed::at(pace.clock);
             let access = (word.as_access(), plan.ops.start, accessed.loaded);
-            self.access(pace, access, (memory, counts), &mut accessed);
+            self.access(&mut pace, access, (memory, counts), &mut accessed);
         }
+        self.pace = pace;
     }
 
     /// Units that are behind hold up dispatch when the scheduler is full. A block that takes each of them for no longer

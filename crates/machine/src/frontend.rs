@@ -15,8 +15,6 @@ use crate::translation::Tlbs;
 struct Uops {
     cache: Cache,
     window_shift: u32,
-    /// µops of an entry.
-    entry: u64,
     /// Ticks for a µop.
     slot: u64,
     switch: u64,
@@ -60,7 +58,6 @@ impl Frontend {
                 replacement: Replacement::Lru,
             }),
             window_shift: cache.window.trailing_zeros(),
-            entry: cache.uops,
             slot: TICKS_PER_CYCLE / cache.width,
             switch: ticks(cache.switch_penalty),
             last: u64::MAX,
@@ -189,9 +186,7 @@ impl Uops {
     #[inline(never)]
     fn bring(&mut self, window: u64, plan: &Plan, counts: &mut Counts) {
         counts.uop_cache_misses += 1;
-        let bytes = plan.end.wrapping_sub(plan.address).max(1);
-        let uops = (u64::from(plan.slots) << self.window_shift) / bytes.max(1 << self.window_shift);
-        for part in 0..uops.div_ceil(self.entry).clamp(1, 3) {
+        for part in 0..plan.entries {
             self.cache.fill(window | part << 56, 0, 0);
         }
     }

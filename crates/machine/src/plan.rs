@@ -92,6 +92,8 @@ pub(crate) struct Plan {
     pub flows: bool,
     /// Ticks of the decoders.
     pub decode: u64,
+    /// Entries that a window of it takes in the µop cache.
+    pub entries: u64,
     /// Ticks for which each unit is taken.
     pub taken: [u32; UNITS],
     /// A unit is taken for longer than the slots last.
@@ -129,6 +131,7 @@ impl Plans {
             stores: 0,
             flows: true,
             decode: 0,
+            entries: 0,
             taken: [0; UNITS],
             strains: false,
         };
@@ -149,6 +152,7 @@ impl Plans {
         plan.repeats = block.count() == 1 && repeats(&before);
         plan.moves = plan.repeats && is_move(&before);
         plan.decode = self.decode(block);
+        plan.entries = self.entries(block, plan.slots);
         let core = &self.machine.core;
         plan.flows &= plan.slots as usize <= core.window && plan.stores as usize <= core.store_buffer;
         let slots = u64::from(plan.slots) * TICKS_PER_CYCLE / core.width;
@@ -162,6 +166,13 @@ impl Plans {
         let fetch = block.code().len() as u64 * TICKS_PER_CYCLE / frontend.fetch_bytes;
         let decode = block.count() as u64 * TICKS_PER_CYCLE / frontend.decode_width;
         fetch.max(decode)
+    }
+
+    /// Entries of the µop cache that a window of a block takes: its µops are taken as spread evenly.
+    fn entries(&self, block: &Block, slots: u32) -> u64 {
+        let Some(cache) = &self.machine.frontend.uop_cache else { return 0 };
+        let bytes = block.end().wrapping_sub(block.address()).max(cache.window);
+        (u64::from(slots) * cache.window / bytes).div_ceil(cache.uops).clamp(1, 3)
     }
 
     fn op(&mut self, instruction: &Instruction, before: &Instruction, plan: &mut Plan) -> Op {

@@ -31,18 +31,13 @@ impl Strides {
     #[inline]
     pub fn observe(&mut self, instruction: u32, address: u64, line_bytes: i64) -> Option<u64> {
         let slot = &mut self.0[instruction as usize % STEPS];
-        if slot.instruction != instruction {
-            *slot = Step { instruction, last: address, ..Step::default() };
-            return None;
-        }
-        let step = address.wrapping_sub(slot.last) as i64;
-        slot.last = address;
-        if step != slot.step || step == 0 {
-            (slot.step, slot.sure) = (step, 0);
-            return None;
-        }
-        slot.sure = (slot.sure + 1).min(3);
-        if slot.sure < 2 || step.abs() > MAX_STEP {
+        // Without a jump until something is sure: steps are as hard to predict as addresses.
+        let known = slot.instruction == instruction;
+        let step = address.wrapping_sub(slot.last) as i64 * i64::from(known);
+        let again = (step == slot.step) & (step != 0);
+        let sure = (slot.sure + 1).min(3) * u8::from(again);
+        *slot = Step { instruction, sure, step, last: address };
+        if sure < 2 || step.abs() > MAX_STEP {
             return None;
         }
         let ahead = if step.abs() < line_bytes { line_bytes * step.signum() } else { step };
