@@ -41,7 +41,8 @@ fn record(trace: &OsStr, command: &[OsString]) -> Outcome<()> {
     let mut writer = TraceWriter::new(BufWriter::with_capacity(1 << 20, File::create(trace)?), &Head::default())?;
     let recorder = Recorder::start(|plugin| program::command(&emulator, &path, command, plugin), false)?;
     recorder.drain(&mut NoNames, &mut writer)?;
-    Ok(writer.finish()?)
+    writer.finish()?;
+    Ok(())
 }
 
 /// The model, and the time that it takes.

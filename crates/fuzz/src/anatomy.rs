@@ -61,9 +61,8 @@ pub(crate) fn traces() -> Vec<Vec<u8>> {
 }
 
 fn written() -> Option<Vec<u8>> {
-    let mut out = Vec::new();
     let head = Head { command: vec!["app".into()], ..Head::default() };
-    let mut writer = TraceWriter::new(&mut out, &head).ok()?;
+    let mut writer = TraceWriter::new(Vec::new(), &head).ok()?;
     writer.function(&Function { name: "main".into(), module: "app".into() });
     for id in 0..3 {
         writer.block(id, &Block::new(0x1000 + u64::from(id), &[0x90, 0x48, 0x89, 0x03], &[1, 3]).ok()?, 0);
@@ -72,8 +71,7 @@ fn written() -> Option<Vec<u8>> {
         let block = Word::block((turn % 3) as u32);
         writer.words(&[block, Word::access(turn * turn * 8, 1, 3, true)]);
     }
-    writer.finish().ok()?;
-    Some(out)
+    writer.finish().ok()
 }
 
 pub(crate) fn messages() -> Vec<Vec<u8>> {

@@ -1,6 +1,9 @@
-//! Writes a trace while it is recorded.
+//! Writes a trace while it is recorded: whoever listens finds what words have in common, a thread of its own packs that and
+//! writes it, so that neither packing nor the disk keeps the recorder waiting.
 
 use std::io::{self, Write};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{self, JoinHandle};
 
 use dwell_itrace::{Block, Lost, Word};
 
@@ -13,85 +16,114 @@ use crate::stream::{Function, Listener};
 const LEVEL: i32 = 1;
 /// Bytes of definitions that make a frame.
 const DEFINITION_BYTES: usize = 1 << 20;
+/// Frames that may wait until they are packed.
+const WAITING_FRAMES: usize = 4;
 
-/// A trace being written. The first failure is kept and ends the writing.
+/// A trace being written. The first failure ends the writing.
 pub struct TraceWriter<W> {
-    out: W,
+    frames: SyncSender<Frame>,
+    packing: JoinHandle<io::Result<W>>,
     codec: Writer,
-    packer: zstd::bulk::Compressor<'static>,
     definitions: Vec<u8>,
     blocks: usize,
     /// Words of the frame that is being filled.
     pending: usize,
     words: u64,
-    failure: Option<io::Error>,
+    failed: bool,
 }
 
-impl<W: Write> TraceWriter<W> {
+/// A frame that is not packed yet.
+enum Frame {
+    Definitions(Vec<u8>),
+    Words { count: usize, control: Vec<u8>, moves: Vec<u8> },
+    End(Tail),
+}
+
+impl<W: Write + Send + 'static> TraceWriter<W> {
     /// Begins a trace.
     pub fn new(mut out: W, head: &Head) -> io::Result<Self> {
         out.write_all(MAGIC)?;
         let head = serde_json::to_vec(&Head { version: VERSION, ..head.clone() })?;
         write_frame(&mut out, HEAD, &[&head])?;
+        let (frames, waiting) = sync_channel(WAITING_FRAMES);
+        let mut packer = Packer { out, packer: zstd::bulk::Compressor::new(LEVEL)? };
+        let pack = move || waiting.iter().try_for_each(|frame| packer.write(&frame)).map(|()| packer.out);
         Ok(Self {
-            out,
+            frames,
+            packing: thread::Builder::new().name("packing".to_owned()).spawn(pack)?,
             codec: Writer::default(),
-            packer: zstd::bulk::Compressor::new(LEVEL)?,
             definitions: Vec::new(),
             blocks: 0,
             pending: 0,
             words: 0,
-            failure: None,
+            failed: false,
         })
     }
 
-    /// Ends the trace. Fails with the first failure that there was.
-    pub fn finish(mut self) -> io::Result<()> {
-        self.attempt(Self::flush);
-        let tail = serde_json::to_vec(&Tail { words: self.words })?;
-        self.attempt(|it| write_frame(&mut it.out, END, &[&tail]).and_then(|()| it.out.flush()));
-        self.failure.map_or(Ok(()), Err)
+    /// Ends the trace; returns what it was written to. Fails with the first failure that there was.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.flush();
+        self.send(Frame::End(Tail { words: self.words }));
+        drop(self.frames);
+        self.packing.join().unwrap_or_else(|_| Err(io::Error::other("the trace could not be packed")))
     }
 
-    fn attempt(&mut self, step: impl FnOnce(&mut Self) -> io::Result<()>) {
-        if self.failure.is_none()
-            && let Err(failure) = step(self)
-        {
-            self.failure = Some(failure);
-        }
+    fn send(&mut self, frame: Frame) {
+        // Where nobody takes it, the thread has ended, and returns why.
+        self.failed |= self.frames.send(frame).is_err();
     }
 
     fn define(&mut self, definition: &Definition) {
         definition.encode(&mut self.definitions);
         if self.definitions.len() > DEFINITION_BYTES {
-            self.attempt(Self::flush);
+            self.flush();
         }
     }
 
-    /// Writes what there is: definitions before the words that name them.
-    fn flush(&mut self) -> io::Result<()> {
+    /// Sends what there is: definitions before the words that name them.
+    fn flush(&mut self) {
         if !self.definitions.is_empty() {
-            let packed = self.packer.compress(&self.definitions)?;
-            let bytes = (self.definitions.len() as u32).to_le_bytes();
-            write_frame(&mut self.out, DEFINITIONS, &[&bytes, &packed])?;
-            self.definitions.clear();
+            let definitions = std::mem::take(&mut self.definitions);
+            self.send(Frame::Definitions(definitions));
         }
         if self.pending > 0 {
             self.codec.end_frame();
-            let control = self.packer.compress(&self.codec.control)?;
-            let moves = self.packer.compress(&self.codec.moves)?;
-            let numbers = [self.pending, self.codec.control.len(), self.codec.moves.len(), control.len()];
-            let numbers = numbers.map(|number| (number as u32).to_le_bytes());
-            write_frame(&mut self.out, WORDS, &[numbers.as_flattened(), &control, &moves])?;
-            self.codec.control.clear();
-            self.codec.moves.clear();
-            self.pending = 0;
+            let (control, moves) = (std::mem::take(&mut self.codec.control), std::mem::take(&mut self.codec.moves));
+            let count = std::mem::take(&mut self.pending);
+            self.send(Frame::Words { count, control, moves });
         }
-        Ok(())
     }
 }
 
-impl<W: Write> Listener for TraceWriter<W> {
+struct Packer<W> {
+    out: W,
+    packer: zstd::bulk::Compressor<'static>,
+}
+
+impl<W: Write> Packer<W> {
+    fn write(&mut self, frame: &Frame) -> io::Result<()> {
+        match frame {
+            Frame::Definitions(definitions) => {
+                let packed = self.packer.compress(definitions)?;
+                let bytes = (definitions.len() as u32).to_le_bytes();
+                write_frame(&mut self.out, DEFINITIONS, &[&bytes, &packed])
+            }
+            Frame::Words { count, control, moves } => {
+                let packed_control = self.packer.compress(control)?;
+                let packed_moves = self.packer.compress(moves)?;
+                let numbers = [*count, control.len(), moves.len(), packed_control.len()];
+                let numbers = numbers.map(|number| (number as u32).to_le_bytes());
+                write_frame(&mut self.out, WORDS, &[numbers.as_flattened(), &packed_control, &packed_moves])
+            }
+            Frame::End(tail) => {
+                write_frame(&mut self.out, END, &[&serde_json::to_vec(tail)?])?;
+                self.out.flush()
+            }
+        }
+    }
+}
+
+impl<W: Write + Send + 'static> Listener for TraceWriter<W> {
     fn function(&mut self, function: &Function) {
         self.define(&Definition::Function(function.clone()));
     }
@@ -102,11 +134,11 @@ impl<W: Write> Listener for TraceWriter<W> {
     }
 
     fn words(&mut self, words: &[Word]) {
-        if self.failure.is_some() {
+        if self.failed {
             return;
         }
         if self.pending > 0 && self.pending + words.len() > FRAME_WORDS {
-            self.attempt(Self::flush);
+            self.flush();
         }
         self.codec.write(words, self.blocks);
         self.pending += words.len();
@@ -118,7 +150,7 @@ impl<W: Write> Listener for TraceWriter<W> {
     }
 
     fn is_enough(&self) -> bool {
-        self.failure.is_some()
+        self.failed
     }
 }
 

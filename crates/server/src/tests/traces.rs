@@ -13,9 +13,8 @@ const TURNS: u64 = 1000;
 
 /// A function with a script for a name that calls another one, whose name is long, again and again.
 fn trace() -> Vec<u8> {
-    let mut out = Vec::new();
     let head = Head { command: vec![SCRIPT.into()], ..Head::default() };
-    let mut writer = TraceWriter::new(&mut out, &head).unwrap();
+    let mut writer = TraceWriter::new(Vec::new(), &head).unwrap();
     for name in [SCRIPT.to_owned(), "leaf".repeat(10_000)] {
         writer.function(&Function { name, module: SCRIPT.into() });
     }
@@ -27,8 +26,7 @@ fn trace() -> Vec<u8> {
         let (pushed, popped) = (Word::access(0x7ff0, 0, 3, true), Word::access(0x7ff0, 1, 3, false));
         writer.words(&[Word::block(0), pushed, Word::block(1), popped, Word::block(2)]);
     }
-    writer.finish().unwrap();
-    out
+    writer.finish().unwrap()
 }
 
 /// A server over a folder with a result, `t.dwt`, one that is cut off, one that is none, and a link.
