@@ -85,9 +85,10 @@ impl Lost {
 }
 
 impl Message {
-    /// Whether it may stand in the outbox until another one is sent: words that need it are announced later.
+    /// Whether it may stand in the outbox until another one is sent: words that need it are announced later. Modules are rare,
+    /// and the reader has work to do for them.
     pub const fn can_wait(&self) -> bool {
-        matches!(self, Self::Module { .. } | Self::Block { .. } | Self::Lost { .. })
+        matches!(self, Self::Block { .. } | Self::Lost { .. })
     }
 
     /// The bytes, for one write.
