@@ -7,7 +7,7 @@ server slept. The first two are relative to the same round without Dwell; what i
 lowest and highest of them. Every round runs all ways, each time from another one on. The work is always the same: so many
 requests, so many bytes.
 
-iperf3 runs with both ends on one CPU, and with one on each. `--peers` adds collections with a sample every 10 ms, and perf's
+iperf3 runs with both ends on one CPU, with one on each, and where the scheduler puts them. `--peers` adds collections with a sample every 10 ms, and perf's
 samples every 1 ms, without stacks.
 
     bench/sockets.py [--dwell PATH] [--rounds 9] [--requests 50000] [--bytes 4G] [--only redis] [--peers]
@@ -83,6 +83,8 @@ def main() -> None:
     programs = {"redis-benchmark": filled(REDIS), "iperf3, one CPU": filled(IPERF, server=first, client=first)}
     if others:
         programs["iperf3, two CPUs"] = filled(IPERF, server=first, client=others[0])
+        anywhere = ",".join(map(str, [first, *others]))
+        programs["iperf3, not pinned"] = filled(IPERF, server=anywhere, client=anywhere)
     ways = WAYS | (PEERS if options.peers else {})
     print("| program | way | CPU time | time of the client | sleeps of the server |\n|---|---|---:|---:|---:|")
     for program, ends in programs.items():

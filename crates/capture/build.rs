@@ -50,9 +50,7 @@ fn build_library(root: &Path, out: &Path) {
 fn compile(clang: &str, source: &Path, wire: &Path, out: &Path) {
     let object = out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
     let include = |path: &Path| format!("-I{}", path.display());
-    // The socket hooks need Linux 6.3 anyway: they may use what an addition in memory returns.
-    let instructions = if source.ends_with("sockets.bpf.c") { "-mcpu=v3" } else { "-mcpu=v1" };
-    let args = ["-O2", "-g", "-Wall", "-Werror", instructions].map(String::from).into_iter().chain([include(wire)]);
+    let args = ["-O2", "-g", "-Wall", "-Werror", "-mcpu=v1"].map(String::from).into_iter().chain([include(wire)]);
     let built = SkeletonBuilder::new().source(source).obj(&object).clang(clang).clang_args(args).build();
     if let Err(error) = built {
         println!("cargo:warning={}: {error:#}", source.display());

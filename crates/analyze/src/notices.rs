@@ -47,7 +47,7 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("itt-not-recorded", "What the program announces through ITT is not recorded: {why}."),
     notice("recording-ended", "Recording ended when the program asked for it; the program ran on."),
     notice("data-limit", "Recording stopped at the data limit; the program ran on."),
-    notice("outliers-kept", "{outliers} outliers were kept, each a result: {folder}."),
+    notice("outliers-kept", "Outliers that were kept, each a result: {outliers} ({folder})."),
     notice("outliers-not-kept", "Not every outlier could be kept ({failure})."),
     notice("no-intel-pt", "No instructions are traced: this machine has no Intel PT."),
     notice("intel-pt-unusable", "No instructions are traced: Intel PT cannot be used ({error})."),

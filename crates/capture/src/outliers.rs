@@ -118,7 +118,7 @@ impl Outliers {
         let mut notices = Vec::new();
         if !self.results.is_empty() {
             notices.push(format!(
-                "{} outliers were kept, each a result: {}.",
+                "Outliers that were kept, each a result: {} ({}).",
                 self.results.len(),
                 self.folder.display()
             ));

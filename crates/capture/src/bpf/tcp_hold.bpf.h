@@ -26,7 +26,7 @@ static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end
 	hold.bytes = entry->record.hold_bytes;
 	hold.kind = entry->record.hold_kind;
 	hold.end_kind = end_kind;
-	since = __sync_lock_test_and_set(&entry->record.hold_ns, 0);
+	since = exchange(&entry->record.hold_ns, 0);
 	if (!since) /* another CPU was faster */
 		return;
 	hold.h.time_ns = since;
