@@ -7,8 +7,8 @@ server slept. The first two are relative to the same round without Dwell; what i
 lowest and highest of them. Every round runs all ways, each time from another one on. The work is always the same: so many
 requests, so many bytes.
 
-iperf3 runs with both ends on one CPU, with one on each, and where the scheduler puts them. `--peers` adds collections with a sample every 10 ms, and perf's
-samples every 1 ms, without stacks.
+iperf3 runs with both ends on one CPU, with one on each, and where the scheduler puts them. `--peers` adds collections with a
+sample every 10 ms, and perf's samples every 1 ms, without stacks.
 
     bench/sockets.py [--dwell PATH] [--rounds 9] [--requests 50000] [--bytes 4G] [--only redis] [--peers]
 """

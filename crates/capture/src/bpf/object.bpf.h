@@ -136,8 +136,8 @@ static __always_inline struct sock *sock_of(struct file *file)
 {
 	struct socket *socket = FIELD(file, private_data);
 
-	return BPF_CORE_READ(
-		socket, sk); /* its address becomes part of a key, which the verifier refuses of what FIELD gives */
+	/* Its address becomes part of a key, which the verifier refuses of what FIELD gives. */
+	return BPF_CORE_READ(socket, sk);
 }
 
 /* What tells a socket from every other one: the kernel uses a closed one's memory again. */
@@ -146,6 +146,13 @@ static __always_inline u64 socket_key(struct sock *sk)
 	u64 ports = (u64)FIELD(sk, __sk_common.skc_num) << 32 | FIELD(sk, __sk_common.skc_dport);
 
 	return mix((u64)sk, ports);
+}
+
+static __always_inline u16 file_type(struct file *file)
+{
+	struct inode *inode = FIELD(file, f_inode);
+
+	return FIELD(inode, i_mode) & S_IFMT;
 }
 
 /*
@@ -161,8 +168,7 @@ __noinline u64 file_key(u64 address)
 
 	if (!file)
 		return 0;
-	inode = FIELD(file, f_inode);
-	switch (FIELD(inode, i_mode) & S_IFMT) {
+	switch (file_type(file)) {
 	case S_IFSOCK:
 		key = socket_key(sock_of(file));
 		break;
@@ -170,6 +176,7 @@ __noinline u64 file_key(u64 address)
 		key = mix((u64)BPF_CORE_READ(file, private_data), address);
 		break;
 	default:
+		inode = FIELD(file, f_inode);
 		device = FIELD(inode, i_sb);
 		key = mix(FIELD(inode, i_ino), FIELD(device, s_dev));
 	}
@@ -241,7 +248,7 @@ __noinline u64 file_object(u64 address, u32 fd, u32 tid, u32 tgid)
 	if (!record)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
-	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	mode = file_type(file);
 	__builtin_memset(record, 0, sizeof(*record));
 	record->kind = object_kind(mode);
 	record->inode = BPF_CORE_READ(inode, i_ino);
@@ -318,8 +325,7 @@ __noinline u64 describe_set(struct fd_set *set)
 	record->tgid = set->tgid;
 	record->kind = OBJECT_POLL_SET;
 	record->member_count = set->count;
-	FOR_EACH_MEMBER(i, set)
-	{
+	FOR_EACH_MEMBER (i, set) {
 		u64 member = file_object(member_file(set, i), set->fds[i], set->tid, set->tgid);
 
 		record->members[i] = member;
@@ -339,8 +345,8 @@ __noinline u64 set_object(struct fd_set *set, struct thread *thread)
 	if (!set || !thread)
 		return 0;
 	key = EMPTY_SET_KEY(set);
-	FOR_EACH_MEMBER(i, set)
-	key = mix(key, file_key(member_file(set, i)));
+	FOR_EACH_MEMBER (i, set)
+		key = mix(key, file_key(member_file(set, i)));
 	if (key == thread->last_object)
 		return key;
 	if (!is_seen(key))

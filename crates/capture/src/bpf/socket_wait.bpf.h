@@ -158,17 +158,6 @@ static __always_inline u8 wait_direction(s32 call)
 
 #define SYSCALL_SPLICE 275
 
-static __always_inline u16 file_type(struct file *file)
-{
-	return bpf_core_cast(file, struct file)->f_inode->i_mode & S_IFMT;
-}
-
-/* The address of a socket behind a file: a plain number, which is stored before it is used as one. */
-static __always_inline struct sock *sock_behind(struct file *file)
-{
-	return bpf_core_cast(bpf_core_cast(file, struct file)->private_data, struct socket)->sk;
-}
-
 /* The file that a call waits on: of splice the socket at either end. */
 static __always_inline struct file *waited_file(struct task_struct *task, s32 call, u8 *direction)
 {
@@ -212,7 +201,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 			return;
 		type = file_type(file);
 		if (type == S_IFSOCK)
-			sk = sock_behind(file);
+			sk = sock_of(file);
 		else if (type)
 			return;
 		else
