@@ -38,10 +38,6 @@ pub static NOTICES: &[SentenceDef] = &[
     ),
     notice("code-not-mapped", "Code that was mapped during the collection is not named ({error})."),
     notice("asker-unknown", "Who asked for the work of other threads is not known ({error})."),
-    notice(
-        "delayed-acks-inferred",
-        "Delayed ACKs are inferred on this kernel from how long data was held back: the address of its timer is not to be seen.",
-    ),
     notice("sockets-before", "Sockets that were open before are known from their first use on ({error})."),
     notice("sockets-until", "Sockets are known up to {seconds} s only ({error})."),
     notice("itt-not-recorded", "What the program announces through ITT is not recorded: {why}."),
@@ -58,6 +54,11 @@ pub static NOTICES: &[SentenceDef] = &[
     ),
     notice("file-missing", "{path} could not be read: code in it has no names; give its folder with --search-dir."),
     notice("restarted", "The machine was restarted since the collection: kernel code has no names."),
+    notice(
+        "kernel-names-hidden",
+        "Kernel code has no names: /proc/kallsyms hides addresses from this user (kernel.kptr_restrict, CAP_SYSLOG). Block I/O \
+         and locks in the kernel are not told apart, nor what other CPUs interrupted for.",
+    ),
     notice("symbols-unread", "The symbols of {path} could not be read: {reason}."),
     notice("debuginfod-failed", "The debuginfod server {server} is not used any more: {why}."),
     notice(

@@ -83,7 +83,6 @@ impl Hooks {
             preempt_count_offset: preempt_count_offset.unwrap_or(0),
             has_preempt_count: u32::from(preempt_count_offset.is_some()),
             reserved: 0,
-            delayed_ack_timer: 0,
             since_ns: monotonic_ns(),
         };
         let mut hooks = Self {
@@ -103,9 +102,6 @@ impl Hooks {
         if preempt_count_offset.is_none() {
             let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
             hooks.notices.push(text.into());
-        }
-        if options.topics.contains(&Topic::Sockets) {
-            hooks.find_delayed_ack_timer();
         }
         hooks.fill_maps(&options.strategy)?;
         hooks.attach_required()?;
@@ -321,17 +317,6 @@ impl Hooks {
     fn attach_waking(&mut self) {
         let object = self.attach_optional(object!("waking"), "waking", "Who ended a wait is not known");
         self.optional.extend(object);
-    }
-
-    fn find_delayed_ack_timer(&mut self) {
-        match kernel_types::symbol_address("tcp_delack_timer") {
-            Some(address) => self.control.delayed_ack_timer = address,
-            None => self.notices.push(
-                "Delayed ACKs are inferred on this kernel from how long data was held back: the address of its timer is \
-                 not to be seen."
-                    .into(),
-            ),
-        }
     }
 
     fn attach_sockets(&mut self) {

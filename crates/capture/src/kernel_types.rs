@@ -19,14 +19,3 @@ fn per_cpu_offset(btf: &Btf<'_>, name: &str) -> Option<i64> {
     let named = |ty| btf.type_by_id::<Var<'_>>(ty).and_then(|var| var.name().map(|found| found == name)) == Some(true);
     section.iter().find(|entry| named(entry.ty)).map(|entry| i64::from(entry.offset))
 }
-
-/// Address of the kernel function `name`, where this user may see it.
-pub fn symbol_address(name: &str) -> Option<u64> {
-    let table = std::fs::read_to_string("/proc/kallsyms").ok()?;
-    let mut lines = table.lines().map(str::split_ascii_whitespace);
-    let address = lines.find_map(|mut words| {
-        let address = words.next()?;
-        (words.nth(1)? == name).then_some(address)
-    })?;
-    u64::from_str_radix(address, 16).ok().filter(|&address| address != 0)
-}

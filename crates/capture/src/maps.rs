@@ -24,7 +24,6 @@ pub struct Control {
     pub preempt_count_offset: i32,
     pub has_preempt_count: u32,
     pub reserved: u32,
-    pub delayed_ack_timer: u64,
     pub since_ns: u64,
 }
 

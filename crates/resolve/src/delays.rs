@@ -127,12 +127,20 @@ fn in_order(delays: &Delays) -> Delays {
     delays.permuted(&order)
 }
 
+/// Whether functions of the kernel are to be named in any of the records.
+pub fn tells_functions(records: &[DelayRecord]) -> bool {
+    records.iter().any(|record| function_of(record).is_some())
+}
+
+/// The address of the kernel's function that a record tells of.
+fn function_of(record: &DelayRecord) -> Option<u64> {
+    let tells = matches!(Delay::from_code(record.kind), Delay::Ipi | Delay::KernelWork) && record.detail != 0;
+    tells.then_some(record.detail)
+}
+
 /// The names of the kernel's functions that the records tell of.
 fn functions(records: &[DelayRecord]) -> BTreeMap<u64, String> {
-    let tells = |record: &&DelayRecord| {
-        matches!(Delay::from_code(record.kind), Delay::Ipi | Delay::KernelWork) && record.detail != 0
-    };
-    let addresses: BTreeSet<u64> = records.iter().filter(tells).map(|record| record.detail).collect();
+    let addresses: BTreeSet<u64> = records.iter().filter_map(function_of).collect();
     kernel::names(&addresses)
 }
 

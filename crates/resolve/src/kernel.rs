@@ -47,6 +47,11 @@ impl KernelMap {
         Self { text: text.unwrap_or(0), modules }
     }
 
+    /// Whether this user is not told where the kernel's functions lie (`kernel.kptr_restrict`, CAP_SYSLOG): none has a name.
+    pub fn is_hidden(&self) -> bool {
+        self.text == 0
+    }
+
     fn module(&self, address: u64) -> Option<&Module> {
         let after = self.modules.partition_point(|module| module.start <= address);
         let module = self.modules.get(after.checked_sub(1)?)?;

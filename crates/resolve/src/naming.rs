@@ -12,9 +12,11 @@ use rayon::prelude::*;
 use crate::annotations::{TaskName, TypeKey, TypeNames, Unnamed, type_table};
 use crate::debug_files::DebugFiles;
 use crate::debuginfod::Debuginfod;
+use crate::delays::tells_functions;
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
 use crate::jit::{self, Jit, how_to_name};
+use crate::kernel::KernelMap;
 use crate::listing;
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
@@ -121,7 +123,7 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
             jit.notices.clone(),
             debug_notices,
             unnamed_code(raw, &modules, &sites).into_iter().collect(),
-            notices(raw.manifest, &modules, &problems, &plan, &answers),
+            notices(raw, &modules, &problems, &plan, &answers),
         ]
         .concat(),
         unreadable_files: unreadable(&modules, &problems, &plan),
@@ -341,7 +343,7 @@ fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan) -> u6
 }
 
 fn notices(
-    manifest: &Manifest,
+    raw: &Raw<'_>,
     modules: &Modules,
     problems: &[(u32, Problem)],
     plan: &Plan,
@@ -363,9 +365,7 @@ fn notices(
             Problem::Missing => {}
         }
     }
-    if used(KERNEL) && !is_this_boot(manifest) {
-        notices.push("The machine was restarted since the collection: kernel code has no names.".into());
-    }
+    notices.extend(kernel_without_names(raw, used(KERNEL)).map(str::to_owned));
     for (number, answer) in answers.iter().enumerate() {
         let path = modules.all().get(number).map_or("", |module| &module.path);
         if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
@@ -384,6 +384,22 @@ fn notices(
         notices.push(format!("{more} more files have no symbols."));
     }
     notices
+}
+
+/// Why functions of the kernel have no names, when any are to be named.
+fn kernel_without_names(raw: &Raw<'_>, is_used: bool) -> Option<&'static str> {
+    if !is_used && !tells_functions(&raw.meta.delays) {
+        None
+    } else if !is_this_boot(raw.manifest) {
+        Some("The machine was restarted since the collection: kernel code has no names.")
+    } else if KernelMap::read().is_hidden() {
+        Some(
+            "Kernel code has no names: /proc/kallsyms hides addresses from this user (kernel.kptr_restrict, CAP_SYSLOG). \
+             Block I/O and locks in the kernel are not told apart, nor what other CPUs interrupted for.",
+        )
+    } else {
+        None
+    }
 }
 
 /// Replaces the raw numbers of the intervals by rows of the named tables.

@@ -24,7 +24,6 @@ struct control {
 	s32 preempt_count_offset;
 	u32 has_preempt_count;
 	u32 reserved;
-	u64 delayed_ack_timer; /* address of the kernel's tcp_delack_timer, 0 = not known */
 	u64 since_ns; /* since when delays are seen without a gap: of what began before, the begin may be another's */
 };
 

@@ -337,12 +337,11 @@ static __always_inline void write_event(struct sock *sk, u8 kind, u32 bytes)
 SEC("tp_btf/timer_expire_entry")
 int BPF_PROG(on_timer, struct timer_list *timer)
 {
-	struct control *control = controls();
 	struct tcp_sock *tcp;
 	u32 bytes;
 	u8 pending;
 
-	if (!control || (u64)timer->function != control->delayed_ack_timer || control->paused)
+	if (!delayed_ack_function || (u64)timer->function != delayed_ack_function || is_paused())
 		return 0;
 	tcp = (void *)timer - bpf_core_field_offset(struct inet_connection_sock, icsk_delack_timer);
 	pending = BPF_CORE_READ(tcp, inet_conn.icsk_ack.pending);

@@ -21,8 +21,6 @@ export const noticesJa: Record<string, string> = {
   'threads-not-sampled': '実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。',
   'code-not-mapped': '収集中にマップされたコードには名前がありません ({error})。',
   'asker-unknown': '他のスレッドに処理を依頼したのが誰かは分かりません ({error})。',
-  'delayed-acks-inferred':
-    'このカーネルではタイマーのアドレスが見えないため、遅延 ACK は、データが保留された長さから推定しています。',
   'sockets-before': '収集前から開いていたソケットは、最初に使われたときから分かります ({error})。',
   'sockets-until': 'ソケットは {seconds} s までしか分かりません ({error})。',
   'itt-not-recorded': 'プログラムが ITT で通知することは記録されていません: {why}。',
@@ -38,6 +36,8 @@ export const noticesJa: Record<string, string> = {
   'file-missing':
     '{path} を読み取れませんでした。その中のコードには名前がありません。フォルダーを --search-dir で指定してください。',
   restarted: '収集の後にマシンが再起動されたため、カーネルのコードには名前がありません。',
+  'kernel-names-hidden':
+    'カーネルのコードには名前がありません。/proc/kallsyms がこのユーザーにアドレスを見せないためです (kernel.kptr_restrict、CAP_SYSLOG)。カーネル内のブロック I/O とロック、および他の CPU による割り込みの理由は区別されません。',
   'symbols-unread': '{path} のシンボルを読み取れませんでした: {reason}。',
   'debuginfod-failed': 'debuginfod サーバー {server} はもう使われません: {why}。',
   'functions-not-listed': 'コードが大きすぎるため、実行された {functions} 個の関数は dwell source で表示できません。',
