@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use dwell_doctor::{Machine, quota_in_cpus};
 use dwell_store::{CpuInfo, CpuPlace};
 
 /// `CPUIDLE_STATE_MAX` of the kernel.
@@ -24,11 +25,12 @@ pub fn boot_id() -> String {
     read("/proc/sys/kernel/random/boot_id")
 }
 
-/// The CPUs; `usable` = affinity of process `pid` (0 = this one), cut to the cgroup's quota, rounded up.
+/// The CPUs; `usable` = affinity of process `pid` (0 = this one), cut to the quota of its control groups, rounded up.
 pub fn cpus(pid: u32) -> CpuInfo {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
-    let usable = affinity(pid).min(cgroup_quota(pid).unwrap_or(u32::MAX)).max(1);
+    let quota = quota_in_cpus(&Machine::here(), pid).map_or(u32::MAX, |cpus| cpus.ceil() as u32);
+    let usable = affinity(pid).min(quota).max(1);
     CpuInfo { online: online().len() as u32, usable, model: model.map(|(_, name)| name.to_owned()).unwrap_or_default() }
 }
 
@@ -91,26 +93,6 @@ fn affinity(pid: u32) -> u32 {
     if count > 0 { count as u32 } else { online().len() as u32 }
 }
 
-/// cgroup v2 `cpu.max` of the process's group and all above it: quota / period, rounded up.
-fn cgroup_quota(pid: u32) -> Option<u32> {
-    let process = if pid == 0 { "self".to_owned() } else { pid.to_string() };
-    let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
-    let group = groups.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let mut folder = std::path::PathBuf::from("/sys/fs/cgroup").join(group.trim_start_matches('/'));
-    let mut least = None;
-    while folder.starts_with("/sys/fs/cgroup") {
-        let quota = fs::read_to_string(folder.join("cpu.max")).ok().and_then(|text| parse_quota(&text));
-        least = least.into_iter().chain(quota).min();
-        folder.pop();
-    }
-    least
-}
-
-fn parse_quota(text: &str) -> Option<u32> {
-    let (quota, period) = text.trim().split_once(' ')?;
-    Some(quota.parse::<u32>().ok()?.div_ceil(period.parse::<u32>().ok().filter(|&period| period > 0)?))
-}
-
 fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default().trim().to_owned()
 }
@@ -137,11 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn cpu_lists_and_quotas() {
+    fn cpu_lists() {
         assert_eq!(parse_list("0-2,5"), [0, 1, 2, 5]);
         assert_eq!(parse_list(""), [0usize; 0]);
-        assert_eq!(parse_quota("150000 100000"), Some(2));
-        assert_eq!(parse_quota("max 100000"), None);
-        assert_eq!(parse_quota("1 0"), None);
     }
 }

@@ -93,19 +93,22 @@ pub fn numa_balancing(machine: &Machine) -> Finding {
             "pages are unmapped now and then to see who uses them, each a page fault; some are moved",
         )
         .change(Change::file(FILE, "0")),
-        None => Finding::good("none", "the kernel has no NUMA balancing"),
+        None if machine.lacks(FILE) => Finding::good("none", "the kernel has no NUMA balancing"),
+        None => Finding::unknown("not told", format!("{FILE} cannot be read")),
     }
 }
 
-/// CPUs in the list that `file` or the boot option has.
-fn set_apart(machine: &Machine, file: &str, option: &str) -> String {
-    let of_file = machine.text(&format!("{CPU}/{file}")).filter(|list| !cpu_list(list).is_empty());
+/// CPUs in the list that `file` or the boot option has; `None` when neither can be read.
+fn set_apart(machine: &Machine, file: &str, option: &str) -> Option<String> {
+    let of_file = machine.text(&format!("{CPU}/{file}"));
+    let known = of_file.is_some() || machine.text("/proc/cmdline").is_some();
+    let of_file = of_file.filter(|list| !cpu_list(list).is_empty());
     // isolcpus= may have flags before the list, rcu_nocbs= a word for all.
     let of_boot = || match machine.boot_option(option)? {
         all if all == "all" => machine.text(&format!("{CPU}/online")),
         list => Some(list.trim_start_matches(|c: char| !c.is_ascii_digit()).to_owned()),
     };
-    of_file.or_else(of_boot).unwrap_or_default()
+    known.then(|| of_file.or_else(of_boot).unwrap_or_default())
 }
 
 /// All CPUs but the first, for an example of what could be set apart.
@@ -115,7 +118,9 @@ fn others(machine: &Machine) -> String {
 }
 
 fn set_apart_finding(machine: &Machine, (file, option): (&str, &str), effects: [&str; 2]) -> Finding {
-    let list = set_apart(machine, file, option);
+    let Some(list) = set_apart(machine, file, option) else {
+        return Finding::unknown("not told", format!("neither {CPU}/{file} nor /proc/cmdline can be read"));
+    };
     if !list.is_empty() {
         return Finding::good(format!("CPUs {list}"), effects[0]);
     }
@@ -152,7 +157,7 @@ pub fn rcu_nocbs(machine: &Machine) -> Finding {
         "the kernel's deferred frees run in soft interrupts on every CPU",
     ];
     // nohz_full implies it.
-    let full = set_apart(machine, "nohz_full", "nohz_full");
+    let full = set_apart(machine, "nohz_full", "nohz_full").unwrap_or_default();
     if machine.boot_option("rcu_nocbs").is_none() && !full.is_empty() {
         return Finding::good(format!("CPUs {full} (by nohz_full)"), effects[0]);
     }
@@ -161,7 +166,7 @@ pub fn rcu_nocbs(machine: &Machine) -> Finding {
 
 pub fn irq_affinity(machine: &Machine) -> Finding {
     let online = cpu_list(&machine.text(&format!("{CPU}/online")).unwrap_or_default());
-    let apart = cpu_list(&set_apart(machine, "isolated", "isolcpus"));
+    let apart = cpu_list(&set_apart(machine, "isolated", "isolcpus").unwrap_or_default());
     let interrupts = machine.numbered("/proc/irq", "", "smp_affinity_list");
     if interrupts.is_empty() {
         return Finding::unknown("not told", "/proc/irq is not there");

@@ -50,7 +50,7 @@ pub fn rt_throttling(machine: &Machine) -> Finding {
     const FILE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
     let period = machine.number::<i64>("/proc/sys/kernel/sched_rt_period_us").unwrap_or(1_000_000);
     match machine.number::<i64>(FILE) {
-        None => Finding::unknown("not told", "/proc/sys/kernel/sched_rt_runtime_us is not there"),
+        None => Finding::unknown("not told", format!("{FILE} cannot be read")),
         Some(runtime) if runtime < 0 || runtime >= period => {
             Finding::good("off", "a real-time thread may run for ever; one that never sleeps takes its CPU")
         }
@@ -86,12 +86,12 @@ pub fn clocksource(machine: &Machine) -> Finding {
 pub fn mitigations(machine: &Machine) -> Finding {
     const FOLDER: &str = "/sys/devices/system/cpu/vulnerabilities";
     let names = machine.names(FOLDER);
-    let guarded =
-        |name: &&String| machine.text(&format!("{FOLDER}/{name}")).is_some_and(|text| text.starts_with("Mitigation"));
-    let guarded: Vec<&str> = names.iter().filter(guarded).map(String::as_str).collect();
-    if names.is_empty() {
+    let told: Option<Vec<String>> = names.iter().map(|name| machine.text(&format!("{FOLDER}/{name}"))).collect();
+    let Some(told) = told.filter(|told| !told.is_empty()) else {
         return Finding::unknown("not told", "the kernel does not say which flaws of the CPU it works around");
-    }
+    };
+    let guarded = names.iter().zip(&told).filter(|(_, text)| text.starts_with("Mitigation"));
+    let guarded: Vec<&str> = guarded.map(|(name, _)| name.as_str()).collect();
     if guarded.is_empty() {
         return Finding::good("none", "system calls and switches cost what they must");
     }
@@ -108,6 +108,7 @@ pub fn watchdog(machine: &Machine) -> Finding {
             Finding::costs("on", "every few seconds a thread of the highest priority runs on each CPU for some µs")
                 .change(Change::file(FILE, "0"))
         }
-        None => Finding::good("none", "the kernel has no watchdog for hanging CPUs"),
+        None if machine.lacks(FILE) => Finding::good("none", "the kernel has no watchdog for hanging CPUs"),
+        None => Finding::unknown("not told", format!("{FILE} cannot be read")),
     }
 }

@@ -5,6 +5,7 @@
 mod apply;
 mod change;
 mod cpus;
+mod groups;
 mod kernel;
 mod limits;
 mod machine;
@@ -15,6 +16,7 @@ mod recording;
 pub use apply::{Applied, apply, restore, undo};
 pub use change::Change;
 pub use cpus::{nodes, siblings};
+pub use groups::quota_in_cpus;
 pub use machine::Machine;
 pub use power::{governors, set_governor};
 

@@ -1,13 +1,15 @@
 //! The files that a machine describes itself in, under a root.
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 
 /// More than any of these files has, but for a damaged or hostile copy.
 const MOST_BYTES: u64 = 4 << 20;
+/// How much of the kernel's symbols is looked at.
+const SYMBOL_BYTES: u64 = 64 << 10;
 
 /// A machine: this one, or a copy of its `/proc` and `/sys`.
 #[derive(Clone, Debug)]
@@ -34,6 +36,14 @@ impl Machine {
     /// Whether there is something at `path`.
     pub(crate) fn has(&self, path: &str) -> bool {
         self.path(path).exists()
+    }
+
+    /// Whether the kernel has no such file: its folder can be looked into, and it is not there. A file that may not be
+    /// read, or whose file system is not mounted, is neither there nor lacking.
+    pub(crate) fn lacks(&self, path: &str) -> bool {
+        let path = self.path(path);
+        let folder = path.parent().is_some_and(|folder| fs::read_dir(folder).is_ok());
+        folder && matches!(fs::symlink_metadata(&path), Err(error) if error.kind() == io::ErrorKind::NotFound)
     }
 
     /// What the file says, without blanks around it.
@@ -77,6 +87,17 @@ impl Machine {
         let line = self.text("/proc/cmdline")?;
         let mut values = line.split_whitespace().filter_map(|it| it.strip_prefix(word)?.strip_prefix('='));
         values.next_back().map(str::to_owned)
+    }
+
+    /// Whether `/proc/kallsyms` shows this process where the kernel's functions lie; `None` without that file. Whom it shows
+    /// zeros instead is up to `kptr_restrict`, `perf_event_paranoid` and CAP_SYSLOG (kallsyms_show_value in the kernel).
+    pub(crate) fn shows_kernel_addresses(&self) -> Option<bool> {
+        let mut start = Vec::new();
+        File::open(self.path("/proc/kallsyms")).ok()?.take(SYMBOL_BYTES).read_to_end(&mut start).ok()?;
+        let text = String::from_utf8_lossy(&start);
+        // Per-CPU symbols are at 0 indeed: functions tell.
+        let mut functions = text.lines().filter(|line| line.contains(" T ") || line.contains(" t "));
+        Some(functions.any(|line| line.split(' ').next().is_some_and(|address| address.bytes().any(|it| it != b'0'))))
     }
 
     /// The kernel's configuration, where it is kept.

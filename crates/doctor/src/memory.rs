@@ -5,10 +5,18 @@ use crate::{Change, Finding, Machine};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 
+/// What to say when the settings of transparent huge pages cannot be read.
+fn without_thp(machine: &Machine) -> Finding {
+    if machine.lacks(THP) {
+        return Finding::good("none", "the kernel has no transparent huge pages");
+    }
+    Finding::unknown("not told", format!("{THP} cannot be read"))
+}
+
 pub fn thp(machine: &Machine) -> Finding {
     let file = format!("{THP}/enabled");
     let Some(text) = machine.text(&file) else {
-        return Finding::good("none", "the kernel has no transparent huge pages");
+        return without_thp(machine);
     };
     match chosen(&text) {
         "always" => {
@@ -22,7 +30,7 @@ pub fn thp(machine: &Machine) -> Finding {
 pub fn thp_defrag(machine: &Machine) -> Finding {
     let file = format!("{THP}/defrag");
     let Some(text) = machine.text(&file) else {
-        return Finding::good("none", "the kernel has no transparent huge pages");
+        return without_thp(machine);
     };
     match chosen(&text) {
         state @ ("never" | "defer") => Finding::good(state, "no page fault waits for memory to be compacted"),
@@ -37,12 +45,14 @@ pub fn thp_defrag(machine: &Machine) -> Finding {
 
 pub fn swap(machine: &Machine) -> Finding {
     const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
-    let swaps = machine.text("/proc/swaps").unwrap_or_default();
+    let Some(swaps) = machine.text("/proc/swaps").or_else(|| machine.lacks("/proc/swaps").then(String::new)) else {
+        return Finding::unknown("not told", "/proc/swaps cannot be read");
+    };
     let names: Vec<&str> = swaps.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
     if names.is_empty() {
         return Finding::good("none", "no page of a program is ever read back from disk, but of files");
     }
-    let swappiness = machine.number::<u32>(SWAPPINESS).unwrap_or(60);
+    let swappiness = machine.text(SWAPPINESS).unwrap_or_else(|| "not told".into());
     let state = format!("{}, swappiness {swappiness}", names.join(", "));
     let effect = "a page that was not used for long may be on disk: touching it takes as long as reading it";
     Finding::costs(state, effect).change(Change::Shell("sudo swapoff -a    # undo: sudo swapon -a".into()))

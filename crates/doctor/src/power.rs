@@ -93,7 +93,7 @@ pub fn turbo(machine: &Machine) -> Finding {
 struct IdleState {
     number: usize,
     name: String,
-    exit_us: u64,
+    exit_us: Option<u64>,
     enabled: bool,
 }
 
@@ -104,7 +104,7 @@ fn idle_states(machine: &Machine) -> Vec<IdleState> {
         IdleState {
             number,
             name: machine.text(path).unwrap_or_default(),
-            exit_us: machine.number(&format!("{folder}/latency")).unwrap_or(0),
+            exit_us: machine.number(&format!("{folder}/latency")),
             enabled: machine.number::<u8>(&format!("{folder}/disable")) != Some(1),
         }
     };
@@ -118,15 +118,19 @@ pub fn c_states(machine: &Machine) -> Finding {
         return Finding::unknown("no cpuidle", effect);
     }
     let enabled: Vec<&IdleState> = states.iter().filter(|state| state.enabled).collect();
-    let named: Vec<String> = enabled.iter().map(|state| format!("{} {} µs", state.name, state.exit_us)).collect();
-    let deep: Vec<&&IdleState> = enabled.iter().filter(|state| state.exit_us > SHALLOW_US).collect();
-    let Some(deepest) = deep.iter().map(|state| state.exit_us).max() else {
-        return Finding::good(named.join(", "), "an idle CPU is awake within 2 µs, by its own account");
+    let Some(exits) = enabled.iter().map(|state| state.exit_us).collect::<Option<Vec<u64>>>() else {
+        return Finding::unknown("not told", "how long it takes to leave the idle states cannot be read");
+    };
+    let named = enabled.iter().zip(&exits).map(|(state, exit_us)| format!("{} {exit_us} µs", state.name));
+    let named = named.collect::<Vec<_>>().join(", ");
+    let deep: Vec<&&IdleState> = enabled.iter().filter(|state| state.exit_us > Some(SHALLOW_US)).collect();
+    let Some(deepest) = deep.iter().filter_map(|state| state.exit_us).max() else {
+        return Finding::good(named, "an idle CPU is awake within 2 µs, by its own account");
     };
     let numbers: String = deep.iter().map(|state| state.number.to_string()).collect();
     let pattern = if numbers.len() == 1 { format!("state{numbers}") } else { format!("state[{numbers}]") };
     let files = deep.iter().flat_map(|state| machine.of_cpus(&format!("cpuidle/state{}/disable", state.number)));
     let change = Change::files(format!("/sys/devices/system/cpu/cpu*/cpuidle/{pattern}/disable"), files.collect(), "1");
     let effect = format!("what wakes an idle CPU waits up to {deepest} µs until it runs; caches may be empty then");
-    Finding::costs(named.join(", "), effect).change(change)
+    Finding::costs(named, effect).change(change)
 }

@@ -10,6 +10,7 @@ const CAPABILITIES: [(u32, &str, &str); 4] = [
     (19, "CAP_SYS_PTRACE", "other users' processes cannot be attached to"),
     (2, "CAP_DAC_READ_SEARCH", "files of other users cannot be read for their symbols"),
 ];
+const NOT_TOLD: &str = "not told";
 /// Has the rights of CAP_BPF and CAP_PERFMON too.
 const SYS_ADMIN: u32 = 21;
 
@@ -34,17 +35,25 @@ pub fn btf(machine: &Machine) -> Finding {
     if machine.has("/sys/kernel/btf/vmlinux") {
         return Finding::good("/sys/kernel/btf/vmlinux", "one Dwell for all kernels: it knows this one's structures");
     }
+    if !machine.lacks("/sys/kernel/btf") && !machine.lacks("/sys/kernel/btf/vmlinux") {
+        return Finding::unknown(
+            NOT_TOLD,
+            "/sys cannot be read: whether the kernel describes its structures is not known",
+        );
+    }
     let change = Change::Shell("install a kernel built with CONFIG_DEBUG_INFO_BTF=y".into());
     Finding::missing("no kernel types", "no collection").change(change)
 }
 
 pub fn bpf(machine: &Machine) -> Finding {
     const JIT: &str = "/proc/sys/net/core/bpf_jit_enable";
-    if !machine.has("/proc/sys/kernel/unprivileged_bpf_disabled") {
+    const SYSTEM_CALL: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
+    if machine.lacks(SYSTEM_CALL) {
         let change = Change::Shell("install a kernel built with CONFIG_BPF_SYSCALL=y".into());
         return Finding::missing("no bpf() system call", "no collection").change(change);
     }
     match machine.number(JIT) {
+        None => Finding::unknown(NOT_TOLD, "/proc/sys/net/core/bpf_jit_enable can be read by root only"),
         Some(0) => Finding::costs("interpreted", "each recorded event costs several times as much")
             .change(Change::file(JIT, "1")),
         _ => Finding::good("compiled (JIT)", "events are recorded by machine code"),
@@ -52,7 +61,9 @@ pub fn bpf(machine: &Machine) -> Finding {
 }
 
 pub fn tracefs(machine: &Machine) -> Finding {
-    let mounts = machine.text("/proc/mounts").unwrap_or_default();
+    let Some(mounts) = machine.text("/proc/mounts") else {
+        return Finding::unknown(NOT_TOLD, "/proc/mounts cannot be read; Dwell does without tracefs");
+    };
     let mut places = mounts.lines().filter_map(|line| {
         let mut words = line.split_whitespace().skip(1);
         let place = words.next()?;
@@ -67,23 +78,41 @@ pub fn tracefs(machine: &Machine) -> Finding {
     }
 }
 
+/// Where the kernel lists what perf can measure with.
+const EVENT_SOURCES: &str = "/sys/bus/event_source/devices";
+
+/// Whether an event source is there; `None` when the kernel's list cannot be read.
+fn event_source(machine: &Machine, name: &str) -> Option<bool> {
+    let path = format!("{EVENT_SOURCES}/{name}");
+    if machine.has(&path) { Some(true) } else { machine.lacks(&path).then_some(false) }
+}
+
+fn sources_not_told() -> Finding {
+    Finding::unknown(NOT_TOLD, format!("{EVENT_SOURCES} cannot be read"))
+}
+
 pub fn uprobes(machine: &Machine) -> Finding {
-    if machine.has("/sys/bus/event_source/devices/uprobe") {
-        return Finding::good("there", "--task-probe, --interval with functions, stack stitching");
+    match event_source(machine, "uprobe") {
+        Some(true) => return Finding::good("there", "--task-probe, --interval with functions, stack stitching"),
+        None => return sources_not_told(),
+        Some(false) => {}
     }
     let change = Change::Shell("install a kernel built with CONFIG_UPROBE_EVENTS=y".into());
     Finding::missing("none", "no --task-probe, no intervals of functions, no stack stitching").change(change)
 }
 
 pub fn kprobes(machine: &Machine) -> Finding {
-    if machine.has("/sys/bus/event_source/devices/kprobe") {
-        return Finding::good("there", "other tools may use them; Dwell's hooks are tracepoints");
+    match event_source(machine, "kprobe") {
+        Some(true) => Finding::good("there", "other tools may use them; Dwell's hooks are tracepoints"),
+        Some(false) => Finding::good("none", "Dwell does without: its hooks are tracepoints"),
+        None => sources_not_told(),
     }
-    Finding::good("none", "Dwell does without: its hooks are tracepoints")
 }
 
 pub fn lockdown(machine: &Machine) -> Finding {
-    let text = machine.text("/sys/kernel/security/lockdown").unwrap_or_else(|| "none".into());
+    let Some(text) = machine.text("/sys/kernel/security/lockdown") else {
+        return Finding::unknown(NOT_TOLD, "/sys/kernel/security/lockdown cannot be read: loading the hooks tells");
+    };
     match chosen(&text) {
         mode @ "confidentiality" => Finding::missing(mode, "BPF may not read the kernel's memory: no collection")
             .change(Change::Boot("lockdown=integrity".into())),
@@ -107,15 +136,27 @@ pub fn perf_event_paranoid(machine: &Machine) -> Finding {
     setting(machine, "/proc/sys/kernel/perf_event_paranoid", 2, effects)
 }
 
+/// Which addresses /proc/kallsyms shows is also a matter of CAP_SYSLOG and perf_event_paranoid: it is asked itself.
 pub fn kptr_restrict(machine: &Machine) -> Finding {
-    let effects = ["kernel functions have names", "kernel functions have no names, for root either"];
-    setting(machine, "/proc/sys/kernel/kptr_restrict", 1, effects)
+    const FILE: &str = "/proc/sys/kernel/kptr_restrict";
+    const HIDDEN: &str =
+        "kernel functions have no names; page faults, block I/O and locks in the kernel are not told apart";
+    let Some(value) = machine.number::<i64>(FILE) else {
+        return Finding::unknown(NOT_TOLD, format!("{FILE} cannot be read"));
+    };
+    match (machine.shows_kernel_addresses(), value) {
+        (Some(true), _) | (None, ..=1) => Finding::good(value.to_string(), "kernel functions have names"),
+        (Some(false), ..=1) => Finding::costs(format!("{value}, without CAP_SYSLOG"), HIDDEN),
+        (_, 2..) => Finding::costs(value.to_string(), HIDDEN).change(Change::file(FILE, "1")),
+    }
 }
 
 pub fn pmu(machine: &Machine) -> Finding {
     const KINDS: [&str; 3] = ["cpu", "cpu_core", "cpu_atom"];
-    let has = |kind: &&&str| machine.has(&format!("/sys/bus/event_source/devices/{kind}"));
-    let found: Vec<&str> = KINDS.iter().filter(has).copied().collect();
+    let Some(sources) = KINDS.map(|kind| event_source(machine, kind)).into_iter().collect::<Option<Vec<bool>>>() else {
+        return sources_not_told();
+    };
+    let found: Vec<&str> = KINDS.into_iter().zip(sources).filter(|(_, there)| *there).map(|(kind, _)| kind).collect();
     if found.is_empty() {
         return Finding::missing("none", "no cycles, instructions or cache misses; samples come by the clock instead");
     }
@@ -124,11 +165,15 @@ pub fn pmu(machine: &Machine) -> Finding {
 
 pub fn intel_pt(machine: &Machine) -> Finding {
     const DEVICE: &str = "/sys/bus/event_source/devices/intel_pt";
-    if !machine.has(DEVICE) {
-        return Finding::missing(
-            "none",
-            "no instruction traces of outliers: a CPU of Intel's since Broadwell, not virtualised, has it",
-        );
+    match event_source(machine, "intel_pt") {
+        Some(true) => {}
+        Some(false) => {
+            return Finding::missing(
+                "none",
+                "no instruction traces of outliers: a CPU of Intel's since Broadwell, not virtualised, has it",
+            );
+        }
+        None => return sources_not_told(),
     }
     let has = |name: &str| machine.text(&format!("{DEVICE}/caps/{name}")).as_deref() == Some("1");
     let caps: Vec<&str> = ["psb_cyc", "mtc", "ip_filtering"].into_iter().filter(|name| has(name)).collect();

@@ -34,6 +34,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-unwind",
             "dwell-probes",
             "dwell-pt",
+            "dwell-doctor",
             "dwell-itt-wire",
             "dwell-embed",
         ],
