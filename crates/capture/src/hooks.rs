@@ -427,7 +427,7 @@ fn silence_libbpf() {
 }
 
 fn make_rings() -> Result<Vec<MapHandle>> {
-    let cpus = machine::possible();
+    let cpus = machine::possible()?;
     let share = (RING_BYTES / cpus.max(1)).clamp(1 << 20, 16 << 20);
     let bytes = 1u32 << share.ilog2();
     let options = bpf_map_create_opts {
@@ -455,7 +455,7 @@ fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>) -> Result
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name == "rings" {
-            map.set_max_entries(machine::possible() as u32).map_err(failed)?;
+            map.set_max_entries(machine::possible()? as u32).map_err(failed)?;
         }
         if let Some(handle) = shared.get(&name).filter(|_| is_shared(&name)) {
             map.reuse_fd(handle.as_fd()).map_err(failed)?;

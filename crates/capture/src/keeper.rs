@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -61,6 +62,7 @@ pub struct Keeper {
     copying: Copying,
     dumps_lost: u64,
     files_lost: u64,
+    processes_closed: u64,
 }
 
 impl Keeper {
@@ -76,6 +78,7 @@ impl Keeper {
             copying: Copying::start(),
             dumps_lost: 0,
             files_lost: 0,
+            processes_closed: 0,
         }
     }
 
@@ -168,16 +171,24 @@ impl Keeper {
             }
         }
         let (maps, modules) = self.copying.finish();
-        let all = [("jit_maps_unreadable", maps + self.dumps_lost), ("modules_not_kept", modules + self.files_lost)];
+        let all = [
+            ("jit_maps_unreadable", maps + self.dumps_lost),
+            ("modules_not_kept", modules + self.files_lost),
+            ("processes_closed", self.processes_closed),
+        ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     fn look_at(&mut self, tgid: u32, process: &mut Process) {
-        if let Some(view) = View::of(tgid, &self.views) {
-            if !self.views.iter().any(|known| Rc::ptr_eq(known, &view)) {
-                self.views.push(Rc::clone(&view));
+        match View::of(tgid, &self.views) {
+            Ok(view) => {
+                if !self.views.iter().any(|known| Rc::ptr_eq(known, &view)) {
+                    self.views.push(Rc::clone(&view));
+                }
+                process.view = Some(view);
             }
-            process.view = Some(view);
+            // CAP_SYS_PTRACE is missing for another user's process, or a security module or a filter of calls refuses.
+            Err(error) => self.processes_closed += u64::from(!is_gone(&error)),
         }
         process.inner_pid = inner_pid(tgid).unwrap_or(process.inner_pid);
         note_owner(tgid, process);
@@ -251,6 +262,11 @@ impl Keeper {
     fn open_by_path(&self, mapping: &Mapping) -> Option<File> {
         self.processes.get(&mapping.header.h.tid)?.view.as_ref()?.open(&mapping.path).ok()
     }
+}
+
+/// Whether what `/proc` had of a process is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 fn open_mapped(mapping: &Mapping) -> Option<File> {

@@ -7,6 +7,8 @@ use std::path::Path;
 use dwell_doctor::{Machine, quota_in_cpus};
 use dwell_store::{CpuInfo, CpuPlace};
 
+use crate::error::{Error, Result};
+
 /// `CPUIDLE_STATE_MAX` of the kernel.
 const MOST_IDLE_STATES: usize = 10;
 
@@ -40,8 +42,15 @@ pub fn online() -> Vec<usize> {
 }
 
 /// How many CPUs there can ever be: the highest possible number + 1.
-pub fn possible() -> usize {
-    parse_list(&read("/sys/devices/system/cpu/possible")).last().map_or(1, |last| last + 1)
+///
+/// # Errors
+///
+/// sysfs is not mounted or hidden: with fewer rings than CPUs, whole CPUs would be missing in the result.
+pub fn possible() -> Result<usize> {
+    let last = parse_list(&read("/sys/devices/system/cpu/possible")).last().copied();
+    last.map(|last| last + 1).ok_or_else(|| Error::Unsupported {
+        reason: "/sys/devices/system/cpu/possible cannot be read: mount sysfs at /sys".into(),
+    })
 }
 
 /// Where the CPUs are, as far as the kernel tells.

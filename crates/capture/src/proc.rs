@@ -4,6 +4,8 @@ use std::fs;
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 use crate::perf::Mapping;
 
@@ -24,9 +26,12 @@ fn is_named(pid: u32, name: &str) -> bool {
     base.is_some_and(|base| base == name || comm.trim_end() == name)
 }
 
-/// Whether the process is there.
+/// Whether the process is there and has not ended, as far as `/proc` shows it: `hidepid` may hide it.
 pub fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        return id.is_some_and(|id| !matches!(test_kill_process(id), Err(Errno::SRCH)));
+    };
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }

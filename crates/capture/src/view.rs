@@ -30,16 +30,20 @@ pub struct View {
 }
 
 impl View {
-    /// The view of process `pid`; `None` when it is gone. One that is equal to it among `known` is shared.
-    pub fn of(pid: u32, known: &[Rc<Self>]) -> Option<Rc<Self>> {
-        let root = open_folder(CWD, Path::new(&format!("/proc/{pid}/root")), ResolveFlags::empty()).ok()?;
+    /// The view of process `pid`. One that is equal to it among `known` is shared.
+    ///
+    /// # Errors
+    ///
+    /// Those of openat2: the process is gone, or this one may not look into it.
+    pub fn of(pid: u32, known: &[Rc<Self>]) -> io::Result<Rc<Self>> {
+        let root = open_folder(CWD, Path::new(&format!("/proc/{pid}/root")), ResolveFlags::empty())?;
         let temporary = open_folder(root.as_fd(), Path::new(TEMPORARY), ResolveFlags::IN_ROOT).ok().map(Arc::new);
-        let (device, inode) = identity(&root)?;
+        let (device, inode) = identity(&root).ok_or(io::ErrorKind::NotFound)?;
         let (tmp_device, tmp_inode) = temporary.as_deref().and_then(identity).unwrap_or_default();
-        let namespace = std::fs::metadata(format!("/proc/{pid}/ns/mnt")).ok()?.ino();
+        let namespace = std::fs::metadata(format!("/proc/{pid}/ns/mnt"))?.ino();
         let key = [namespace, device, inode, tmp_device, tmp_inode];
         let shared = known.iter().find(|view| view.key == key).cloned();
-        Some(shared.unwrap_or_else(|| Rc::new(Self { key, root, temporary })))
+        Ok(shared.unwrap_or_else(|| Rc::new(Self { key, root, temporary })))
     }
 
     /// The folder of temporary files.

@@ -95,6 +95,10 @@ const DOCS: &[(&str, &str)] = &[
         "Files with code that their path does not lead to (another mount namespace, deleted, replaced) and that could not be copied; their code has no names.",
     ),
     (
+        "processes_closed",
+        "Processes that Dwell may not look into (another user's without CAP_SYS_PTRACE, or refused by a security module): code that they had mapped before or made at run time has no names, their stacks need frame pointers, and files that only they see are missing.",
+    ),
+    (
         "python_frames_unreadable",
         "Stacks whose Python frames could not be read to their end; they show the interpreter's own functions there.",
     ),
