@@ -26,6 +26,7 @@ mod python;
 mod real_programs;
 mod recording;
 mod remote;
+mod settings;
 mod sockets;
 mod source;
 mod survival;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
     cases.extend(sockets::cases());
     cases.extend(remote::cases());
     cases.extend(merge::cases());
+    cases.extend(settings::cases());
     cases.extend(task_probes::cases());
     cases.extend(latency::cases());
     cases.extend(itt::cases());
