@@ -19,6 +19,7 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("system-calls-uncounted", "System calls are not counted on this kernel ({error})."),
     notice("delays-unseen", "What delays threads is not seen on this kernel ({error})."),
     notice("tracepoints-missing", "Not seen on this kernel, which has no tracepoints for them, {kinds}: {missing}."),
+    notice("hook-refused", "Not seen on this kernel, which refuses the hook {hook}: {missing} ({error})."),
     notice("faults-unseen", "Page faults are not seen on this machine ({error})."),
     notice(
         "delay-edges-unmeasured",

@@ -210,6 +210,7 @@ impl<'a> Collection<'a> {
         };
         let probed = find_task_probes(options, child.as_ref())?;
         let mut hooks = Hooks::load(options)?;
+        keep_log(folder, &hooks.log);
         let mut unwinding = hooks.unwinding()?;
         if let Some(child) = &child {
             unwinding.prepare(&child.path)?;
@@ -775,6 +776,14 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         events: 0,
         losses: Vec::new(),
         notices: Vec::new(),
+    }
+}
+
+/// What the kernel said of hooks that it refused, for whoever asks why something is missing.
+fn keep_log(folder: &ResultFolder, log: &str) {
+    if !log.is_empty() {
+        // The notices name the hooks and the reasons all the same.
+        let _ = std::fs::write(folder.log(), log);
     }
 }
 

@@ -20,6 +20,10 @@ pub enum Error {
     Unsupported {
         /// What it lacks.
         reason: String,
+        /// What to do.
+        remedy: String,
+        /// What the kernel said, a line each; may be empty.
+        log: String,
     },
     /// The program to be launched is not there.
     #[error("program {:?} not found", program)]
@@ -96,6 +100,20 @@ pub enum Error {
 }
 
 impl Error {
+    /// The kernel lacks something that Dwell has no better word for.
+    pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
+        let remedy = "dwell doctor says what this machine offers".into();
+        Self::Unsupported { reason: reason.into(), remedy, log: String::new() }
+    }
+
+    /// The reason alone, for a notice that tells what is missing because of it.
+    pub(crate) fn reason(&self) -> String {
+        match self {
+            Self::Unsupported { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     pub(crate) fn last_os(what: &'static str) -> Self {
         Self::System { what, source: io::Error::last_os_error() }
     }

@@ -1,26 +1,26 @@
-//! The hook families: loads each BPF object, lets all share the maps of the first, attaches them.
+//! The hook families: loads each, lets all share the maps of the first, attaches them.
 //!
 //! Threads and switches are what every collection needs. The other families may be missing on a kernel: then the result
 //! says so in a notice.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use bytemuck::bytes_of;
 use dwell_model::{SYSCALLS, SyscallClass, Topic};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayEdges, DelayFacts};
-use libbpf_rs::libbpf_sys::{bpf_map_create_opts, bpf_prog_get_info_by_fd, bpf_prog_info};
-use libbpf_rs::{
-    Link, MapCore, MapFlags, MapHandle, MapType, Object, ObjectBuilder, OpenObject, ProgramAttachType, ProgramMut,
-};
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
 
 use crate::clock::monotonic_ns;
 use crate::edges;
 use crate::error::{Error, Result};
+use crate::kernel;
 use crate::kernel_types;
 use crate::latency;
+use crate::loading;
 use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
 use crate::options::{Options, Rule};
@@ -29,17 +29,6 @@ use crate::sockets::Sockets;
 use crate::task_probes::{self, Found, Places};
 use crate::unwinding::{Python, Unwinding};
 use crate::walk::walk;
-
-/// Keeps the bytes of an object file aligned as an ELF header wants.
-#[repr(align(16))]
-struct Aligned<T: ?Sized>(T);
-
-macro_rules! object {
-    ($name:literal) => {{
-        static FILE: &Aligned<[u8]> = &Aligned(*include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o")));
-        &FILE.0
-    }};
-}
 
 /// Most ring memory, over all CPUs.
 const RING_BYTES: usize = 128 << 20;
@@ -62,17 +51,17 @@ pub struct Hooks {
     pub delays: DelayFacts,
     /// What this kernel could not give.
     pub notices: Vec<String>,
+    /// What this kernel said of hooks that it refused.
+    pub log: String,
 }
 
 impl Hooks {
     /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
     pub fn load(options: &Options) -> Result<Self> {
-        silence_libbpf();
+        kernel::check()?;
         let rings = make_rings()?;
-        let mut open = open_object(object!("threads"), "threads")?;
-        prepare(&mut open, &HashMap::new())?;
-        let threads = load_object(open, "threads")?;
-        let shared = share_maps(&threads)?;
+        let threads = loading::load("threads", &HashMap::new())?.object;
+        let shared = loading::share_maps(&threads)?;
         let preempt_count_offset = kernel_types::preempt_count_offset();
         let control = Control {
             paused: u32::from(options.start_paused),
@@ -98,6 +87,7 @@ impl Hooks {
             system_calls: None,
             delays: DelayFacts::default(),
             notices: Vec::new(),
+            log: String::new(),
         };
         if preempt_count_offset.is_none() {
             let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
@@ -171,15 +161,14 @@ impl Hooks {
     /// Sets the probes of tasks; `pids` = in these processes only.
     pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
         if !places.found.is_empty() {
-            let object = self.load_optional(object!("task_probe"), "task probe")?;
+            let object = self.load_family("task_probe")?;
             self.links.extend(task_probes::set(&places.found, &object, pids)?);
             self.optional.push(object);
         }
         if !places.calls.is_empty() {
-            let object = self.load_optional(object!("call_probe"), "call probe")?;
+            let object = self.load_family("call_probe")?;
             task_probes::set_calls(&places.calls, &object)?;
-            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
-            self.links.extend(links.map_err(|source| Error::Bpf { what: "attaching call probes".into(), source })?);
+            self.links.extend(loading::attach(&object)?);
             self.optional.push(object);
         }
         Ok(())
@@ -187,10 +176,10 @@ impl Hooks {
 
     /// Notes where programs ask for work that other threads will do: where they call this function of the library at `path`.
     pub fn set_stitching(&mut self, path: &Path) {
-        let probe = |hooks: &Self| -> Result<(Object, Vec<Link>)> {
+        let probe = |hooks: &mut Self| -> Result<(Object, Vec<Link>)> {
             let site = dwell_probes::entry(path, "dwell_itt_stack_caller")?;
             let found = Found { probe: 0, name: "stack stitching".into(), file: path.to_owned(), sites: vec![site] };
-            let object = hooks.load_optional(object!("stitch"), "stitch")?;
+            let object = hooks.load_family("stitch")?;
             let links = task_probes::set(&[found], &object, None)?;
             Ok((object, links))
         };
@@ -199,7 +188,9 @@ impl Hooks {
                 self.links.extend(links);
                 self.optional.push(object);
             }
-            Err(error) => self.notices.push(format!("Who asked for the work of other threads is not known ({error}).")),
+            Err(error) => {
+                self.notices.push(format!("Who asked for the work of other threads is not known ({}).", error.reason()))
+            }
         }
     }
 
@@ -248,7 +239,7 @@ impl Hooks {
         let running = self.running.iter().map(|(object, _)| object);
         let sampling = self.sampling.iter().map(|sampling| &sampling.object);
         let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running).chain(sampling);
-        objects.flat_map(Object::progs_mut).map(|program| recursion_misses(program.as_fd())).sum()
+        objects.flat_map(loading::loaded).map(|program| loading::info(program.as_fd()).recursion_misses).sum()
     }
 
     fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
@@ -280,65 +271,67 @@ impl Hooks {
     }
 
     fn attach_required(&mut self) -> Result<()> {
-        let mut open = open_object(object!("switch"), "switch")?;
-        prepare(&mut open, &self.shared)?;
-        let switch = load_object(open, "switch")?;
-        for (object, name) in [(&switch, "switch"), (&self.threads, "threads")] {
-            for program in object.progs_mut().filter(|program| program.name() != "seed") {
-                let what = format!("attaching {name}");
-                self.links.push(program.attach().map_err(|source| Error::Bpf { what, source })?);
-            }
-        }
+        let switch = self.load_family("switch")?;
+        self.links.extend(loading::attach(&switch)?);
+        self.links.extend(loading::attach(&self.threads)?);
         self.optional.push(switch);
         Ok(())
     }
 
+    /// Loads a family; tells what of it this kernel cannot give.
+    fn load_family(&mut self, name: &'static str) -> Result<Object> {
+        let loaded = loading::load(name, &self.shared)?;
+        self.notices.extend(loaded.notices);
+        self.log.push_str(&loaded.log);
+        Ok(loaded.object)
+    }
+
     /// Loads a family and attaches its hooks. Where this kernel cannot, a notice begins with `missing`.
-    fn attach_optional(&mut self, file: &[u8], name: &str, missing: &str) -> Option<Object> {
-        let attached = self.load_optional(file, name).and_then(|object| {
-            let is_walk = |program: &ProgramMut<'_>| matches!(program.attach_type(), ProgramAttachType::TraceIter);
-            let hooks = object.progs_mut().filter(|program| !is_walk(program));
-            let links: libbpf_rs::Result<Vec<Link>> = hooks.map(|program| program.attach()).collect();
-            let links = links.map_err(|source| Error::Bpf { what: format!("attaching {name}"), source })?;
-            Ok((object, links))
-        });
+    fn attach_optional(&mut self, name: &'static str, missing: &str) -> Option<Object> {
+        let attached = self.load_family(name).and_then(|object| Ok((loading::attach(&object)?, object)));
         match attached {
-            Ok((object, links)) => {
+            Ok((links, object)) => {
                 self.links.extend(links);
                 Some(object)
             }
             Err(error) => {
-                self.notices.push(format!("{missing} on this kernel ({error})."));
+                self.miss(missing, &error);
                 None
             }
         }
     }
 
+    /// Tells that a family is missing, and why.
+    fn miss(&mut self, missing: &str, error: &Error) {
+        self.notices.push(format!("{missing} on this kernel ({}).", error.reason()));
+        if let Error::Unsupported { log, .. } = error {
+            self.log.push_str(log);
+        }
+    }
+
     fn attach_waking(&mut self) {
-        let object = self.attach_optional(object!("waking"), "waking", "Who ended a wait is not known");
+        let object = self.attach_optional("waking", "Who ended a wait is not known");
         self.optional.extend(object);
     }
 
     fn attach_sockets(&mut self) {
         let missing = "Why waits on sockets took long is not known";
-        let Some(object) = self.attach_optional(object!("sockets"), "sockets", missing) else { return };
+        let Some(object) = self.attach_optional("sockets", missing) else { return };
         match Sockets::new(&object) {
             Ok(sockets) => self.sockets = Some((object, sockets)),
-            Err(error) => self.notices.push(format!("{missing} on this kernel ({error}).")),
+            Err(error) => self.miss(missing, &error),
         }
     }
 
     fn load_sampling(&mut self, interval_ns: u64) {
-        match self.load_optional(object!("sample"), "sample") {
+        match self.load_family("sample") {
             Ok(object) => self.sampling = Some(Sampling::new(object, interval_ns)),
-            Err(error) => {
-                self.notices.push(format!("Running time is not split over code on this kernel ({error})."));
-            }
+            Err(error) => self.miss("Running time is not split over code", &error),
         }
     }
 
     fn attach_system(&mut self) {
-        let object = self.attach_optional(object!("system"), "system", "System calls are not counted");
+        let object = self.attach_optional("system", "System calls are not counted");
         self.system_calls = object.as_ref().and_then(|object| map_of(object, "system_calls").ok());
         self.optional.extend(object);
     }
@@ -346,7 +339,7 @@ impl Hooks {
     /// After the hooks of switches, on whose notes they rest.
     fn attach_latency(&mut self) {
         if let Err(error) = self.load_latency() {
-            self.notices.push(format!("What delays threads is not seen on this kernel ({error})."));
+            self.miss("What delays threads is not seen", &error);
             return;
         }
         let edges = self.measure_edges().unwrap_or_else(|error| {
@@ -359,17 +352,10 @@ impl Hooks {
     }
 
     fn load_latency(&mut self) -> Result<()> {
-        let mut open = [open_object(object!("latency"), "latency")?, open_object(object!("running"), "running")?];
-        self.notices.extend(latency::leave_out_absent(&mut open));
-        for open in &mut open {
-            prepare(open, &self.shared)?;
-        }
-        let [latency, running] = open;
-        let latency = load_object(latency, "latency")?;
-        let (links, _) = latency::attach(&latency)?;
-        self.links.extend(links);
+        let latency = self.load_family("latency")?;
+        self.links.extend(loading::attach(&latency)?);
         self.optional.push(latency);
-        self.running = Some((load_object(running, "running")?, Vec::new()));
+        self.running = Some((self.load_family("running")?, Vec::new()));
         self.see_running(true)
     }
 
@@ -384,24 +370,8 @@ impl Hooks {
     }
 
     fn attach_requests(&mut self) {
-        let attached = self.load_optional(object!("requests"), "requests").and_then(|object| {
-            let links: libbpf_rs::Result<Vec<Link>> = object.progs_mut().map(|program| program.attach()).collect();
-            let links = links.map_err(|source| Error::Bpf { what: "attaching requests".into(), source })?;
-            Ok((object, links))
-        });
-        match attached {
-            Ok((object, links)) => {
-                self.links.extend(links);
-                self.optional.push(object);
-            }
-            Err(error) => self.notices.push(format!("Requests on sockets are not seen on this kernel ({error}).")),
-        }
-    }
-
-    fn load_optional(&self, file: &[u8], name: &str) -> Result<Object> {
-        let mut open = open_object(file, name)?;
-        prepare(&mut open, &self.shared)?;
-        load_object(open, name)
+        let object = self.attach_optional("requests", "Requests on sockets are not seen");
+        self.optional.extend(object);
     }
 }
 
@@ -409,21 +379,6 @@ impl Hooks {
 fn sum_over_cpus(map: &MapHandle, key: u32) -> Option<u64> {
     let values = map.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).ok().flatten()?;
     Some(values.into_iter().map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).sum())
-}
-
-#[allow(unsafe_code, reason = "libbpf-rs has no call for the counters of one program")]
-fn recursion_misses(program: BorrowedFd<'_>) -> u64 {
-    // SAFETY: an all-zero bpf_prog_info asks for no arrays; its own size goes along, and the call fills it.
-    unsafe {
-        let mut info: bpf_prog_info = std::mem::zeroed();
-        let mut bytes = size_of::<bpf_prog_info>() as u32;
-        let failed = bpf_prog_get_info_by_fd(program.as_raw_fd(), &raw mut info, &raw mut bytes) != 0;
-        if failed { 0 } else { info.recursion_misses }
-    }
-}
-
-fn silence_libbpf() {
-    libbpf_rs::set_print(None);
 }
 
 fn make_rings() -> Result<Vec<MapHandle>> {
@@ -442,41 +397,4 @@ fn make_rings() -> Result<Vec<MapHandle>> {
         }
         _ => Error::Bpf { what: "making the rings".into(), source },
     })
-}
-
-fn open_object(file: &[u8], name: &str) -> Result<OpenObject> {
-    let failed = |source| Error::Bpf { what: format!("opening the {name} hooks"), source };
-    ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(file)).map_err(failed)
-}
-
-/// Lets `open` use the maps in `shared`, and gives the array of rings its size.
-fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>) -> Result<()> {
-    let failed = |source| Error::Bpf { what: "preparing maps".into(), source };
-    for mut map in open.maps_mut() {
-        let name = map.name().to_string_lossy().into_owned();
-        if name == "rings" {
-            map.set_max_entries(machine::possible()? as u32).map_err(failed)?;
-        }
-        if let Some(handle) = shared.get(&name).filter(|_| is_shared(&name)) {
-            map.reuse_fd(handle.as_fd()).map_err(failed)?;
-        }
-    }
-    Ok(())
-}
-
-/// Buffers belong to one program each; everything else is shared.
-fn is_shared(map: &str) -> bool {
-    !map.ends_with("_buffer") && !map.contains('.')
-}
-
-fn share_maps(object: &Object) -> Result<HashMap<String, MapHandle>> {
-    let failed = |source| Error::Bpf { what: "sharing maps".into(), source };
-    let named = object.maps().filter(|map| !map.name().to_string_lossy().contains('.'));
-    named
-        .map(|map| Ok((map.name().to_string_lossy().into_owned(), MapHandle::try_from(&map).map_err(failed)?)))
-        .collect()
-}
-
-fn load_object(open: OpenObject, name: &str) -> Result<Object> {
-    open.load().map_err(|source| Error::Bpf { what: format!("loading the {name} hooks"), source })
 }

@@ -48,9 +48,8 @@ pub fn online() -> Vec<usize> {
 /// sysfs is not mounted or hidden: with fewer rings than CPUs, whole CPUs would be missing in the result.
 pub fn possible() -> Result<usize> {
     let last = parse_list(&read("/sys/devices/system/cpu/possible")).last().copied();
-    last.map(|last| last + 1).ok_or_else(|| Error::Unsupported {
-        reason: "/sys/devices/system/cpu/possible cannot be read: mount sysfs at /sys".into(),
-    })
+    last.map(|last| last + 1)
+        .ok_or_else(|| Error::unsupported("/sys/devices/system/cpu/possible cannot be read: mount sysfs at /sys"))
 }
 
 /// Where the CPUs are, as far as the kernel tells.

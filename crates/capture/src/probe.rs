@@ -1,6 +1,12 @@
 //! What can be tried only, not read from files, for `dwell doctor`.
 
+use std::collections::HashMap;
+use std::os::fd::AsFd as _;
+
+use crate::error::{Error, Result};
 use crate::hooks::Hooks;
+use crate::kernel;
+use crate::loading;
 use crate::options::{Launch, Options, Target};
 
 /// One thing that a collection uses.
@@ -19,11 +25,12 @@ pub struct Capability {
 /// Loads the hooks for a moment, and looks for a place for the ITT library.
 pub fn probe() -> Vec<Capability> {
     let hooks = Hooks::load(&Options::new(Target::Launch(Launch::default())));
-    let (available, detail) = match &hooks {
-        Ok(_) => (true, "context switches, threads: loaded".to_owned()),
-        Err(error) => (false, error.to_string()),
+    let (detail, remedy) = match &hooks {
+        Ok(_) => ("context switches, threads: loaded".to_owned(), None),
+        Err(Error::Unsupported { reason, remedy, .. }) => (reason.clone(), Some(remedy.clone())),
+        Err(error) => (error.to_string(), None),
     };
-    let mut found = vec![Capability { name: "hooks", available, detail, remedy: None }];
+    let mut found = vec![Capability { name: "hooks", available: hooks.is_ok(), detail, remedy }];
     if let Ok(hooks) = hooks {
         let complete = hooks.notices.is_empty();
         let detail = if complete { "wakers, sampling: loaded".to_owned() } else { hooks.notices.join(" ") };
@@ -31,6 +38,41 @@ pub fn probe() -> Vec<Capability> {
     }
     found.push(itt());
     found
+}
+
+/// One hook as the kernel loaded it.
+#[derive(Clone, Debug)]
+pub struct VerifiedHook {
+    /// The family that it is of.
+    pub family: &'static str,
+    /// Its name.
+    pub name: String,
+    /// Instructions that the kernel's verifier walked through; 0 before Linux 5.16, which does not tell.
+    pub steps: u32,
+}
+
+/// Loads every hook, and attaches none. Returns with them what this kernel cannot tell.
+pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
+    kernel::check()?;
+    let threads = loading::load("threads", &HashMap::new())?;
+    let shared = loading::share_maps(&threads.object)?;
+    let (mut hooks, mut notices) = (Vec::new(), Vec::new());
+    for (family, _) in loading::FAMILIES {
+        let loaded = match loading::load(family, &shared) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                notices.push(format!("{family}: {}", error.reason()));
+                continue;
+            }
+        };
+        notices.extend(loaded.notices);
+        hooks.extend(loading::loaded(&loaded.object).map(|program| VerifiedHook {
+            family,
+            name: program.name().to_string_lossy().into_owned(),
+            steps: loading::info(program.as_fd()).verified_insns,
+        }));
+    }
+    Ok((hooks, notices))
 }
 
 fn itt() -> Capability {

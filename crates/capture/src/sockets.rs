@@ -231,7 +231,7 @@ struct Entries {
 impl Entries {
     fn of(map: &MapHandle) -> Result<Self> {
         if map.value_size() as usize != size_of::<Entry>() {
-            return Err(Error::Unsupported { reason: "sockets of another size".into() });
+            return Err(Error::unsupported("sockets of another size"));
         }
         let count = map.max_entries() as usize;
         // SAFETY: a new shared mapping of the array, readable only; BPF arrays lay their values side by side.

@@ -147,8 +147,8 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
         let key = (call.number as u32) << 1 | u32::from(call.edge == Edge::End);
         let cookies = by_key.entry(key).or_default();
         let free = cookies.iter_mut().find(|cookie| **cookie == 0);
-        let free = free.ok_or_else(|| Error::Unsupported {
-            reason: format!("more than {MOST_AT_A_CALL} intervals begin or end at one system call"),
+        let free = free.ok_or_else(|| {
+            Error::unsupported(format!("more than {MOST_AT_A_CALL} intervals begin or end at one system call"))
         })?;
         *free = cookie(call.probe, call.edge) + 1;
     }

@@ -192,14 +192,13 @@ fn began(error: &dwell_capture::Error) -> bool {
 }
 
 /// The collector's error for people.
-fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
+pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
     use dwell_capture::Error as E;
     let hinted = Hinted::new(&error);
     match error {
         E::Permission { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
-        E::Unsupported { .. } | E::Bpf { .. } => {
-            hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE)
-        }
+        E::Unsupported { remedy, log, .. } => hinted.details(log).hint(remedy).with_status(status::UNAVAILABLE),
+        E::Bpf { .. } => hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE),
         E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))

@@ -4,11 +4,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use dwell_capture::Capability;
+use dwell_capture::{Capability, VerifiedHook};
 use dwell_doctor::{Applied, CHECKS, Change, Check, Machine, Topic, Verdict};
 use serde_json::{Value, json};
 
 use crate::args::{DoctorArgs, Format};
+use crate::collect::explain;
 use crate::error::{Hinted, Result, status, under_sudo};
 use crate::output;
 use crate::text::style::{Ink, Style, printable, width, wrap};
@@ -61,6 +62,9 @@ impl Row {
 
 /// Prints the lines, or makes changes. The exit status tells whether a collection can work, or whether all was changed.
 pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
+    if args.hooks {
+        return verify_hooks(args.format);
+    }
     let machine = args.root.as_ref().map_or_else(Machine::here, Machine::at);
     if let Some(root) = args.root.as_ref().filter(|root| !root.join("proc").is_dir()) {
         let message = format!("{} has no folder proc", root.display());
@@ -82,6 +86,30 @@ pub fn run(args: &DoctorArgs) -> Result<ExitCode> {
     output::print(&text)?;
     let works = rows.iter().filter(|row| row.is_essential()).all(|row| row.verdict == Verdict::Good);
     Ok(if works { ExitCode::SUCCESS } else { ExitCode::from(status::UNAVAILABLE) })
+}
+
+/// Loads every hook as a collection does, and prints how many steps the kernel's verifier took for each.
+fn verify_hooks(format: Format) -> Result<ExitCode> {
+    let (hooks, notices) = dwell_capture::verify_hooks().map_err(|error| explain(error, None))?;
+    let cells = |hook: &VerifiedHook| [hook.family.to_owned(), hook.name.clone(), hook.steps.to_string()];
+    output::print(&match format {
+        Format::Json => {
+            let row = |hook: &VerifiedHook| json!({ "family": hook.family, "hook": hook.name, "steps": hook.steps });
+            let rows: Vec<Value> = hooks.iter().map(row).collect();
+            format!("{:#}\n", json!({ "hooks": rows, "notices": notices }))
+        }
+        Format::Csv => {
+            let head = crate::csv::line(&["family", "hook", "steps"].map(String::from));
+            head + &hooks.iter().map(|hook| crate::csv::line(&cells(hook))).collect::<String>()
+        }
+        Format::Text => {
+            let line = |hook: &VerifiedHook| format!("{:>8}  {:12}{}\n", hook.steps, hook.family, hook.name);
+            let text: String = hooks.iter().map(line).collect();
+            format!("   Steps  Family      Hook\n{text}")
+                + &notices.iter().map(|it| format!("{it}\n")).collect::<String>()
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn free_space(folder: &Path) -> Option<Capability> {

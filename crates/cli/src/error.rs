@@ -21,6 +21,8 @@ pub mod status {
 #[derive(Debug)]
 pub struct Hinted {
     message: String,
+    /// Lines to be shown beneath the message; may be empty.
+    details: String,
     hint: Option<String>,
     status: u8,
 }
@@ -28,12 +30,19 @@ pub struct Hinted {
 impl Hinted {
     /// A failure: one sentence, no capital, no full stop.
     pub fn new(message: impl fmt::Display) -> Self {
-        Self { message: message.to_string(), hint: None, status: status::FAILURE }
+        Self { message: message.to_string(), details: String::new(), hint: None, status: status::FAILURE }
     }
 
     /// A command line that makes no sense.
     pub fn usage(message: impl fmt::Display) -> Self {
         Self::new(message).with_status(status::USAGE)
+    }
+
+    /// The same with lines that explain it.
+    #[must_use]
+    pub fn details(mut self, lines: impl Into<String>) -> Self {
+        self.details = lines.into();
+        self
     }
 
     /// The same with what to do next.
@@ -53,6 +62,9 @@ impl Hinted {
     /// Prints it on standard error, once; returns the exit status.
     pub fn report(&self) -> ExitCode {
         eprintln!("error: {}", self.message);
+        for line in self.details.lines() {
+            eprintln!("  {line}");
+        }
         if let Some(hint) = &self.hint {
             eprintln!("hint: {hint}");
         }

@@ -258,12 +258,11 @@ static __always_inline void write_woken(struct task_struct *task, struct thread 
 
 /* Attached after switch.bpf.c's, which has noted when the two threads leave and come. */
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
+int BPF_PROG(on_latency_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread *out = known(prev), *in = known(next);
 	struct cpu_state *cpu = this_cpu();
-	u32 state = prev_state & STATE_MASK;
+	u32 state = left_state(ctx, prev);
 	u16 number = bpf_get_smp_processor_id();
 
 	if (!cpu)

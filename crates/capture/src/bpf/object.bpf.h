@@ -60,12 +60,6 @@ static __always_inline u8 syscall_class(s32 number)
 	return class ? *class : CALL_OTHER;
 }
 
-/* A field behind a pointer that the verifier knows nothing of: a plain load where the kernel has means for it (6.2), which
- * spares a call of the helper. */
-#define FIELD(pointer, field)                                                                 \
-	(bpf_ksym_exists(bpf_rdonly_cast) ? bpf_core_cast(pointer, typeof(*(pointer)))->field \
-					  : BPF_CORE_READ(pointer, field))
-
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {
 	struct fdtable *table = task->files->fdt;
@@ -77,6 +71,7 @@ static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 }
 
 #define NAME_BYTES 64
+#define PATH_PARTS 24 /* components of a path, and mounts that it passes */
 
 struct path_walk {
 	struct record_object *record;
@@ -120,7 +115,7 @@ static __always_inline void read_path(struct record_object *record, struct file 
 		.mount = (void *)mount - bpf_core_field_offset(struct mount, mnt),
 	};
 
-	bpf_loop(24, walk_path, &walk, 0);
+	REPEAT(PATH_PARTS, PATH_PARTS, walk_path, &walk);
 }
 
 /* The kernel's own name for a file that is in no file system: [eventfd], [eventpoll] … */
@@ -285,17 +280,32 @@ struct fd_set {
 	u32 count; /* of the whole set, may exceed DWELL_MAX_MEMBERS */
 	u32 tid;
 	u32 tgid;
-	s32 fds[DWELL_MAX_MEMBERS]; /* -1 = this one is left out */
+	s32 fds[DWELL_MAX_MEMBERS];               /* -1 = this one is left out */
+	struct pollfd entries[DWELL_MAX_MEMBERS]; /* as the program gave them to poll */
 };
 
-static __always_inline void begin_set(struct fd_set *set, struct task_struct *task)
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct fd_set);
+} set_buffer SEC(".maps");
+
+/* An empty set of `task` in this CPU's buffer. */
+static __always_inline struct fd_set *begin_set(struct task_struct *task)
 {
 	struct fdtable *table = task->files->fdt;
+	u32 zero = 0;
+	struct fd_set *set = bpf_map_lookup_elem(&set_buffer, &zero);
 
+	if (!set)
+		return NULL;
 	set->files = (u64)table->fd;
 	set->limit = table->max_fds;
 	set->tid = task->pid;
 	set->tgid = task->tgid;
+	set->count = 0;
+	return set;
 }
 
 static __always_inline u64 member_file(const struct fd_set *set, u32 i)
@@ -357,17 +367,19 @@ __noinline u64 set_object(struct fd_set *set, struct thread *thread)
 
 static __always_inline u64 poll_object(struct task_struct *task, struct thread *thread, u64 user_fds, u32 count)
 {
-	struct pollfd entries[DWELL_MAX_MEMBERS] = {};
-	struct fd_set set = {.count = count};
-	u32 read = count < DWELL_MAX_MEMBERS ? count : DWELL_MAX_MEMBERS;
+	u64 read = count < DWELL_MAX_MEMBERS ? count : DWELL_MAX_MEMBERS;
+	struct fd_set *set = begin_set(task);
 
-	begin_set(&set, task);
-	if (bpf_probe_read_user(entries, read * sizeof(*entries), (void *)user_fds))
+	if (!set)
+		return 0;
+	set->count = count;
+	if (bpf_probe_read_user(set->entries, AT_MOST(read, DWELL_MAX_MEMBERS) * sizeof(*set->entries),
+				(void *)user_fds))
 		return 0;
 #pragma unroll
 	for (u32 i = 0; i < DWELL_MAX_MEMBERS; i++)
-		set.fds[i] = entries[i].fd;
-	return set_object(&set, thread);
+		set->fds[i] = set->entries[i].fd;
+	return set_object(set, thread);
 }
 
 /* Where a De Bruijn sequence, shifted by n, has its highest 6 bits: n. BPF has no instruction for the lowest bit that is
@@ -399,21 +411,23 @@ static __always_inline u64 first_descriptors(u64 user_set)
 static __always_inline u64 select_object(struct task_struct *task, struct thread *thread, struct pt_regs *regs)
 {
 	u64 limit = regs->di, fds;
-	struct fd_set set = {};
+	struct fd_set *set;
 
 	if (!limit) /* without descriptors it is a sleep */
 		return 0;
-	begin_set(&set, task);
+	set = begin_set(task);
+	if (!set)
+		return 0;
 	fds = first_descriptors(regs->si) | first_descriptors(regs->dx) | first_descriptors(regs->r10);
 	if (limit < 64)
 		fds &= (1ull << limit) - 1;
 #pragma unroll
 	for (u32 i = 0; i < DWELL_MAX_MEMBERS; i++) {
-		set.fds[i] = lowest_bit(fds);
-		set.count += !!fds;
+		set->fds[i] = lowest_bit(fds);
+		set->count += !!fds;
 		fds &= fds - 1;
 	}
-	return set_object(&set, thread);
+	return set_object(set, thread);
 }
 
 static __always_inline u64 read_duration(u64 user_timespec)

@@ -19,6 +19,7 @@
 
 #define PYTHON_PROCESSES   1024
 #define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
+#define PYTHON_FEW_THREADS 32   /* the same before Linux 5.17 */
 #define PYTHON_FRAME_BYTES 128
 #define PYTHON_CODE_BYTES  192
 #define PYTHON_OWNED_BY_C  3        /* FRAME_OWNED_BY_CSTACK, Include/internal/pycore_frame.h of 3.12 and 3.13 */
@@ -219,7 +220,7 @@ static __always_inline u64 python_state(struct python_process *process, struct t
 	if (thread->python_failures > PYTHON_RETRIES && now - thread->python_failure_ns < PYTHON_PAUSE_NS)
 		return known;
 	search.interpreter = python_pointer(process->runtime + process->interpreters);
-	bpf_loop(PYTHON_THREADS, python_search_step, &search, 0);
+	REPEAT(PYTHON_THREADS, PYTHON_FEW_THREADS, python_search_step, &search);
 	thread->python_failures++;
 	thread->python_failure_ns = now;
 	if (!search.found) {
@@ -237,14 +238,13 @@ static __always_inline u64 python_field(const u8 *bytes, u32 offset, u32 bound)
 {
 	u64 at = offset;
 
-	UNWIND_AS_CHECKED(at);
-	return at <= bound ? *(u64 *)(bytes + at) : 0;
+	return IS_AT_MOST(at, bound) ? *(u64 *)(bytes + AT_MOST(at, bound)) : 0;
 }
 
 static __always_inline bool python_read(u8 *bytes, u64 length, u32 bound, u64 address)
 {
-	UNWIND_AS_CHECKED(length);
-	return length - 1 < bound && !bpf_probe_read_user(bytes, length, (void *)address);
+	return length && IS_AT_MOST(length, bound) &&
+	       !bpf_probe_read_user(bytes, AT_MOST(length, bound), (void *)address);
 }
 
 /* Ends a segment with an address in the frame of the C function that ran it. */
@@ -252,10 +252,9 @@ static __always_inline void python_end_segment(struct python_scratch *scratch, u
 {
 	u64 segment = scratch->segment;
 
-	UNWIND_AS_CHECKED(segment);
-	if (segment < DWELL_MAX_FRAMES) {
-		scratch->marks[segment] = mark;
-		scratch->marks[segment + 1] = 0;
+	if (IS_AT_MOST(segment, DWELL_MAX_FRAMES - 1)) {
+		ITEM(scratch->marks, segment) = mark;
+		ITEM(scratch->marks, segment + 1) = 0;
 		scratch->segment = segment + 1;
 	}
 }
@@ -280,8 +279,7 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 		return PYTHON_GOES_ON;
 	}
 	count = scratch->stack.count;
-	UNWIND_AS_CHECKED(count);
-	if (count >= DWELL_MAX_FRAMES)
+	if (!IS_INDEX(scratch->codes, count))
 		return PYTHON_TOO_DEEP;
 	code = python_field(scratch->frame_bytes, process->frame_code, PYTHON_FRAME_BYTES);
 	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, code) ||
@@ -296,12 +294,12 @@ __noinline int python_step(struct python_process *process, struct python_scratch
 	key = mix(mix(scratch->space, code), python_field(scratch->code_bytes, process->code_name, PYTHON_CODE_BYTES));
 	key = mix(key, python_field(scratch->code_bytes, process->code_table, PYTHON_CODE_BYTES));
 	key = mix(key, python_field(scratch->code_bytes, process->code_line, PYTHON_CODE_BYTES) & 0xffffffff);
-	frame = &scratch->stack.frames[count];
+	frame = &ITEM(scratch->stack.frames, count);
 	frame->code = key;
 	frame->instruction = instruction;
 	frame->native = PYTHON_BY_COUNT;
 	frame->segment = process->style == PYTHON_FRAME_OBJECTS ? count : scratch->segment;
-	scratch->codes[count] = code;
+	ITEM(scratch->codes, count) = code;
 	scratch->hash = mix(mix(mix(scratch->hash, key), instruction & 0xffffffff), scratch->segment);
 	scratch->stack.count = count + 1;
 	if (process->style == PYTHON_ENTRY_MARK && owner) {
@@ -360,29 +358,27 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
  * verifier does not follow it from step to step. */
 __noinline int python_place_step(struct unwind_scratch *unwound, struct python_scratch *scratch)
 {
-	u64 at, native, segment, mark;
+	struct python_frame *frame;
+	u64 at, native, mark;
 
 	if (!unwound || !scratch)
 		return 0;
 	at = scratch->placed;
 	native = scratch->native;
-	UNWIND_AS_CHECKED(at);
-	UNWIND_AS_CHECKED(native);
-	if (at >= DWELL_MAX_FRAMES || at >= scratch->stack.count || native >= DWELL_MAX_FRAMES - 1)
+	if (!IS_INDEX(scratch->codes, at) || at >= scratch->stack.count || !IS_AT_MOST(native, DWELL_MAX_FRAMES - 2))
 		return 0;
-	segment = scratch->stack.frames[at].segment;
-	UNWIND_AS_CHECKED(segment);
-	mark = segment < DWELL_MAX_FRAMES ? scratch->marks[segment] : 0;
-	if (!mark)
+	frame = &ITEM(scratch->stack.frames, at);
+	mark = frame->segment < DWELL_MAX_FRAMES ? ITEM(scratch->marks, frame->segment) : 0;
+	/* How far the last frame reaches is not known, but the outermost one evaluates nothing. */
+	if (!mark || native + 1 >= unwound->stack.count)
 		return 0;
-	if (native + 1 < unwound->stack.count && unwound->sps[native + 1] <= mark) {
+	if (ITEM(unwound->sps, native + 1) <= mark) {
 		scratch->native = native + 1;
 		return 1;
 	}
-	/* How far the last frame reaches is not known, but the outermost one evaluates nothing. */
-	if (mark < unwound->sps[native] || native + 1 >= unwound->stack.count)
+	if (mark < ITEM(unwound->sps, native))
 		return 0;
-	scratch->stack.frames[at].native = native;
+	frame->native = native;
 	scratch->placed = at + 1;
 	return 1;
 }
@@ -431,24 +427,23 @@ static __always_inline u32 python_text(struct python_process *process, struct py
 		bytes = DWELL_PYTHON_TEXT_BYTES;
 	}
 	address += (state >> 6 & 1 ? process->text_ascii : process->text_compact) + skip;
-	UNWIND_AS_CHECKED(bytes);
-	if (bytes == 0 || bytes > DWELL_PYTHON_TEXT_BYTES || bpf_probe_read_user(to, bytes, (void *)address))
+	if (!bytes || bpf_probe_read_user(to, AT_MOST(bytes, DWELL_PYTHON_TEXT_BYTES), (void *)address))
 		return 0;
 	return bytes;
 }
 
-/* Writes what Python function the frame number `at` runs. */
+/* Writes what Python function the frame number `at` runs, unless user space has it. */
 __noinline int python_describe(struct python_process *process, struct python_scratch *scratch, u64 at)
 {
 	struct record_python_code *code;
 	u64 table, length = 0, size;
 
-	if (!process || !scratch || at >= DWELL_MAX_FRAMES)
+	if (!process || !scratch || !IS_INDEX(scratch->codes, at) || is_seen(ITEM(scratch->stack.frames, at).code))
 		return 0;
 	code = &scratch->code;
-	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, scratch->codes[at]))
+	if (!python_read(scratch->code_bytes, process->code_bytes, PYTHON_CODE_BYTES, ITEM(scratch->codes, at)))
 		return 0;
-	code->key = scratch->stack.frames[at].code;
+	code->key = ITEM(scratch->stack.frames, at).code;
 	code->version = process->version;
 	code->reserved = 0;
 	code->first_line = python_field(scratch->code_bytes, process->code_line, PYTHON_CODE_BYTES);
@@ -465,20 +460,15 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 		count_loss(LOSS_PYTHON_CODE);
 		length = DWELL_PYTHON_TABLE_BYTES;
 	}
-	UNWIND_AS_CHECKED(length);
-	if (length > DWELL_PYTHON_TABLE_BYTES)
-		return 0;
+	length = AT_MOST(length, DWELL_PYTHON_TABLE_BYTES);
 	if (length && bpf_probe_read_user(code->table, length, (void *)table + process->bytes_data)) {
 		count_loss(LOSS_PYTHON_CODE);
 		length = 0;
 		code->table_bytes = 0;
 	}
 	size = sizeof(*code) - sizeof(code->table) + ((length + 7) & ~7ULL);
-	UNWIND_AS_CHECKED(size);
-	if (size > sizeof(*code))
-		return 0;
 	set_header(&code->h, RECORD_PYTHON_CODE, size, 0, bpf_ktime_get_ns());
-	if (write_record(code, size, LOSS_STACK))
+	if (write_record(code, AT_MOST(size, sizeof(*code)), LOSS_STACK))
 		set_seen(code->key);
 	return 0;
 }
@@ -493,21 +483,16 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 	if (!process || !scratch)
 		return 0;
 	count = scratch->stack.count;
-	UNWIND_AS_CHECKED(count);
-	if (count > DWELL_MAX_FRAMES)
+	if (!IS_AT_MOST(count, DWELL_MAX_FRAMES))
 		return 0;
 	for (u64 i = 0; i < DWELL_MAX_FRAMES && i < count; i++) {
-		if (!is_seen(scratch->stack.frames[i].code))
-			python_describe(process, scratch, i);
+		python_describe(process, scratch, i);
 	}
 	size = sizeof(scratch->stack) - sizeof(scratch->stack.frames) + count * sizeof(struct python_frame);
-	UNWIND_AS_CHECKED(size);
-	if (size > sizeof(scratch->stack))
-		return 0;
 	set_header(&scratch->stack.h, RECORD_PYTHON_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
 	scratch->stack.reserved = 0;
-	write_record(&scratch->stack, size, LOSS_STACK);
+	write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), LOSS_STACK);
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "wire.h"
+#include "checked.bpf.h"
 #include "unwind.h"
 
 /* What user space sets; read by every program. Mirrored in maps.rs. */

@@ -29,8 +29,7 @@ static __always_inline bool is_recorded(struct task_struct *task)
 	return control && !control->paused && recorded(task);
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(on_received, struct sock *sk, int result, int flags)
+static __always_inline int received(struct sock *sk, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
@@ -47,8 +46,27 @@ int BPF_PROG(on_received, struct sock *sk, int result, int flags)
 	return 0;
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(on_sent, struct sock *sk, int result, int flags)
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_received, struct sock *sk, int result, int flags)
+{
+	return received(sk, result);
+}
+
+/* Before Linux 6.3 the protocols' functions stand in, as in sockets.bpf.c. */
+#define STANDS_IN_FOR_RECEIVED(function)                                                                           \
+	SEC("fexit/" #function)                                                                                    \
+	int BPF_PROG(on_received__##function, struct socket *socket, struct msghdr *message, u64 bytes, int flags, \
+		     int result)                                                                                   \
+	{                                                                                                          \
+		return received(socket->sk, result);                                                               \
+	}
+
+STANDS_IN_FOR_RECEIVED(inet_recvmsg)
+STANDS_IN_FOR_RECEIVED(inet6_recvmsg)
+STANDS_IN_FOR_RECEIVED(unix_stream_recvmsg)
+STANDS_IN_FOR_RECEIVED(unix_dgram_recvmsg)
+
+static __always_inline int sent(struct sock *sk, int result)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
@@ -74,3 +92,21 @@ int BPF_PROG(on_sent, struct sock *sk, int result, int flags)
 	write_record(&record, sizeof(record), LOSS_DELAY);
 	return 0;
 }
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_sent, struct sock *sk, int result, int flags)
+{
+	return sent(sk, result);
+}
+
+#define STANDS_IN_FOR_SENT(function)                                                                            \
+	SEC("fexit/" #function)                                                                                 \
+	int BPF_PROG(on_sent__##function, struct socket *socket, struct msghdr *message, u64 bytes, int result) \
+	{                                                                                                       \
+		return sent(socket->sk, result);                                                                \
+	}
+
+STANDS_IN_FOR_SENT(inet_sendmsg)
+STANDS_IN_FOR_SENT(inet6_sendmsg)
+STANDS_IN_FOR_SENT(unix_stream_sendmsg)
+STANDS_IN_FOR_SENT(unix_dgram_sendmsg)

@@ -500,7 +500,7 @@ int BPF_PROG(on_running_switch, bool preempt, struct task_struct *prev, struct t
 		cpu->call_tid = next->pid;
 	}
 	if (!out) {
-		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
+		TEST_ALONE(in);
 		if (!in)
 			return 0;
 	}

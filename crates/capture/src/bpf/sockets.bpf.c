@@ -64,8 +64,7 @@ static __always_inline struct socket_entry *called(struct sock *sk, struct task_
 	return entry;
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+static __always_inline int sent(struct sock *sk, int ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = recorded(task);
@@ -102,14 +101,33 @@ int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
+{
+	return sent(sk, ret);
+}
+
+/* Before Linux 6.3 the protocols' functions stand in. A program NAME__WAY is loaded where the kernel lacks what NAME is
+ * attached to: see loading.rs. */
+#define STANDS_IN_FOR_SEND(function)                                                                         \
+	SEC("fexit/" #function)                                                                              \
+	int BPF_PROG(on_send__##function, struct socket *socket, struct msghdr *message, u64 bytes, int ret) \
+	{                                                                                                    \
+		return sent(socket->sk, ret);                                                                \
+	}
+
+STANDS_IN_FOR_SEND(inet_sendmsg)
+STANDS_IN_FOR_SEND(inet6_sendmsg)
+STANDS_IN_FOR_SEND(unix_stream_sendmsg)
+STANDS_IN_FOR_SEND(unix_dgram_sendmsg)
+
 /* Whether there was more to receive than a call took. */
 static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
 {
 	return tcp ? tcp->rcv_nxt != tcp->copied_seq : sk->sk_receive_queue.qlen != 0;
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
+static __always_inline int received(struct sock *sk, int ret, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = recorded(task);
@@ -140,6 +158,25 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	return 0;
 }
 
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
+{
+	return received(sk, ret, flags);
+}
+
+#define STANDS_IN_FOR_RECEIVE(function)                                                                           \
+	SEC("fexit/" #function)                                                                                   \
+	int BPF_PROG(on_receive__##function, struct socket *socket, struct msghdr *message, u64 bytes, int flags, \
+		     int ret)                                                                                     \
+	{                                                                                                         \
+		return received(socket->sk, ret, flags);                                                          \
+	}
+
+STANDS_IN_FOR_RECEIVE(inet_recvmsg)
+STANDS_IN_FOR_RECEIVE(inet6_recvmsg)
+STANDS_IN_FOR_RECEIVE(unix_stream_recvmsg)
+STANDS_IN_FOR_RECEIVE(unix_dgram_recvmsg)
+
 /*
  * So many connections wait to be accepted, beside one that may have come this moment. There were no fewer since the last
  * look: those that come are seen, and others can only have gone.
@@ -167,8 +204,7 @@ static __always_inline void note_arrival(struct sock *listener, u64 now)
 	note_queue(entry, listener, queued - 1, now);
 }
 
-SEC("tp_btf/sk_data_ready")
-int BPF_PROG(on_data_ready, struct sock *sk)
+static __always_inline int has_data(struct sock *sk)
 {
 	struct ready *ready = this_ready();
 
@@ -181,20 +217,33 @@ int BPF_PROG(on_data_ready, struct sock *sk)
 	return 0;
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_socket_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
-	     unsigned int prev_state)
+SEC("tp_btf/sk_data_ready")
+int BPF_PROG(on_data_ready, struct sock *sk)
 {
+	return has_data(sk);
+}
+
+/* Before Linux 6.3; what most sockets have for sk_data_ready. */
+SEC("fentry/sock_def_readable")
+int BPF_PROG(on_data_ready__readable, struct sock *sk)
+{
+	return has_data(sk);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_socket_switch, bool preempt, struct task_struct *prev)
+{
+	u32 state = preempt ? 0 : left_state(ctx, prev);
 	struct thread *out;
 	s32 call;
 	u8 class;
 
-	if (preempt || !(prev_state & STATE_MASK))
+	if (!state)
 		return 0;
 	out = recorded(prev);
 	if (!out || is_paused())
 		return 0;
-	if (prev_state & STATE_DEAD) {
+	if (state & STATE_DEAD) {
 		write_last_wait(prev, out);
 		return 0;
 	}
@@ -319,7 +368,7 @@ static __always_inline void write_event(struct sock *sk, u8 kind, u32 bytes)
 	struct record_tcp_event event = {};
 
 	if (!entry) {
-		barrier_var(peer); /* or the compiler tests the two pointers as one, which the verifier refuses */
+		TEST_ALONE(peer);
 		if (!peer)
 			return;
 	}
@@ -353,26 +402,25 @@ int BPF_PROG(on_timer, struct timer_list *timer)
 /* What a segment that is sent again tells: an end on this host is asked whether it had it. */
 static __always_inline u8 retransmission_kind(struct sock *sk)
 {
-	struct tcp_sock *tcp = bpf_core_cast(sk, struct tcp_sock), *other;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk, *other;
 	u64 *cookie = cookie_of_other_end(sk);
 	struct socket_entry *peer = cookie ? entry_of_cookie(*cookie) : NULL;
 
 	if (sk->__sk_common.skc_state != TCP_ESTABLISHED)
 		return TCP_RETRANSMISSION;
 	if (!peer)
-		return BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state) < TCP_CA_RECOVERY ? TCP_PROBE
-												: TCP_RETRANSMISSION;
-	other = bpf_core_cast((void *)peer->sk, struct tcp_sock);
-	return (s32)(other->rcv_nxt - tcp->snd_nxt) >= 0 ? TCP_SPURIOUS : TCP_RETRANSMISSION;
+		return FIELD_BITS(&tcp->inet_conn, icsk_ca_state) < TCP_CA_RECOVERY ? TCP_PROBE : TCP_RETRANSMISSION;
+	other = (struct tcp_sock *)peer->sk;
+	return (s32)(FIELD(other, rcv_nxt) - FIELD(tcp, snd_nxt)) >= 0 ? TCP_SPURIOUS : TCP_RETRANSMISSION;
 }
 
 SEC("tp_btf/tcp_retransmit_skb")
 int BPF_PROG(on_retransmit, struct sock *sk)
 {
-	struct tcp_sock *tcp = bpf_core_cast(sk, struct tcp_sock);
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
 
 	if (!is_paused())
-		write_event(sk, retransmission_kind(sk), tcp->snd_nxt - tcp->snd_una);
+		write_event(sk, retransmission_kind(sk), FIELD(tcp, snd_nxt) - FIELD(tcp, snd_una));
 	return 0;
 }
 

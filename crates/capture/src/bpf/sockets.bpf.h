@@ -95,7 +95,7 @@ struct {
 
 static __always_inline u64 cookie_of(struct sock *sk)
 {
-	return bpf_core_cast(sk, struct sock)->__sk_common.skc_cookie.counter;
+	return FIELD(sk, __sk_common.skc_cookie.counter);
 }
 
 static __always_inline struct socket_entry *entry_of_cookie(u64 cookie)
@@ -227,60 +227,61 @@ static __always_inline void describe(struct socket_entry *entry)
 		describe_ends(entry, sk);
 }
 
+/* Bytes that TCP was given and has not sent once. */
+static __always_inline u32 unsent_bytes(u64 address)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)address;
+
+	return FIELD(tcp, write_seq) - FIELD(tcp, snd_nxt);
+}
+
 /* How a socket stands now. `address` need not be a socket's any more: what cannot be read is zero. */
 static __noinline int read_tcp_state(u64 address, struct tcp_state *state)
 {
-	struct tcp_sock *tcp = bpf_core_cast((void *)address, struct tcp_sock);
-	struct sock *sk = bpf_core_cast((void *)address, struct sock);
+	struct tcp_sock *tcp = (struct tcp_sock *)address;
+	struct sock *sk = (struct sock *)address;
 	u8 nonagle;
 
 	if (!address || !state)
 		return 0;
-	state->state = sk->__sk_common.skc_state;
-	state->send_buffer = sk->sk_sndbuf;
-	state->receive_buffer = sk->sk_rcvbuf;
-	state->queued = sk->sk_wmem_queued;
-	state->backlog = sk->sk_ack_backlog;
-	state->backlog_limit = sk->sk_max_ack_backlog;
-	if (sk->sk_protocol != IPPROTO_TCP || state->state == TCP_LISTEN)
+	state->state = FIELD(sk, __sk_common.skc_state);
+	state->send_buffer = FIELD(sk, sk_sndbuf);
+	state->receive_buffer = FIELD(sk, sk_rcvbuf);
+	state->queued = FIELD(sk, sk_wmem_queued);
+	state->backlog = FIELD(sk, sk_ack_backlog);
+	state->backlog_limit = FIELD(sk, sk_max_ack_backlog);
+	if (FIELD(sk, sk_protocol) != IPPROTO_TCP || state->state == TCP_LISTEN)
 		return 0;
-	state->unsent = tcp->write_seq - tcp->snd_nxt;
-	state->in_flight = tcp->snd_nxt - tcp->snd_una;
-	state->packets_out = tcp->packets_out;
-	state->cwnd = tcp->snd_cwnd;
-	state->send_window = tcp->snd_wnd;
-	state->unread = tcp->rcv_nxt - tcp->copied_seq;
-	state->retransmits = tcp->total_retrans;
-	state->mss = tcp->mss_cache;
-	state->srtt_us = tcp->srtt_us >> 3;
-	state->min_rtt_us = tcp->rtt_min.s[0].v;
-	state->congestion = BPF_CORE_READ_BITFIELD(&tcp->inet_conn, icsk_ca_state);
-	state->backoff = tcp->inet_conn.icsk_backoff;
-	nonagle = BPF_CORE_READ_BITFIELD(tcp, nonagle);
+	state->unsent = unsent_bytes(address);
+	state->in_flight = FIELD(tcp, snd_nxt) - FIELD(tcp, snd_una);
+	state->packets_out = FIELD(tcp, packets_out);
+	state->cwnd = FIELD(tcp, snd_cwnd);
+	state->send_window = FIELD(tcp, snd_wnd);
+	state->unread = FIELD(tcp, rcv_nxt) - FIELD(tcp, copied_seq);
+	state->retransmits = FIELD(tcp, total_retrans);
+	state->mss = FIELD(tcp, mss_cache);
+	state->srtt_us = FIELD(tcp, srtt_us) >> 3;
+	state->min_rtt_us = FIELD(tcp, rtt_min.s[0].v);
+	state->congestion = FIELD_BITS(&tcp->inet_conn, icsk_ca_state);
+	state->backoff = FIELD(tcp, inet_conn.icsk_backoff);
+	nonagle = FIELD_BITS(tcp, nonagle);
 	state->flags = TCP_STATE_KNOWN | (nonagle & TCP_NAGLE_OFF ? TCP_STATE_NODELAY : 0) |
 		       (nonagle & TCP_NAGLE_CORK ? TCP_STATE_CORK : 0);
 	return 0;
 }
 
-/* Bytes that TCP was given and has not sent once. */
-static __always_inline u32 unsent_bytes(u64 address)
-{
-	struct tcp_sock *tcp = bpf_core_cast((void *)address, struct tcp_sock);
-
-	return tcp->write_seq - tcp->snd_nxt;
-}
-
 /* Brings what the kernel tells of a socket up to date. */
 static __always_inline void refresh(struct socket_entry *entry)
 {
-	struct tcp_sock *tcp = bpf_core_cast((void *)entry->sk, struct tcp_sock);
+	struct sock *sk = (struct sock *)entry->sk;
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
 	struct tcp_state *state = &entry->record.tcp;
 
 	read_tcp_state(entry->sk, state);
 	if (state->flags & TCP_STATE_KNOWN)
-		entry->record.taken_total = tcp->bytes_received - state->unread;
+		entry->record.taken_total = FIELD(tcp, bytes_received) - state->unread;
 	else if (state->state == TCP_LISTEN)
-		entry->record.drops = bpf_core_cast((void *)entry->sk, struct sock)->sk_drops.counter;
+		entry->record.drops = FIELD(sk, sk_drops.counter);
 }
 
 /* Atomic, with the value before. The compiler has them only with 32-bit registers (-mcpu=v3), with which the verifier takes
@@ -402,8 +403,7 @@ static __always_inline u32 size_class(u32 bytes)
 	bytes |= bytes >> 8;
 	bytes |= bytes >> 16;
 	bits = bits_of[bytes * 0x07c4acddu >> 27];
-	UNWIND_AS_CHECKED(bits);
-	return bits < DWELL_SIZE_CLASSES ? bits : DWELL_SIZE_CLASSES - 1;
+	return AT_MOST(bits, DWELL_SIZE_CLASSES - 1);
 }
 
 #endif

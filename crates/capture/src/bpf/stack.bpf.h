@@ -53,7 +53,7 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
 	set_header(&scratch->stack.h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
 	scratch->stack.tgid = tgid;
-	if (!write_record(&scratch->stack, size, LOSS_STACK))
+	if (!write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), LOSS_STACK))
 		return 0;
 	set_seen(key);
 	return key;
@@ -152,15 +152,12 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	set_registers(&copy->registers, regs);
 	bytes = copy_pieces(copy, regs->sp) & ~7u;
 	size = sizeof(copy->registers) + bytes;
-	UNWIND_AS_CHECKED(size);
-	if (size > sizeof(*copy))
-		return 0;
 	set_header(&copy->registers.h, RECORD_STACK_COPY, size, task->pid, now);
 	copy->registers.key = mix(mix(space, task->pid), now) | 1ull << 63;
 	copy->registers.switches = 0;
 	copy->registers.tgid = task->tgid;
 	copy->registers.bytes = bytes;
-	return write_record(copy, size, LOSS_STACK) ? copy->registers.key : 0;
+	return write_record(copy, AT_MOST(size, sizeof(*copy)), LOSS_STACK) ? copy->registers.key : 0;
 }
 
 static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task)

@@ -16,58 +16,55 @@ static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct contr
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread *out = recorded(prev), *in = recorded(next);
 	struct control *control = controls();
-	struct record_switch record = {};
 	struct wait_target target = {};
-	u32 state = prev_state & STATE_MASK;
+	struct record_switch *record;
+	u32 state = preempt ? 0 : left_state(ctx, prev);
 
 	if (!control || control->paused)
 		return 0;
 	if (!out) {
-		barrier_var(in); /* or the compiler tests the two pointers as one, which the verifier refuses */
+		TEST_ALONE(in);
 		if (!in)
 			return 0;
 	}
-	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
-	record.cpu = bpf_get_smp_processor_id();
-	record.flags = preempt ? SWITCH_PREEMPTED : 0;
-	record.syscall = -1;
-	record.waker_syscall = -1;
+	record = new_switch(PLACE_SWITCH, bpf_ktime_get_ns());
+	if (!record)
+		return 0;
+	record->flags = preempt ? SWITCH_PREEMPTED : 0;
 	if (out) {
 		u64 runtime_ns = prev->se.sum_exec_runtime;
 
 		if (out->running_since_ns) {
-			out->runtime_base_ns = runtime_ns - (record.h.time_ns - out->running_since_ns);
+			out->runtime_base_ns = runtime_ns - (record->h.time_ns - out->running_since_ns);
 			out->running_since_ns = 0;
 		}
 		if (!out->on_cpu)
-			write_unseen_in(prev, out, record.h.time_ns - (runtime_ns - out->out_runtime_ns));
+			write_unseen_in(prev, out, record->h.time_ns - (runtime_ns - out->out_runtime_ns));
 		out->on_cpu = 0;
 		out->out_runtime_ns = runtime_ns;
-		out->out_time_ns = record.h.time_ns;
-		record.h.tid = prev->pid;
-		if (preempt)
-			state = 0;
-		set_out(&record, prev, out, state, true, &target);
+		out->out_time_ns = record->h.time_ns;
+		record->h.tid = prev->pid;
+		set_out(record, prev, out, state, true, &target);
 		if (state & STATE_DEAD) {
-			write_thread_exit(prev, out, record.h.time_ns);
+			write_thread_exit(prev, out, record->h.time_ns);
 		} else {
-			record.user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
-			if (record.syscall == SYSCALL_FUTEX && state &&
-			    python_gil(prev, out, record.object, &record.holder_tid))
-				record.flags |= SWITCH_GIL;
+			record->user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
+			if (record->syscall == SYSCALL_FUTEX && state &&
+			    python_gil(prev, out, record->object, &record->holder_tid))
+				record->flags |= SWITCH_GIL;
 			if (state && needs_kernel_stack(state, target.class, control))
-				record.kernel_stack = take_kernel_stack(ctx, prev);
+				record->kernel_stack = take_kernel_stack(ctx, prev);
 		}
 	}
 	if (in) {
 		if (in->on_cpu)
 			write_unseen_out(next, in);
-		set_in(&record, next, in);
+		set_in(record, next, in);
 	}
-	write_record(&record, sizeof(record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), LOSS_SWITCH);
 	return 0;
 }

@@ -25,6 +25,43 @@ static __always_inline s32 current_syscall(struct task_struct *task)
 	return number < 0 || number >= DWELL_SYSCALLS ? -1 : number;
 }
 
+/* The state in which `prev` leaves the CPU, in a program of sched_switch: 0 = it could run on. The kernel passes it since
+ * Linux 5.18, because a wake-up on another CPU may change the thread's own meanwhile. */
+static __always_inline u32 left_state(const u64 *ctx, struct task_struct *prev)
+{
+	u32 state = bpf_core_type_matches(btf_trace_sched_switch) ? ctx[3] : prev->__state;
+
+	return state & STATE_MASK;
+}
+
+enum switch_place {
+	PLACE_SWITCH = 0,
+	PLACE_UNSEEN = 1, /* what is put back before a switch is written */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, u32);
+	__type(value, struct record_switch);
+} switch_buffer SEC(".maps");
+
+/* An empty record in this CPU's buffer, of time `time_ns`. */
+static __always_inline struct record_switch *new_switch(enum switch_place place, u64 time_ns)
+{
+	u32 key = place;
+	struct record_switch *record = bpf_map_lookup_elem(&switch_buffer, &key);
+
+	if (!record)
+		return NULL;
+	__builtin_memset(record, 0, sizeof(*record));
+	set_header(&record->h, RECORD_SWITCH, sizeof(*record), 0, time_ns);
+	record->cpu = bpf_get_smp_processor_id();
+	record->syscall = -1;
+	record->waker_syscall = -1;
+	return record;
+}
+
 static __always_inline void set_out(struct record_switch *record, struct task_struct *task, struct thread *thread,
 				    u32 state, bool current, struct wait_target *target)
 {
@@ -68,31 +105,31 @@ static __always_inline void set_in(struct record_switch *record, struct task_str
  */
 static __always_inline void write_unseen_in(struct task_struct *task, struct thread *thread, u64 since_ns)
 {
-	struct record_switch record = {};
+	struct record_switch *record;
 
 	count_loss(LOSS_SWITCH_UNSEEN);
 	if (since_ns < thread->wake_time_ns)
 		since_ns = thread->wake_time_ns;
-	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, since_ns);
-	record.cpu = bpf_get_smp_processor_id();
-	record.syscall = -1;
-	set_in(&record, task, thread);
-	write_record(&record, sizeof(record), LOSS_SWITCH);
+	record = new_switch(PLACE_UNSEEN, since_ns);
+	if (!record)
+		return;
+	set_in(record, task, thread);
+	write_record(record, sizeof(*record), LOSS_SWITCH);
 }
 
 /* Second, `task` comes to the CPU, but was not seen to leave it. A wake-up since tells that it had blocked. */
 static __always_inline void write_unseen_out(struct task_struct *task, struct thread *thread)
 {
 	u64 left_ns = thread->in_time_ns + (task->se.sum_exec_runtime - thread->in_runtime_ns);
-	struct record_switch record = {};
+	struct record_switch *record = new_switch(PLACE_UNSEEN, left_ns);
 	struct wait_target target = {};
 
 	count_loss(LOSS_SWITCH_UNSEEN);
-	set_header(&record.h, RECORD_SWITCH, sizeof(record), task->pid, left_ns);
-	record.cpu = bpf_get_smp_processor_id();
-	record.waker_syscall = -1;
-	set_out(&record, task, thread, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
-	write_record(&record, sizeof(record), LOSS_SWITCH);
+	if (!record)
+		return;
+	record->h.tid = task->pid;
+	set_out(record, task, thread, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
+	write_record(record, sizeof(*record), LOSS_SWITCH);
 }
 
 /*
@@ -119,25 +156,24 @@ static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
 /* The state of a thread that is not switching. */
 static __always_inline void write_state(struct task_struct *task, struct thread *thread)
 {
-	struct record_switch record = {};
+	struct record_switch *record = new_switch(PLACE_SWITCH, bpf_ktime_get_ns());
 	struct wait_target target = {};
 
-	set_header(&record.h, RECORD_SWITCH, sizeof(record), 0, bpf_ktime_get_ns());
-	record.flags = SWITCH_SEEDED;
-	record.syscall = -1;
-	record.waker_syscall = -1;
-	record.cpu = 0xffff;
+	if (!record)
+		return;
+	record->flags = SWITCH_SEEDED;
+	record->cpu = 0xffff;
 	thread->on_cpu = task->on_cpu;
 	thread->out_runtime_ns = task->se.sum_exec_runtime;
 	if (task->on_cpu) {
-		record.next_tid = task->pid;
+		record->next_tid = task->pid;
 	} else {
-		record.h.tid = task->pid;
-		set_out(&record, task, thread, task->__state & STATE_MASK, false, &target);
-		if (record.state)
-			record.user_stack = request_user_stack(task, record.h.time_ns);
+		record->h.tid = task->pid;
+		set_out(record, task, thread, task->__state & STATE_MASK, false, &target);
+		if (record->state)
+			record->user_stack = request_user_stack(task, record->h.time_ns);
 	}
-	write_record(&record, sizeof(record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), LOSS_SWITCH);
 }
 
 #endif

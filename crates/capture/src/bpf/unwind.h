@@ -11,7 +11,7 @@
  *
  * A step is a global function, which the verifier checks once instead of once per frame. Its steps need Linux 5.15 (global
  * functions with pointers to memory, bpf_task_pt_regs). Memory is read without faults: a page that is not resident ends
- * the walk. Include after vmlinux.h, bpf_helpers.h and wire.h.
+ * the walk. Include after checked.bpf.h and wire.h.
  */
 #ifndef DWELL_UNWIND_H
 #define DWELL_UNWIND_H
@@ -85,6 +85,9 @@ struct unwind_scratch {
 	u64 sp;
 	u64 bp;
 	u64 window_start;
+	/* Between which mappings one is searched: in memory, where the verifier does not follow it from round to round. */
+	volatile u32 low;
+	volatile u32 high;
 	u32 mapping;    /* the last one that was hit */
 	u32 exact;      /* ip is where the thread stands, not the address after a call */
 	u32 read_words; /* words that the walk read; more than UNWIND_SLOTS: not to be remembered */
@@ -152,9 +155,6 @@ struct {
 	__array(values, struct unwind_shard);
 } unwind_words SEC(".maps");
 
-/* Keeps the compiler from checking one copy of an index and using another, which the verifier does not follow. */
-#define UNWIND_AS_CHECKED(index) asm volatile("" : "+r"(index))
-
 static __always_inline bool unwind_word(u32 number, u64 *word)
 {
 	u32 shard = number >> UNWIND_SHARD_SHIFT;
@@ -176,35 +176,37 @@ static __always_inline bool unwind_covers(const struct unwind_mapping *mapping, 
 	return pc - mapping->start < (u64)mapping->pages << 12;
 }
 
-/* The mapping at `pc`: the one of the step before, else by binary search. */
-static __always_inline struct unwind_mapping *unwind_find_mapping(struct unwind_process *process,
-								  struct unwind_scratch *scratch, u64 pc)
+#define UNWIND_NO_MAPPING UNWIND_MAPPINGS
+
+/* Which mapping is at `pc`: the one of the step before, else by binary search. UNWIND_NO_MAPPING: there is none. A global
+ * function, so that the verifier does not follow each of its ends through the rest of the step. */
+__noinline u64 unwind_find_mapping(struct unwind_process *process, struct unwind_scratch *scratch, u64 pc)
 {
-	u64 low = scratch->mapping, high = process->count;
+	u64 found;
 
-	UNWIND_AS_CHECKED(low);
-	if (low < UNWIND_MAPPINGS && low < high && unwind_covers(&process->mappings[low], pc))
-		return &process->mappings[low];
-	low = 0;
-	for (int i = 0; i < 9 && low < high; i++) { /* 2^9 > UNWIND_MAPPINGS */
-		u64 middle = (low + high) / 2;
+	if (!process || !scratch)
+		return UNWIND_NO_MAPPING;
+	found = scratch->mapping;
+	if (IS_INDEX(process->mappings, found) && found < process->count &&
+	    unwind_covers(&ITEM(process->mappings, found), pc))
+		return found;
+	scratch->low = 0;
+	scratch->high = process->count;
+	for (int i = 0; i < 9 && scratch->low < scratch->high; i++) { /* 2^9 > UNWIND_MAPPINGS */
+		u64 middle = ((u64)scratch->low + scratch->high) / 2;
 
-		UNWIND_AS_CHECKED(middle);
-		if (middle >= UNWIND_MAPPINGS)
-			return NULL;
-		if (process->mappings[middle].start <= pc)
-			low = middle + 1;
+		if (!IS_INDEX(process->mappings, middle))
+			return UNWIND_NO_MAPPING;
+		if (ITEM(process->mappings, middle).start <= pc)
+			scratch->low = middle + 1;
 		else
-			high = middle;
+			scratch->high = middle;
 	}
-	if (low == 0)
-		return NULL;
-	low--;
-	UNWIND_AS_CHECKED(low);
-	if (low >= UNWIND_MAPPINGS)
-		return NULL;
-	scratch->mapping = low;
-	return unwind_covers(&process->mappings[low], pc) ? &process->mappings[low] : NULL;
+	found = (u64)scratch->low - 1;
+	if (!IS_INDEX(process->mappings, found) || !unwind_covers(&ITEM(process->mappings, found), pc))
+		return UNWIND_NO_MAPPING;
+	scratch->mapping = found;
+	return found;
 }
 
 /* The row that holds at `pc`; 0 (no table) when there is none. */
@@ -247,10 +249,9 @@ static __always_inline void unwind_note_read(struct unwind_scratch *scratch, u64
 {
 	u64 count = scratch->read_words, distance = address - scratch->start_sp;
 
-	UNWIND_AS_CHECKED(count);
-	if (count < UNWIND_SLOTS && !(distance & 7) && distance / 8 < UNWIND_REACH) {
-		scratch->read[count] = distance / 8;
-		scratch->tags[count] = value;
+	if (IS_INDEX(scratch->read, count) && !(distance & 7) && distance / 8 < UNWIND_REACH) {
+		ITEM(scratch->read, count) = distance / 8;
+		ITEM(scratch->tags, count) = value;
 		scratch->read_hash = unwind_mix(scratch->read_hash, value);
 		scratch->read_words = count + 1;
 	} else {
@@ -267,18 +268,25 @@ static __always_inline bool unwind_read_window(struct unwind_scratch *scratch, u
 	return read;
 }
 
-/* A word of the stack, by way of the window. */
+/* A word of the stack that is not in the window, which moves there if it can. Returns 1, or 0 where nothing can be read. */
+__noinline int unwind_peek_far(struct unwind_scratch *scratch, u64 address, u64 *value)
+{
+	if (!scratch || !value)
+		return 0;
+	if (!unwind_read_window(scratch, address))
+		return !bpf_probe_read_user(value, 8, (void *)address);
+	*value = scratch->window[0];
+	return 1;
+}
+
+/* A word of the stack, by way of the window. `value` must have one already: the verifier wants that. */
 static __always_inline bool unwind_peek(struct unwind_scratch *scratch, u64 address, u64 *value)
 {
 	u64 offset = address - scratch->window_start;
 
-	UNWIND_AS_CHECKED(offset);
-	if (offset > sizeof(scratch->window) - 8) {
-		if (!unwind_read_window(scratch, address))
-			return !bpf_probe_read_user(value, 8, (void *)address);
-		offset = 0;
-	}
-	*value = *(u64 *)((char *)scratch->window + offset);
+	if (!IS_AT_MOST(offset, sizeof(scratch->window) - 8))
+		return unwind_peek_far(scratch, address, value);
+	*value = *(u64 *)((char *)scratch->window + AT_MOST(offset, sizeof(scratch->window) - 8));
 	return true;
 }
 
@@ -360,7 +368,7 @@ static __always_inline int unwind_signal_step(struct unwind_scratch *scratch)
 /* By the frame pointer, where there is no table. A zero in rbp marks the outermost frame. */
 static __always_inline int unwind_frame_pointer_step(struct unwind_scratch *scratch)
 {
-	u64 frame = scratch->bp, code = 0, caller_bp, caller_ip;
+	u64 frame = scratch->bp, code = 0, caller_bp = 0, caller_ip = 0;
 
 	scratch->read_words = UNWIND_NOT_TO_BE_REMEMBERED; /* there may be a table next time */
 	if (!bpf_probe_read_user(&code, sizeof(code), (void *)scratch->ip) && code == UNWIND_TRAMPOLINE)
@@ -387,7 +395,7 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 {
 	s64 cfa_offset = ((s64)(row << 12) >> 44) * 8; /* bits 32..52 */
 	s64 rbp = (s64)(row << 4) >> 56;               /* bits 52..60 */
-	u64 sp = scratch->sp, cfa = 0, caller_bp = scratch->bp, bp_at = 0, caller_ip, extra;
+	u64 sp = scratch->sp, cfa = 0, caller_bp = scratch->bp, bp_at = 0, caller_ip = 0, extra;
 	int end;
 
 	switch (row >> 60) {
@@ -456,25 +464,25 @@ static __always_inline int unwind_row_step(struct unwind_scratch *scratch, u64 r
 __noinline int unwind_step(struct unwind_process *process, struct unwind_scratch *scratch)
 {
 	struct unwind_mapping *mapping;
-	u64 count, pc;
+	u64 count, pc, at;
 	u32 exact;
 
 	if (!process || !scratch)
 		return UNWIND_NO_TABLE;
 	count = scratch->stack.count;
-	UNWIND_AS_CHECKED(count);
-	if (count >= DWELL_MAX_FRAMES)
+	if (!IS_INDEX(scratch->sps, count))
 		return UNWIND_TOO_DEEP;
-	scratch->stack.frames[count] = scratch->ip;
-	scratch->sps[count] = scratch->sp;
+	ITEM(scratch->stack.frames, count) = scratch->ip;
+	ITEM(scratch->sps, count) = scratch->sp;
 	scratch->stack.count = count + 1;
 	scratch->hash = unwind_mix(scratch->hash, scratch->ip);
 	exact = scratch->exact;
 	pc = scratch->ip - !exact; /* a call that does not return may be a function's last instruction */
 	scratch->exact = 0;
-	mapping = unwind_find_mapping(process, scratch, pc);
-	if (!mapping)
+	at = unwind_find_mapping(process, scratch, pc);
+	if (!IS_INDEX(process->mappings, at))
 		return unwind_frame_pointer_step(scratch);
+	mapping = &ITEM(process->mappings, at);
 	return unwind_row_step(scratch, unwind_find_row(mapping, pc), mapping->table, exact);
 }
 
@@ -501,7 +509,7 @@ static __always_inline void unwind_begin(struct unwind_scratch *scratch, struct 
  * space and must differ after exec. Code that was replaced under an unchanged stack (dlclose, dlopen) is not noticed. */
 __noinline u64 unwind_recall(struct unwind_scratch *scratch, struct unwind_memory *memory, u64 space)
 {
-	u64 hash = 0, value;
+	u64 hash = 0, value = 0;
 
 	if (!scratch || !memory)
 		return 0;

@@ -41,6 +41,10 @@ enum bpf_map_type {
 	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
+enum bpf_func_id {
+	BPF_FUNC_loop = 181,
+};
+
 enum {
 	BPF_ANY = 0,
 	BPF_NOEXIST = 1,
@@ -229,6 +233,8 @@ struct socket {
 	struct sock *sk;
 };
 
+struct msghdr;
+
 struct sockaddr_un {
 	char sun_path[108];
 };
@@ -266,7 +272,7 @@ struct thread_struct {
 
 struct task_struct {
 	unsigned int __state;
-	int on_cpu;
+	unsigned int on_cpu; /* of another size since Linux 7.2: libbpf adapts a load of what is unsigned */
 	struct sched_entity se;
 	unsigned in_iowait : 1;
 	int exit_code;
@@ -329,6 +335,9 @@ struct bpf_iter__task_file {
 };
 
 #pragma clang attribute pop
+
+/* Since Linux 5.18; before, it has no last argument. */
+typedef void (*btf_trace_sched_switch)(void *, bool, struct task_struct *, struct task_struct *, unsigned int);
 
 /* User ABI: fixed layouts. */
 struct bpf_user_pt_regs {

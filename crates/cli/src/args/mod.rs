@@ -689,6 +689,9 @@ pub struct DoctorArgs {
     /// changed while the machine runs.
     #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "root")]
     pub apply: Vec<String>,
+    /// Load every hook of the collector for a moment, and print how many steps the kernel's verifier took for each.
+    #[arg(long, conflicts_with_all = ["apply", "root"])]
+    pub hooks: bool,
     /// Look at the /proc and /sys in this folder in place of the machine's own.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub root: Option<PathBuf>,

@@ -7,13 +7,14 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{run_dwell, text};
 
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("doctor::each_line_has_state_effect_and_command", each_line_has_state_effect_and_command),
         Case::new("doctor::nothing_is_changed_unasked", nothing_is_changed_unasked),
+        Case::new("doctor::the_verifier_takes_few_steps_for_each_hook", the_verifier_takes_few_steps_for_each_hook),
         Case::new("doctor::a_copy_is_never_changed", a_copy_is_never_changed),
         Case::new("doctor::what_cannot_be_changed_is_an_error", what_cannot_be_changed_is_an_error),
     ]
@@ -49,6 +50,29 @@ fn each_line_has_state_effect_and_command() -> Result<()> {
     }
     let shown = run_dwell(&["doctor"])?.stdout;
     ensure!(shown.contains("What can be recorded here") && shown.contains("What delays threads here"), "{shown}");
+    Ok(())
+}
+
+/// More steps make a start slow, and some kernels refuse what others do not: see checked.bpf.h.
+const MOST_STEPS: u64 = 100_000;
+
+fn the_verifier_takes_few_steps_for_each_hook() -> Result<()> {
+    let output = run_dwell(&["doctor", "--hooks", "--format", "json"])?;
+    if output.code() == 77 {
+        return Err(Skip(output.stderr).into());
+    }
+    let answer: Value = serde_json::from_str(&output.stdout).context(output.stderr)?;
+    let hooks = answer["hooks"].as_array().context("no hooks")?;
+    for name in ["on_switch", "on_waking", "on_sample", "on_fork", "on_latency_switch", "on_call_end", "on_task_probe"]
+    {
+        ensure!(hooks.iter().any(|hook| text(hook, "hook") == name), "{name} was not loaded: {}", answer["notices"]);
+    }
+    for hook in hooks {
+        ensure!(hook["steps"].as_u64().is_some_and(|steps| steps <= MOST_STEPS), "{hook}");
+    }
+    for notice in answer["notices"].as_array().context("no notices")? {
+        ensure!(!notice.as_str().unwrap_or_default().contains("refuses"), "{notice}");
+    }
     Ok(())
 }
 

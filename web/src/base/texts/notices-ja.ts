@@ -11,6 +11,7 @@ export const noticesJa: Record<string, string> = {
   'system-calls-uncounted': 'このカーネルでは、システムコールは数えられません ({error})。',
   'delays-unseen': 'このカーネルでは、スレッドを遅らせるものは見えません ({error})。',
   'tracepoints-missing': 'このカーネルにはトレースポイントがないため見えないもの ({kinds} 種類): {missing}。',
+  'hook-refused': 'このカーネルがフック {hook} を拒否するため見えないもの: {missing} ({error})。',
   'faults-unseen': 'このマシンではページフォルトは見えません ({error})。',
   'delay-edges-unmeasured':
     '遅延の前後でカーネルに入り、カーネルから出る時間は説明なしとなります。測定できませんでした ({error})。',
