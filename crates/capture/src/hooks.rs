@@ -189,7 +189,8 @@ impl Hooks {
                 self.optional.push(object);
             }
             Err(error) => {
-                self.notices.push(format!("Who asked for the work of other threads is not known ({}).", error.reason()))
+                self.notices
+                    .push(format!("Who asked for the work of other threads is not known ({}).", error.reason()));
             }
         }
     }
