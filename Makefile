@@ -8,12 +8,16 @@ SHELL := /bin/bash
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 DWELL := $(TARGET)/release/dwell
 ECOSYSTEM := $(abspath $(TARGET))/ecosystem
+# Debian's kernels for guests: those that `make test` boots, and all.
+KERNELS := $(abspath $(TARGET))/kernels
+USUAL_KERNELS := 6.1-amd64 6.12-amd64
+ALL_KERNELS := $(foreach version,5.10 6.1 6.12 unstable,$(version)-amd64 $(version)-cloud-amd64 $(version)-rt-amd64)
 # Recording needs root.
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -50,6 +54,7 @@ demo: deps
 
 test:
 	scripts/install-deps.sh test
+	scripts/fetch-kernels.sh $(KERNELS) $(USUAL_KERNELS) || echo 'without kernels the cases in guests are skipped'
 	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
 	@echo 'make test: everything passed'
 
@@ -81,6 +86,13 @@ ui-test: web samples
 check-stacks: samples
 	scripts/install-deps.sh test
 	DWELL_GDB_STOPS=60 cargo test -p dwell --test product -- gdb::
+
+# Dwell on each of Debian's kernels, booted in QEMU, against what the samples know of themselves; writes docs/kernels.md. Downloads
+# 800 MB the first time; half an hour.
+test-kernels: samples
+	scripts/install-deps.sh test
+	scripts/fetch-kernels.sh $(KERNELS) $(ALL_KERNELS)
+	DWELL_KERNELS=all cargo test -p dwell --test product -- kernels::
 
 # What PyPI's ITT-instrumented packages announce (docs/itt.md). Downloads 120 MB of wheels into a virtual environment of its own.
 test-ecosystem: $(ECOSYSTEM)/installed

@@ -6,6 +6,8 @@ set -euo pipefail
 build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
 samples=(g++ libtbb-dev)
 test=(libomp5-19 redis-server redis-tools nginx-light wrk pigz xz-utils memcached python3 util-linux binutils curl gdb openssl openssh-client openssh-server iproute2 mount libipt2 qemu-user)
+# Guests with other kernels, which scripts/fetch-kernels.sh downloads.
+test+=(qemu-system-x86 busybox-static)
 # Code made at run time: a Java of any making, and node from below.
 command -v javac >/dev/null || test+=(default-jdk-headless)
 bench=(iperf3 linux-perf strace valgrind)

@@ -14,7 +14,7 @@ pub use kernel::{Kernel, KernelError, check_symbols, find as find_kernel};
 pub use peer::{Ports, serve};
 pub use symbols::{GuestNames, KernelSymbols, Names};
 
-use initramfs::Initramfs;
+pub use initramfs::Initramfs;
 
 /// The emulator of a whole machine.
 pub const EMULATOR: &str = "qemu-system-x86_64";

@@ -10,6 +10,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::guest;
 use crate::harness::{Case, Skip};
 use crate::recording::{Output, Running, dwell, needs_program, number, root, text, wait_for};
 
@@ -400,20 +401,32 @@ fn damaged() -> Result<()> {
     refused(&bench, &["report", "hotspots", "/nowhere.dwt"], "cannot read the trace")
 }
 
-/// A kernel for guests, where there is one.
-fn needs_guest(bench: &Bench) -> Result<()> {
+/// `dwell anatomy system` with a kernel: the one of the tests in guests, else what it finds itself, else the case is skipped.
+fn in_guest(bench: &Bench, options: &[&str]) -> Result<Vec<String>> {
     needs_program("qemu-system-x86_64")?;
-    let probe = bench.anatomy(&["system", "--scenario", "unix", "--time-limit", "1ms", "--no-trace"])?;
-    if probe.stderr.contains("there is no kernel") {
-        return Err(Skip("no kernel for a guest: neither in /boot nor a package in the folder of caches".into()).into());
+    let package = guest::package("6.1-amd64").map(|path| path.display().to_string());
+    let named = package.as_deref().map_or(Vec::new(), |path| vec!["--kernel", path]);
+    let command = |options: &[&str]| -> Vec<String> {
+        [&["system"], named.as_slice(), options].concat().into_iter().map(str::to_owned).collect()
+    };
+    let probe = command(&["--scenario", "unix", "--time-limit", "1ms", "--no-trace"]);
+    if bench.anatomy(&words(&probe))?.stderr.contains("there is no kernel") {
+        return Err(Skip(
+            "no kernel for a guest: scripts/fetch-kernels.sh target/kernels 6.1-amd64 downloads one".into(),
+        )
+        .into());
     }
-    Ok(())
+    Ok(command(options))
+}
+
+fn words(command: &[String]) -> Vec<&str> {
+    command.iter().map(String::as_str).collect()
 }
 
 fn packets() -> Result<()> {
     let bench = Bench::new()?;
-    needs_guest(&bench)?;
-    let run = bench.anatomy(&["system", "--scenario", "tcp-receive", "--time-limit", "800s", "--trace", "tcp.dwt"])?;
+    let run = in_guest(&bench, &["--scenario", "tcp-receive", "--time-limit", "800s", "--trace", "tcp.dwt"])?;
+    let run = bench.anatomy(&words(&run))?;
     ensure!(run.status.success(), "{}", run.stderr);
     let buffers = bench.rows("buffers", "tcp.dwt", &[])?;
     let sizes: Vec<f64> = buffers.iter().map(|row| number(row, "buffer_bytes")).collect::<Result<_>>()?;
@@ -436,6 +449,6 @@ fn packets() -> Result<()> {
 
 fn hanging_guest() -> Result<()> {
     let bench = Bench::new()?;
-    needs_guest(&bench)?;
-    refused(&bench, &["system", "--scenario", "unix", "--time-limit", "300ms", "--no-trace"], "did not end within")
+    let hangs = in_guest(&bench, &["--scenario", "unix", "--time-limit", "300ms", "--no-trace"])?;
+    refused(&bench, &words(&hangs), "did not end within")
 }

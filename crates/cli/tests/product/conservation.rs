@@ -40,16 +40,23 @@ pub fn is_disturbed(recording: &Recording, cpu_ns: Option<f64>) -> Result<bool> 
 
 /// Checks the whole recording; `cpu_ns` is the kernel's account of the program's running time, where it is known.
 pub fn check(recording: &Recording, cpu_ns: Option<f64>) -> Result<()> {
+    let mut wrong = of_parts(recording)?;
     let summary = recording.report(&["summary"])?;
-    let threads = recording.rows(&["threads", "--include-idle"])?;
-    let mut wrong = Vec::new();
-    wrong.extend(threads.iter().filter_map(|thread| of_thread(thread).transpose()).collect::<Result<Vec<_>>>()?);
-    wrong.extend(of_totals(&summary, &threads)?);
-    wrong.extend(of_time(&summary)?);
     wrong.extend(of_kernel(recording, &summary, cpu_ns)?);
     wrong.extend(losses(&summary));
     ensure!(wrong.is_empty(), "conservation:\n{}", wrong.join("\n"));
     Ok(())
+}
+
+/// The law itself, which holds on every machine and whatever was lost.
+pub fn of_parts(recording: &Recording) -> Result<Vec<String>> {
+    let summary = recording.report(&["summary"])?;
+    let threads = recording.rows(&["threads", "--include-idle"])?;
+    let of_threads = threads.iter().filter_map(|thread| of_thread(thread).transpose());
+    let mut wrong = of_threads.collect::<Result<Vec<_>>>()?;
+    wrong.extend(of_totals(&summary, &threads)?);
+    wrong.extend(of_time(&summary)?);
+    Ok(wrong)
 }
 
 /// The program's totals against the sums over its threads. A repaired interval is part of a thread's waiting, but no

@@ -115,8 +115,13 @@ fn finalize(recording: &Recording) -> Result<()> {
 }
 
 fn threads() -> Result<()> {
-    let announced = Announced::of(&raw(&[], "threads", "20000")?)?;
-    announced.is(1, 2, 20000)?;
+    two_threads(&raw(&[], "threads", "20000")?, 20000)
+}
+
+/// Of the raw trace of `announce threads COUNT`.
+pub fn two_threads(raw: &Recording, count: u64) -> Result<()> {
+    let announced = Announced::of(raw)?;
+    announced.is(1, 2, count)?;
     ensure!(announced.threads_named == 1, "{} threads named", announced.threads_named);
     Ok(())
 }

@@ -75,7 +75,10 @@ struct Recorded {
 
 impl Recorded {
     fn of(program: &[&str]) -> Result<Self> {
-        let recording = Recording::of(&["--analyze", "latency"], program)?;
+        Self::read(Recording::of(&["--analyze", "latency"], program)?)
+    }
+
+    fn read(recording: Recording) -> Result<Self> {
         let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
         let unseen = trace.notices.text.iter().find(|text| text.contains("What delays threads is not seen"));
         ensure!(unseen.is_none(), "{unseen:?}");
@@ -116,6 +119,25 @@ fn check(record: impl Fn() -> Result<Recorded>, expected: &[Delay]) -> Result<()
         }
     }
     check_one(&record()?, expected)
+}
+
+/// Whether each delayed task of `delays CAUSE` has a delay of its cause, however long; all tasks are `tasks`.
+pub fn delays_are_seen(recording: Recording, cause: Delay, tasks: usize) -> Result<()> {
+    let recorded = Recorded::read(recording)?;
+    let delayed = recorded.delayed();
+    let query = Query::default();
+    let fold = Fold::new(&recorded.trace, &query)?;
+    let latency = Latency::new(&fold);
+    let work = latency.types.iter().find(|of| of.name == "work").context("no intervals called work")?;
+    ensure!(work.intervals.len() == tasks && delayed.len() >= 4, "{} tasks, {}", work.intervals.len(), delayed.len());
+    let of_delayed = work.intervals.iter().filter(|task| delayed.contains(&task.id.row()));
+    let has = |task: &&dwell_analyze::latency::Interval| {
+        let delays = latency.delays(task.thread);
+        delays.is_some_and(|delays| delays.causes(task.start_ns, task.end_ns).of(cause) > 0)
+    };
+    let seen = of_delayed.filter(has).count();
+    ensure!(seen * 100 >= delayed.len() * 95, "{cause:?}: seen in {seen} of {} delayed tasks", delayed.len());
+    Ok(())
 }
 
 /// Whether the delayed tasks are outliers, and for the expected causes.

@@ -14,9 +14,11 @@ mod doctor;
 mod expectation;
 mod flight;
 mod gdb;
+mod guest;
 mod harness;
 mod itt;
 mod itt_runtimes;
+mod kernels;
 mod latency;
 mod layers;
 mod looking;
@@ -63,5 +65,6 @@ fn main() -> ExitCode {
     cases.extend(itt_runtimes::cases());
     cases.extend(anatomy::cases());
     cases.extend(gdb::cases());
+    cases.extend(kernels::cases());
     harness::run(cases)
 }

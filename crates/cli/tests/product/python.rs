@@ -9,11 +9,12 @@ use anyhow::{Context, Result, bail, ensure};
 use dwell_model::{FrameId, ObjectType, Outcome, StackId};
 use dwell_store::{ResultFolder, Trace};
 use rustix::process::Signal;
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::conservation;
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, Running, collect, needs_recording, number, text, wait_for};
+use crate::recording::{Recording, Running, collect, is_type, needs_recording, number, text, wait_for};
 
 /// Versions whose frames Dwell knows: 3.x.
 const VERSIONS: std::ops::RangeInclusive<u32> = 8..=13;
@@ -247,7 +248,7 @@ fn same_lock_by_caller(program: &Program) -> Result<()> {
     Ok(())
 }
 
-const PRIMITIVES: &str = "\
+pub const PRIMITIVES: &str = "\
 import queue, threading, time
 items, permits = queue.Queue(), threading.Semaphore(0)
 def produce():
@@ -271,12 +272,26 @@ main()
 
 /// CPython makes everything of plain locks: its own library's functions tell a queue, a semaphore and the end of a thread.
 fn primitives(python: &Path) -> Result<()> {
-    let program = Program::record(python, PRIMITIVES)?;
-    let waits = program.recording.rows(&["waits"])?;
-    let waited = |kind: ObjectType, name: &str| {
-        let rows = waits.iter().filter(|row| text(row, "type") == kind.id() && text(row, "object").contains(name));
-        rows.map(|row| number(row, "wait_ns").unwrap_or(0.0)).sum::<f64>()
-    };
+    let recording = Program::record(python, PRIMITIVES)?.recording;
+    primitives_are_named(&recording)?;
+    let locks = waited(&recording.rows(&["waits"])?, ObjectType::Mutex, "");
+    ensure!(locks < 25e6, "{locks} ns for locks, of which there are none");
+    let findings = recording.rows(&["findings"])?;
+    let of_locks = findings.iter().find(|row| text(row, "id").starts_with("lock"));
+    ensure!(of_locks.is_none(), "a finding about locks, of which there are none: {of_locks:?}");
+    Ok(())
+}
+
+/// Wait time of the objects of a type whose names have these words.
+fn waited(waits: &[Value], kind: ObjectType, name: &str) -> f64 {
+    let rows = waits.iter().filter(|row| is_type(row, kind.id()) && text(row, "object").contains(name));
+    rows.map(|row| number(row, "wait_ns").unwrap_or(0.0)).sum()
+}
+
+/// Of the program `PRIMITIVES`.
+pub fn primitives_are_named(recording: &Recording) -> Result<()> {
+    let waits = recording.rows(&["waits"])?;
+    let waited = |kind: ObjectType, name: &str| waited(&waits, kind, name);
     let wanted = [
         (ObjectType::ConditionVariable, "in consume"),
         (ObjectType::Semaphore, "in guarded"),
@@ -289,11 +304,6 @@ fn primitives(python: &Path) -> Result<()> {
     let (one, several) =
         (waited(ObjectType::ThreadJoin, "(produce)"), waited(ObjectType::ThreadJoin, "joined in main"));
     ensure!(one + several > 50e6, "ends of unknown threads: {waits:#?}");
-    let locks = waited(ObjectType::Mutex, "");
-    ensure!(locks < 25e6, "{locks} ns for locks, of which there are none: {waits:#?}");
-    let findings = program.recording.rows(&["findings"])?;
-    let of_locks = findings.iter().find(|row| text(row, "id").starts_with("lock"));
-    ensure!(of_locks.is_none(), "a finding about locks, of which there are none: {of_locks:?}");
     Ok(())
 }
 

@@ -85,8 +85,11 @@ fn own_network() -> Result<()> {
 
 /// All kinds of time together are all the time of all CPUs, to the ticks in which the kernel counts it.
 fn processor_time() -> Result<()> {
-    let recording = Recording::of(&["--analyze", "system"], &["sleep", "1"])?;
-    let counters = counters(&recording)?;
+    adds_up(&Recording::of(&["--analyze", "system"], &["sleep", "1"])?)
+}
+
+pub fn adds_up(recording: &Recording) -> Result<()> {
+    let counters = counters(recording)?;
     let kinds = ["User", "Nice", "System", "Idle", "I/O Wait", "Interrupt", "Soft Interrupt", "Steal"];
     let share = |kind: &&str| number(counters.get(&format!("{kind} Time")).context("no such time")?, "average");
     let sum: f64 = kinds.iter().map(share).sum::<Result<f64>>()?;

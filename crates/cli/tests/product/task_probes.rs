@@ -53,8 +53,12 @@ fn raw(options: &[&str], program: &[&str]) -> Result<Recording> {
 /// A function of the program: its entry, and each of its returns.
 fn function() -> Result<()> {
     let convoy = sample("convoy")?;
-    let recording = raw(&["--task-probe", "push=uprobe:push_item"], &[&convoy])?;
-    let passes = passes(&recording, 1)?;
+    all_passes(&raw(&["--task-probe", "push=uprobe:push_item"], &[&convoy])?)
+}
+
+/// Of a raw trace with a probe on a function.
+pub fn all_passes(raw: &Recording) -> Result<()> {
+    let passes = passes(raw, 1)?;
     ensure!(passes[0].0 > 0 && passes[0].0 == passes[0].1, "begins and ends: {passes:?}");
     Ok(())
 }
