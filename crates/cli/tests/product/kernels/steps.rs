@@ -79,7 +79,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "python",
         capability: "Python",
-        usual: true,
+        usual: false,
         options: &[],
         program: Program::Python(PRIMITIVES),
         seen: Seen::Result(|recording| python::primitives_are_named(&recording)),
