@@ -14,6 +14,18 @@ pub static NOTICES: &[SentenceDef] = &[
         "wakes-from-interrupts",
         "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.",
     ),
+    notice(
+        "without-bpf",
+        "Recorded without BPF ({error}): waits and their number are exact; kernel stacks, wakers outside the profiled program, \
+         and how long a thread that such a waker woke waited for a CPU, are not known.",
+    ),
+    notice("calls-untraced", "System calls could not be traced: what short waits were for is not known."),
+    notice("system-calls-uncounted-without-bpf", "System calls are not counted without BPF."),
+    notice(
+        "only-futexes-traced",
+        "The program creates many threads: to keep that cheap, only futexes were traced from then on; other waits are known \
+         where they last some milliseconds.",
+    ),
     notice("wakers-unknown", "Who ended a wait is not known on this kernel ({error})."),
     notice("socket-waits-unexplained", "Why waits on sockets took long is not known on this kernel ({error})."),
     notice("system-calls-uncounted", "System calls are not counted on this kernel ({error})."),

@@ -42,6 +42,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
+        source: String::new(),
         options: Vec::new(),
         host: String::new(),
         kernel: String::new(),

@@ -164,6 +164,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         topics: vec!["threading".into()],
         command: vec!["/srv/app/bin/server".into()],
         target_pids: Vec::new(),
+        source: String::new(),
         options: Vec::new(),
         host: "synthetic".into(),
         kernel: String::new(),

@@ -1,43 +1,37 @@
 //! One collection, from the first look at the options to the last drained record.
 
+pub mod drained;
 mod pausing;
+pub mod source;
 
 use std::cell::RefCell;
-use std::collections::HashSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytemuck::{bytes_of, pod_read_unaligned};
-use dwell_model::{Delay, Topic};
-use dwell_store::raw::c_string;
-use dwell_store::raw::wire::{
-    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind,
-    object_kind,
-};
+use dwell_model::Topic;
+use dwell_store::raw::wire::kind;
 use dwell_store::{DelayFacts, Manifest, ResultFolder, State, TRACE_FORMAT};
-use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
+use self::drained::{Drained, describe_running, follow, walk_copies, walk_waiting};
+use self::source::{Source, Targets};
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
-use crate::fault_places::FaultPlaces;
-use crate::hooks::Hooks;
-use crate::itt::{self, Itt, Preparation, Wish};
+use crate::itt::{Itt, Preparation, Wish};
 use crate::keeper::Keeper;
 use crate::launch::{self, Child};
 use crate::machine;
 use crate::options::{Options, Target};
 use crate::outliers::Outliers;
-use crate::perf::{MapEvents, Mapping};
+use crate::perf::Mapping;
 use crate::proc;
 use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
 use crate::system::System;
 use crate::task_probes::{self, Program};
 use crate::unwinding::Unwinding;
-use crate::waiting;
 use crate::watch::Watch;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
@@ -49,12 +43,6 @@ const MOST_LAST_ROUNDS: usize = 10;
 /// A program that has mapped nothing for so long has likely mapped what it starts with.
 const QUIET: Duration = Duration::from_millis(3);
 const ROUNDS_PER_LOSS_COUNT: u64 = 16;
-/// Copied stacks, of 28 KiB at most, that wait for the tables of large files, or for time.
-const MAX_HELD_COPIES: usize = 256;
-/// How long copied stacks are walked in a round: the rings fill meanwhile.
-const WALKING_NS: u64 = 10_000_000;
-/// How long they are walked when the collection is over.
-const LAST_WALKING_NS: u64 = 1_000_000_000;
 /// Targets whose end is noticed at once; that of others is noticed with the next round.
 const MAX_POLLED: usize = 64;
 /// A program that has mapped nothing for so long has started, and would announce itself if it meant to.
@@ -90,88 +78,16 @@ pub fn collect(
     let mut collection = Collection::start(folder, options)?;
     while !collection.is_over(stop)? {
         collection.wait();
-        collection.round()?;
+        collection.round(false)?;
         progress(&collection.progress());
     }
     collection.finish(folder)
 }
 
-/// What happened to a process, or asks user space to look something up while it still can.
-enum News {
-    ThreadNew { tgid: u32, parent: u32 },
-    ThreadExit(u32),
-    Program { pid: u32 },
-    Mapped(Mapping),
-    EpollMembers { pid: u32, fd: i32, key: u64 },
-}
-
-/// Registers, and a piece of the stack from the stack pointer on.
-type StackCopy = (RegistersRecord, Vec<u8>);
-
-struct Drained {
-    recorder: Recorder,
-    failure: Option<Error>,
-    processes: HashSet<u32>,
-    threads: u64,
-    exits: u64,
-    last_exit_ns: u64,
-    waiting: Vec<RegistersRecord>,
-    copies: Vec<StackCopy>,
-    copies_lost: u64,
-    seeded_stacks_lost: u64,
-    /// Of all CPUs, with their times.
-    news: Vec<(u64, News)>,
-    /// Processes that ended, or run another program, and when.
-    ended_programs: Vec<(u32, u64)>,
-    /// Processes that ran a program since the machine's counters were read.
-    programs: Vec<u32>,
-    fault_places: FaultPlaces,
-    /// A process has the library mapped through which programs announce what they do.
-    announces: bool,
-    /// When a process last mapped a file.
-    mapped_ns: u64,
-}
-
-impl Drained {
-    fn new(recorder: Recorder) -> Self {
-        Self {
-            recorder,
-            failure: None,
-            processes: HashSet::new(),
-            threads: 0,
-            exits: 0,
-            last_exit_ns: 0,
-            waiting: Vec::new(),
-            copies: Vec::new(),
-            copies_lost: 0,
-            seeded_stacks_lost: 0,
-            news: Vec::new(),
-            ended_programs: Vec::new(),
-            programs: Vec::new(),
-            fault_places: FaultPlaces::default(),
-            announces: false,
-            mapped_ns: 0,
-        }
-    }
-
-    /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
-    /// that came before `read_ns`, when the rings began to be drained, the fork has been.
-    fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64) -> Vec<Mapping> {
-        let known = |mapping: &Mapping| self.processes.contains(&mapping.header.h.tid);
-        let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
-        self.announces |= ours.iter().any(|mapping| itt::is_library(&mapping.path));
-        self.mapped_ns = if ours.is_empty() { self.mapped_ns } else { read_ns };
-        self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
-        others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
-    }
-}
-
 struct Collection<'a> {
     options: &'a Options,
-    hooks: Hooks,
-    rings: RingBuffer<'a>,
+    source: Box<dyn Source + 'a>,
     drained: Rc<RefCell<Drained>>,
-    map_events: Vec<MapEvents>,
     mappings: Vec<Mapping>,
     unwinding: Unwinding,
     keeper: Keeper,
@@ -209,30 +125,26 @@ impl<'a> Collection<'a> {
             Target::Attach(pids) => check_alive(pids).map(|()| None)?,
         };
         let probed = find_task_probes(options, child.as_ref())?;
-        let mut hooks = Hooks::load(options)?;
-        keep_log(folder, &hooks.log);
-        let mut unwinding = hooks.unwinding()?;
+        let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
+        let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
+        let mut source = source::open(options, &begin)?;
+        keep_log(folder, source.log());
+        let mut unwinding = source.unwinding()?;
         if let Some(child) = &child {
             unwinding.prepare(&child.path)?;
         }
         save_vdso(folder);
-        let map_events = open_map_events(&mut hooks);
-        let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
-        for &pid in &targets {
-            hooks.add_target(pid, child.is_some())?;
-        }
-        hooks.sample(&targets);
-        hooks.set_task_probes(&probed, (!options.follow_children).then_some(targets.as_slice()))?;
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let mut recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
         let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
         recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
-        let rings = open_rings(&hooks, &drained)?;
+        source.connect(&drained)?;
         let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
-        manifest.delays = std::mem::take(&mut hooks.delays);
+        manifest.delays = source.take_delays();
+        source.name().clone_into(&mut manifest.source);
         if child.is_some() {
-            hooks.seed()?; // recorded from its exec on: nothing comes of it yet
+            source.seed()?; // recorded from its exec on: nothing comes of it yet
         }
         let nice = launch::be_prompt();
         // As late as can be, so that what Dwell does before is no part of the elapsed time.
@@ -245,10 +157,8 @@ impl<'a> Collection<'a> {
         let itt = announcing.begin(child.as_ref().map(|child| child.uid), &mut manifest.notices);
         let mut collection = Self {
             options,
-            hooks,
-            rings,
+            source,
             drained,
-            map_events,
             mappings: Vec::new(),
             unwinding,
             keeper: Keeper::new(folder.modules()),
@@ -293,8 +203,8 @@ impl<'a> Collection<'a> {
         while self.unwinding.is_behind() {
             self.unwinding.catch_up()?;
         }
-        self.hooks.seed()?;
-        self.round() // at once, while the threads that wait still stand where the seeding found them
+        self.source.seed()?;
+        self.round(false) // at once, while the threads that wait still stand where the seeding found them
     }
 
     fn is_over(&mut self, stop: &AtomicBool) -> Result<bool> {
@@ -311,7 +221,7 @@ impl<'a> Collection<'a> {
         let stopped = self.stopping_since_ns.is_some_and(|since| now - since >= grace);
         if self.paused && !self.is_done && self.resume_at_ns.is_some_and(|after| elapsed >= after) {
             self.resume(now)?;
-            self.round()?;
+            self.round(false)?;
         }
         Ok(ended || stopped || self.options.duration_ns.is_some_and(|duration| elapsed >= duration))
     }
@@ -323,33 +233,27 @@ impl<'a> Collection<'a> {
         let Some(system) = self.system.as_mut().filter(|_| !self.is_done) else { return };
         programs.into_iter().for_each(|pid| system.process(pid));
         if now || system.due_in(monotonic_ns()) == 0 {
-            system.read(self.hooks.system_calls(), drained.recorder.events());
+            system.read(self.source.system_calls(), drained.recorder.events());
         }
     }
 
     /// Sleeps until the next round, or until a target ends or maps a file.
     fn wait(&mut self) {
-        let mappings = self.map_events.iter().map(MapEvents::fd);
+        let wakers = self.source.wakers().into_iter();
         let due = self.system.as_ref().map(|system| Duration::from_nanos(system.due_in(monotonic_ns())));
         let may_resume = self.paused && !self.is_done && self.itt.is_used();
         let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };
         let round = if self.unwinding.is_behind() { QUIET.min(round) } else { round };
         let timeout = due.map_or(round, |due| due.min(round));
-        let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(mappings), timeout);
+        let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(wakers), timeout);
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
         self.pidfds.retain(|_| readable.next() != Some(true));
     }
 
-    fn round(&mut self) -> Result<()> {
+    fn round(&mut self, at_end: bool) -> Result<()> {
         self.read_system(false);
-        let time_ns = monotonic_ns();
-        let consumed = self.rings.consume();
-        consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
-        // After the rings, or a fork could be read without what its parent mapped before.
-        for events in &mut self.map_events {
-            events.drain(&mut self.mappings);
-        }
+        let time_ns = self.source.drain(&mut self.mappings, monotonic_ns(), at_end)?;
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         if let Some(failure) = drained.failure.take() {
@@ -363,18 +267,19 @@ impl<'a> Collection<'a> {
             self.unwinding.catch_up()?;
         }
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
-        self.hooks.read_sockets(drained.recorder.meta(), time_ns, false);
+        self.source.read_sockets(drained.recorder.meta(), time_ns, false);
         self.keeper.end_round();
         drop(borrowed);
+        let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
         let wishes = self.drain_itt()?;
         self.look_at_running(time_ns)?;
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
-        drained.recorder.end_round(time_ns)?;
+        drained.recorder.end_round(settled_ns)?;
         if let Some(outliers) = &mut self.outliers
             && outliers.is_due(&mut drained.recorder, &drained.processes, time_ns)
         {
-            self.manifest.losses = self.hooks.losses();
+            self.manifest.losses = self.source.losses();
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
         }
         let limit = self.options.data_limit_bytes;
@@ -397,7 +302,7 @@ impl<'a> Collection<'a> {
         self.soon |= found.busy;
         self.itt_left = found.more;
         if let Some(library) = self.itt.library_in_use() {
-            self.hooks.set_stitching(&library);
+            self.source.set_stitching(&library);
         }
         Ok(found.wishes)
     }
@@ -405,7 +310,7 @@ impl<'a> Collection<'a> {
     /// What delays a thread while it runs is looked at only as long as there may be intervals in which it does: those that
     /// were asked for, and what a program announces, once it has started.
     fn look_at_running(&mut self, now_ns: u64) -> Result<()> {
-        let Some(sees) = self.hooks.sees_running() else { return Ok(()) };
+        let Some(sees) = self.source.sees_running() else { return Ok(()) };
         let (announces, mapped_ns) = {
             let drained = self.drained.borrow();
             (drained.announces, drained.mapped_ns.max(self.manifest.start_ns))
@@ -416,7 +321,7 @@ impl<'a> Collection<'a> {
         if wanted == sees {
             return Ok(());
         }
-        self.hooks.see_running(wanted)?;
+        self.source.see_running(wanted)?;
         if wanted {
             let seconds = (now_ns - self.manifest.start_ns) as f64 / 1e9;
             self.manifest.notices.push(format!(
@@ -430,7 +335,7 @@ impl<'a> Collection<'a> {
     fn progress(&mut self) -> Progress {
         self.rounds += 1;
         if self.rounds.is_multiple_of(ROUNDS_PER_LOSS_COUNT) {
-            self.losses_seen = self.hooks.losses().iter().map(|(_, count)| count).sum();
+            self.losses_seen = self.source.losses().iter().map(|(_, count)| count).sum();
         }
         let drained = self.drained.borrow();
         Progress {
@@ -446,9 +351,9 @@ impl<'a> Collection<'a> {
     fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
         self.read_system(true);
-        self.hooks.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
+        self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
         self.itt.stop();
-        self.round()?;
+        self.round(true)?;
         for _ in 0..MOST_LAST_ROUNDS {
             if self.itt_left {
                 self.drain_itt()?;
@@ -460,7 +365,7 @@ impl<'a> Collection<'a> {
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
         walk_copies(&mut drained, &mut self.unwinding, None);
         if let Some(outliers) = &mut self.outliers {
-            self.manifest.losses = self.hooks.losses();
+            self.manifest.losses = self.source.losses();
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, now)?;
         }
         drained.recorder.flush(monotonic_ns())?;
@@ -471,11 +376,7 @@ impl<'a> Collection<'a> {
         manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
         (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = own_usage();
         manifest.events = drained.recorder.event_count;
-        manifest.losses = self.hooks.losses();
-        let lost = self.map_events.iter().map(|events| events.lost).sum();
-        if lost > 0 {
-            manifest.losses.push(("mappings_lost".into(), lost));
-        }
+        manifest.losses = self.source.losses();
         let lost = [("stack_copies_lost", drained.copies_lost), ("seeded_stacks_lost", drained.seeded_stacks_lost)];
         let lost = lost.into_iter().filter(|(_, count)| *count > 0);
         manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
@@ -488,7 +389,7 @@ impl<'a> Collection<'a> {
             manifest.notices.append(&mut notices);
             manifest.losses.extend(losses);
         }
-        manifest.notices.append(&mut self.hooks.notices);
+        manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
@@ -546,204 +447,6 @@ fn check_alive(pids: &[u32]) -> Result<()> {
     }
 }
 
-fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
-    let opened: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
-    opened.unwrap_or_else(|error| {
-        hooks.notices.push(format!("Code that was mapped during the collection is not named ({error})."));
-        Vec::new()
-    })
-}
-
-fn open_rings<'a>(hooks: &Hooks, drained: &Rc<RefCell<Drained>>) -> Result<RingBuffer<'a>> {
-    let failed = |source| Error::Bpf { what: "opening the rings".into(), source };
-    let mut builder = RingBufferBuilder::new();
-    for ring in hooks.rings() {
-        let drained = Rc::clone(drained);
-        let take = move |bytes: &[u8]| {
-            take_record(&mut drained.borrow_mut(), bytes);
-            0
-        };
-        builder.add(ring, take).map_err(failed)?;
-    }
-    builder.build().map_err(failed)
-}
-
-fn take_record(drained: &mut Drained, bytes: &[u8]) {
-    let Some(header) = bytes.get(..size_of::<RecordHeader>()).map(pod_read_unaligned::<RecordHeader>) else { return };
-    if matches!(header.kind, kind::REGISTERS | kind::STACK_COPY) {
-        if let Some((registers, copy)) = bytes.split_at_checked(size_of::<RegistersRecord>()) {
-            let registers = pod_read_unaligned::<RegistersRecord>(registers);
-            match header.kind {
-                kind::REGISTERS => drained.waiting.push(registers),
-                _ => drained.copies.push((registers, copy.to_vec())),
-            }
-        }
-        return;
-    }
-    let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));
-    let bytes = fault.as_ref().map_or(bytes, bytes_of);
-    if let Err(error) = drained.recorder.record(&header, bytes) {
-        drained.failure.get_or_insert(error);
-    }
-    match header.kind {
-        kind::THREAD_NEW => {
-            drained.threads += 1;
-            if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
-                drained.processes.insert(new.tgid);
-                drained.fault_places.thread_new(header.tid, new.tgid);
-                let (tgid, parent) = (new.tgid, new.parent_tgid);
-                drained.news.push((header.time_ns, News::ThreadNew { tgid, parent }));
-            }
-        }
-        kind::THREAD_EXIT => {
-            let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
-            if let Some(exit) = exit {
-                drained.news.push((header.time_ns, News::ThreadExit(exit.tgid)));
-                if exit.tgid == header.tid {
-                    drained.fault_places.forget(exit.tgid);
-                }
-            }
-            drained.exits += 1;
-            drained.last_exit_ns = drained.last_exit_ns.max(header.time_ns);
-        }
-        kind::EXEC => {
-            if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
-                drained.news.push((header.time_ns, News::Program { pid: exec.tgid }));
-                drained.fault_places.forget(exec.tgid);
-            }
-        }
-        kind::OBJECT => {
-            let object = bytes.get(..size_of::<ObjectRecord>()).map(pod_read_unaligned::<ObjectRecord>);
-            let epoll = object
-                .filter(|object| object.kind == object_kind::ANONYMOUS && c_string(&object.text) == "[eventpoll]");
-            drained.news.extend(epoll.map(|object| {
-                let (pid, fd, key) = (object.tgid, object.fd, object.key);
-                (header.time_ns, News::EpollMembers { pid, fd, key })
-            }));
-        }
-        _ => {}
-    }
-}
-
-/// The record of a page fault.
-fn fault(header: &RecordHeader, bytes: &[u8]) -> Option<DelayRecord> {
-    let delay = bytes.get(..size_of::<DelayRecord>()).filter(|_| header.kind == kind::DELAY)?;
-    let delay = pod_read_unaligned::<DelayRecord>(delay);
-    matches!(Delay::from_code(delay.kind), Delay::MinorFault | Delay::MajorFault).then_some(delay)
-}
-
-/// The stacks of the threads that waited when they were seeded, before anything that takes longer: they may move.
-fn walk_waiting(drained: &mut Drained, unwinding: &mut Unwinding) {
-    for record in std::mem::take(&mut drained.waiting) {
-        match waiting::stack(&record, unwinding) {
-            Some((stack, frames)) => drained.recorder.meta().stack(stack, &frames),
-            None => drained.seeded_stacks_lost += 1,
-        }
-    }
-}
-
-/// The stacks that the kernel side copied, when the tables are there that may have been missing. Not all wait for those,
-/// and not longer than there is time. `read_ns` is when the rings began to be drained, none at the end of the collection:
-/// of a later copy the process may not be known yet.
-fn walk_copies(drained: &mut Drained, unwinding: &mut Unwinding, read_ns: Option<u64>) {
-    let held = if unwinding.is_behind() && read_ns.is_some() { MAX_HELD_COPIES } else { 0 };
-    let is_early = |(record, _): &StackCopy| read_ns.is_none_or(|read_ns| record.h.time_ns < read_ns);
-    let (mut due, later): (Vec<_>, Vec<_>) = std::mem::take(&mut drained.copies).into_iter().partition(is_early);
-    let waiting = due.split_off(due.len().saturating_sub(held));
-    let time_ns = if read_ns.is_some() { WALKING_NS } else { LAST_WALKING_NS };
-    let mut left = walk_for(due, time_ns, drained, unwinding);
-    left.extend(waiting.into_iter().chain(later));
-    let lost = left.len().saturating_sub(if read_ns.is_some() { MAX_HELD_COPIES } else { 0 });
-    drained.copies_lost += lost as u64;
-    drained.copies = left.split_off(lost);
-}
-
-/// Those of process `tgid` from before `time_ns`, when its tables are about to go.
-fn walk_copies_of(tgid: u32, time_ns: u64, drained: &mut Drained, unwinding: &mut Unwinding) {
-    let goes = |(record, _): &StackCopy| record.tgid == tgid && record.h.time_ns < time_ns;
-    if !drained.copies.iter().any(goes) {
-        return;
-    }
-    let (due, others) = std::mem::take(&mut drained.copies).into_iter().partition(goes);
-    drained.copies = others;
-    drained.copies_lost += walk_for(due, WALKING_NS, drained, unwinding).len() as u64;
-}
-
-/// Walks the copies until the time is over. Returns those that are left.
-fn walk_for(copies: Vec<StackCopy>, time_ns: u64, drained: &mut Drained, unwinding: &mut Unwinding) -> Vec<StackCopy> {
-    let until = monotonic_ns() + time_ns;
-    let mut copies = copies.into_iter();
-    while monotonic_ns() < until {
-        let Some((record, bytes)) = copies.next() else { break };
-        let (stack, frames) = waiting::copied_stack(&record, bytes, unwinding);
-        drained.recorder.meta().stack(stack, &frames);
-    }
-    copies.collect()
-}
-
-/// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
-fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
-    let mut all = std::mem::take(&mut drained.news);
-    all.sort_by_key(|(time_ns, _)| *time_ns);
-    for (time_ns, news) in all {
-        let (kind, tid, key, text) = match news {
-            News::ThreadNew { tgid, parent } => {
-                unwinding.thread_new(tgid, parent)?;
-                keeper.thread_new(tgid, parent);
-                continue;
-            }
-            News::ThreadExit(tgid) => {
-                unwinding.thread_exit(tgid);
-                continue;
-            }
-            News::Mapped(mut mapping) => {
-                unwinding.map(&mapping)?;
-                keeper.mapped(&mut mapping);
-                drained.recorder.meta().map(mapping.header, &mapping.path);
-                continue;
-            }
-            News::Program { pid } => {
-                walk_copies_of(pid, time_ns, drained, unwinding);
-                drained.programs.push(pid);
-                drained.ended_programs.push((pid, time_ns));
-                unwinding.read_process(pid)?;
-                keeper.program(pid, time_ns);
-                (kind::COMMAND, pid, 0, proc::command_line(pid))
-            }
-            News::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
-        };
-        drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
-    }
-    for tgid in unwinding.ended() {
-        walk_copies_of(tgid, u64::MAX, drained, unwinding);
-        unwinding.forget_process(tgid)?;
-        keeper.exit(tgid, now_ns);
-        drained.ended_programs.push((tgid, u64::MAX));
-    }
-    Ok(())
-}
-
-/// What a launched program tells by its exec and its mappings, of processes that run already.
-fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
-    for &pid in pids {
-        let mut exec = ExecRecord {
-            h: RecordHeader { kind: kind::EXEC, size: 0, tid: pid, time_ns: now_ns },
-            tgid: pid,
-            old_tid: pid,
-            ..bytemuck::Zeroable::zeroed()
-        };
-        let path = proc::executable(pid);
-        let kept = path.len().min(exec.path.len() - 1);
-        exec.path[..kept].copy_from_slice(&path[..kept]);
-        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
-        let kept = name.len().min(exec.comm.len() - 1);
-        exec.comm[..kept].copy_from_slice(&name[..kept]);
-        drained.processes.insert(pid);
-        drained.recorder.meta().fixed(&exec);
-        drained.news.push((now_ns, News::Program { pid }));
-    }
-}
-
 fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
     let command = match &options.target {
         Target::Launch(launch) => launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
@@ -758,6 +461,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         topics: options.topics.iter().map(|topic| topic.id().to_owned()).collect(),
         command,
         target_pids: attached(options).to_vec(),
+        source: String::new(),
         options: options.command_line.clone(),
         host: machine::host(),
         kernel: machine::kernel(),

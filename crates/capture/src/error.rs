@@ -15,6 +15,22 @@ pub enum Error {
         /// Capability or setting that is missing.
         missing: String,
     },
+    /// Neither BPF programs nor perf events can be used.
+    #[error("no permission to record: {reason}")]
+    PerfRefused {
+        /// What speaks against either.
+        reason: String,
+        /// It is the level of `kernel.perf_event_paranoid`.
+        by_setting: bool,
+    },
+    /// What only BPF programs record was asked for.
+    #[error("{what} needs BPF, which cannot be used: {reason}")]
+    NeedsBpf {
+        /// Options.
+        what: String,
+        /// What speaks against BPF.
+        reason: String,
+    },
     /// The kernel cannot do what every collection needs.
     #[error("this kernel cannot be recorded: {reason}")]
     Unsupported {

@@ -39,6 +39,18 @@ pub struct Rule {
     pub children: bool,
 }
 
+/// Where records come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventSource {
+    /// BPF programs where they can be loaded, else perf events.
+    #[default]
+    Auto,
+    /// BPF programs; without the right to load them there is no collection.
+    Bpf,
+    /// perf events, which need no rights.
+    Perf,
+}
+
 /// Options of a collection.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -46,6 +58,8 @@ pub struct Options {
     pub target: Target,
     /// What is recorded; threading always is.
     pub topics: Vec<Topic>,
+    /// Where records come from.
+    pub source: EventSource,
     /// Interval between readings of the machine's counters, ns; for [`Topic::System`].
     pub system_interval_ns: u64,
     /// Running time of a thread between its samples, ns.
@@ -90,6 +104,7 @@ impl Options {
         Self {
             target,
             topics: vec![Topic::Threading],
+            source: EventSource::Auto,
             system_interval_ns: 100_000_000,
             sampling_interval_ns: 1_000_000,
             follow_children: true,

@@ -12,62 +12,69 @@ use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 use crate::error::{Error, Result};
 
 // include/uapi/linux/perf_event.h
-const TYPE_SOFTWARE: u32 = 1;
-const CONFIG_TASK_CLOCK: u64 = 1;
-const CONFIG_MINOR_FAULTS: u64 = 5;
-const CONFIG_MAJOR_FAULTS: u64 = 6;
-const CONFIG_DUMMY: u64 = 9;
-const FLAG_INHERIT: u64 = 1 << 1;
-const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
-const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-const FLAG_MMAP: u64 = 1 << 8;
-const FLAG_WATERMARK: u64 = 1 << 14;
-const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
-const FLAG_MMAP2: u64 = 1 << 23;
-const FLAG_USE_CLOCKID: u64 = 1 << 25;
-const FLAG_BUILD_ID: u64 = 1 << 34;
-const SAMPLE_TIME: u64 = 1 << 2;
-const RECORD_LOST: u32 = 2;
-const RECORD_MMAP2: u32 = 10;
-const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
+pub const TYPE_SOFTWARE: u32 = 1;
+pub const CONFIG_TASK_CLOCK: u64 = 1;
+pub const CONFIG_MINOR_FAULTS: u64 = 5;
+pub const CONFIG_MAJOR_FAULTS: u64 = 6;
+pub const CONFIG_DUMMY: u64 = 9;
+pub const FLAG_INHERIT: u64 = 1 << 1;
+pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
+pub const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
+pub const FLAG_MMAP: u64 = 1 << 8;
+pub const FLAG_WATERMARK: u64 = 1 << 14;
+pub const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
+pub const FLAG_MMAP2: u64 = 1 << 23;
+pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
+pub const FLAG_BUILD_ID: u64 = 1 << 34;
+pub const SAMPLE_TIME: u64 = 1 << 2;
+pub const RECORD_LOST: u32 = 2;
+pub const RECORD_MMAP2: u32 = 10;
+pub const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
 const RING_PAGES: usize = 128;
 
 /// `struct perf_event_attr`, up to PERF_ATTR_SIZE_VER5.
-#[derive(Default)]
+#[derive(Clone, Default)]
 #[repr(C)]
-struct Attributes {
-    ty: u32,
-    size: u32,
-    config: u64,
-    sample_period: u64,
-    sample_type: u64,
-    read_format: u64,
-    flags: u64,
-    wakeup: u32,
-    bp_type: u32,
-    config1: u64,
-    config2: u64,
-    branch_sample_type: u64,
-    sample_regs_user: u64,
-    sample_stack_user: u32,
-    clockid: i32,
-    sample_regs_intr: u64,
-    aux_watermark: u32,
-    sample_max_stack: u16,
-    reserved: u16,
+pub struct Attributes {
+    pub ty: u32,
+    pub size: u32,
+    pub config: u64,
+    pub sample_period: u64,
+    pub sample_type: u64,
+    pub read_format: u64,
+    pub flags: u64,
+    pub wakeup: u32,
+    pub bp_type: u32,
+    pub config1: u64,
+    pub config2: u64,
+    pub branch_sample_type: u64,
+    pub sample_regs_user: u64,
+    pub sample_stack_user: u32,
+    pub clockid: i32,
+    pub sample_regs_intr: u64,
+    pub aux_watermark: u32,
+    pub sample_max_stack: u16,
+    pub reserved: u16,
 }
 
 /// What an event belongs to.
-enum Place {
+#[derive(Clone, Copy)]
+pub enum Place {
+    /// All threads on a CPU.
     Cpu(usize),
+    /// A thread on every CPU.
     Thread(u32),
+    /// A thread as long as it is on a CPU.
+    ThreadOn(u32, usize),
 }
 
-fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
+/// Opens an event. Errors are those of perf_event_open(2).
+pub fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
     let (tid, cpu) = match *place {
         Place::Cpu(cpu) => (-1, cpu as i64),
         Place::Thread(tid) => (i64::from(tid), -1),
+        Place::ThreadOn(tid, cpu) => (i64::from(tid), cpu as i64),
     };
     // SAFETY: `attributes` is a valid perf_event_attr of the size that it states.
     let fd = unsafe { libc::syscall(libc::SYS_perf_event_open, ptr::from_ref(attributes), tid, cpu, -1, OPEN_CLOEXEC) };
@@ -187,7 +194,10 @@ impl MapEvents {
         let mut rest = records.as_slice();
         while let Some((ty, misc, body, after)) = split_record(rest) {
             match ty {
-                RECORD_MMAP2 => mappings.extend(parse_mapping(misc, body)),
+                RECORD_MMAP2 => mappings.extend(
+                    body.split_last_chunk()
+                        .and_then(|(body, time_ns)| parse_mapping(misc, body, u64::from_ne_bytes(*time_ns))),
+                ),
                 RECORD_LOST => self.lost += read_u64(body, 8).unwrap_or(1),
                 _ => {}
             }
@@ -223,10 +233,10 @@ fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     Some((ty, misc, bytes.get(8..size)?, bytes.get(size..)?))
 }
 
-/// PERF_RECORD_MMAP2: pid, tid, addr, len, pgoff, then build id or device and inode, prot, flags, path, time.
-fn parse_mapping(misc: u16, body: &[u8]) -> Option<Mapping> {
+/// PERF_RECORD_MMAP2: pid, tid, addr, len, pgoff, then build id or device and inode, prot, flags, path.
+pub fn parse_mapping(misc: u16, body: &[u8], time_ns: u64) -> Option<Mapping> {
     let mut header = MapHeader {
-        h: RecordHeader { kind: kind::MAP, size: 0, tid: read_u32(body, 0)?, time_ns: 0 },
+        h: RecordHeader { kind: kind::MAP, size: 0, tid: read_u32(body, 0)?, time_ns },
         start: read_u64(body, 8)?,
         length: read_u64(body, 16)?,
         file_offset: read_u64(body, 24)?,
@@ -241,17 +251,17 @@ fn parse_mapping(misc: u16, body: &[u8]) -> Option<Mapping> {
         header.inode = read_u64(body, 40)?;
     }
     header.protection = read_u32(body, 56)?;
-    let end = body.len().checked_sub(8)?;
-    header.h.time_ns = read_u64(body, end)?;
-    let text = body.get(64..end)?;
+    let text = body.get(64..)?;
     let length = text.iter().position(|&byte| byte == 0)?;
     Some(Mapping { header, path: text[..length].to_vec() })
 }
 
-fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
+/// The number at byte `at`.
+pub fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
+/// The number at byte `at`.
+pub fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }

@@ -31,12 +31,18 @@ pub struct Python {
     pub in_use: MapHandle,
 }
 
-/// The tables and the maps that they are written to.
-pub struct Unwinding {
-    registry: Registry,
+/// The BPF maps that tables are written to.
+struct Maps {
     processes: MapHandle,
     python: Python,
     words: MapHandle,
+}
+
+/// The tables, and where the BPF programs find them.
+pub struct Unwinding {
+    registry: Registry,
+    /// None where all stacks are walked in user space.
+    maps: Option<Maps>,
     shards: HashMap<u32, Shard>,
     threads: HashMap<u32, i64>,
     /// Processes that had none at the end of the round before.
@@ -51,12 +57,14 @@ pub struct Unwinding {
 impl Unwinding {
     /// Without tables yet. `processes` and `words` are the maps `unwind_processes` and `unwind_words`.
     pub fn new(processes: MapHandle, words: MapHandle, python: Python) -> Self {
-        let registry = Registry::new(SHARDS * SHARD_WORDS as u32);
+        Self { maps: Some(Maps { processes, python, words }), ..Self::in_user_space() }
+    }
+
+    /// Without tables yet, and for nobody but us.
+    pub fn in_user_space() -> Self {
         Self {
-            registry,
-            processes,
-            python,
-            words,
+            registry: Registry::new(SHARDS * SHARD_WORDS as u32),
+            maps: None,
             shards: HashMap::new(),
             threads: HashMap::new(),
             empty: HashSet::new(),
@@ -196,8 +204,9 @@ impl Unwinding {
             match update {
                 Update::Words { first, words } => self.write_words(first, &words)?,
                 Update::Process { tgid, value } => {
+                    let Some(maps) = &self.maps else { continue };
                     // A full map means frame-pointer stacks for this process, no more.
-                    let written = self.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
+                    let written = maps.processes.update(&tgid.to_ne_bytes(), &value, MapFlags::ANY);
                     self.refused += u64::from(written.is_err());
                 }
                 Update::Python { tgid, value } => self.write_python(tgid, &value)?,
@@ -209,14 +218,16 @@ impl Unwinding {
 
     fn write_python(&mut self, tgid: u32, value: &[u8]) -> Result<()> {
         let failed = |source| Error::Bpf { what: "describing an interpreter".into(), source };
+        let Some(Maps { python, .. }) = &self.maps else { return Ok(()) };
         // A full map means that this process has no Python frames, no more.
-        let written = self.python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
+        let written = python.processes.update(&tgid.to_ne_bytes(), value, MapFlags::ANY);
         self.refused += u64::from(written.is_err());
-        self.python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
+        python.in_use.update(&0u32.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY).map_err(failed)
     }
 
     fn forget(&self, tgid: u32) -> libbpf_rs::Result<()> {
-        for map in [&self.processes, &self.python.processes] {
+        let maps = self.maps.iter().flat_map(|maps| [&maps.processes, &maps.python.processes]);
+        for map in maps {
             match map.delete(&tgid.to_ne_bytes()) {
                 Err(error) if error.kind() != libbpf_rs::ErrorKind::NotFound => return Err(error),
                 _ => {}
@@ -243,9 +254,10 @@ impl Unwinding {
             std::collections::hash_map::Entry::Vacant(entry) => entry,
         };
         let failed = |source| Error::Bpf { what: "making room for unwind tables".into(), source };
-        let shard = Shard::create()?;
-        let fd = shard.map.as_fd().as_raw_fd() as u32;
-        self.words.update(&number.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
+        let Some(maps) = &self.maps else { return Ok(entry.insert(Shard::of_our_own()?)) };
+        let (shard, map) = Shard::in_map()?;
+        let fd = map.as_fd().as_raw_fd() as u32;
+        maps.words.update(&number.to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY).map_err(failed)?;
         Ok(entry.insert(shard))
     }
 }
@@ -272,14 +284,13 @@ impl Code for ProcessCode<'_> {
     }
 }
 
-/// A BPF array of table words, mapped into our memory.
+/// Table words in our memory: that of a BPF array, which its mapping keeps, or of nobody else.
 struct Shard {
-    map: MapHandle,
     base: *mut u64,
 }
 
 impl Shard {
-    fn create() -> Result<Self> {
+    fn in_map() -> Result<(Self, MapHandle)> {
         let failed = |source| Error::Bpf { what: "making room for unwind tables".into(), source };
         let options = bpf_map_create_opts {
             sz: size_of::<bpf_map_create_opts>() as libbpf_rs::libbpf_sys::size_t,
@@ -288,21 +299,22 @@ impl Shard {
         };
         let map = MapHandle::create(MapType::Array, Some("unwind_shard"), 4, 8, SHARD_WORDS as u32, &options);
         let map = map.map_err(failed)?;
-        // SAFETY: a new shared mapping of the whole array, whose size is what was just created.
+        Ok((Self::mapped(libc::MAP_SHARED, map.as_fd().as_raw_fd())?, map))
+    }
+
+    fn of_our_own() -> Result<Self> {
+        Self::mapped(libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE, -1)
+    }
+
+    fn mapped(flags: i32, fd: i32) -> Result<Self> {
+        // SAFETY: a new mapping of the whole array, whose size is what it was created with, or of memory of that size.
         let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                SHARD_WORDS * 8,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                map.as_fd().as_raw_fd(),
-                0,
-            )
+            libc::mmap(std::ptr::null_mut(), SHARD_WORDS * 8, libc::PROT_READ | libc::PROT_WRITE, flags, fd, 0)
         };
         if base == libc::MAP_FAILED {
             return Err(Error::last_os("mapping unwind tables"));
         }
-        Ok(Self { map, base: base.cast() })
+        Ok(Self { base: base.cast() })
     }
 
     fn read(&self, within: usize) -> Option<u64> {

@@ -43,6 +43,26 @@ pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Un
     explained(record, walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory))
 }
 
+/// The user stack of a thread from these registers on, whether it stands there or not.
+pub fn walk_thread(record: &RegistersRecord, unwinding: &mut Unwinding) -> Walk {
+    let Ok(tid) = i32::try_from(record.h.tid) else { return Walk { frames: vec![record.ip], end: End::Unreadable } };
+    let mut memory = ThreadMemory::of(tid);
+    memory.read(record.registers[SP], FIRST_BYTES);
+    let walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
+    match walked.end {
+        End::BadRule => walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory),
+        _ => walked,
+    }
+}
+
+/// At most `count` words of a thread's memory from `address` on, as many as can be read.
+pub fn words_of(tid: u32, address: u64, count: usize) -> Vec<u64> {
+    let Ok(tid) = i32::try_from(tid) else { return Vec::new() };
+    let mut memory = ThreadMemory::of(tid);
+    memory.read(address, count * 8);
+    memory.piece.bytes.chunks_exact(8).filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?))).collect()
+}
+
 fn registers(record: &RegistersRecord) -> Registers {
     Registers { ip: record.ip, all: record.registers.map(Some) }
 }
@@ -76,7 +96,7 @@ fn place(text: &str) -> Option<(u64, u64)> {
 }
 
 /// How often the thread has left the CPU, in the text of `/proc/TID/status`.
-fn switches(text: &str) -> Option<u64> {
+pub fn switches(text: &str) -> Option<u64> {
     let count = |name| text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
     count("voluntary_ctxt_switches:")?.checked_add(count("nonvoluntary_ctxt_switches:")?)
 }

@@ -107,6 +107,7 @@ fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) {
 fn options(args: &CollectArgs) -> Result<Options> {
     let mut options = Options::new(target(args)?);
     options.topics = args.analyze.topics();
+    options.source = args.source.into();
     options.system_interval_ns = args.analyze.system_interval;
     options.sampling_interval_ns = args.sampling_interval;
     options.follow_children = !args.no_follow_child;
@@ -199,6 +200,12 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::Permission { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::Unsupported { remedy, log, .. } => hinted.details(log).hint(remedy).with_status(status::UNAVAILABLE),
         E::Bpf { .. } => hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE),
+        E::PerfRefused { by_setting: true, .. } => hinted
+            .hint("sudo sysctl kernel.perf_event_paranoid=2 lets every user record their own programs, until the next boot")
+            .with_status(status::UNAVAILABLE),
+        E::PerfRefused { by_setting: false, .. } | E::NeedsBpf { .. } => {
+            hinted.hint(under_sudo()).with_status(status::UNAVAILABLE)
+        }
         E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))

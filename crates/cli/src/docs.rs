@@ -195,6 +195,7 @@ mod tests {
             topics: vec!["threading".into()],
             command: Vec::new(),
             target_pids: Vec::new(),
+            source: String::new(),
             options: Vec::new(),
             host: String::new(),
             kernel: String::new(),

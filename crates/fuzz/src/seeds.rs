@@ -64,6 +64,7 @@ pub(crate) fn a_manifest() -> Manifest {
         topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
+        source: String::new(),
         options: Vec::new(),
         host: String::new(),
         kernel: String::new(),

@@ -26,5 +26,5 @@ pub use metric::{Better, Collector, MetricDef, Unit};
 pub use object_type::ObjectType;
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
-pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass};
+pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};
 pub use topic::Topic;

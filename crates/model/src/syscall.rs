@@ -64,6 +64,9 @@ impl CallKind {
     }
 }
 
+/// Number of a system call that a thread waited in, but that was not seen.
+pub const UNSEEN: i16 = -2;
+
 /// One system call.
 #[derive(Clone, Copy, Debug)]
 pub struct Syscall {
@@ -89,9 +92,11 @@ impl Syscall {
     }
 
     /// The name of system call `number`; `system call N` for one that is not known, `no system call` for -1.
+    /// [`UNSEEN`] is a call, but nobody knows which.
     pub fn name_of(number: i16) -> String {
         match Self::of_number(number) {
             Some(call) => call.name.to_owned(),
+            None if number == UNSEEN => "a system call that was not seen".into(),
             None if number < 0 => "no system call".into(),
             None => format!("system call {number}"),
         }

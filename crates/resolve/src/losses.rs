@@ -42,6 +42,18 @@ const DOCS: &[(&str, &str)] = &[
     ("stacks_lost", "Stacks that found no room in the kernel's buffer; their events have no stack."),
     ("objects_lost", "Descriptions of objects that found no room in the kernel's buffer; the objects have no names."),
     ("thread_records_lost", "Births, ends and names of threads that found no room in the kernel's buffer."),
+    (
+        "perf_records_lost",
+        "Records of switches, calls and samples that found no room in the buffers of perf; the intervals around them are inexact.",
+    ),
+    (
+        "calls_unseen",
+        "Waits in system calls that were not traced and too short to be looked up; their objects are not known.",
+    ),
+    (
+        "threads_without_events",
+        "Threads that ran already and could not be recorded, as the kernel refused more events.",
+    ),
     ("threads_not_tracked", "Threads for which the kernel had no memory; nothing of them was recorded."),
     (
         "switches_unseen",

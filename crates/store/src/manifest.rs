@@ -88,6 +88,9 @@ pub struct Manifest {
     pub command: Vec<String>,
     /// Processes attached to.
     pub target_pids: Vec<u32>,
+    /// Where the records come from: `bpf`, or `perf` where no rights were needed; empty in older results, which have `bpf`.
+    #[serde(default)]
+    pub source: String,
     /// The collector's options as given.
     pub options: Vec<String>,
     /// Host name.

@@ -25,7 +25,7 @@ impl Collection<'_> {
     }
 
     fn pause(&mut self, time_ns: u64) -> Result<()> {
-        self.hooks.set_paused(true)?;
+        self.source.set_paused(true)?;
         self.drained.borrow_mut().recorder.mark(kind::PAUSE, time_ns);
         self.paused = true;
         self.paused_at_ns = time_ns;
@@ -37,8 +37,8 @@ impl Collection<'_> {
         self.paused = false;
         self.resume_at_ns = None;
         self.drained.borrow_mut().recorder.mark(kind::RESUME, time_ns.max(self.paused_at_ns));
-        self.hooks.set_paused(false)?;
-        self.hooks.seed()?;
+        self.source.set_paused(false)?;
+        self.source.seed()?;
         self.soon = true; // while the threads that wait still stand where the seeding found them
         Ok(())
     }

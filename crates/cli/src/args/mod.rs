@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Rule, TaskProbe, Trigger};
+use dwell_capture::{EventSource, Rule, TaskProbe, Trigger};
 use dwell_model::Topic;
 
 pub use analyze::AnalyzeArgs;
@@ -365,6 +365,10 @@ pub struct CollectArgs {
     /// What is recorded.
     #[command(flatten)]
     pub analyze: AnalyzeArgs,
+    /// Where records come from: BPF programs, which see most; perf events of your own processes, which need no rights where
+    /// kernel.perf_event_paranoid is 2 or less.
+    #[arg(long, value_enum, default_value_t, help_heading = "How to record")]
+    pub source: SourceArg,
     /// Time that a thread runs between its samples, 100us to 1s.
     #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse::sampling_interval, help_heading = "How to record")]
     pub sampling_interval: u64,
@@ -405,6 +409,28 @@ pub struct CollectArgs {
     /// Print neither progress nor summary.
     #[arg(short, long, help_heading = "The result")]
     pub quiet: bool,
+}
+
+/// Where records come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SourceArg {
+    /// BPF where it can be used, else perf.
+    #[default]
+    Auto,
+    /// BPF programs, or nothing.
+    Bpf,
+    /// perf events.
+    Perf,
+}
+
+impl From<SourceArg> for EventSource {
+    fn from(source: SourceArg) -> Self {
+        match source {
+            SourceArg::Auto => Self::Auto,
+            SourceArg::Bpf => Self::Bpf,
+            SourceArg::Perf => Self::Perf,
+        }
+    }
 }
 
 /// What happens to the raw data.

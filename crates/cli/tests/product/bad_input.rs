@@ -149,6 +149,7 @@ fn manifest(state: State) -> Manifest {
         topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: Vec::new(),
+        source: String::new(),
         options: Vec::new(),
         host: "host".into(),
         kernel: "6.1".into(),

@@ -29,6 +29,8 @@ const OF_THE_PROGRAM: [&str; 2] = ["stacks_cut_too_deep", "itt_askers_unknown"];
 /// collector puts most of them back (`switches_unseen`), finalization repairs the rest. On a busy machine a collector that
 /// does not get to run has no tables yet, and not every stack can be copied.
 const OUTSIDE: [&str; 4] = ["switches_unseen", REPAIRED, "stack_copies_skipped", "stack_copies_lost"];
+/// Without BPF: a few waits while threads are killed, in no call that could be traced.
+const UNSEEN: &str = "calls_unseen";
 const REPAIRED: &str = "repaired_intervals";
 
 /// Whether switches were hidden in this recording: intervals were repaired, or the kernel's account differs.
@@ -132,7 +134,11 @@ fn losses(summary: &Value) -> Option<String> {
     let lost = summary["losses"].as_object()?;
     let any = lost.iter().filter(|(name, _)| !OF_THE_PROGRAM.contains(&name.as_str())).any(|(name, count)| {
         let count = count.as_f64().unwrap_or(f64::INFINITY);
-        if OUTSIDE.contains(&name.as_str()) || name.starts_with(CUT) { too_often(count) } else { count > 0.0 }
+        if OUTSIDE.contains(&name.as_str()) || name == UNSEEN || name.starts_with(CUT) {
+            too_often(count)
+        } else {
+            count > 0.0
+        }
     });
     any.then(|| format!("losses: {}", summary["losses"]))
 }

@@ -36,6 +36,7 @@ mod symbols;
 mod system;
 mod task_probes;
 mod truth;
+mod unprivileged;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     cases.extend(bad_code::cases());
     cases.extend(survival::cases());
     cases.extend(truth::cases());
+    cases.extend(unprivileged::cases());
     cases.extend(source::cases());
     cases.extend(real_programs::cases());
     cases.extend(python::cases());

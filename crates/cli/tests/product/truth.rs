@@ -91,10 +91,14 @@ struct Report {
 
 /// One case for each truth file.
 pub fn cases() -> Vec<Case> {
+    names().into_iter().map(|name| Case::new(format!("truth::{name}"), move || check(&name))).collect()
+}
+
+/// The samples that have a truth file.
+pub fn names() -> BTreeSet<String> {
     let entries = fs::read_dir(root().join("samples")).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".truth.toml")?.to_owned()));
-    let names: BTreeSet<String> = names.collect();
-    names.into_iter().map(|name| Case::new(format!("truth::{name}"), move || check(&name))).collect()
+    names.collect()
 }
 
 fn read_truth(name: &str) -> Result<Truth> {
@@ -135,16 +139,22 @@ pub fn check_counts(recording: &Recording, name: &str) -> Result<()> {
 }
 
 fn check(name: &str) -> Result<()> {
+    check_recorded(name, &|environment| Recording::with_environment(&[], &[&sample(name)?], environment), true)
+}
+
+/// The sample's truth against what `once` records of it, in an environment. `account`: its CPU time is the kernel's account.
+pub fn check_recorded(name: &str, once: &dyn Fn(&[(&str, &str)]) -> Result<Recording>, account: bool) -> Result<()> {
+    let cpu_ns = |recording: &Recording| recording.output.truth("rusage_ns").filter(|_| account);
     let truth = read_truth(name)?;
-    let recording = record(name, &truth)?;
+    let recording = record(&truth, once, &cpu_ns)?;
     let mut wrong = of_tables(&recording, &truth, Machine::Fast)?;
     wrong.extend(of_findings(&recording, &truth)?);
     wrong.extend(of_reports(&recording, &truth)?);
     wrong.extend(chain::mismatches(&recording, &truth.chain)?);
     if let Some(of_type) = &truth.stable_names {
-        wrong.extend(of_names(&recording, &record(name, &truth)?, of_type)?);
+        wrong.extend(of_names(&recording, &record(&truth, once, &cpu_ns)?, of_type)?);
     }
-    if let Err(error) = conservation::check(&recording, recording.output.truth("rusage_ns")) {
+    if let Err(error) = conservation::check(&recording, cpu_ns(&recording)) {
         wrong.push(format!("{error:#}"));
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -168,15 +178,18 @@ fn of_tables(recording: &Recording, truth: &Truth, machine: Machine) -> Result<V
 
 /// Records the sample; again, a few times, when something outside it made the recording incomplete: no exact count can
 /// be expected of such a one.
-fn record(name: &str, truth: &Truth) -> Result<Recording> {
+fn record(
+    truth: &Truth,
+    once: &dyn Fn(&[(&str, &str)]) -> Result<Recording>,
+    cpu_ns: &dyn Fn(&Recording) -> Option<f64>,
+) -> Result<Recording> {
     let environment: Vec<(&str, &str)> = truth.env.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    let once = || Recording::with_environment(&[], &[&sample(name)?], &environment);
-    let mut recording = once()?;
+    let mut recording = once(&environment)?;
     for _ in 0..ATTEMPTS {
-        if !conservation::is_disturbed(&recording, recording.output.truth("rusage_ns"))? {
+        if !conservation::is_disturbed(&recording, cpu_ns(&recording))? {
             break;
         }
-        recording = once()?;
+        recording = once(&environment)?;
     }
     Ok(recording)
 }

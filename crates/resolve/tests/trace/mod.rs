@@ -26,6 +26,7 @@ pub fn manifest(end_ns: u64) -> Manifest {
         topics: vec!["threading".into()],
         command: vec!["app".into()],
         target_pids: vec![],
+        source: String::new(),
         options: vec![],
         host: String::new(),
         kernel: String::new(),

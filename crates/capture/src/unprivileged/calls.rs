@@ -1,0 +1,112 @@
+//! Which system calls are traced: those that block, and those by which threads wake others.
+//!
+//! Every traced call is an event per CPU that each new thread inherits, which takes the kernel some 10 to 20 µs. So they
+//! are in the order of use, and only as many are traced as the number of CPUs allows. What is not traced is found in /proc
+//! when it lasts.
+
+use dwell_model::SYSCALLS;
+
+/// The calls, most useful first.
+const BY_USE: &[&str] = &[
+    "futex",
+    "read",
+    "poll",
+    "epoll_wait",
+    "clock_nanosleep",
+    "recvfrom",
+    "exit",
+    "write",
+    "wait4",
+    "clone3",
+    "ppoll",
+    "epoll_pwait",
+    "nanosleep",
+    "recvmsg",
+    "select",
+    "pselect6",
+    "fsync",
+    "accept4",
+    "sendto",
+    "exit_group",
+    "connect",
+    "sendmsg",
+    "accept",
+    "fdatasync",
+    "pread64",
+    "readv",
+    "writev",
+    "waitid",
+    "flock",
+    "clone",
+    "vfork",
+    "io_uring_enter",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "pause",
+    "epoll_pwait2",
+    "sched_yield",
+    "pwrite64",
+    "fcntl",
+    "semtimedop",
+    "semop",
+    "msync",
+    "preadv",
+    "recvmmsg",
+    "sendmmsg",
+    "sendfile",
+    "splice",
+    "io_getevents",
+    "mq_timedreceive",
+    "mq_timedsend",
+    "futex_waitv",
+    "sync_file_range",
+    "ioctl",
+];
+/// Calls that a trial of tracepoints must not make, since they would block or return twice.
+const UNTRIED: &[&str] = &["exit", "exit_group", "vfork", "pause"];
+/// Events, over all CPUs, that a new thread may inherit.
+const MOST_EVENTS: usize = 128;
+
+/// A system call that may be traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traced {
+    /// Its name, as tracefs has it.
+    pub name: &'static str,
+    /// Its number.
+    pub number: i32,
+    /// Whether it fails at once when all its arguments are −1.
+    pub can_be_tried: bool,
+}
+
+/// Every call that may be traced, most useful first.
+pub fn all() -> Vec<Traced> {
+    let number = |name: &str| SYSCALLS.iter().find(|call| call.name == name).map(|call| i32::from(call.number));
+    let traced =
+        |&name: &&'static str| Some(Traced { name, number: number(name)?, can_be_tried: !UNTRIED.contains(&name) });
+    BY_USE.iter().filter_map(traced).collect()
+}
+
+/// How many of them are traced on a machine with so many CPUs; the clock and the page faults are two events more.
+pub fn how_many(cpus: usize) -> usize {
+    (MOST_EVENTS / cpus.max(1)).saturating_sub(2).clamp(1, BY_USE.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_call_is_known_once() {
+        let all = all();
+        assert_eq!(all.len(), BY_USE.len());
+        let mut numbers: Vec<i32> = all.iter().map(|call| call.number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), BY_USE.len());
+    }
+
+    #[test]
+    fn many_cpus_trace_few_calls() {
+        assert_eq!((how_many(2), how_many(16), how_many(500)), (BY_USE.len(), 6, 1));
+    }
+}

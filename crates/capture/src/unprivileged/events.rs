@@ -1,0 +1,319 @@
+//! The events of the profiled threads: on each CPU a clock, the page faults and the entries of system calls, all inherited by
+//! what the threads create, all writing to the ring of that CPU.
+#![allow(unsafe_code, reason = "ioctl")]
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+use super::record::{REGISTERS, Sort};
+use super::ring::Ring;
+use crate::machine;
+use crate::perf::{self, Attributes, Place, page_bytes};
+
+// include/uapi/linux/perf_event.h
+const TYPE_TRACEPOINT: u32 = 2;
+const CONFIG_PAGE_FAULTS: u64 = 2;
+const FLAG_DISABLED: u64 = 1;
+const FLAG_COMM: u64 = 1 << 9;
+const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
+const FLAG_TASK: u64 = 1 << 13;
+const FLAG_COMM_EXEC: u64 = 1 << 24;
+const FLAG_CONTEXT_SWITCH: u64 = 1 << 26;
+const SAMPLE_IP: u64 = 1;
+const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_CPU: u64 = 1 << 7;
+const SAMPLE_RAW: u64 = 1 << 10;
+const SAMPLE_REGS_USER: u64 = 1 << 12;
+const SAMPLE_STACK_USER: u64 = 1 << 13;
+const SAMPLE_IDENTIFIER: u64 = 1 << 16;
+const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
+const IOC_ID: libc::c_ulong = 0x8008_2407;
+pub const IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
+
+/// Largest ring of a CPU, and the smallest that is worth a collection.
+const LARGEST_RING: usize = 4 << 20;
+const SMALLEST_RING: usize = 64 << 10;
+/// All rings together.
+const ALL_RINGS: usize = 64 << 20;
+/// Bytes of stack with each system call, and with each sample of the clock. Stacks are mostly waited in at the same places:
+/// what lies deeper is read from the thread as long as it waits.
+const CALL_STACK_BYTES: u32 = 2048;
+const CLOCK_STACK_BYTES: u32 = 16 << 10;
+/// In rings smaller than this the clock takes less.
+const SMALL_RING: usize = 1 << 20;
+const SMALL_CLOCK_STACK_BYTES: u32 = 4096;
+
+/// Threads that close events which are not wanted any more.
+const CLOSERS: usize = 64;
+
+/// What is traced, and how.
+pub struct Plan {
+    /// Running time between samples, ns.
+    pub sampling_interval_ns: u64,
+    /// Tracepoint ids of system calls.
+    pub calls: Vec<u64>,
+    /// From the next exec on, not at once.
+    pub from_exec: bool,
+}
+
+/// Open events and their rings.
+pub struct Events {
+    plan: Plan,
+    /// By CPU; a CPU that is offline has none.
+    pub rings: Vec<Ring>,
+    cpus: Vec<usize>,
+    /// Linux 5.12 and newer tell the build ids of mapped files.
+    with_build_ids: bool,
+    /// Event that owns the ring of each CPU.
+    owners: Vec<RawFd>,
+    /// Clocks and page faults that own no ring: they are only kept open.
+    others: Vec<OwnedFd>,
+    /// System calls, by their number in the plan.
+    calls: Vec<(usize, OwnedFd)>,
+    sorts: HashMap<u64, Sort>,
+    /// Threads whose events could not all be opened.
+    pub failed: u64,
+}
+
+impl Events {
+    /// Opens the events of thread `tid`, and the rings. Errors are those of perf_event_open(2) and mmap(2).
+    pub fn open(tid: u32, plan: Plan) -> io::Result<Self> {
+        let cpus = machine::online();
+        let mut events = Self {
+            plan,
+            rings: Vec::new(),
+            cpus: Vec::new(),
+            with_build_ids: true,
+            owners: Vec::new(),
+            others: Vec::new(),
+            calls: Vec::new(),
+            sorts: HashMap::new(),
+            failed: 0,
+        };
+        let mut ring_bytes = LARGEST_RING.min(1 << (ALL_RINGS / cpus.len().max(1)).max(SMALLEST_RING).ilog2());
+        for cpu in cpus {
+            let mut clock = events.open_one(tid, cpu, &events.clock(ring_bytes));
+            if events.with_build_ids && clock.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
+                events.with_build_ids = false;
+                clock = events.open_one(tid, cpu, &events.clock(ring_bytes));
+            }
+            let clock = clock?;
+            events.identify(&clock, Sort::Clock)?;
+            let ring = map_ring(clock, &mut ring_bytes)?;
+            events.owners.push(ring.fd().as_raw_fd());
+            events.rings.push(ring);
+            events.cpus.push(cpu);
+        }
+        for index in 0..events.cpus.len() {
+            events.open_calls(tid, index)?;
+        }
+        Ok(events)
+    }
+
+    /// Opens them of another thread, with the same rings. A thread that has ended needs none.
+    pub fn add(&mut self, tid: u32) {
+        for index in 0..self.cpus.len() {
+            let opened = self.open_into(tid, index, &self.clock(SMALL_RING), Sort::Clock).and_then(|clock| {
+                self.others.push(clock);
+                self.open_calls(tid, index)
+            });
+            match opened {
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return,
+                Err(_) => {
+                    self.failed += 1;
+                    return;
+                }
+                Ok(()) => {}
+            }
+        }
+    }
+
+    /// Traces only the first of the system calls from now on: threads are made at less cost. The kernel takes some 40 ms to
+    /// close the last event of a tracepoint, for which threads of our own wait.
+    pub fn shed(&mut self) {
+        let (kept, shed): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.calls).into_iter().partition(|(call, _)| *call == 0);
+        self.calls = kept;
+        self.plan.calls.truncate(1);
+        let mut parts: Vec<Vec<OwnedFd>> = (0..CLOSERS).map(|_| Vec::new()).collect();
+        for (call, event) in shed {
+            parts[call % CLOSERS].push(event);
+        }
+        for part in parts {
+            std::thread::spawn(move || drop(part));
+        }
+    }
+
+    /// Events that a new thread inherits.
+    pub fn inherited(&self) -> usize {
+        self.cpus.len() * (self.plan.calls.len() + 2)
+    }
+
+    /// Whether there are calls to be shed.
+    pub fn has_many(&self) -> bool {
+        self.plan.calls.len() > 1
+    }
+
+    /// What the event of this identifier samples.
+    pub fn sort(&self, identifier: u64) -> Option<Sort> {
+        self.sorts.get(&identifier).copied()
+    }
+
+    /// Readable when a ring is half full.
+    pub fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        self.rings.iter().map(Ring::fd).collect()
+    }
+
+    fn open_calls(&mut self, tid: u32, index: usize) -> io::Result<()> {
+        let faults = self.open_into(tid, index, &self.faults(), Sort::Fault)?;
+        self.others.push(faults);
+        for number in 0..self.plan.calls.len() {
+            let event = self.open_into(tid, index, &self.call(self.plan.calls[number]), Sort::Enter)?;
+            self.calls.push((number, event));
+        }
+        Ok(())
+    }
+
+    fn open_into(&mut self, tid: u32, index: usize, attributes: &Attributes, sort: Sort) -> io::Result<OwnedFd> {
+        let event = self.open_one(tid, self.cpus[index], attributes)?;
+        self.identify(&event, sort)?;
+        self.redirect(&event, index)?;
+        Ok(event)
+    }
+
+    fn open_one(&self, tid: u32, cpu: usize, attributes: &Attributes) -> io::Result<OwnedFd> {
+        perf::open(attributes, &Place::ThreadOn(tid, cpu))
+    }
+
+    /// Every sample tells which event it is of by its identifier, that of children being their parent's.
+    fn identify(&mut self, event: &OwnedFd, sort: Sort) -> io::Result<()> {
+        let mut identifier = 0u64;
+        // SAFETY: the call writes a number to a valid place.
+        let failed = unsafe { libc::ioctl(event.as_raw_fd(), IOC_ID, &raw mut identifier) } < 0;
+        if failed {
+            return Err(io::Error::last_os_error());
+        }
+        self.sorts.insert(identifier, sort);
+        Ok(())
+    }
+
+    fn redirect(&self, event: &OwnedFd, index: usize) -> io::Result<()> {
+        // SAFETY: plain numbers.
+        let failed = unsafe { libc::ioctl(event.as_raw_fd(), IOC_SET_OUTPUT, self.owners[index]) } < 0;
+        if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+
+    fn common(&self) -> Attributes {
+        let begin = if self.plan.from_exec { FLAG_DISABLED | FLAG_ENABLE_ON_EXEC } else { 0 };
+        Attributes {
+            size: size_of::<Attributes>() as u32,
+            sample_type: SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID | perf::SAMPLE_TIME | SAMPLE_CPU,
+            sample_period: 1,
+            flags: begin
+                | perf::FLAG_INHERIT
+                | perf::FLAG_EXCLUDE_KERNEL
+                | perf::FLAG_EXCLUDE_HYPERVISOR
+                | perf::FLAG_WATERMARK
+                | perf::FLAG_SAMPLE_ID_ALL
+                | perf::FLAG_USE_CLOCKID,
+            wakeup: 1 << 30,
+            clockid: libc::CLOCK_MONOTONIC,
+            ..Attributes::default()
+        }
+    }
+
+    /// The clock, which also notes switches, births, ends, names and mappings.
+    fn clock(&self, ring_bytes: usize) -> Attributes {
+        let common = self.common();
+        let stack = if ring_bytes < SMALL_RING { SMALL_CLOCK_STACK_BYTES } else { CLOCK_STACK_BYTES };
+        Attributes {
+            ty: perf::TYPE_SOFTWARE,
+            config: perf::CONFIG_TASK_CLOCK,
+            sample_period: self.plan.sampling_interval_ns,
+            sample_type: common.sample_type | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+            sample_regs_user: REGISTERS,
+            sample_stack_user: stack,
+            wakeup: (ring_bytes / 2) as u32,
+            flags: common.flags
+                | FLAG_COMM
+                | FLAG_COMM_EXEC
+                | FLAG_TASK
+                | FLAG_CONTEXT_SWITCH
+                | perf::FLAG_MMAP
+                | perf::FLAG_MMAP2
+                | if self.with_build_ids { perf::FLAG_BUILD_ID } else { 0 },
+            ..common
+        }
+    }
+
+    /// Faults of user code: a thread that blocks next blocks for a page.
+    fn faults(&self) -> Attributes {
+        Attributes { ty: perf::TYPE_SOFTWARE, config: CONFIG_PAGE_FAULTS, ..self.common() }
+    }
+
+    fn call(&self, id: u64) -> Attributes {
+        let common = self.common();
+        Attributes {
+            ty: TYPE_TRACEPOINT,
+            config: id,
+            sample_type: common.sample_type | SAMPLE_RAW | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+            sample_regs_user: REGISTERS,
+            sample_stack_user: CALL_STACK_BYTES,
+            ..common
+        }
+    }
+}
+
+/// The kernel takes some 40 ms to close the last event of each tracepoint: a process of their own has them closed, and
+/// nobody waits for it.
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.rings.clear();
+        let mut events: Vec<RawFd> = self.calls.iter().map(|(_, event)| event.as_raw_fd()).collect();
+        events.sort_unstable();
+        // SAFETY: behind the forks come only system calls on memory that is allocated already.
+        unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                if libc::fork() == 0 {
+                    close_all_but(&events);
+                }
+                libc::_exit(0);
+            }
+            if child > 0 {
+                libc::waitpid(child, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
+/// Closes every descriptor of this process but `kept`, which are in ascending order: what Dwell writes to must not stay open.
+unsafe fn close_all_but(kept: &[RawFd]) {
+    let mut next: libc::c_uint = 0;
+    for &fd in kept {
+        let fd = fd.cast_unsigned();
+        if fd > next {
+            // SAFETY: plain numbers.
+            unsafe { libc::syscall(libc::SYS_close_range, next, fd - 1, 0) };
+        }
+        next = fd + 1;
+    }
+    // SAFETY: plain numbers.
+    unsafe { libc::syscall(libc::SYS_close_range, next, libc::c_uint::MAX, 0) };
+}
+
+/// Maps a ring of `ring_bytes`, halved until the user's limit on locked memory lets it through.
+fn map_ring(clock: OwnedFd, ring_bytes: &mut usize) -> io::Result<Ring> {
+    let mut clock = clock;
+    loop {
+        match Ring::map(clock, *ring_bytes) {
+            Ok(ring) => return Ok(ring),
+            Err((_, error)) if *ring_bytes <= SMALLEST_RING.max(page_bytes()) => return Err(error),
+            Err((fd, _)) => {
+                clock = fd;
+                *ring_bytes /= 2;
+            }
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! The ids of system calls' tracepoints: from tracefs where it can be read, else from a file that an earlier collection left
+//! in the user's caches, else by trial.
+//!
+//! The trial opens every tracepoint that this user may, makes each call with arguments that fail, and looks which of them
+//! counted. It is a process of its own, since it takes the kernel half a minute to close them: nobody waits for that.
+#![allow(unsafe_code, reason = "fork, and nothing but system calls behind it")]
+
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::calls::Traced;
+use super::events::IOC_SET_FILTER;
+use crate::perf::{self, Attributes};
+
+/// Ids of tracepoints are below this.
+const MOST_IDS: usize = 8192;
+/// How often the trial makes a call: more often than it makes any other between two looks.
+const REPEATED: u64 = 4096;
+const TYPE_TRACEPOINT: u32 = 2;
+const SAMPLE_RAW: u64 = 1 << 10;
+const MOST_CACHE_BYTES: u64 = 64 << 10;
+/// A field that only the exits of calls have.
+const OF_EXITS: &std::ffi::CStr = c"ret == 0";
+
+/// The tracepoint ids by the numbers of the calls whose entry they trace. Empty where none could be found.
+pub fn find(calls: &[Traced]) -> HashMap<i32, u64> {
+    let known = from_tracefs(calls);
+    if !known.is_empty() {
+        return known;
+    }
+    let cache = cache_file();
+    let cached = cache.as_deref().and_then(|path| read_cache(path, calls)).unwrap_or_default();
+    if !cached.is_empty() {
+        return cached;
+    }
+    let found = by_trial(calls).unwrap_or_default();
+    if let Some(path) = cache.filter(|_| !found.is_empty()) {
+        // Without it the next collection tries again.
+        let _ = write_cache(&path, calls, &found);
+    }
+    found
+}
+
+fn from_tracefs(calls: &[Traced]) -> HashMap<i32, u64> {
+    let id = |root: &str, name: &str| {
+        let text = fs::read_to_string(format!("{root}/events/syscalls/sys_enter_{name}/id")).ok()?;
+        text.trim().parse::<u64>().ok()
+    };
+    let under = |root: &str| calls.iter().filter_map(|call| Some((call.number, id(root, call.name)?))).collect();
+    let found: HashMap<i32, u64> = under("/sys/kernel/tracing");
+    if found.is_empty() { under("/sys/kernel/debug/tracing") } else { found }
+}
+
+/// One file for each build of a kernel: its tracepoints are numbered as it was linked.
+fn cache_file() -> Option<PathBuf> {
+    let version = fs::read_to_string("/proc/version").ok()?;
+    let hash = version.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3) // FNV-1a
+    });
+    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = caches.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    Some(caches.join("dwell").join(format!("tracepoints-{hash:016x}")))
+}
+
+/// A line for each call: name and id. A file of somebody else is not read; a wrong id traces another call, whose records tell
+/// their own number.
+fn read_cache(path: &Path, calls: &[Traced]) -> Option<HashMap<i32, u64>> {
+    let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
+    let metadata = file.metadata().ok()?;
+    let own = metadata.uid() == rustix::process::geteuid().as_raw();
+    if !metadata.is_file() || !own || metadata.len() > MOST_CACHE_BYTES {
+        return None;
+    }
+    let mut text = String::new();
+    file.take(MOST_CACHE_BYTES).read_to_string(&mut text).ok()?;
+    let entry = |line: &str| {
+        let (name, id) = line.split_once(' ')?;
+        let call = calls.iter().find(|call| call.name == name)?;
+        let id = id.parse().ok().filter(|&id| (1..MOST_IDS as u64).contains(&id))?;
+        Some((call.number, id))
+    };
+    Some(text.lines().filter_map(entry).collect())
+}
+
+fn write_cache(path: &Path, calls: &[Traced], found: &HashMap<i32, u64>) -> io::Result<()> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let line = |call: &Traced| Some(format!("{} {}\n", call.name, found.get(&call.number)?));
+    let text: String = calls.iter().filter_map(line).collect();
+    // Two collections may end their trials at once: the file is whole at any time.
+    let own = path.with_extension(std::process::id().to_string());
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&own)?;
+    file.write_all(text.as_bytes()).and_then(|()| fs::rename(&own, path)).inspect_err(|_| {
+        let _ = fs::remove_file(&own);
+    })
+}
+
+/// What the trial works with: made before the fork, since nothing can be allocated behind it.
+struct Trial {
+    numbers: Vec<(i32, bool)>,
+    events: Vec<i32>,
+    counts: Vec<u64>,
+    is_known: Vec<bool>,
+    found: Vec<u64>,
+    attributes: Attributes,
+}
+
+fn by_trial(calls: &[Traced]) -> io::Result<HashMap<i32, u64>> {
+    let mut trial = Trial {
+        numbers: calls.iter().map(|call| (call.number, call.can_be_tried)).collect(),
+        events: vec![-1; MOST_IDS],
+        counts: vec![0; MOST_IDS],
+        is_known: vec![false; MOST_IDS],
+        found: vec![0; calls.len()],
+        attributes: Attributes {
+            ty: TYPE_TRACEPOINT,
+            size: size_of::<Attributes>() as u32,
+            sample_type: SAMPLE_RAW,
+            flags: perf::FLAG_EXCLUDE_KERNEL,
+            ..Attributes::default()
+        },
+    };
+    let mut ends = [0; 2];
+    // SAFETY: `ends` takes the two descriptors, which are ours alone.
+    let (reader, writer) = unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
+    };
+    // SAFETY: behind the forks come only system calls on memory that is allocated already.
+    unsafe {
+        let child = libc::fork();
+        if child < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        if child == 0 {
+            if libc::fork() == 0 {
+                trial.run(writer.as_raw_fd());
+            }
+            libc::_exit(0);
+        }
+        libc::waitpid(child, std::ptr::null_mut(), 0);
+    }
+    drop(writer);
+    let mut bytes = Vec::new();
+    fs::File::from(reader).take(size_of_val(trial.found.as_slice()) as u64).read_to_end(&mut bytes)?;
+    let ids = bytes.chunks_exact(8).map(|id| id.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
+    Ok(calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect())
+}
+
+impl Trial {
+    /// Runs in a process of its own and writes the ids to `out`.
+    ///
+    /// # Safety
+    /// Behind a fork: system calls only, and no memory is allocated.
+    unsafe fn run(&mut self, out: i32) {
+        // SAFETY: plain numbers, and memory that is there.
+        unsafe {
+            libc::setsid();
+            // Who reads what Dwell prints must not wait for this process.
+            libc::dup3(out, 3, libc::O_CLOEXEC);
+            libc::syscall(libc::SYS_close_range, 4, u32::MAX, 0);
+            (0..3).for_each(|fd| {
+                libc::close(fd);
+            });
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+            for id in 1..MOST_IDS {
+                self.events[id] = self.open(id, 0);
+            }
+            for index in 0..self.numbers.len() {
+                let (number, can_be_tried) = self.numbers[index];
+                if can_be_tried {
+                    self.try_call(index, number);
+                }
+            }
+            for index in 0..self.numbers.len() {
+                let (number, _) = self.numbers[index];
+                if i64::from(number) == libc::SYS_exit || i64::from(number) == libc::SYS_exit_group {
+                    self.try_ending(index, number);
+                }
+            }
+            libc::write(3, self.found.as_ptr().cast(), size_of_val(self.found.as_slice()));
+            libc::close(3);
+            libc::_exit(0);
+        }
+    }
+
+    unsafe fn open(&mut self, id: usize, pid: i32) -> i32 {
+        self.attributes.config = id as u64;
+        // SAFETY: `attributes` is a valid perf_event_attr of the size that it states.
+        unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const self.attributes, pid, -1, -1, 0) as i32 }
+    }
+
+    unsafe fn count(event: i32) -> u64 {
+        let mut count = 0u64;
+        // SAFETY: reads at most 8 bytes into a valid place.
+        unsafe { libc::read(event, (&raw mut count).cast(), 8) };
+        count
+    }
+
+    unsafe fn try_call(&mut self, index: usize, number: i32) {
+        // SAFETY: the events are ours, and so are the lists; calls with such arguments change nothing.
+        unsafe {
+            for id in 1..MOST_IDS {
+                self.counts[id] = if self.events[id] >= 0 { Self::count(self.events[id]) } else { 0 };
+            }
+            for _ in 0..REPEATED {
+                libc::syscall(i64::from(number), -1i64, -1i64, -1i64, -1i64, -1i64, -1i64);
+            }
+            for id in 1..MOST_IDS {
+                let event = self.events[id];
+                if event < 0 || Self::count(event) - self.counts[id] < REPEATED {
+                    continue;
+                }
+                self.is_known[id] = true;
+                if libc::ioctl(event, IOC_SET_FILTER, OF_EXITS.as_ptr()) < 0 {
+                    self.found[index] = id as u64;
+                }
+            }
+        }
+    }
+
+    /// Of a call that does not return: it is the last one that a process makes.
+    unsafe fn try_ending(&mut self, index: usize, number: i32) {
+        let mut ends = [0; 2];
+        // SAFETY: as above; the child makes two calls.
+        unsafe {
+            if libc::pipe2(ends.as_mut_ptr(), 0) != 0 {
+                return;
+            }
+            let child = libc::fork();
+            if child == 0 {
+                let mut byte = 0u8;
+                libc::read(ends[0], (&raw mut byte).cast(), 1);
+                libc::syscall(i64::from(number), 0);
+            }
+            let (mut candidate, mut candidates) = (0, 0);
+            for id in 1..MOST_IDS {
+                let is_open = self.events[id] >= 0 && !self.is_known[id];
+                self.counts[id] = if is_open { self.open(id, child).cast_unsigned().into() } else { u64::MAX };
+            }
+            libc::write(ends[1], [0u8].as_ptr().cast(), 1);
+            libc::waitpid(child, std::ptr::null_mut(), 0);
+            for id in 1..MOST_IDS {
+                let event = self.counts[id] as i32;
+                if event >= 0 && Self::count(event) > 0 {
+                    (candidate, candidates) = (id as u64, candidates + 1);
+                }
+                libc::close(event);
+            }
+            if candidates == 1 {
+                self.found[index] = candidate;
+                self.is_known[candidate as usize] = true;
+            }
+            libc::close(ends[0]);
+            libc::close(ends[1]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_is_read_as_it_was_written_and_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("dwell/tracepoints-1");
+        let calls = super::super::calls::all();
+        let found = HashMap::from([(202, 522), (0, 841)]);
+        write_cache(&path, &calls, &found).expect("written");
+        assert_eq!(read_cache(&path, &calls), Some(found));
+        fs::write(&path, "futex 99999999\nread -1\nno such\n\0\u{fffd}\npoll 7").expect("written");
+        assert_eq!(read_cache(&path, &calls), Some(HashMap::from([(7, 7)])));
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("a link");
+        assert_eq!(read_cache(&link, &calls), None);
+    }
+}

@@ -1,0 +1,274 @@
+//! The kernel's records of the events that `events.rs` opens, parsed. Bytes that are no such record parse to nothing.
+
+use dwell_store::raw::wire::RegistersRecord;
+
+use super::ring::HEADER_BYTES;
+use crate::perf::{Mapping, parse_mapping, read_u32, read_u64};
+
+// include/uapi/linux/perf_event.h: enum perf_event_type
+const MMAP2: u32 = 10;
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const SWITCH: u32 = 14;
+const MISC_COMM_EXEC: u16 = 1 << 13;
+const MISC_SWITCH_OUT: u16 = 1 << 13;
+const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
+/// What `sample_id_all` puts behind every record that is no sample: thread, time, CPU, identifier.
+const TRAILER_BYTES: usize = 32;
+
+/// Registers that samples have, as bits of `enum perf_event_x86_regs`, in the order in which they come: ax bx cx dx si di bp
+/// sp ip r8 … r15.
+pub const REGISTERS: u64 = 0xff_01ff;
+const REGISTER_COUNT: usize = 17;
+/// Place of each among them of DWARF's registers: ax dx cx bx si di bp sp r8 … r15.
+const DWARF: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16];
+const INSTRUCTION_POINTER: usize = 8;
+/// Bytes of a system call's number and what comes before it in the record of a tracepoint, and of an argument.
+const CALL_NUMBER_AT: usize = 8;
+const ARGUMENTS_AT: usize = 16;
+
+/// A record's frame: what happened to whom and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// Process.
+    pub tgid: u32,
+    /// Thread.
+    pub tid: u32,
+    /// CLOCK_MONOTONIC, ns.
+    pub time_ns: u64,
+    /// CPU.
+    pub cpu: u16,
+}
+
+/// What a record says.
+#[derive(Debug)]
+pub enum What<'r> {
+    /// The thread leaves the CPU; `runnable`: it could have gone on.
+    Out {
+        /// Whether it was preempted, or yielded.
+        runnable: bool,
+    },
+    /// The thread comes to the CPU.
+    In,
+    /// A thread was made.
+    Fork {
+        /// Its process, itself, and the same of who made it.
+        tgid: u32,
+        tid: u32,
+        parent_tgid: u32,
+        parent_tid: u32,
+    },
+    /// The thread ends.
+    Exit,
+    /// The thread has a new name, because its process runs a new program or not.
+    Name {
+        /// Whether it is that of a new program.
+        exec: bool,
+        /// The name, cut to 15 bytes.
+        name: [u8; 16],
+    },
+    /// A file was mapped.
+    Map(Mapping),
+    /// Records were lost.
+    Lost(u64),
+    /// A sample of the event with this identifier.
+    Sample(u64, Sample<'r>),
+}
+
+/// What events of one sort sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    /// The clock: registers and stack.
+    Clock,
+    /// The entry of a system call: number, arguments, registers and stack.
+    Enter,
+    /// A page fault: nothing but where.
+    Fault,
+}
+
+/// A sample's own part, still as bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'r> {
+    rest: &'r [u8],
+}
+
+/// A system call as it is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Its number.
+    pub number: i32,
+    /// Its arguments; those that it does not have are 0.
+    pub arguments: [u64; 6],
+}
+
+/// The piece of a stack that a sample holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece<'r> {
+    /// Registers; of their stack pointer on the bytes are. The header is still to be filled.
+    pub registers: RegistersRecord,
+    /// From the stack pointer on.
+    pub bytes: &'r [u8],
+}
+
+/// When a record was written; none of bytes that are no record.
+pub fn stamp(record: &[u8]) -> Option<Stamp> {
+    let ty = read_u32(record, 0)?;
+    let at = if ty == SAMPLE { HEADER_BYTES + 16 } else { record.len().checked_sub(TRAILER_BYTES)? };
+    let time_ns = read_u64(record, at + 8)?;
+    let cpu = u16::try_from(read_u32(record, at + 16)?).unwrap_or(u16::MAX);
+    Some(Stamp { tgid: read_u32(record, at)?, tid: read_u32(record, at + 4)?, time_ns, cpu })
+}
+
+/// Parses a record; none of those that tell nothing that is wanted.
+pub fn parse(record: &[u8]) -> Option<(Stamp, What<'_>)> {
+    let stamp = stamp(record)?;
+    let ty = read_u32(record, 0)?;
+    let misc = u16::from_ne_bytes([*record.get(4)?, *record.get(5)?]);
+    let body = record.get(HEADER_BYTES..)?;
+    if ty == SAMPLE {
+        let sample = Sample { rest: body.get(40..)? };
+        return Some((stamp, What::Sample(read_u64(body, 0)?, sample)));
+    }
+    let body = body.get(..body.len().checked_sub(TRAILER_BYTES)?)?;
+    let what = match ty {
+        SWITCH if misc & MISC_SWITCH_OUT != 0 => What::Out { runnable: misc & MISC_SWITCH_OUT_PREEMPT != 0 },
+        SWITCH => What::In,
+        FORK => What::Fork {
+            tgid: read_u32(body, 0)?,
+            parent_tgid: read_u32(body, 4)?,
+            tid: read_u32(body, 8)?,
+            parent_tid: read_u32(body, 12)?,
+        },
+        EXIT => What::Exit,
+        COMM => What::Name { exec: misc & MISC_COMM_EXEC != 0, name: name(body.get(8..)?) },
+        MMAP2 => What::Map(parse_mapping(misc, body, stamp.time_ns)?),
+        LOST => What::Lost(read_u64(body, 8)?),
+        _ => return None,
+    };
+    Some((stamp, what))
+}
+
+fn name(text: &[u8]) -> [u8; 16] {
+    let mut name = [0; 16];
+    let bytes = text.iter().take(15).take_while(|&&byte| byte != 0);
+    name.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
+    name
+}
+
+impl<'r> Sample<'r> {
+    /// The system call that a sample of sort [`Sort::Enter`] is the entry of.
+    pub fn call(&self) -> Option<Call> {
+        let raw = self.raw()?;
+        let number = read_u32(raw, CALL_NUMBER_AT)?.cast_signed();
+        let arguments = raw.get(ARGUMENTS_AT..).unwrap_or_default();
+        let argument = |index: usize| read_u64(arguments, index * 8).unwrap_or(0);
+        Some(Call { number, arguments: std::array::from_fn(argument) })
+    }
+
+    fn raw(&self) -> Option<&'r [u8]> {
+        let bytes = read_u32(self.rest, 0)? as usize;
+        self.rest.get(4..4usize.checked_add(bytes)?)
+    }
+
+    /// Registers and stack of a sample of this sort; none of a thread without user code.
+    pub fn piece(&self, sort: Sort) -> Option<Piece<'r>> {
+        let skipped = match sort {
+            Sort::Enter => 4 + self.raw()?.len(),
+            Sort::Clock => 0,
+            Sort::Fault => return None,
+        };
+        let rest = self.rest.get(skipped..)?;
+        if read_u64(rest, 0)? == 0 {
+            return None; // PERF_SAMPLE_REGS_ABI_NONE
+        }
+        let values = |index: usize| read_u64(rest, 8 + index * 8);
+        let mut registers = RegistersRecord { ip: values(INSTRUCTION_POINTER)?, ..bytemuck::Zeroable::zeroed() };
+        for (to, &from) in registers.registers.iter_mut().zip(&DWARF) {
+            *to = values(from)?;
+        }
+        let stack = rest.get(8 + REGISTER_COUNT * 8..)?;
+        Some(Piece { registers, bytes: copied(stack).unwrap_or_default() })
+    }
+}
+
+/// Size, bytes, and how many of them are really there.
+fn copied(stack: &[u8]) -> Option<&[u8]> {
+    let size = usize::try_from(read_u64(stack, 0)?).ok()?;
+    let end = size.checked_add(8)?;
+    let there = usize::try_from(read_u64(stack, end)?).ok()?;
+    stack.get(8..end)?.get(..there.min(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A record with a trailer: thread 7 of process 5, time 9, CPU 1.
+    fn record(ty: u32, misc: u16, body: &[u8]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend_from_slice(&ty.to_ne_bytes());
+        bytes.extend_from_slice(&misc.to_ne_bytes());
+        bytes.extend_from_slice(&((HEADER_BYTES + body.len() + TRAILER_BYTES) as u16).to_ne_bytes());
+        bytes.extend_from_slice(body);
+        for number in [5u32, 7] {
+            bytes.extend_from_slice(&number.to_ne_bytes());
+        }
+        bytes.extend_from_slice(&9u64.to_ne_bytes());
+        bytes.extend_from_slice(&1u64.to_ne_bytes());
+        bytes.extend_from_slice(&77u64.to_ne_bytes());
+        bytes
+    }
+
+    #[test]
+    fn switches_say_whether_the_thread_could_go_on() {
+        let of = |misc| format!("{:?}", parse(&record(SWITCH, misc, &[])).map(|(_, what)| what));
+        assert_eq!(of(0), "Some(In)");
+        assert_eq!(of(MISC_SWITCH_OUT), "Some(Out { runnable: false })");
+        assert_eq!(of(MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT), "Some(Out { runnable: true })");
+        assert_eq!(stamp(&record(SWITCH, 0, &[])), Some(Stamp { tgid: 5, tid: 7, time_ns: 9, cpu: 1 }));
+    }
+
+    #[test]
+    fn a_call_is_read_with_registers_and_stack() {
+        let mut body = Vec::new();
+        for word in [77u64, 0x40_1000, 7 << 32 | 5, 9, 1] {
+            body.extend_from_slice(&word.to_ne_bytes());
+        }
+        body.extend_from_slice(&36u32.to_ne_bytes()); // raw: 4 + 36 is a multiple of 8
+        body.extend_from_slice(&[0; 8]);
+        body.extend_from_slice(&202u64.to_ne_bytes());
+        body.extend_from_slice(&0xabcdu64.to_ne_bytes());
+        body.extend_from_slice(&128u64.to_ne_bytes());
+        body.extend_from_slice(&[0; 4]);
+        body.extend_from_slice(&2u64.to_ne_bytes());
+        (0..17u64).for_each(|register| body.extend_from_slice(&(100 + register).to_ne_bytes()));
+        body.extend_from_slice(&16u64.to_ne_bytes());
+        body.extend_from_slice(&[1; 16]);
+        body.extend_from_slice(&8u64.to_ne_bytes());
+        let mut bytes = vec![SAMPLE as u8, 0, 0, 0, 0, 0, 0, 0];
+        bytes.extend_from_slice(&body);
+        let Some((stamp, What::Sample(77, sample))) = parse(&bytes) else { panic!("no sample") };
+        assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
+        assert_eq!(sample.call(), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
+        let piece = sample.piece(Sort::Enter).expect("registers");
+        assert_eq!((piece.registers.ip, piece.registers.registers[7], piece.registers.registers[1]), (108, 107, 103));
+        assert_eq!(piece.bytes, [1; 8]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_parsed_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..300), ty in 0u32..20) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.get_mut(..4) {
+                first.copy_from_slice(&ty.to_ne_bytes());
+            }
+            if let Some((_, What::Sample(_, sample))) = parse(&bytes) {
+                let _ = (sample.call(), sample.piece(Sort::Enter), sample.piece(Sort::Clock));
+            }
+        }
+    }
+}

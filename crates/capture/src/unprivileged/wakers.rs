@@ -1,0 +1,233 @@
+//! Who ends whose wait: a wake-up of a futex by its address, the end of a thread or a process, data written to a pipe or
+//! socket that another thread reads.
+//!
+//! Only profiled threads are seen to wake others. The time of the call that wakes stands for the time of the wake-up.
+
+use std::collections::{HashMap, VecDeque};
+
+use dwell_model::{CallKind, Syscall};
+use dwell_store::raw::wire::SwitchRecord;
+
+use super::record::{Call, Stamp};
+
+const FUTEX: i32 = 202;
+const EXIT: i32 = 60;
+const COMMANDS: u64 = 0x7f;
+const PRIVATE: u64 = 0x80;
+
+/// What a futex call does, as include/uapi/linux/futex.h numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    command: u64,
+}
+
+impl Waiting {
+    /// Of a call of futex; none of others.
+    pub fn of_call(call: &Call) -> Option<Self> {
+        (call.number == FUTEX).then_some(Self { command: call.arguments[1] & COMMANDS })
+    }
+
+    /// WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2.
+    pub fn waits(self) -> bool {
+        matches!(self.command, 0 | 6 | 9 | 11 | 13)
+    }
+}
+
+/// A wake-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// When, CLOCK_MONOTONIC ns.
+    pub time_ns: u64,
+    /// By whom.
+    pub tid: u32,
+    /// Where: key of a stack.
+    pub stack: u64,
+    /// In which call.
+    pub call: i32,
+}
+
+/// What a thread waits for, as its waker names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Awaited {
+    /// A word of memory: of one process, or of all (0).
+    Futex(u32, u64),
+    /// The end of a thread.
+    End(u32),
+    /// The end of a child of this process.
+    Child(u32),
+    /// Something to read, or room to write, in a file.
+    Object(u64),
+}
+
+/// The threads that wait, and what ended their waits.
+#[derive(Default)]
+pub struct Wakers {
+    waiting: HashMap<Awaited, VecDeque<u32>>,
+    awaited: HashMap<u32, Awaited>,
+    wakes: HashMap<u32, Wake>,
+    /// Threads that wait for a file.
+    for_objects: usize,
+}
+
+impl Wakers {
+    /// Thread `stamp.tid` blocks as `record` says.
+    pub fn begin_wait(&mut self, stamp: Stamp, tgid: u32, record: &SwitchRecord) {
+        self.forget(stamp.tid);
+        let awaited = match Syscall::kind_of(i16::try_from(record.syscall).unwrap_or(-1)) {
+            CallKind::Futex => futex(tgid, record),
+            CallKind::Child => Awaited::Child(tgid),
+            _ if record.object != 0 => Awaited::Object(record.object),
+            _ => return,
+        };
+        self.waiting.entry(awaited).or_default().push_back(stamp.tid);
+        self.for_objects += usize::from(matches!(awaited, Awaited::Object(_)));
+        self.awaited.insert(stamp.tid, awaited);
+    }
+
+    /// It is on a CPU again. Returns who woke it.
+    pub fn end_wait(&mut self, tid: u32, since_ns: u64) -> Option<Wake> {
+        let wake = self.wakes.remove(&tid).filter(|wake| wake.time_ns >= since_ns);
+        self.forget(tid);
+        wake
+    }
+
+    /// It waits no more.
+    pub fn forget(&mut self, tid: u32) {
+        self.wakes.remove(&tid);
+        let Some(awaited) = self.awaited.remove(&tid) else { return };
+        self.for_objects -= usize::from(matches!(awaited, Awaited::Object(_)));
+        if let Some(queue) = self.waiting.get_mut(&awaited) {
+            queue.retain(|&waiting| waiting != tid);
+            if queue.is_empty() {
+                self.waiting.remove(&awaited);
+            }
+        }
+    }
+
+    /// Whether no thread waits for a file.
+    pub fn nobody_waits_for_objects(&self) -> bool {
+        self.for_objects == 0
+    }
+
+    /// Thread `stamp.tid` enters a call, which may wake others.
+    pub fn enter(&mut self, stamp: Stamp, call: &Call, stack: u64) {
+        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call: call.number };
+        if call.number == EXIT {
+            self.wake(Awaited::End(stamp.tid), usize::MAX, wake);
+        } else if let Some(futex) = Waiting::of_call(call) {
+            self.futex(stamp.tgid, futex.command, call, wake);
+        }
+    }
+
+    /// A process ends.
+    pub fn process_ends(&mut self, stamp: Stamp, parent: u32, stack: u64) {
+        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call: -1 };
+        self.wake(Awaited::Child(parent), 1, wake);
+    }
+
+    /// Something was written to the object of this key, or read from it.
+    pub fn object_changes(&mut self, stamp: Stamp, call: i32, key: u64, stack: u64) {
+        self.wake(Awaited::Object(key), 1, Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call });
+    }
+
+    fn futex(&mut self, tgid: u32, command: u64, call: &Call, wake: Wake) {
+        let [address, operation, count, second_count, second_address, _] = call.arguments;
+        let space = if operation & PRIVATE != 0 { tgid } else { 0 };
+        let at = |address| Awaited::Futex(space, address);
+        let count = count as usize & 0xffff_ffff;
+        match command {
+            1 | 10 => self.wake(at(address), count, wake), // WAKE, WAKE_BITSET
+            7 => self.wake(at(address), 1, wake),          // UNLOCK_PI
+            5 => {
+                // WAKE_OP
+                self.wake(at(address), count, wake);
+                self.wake(at(second_address), second_count as usize & 0xffff_ffff, wake);
+            }
+            3 | 4 | 12 => {
+                // REQUEUE, CMP_REQUEUE, CMP_REQUEUE_PI
+                self.wake(at(address), count, wake);
+                self.requeue(at(address), at(second_address), second_count as usize & 0xffff_ffff);
+            }
+            _ => {}
+        }
+    }
+
+    /// Wakes the `count` that have waited longest and are not woken yet.
+    fn wake(&mut self, awaited: Awaited, count: usize, wake: Wake) {
+        let Some(queue) = self.waiting.get(&awaited) else { return };
+        let asleep = queue.iter().filter(|tid| !self.wakes.contains_key(tid)).take(count);
+        let woken: Vec<u32> = asleep.copied().collect();
+        self.wakes.extend(woken.into_iter().map(|tid| (tid, wake)));
+    }
+
+    fn requeue(&mut self, from: Awaited, to: Awaited, count: usize) {
+        let Some(queue) = self.waiting.get(&from) else { return };
+        let asleep = queue.iter().filter(|tid| !self.wakes.contains_key(tid)).take(count);
+        let moved: Vec<u32> = asleep.copied().collect();
+        for tid in moved {
+            self.forget(tid);
+            self.waiting.entry(to).or_default().push_back(tid);
+            self.awaited.insert(tid, to);
+        }
+    }
+}
+
+/// A thread that is joined has its id in the word that is waited on, which the kernel clears and wakes.
+fn futex(tgid: u32, record: &SwitchRecord) -> Awaited {
+    let (operation, value) = (record.detail & 0xffff_ffff, (record.detail >> 32) as u32);
+    let is_private = operation & PRIVATE != 0;
+    if !is_private && matches!(operation & COMMANDS, 0 | 9) && value > 3 && value & 0x8000_0000 == 0 {
+        return Awaited::End(value);
+    }
+    Awaited::Futex(if is_private { tgid } else { 0 }, record.object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytemuck::Zeroable;
+
+    fn stamp(tid: u32, time_ns: u64) -> Stamp {
+        Stamp { tgid: 1, tid, time_ns, cpu: 0 }
+    }
+
+    fn waits(wakers: &mut Wakers, tid: u32, time_ns: u64, address: u64, detail: u64) {
+        let record = SwitchRecord { syscall: FUTEX, object: address, detail, ..SwitchRecord::zeroed() };
+        wakers.begin_wait(stamp(tid, time_ns), 1, &record);
+    }
+
+    fn calls(wakers: &mut Wakers, tid: u32, time_ns: u64, arguments: [u64; 6]) {
+        wakers.enter(stamp(tid, time_ns), &Call { number: FUTEX, arguments }, 0);
+    }
+
+    #[test]
+    fn a_futex_wakes_who_waited_longest() {
+        let mut wakers = Wakers::default();
+        (2..5).for_each(|tid| waits(&mut wakers, tid, u64::from(tid), 0x1000, 0x80));
+        calls(&mut wakers, 9, 10, [0x1000, 0x81, 1, 0, 0, 0]);
+        calls(&mut wakers, 8, 11, [0x1000, 0x81, 1, 0, 0, 0]);
+        calls(&mut wakers, 7, 12, [0x2000, 0x81, 9, 0, 0, 0]);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| (wake.tid, wake.time_ns));
+        assert_eq!((by(&mut wakers, 3), by(&mut wakers, 2)), (Some((8, 11)), Some((9, 10))));
+        assert_eq!(by(&mut wakers, 4), None);
+        assert!(wakers.waiting.is_empty() && wakers.awaited.is_empty());
+    }
+
+    #[test]
+    fn requeued_waiters_are_woken_where_they_are() {
+        let mut wakers = Wakers::default();
+        (2..5).for_each(|tid| waits(&mut wakers, tid, u64::from(tid), 0x1000, 0x80));
+        calls(&mut wakers, 9, 10, [0x1000, 0x83, 1, 9, 0x3000, 0]);
+        calls(&mut wakers, 8, 11, [0x3000, 0x81, 1, 0, 0, 0]);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| wake.tid);
+        assert_eq!([2, 3, 4].map(|tid| by(&mut wakers, tid)), [Some(9), Some(8), None]);
+    }
+
+    #[test]
+    fn an_ending_thread_wakes_its_joiner() {
+        let mut wakers = Wakers::default();
+        waits(&mut wakers, 2, 1, 0x1000, 77 << 32 | 0x109);
+        wakers.enter(stamp(77, 5), &Call { number: EXIT, arguments: [0; 6] }, 0);
+        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(77));
+    }
+}

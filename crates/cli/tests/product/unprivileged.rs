@@ -1,0 +1,184 @@
+//! Recording without any rights: the samples as user nobody, against the same truth as with root.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+use crate::conservation;
+use crate::harness::{Case, Skip};
+use crate::recording::{Output, Recording, Running, needs_program, number, root, text};
+use crate::truth;
+
+const NOBODY: u32 = 65534;
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+/// Samples whose truth needs what a plain user cannot see.
+const NOT_MET: &[&str] = &[
+    // Only the futexes of so many threads are traced: threads_without_end_stay_cheap.
+    "many_threads",
+    // Waits of a millisecond under large frames, and interrupted ones on another stack: the copied piece does not reach there.
+    "call_chains",
+    "call_chains_lazy",
+    "call_chains_now",
+    "call_chains_static",
+    "call_chains_static_pie",
+    "library_chains",
+];
+
+pub fn cases() -> Vec<Case> {
+    let met = truth::names().into_iter().filter(|name| !NOT_MET.contains(&name.as_str()));
+    let mut cases: Vec<Case> =
+        met.map(|name| Case::new(format!("unprivileged::{name}"), move || check_truth(&name))).collect();
+    cases.push(Case::new("unprivileged::running_processes_are_attached_to", running_processes_are_attached_to));
+    cases.push(Case::new("unprivileged::what_needs_bpf_is_refused", what_needs_bpf_is_refused));
+    cases.push(Case::new("unprivileged::threads_without_end_stay_cheap", threads_without_end_stay_cheap));
+    cases.push(Case::new("unprivileged::xz_compresses", xz_compresses));
+    cases
+}
+
+/// Copies of what a plain user runs, where they can reach them.
+struct Place {
+    folder: TempDir,
+}
+
+fn place() -> Result<&'static Path> {
+    static PLACE: OnceLock<Option<Place>> = OnceLock::new();
+    let made = PLACE.get_or_init(|| make_place().ok());
+    Ok(made.as_ref().context("no folder that user nobody can reach")?.folder.path())
+}
+
+fn make_place() -> Result<Place> {
+    let folder = TempDir::new()?;
+    let open = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755));
+    open(folder.path())?;
+    let copy = |from: &Path, to: PathBuf| -> Result<()> {
+        fs::copy(from, &to)?;
+        Ok(open(&to)?)
+    };
+    copy(Path::new(env!("CARGO_BIN_EXE_dwell")), folder.path().join("dwell"))?;
+    for entry in fs::read_dir(root().join("samples/bin"))? {
+        let entry = entry?;
+        copy(&entry.path(), folder.path().join(entry.file_name()))?;
+    }
+    let home = folder.path().join("home");
+    fs::create_dir(&home)?;
+    if geteuid().is_root() {
+        chown(&home, Some(NOBODY), Some(NOBODY))?;
+    }
+    Ok(Place { folder })
+}
+
+fn needs_events() -> Result<()> {
+    let level = fs::read_to_string(PARANOID).unwrap_or_default().trim().parse::<i32>().unwrap_or(i32::MAX);
+    if level > 2 {
+        return Err(Skip(format!("kernel.perf_event_paranoid is {level}: a plain user records nothing")).into());
+    }
+    Ok(())
+}
+
+/// A command as a plain user, not started yet.
+fn as_nobody(program: &Path) -> Result<Command> {
+    let home = place()?.join("home");
+    let mut command = if geteuid().is_root() {
+        let mut command = Command::new(needs_program("setpriv")?);
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.env("HOME", &home).env("TMPDIR", &home).env("XDG_CACHE_HOME", home.join(".cache"));
+    command.env_remove("SUDO_USER").env_remove("SUDO_UID").env_remove("SUDO_GID");
+    Ok(command)
+}
+
+/// Records as a plain user, in a result folder of its own.
+fn record(options: &[&str], program: &[&str], environment: &[(&str, &str)]) -> Result<Recording> {
+    needs_events()?;
+    let folder = TempDir::new()?;
+    if geteuid().is_root() {
+        chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
+    }
+    let mut command = as_nobody(&place()?.join("dwell"))?;
+    command.args(["collect", "threading", "--result-dir"]).arg(folder.path().join("result")).args(options);
+    if !program.is_empty() {
+        command.arg("--").args(program);
+    }
+    let output = Running::start(command.envs(environment.iter().copied()))?.finish()?;
+    let recording = Recording::in_folder(folder, output)?;
+    let manifest = fs::read_to_string(recording.path().join("manifest.json"))?;
+    ensure!(manifest.contains("\"source\": \"perf\""), "not recorded by perf events: {}", recording.output.stderr);
+    Ok(recording)
+}
+
+fn copied(sample: &str) -> Result<String> {
+    let path = place()?.join(sample);
+    ensure!(path.is_file(), "{sample} is missing: `make samples` builds it");
+    Ok(path.display().to_string())
+}
+
+fn check_truth(name: &str) -> Result<()> {
+    let program = copied(name)?;
+    // The kernel's account has what it takes to give the events of an ending thread back, which nobody sees.
+    truth::check_recorded(name, &|environment| record(&[], &[&program], environment), false)
+}
+
+/// What it does from then on is recorded: its threads are there by name, and what they wait for.
+fn running_processes_are_attached_to() -> Result<()> {
+    needs_events()?;
+    let running = Running::start(&mut as_nobody(Path::new(&copied("condvar_queue")?))?)?;
+    thread::sleep(Duration::from_millis(50));
+    let recording = record(&["--target-pid", &running.pid().to_string()], &[], &[])?;
+    let ended: Output = running.finish()?;
+    ensure!(ended.status.success(), "the attached program did not end well: {}", ended.stderr);
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    let queue =
+        waits.iter().find(|row| text(row, "object") == "queue_ready").context("no queue_ready among the waits")?;
+    ensure!(number(queue, "wait_count")? > 3.0, "{queue}");
+    ensure!(number(&recording.report(&["summary"])?, "threads")? == 4.0, "not 4 threads");
+    conservation::check(&recording, None)
+}
+
+fn what_needs_bpf_is_refused() -> Result<()> {
+    needs_events()?;
+    let folder = TempDir::new()?;
+    for options in [["--analyze", "sockets"], ["--analyze", "latency"], ["--interval", "socket"]] {
+        let mut command = as_nobody(&place()?.join("dwell"))?;
+        command.args(["collect", "threading", "--source", "perf", "--result-dir"]).arg(folder.path().join("result"));
+        let output = Running::start(command.args(options).args(["--", "true"]))?.finish()?;
+        ensure!(output.code() == 77, "status {} of {options:?}: {}", output.code(), output.stderr);
+        ensure!(output.stderr.contains("needs BPF") && output.stderr.contains("hint: "), "{}", output.stderr);
+    }
+    Ok(())
+}
+
+/// Every traced call costs whoever creates a thread: beyond some threads a second only futexes are traced, with a word.
+fn threads_without_end_stay_cheap() -> Result<()> {
+    let recording = record(&[], &[&copied("many_threads")?], &[])?;
+    let summary = recording.report(&["summary"])?;
+    ensure!(number(&summary, "threads")? == 10_001.0, "{} threads, not 10,001", summary["threads"]);
+    ensure!(recording.output.stderr.contains("creates many threads"), "{}", recording.output.stderr);
+    ensure!(summary["losses"]["perf_records_lost"].is_null(), "losses: {}", summary["losses"]);
+    Ok(())
+}
+
+/// A real program: its threads compute, and wait for one another.
+fn xz_compresses() -> Result<()> {
+    let xz = needs_program("xz")?;
+    let input = place()?.join("dwell").display().to_string();
+    let program = [xz.as_str(), "-T2", "-1", "--block-size=1MiB", "-k", "-c", &input];
+    let shell = format!("exec {} > /dev/null", program.join(" "));
+    let recording = record(&[], &["sh", "-c", &shell], &[])?;
+    ensure!(recording.output.status.success(), "{}", recording.output.stderr);
+    let hotspots = recording.report(&["hotspots"])?.to_string();
+    ensure!(hotspots.contains("liblzma"), "no code of liblzma: {hotspots}");
+    let waits = recording.rows(&["waits", "--include-idle"])?;
+    ensure!(waits.iter().any(|row| text(row, "type").contains("ondition")), "no wait on a condition variable");
+    conservation::check(&recording, None)
+}
