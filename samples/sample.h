@@ -143,10 +143,11 @@ static inline void truth(const char *key, uint64_t value)
 	printf("truth %s %llu\n", key, (unsigned long long)value);
 }
 
-/* Prints a meter as NAME_wait_ns and NAME_waits. */
+/* Prints a meter as NAME_wait_ns, NAME_delay_ns and NAME_waits. */
 static inline void truth_meter(const char *name, const struct meter *m)
 {
 	printf("truth %s_wait_ns %llu\n", name, (unsigned long long)m->blocked_ns);
+	printf("truth %s_delay_ns %llu\n", name, (unsigned long long)m->run_delay_ns);
 	printf("truth %s_waits %llu\n", name, (unsigned long long)m->waits);
 }
 

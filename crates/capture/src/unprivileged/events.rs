@@ -80,6 +80,9 @@ impl Events {
     /// Opens the events of thread `tid`, and the rings. Errors are those of perf_event_open(2) and mmap(2).
     pub fn open(tid: u32, plan: Plan) -> io::Result<Self> {
         let cpus = machine::online();
+        if cpus.is_empty() {
+            return Err(io::Error::other("the machine does not tell its CPUs"));
+        }
         let mut events = Self {
             plan,
             rings: Vec::new(),

@@ -29,6 +29,15 @@ impl Source {
     }
 }
 
+impl Source {
+    /// What the sample measured of its run-queue delay in these waits; nobody measured it of constants.
+    fn delay(&self, output: &Output) -> f64 {
+        let Self::Measured(name) = self else { return f64::INFINITY };
+        let key = name.trim_start_matches("stdout:").replace("_wait_ns", "_delay_ns");
+        output.truth(&key).unwrap_or(f64::INFINITY)
+    }
+}
+
 /// What a number has to be.
 #[derive(Deserialize)]
 #[serde(untagged)]
@@ -62,13 +71,17 @@ impl Expected {
         let (share, floor) = if duration { (TOLERANCE, FLOOR_NS) } else { (0.0, 0.0) };
         let around =
             |value: f64, share: f64, floor: f64| (value * (1.0 - share) - floor, value * (1.0 + share) + floor);
+        let delayed = |(low, high): (f64, f64), source: &Source| {
+            (low, if duration && output.waits_have_delays { high + source.delay(output) } else { high })
+        };
         let bounds = match self {
-            Self::Value(source) => return Ok(around(source.value(output)?, share, floor)),
+            Self::Value(source) => return Ok(delayed(around(source.value(output)?, share, floor), source)),
             Self::Bounds(bounds) => bounds,
         };
         if let Some(source) = &bounds.value {
-            let value = source.value(output)?;
-            return Ok(around(value, bounds.tolerance.unwrap_or(share), bounds.floor.unwrap_or(floor)));
+            let around =
+                around(source.value(output)?, bounds.tolerance.unwrap_or(share), bounds.floor.unwrap_or(floor));
+            return Ok(delayed(around, source));
         }
         let limit = |source: &Option<Source>, none: f64| source.as_ref().map_or(Ok(none), |it| it.value(output));
         Ok((limit(&bounds.min, f64::NEG_INFINITY)?, limit(&bounds.max, f64::INFINITY)?))

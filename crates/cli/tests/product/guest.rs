@@ -155,7 +155,12 @@ fn done(job: &Path) -> Result<Done> {
     if job.join("result").is_dir() {
         fs::rename(job.join("result"), folder.path().join("result"))?;
     }
-    let output = Output { status: ExitStatus::from_raw(code << 8), stdout: text("stdout"), stderr: text("stderr") };
+    let output = Output {
+        status: ExitStatus::from_raw(code << 8),
+        stdout: text("stdout"),
+        stderr: text("stderr"),
+        waits_have_delays: false,
+    };
     Ok(Done { folder, output })
 }
 

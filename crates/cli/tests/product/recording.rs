@@ -35,6 +35,8 @@ pub struct Output {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
+    /// Where wakers are not seen, what a thread waits for a CPU counts as waiting.
+    pub waits_have_delays: bool,
 }
 
 impl Output {
@@ -95,7 +97,8 @@ impl Running {
         let begun = Instant::now();
         while begun.elapsed() < limit {
             if let Some(status) = self.child.try_wait()? {
-                return Ok(Output { status, stdout: self.stdout(), stderr: self.text("stderr") });
+                let (stdout, stderr) = (self.stdout(), self.text("stderr"));
+                return Ok(Output { status, stdout, stderr, waits_have_delays: false });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
