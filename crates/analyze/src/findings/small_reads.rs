@@ -27,6 +27,8 @@ const COST_SHARE: f64 = 0.05;
 /// The kernel's entries of the calls that receive.
 const RECEIVING: &[&str] =
     &["__x64_sys_recvfrom", "__x64_sys_recvmsg", "__x64_sys_recvmmsg", "__x64_sys_read", "__x64_sys_readv"];
+/// The C library's functions that make them, for results in which kernel code has no names (`kptr_restrict`).
+const WRAPPERS: &[&str] = &["recv", "recvfrom", "recvmsg", "recvmmsg", "read", "readv"];
 
 pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let sockets = &evidence.sockets().tables.sockets;
@@ -76,12 +78,29 @@ fn receiving(fold: &Fold<'_>) -> HashMap<ProcessId, BTreeMap<StackId, u64>> {
     let mut found: HashMap<ProcessId, BTreeMap<StackId, u64>> = HashMap::new();
     for (_, site) in fold.selected_sites().filter(|(_, site)| site.key.reason.is_none()) {
         let stack = site.key.stack;
-        let receives = |at: StackId| RECEIVING.contains(&fold.stacks.function_name(fold.stacks.function(at)));
         let Some(thread) = site.key.thread.get() else { continue };
-        if fold.stacks.whole_chain(stack).take_while(|at| fold.stacks.is_kernel(*at)).any(receives) {
+        if is_receiving(fold, stack) {
             let of_process = found.entry(fold.trace.threads.process[thread]).or_default();
             *of_process.entry(stack).or_default() += site.busy_ns([true; 5]);
         }
     }
     found
+}
+
+/// Whether the stack, from its leaf on, is in the kernel within a call that receives.
+fn is_receiving(fold: &Fold<'_>, stack: StackId) -> bool {
+    let name = |at: StackId| fold.stacks.function_name(fold.stacks.function(at));
+    let mut chain = fold.stacks.whole_chain(stack).peekable();
+    if !chain.peek().is_some_and(|at| fold.stacks.is_kernel(*at)) {
+        return false;
+    }
+    for at in chain {
+        if !fold.stacks.is_kernel(at) {
+            return WRAPPERS.contains(&name(at).trim_start_matches("__libc_").trim_start_matches('_'));
+        }
+        if RECEIVING.contains(&name(at)) {
+            return true;
+        }
+    }
+    false
 }
