@@ -125,7 +125,7 @@ fn result_exists() -> Result<()> {
     expect_error(&output, &["already exists", "--result-dir"])
 }
 
-/// Without privileges: what is missing, the command that gives it, and a status of its own.
+/// Without privileges, where nothing but BPF will do: what is missing, the command that gives it, and a status of its own.
 fn unprivileged() -> Result<()> {
     needs_recording()?;
     let setpriv = needs_program("setpriv")?;
@@ -135,7 +135,7 @@ fn unprivileged() -> Result<()> {
     fs::copy(env!("CARGO_BIN_EXE_dwell"), &copy)?;
     let mut command = std::process::Command::new(setpriv);
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&copy).current_dir(folder.path());
-    let output = Running::start(command.args(["collect", "threading", "--", "true"]))?.finish()?;
+    let output = Running::start(command.args(["collect", "threading", "--source", "bpf", "--", "true"]))?.finish()?;
     expect_status(&output, UNAVAILABLE)?;
     expect_error(&output, &["sudo"])
 }

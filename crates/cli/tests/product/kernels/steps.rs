@@ -50,7 +50,8 @@ const fn of_truth(name: &'static str, sample: &'static [&'static str], usual: bo
 
 /// The first one is all that a kernel does on which Dwell refuses to record.
 pub const STEPS: &[Step] = &[
-    of_truth("convoy", &["convoy"], true),
+    // Without BPF it would be recorded by perf events.
+    Step { options: &["--source", "bpf"], ..of_truth("convoy", &["convoy"], true) },
     of_truth("barrier_imbalance", &["barrier_imbalance"], false),
     of_truth("condvar_queue", &["condvar_queue"], true),
     of_truth("rwlock", &["rwlock"], false),
