@@ -59,7 +59,9 @@
 
 /*
  * Calls `step(number, context)` up to `most` times, until it returns 1. The verifier looks at a step once, whatever `most`
- * is. Before Linux 5.17 it looks at each round, and there are no more of them than `few`.
+ * is. Before Linux 5.17 it looks at each round, and there are no more of them than `few`. Up to Linux 6.6 it knows of the
+ * context what the first round finds there, and removes code that this never reaches: so nothing that a round changes and
+ * tests may begin as a constant.
  */
 #define REPEAT(most, few, step, context)                                           \
 	do {                                                                       \

@@ -182,8 +182,7 @@ static int python_search_step(u32 i, struct python_search *search)
 	struct python_process *process = search->process;
 
 	if (!search->thread) {
-		search->interpreter =
-			i ? python_pointer(search->interpreter + process->interpreter_next) : search->interpreter;
+		search->interpreter = python_pointer(search->interpreter + process->interpreter_next);
 		if (!search->interpreter)
 			return 1;
 		search->thread = python_pointer(search->interpreter + process->interpreter_threads);
@@ -220,6 +219,7 @@ static __always_inline u64 python_state(struct python_process *process, struct t
 	if (thread->python_failures > PYTHON_RETRIES && now - thread->python_failure_ns < PYTHON_PAUSE_NS)
 		return known;
 	search.interpreter = python_pointer(process->runtime + process->interpreters);
+	search.thread = python_pointer(search.interpreter + process->interpreter_threads);
 	REPEAT(PYTHON_THREADS, PYTHON_FEW_THREADS, python_search_step, &search);
 	thread->python_failures++;
 	thread->python_failure_ns = now;
