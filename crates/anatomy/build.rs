@@ -12,11 +12,13 @@ fn main() {
     let library = Library { package: "dwell-qemu", features: &[], sources: &["qemu", "itrace"] };
     let (path, _) = dwell_embed::build(&manifest.join("../.."), library, &out);
     println!("cargo:rustc-env=DWELL_QEMU_PLUGIN={}", path.display());
-    build_guest(&manifest.join("guest/guest.c"), &out.join("guest"));
+    build_guest(&manifest, &out.join("guest"));
 }
 
 /// The first program of the guest: without a C library, so that nothing but it and the kernel is traced.
-fn build_guest(source: &Path, program: &Path) {
+/// Its line numbers name no folder of this machine.
+fn build_guest(manifest: &Path, program: &Path) {
+    let source = manifest.join("guest/guest.c");
     println!("cargo:rerun-if-changed={}", source.display());
     println!("cargo:rerun-if-env-changed=CLANG");
     let mut clang = Command::new(dwell_embed::clang());
@@ -31,7 +33,8 @@ fn build_guest(source: &Path, program: &Path) {
         "-fno-stack-protector",
         "-fno-pic",
     ]);
-    let built = clang.arg("-o").arg(program).arg(source).status();
+    clang.arg(format!("-ffile-prefix-map={}=/dwell/crates/anatomy", manifest.display()));
+    let built = clang.arg("-o").arg(program).arg(&source).status();
     if !built.is_ok_and(|status| status.success()) {
         println!("cargo:warning={} could not be compiled", source.display());
         std::process::exit(1);

@@ -1,12 +1,14 @@
 //! Compiles the BPF programs with clang (`CLANG` names another compiler than the newest that is found), and the library that
 //! instrumented programs load, which becomes part of the binary.
+//!
+//! Calls clang and llvm-strip itself: the library libbpf-cargo brings a second libbpf and 40 crates to every build.
 
 use std::env;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use dwell_embed::Library;
-use libbpf_cargo::SkeletonBuilder;
 
 const PROGRAMS: &[&str] = &[
     "threads",
@@ -30,9 +32,12 @@ fn main() {
     println!("cargo:rerun-if-changed={}", manifest.join("src/bpf").display());
     println!("cargo:rerun-if-changed={}", wire.join("wire.h").display());
     println!("cargo:rerun-if-env-changed=CLANG");
-    let clang = dwell_embed::clang();
-    for program in PROGRAMS {
-        compile(&clang, &manifest.join(format!("src/bpf/{program}.bpf.c")), &wire, &out);
+    // Where the build script of libbpf-sys has put libbpf's headers.
+    let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").unwrap_or_default());
+    let jobs = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1).max(1);
+    let sources: Vec<PathBuf> = PROGRAMS.iter().map(|name| manifest.join(format!("src/bpf/{name}.bpf.c"))).collect();
+    for at_once in sources.chunks(jobs) {
+        compile(at_once, &[&libbpf, &wire], &out);
     }
     build_library(&manifest.join("../.."), &out);
 }
@@ -47,13 +52,43 @@ fn build_library(root: &Path, out: &Path) {
     println!("cargo:rustc-env=DWELL_ITT_LIBRARY={}", path.display());
 }
 
-fn compile(clang: &str, source: &Path, wire: &Path, out: &Path) {
-    let object = out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
-    let include = |path: &Path| format!("-I{}", path.display());
-    let args = ["-O2", "-g", "-Wall", "-Werror", "-mcpu=v1"].map(String::from).into_iter().chain([include(wire)]);
-    let built = SkeletonBuilder::new().source(source).obj(&object).clang(clang).clang_args(args).build();
-    if let Err(error) = built {
-        println!("cargo:warning={}: {error:#}", source.display());
-        std::process::exit(1);
+/// Compiles all sources at the same time to objects in `out`. DWARF, from which clang makes the BTF, is stripped: it names
+/// folders of this machine and nobody reads it.
+fn compile(sources: &[PathBuf], include: &[&Path], out: &Path) {
+    let clang = dwell_embed::clang();
+    let object = |source: &Path| out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
+    let started: Vec<_> = sources
+        .iter()
+        .map(|source| {
+            let mut command = Command::new(&clang);
+            command.args(["-target", "bpf", "-D__TARGET_ARCH_x86", "-mcpu=v1", "-O2", "-g", "-fno-stack-protector"]);
+            command.args(["-Wall", "-Werror", "-c"]).arg(source).arg("-o").arg(object(source));
+            (source, command.args(include.iter().map(|folder| format!("-I{}", folder.display()))).spawn())
+        })
+        .collect();
+    for (source, child) in started {
+        if !child.and_then(|mut child| child.wait()).is_ok_and(|status| status.success()) {
+            fail(&format!("{clang} could not compile {}", source.display()));
+        }
     }
+    let strip = tool(&clang, "llvm-strip");
+    if !Command::new(&strip)
+        .arg("-g")
+        .args(sources.iter().map(|source| object(source)))
+        .status()
+        .is_ok_and(|s| s.success())
+    {
+        fail(&format!("{strip} could not strip the BPF objects; it comes with LLVM, in a package like llvm-19"));
+    }
+}
+
+/// A tool of the same LLVM as `clang`.
+fn tool(clang: &str, name: &str) -> String {
+    let output = Command::new(clang).arg(format!("-print-prog-name={name}")).output();
+    output.map_or_else(|_| name.to_owned(), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn fail(why: &str) -> ! {
+    println!("cargo:warning={why}");
+    std::process::exit(1);
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use dwell_model::{TaskId, ThreadId};
 
 use crate::error::Result;
-use crate::table::{self, Table};
+use crate::parquet_file;
+use crate::table::Table;
 use crate::tables::{CounterValues, Counters, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
 
 /// Trace format in which these tables first appeared.
@@ -30,24 +31,24 @@ impl Annotations {
             return Ok(Self::default());
         }
         Ok(Self {
-            task_types: table::read(folder)?,
-            tasks: table::read(folder)?,
-            task_metadata: table::read(folder)?,
-            markers: table::read(folder)?,
-            counters: table::read(folder)?,
-            counter_values: table::read(folder)?,
-            sync_waits: table::read(folder)?,
+            task_types: parquet_file::read(folder)?,
+            tasks: parquet_file::read(folder)?,
+            task_metadata: parquet_file::read(folder)?,
+            markers: parquet_file::read(folder)?,
+            counters: parquet_file::read(folder)?,
+            counter_values: parquet_file::read(folder)?,
+            sync_waits: parquet_file::read(folder)?,
         })
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        table::write(folder, &self.task_types)?;
-        table::write(folder, &self.tasks)?;
-        table::write(folder, &self.task_metadata)?;
-        table::write(folder, &self.markers)?;
-        table::write(folder, &self.counters)?;
-        table::write(folder, &self.counter_values)?;
-        table::write(folder, &self.sync_waits)
+        parquet_file::write(folder, &self.task_types)?;
+        parquet_file::write(folder, &self.tasks)?;
+        parquet_file::write(folder, &self.task_metadata)?;
+        parquet_file::write(folder, &self.markers)?;
+        parquet_file::write(folder, &self.counters)?;
+        parquet_file::write(folder, &self.counter_values)?;
+        parquet_file::write(folder, &self.sync_waits)
     }
 
     /// Whether every id names a row that is there and every order that readers rely on holds, in a trace of so many

@@ -7,8 +7,9 @@ use dwell_model::{CodeId, InlineId, SourceId};
 
 use crate::error::{Error, Result};
 use crate::manifest::State;
+use crate::parquet_file;
 use crate::result::ResultFolder;
-use crate::table::{self, Table};
+use crate::table::Table;
 use crate::tables::{Code, Inlines, Lines, Sources};
 
 /// Trace format in which these tables first appeared.
@@ -37,20 +38,20 @@ impl CodeTables {
         }
         let tables = folder.path().join("tables");
         let read = Self {
-            code: table::read(&tables)?,
-            inlines: table::read(&tables)?,
-            lines: table::read(&tables)?,
-            sources: table::read(&tables)?,
+            code: parquet_file::read(&tables)?,
+            inlines: parquet_file::read(&tables)?,
+            lines: parquet_file::read(&tables)?,
+            sources: parquet_file::read(&tables)?,
         };
         read.check().map_err(|reason| Error::table(&tables, reason))?;
         Ok(Some(read))
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        table::write(folder, &self.code)?;
-        table::write(folder, &self.inlines)?;
-        table::write(folder, &self.lines)?;
-        table::write(folder, &self.sources)
+        parquet_file::write(folder, &self.code)?;
+        parquet_file::write(folder, &self.inlines)?;
+        parquet_file::write(folder, &self.lines)?;
+        parquet_file::write(folder, &self.sources)
     }
 
     /// Whether every id names a row that is there and every order that readers rely on holds.

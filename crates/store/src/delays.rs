@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use crate::error::Result;
-use crate::table::{self, Table};
+use crate::parquet_file;
+use crate::table::Table;
 use crate::tables::{DelaySources, Delays};
 
 /// Trace format in which these tables first appeared.
@@ -22,12 +23,12 @@ impl DelayTables {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
-        Ok(Self { delays: table::read(folder)?, sources: table::read(folder)? })
+        Ok(Self { delays: parquet_file::read(folder)?, sources: parquet_file::read(folder)? })
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        table::write(folder, &self.delays)?;
-        table::write(folder, &self.sources)
+        parquet_file::write(folder, &self.delays)?;
+        parquet_file::write(folder, &self.sources)
     }
 
     /// Whether every id names a row that is there, and times are in order.

@@ -18,8 +18,9 @@ use crate::column::{Column, map, release};
 use crate::error::{Error, Result};
 use crate::events::{Events, Making, OffCpuEvents, SampleEvents};
 use crate::packed::Packed;
+use crate::parquet_file;
 use crate::result::{ResultFolder, Trace};
-use crate::table::{self, Table};
+use crate::table::Table;
 use crate::tables::{OffCpu, Samples};
 
 /// Version of the index's form; also raised when what analysis adds changes.
@@ -164,7 +165,7 @@ impl Trace {
     pub fn open(folder: &ResultFolder, least: usize) -> Result<Opened> {
         let tables = folder.path().join("tables");
         let trace = Self::read_without_events(folder)?;
-        let rows = table::rows(&tables, OffCpu::DEF.name)? + table::rows(&tables, Samples::DEF.name)?;
+        let rows = parquet_file::rows(&tables, OffCpu::DEF.name)? + parquet_file::rows(&tables, Samples::DEF.name)?;
         if rows < least {
             return Ok(Opened::Ready(Box::new(Self::read(folder)?)));
         }
@@ -376,7 +377,7 @@ impl<'a> InOrder<'a> {
 /// Rows of each thread; estimates are left out.
 fn counts(tables: &Path, name: &str, threads: usize) -> Result<Vec<u64>> {
     let mut counts = vec![0u64; threads];
-    table::for_each_thread(tables, name, |thread, estimated| {
+    parquet_file::for_each_thread(tables, name, |thread, estimated| {
         if let Some(count) = counts.get_mut(thread).filter(|_| !estimated) {
             *count += 1;
         }
@@ -389,7 +390,7 @@ fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T) -> Re
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
         scope.spawn(move || {
-            let groups = match table::groups(tables, T::DEF.name) {
+            let groups = match parquet_file::groups(tables, T::DEF.name) {
                 Ok(groups) => groups,
                 Err(error) => {
                     // A receiver that has given up needs no error.
@@ -398,7 +399,7 @@ fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T) -> Re
                 }
             };
             for group in 0..groups {
-                if sender.send(table::read_group::<T>(tables, group)).is_err() {
+                if sender.send(parquet_file::read_group::<T>(tables, group)).is_err() {
                     return;
                 }
             }

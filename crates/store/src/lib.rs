@@ -5,6 +5,7 @@
 //! `docs/trace-format.md` come from that declaration.
 
 mod annotations;
+mod cells;
 mod code_tables;
 mod column;
 mod delays;
@@ -16,6 +17,7 @@ mod kept;
 mod manifest;
 mod nesting;
 mod packed;
+mod parquet_file;
 pub mod raw;
 mod result;
 mod sockets;
@@ -34,7 +36,8 @@ pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
+pub use parquet_file::TableWriter;
 pub use result::{ResultFolder, Trace};
 pub use sockets::SocketTables;
 pub use states::{SpanState, ThreadStates};
-pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
+pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef};

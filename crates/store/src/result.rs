@@ -15,8 +15,9 @@ use crate::events::Events;
 use crate::index::Index;
 use crate::manifest::{Manifest, State, TRACE_FORMAT};
 use crate::nesting::Nesting;
+use crate::parquet_file;
 use crate::sockets::{Referred, SocketTables};
-use crate::table::{self, Table};
+use crate::table::Table;
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
 
 /// Numbers of results in one folder.
@@ -212,8 +213,8 @@ impl Trace {
     pub fn read(folder: &ResultFolder) -> Result<Self> {
         let tables = folder.path().join("tables");
         let mut trace = Self::read_without_events(folder)?;
-        trace.off_cpu = table::read(&tables)?;
-        trace.samples = table::read(&tables)?;
+        trace.off_cpu = parquet_file::read(&tables)?;
+        trace.samples = parquet_file::read(&tables)?;
         trace.check().map_err(|reason| Error::table(&tables, reason))?;
         Ok(trace)
     }
@@ -226,18 +227,18 @@ impl Trace {
         }
         let tables = folder.path().join("tables");
         let mut trace = Self::new(manifest);
-        trace.processes = table::read(&tables)?;
-        trace.threads = table::read(&tables)?;
-        trace.stacks = table::read(&tables)?;
-        trace.frames = table::read(&tables)?;
-        trace.modules = table::read(&tables)?;
-        trace.objects = table::read(&tables)?;
-        trace.pauses = table::read(&tables)?;
+        trace.processes = parquet_file::read(&tables)?;
+        trace.threads = parquet_file::read(&tables)?;
+        trace.stacks = parquet_file::read(&tables)?;
+        trace.frames = parquet_file::read(&tables)?;
+        trace.modules = parquet_file::read(&tables)?;
+        trace.objects = parquet_file::read(&tables)?;
+        trace.pauses = parquet_file::read(&tables)?;
         trace.annotations = Annotations::read(&tables, trace.manifest.trace_format)?;
         trace.sockets = SocketTables::read(&tables, trace.manifest.trace_format)?;
         trace.delays = DelayTables::read(&tables, trace.manifest.trace_format)?;
-        trace.losses = table::read(&tables)?;
-        trace.notices = table::read(&tables)?;
+        trace.losses = parquet_file::read(&tables)?;
+        trace.notices = parquet_file::read(&tables)?;
         trace.check().map_err(|reason| Error::table(&tables, reason))?;
         Ok(trace)
     }
@@ -253,20 +254,20 @@ impl Trace {
             }
         }
         fs::create_dir(&partial).map_err(|error| Error::io(&partial, error))?;
-        table::write(&partial, &self.processes)?;
-        table::write(&partial, &self.threads)?;
-        table::write(&partial, &self.off_cpu)?;
-        table::write(&partial, &self.samples)?;
-        table::write(&partial, &self.stacks)?;
-        table::write(&partial, &self.frames)?;
-        table::write(&partial, &self.modules)?;
-        table::write(&partial, &self.objects)?;
-        table::write(&partial, &self.pauses)?;
+        parquet_file::write(&partial, &self.processes)?;
+        parquet_file::write(&partial, &self.threads)?;
+        parquet_file::write(&partial, &self.off_cpu)?;
+        parquet_file::write(&partial, &self.samples)?;
+        parquet_file::write(&partial, &self.stacks)?;
+        parquet_file::write(&partial, &self.frames)?;
+        parquet_file::write(&partial, &self.modules)?;
+        parquet_file::write(&partial, &self.objects)?;
+        parquet_file::write(&partial, &self.pauses)?;
         self.annotations.write(&partial)?;
         self.sockets.write(&partial)?;
         self.delays.write(&partial)?;
-        table::write(&partial, &self.losses)?;
-        table::write(&partial, &self.notices)?;
+        parquet_file::write(&partial, &self.losses)?;
+        parquet_file::write(&partial, &self.notices)?;
         code.write(&partial)?;
         fs::rename(&partial, &tables).map_err(|error| Error::io(&tables, error))?;
         self.manifest.state = State::Finalized;

@@ -5,7 +5,8 @@ use std::path::Path;
 use dwell_model::{SocketId, SocketWaitId};
 
 use crate::error::Result;
-use crate::table::{self, Table};
+use crate::parquet_file;
+use crate::table::Table;
 use crate::tables::{SocketSizes, SocketWaitCauses, SocketWaits, Sockets, TcpEvents, TcpHolds};
 
 /// Trace format in which these tables first appeared.
@@ -37,22 +38,22 @@ impl SocketTables {
             return Ok(Self::default());
         }
         Ok(Self {
-            sockets: table::read(folder)?,
-            sizes: table::read(folder)?,
-            waits: table::read(folder)?,
-            causes: table::read(folder)?,
-            holds: table::read(folder)?,
-            events: table::read(folder)?,
+            sockets: parquet_file::read(folder)?,
+            sizes: parquet_file::read(folder)?,
+            waits: parquet_file::read(folder)?,
+            causes: parquet_file::read(folder)?,
+            holds: parquet_file::read(folder)?,
+            events: parquet_file::read(folder)?,
         })
     }
 
     pub(crate) fn write(&self, folder: &Path) -> Result<()> {
-        table::write(folder, &self.sockets)?;
-        table::write(folder, &self.sizes)?;
-        table::write(folder, &self.waits)?;
-        table::write(folder, &self.causes)?;
-        table::write(folder, &self.holds)?;
-        table::write(folder, &self.events)
+        parquet_file::write(folder, &self.sockets)?;
+        parquet_file::write(folder, &self.sizes)?;
+        parquet_file::write(folder, &self.waits)?;
+        parquet_file::write(folder, &self.causes)?;
+        parquet_file::write(folder, &self.holds)?;
+        parquet_file::write(folder, &self.events)
     }
 
     /// The rows of `causes` of wait `wait`.

@@ -1,30 +1,16 @@
-//! Tables as columns: one declaration gives the struct of vectors, its row, the Parquet writer and reader, and the docs.
+//! Tables as columns: one declaration gives the struct of vectors, its row, its columns in the file, and the docs.
 
-use std::fs::File;
-use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::ops::Range;
 
-use arrow_array::cast::AsArray;
-use arrow_array::types::{Float64Type, Int16Type, Int32Type, UInt8Type, UInt16Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray};
-use arrow_schema::{DataType, Field, Schema};
 use dwell_model::{
     CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
     SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, Encoding, ZstdLevel};
-use parquet::file::properties::WriterProperties;
-use parquet::schema::types::ColumnPath;
-
-use crate::error::{Error, Result};
-use crate::result::ResultFolder;
-
-/// Rows per row group: the unit that is read in parallel.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+use parquet::basic::{LogicalType, Repetition, Type as Physical};
+use parquet::column::reader::ColumnReader;
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::file::writer::SerializedColumnWriter;
+use parquet::schema::types::Type;
 
 /// What a column's cells are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,18 +31,26 @@ pub enum ColumnType {
 }
 
 impl ColumnType {
-    fn arrow(self) -> DataType {
+    /// A column of this type in the schema of a Parquet file; only ids can be null.
+    pub(crate) fn schema(self, name: &str) -> parquet::errors::Result<Type> {
+        let (physical, logical) = self.stored();
+        let repetition = if self == Self::Id { Repetition::OPTIONAL } else { Repetition::REQUIRED };
+        Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
+    }
+
+    /// Parquet's physical and logical type.
+    fn stored(self) -> (Physical, Option<LogicalType>) {
         match self {
-            Self::U8 => DataType::UInt8,
-            Self::U16 => DataType::UInt16,
-            Self::U32 | Self::Id => DataType::UInt32,
-            Self::U64 => DataType::UInt64,
-            Self::I16 => DataType::Int16,
-            Self::I32 => DataType::Int32,
-            Self::F64 => DataType::Float64,
-            Self::Bool => DataType::Boolean,
-            Self::Text => DataType::Utf8,
-            Self::Bytes => DataType::Binary,
+            Self::U8 => (Physical::INT32, Some(LogicalType::integer(8, false))),
+            Self::U16 => (Physical::INT32, Some(LogicalType::integer(16, false))),
+            Self::U32 | Self::Id => (Physical::INT32, Some(LogicalType::integer(32, false))),
+            Self::U64 => (Physical::INT64, Some(LogicalType::integer(64, false))),
+            Self::I16 => (Physical::INT32, Some(LogicalType::integer(16, true))),
+            Self::I32 => (Physical::INT32, None),
+            Self::F64 => (Physical::DOUBLE, None),
+            Self::Bool => (Physical::BOOLEAN, None),
+            Self::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            Self::Bytes => (Physical::BYTE_ARRAY, None),
         }
     }
 }
@@ -89,10 +83,12 @@ pub struct TableDef {
 pub trait Cell: Sized {
     /// The column's type.
     const TYPE: ColumnType;
-    /// The cells as an Arrow array.
-    fn array(cells: &[Self]) -> ArrayRef;
-    /// Appends the array's cells; `None` when the array is of another type.
-    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()>;
+    /// Parquet's type of what is stored.
+    type Stored: DataType;
+    /// What is stored; `None` for null.
+    fn store(&self) -> Option<<Self::Stored as DataType>::T>;
+    /// The cell from what is stored; `None` when that is out of the cell's range.
+    fn load(stored: &<Self::Stored as DataType>::T) -> Option<Self>;
     /// Puts the cells of column `column` into another result.
     fn relocate(_cells: &mut [Self], _column: &str, _to: &Relocation) {}
 }
@@ -100,16 +96,19 @@ pub trait Cell: Sized {
 /// The columns of 64 bits that are times since the start of the collection; the others are durations and amounts.
 const TIMES: &[&str] = &["start_ns", "end_ns", "time_ns", "opened_ns", "closed_ns"];
 
-macro_rules! primitive_cells {
-    ($($cell:ty, $arrow:ty, $ty:ident, $relocate:ident;)*) => {$(
+macro_rules! number_cells {
+    ($($cell:ty, $ty:ident, $stored:ty, $relocate:ident;)*) => {$(
         impl Cell for $cell {
             const TYPE: ColumnType = ColumnType::$ty;
-            fn array(cells: &[Self]) -> ArrayRef {
-                Arc::new(PrimitiveArray::<$arrow>::from_iter_values(cells.iter().copied()))
+            type Stored = $stored;
+            #[allow(clippy::cast_possible_wrap, clippy::cast_lossless, reason = "Parquet stores unsigned numbers so")]
+            fn store(&self) -> Option<<$stored as DataType>::T> {
+                Some(*self as <$stored as DataType>::T)
             }
-            fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
-                let array = array.as_primitive_opt::<$arrow>()?;
-                (array.null_count() == 0).then(|| cells.extend_from_slice(array.values()))
+            #[allow(clippy::cast_sign_loss, clippy::cast_lossless, reason = "what was stored so")]
+            fn load(stored: &<$stored as DataType>::T) -> Option<Self> {
+                let cell = *stored as Self;
+                (cell as <$stored as DataType>::T == *stored).then_some(cell)
             }
             fn relocate(cells: &mut [Self], column: &str, to: &Relocation) {
                 $relocate(cells, column, to);
@@ -118,14 +117,24 @@ macro_rules! primitive_cells {
     )*};
 }
 
-primitive_cells! {
-    u8, UInt8Type, U8, stays;
-    u16, UInt16Type, U16, move_cpu;
-    u32, UInt32Type, U32, stays;
-    u64, UInt64Type, U64, move_time;
-    i16, Int16Type, I16, stays;
-    i32, Int32Type, I32, stays;
-    f64, Float64Type, F64, stays;
+number_cells! {
+    u8, U8, Int32Type, stays;
+    u16, U16, Int32Type, move_cpu;
+    u32, U32, Int32Type, stays;
+    u64, U64, Int64Type, move_time;
+    i16, I16, Int32Type, stays;
+    i32, I32, Int32Type, stays;
+}
+
+impl Cell for f64 {
+    const TYPE: ColumnType = ColumnType::F64;
+    type Stored = DoubleType;
+    fn store(&self) -> Option<f64> {
+        Some(*self)
+    }
+    fn load(stored: &f64) -> Option<Self> {
+        Some(*stored)
+    }
 }
 
 fn stays<T>(_cells: &mut [T], _column: &str, _to: &Relocation) {}
@@ -163,18 +172,12 @@ macro_rules! id_cells {
                 }
             }
             const TYPE: ColumnType = ColumnType::Id;
-            fn array(cells: &[Self]) -> ArrayRef {
-                let cells = cells.iter().map(|id| id.is_some().then(|| id.raw()));
-                Arc::new(cells.collect::<PrimitiveArray<UInt32Type>>())
+            type Stored = Int32Type;
+            fn store(&self) -> Option<i32> {
+                self.is_some().then(|| self.raw().cast_signed())
             }
-            fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
-                let array = array.as_primitive_opt::<UInt32Type>()?;
-                if array.null_count() == 0 {
-                    cells.extend(array.values().iter().map(|&raw| <$id>::from_raw(raw)));
-                } else {
-                    cells.extend(array.iter().map(|raw| raw.map_or(<$id>::NONE, <$id>::from_raw)));
-                }
-                Some(())
+            fn load(stored: &i32) -> Option<Self> {
+                Some(Self::from_raw(stored.cast_unsigned()))
             }
         }
     )*}
@@ -200,34 +203,34 @@ id_cells! {
 
 impl Cell for bool {
     const TYPE: ColumnType = ColumnType::Bool;
-    fn array(cells: &[Self]) -> ArrayRef {
-        Arc::new(BooleanArray::from(cells.to_vec()))
+    type Stored = BoolType;
+    fn store(&self) -> Option<bool> {
+        Some(*self)
     }
-    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
-        cells.extend(array.as_boolean_opt()?.iter().map(|cell| cell.unwrap_or(false)));
-        Some(())
+    fn load(stored: &bool) -> Option<Self> {
+        Some(*stored)
     }
 }
 
 impl Cell for String {
     const TYPE: ColumnType = ColumnType::Text;
-    fn array(cells: &[Self]) -> ArrayRef {
-        Arc::new(StringArray::from_iter_values(cells))
+    type Stored = ByteArrayType;
+    fn store(&self) -> Option<ByteArray> {
+        Some(self.as_str().into())
     }
-    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
-        cells.extend(array.as_string_opt::<i32>()?.iter().map(|cell| cell.unwrap_or_default().to_owned()));
-        Some(())
+    fn load(stored: &ByteArray) -> Option<Self> {
+        stored.as_utf8().ok().map(str::to_owned)
     }
 }
 
 impl Cell for Vec<u8> {
     const TYPE: ColumnType = ColumnType::Bytes;
-    fn array(cells: &[Self]) -> ArrayRef {
-        Arc::new(BinaryArray::from_iter_values(cells))
+    type Stored = ByteArrayType;
+    fn store(&self) -> Option<ByteArray> {
+        Some(self.as_slice().to_vec().into())
     }
-    fn extend(cells: &mut Vec<Self>, array: &dyn Array) -> Option<()> {
-        cells.extend(array.as_binary_opt::<i32>()?.iter().map(|cell| cell.unwrap_or_default().to_owned()));
-        Some(())
+    fn load(stored: &ByteArray) -> Option<Self> {
+        Some(stored.data().to_vec())
     }
 }
 
@@ -241,10 +244,17 @@ pub trait Table: Default + Send {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    /// Rows `from .. to` as Arrow arrays, in the declaration's order.
-    fn arrays(&self, from: usize, to: usize) -> Vec<ArrayRef>;
-    /// Appends one column's cells; `None` when the type is another.
-    fn extend_column(&mut self, column: usize, array: &dyn Array) -> Option<()>;
+    /// Writes the cells of column `column` in `rows`.
+    fn write_column(
+        &self,
+        column: usize,
+        rows: Range<usize>,
+        to: &mut SerializedColumnWriter<'_>,
+    ) -> Result<(), String>;
+    /// Appends the `rows` cells of a row group's column `column`.
+    fn read_column(&mut self, column: usize, from: ColumnReader, rows: usize) -> Result<(), String>;
+    /// Appends copies of rows of `other`.
+    fn extend_from(&mut self, other: &Self, rows: Range<usize>);
     /// Fills column `column`, absent in an older trace, with `rows` defaults.
     fn default_column(&mut self, column: usize, rows: usize);
     /// Moves the rows of `other` behind ours.
@@ -310,19 +320,38 @@ macro_rules! tables {
             fn len(&self) -> usize {
                 [$(self.$column.len(),)*][0]
             }
-            fn arrays(&self, from: usize, to: usize) -> Vec<arrow_array::ArrayRef> {
-                vec![$($crate::table::Cell::array(&self.$column[from..to]),)*]
-            }
-            fn extend_column(&mut self, column: usize, array: &dyn arrow_array::Array) -> Option<()> {
+            fn write_column(
+                &self,
+                column: usize,
+                rows: std::ops::Range<usize>,
+                to: &mut parquet::file::writer::SerializedColumnWriter<'_>,
+            ) -> std::result::Result<(), String> {
                 let mut index = 0;
                 $(
                     if index == column {
-                        return $crate::table::Cell::extend(&mut self.$column, array);
+                        return $crate::cells::write(&self.$column[rows], to);
                     }
                     index += 1;
                 )*
-                let _ = index;
-                None
+                Err(format!("no column {column} of {index}"))
+            }
+            fn read_column(
+                &mut self,
+                column: usize,
+                from: parquet::column::reader::ColumnReader,
+                rows: usize,
+            ) -> std::result::Result<(), String> {
+                let mut index = 0;
+                $(
+                    if index == column {
+                        return $crate::cells::read(&mut self.$column, from, rows);
+                    }
+                    index += 1;
+                )*
+                Err(format!("no column {column} of {index}"))
+            }
+            fn extend_from(&mut self, other: &Self, rows: std::ops::Range<usize>) {
+                $(self.$column.extend_from_slice(&other.$column[rows.clone()]);)*
             }
             fn default_column(&mut self, column: usize, rows: usize) {
                 let mut index = 0;
@@ -348,6 +377,7 @@ macro_rules! tables {
     )*
 
         /// Every table, in the order of the trace-format document.
+        #[allow(dead_code, reason = "those of tests are not documented")]
         pub const TABLES: &[$crate::table::TableDef] = &[$(<$name as $crate::table::Table>::DEF,)*];
     };
 }
@@ -370,171 +400,4 @@ absent! {
     CodeId = Self::NONE; InlineId = Self::NONE; SourceId = Self::NONE;
     TaskTypeId = Self::NONE; TaskId = Self::NONE; CounterId = Self::NONE;
     SocketId = Self::NONE; SocketWaitId = Self::NONE; DelaySourceId = Self::NONE; Vec<u8> = Vec::new();
-}
-
-fn schema<T: Table>() -> Arc<Schema> {
-    let fields = T::DEF.columns.iter().map(|column| {
-        let nullable = column.ty == ColumnType::Id;
-        Field::new(column.name, column.ty.arrow(), nullable)
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-}
-
-fn properties<T: Table>() -> WriterProperties {
-    let mut builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS));
-    for column in T::DEF.columns.iter().filter(|column| column.ty == ColumnType::U64) {
-        let path = ColumnPath::from(column.name);
-        builder = builder
-            .set_column_dictionary_enabled(path.clone(), false)
-            .set_column_encoding(path, Encoding::DELTA_BINARY_PACKED);
-    }
-    builder.build()
-}
-
-/// Writes a table piece by piece.
-pub struct TableWriter<T> {
-    path: PathBuf,
-    writer: ArrowWriter<File>,
-    table: PhantomData<T>,
-}
-
-impl<T: Table> TableWriter<T> {
-    /// Begins the table of a result that is written, in place of the one that is there.
-    pub fn replace(folder: &ResultFolder) -> Result<Self> {
-        Self::create(&folder.path().join("tables"))
-    }
-
-    /// Begins `folder/NAME.parquet`.
-    pub(crate) fn create(folder: &Path) -> Result<Self> {
-        let path = folder.join(format!("{}.parquet", T::DEF.name));
-        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
-        let writer = ArrowWriter::try_new(file, schema::<T>(), Some(properties::<T>()));
-        let writer = writer.map_err(|error| Error::table(&path, error))?;
-        Ok(Self { path, writer, table: PhantomData })
-    }
-
-    /// Appends rows.
-    pub fn write(&mut self, table: &T) -> Result<()> {
-        let mut from = 0;
-        while from < table.len() {
-            let to = table.len().min(from + ROW_GROUP_ROWS);
-            let batch = RecordBatch::try_new(schema::<T>(), table.arrays(from, to));
-            let batch = batch.map_err(|error| Error::table(&self.path, error))?;
-            self.writer.write(&batch).map_err(|error| Error::table(&self.path, error))?;
-            from = to;
-        }
-        Ok(())
-    }
-
-    /// Ends the table.
-    pub fn close(self) -> Result<()> {
-        self.writer.close().map(drop).map_err(|error| Error::table(&self.path, error))
-    }
-}
-
-/// Writes the whole table to `folder/NAME.parquet`.
-pub(crate) fn write<T: Table>(folder: &Path, table: &T) -> Result<()> {
-    let mut writer = TableWriter::create(folder)?;
-    writer.write(table)?;
-    writer.close()
-}
-
-/// Reads `folder/NAME.parquet`, row groups side by side on all CPUs. Columns newer than the file are filled with
-/// defaults; columns older than this version are passed over.
-pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
-    let path = folder.join(format!("{}.parquet", T::DEF.name));
-    let groups = builder(&path)?.metadata().num_row_groups();
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1));
-    let per_worker = groups.div_ceil(workers);
-    let parts: Vec<Result<T>> = std::thread::scope(|scope| {
-        let path = &path;
-        let handles: Vec<_> = (0..workers)
-            .map(|worker| {
-                let groups = (worker * per_worker)..groups.min((worker + 1) * per_worker);
-                scope.spawn(move || read_groups::<T>(path, groups.collect()))
-            })
-            .collect();
-        let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T>>| {
-            handle.join().unwrap_or_else(|_| Err(Error::table(path, "the Parquet reader gave up on this file")))
-        };
-        handles.into_iter().map(join).collect()
-    });
-    let mut whole = T::default();
-    for part in parts {
-        whole.append(part?);
-    }
-    Ok(whole)
-}
-
-/// Number of rows of `folder/NAME.parquet`.
-pub(crate) fn rows(folder: &Path, name: &str) -> Result<usize> {
-    let builder = builder(&folder.join(format!("{name}.parquet")))?;
-    Ok(usize::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0))
-}
-
-/// Number of row groups of `folder/NAME.parquet`.
-pub(crate) fn groups(folder: &Path, name: &str) -> Result<usize> {
-    Ok(builder(&folder.join(format!("{name}.parquet")))?.metadata().num_row_groups())
-}
-
-/// Reads one row group.
-pub(crate) fn read_group<T: Table>(folder: &Path, group: usize) -> Result<T> {
-    read_groups(&folder.join(format!("{}.parquet", T::DEF.name)), vec![group])
-}
-
-/// Tells the thread of each row, and whether the row is an estimate, reading nothing else.
-pub(crate) fn for_each_thread(folder: &Path, name: &str, mut tell: impl FnMut(usize, bool)) -> Result<()> {
-    let path = folder.join(format!("{name}.parquet"));
-    let builder = builder(&path)?;
-    let wanted = |name: &str| builder.schema().fields().iter().position(|field| field.name() == name);
-    let columns = [wanted("thread"), wanted("estimated")];
-    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.into_iter().flatten());
-    let reader = builder.with_projection(mask).with_batch_size(1 << 16).build();
-    for batch in reader.map_err(|error| Error::table(&path, error))? {
-        let batch = batch.map_err(|error| Error::table(&path, error))?;
-        let threads = batch.column_by_name("thread").and_then(|column| column.as_primitive_opt::<UInt32Type>());
-        let threads = threads.ok_or_else(|| Error::table(&path, "column thread has another type"))?;
-        let estimated = batch.column_by_name("estimated").and_then(|column| column.as_boolean_opt());
-        for (row, thread) in threads.iter().enumerate() {
-            if let Some(thread) = thread {
-                tell(thread as usize, estimated.is_some_and(|estimated| estimated.value(row)));
-            }
-        }
-    }
-    Ok(())
-}
-
-fn builder(path: &Path) -> Result<ParquetRecordBatchReaderBuilder<File>> {
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    let builder = ParquetRecordBatchReaderBuilder::try_new(file).map_err(|error| Error::table(path, error))?;
-    // The Parquet reader would panic on these (ColumnChunkMetaData::byte_range).
-    let columns = builder.metadata().row_groups().iter().flat_map(|group| group.columns());
-    let mut starts =
-        columns.map(|column| (column.dictionary_page_offset(), column.data_page_offset(), column.compressed_size()));
-    let sound = starts.all(|(dictionary, data, size)| dictionary.unwrap_or(0) >= 0 && data >= 0 && size >= 0);
-    sound.then_some(builder).ok_or_else(|| Error::table(path, "a column has no place in the file"))
-}
-
-fn read_groups<T: Table>(path: &Path, groups: Vec<usize>) -> Result<T> {
-    let builder = builder(path)?;
-    let names: Vec<String> = builder.schema().fields().iter().map(|field| field.name().clone()).collect();
-    let known = T::DEF.columns.iter().map(|column| names.iter().position(|name| name == column.name));
-    let known: Vec<Option<usize>> = known.collect();
-    let mask = ProjectionMask::roots(builder.parquet_schema(), known.iter().flatten().copied());
-    let reader = builder.with_row_groups(groups).with_projection(mask).with_batch_size(1 << 16).build();
-    let mut table = T::default();
-    for batch in reader.map_err(|error| Error::table(path, error))? {
-        let batch = batch.map_err(|error| Error::table(path, error))?;
-        for (index, column) in T::DEF.columns.iter().enumerate() {
-            match batch.column_by_name(column.name) {
-                Some(array) => table
-                    .extend_column(index, array.as_ref())
-                    .ok_or_else(|| Error::table(path, format!("column {} has another type", column.name)))?,
-                None => table.default_column(index, batch.num_rows()),
-            }
-        }
-    }
-    Ok(table)
 }

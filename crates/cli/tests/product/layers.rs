@@ -87,12 +87,11 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
 /// Knowledge that only some crates have: the library that stands for it, and who may depend on it.
 const OWNERS: &[(&str, &[&str])] = &[
     ("libbpf-rs", &["dwell-capture"]),
-    ("libbpf-cargo", &["dwell-capture"]),
+    ("libbpf-sys", &["dwell-capture"]),
     ("gimli", &["dwell-resolve", "dwell-unwind"]),
     ("object", &["dwell-files", "dwell-probes", "dwell-resolve", "dwell-unwind"]),
     ("blazesym", &["dwell-resolve"]),
     ("parquet", &["dwell-store"]),
-    ("arrow-array", &["dwell-store"]),
     ("clap", &["dwell"]),
     ("axum", &["dwell-server"]),
     ("hyper", &["dwell-server"]),
