@@ -11,6 +11,7 @@ use std::process::Command;
 use dwell_embed::Library;
 
 const PROGRAMS: &[&str] = &[
+    "namespace",
     "threads",
     "switch",
     "waking",

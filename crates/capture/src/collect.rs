@@ -5,6 +5,7 @@ mod pausing;
 pub mod source;
 
 use std::cell::RefCell;
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -12,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dwell_model::Topic;
+use dwell_rights::{self as rights, Raised, Right};
 use dwell_store::raw::wire::kind;
 use dwell_store::{DelayFacts, Manifest, ResultFolder, State, TRACE_FORMAT};
 
@@ -32,6 +34,7 @@ use crate::recorder::Recorder;
 use crate::system::System;
 use crate::task_probes::{self, Program};
 use crate::unwinding::Unwinding;
+use crate::waiting;
 use crate::watch::Watch;
 
 /// Pause between two drains; the rings hold about a second of the fastest switching.
@@ -122,9 +125,10 @@ impl<'a> Collection<'a> {
         let announcing = Preparation::of(options, folder.path());
         let child = match &options.target {
             Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
-            Target::Attach(pids) => check_alive(pids).map(|()| None)?,
+            Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
         let probed = find_task_probes(options, child.as_ref())?;
+        let raised = rights::raise(&TO_START);
         let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
         let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
         let mut source = source::open(options, &begin)?;
@@ -183,6 +187,8 @@ impl<'a> Collection<'a> {
         };
         collection.read_system(true);
         collection.let_go(&targets)?;
+        collection.source.lower(raised);
+        settle_rights(options)?;
         Ok(collection)
     }
 
@@ -192,6 +198,7 @@ impl<'a> Collection<'a> {
             return child.release();
         }
         let now = self.manifest.start_ns;
+        let _looking = looking(self.options);
         let mut drained = self.drained.borrow_mut();
         describe_running(targets, now, &mut drained);
         follow(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
@@ -262,10 +269,12 @@ impl<'a> Collection<'a> {
         walk_waiting(drained, &mut self.unwinding);
         let is_quiet = self.mappings.is_empty();
         self.mappings = drained.take_mappings(std::mem::take(&mut self.mappings), time_ns);
+        let looking = looking(self.options);
         follow(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
         if is_quiet {
             self.unwinding.catch_up()?;
         }
+        drop(looking);
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.source.read_sockets(drained.recorder.meta(), time_ns, false);
         self.keeper.end_round();
@@ -399,7 +408,7 @@ impl<'a> Collection<'a> {
 /// The flight recorder, if a trigger is set.
 fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>) -> Option<Outliers> {
     options.trigger.as_ref()?;
-    let traces = ProcessorTrace::begin();
+    let traces = if options.own_only { Err(foreign_code()) } else { ProcessorTrace::begin() };
     notices.extend(match &traces {
         Ok(Some(_)) => None,
         Ok(None) => Some("No instructions are traced: this machine has no Intel PT.".into()),
@@ -407,6 +416,11 @@ fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>)
     });
     let traces = traces.ok().flatten();
     Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes, traces))
+}
+
+/// Intel PT traces a CPU, whoever's code it runs.
+fn foreign_code() -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, "only root may: it would trace other users' code too")
 }
 
 /// What counts for the data limit: what a bounded recording does not forget, or everything.
@@ -440,11 +454,39 @@ fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<task_pro
     task_probes::find(&options.task_probes, &program)
 }
 
-fn check_alive(pids: &[u32]) -> Result<()> {
-    match pids.iter().find(|&&pid| !proc::is_alive(pid)) {
-        Some(pid) => Err(Error::NoSuchProcess { target: pid.to_string() }),
+fn check_attachable(pids: &[u32], own_only: bool) -> Result<()> {
+    if let Some(pid) = pids.iter().find(|&&pid| !proc::is_alive(pid)) {
+        return Err(Error::NoSuchProcess { target: pid.to_string() });
+    }
+    match pids.iter().find(|&&pid| own_only && !proc::may_look_at(pid)) {
+        Some(&pid) => Err(Error::NotYours { pid }),
         None => Ok(()),
     }
+}
+
+/// What a collection raises while it starts.
+const TO_START: [Right; 3] = [rights::BPF, rights::PERFMON, rights::SYSLOG];
+
+/// Gives up the rights that nothing needs any more once recording has begun. Kept, without effect until they are raised:
+/// CAP_BPF for the tables of code that is mapped later; CAP_PERFMON too where hooks come and go (delays, and who asks for
+/// work through ITT); of who may record everyone, what reads their processes and files.
+fn settle_rights(options: &Options) -> Result<()> {
+    let mut kept = vec![rights::BPF];
+    if options.itt || options.topics.contains(&Topic::Latency) {
+        kept.push(rights::PERFMON);
+    }
+    if !options.own_only {
+        kept.extend(TO_LOOK);
+    }
+    rights::keep(&kept).map_err(|source| Error::System { what: "giving up capabilities", source })
+}
+
+/// What reads processes and files of other users, for whoever may record these.
+const TO_LOOK: [Right; 2] = [rights::PTRACE, rights::READ_SEARCH];
+
+/// Nothing while only own processes are recorded: these are read with the user's own rights.
+fn looking(options: &Options) -> Option<Raised> {
+    (!options.own_only).then(|| rights::raise(&TO_LOOK))
 }
 
 fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
@@ -495,14 +537,14 @@ fn keep_log(folder: &ResultFolder, log: &str) {
 fn save_vdso(folder: &ResultFolder) {
     let own = proc::mappings(std::process::id(), 0).into_iter().find(|mapping| mapping.path == b"[vdso]");
     let Some(vdso) = own else { return };
-    let image = std::fs::File::open("/proc/self/mem").and_then(|memory| {
-        use std::os::unix::fs::FileExt;
-        let mut image = vec![0; vdso.header.length.min(1 << 20) as usize];
-        memory.read_exact_at(&mut image, vdso.header.start)?;
-        Ok(image)
-    });
+    // Not by /proc/self/mem, which is root's while a program has capabilities of its file.
+    let image = waiting::own_memory(vdso.header.start, vdso.header.length.min(1 << 20) as usize);
+    if image.is_empty() {
+        return;
+    }
     // Without it, its few frames stay unnamed: not worth failing for.
-    let _ = image.and_then(|image| std::fs::write(folder.modules().join("vdso.so"), image));
+    let _ = std::fs::write(folder.modules().join("vdso.so"), &image);
+    dwell_unwind::provide_vdso(image);
 }
 
 /// Which of the descriptors are readable, after `timeout` at most. One call only: asking a perf event clears the answer.

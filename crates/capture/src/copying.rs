@@ -70,6 +70,10 @@ impl Copying {
         let open = Arc::new(AtomicUsize::new(0));
         let waiting = Arc::clone(&open);
         std::thread::spawn(move || {
+            // What it opens is the profiled program's, and where it writes the user's.
+            if dwell_rights::keep(&[]).is_err() {
+                return;
+            }
             let mut room = MOST_BYTES;
             for job in inbox {
                 let (what, opened) = (job.what, usize::from(matches!(job.origin, Origin::File(_))));

@@ -41,6 +41,15 @@ pub enum Error {
         /// What the kernel said, a line each; may be empty.
         log: String,
     },
+    /// A process is another user's, and the user may record own ones only.
+    #[error("process {pid} is not yours: who is not root may record own processes only")]
+    NotYours {
+        /// The process.
+        pid: u32,
+    },
+    /// `/proc` shows the processes of another pid namespace.
+    #[error("/proc is of another pid namespace than Dwell's")]
+    ForeignProc,
     /// The program to be launched is not there.
     #[error("program {:?} not found", program)]
     ProgramNotFound {

@@ -9,6 +9,7 @@ use std::path::Path;
 
 use bytemuck::bytes_of;
 use dwell_model::{SYSCALLS, SyscallClass, Topic};
+use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayEdges, DelayFacts};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
@@ -25,8 +26,9 @@ use crate::machine;
 use crate::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
 use crate::options::{Options, Rule};
 use crate::sampling::Sampling;
+use crate::scope::Scope;
 use crate::sockets::Sockets;
-use crate::task_probes::{self, Found, Places};
+use crate::task_probes::{self, Found, Pinned, Places};
 use crate::unwinding::{Python, Unwinding};
 use crate::walk::walk;
 
@@ -44,6 +46,8 @@ pub struct Hooks {
     running: Option<(Object, Vec<Link>)>,
     sampling: Option<Sampling>,
     shared: HashMap<String, MapHandle>,
+    scope: Scope,
+    own_only: bool,
     rings: Vec<MapHandle>,
     control: Control,
     system_calls: Option<MapHandle>,
@@ -59,8 +63,10 @@ impl Hooks {
     /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
     pub fn load(options: &Options) -> Result<Self> {
         kernel::check()?;
+        check_rights()?;
         let rings = make_rings()?;
-        let threads = loading::load("threads", &HashMap::new())?.object;
+        let scope = Scope::of_this_process(options.own_only)?;
+        let threads = loading::load("threads", &HashMap::new(), &scope)?.object;
         let shared = loading::share_maps(&threads)?;
         let preempt_count_offset = kernel_types::preempt_count_offset();
         let control = Control {
@@ -82,6 +88,8 @@ impl Hooks {
             running: None,
             sampling: None,
             shared,
+            scope,
+            own_only: options.own_only,
             rings,
             control,
             system_calls: None,
@@ -176,9 +184,12 @@ impl Hooks {
 
     /// Notes where programs ask for work that other threads will do: where they call this function of the library at `path`.
     pub fn set_stitching(&mut self, path: &Path) {
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
         let probe = |hooks: &mut Self| -> Result<(Object, Vec<Link>)> {
-            let site = dwell_probes::entry(path, "dwell_itt_stack_caller")?;
-            let found = Found { probe: 0, name: "stack stitching".into(), file: path.to_owned(), sites: vec![site] };
+            let pinned = Pinned::open(path, hooks.own_only)?;
+            let site = dwell_probes::entry(&pinned.path, "dwell_itt_stack_caller")?;
+            let found =
+                Found { probe: 0, name: "stack stitching".into(), file: pinned.path.clone(), sites: vec![site] };
             let object = hooks.load_family("stitch")?;
             let links = task_probes::set(&[found], &object, None)?;
             Ok((object, links))
@@ -202,6 +213,17 @@ impl Hooks {
         self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
     }
 
+    /// Lets go of what was `raised` to load the hooks. Before Linux 5.19 no map can be used without CAP_BPF: there it stays in
+    /// force as long as the hooks are read.
+    pub fn keep_maps_open(&self, raised: Raised) {
+        drop(raised);
+        let can_read =
+            self.shared.get("control").is_some_and(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).is_ok());
+        if !can_read {
+            std::mem::forget(rights::raise(&[rights::BPF]));
+        }
+    }
+
     /// Whether what delays threads while they run is seen; none: it cannot be.
     pub fn sees_running(&self) -> Option<bool> {
         self.running.as_ref().map(|(_, links)| !links.is_empty())
@@ -211,6 +233,7 @@ impl Hooks {
     pub fn see_running(&mut self, wanted: bool) -> Result<()> {
         let Some((object, links)) = &mut self.running else { return Ok(()) };
         links.clear();
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
         if wanted {
             let (attached, notice) = latency::attach(object)?;
             *links = attached;
@@ -281,7 +304,7 @@ impl Hooks {
 
     /// Loads a family; tells what of it this kernel cannot give.
     fn load_family(&mut self, name: &'static str) -> Result<Object> {
-        let loaded = loading::load(name, &self.shared)?;
+        let loaded = loading::load(name, &self.shared, &self.scope)?;
         self.notices.extend(loaded.notices);
         self.log.push_str(&loaded.log);
         Ok(loaded.object)
@@ -382,6 +405,11 @@ fn sum_over_cpus(map: &MapHandle, key: u32) -> Option<u64> {
     Some(values.into_iter().map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).sum())
 }
 
+fn check_rights() -> Result<()> {
+    let lacking: Vec<&str> = rights::lacking_to_collect().iter().map(|right| right.name).collect();
+    if lacking.is_empty() { Ok(()) } else { Err(Error::Permission { missing: lacking.join(" and ") }) }
+}
+
 fn make_rings() -> Result<Vec<MapHandle>> {
     let cpus = machine::possible()?;
     let share = (RING_BYTES / cpus.max(1)).clamp(1 << 20, 16 << 20);
@@ -394,7 +422,7 @@ fn make_rings() -> Result<Vec<MapHandle>> {
     let rings: libbpf_rs::Result<Vec<MapHandle>> = (0..cpus).map(ring).collect();
     rings.map_err(|source| match source.kind() {
         libbpf_rs::ErrorKind::PermissionDenied => {
-            Error::Permission { missing: "root, or CAP_BPF and CAP_PERFMON".into() }
+            Error::Permission { missing: "a filter refuses bpf(2), such as a container's seccomp profile".into() }
         }
         _ => Error::Bpf { what: "making the rings".into(), source },
     })

@@ -54,6 +54,10 @@ pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
     }
     if pid == 0 {
         drop_inherited_signals();
+        if dwell_rights::give_up_in_child().is_err() {
+            // SAFETY: ends the child, which must not go on with capabilities.
+            unsafe { libc::_exit(127) };
+        }
         // SAFETY: as above; the descriptors and strings live in the child's copy of memory.
         unsafe {
             libc::close(gate.as_raw_fd());

@@ -27,6 +27,7 @@ mod proc;
 mod processor_trace;
 mod recorder;
 mod sampling;
+mod scope;
 mod sockets;
 mod system;
 mod task_probes;

@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
+use bytemuck::bytes_of;
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::{Func, Typedef};
 use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
@@ -18,6 +19,7 @@ use libbpf_rs::{
 use crate::error::{Error, Result};
 use crate::kernel;
 use crate::machine;
+use crate::scope::Scope;
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
 #[repr(align(16))]
@@ -31,7 +33,8 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 12] = [
+pub static FAMILIES: [(&str, &[u8]); 13] = [
+    family!("namespace"),
     family!("threads"),
     family!("switch"),
     family!("waking"),
@@ -88,14 +91,17 @@ pub struct Loaded {
     pub log: String,
 }
 
-/// Loads family `name` with the maps in `shared`.
-pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>) -> Result<Loaded> {
+/// The section of constants that user space sets.
+const SCOPE: &str = ".rodata.scope";
+
+/// Loads family `name` with the maps in `shared`, for what lies in `scope`.
+pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Scope) -> Result<Loaded> {
     let mut refused: Vec<Refusal> = Vec::new();
     loop {
         let mut open = open(name)?;
         let mut notices: Vec<String> = leave_out_absent(&mut open).into_iter().collect();
         notices.extend(refused.iter().map(|refusal| leave_out(&mut open, refusal)));
-        prepare(&mut open, shared)?;
+        prepare(&mut open, shared, scope)?;
         hear();
         let source = match open.load() {
             Ok(object) => {
@@ -151,14 +157,17 @@ fn open(name: &str) -> Result<OpenObject> {
     ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(file)).map_err(failed)
 }
 
-/// Lets `open` use the maps in `shared`, and makes the others as this machine and kernel want them.
-fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>) -> Result<()> {
+/// Lets `open` use the maps in `shared`, tells it the scope, and makes the others as this machine and kernel want them.
+fn prepare(open: &mut OpenObject, shared: &HashMap<String, MapHandle>, scope: &Scope) -> Result<()> {
     let failed = |source| Error::Bpf { what: "preparing maps".into(), source };
     let preallocate = kernel::version() < (6, 1);
     for mut map in open.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
         if name == "rings" {
             map.set_max_entries(machine::possible()? as u32).map_err(failed)?;
+        }
+        if name == SCOPE {
+            map.set_initial_value(bytes_of(scope)).map_err(failed)?;
         }
         if preallocate && SAMPLED.contains(&name.as_str()) {
             map.set_map_flags(0).map_err(failed)?;

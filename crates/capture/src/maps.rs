@@ -45,6 +45,7 @@ pub const LOSSES: &[&str] = &[
     "socket_waits_lost",
     "stitches_lost",
     "delays_lost",
+    "programs_out_of_scope",
 ];
 
 /// `enum thread_mode` of record.bpf.h.

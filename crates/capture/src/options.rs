@@ -92,6 +92,8 @@ pub struct Options {
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
     pub requests: bool,
+    /// Whether only programs are recorded that this user might trace without capabilities.
+    pub own_only: bool,
     /// T of the metrics, when not what the machine allows.
     pub target_concurrency: Option<u32>,
     /// The command line, for the manifest.
@@ -121,6 +123,7 @@ impl Options {
             itt: true,
             task_probes: Vec::new(),
             requests: false,
+            own_only: false,
             target_concurrency: None,
             command_line: Vec::new(),
         }

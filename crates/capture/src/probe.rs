@@ -8,6 +8,7 @@ use crate::hooks::Hooks;
 use crate::kernel;
 use crate::loading;
 use crate::options::{Launch, Options, Target};
+use crate::scope::Scope;
 
 /// One thing that a collection uses.
 #[derive(Clone, Debug)]
@@ -24,6 +25,7 @@ pub struct Capability {
 
 /// Loads the hooks for a moment, and looks for a place for the ITT library.
 pub fn probe() -> Vec<Capability> {
+    let _raised = dwell_rights::raise(&dwell_rights::RIGHTS);
     let hooks = Hooks::load(&Options::new(Target::Launch(Launch::default())));
     let (detail, remedy) = match &hooks {
         Ok(_) => ("context switches, threads: loaded".to_owned(), None),
@@ -54,11 +56,11 @@ pub struct VerifiedHook {
 /// Loads every hook, and attaches none. Returns with them what this kernel cannot tell.
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     kernel::check()?;
-    let threads = loading::load("threads", &HashMap::new())?;
+    let threads = loading::load("threads", &HashMap::new(), &Scope::default())?;
     let shared = loading::share_maps(&threads.object)?;
     let (mut hooks, mut notices) = (Vec::new(), Vec::new());
     for (family, _) in loading::FAMILIES {
-        let loaded = match loading::load(family, &shared) {
+        let loaded = match loading::load(family, &shared, &Scope::default()) {
             Ok(loaded) => loaded,
             Err(error) => {
                 notices.push(format!("{family}: {}", error.reason()));

@@ -9,12 +9,15 @@ use rustix::process::{Pid, test_kill_process};
 
 use crate::perf::Mapping;
 
-/// Processes whose program has this base name, kernel threads left out.
-pub fn pids_named(name: &str) -> Vec<u32> {
+/// Processes whose program has this base name, kernel threads left out; `own_only` = and those that this user may not look at.
+pub fn pids_named(name: &str, own_only: bool) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let own = std::process::id();
     let mut named: Vec<u32> = pids.filter(|&pid| pid != own && is_named(pid, name)).collect();
+    if own_only && named.iter().any(|&pid| may_look_at(pid)) {
+        named.retain(|&pid| may_look_at(pid));
+    }
     named.sort_unstable();
     named
 }
@@ -34,6 +37,11 @@ pub fn is_alive(pid: u32) -> bool {
     };
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// Whether this user may look at the process without any capability in force: the kernel's own rule, that of ptrace(2).
+pub fn may_look_at(pid: u32) -> bool {
+    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
 }
 
 /// The threads of a process; none when it has ended.

@@ -4,6 +4,10 @@
 //! for free. Only without children to follow can it be kept to the target processes.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use dwell_model::SYSCALLS;
@@ -126,6 +130,27 @@ fn file_of(probe: &TaskProbe, file: Option<&Path>, program: &Program<'_>) -> Res
     match file {
         Some(file) => program.file(file).ok_or_else(|| missing(file)),
         None => Ok(program.own_file()),
+    }
+}
+
+/// A file that stays the same whatever happens to its path: probes are set where its symbols were found, and not in what
+/// another takes its place.
+pub struct Pinned {
+    /// Leads to the file as long as this lives.
+    pub path: PathBuf,
+    _file: File,
+}
+
+impl Pinned {
+    /// Opens a regular file; `own_only` = only one of this user's, in whose programs alone the probes will be.
+    pub fn open(path: &Path, own_only: bool) -> Result<Self> {
+        let failed = |source| Error::System { what: "opening a file for probes", source };
+        let file = dwell_files::open_regular(path).map_err(failed)?;
+        let owner = file.metadata().map_err(failed)?.uid();
+        if own_only && owner != rustix::process::getuid().as_raw() {
+            return Err(failed(io::ErrorKind::PermissionDenied.into()));
+        }
+        Ok(Self { path: format!("/proc/self/fd/{}", file.as_raw_fd()).into(), _file: file })
     }
 }
 

@@ -297,6 +297,7 @@ impl Shard {
             map_flags: libbpf_rs::libbpf_sys::BPF_F_MMAPABLE,
             ..Default::default()
         };
+        let _raised = dwell_rights::raise(&[dwell_rights::BPF]);
         let map = MapHandle::create(MapType::Array, Some("unwind_shard"), 4, 8, SHARD_WORDS as u32, &options);
         let map = map.map_err(failed)?;
         Ok((Self::mapped(libc::MAP_SHARED, map.as_fd().as_raw_fd())?, map))

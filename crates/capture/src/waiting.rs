@@ -28,6 +28,8 @@ pub type Stack = (StackHeader, Vec<u64>);
 /// lead through nearly all stacks; only where they do not is all read that the files say.
 pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stack> {
     let tid = i32::try_from(record.h.tid).ok()?;
+    // Of other users' threads, and under Yama, only who may trace them can read the memory.
+    let _tracing = dwell_rights::raise(&[dwell_rights::PTRACE]);
     let mut memory = ThreadMemory::of(tid);
     memory.read(record.registers[SP], FIRST_BYTES);
     let mut walked = walk(registers(record), &mut unwinding.code(record.tgid, false), &mut memory);
@@ -35,6 +37,13 @@ pub fn stack(record: &RegistersRecord, unwinding: &mut Unwinding) -> Option<Stac
         walked = walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory);
     }
     stands_still(record).then(|| explained(record, walked))
+}
+
+/// What lies in our own memory from `start` on, as far as it can be read.
+pub fn own_memory(start: u64, length: usize) -> Vec<u8> {
+    let mut memory = ThreadMemory::of(std::process::id() as i32);
+    memory.read(start, length);
+    memory.piece.bytes
 }
 
 /// The user stack of which `bytes` are a copy, from the stack pointer on.

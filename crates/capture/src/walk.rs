@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 /// Runs program `name` of loaded hooks over the threads or open files of all processes, or over map `of`.
 pub fn walk(object: &Object, name: &str, of: Option<BorrowedFd<'_>>) -> Result<()> {
     let failed = |source| Error::Bpf { what: format!("the walk {name}"), source };
+    let _raised = dwell_rights::raise(&[dwell_rights::BPF]);
     let Some(program) = object.progs_mut().find(|program| program.name() == name) else { return Ok(()) };
     let link = match of {
         Some(map) => program.attach_iter(map),

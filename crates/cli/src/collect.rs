@@ -18,9 +18,11 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{CollectArgs, FinalizationMode, IntervalArg};
 use crate::error::{Hinted, Result, quoted, shell_word, status, under_sudo};
+use crate::finalize::Naming;
+use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress::Collecting;
-use crate::{finalize, output, report};
+use crate::{finalize, output, report, trust};
 
 /// The suffix of result folders: `r000th`.
 pub const SUFFIX: &str = "th";
@@ -33,11 +35,14 @@ const FLIGHT_RECORDER_BYTES: u64 = 1_000_000_000;
 
 /// Collects what the command line says. Returns the program's exit status.
 pub fn run(args: &CollectArgs) -> Result<ExitCode> {
-    let options = options(args)?;
+    let own_only = trust::begin_collection()?;
+    let kernel = KernelSymbols::read();
+    let options = Options { own_only, ..options(args, own_only)? };
     let invoker = Invoker::of_sudo();
     let folder = create_folder(args)?;
     let signals = Signals::catch()?;
     let outcome = record(&folder, &options, args.quiet, &signals);
+    trust::keep(&[])?;
     give_away(invoker.as_ref(), &folder);
     let manifest = outcome?;
     if !args.quiet {
@@ -47,7 +52,7 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
         eprintln!("dwell: result {}", folder.path().display());
     }
     signals.let_through();
-    let finished = finish(args, &folder);
+    let finished = finish(args, &folder, &kernel);
     give_away(invoker.as_ref(), &folder);
     finished?;
     Ok(exit_code(&manifest))
@@ -67,7 +72,7 @@ fn record(folder: &ResultFolder, options: &Options, quiet: bool, signals: &Signa
     })
 }
 
-fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
+fn finish(args: &CollectArgs, folder: &ResultFolder, kernel: &KernelSymbols) -> Result<()> {
     match args.finalization_mode {
         FinalizationMode::None => return Ok(()),
         FinalizationMode::Deferred => {
@@ -78,8 +83,9 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
         }
         FinalizationMode::Full | FinalizationMode::Fast => {}
     }
-    let trace = finalize::run_on(folder, &args.search_dir, args.finalization_mode, args.quiet)?;
-    finalize_outliers(args, folder);
+    let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel };
+    let trace = finalize::run_on(folder, &naming, args.quiet)?;
+    finalize_outliers(&naming, folder);
     if args.quiet {
         return Ok(());
     }
@@ -87,14 +93,13 @@ fn finish(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
 }
 
 /// The results that a trigger kept.
-fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) {
+fn finalize_outliers(naming: &Naming<'_>, folder: &ResultFolder) {
     let Ok(entries) = fs::read_dir(folder.path().join(dwell_capture::OUTLIERS)) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     for path in paths {
-        let finalized = ResultFolder::open(&path)
-            .map_err(Hinted::from)
-            .and_then(|folder| finalize::run_on(&folder, &args.search_dir, args.finalization_mode, true));
+        let finalized =
+            ResultFolder::open(&path).map_err(Hinted::from).and_then(|folder| finalize::run_on(&folder, naming, true));
         // One that is damaged, or no result, must not keep the others from the user.
         if let Err(error) = finalized {
             eprintln!("dwell: {} is not complete: {error}", path.display());
@@ -104,8 +109,8 @@ fn finalize_outliers(args: &CollectArgs, folder: &ResultFolder) {
 }
 
 /// The collector's options from the command line.
-fn options(args: &CollectArgs) -> Result<Options> {
-    let mut options = Options::new(target(args)?);
+fn options(args: &CollectArgs, own_only: bool) -> Result<Options> {
+    let mut options = Options::new(target(args, own_only)?);
     options.topics = args.analyze.topics();
     options.source = args.source.into();
     options.system_interval_ns = args.analyze.system_interval;
@@ -134,12 +139,12 @@ fn options(args: &CollectArgs) -> Result<Options> {
     Ok(options)
 }
 
-fn target(args: &CollectArgs) -> Result<Target> {
+fn target(args: &CollectArgs, own_only: bool) -> Result<Target> {
     if !args.command.is_empty() {
         return Ok(Target::Launch(launch(args)));
     }
     if let Some(name) = &args.target_process {
-        let pids = pids_named(name);
+        let pids = pids_named(name, own_only);
         let hint = "pgrep -a . lists the processes that run; --target-pid takes a number";
         return if pids.is_empty() {
             Err(Hinted::new(format!("no process runs a program called {name}")).hint(hint))
@@ -198,6 +203,10 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
     let hinted = Hinted::new(&error);
     match error {
         E::Permission { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
+        E::ForeignProc => {
+            let hint = "mount -t proc proc /proc, in the mount namespace that Dwell runs in";
+            hinted.hint(hint).with_status(status::UNAVAILABLE)
+        }
         E::Unsupported { remedy, log, .. } => hinted.details(log).hint(remedy).with_status(status::UNAVAILABLE),
         E::Bpf { .. } => hinted.hint("dwell doctor says what this machine offers").with_status(status::UNAVAILABLE),
         E::PerfRefused { by_setting: true, .. } => hinted
@@ -210,6 +219,7 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
         }
+        E::NotYours { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
         E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),

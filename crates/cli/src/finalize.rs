@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use crate::args::{FinalizationMode, FinalizeArgs};
 use crate::debuginfod;
 use crate::error::{Hinted, Result, quoted};
+use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress;
 
@@ -19,7 +20,9 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
     if matches!(args.finalization_mode, FinalizationMode::Deferred | FinalizationMode::None) {
         return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
     }
-    let trace = run_on(&folder, &args.search_dir, args.finalization_mode, args.quiet)?;
+    let kernel = KernelSymbols::take()?;
+    let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel: &kernel };
+    let trace = run_on(&folder, &naming, args.quiet)?;
     if let Some(invoker) = Invoker::of_sudo() {
         invoker
             .take_folder(folder.path())
@@ -34,12 +37,24 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// How a result gets its names.
+pub struct Naming<'a> {
+    /// `--search-dir`.
+    pub search_dirs: &'a [PathBuf],
+    /// `--finalization-mode`.
+    pub mode: FinalizationMode,
+    /// The kernel's.
+    pub kernel: &'a KernelSymbols,
+}
+
 /// Finalizes `folder` with a progress bar.
-pub fn run_on(folder: &ResultFolder, search_dirs: &[PathBuf], mode: FinalizationMode, quiet: bool) -> Result<Trace> {
+pub fn run_on(folder: &ResultFolder, args: &Naming<'_>, quiet: bool) -> Result<Trace> {
+    let mode = args.mode;
     let fast = mode == FinalizationMode::Fast;
     let options = Options {
-        search_dirs: search_dirs.to_vec(),
+        search_dirs: args.search_dirs.to_vec(),
         debuginfod: debuginfod::settings(|name| std::env::var(name).ok()),
+        kernel: args.kernel.files(),
         mode: if fast { Mode::Fast } else { Mode::Full },
         inlines: !fast,
         keep_spool: false,

@@ -10,7 +10,7 @@ use dwell_store::tables::{DelayRow, DelaySourceRow, Delays, Pauses};
 use dwell_store::{CpuPlace, DelayFacts, DelayTables, Edges, Table};
 
 use crate::hash::FastMap;
-use crate::kernel;
+use crate::kernel::{self, KernelFiles};
 use crate::replay::Replay;
 
 /// Names of the kernel's soft interrupts (include/linux/interrupt.h), by vector.
@@ -53,15 +53,15 @@ const SIGNALS: &[&str] = &[
 ];
 
 /// The tables of `records`, and how many are of threads that nothing else is known of. `facts` are of the machine that recorded;
-/// `pauses` are cut out; `this_boot`: whether addresses of the kernel still mean what they did.
+/// `pauses` are cut out; `kernel`: its symbols, if addresses of the kernel still mean what they did.
 pub fn resolve(
     records: &[DelayRecord],
     replay: &Replay,
     pauses: &Pauses,
     facts: &DelayFacts,
-    this_boot: bool,
+    kernel: Option<&KernelFiles>,
 ) -> (DelayTables, u64) {
-    let functions = if this_boot { functions(records) } else { BTreeMap::new() };
+    let functions = kernel.map(|kernel| functions(records, kernel)).unwrap_or_default();
     let mut sources = Sources { functions, facts, ids: FastMap::default(), tables: DelayTables::default() };
     let mut strangers = 0;
     for record in records {
@@ -139,9 +139,9 @@ fn function_of(record: &DelayRecord) -> Option<u64> {
 }
 
 /// The names of the kernel's functions that the records tell of.
-fn functions(records: &[DelayRecord]) -> BTreeMap<u64, String> {
+fn functions(records: &[DelayRecord], files: &KernelFiles) -> BTreeMap<u64, String> {
     let addresses: BTreeSet<u64> = records.iter().filter_map(function_of).collect();
-    kernel::names(&addresses)
+    kernel::names(&addresses, files)
 }
 
 struct Sources<'f> {

@@ -91,7 +91,9 @@ mod tests {
                 shares: vec![1.0],
             };
             let depth = Depth { debug_info: true, inlines: true };
-            let answers = symbolize(&[request], depth, &[], &crate::Silent);
+            let kernel = crate::KernelFiles::default();
+            let elsewhere = crate::symbols::Elsewhere { debug_dirs: &[], kernel: &kernel };
+            let answers = symbolize(&[request], depth, elsewhere, &crate::Silent);
             assert_eq!(answers[0].code, [[]], "{section:?}");
             let refused = [".debug_info", ".symtab"].contains(&section.0);
             assert!(!refused || answers[0].failure.is_some(), "{section:?}: nobody is told");

@@ -71,9 +71,8 @@ fn resolve(
     let input = sockets::Input { raw: &meta.sockets, replay, off_cpu: &trace.off_cpu, unnumbered: &unnumbered, end_ns };
     let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
     trace.sockets = sockets;
-    let this_boot = naming::is_this_boot(&trace.manifest);
-    let (delays, strange_delays) =
-        delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, this_boot);
+    let kernel = naming::is_this_boot(&trace.manifest).then_some(&options.kernel);
+    let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, kernel);
     trace.delays = delays;
     let counted = [
         (name::BEGAN_ANEW, readings.began_anew),

@@ -6,8 +6,24 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 
 use crate::symbols::Function;
+
+/// Where the running kernel tells its symbols.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelFiles {
+    /// `/proc/kallsyms` or a copy: who may not see addresses reads zeros there.
+    pub kallsyms: PathBuf,
+    /// `/proc/modules` or a copy.
+    pub modules: PathBuf,
+}
+
+impl Default for KernelFiles {
+    fn default() -> Self {
+        Self { kallsyms: "/proc/kallsyms".into(), modules: "/proc/modules".into() }
+    }
+}
 
 /// Where the kernel and its modules lie.
 #[derive(Debug, Default)]
@@ -26,9 +42,9 @@ struct Module {
 
 impl KernelMap {
     /// The map of the running kernel, as far as this user may see it.
-    pub fn read() -> Self {
-        let modules = std::fs::read_to_string("/proc/modules").unwrap_or_default();
-        let symbols = File::open("/proc/kallsyms").map(BufReader::new);
+    pub fn read(files: &KernelFiles) -> Self {
+        let modules = std::fs::read_to_string(&files.modules).unwrap_or_default();
+        let symbols = File::open(&files.kallsyms).map(BufReader::new);
         Self::parse(&modules, symbols.into_iter().flat_map(BufRead::lines).map_while(Result::ok))
     }
 
@@ -77,11 +93,11 @@ impl KernelMap {
 }
 
 /// The names of the functions of the running kernel that begin at these addresses, as far as this user may see them.
-pub fn names(addresses: &BTreeSet<u64>) -> BTreeMap<u64, String> {
+pub fn names(addresses: &BTreeSet<u64>, files: &KernelFiles) -> BTreeMap<u64, String> {
     if addresses.is_empty() {
         return BTreeMap::new();
     }
-    let lines = File::open("/proc/kallsyms").map(BufReader::new).into_iter().flat_map(BufRead::lines);
+    let lines = File::open(&files.kallsyms).map(BufReader::new).into_iter().flat_map(BufRead::lines);
     let named = |line: String| {
         let mut fields = line.split_whitespace();
         let address = u64::from_str_radix(fields.next()?, 16).ok().filter(|address| addresses.contains(address))?;

@@ -47,6 +47,7 @@ pub use code_names::CodeNames;
 pub use debuginfod::DebuginfodSettings;
 pub use error::Error;
 pub use finalize::finalize;
+pub use kernel::KernelFiles;
 pub use source_files::User;
 
 /// How much of the files' debug information is used.
@@ -66,6 +67,8 @@ pub struct Options {
     pub search_dirs: Vec<PathBuf>,
     /// Servers to ask for debug files, when the user names any.
     pub debuginfod: Option<DebuginfodSettings>,
+    /// Where the kernel's symbols are.
+    pub kernel: KernelFiles,
     /// `--finalization-mode`.
     pub mode: Mode,
     /// Expand inlined functions; needs [`Mode::Full`].
@@ -81,6 +84,7 @@ impl Default for Options {
         Self {
             search_dirs: Vec::new(),
             debuginfod: None,
+            kernel: KernelFiles::default(),
             mode: Mode::Full,
             inlines: true,
             keep_spool: false,

@@ -80,6 +80,9 @@ pub struct Lives {
     /// Every life that each id had, by when it got that id.
     lives_of: FastMap<u32, Vec<(u64, ThreadId)>>,
     current_process: FastMap<u32, ProcessId>,
+    /// The pid namespace of each thread id that lives in another than Dwell's, and what each id there is in Dwell's.
+    pid_namespaces: FastMap<u32, u32>,
+    inner_ids: FastMap<(u32, u32), u32>,
     /// Program and name of processes whose first thread is still to come.
     announced: FastMap<u32, (String, String)>,
     /// Every life, by `ThreadId`.
@@ -135,6 +138,12 @@ impl Lives {
         self.current_process.get(&tgid).copied()
     }
 
+    /// What thread `tid` calls `id`, as Dwell calls it: in a container threads have other ids than outside.
+    pub fn outer_id(&self, tid: u32, id: u32) -> u32 {
+        let inner = self.pid_namespaces.get(&tid).and_then(|&namespace| self.inner_ids.get(&(namespace, id)));
+        inner.copied().unwrap_or(id)
+    }
+
     /// The process's name: the base name of its program, or what its first thread was called.
     pub fn process_name(&self, process: ProcessId) -> &str {
         process.get().and_then(|row| self.processes.get(row)).map_or("", Process::name)
@@ -159,6 +168,7 @@ impl Lives {
             self.unseen_ends += 1;
         }
         self.close(record.h.tid, time_ns);
+        self.note_inner_id(record);
         let comm = c_string(&record.comm);
         let parent_process = self.process(record.parent_tgid).unwrap_or(ProcessId::NONE);
         let process = self.process_for(record.tgid, parent_process, &comm, time_ns);
@@ -178,6 +188,15 @@ impl Lives {
             kernel_cpu_ns: 0,
         };
         (self.add(life), stale)
+    }
+
+    fn note_inner_id(&mut self, record: &ThreadNewRecord) {
+        if record.inner_tid == 0 {
+            self.pid_namespaces.remove(&record.h.tid);
+            return;
+        }
+        self.pid_namespaces.insert(record.h.tid, record.pid_namespace);
+        self.inner_ids.insert((record.pid_namespace, record.inner_tid), record.h.tid);
     }
 
     /// A thread that is there although nothing told of its creation.

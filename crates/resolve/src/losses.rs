@@ -200,6 +200,10 @@ const DOCS: &[(&str, &str)] = &[
         "delays_lost",
         "Records of delays, and of requests on sockets, that found no room in the kernel's buffer; what they tell is unexplained.",
     ),
+    (
+        "programs_out_of_scope",
+        "Programs that took on another user's rights when they were started; Dwell may look at its user's own only.",
+    ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];
 

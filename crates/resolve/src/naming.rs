@@ -16,7 +16,7 @@ use crate::delays::tells_functions;
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
 use crate::jit::{self, Jit, how_to_name};
-use crate::kernel::KernelMap;
+use crate::kernel::{KernelFiles, KernelMap};
 use crate::listing;
 use crate::lives::ImageId;
 use crate::mappings::Mappings;
@@ -26,7 +26,7 @@ use crate::python::Functions;
 use crate::replay::Replay;
 use crate::source_files::{self, Origin, User};
 use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
-use crate::symbols::{Answer, DataSymbol, Depth, Place, Request, symbolize};
+use crate::symbols::{Answer, DataSymbol, Depth, Elsewhere, Place, Request, symbolize};
 use crate::{Mode, Options, Progress};
 
 /// Most notices of one kind; the rest is counted in the last one.
@@ -106,7 +106,10 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
         plan.set_shares(&sites.shares(&stack_shares(raw), raw.replay.stacks.keys()));
     }
     let depth = Depth { debug_info: full, inlines: options.inlines };
-    let answers = symbolize(&plan.requests, depth, &options.search_dirs, progress);
+    let answers = {
+        let elsewhere = Elsewhere { debug_dirs: &options.search_dirs, kernel: &options.kernel };
+        symbolize(&plan.requests, depth, elsewhere, progress)
+    };
     let names = Names::new(&plan.sites, &answers, &python);
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
@@ -123,7 +126,8 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
             jit.notices.clone(),
             debug_notices,
             unnamed_code(raw, &modules, &sites).into_iter().collect(),
-            notices(raw, &modules, &problems, &plan, &answers),
+            kernel_without_names(raw, &plan, &options.kernel),
+            notices(&modules, &problems, &plan, &answers),
         ]
         .concat(),
         unreadable_files: unreadable(&modules, &problems, &plan),
@@ -342,13 +346,7 @@ fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan) -> u6
     seen.filter(|(number, _)| modules.get(*number).is_some_and(Module::is_file)).count() as u64
 }
 
-fn notices(
-    raw: &Raw<'_>,
-    modules: &Modules,
-    problems: &[(u32, Problem)],
-    plan: &Plan,
-    answers: &[Answer],
-) -> Vec<String> {
+fn notices(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, answers: &[Answer]) -> Vec<String> {
     let used = |number: u32| plan.used.get(number as usize).copied().unwrap_or(false);
     let mut notices = Vec::new();
     for (number, problem) in problems.iter().filter(|(number, _)| used(*number)) {
@@ -365,7 +363,6 @@ fn notices(
             Problem::Missing => {}
         }
     }
-    notices.extend(kernel_without_names(raw, used(KERNEL)).map(str::to_owned));
     for (number, answer) in answers.iter().enumerate() {
         let path = modules.all().get(number).map_or("", |module| &module.path);
         if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
@@ -387,19 +384,21 @@ fn notices(
 }
 
 /// Why functions of the kernel have no names, when any are to be named.
-fn kernel_without_names(raw: &Raw<'_>, is_used: bool) -> Option<&'static str> {
-    if !is_used && !tells_functions(&raw.meta.delays) {
+fn kernel_without_names(raw: &Raw<'_>, plan: &Plan, files: &KernelFiles) -> Vec<String> {
+    let is_used = plan.used.get(KERNEL as usize).copied().unwrap_or(false);
+    let why = if !is_used && !tells_functions(&raw.meta.delays) {
         None
     } else if !is_this_boot(raw.manifest) {
         Some("The machine was restarted since the collection: kernel code has no names.")
-    } else if KernelMap::read().is_hidden() {
+    } else if KernelMap::read(files).is_hidden() {
         Some(
             "Kernel code has no names: /proc/kallsyms hides addresses from this user (kernel.kptr_restrict, CAP_SYSLOG). \
              Block I/O and locks in the kernel are not told apart, nor what other CPUs interrupted for.",
         )
     } else {
         None
-    }
+    };
+    why.map(str::to_owned).into_iter().collect()
 }
 
 /// Replaces the raw numbers of the intervals by rows of the named tables.

@@ -17,7 +17,7 @@ use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::files::claims_too_much;
 use crate::jit::Jit;
-use crate::kernel::KernelMap;
+use crate::kernel::{KernelFiles, KernelMap};
 use crate::listing::{self, Extent, Listings};
 use crate::scopes;
 use crate::symbol_table::SymbolTable;
@@ -94,8 +94,17 @@ pub struct Depth {
     pub inlines: bool,
 }
 
+/// Where names are that are in no module's own file.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere<'a> {
+    /// Folders of debug files, before the standard ones.
+    pub debug_dirs: &'a [PathBuf],
+    /// The kernel's own.
+    pub kernel: &'a KernelFiles,
+}
+
 /// Names the addresses of every request.
-pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], progress: &dyn Progress) -> Vec<Answer> {
+pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, progress: &dyn Progress) -> Vec<Answer> {
     let total = requests.iter().map(|request| (request.code.len() + request.data.len()) as u64).sum();
     let done = AtomicU64::new(0);
     let step = |count: usize| {
@@ -104,7 +113,7 @@ pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], pro
     };
     let answer = |request: &Request| {
         // A damaged file must cost its own names only.
-        let attempt = catch_unwind(AssertUnwindSafe(|| answer(request, depth, debug_dirs, &step)));
+        let attempt = catch_unwind(AssertUnwindSafe(|| answer(request, depth, elsewhere, &step)));
         attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
     };
     let mut answers: Vec<Answer> = requests.par_iter().map(answer).collect();
@@ -116,7 +125,8 @@ pub fn symbolize(requests: &[Request], depth: Depth, debug_dirs: &[PathBuf], pro
     answers
 }
 
-fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn(usize)) -> Answer {
+fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn Fn(usize)) -> Answer {
+    let Elsewhere { debug_dirs, kernel } = elsewhere;
     let mut answer = Answer {
         code: vec![Vec::new(); request.code.len()],
         data: vec![None; request.data.len()],
@@ -141,9 +151,9 @@ fn answer(request: &Request, depth: Depth, debug_dirs: &[PathBuf], step: &dyn Fn
         }
         Place::Kernel => {
             let symbolizer = symbolizer(depth, debug_dirs);
-            answer.fill(request, &[Reader { source: kernel_source(), symbolizer, absolute: true }], step);
+            answer.fill(request, &[Reader { source: kernel_source(kernel), symbolizer, absolute: true }], step);
             if !request.code.is_empty() {
-                KernelMap::read().complete(&mut answer.code, &request.code);
+                KernelMap::read(kernel).complete(&mut answer.code, &request.code);
             }
         }
         Place::Jit(jit) => {
@@ -363,8 +373,9 @@ fn elf_source(path: &Path, depth: Depth) -> Source<'static> {
     Source::Elf(elf)
 }
 
-fn kernel_source() -> Source<'static> {
-    Source::Kernel(Kernel { vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() })
+fn kernel_source(files: &KernelFiles) -> Source<'static> {
+    let kallsyms = MaybeDefault::Some(files.kallsyms.clone());
+    Source::Kernel(Kernel { kallsyms, vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() })
 }
 
 fn functions(sym: Sym<'_>) -> Vec<Function> {

@@ -29,4 +29,5 @@ pub use program::{dynamic_linker, program_files};
 pub use registry::{Losses, Notice, Registry, Update};
 pub use row::{Extra, Row, Rule, Step};
 pub use table::{BLOCK_SHIFT, Layout, UnwindTable};
+pub use vdso::provide_vdso;
 pub use walk::{Code, End, MAX_FRAMES, Memory, Registers, Walk, walk};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{Error as IoError, ErrorKind};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::error::{Error, Result};
 use crate::frames::CallFrames;
@@ -12,6 +13,14 @@ use crate::table::UnwindTable;
 
 /// It has two pages; this is far more than it may ever have.
 const MOST_BYTES: u64 = 1 << 20;
+
+static IMAGE: OnceLock<Vec<u8>> = OnceLock::new();
+
+/// Takes the image of whoever may not read `/proc/self/mem`: that is root's while a program has capabilities of its file.
+pub fn provide_vdso(image: Vec<u8>) {
+    // The first one stays: they are all the same.
+    let _ = IMAGE.set(image);
+}
 
 /// The table of this process's vDSO.
 pub(crate) fn table() -> Result<UnwindTable> {
@@ -26,6 +35,9 @@ pub(crate) fn frames() -> Option<CallFrames> {
 }
 
 fn image() -> std::io::Result<Vec<u8>> {
+    if let Some(image) = IMAGE.get() {
+        return Ok(image.clone());
+    }
     let maps = std::fs::read("/proc/self/maps")?;
     let Some(Mapping { start, length, .. }) =
         parse_maps(0, &maps).into_iter().find(|mapping| mapping.path == Path::new("[vdso]"))

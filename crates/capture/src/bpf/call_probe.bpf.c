@@ -33,8 +33,8 @@ static __always_inline int pass(struct task_struct *task, u32 key)
 
 		if (!cookie)
 			break;
-		set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), task->pid, now);
-		record.tgid = task->tgid;
+		set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), tid_of(task), now);
+		record.tgid = tgid_of(task);
 		record.probe = (cookie - 1) >> 2;
 		record.end = (cookie - 1) & 3;
 		write_record(&record, sizeof(record), LOSS_TASK_PROBE);

@@ -50,7 +50,7 @@ static __always_inline struct thread *known(struct task_struct *task)
 static __always_inline void begin_delay(struct record_delay *delay, u8 kind, struct task_struct *task, u64 begin_ns,
 					u64 end_ns)
 {
-	set_header(&delay->h, RECORD_DELAY, sizeof(*delay), task->pid, end_ns);
+	set_header(&delay->h, RECORD_DELAY, sizeof(*delay), tid_of(task), end_ns);
 	delay->begin_ns = begin_ns;
 	delay->kind = kind;
 	delay->cpu = bpf_get_smp_processor_id();

@@ -184,7 +184,7 @@ static __always_inline void note_arrival(struct cpu_state *cpu, struct task_stru
 	struct arrival *arrival = &cpu->log[cpu->switches & (SWITCH_LOG - 1)];
 
 	arrival->time_ns = now;
-	arrival->tid = next->pid;
+	arrival->tid = tid_of(next);
 	arrival->flags = next->flags;
 	bpf_probe_read_kernel(arrival->comm, sizeof(arrival->comm), next->comm);
 	cpu->switches += 1;

@@ -6,7 +6,7 @@
 #ifndef DWELL_OBJECT_BPF_H
 #define DWELL_OBJECT_BPF_H
 
-#include "record.bpf.h"
+#include "ids.bpf.h"
 
 /* How the arguments of a system call name what it waits on. The table is filled from the model crate's. */
 enum syscall_class {
@@ -268,7 +268,8 @@ static __always_inline u64 fd_object(struct task_struct *task, struct thread *th
 {
 	u64 file = (u64)file_of(task, fd), key = file_key(file);
 
-	if (key && key != thread->last_object && file_object(file, fd, task->pid, task->tgid) == key && is_seen(key))
+	if (key && key != thread->last_object && file_object(file, fd, tid_of(task), tgid_of(task)) == key &&
+	    is_seen(key))
 		thread->last_object = key;
 	return key;
 }
@@ -302,8 +303,8 @@ static __always_inline struct fd_set *begin_set(struct task_struct *task)
 		return NULL;
 	set->files = (u64)table->fd;
 	set->limit = table->max_fds;
-	set->tid = task->pid;
-	set->tgid = task->tgid;
+	set->tid = tid_of(task);
+	set->tgid = tgid_of(task);
 	set->count = 0;
 	return set;
 }

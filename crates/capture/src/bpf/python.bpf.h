@@ -15,7 +15,7 @@
 #ifndef DWELL_PYTHON_BPF_H
 #define DWELL_PYTHON_BPF_H
 
-#include "record.bpf.h"
+#include "ids.bpf.h"
 
 #define PYTHON_PROCESSES   1024
 #define PYTHON_THREADS     2048 /* interpreters and thread states that are looked through for one thread */
@@ -206,7 +206,7 @@ static __always_inline u64 python_state(struct python_process *process, struct t
 {
 	struct python_search search = {.process = process, .id = task->thread.fsbase};
 	u64 known, now, key;
-	u32 tid = task->pid;
+	u32 tid = tid_of(task);
 
 	if (!search.id)
 		return 0;
@@ -335,7 +335,7 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 /* The Python frames of the current thread, into this program's buffer. Returns a hash of them, 0 when it has none. */
 static __always_inline u64 take_python_frames(struct task_struct *task, struct thread *thread, u64 space)
 {
-	struct python_process *process = python_of(task->tgid);
+	struct python_process *process = python_of(tgid_of(task));
 	struct python_scratch *scratch;
 	u64 state;
 
@@ -502,7 +502,7 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
  */
 static __always_inline bool python_gil(struct task_struct *task, struct thread *thread, u64 address, u32 *holder)
 {
-	struct python_process *process = python_of(task->tgid);
+	struct python_process *process = python_of(tgid_of(task));
 	u64 gil, state, key;
 	u32 locked = 0, *tid;
 

@@ -46,6 +46,7 @@ enum loss {
 	LOSS_SOCKET_WAIT,
 	LOSS_STITCH,
 	LOSS_DELAY,
+	LOSS_OUT_OF_SCOPE,
 	LOSS_COUNT,
 };
 
@@ -86,6 +87,8 @@ struct delayed {
 /* What is known of a profiled thread; that a thread has one is what makes it profiled. */
 struct thread {
 	u32 mode; /* enum thread_mode; first: user space sets it, too */
+	u32 tid;  /* its ids, where they are not the kernel's (ids.bpf.h) */
+	u32 tgid;
 	u32 waker_cpu;
 	u64 rename_time_ns; /* 0 = not renamed yet */
 	u64 wake_time_ns;

@@ -83,9 +83,9 @@ static __always_inline int sent(struct sock *sk, int result)
 	}
 	if (!open->begin_ns)
 		return 0;
-	set_header(&record.h, RECORD_REQUEST, sizeof(record), task->pid, bpf_ktime_get_ns());
+	set_header(&record.h, RECORD_REQUEST, sizeof(record), tid_of(task), bpf_ktime_get_ns());
 	record.begin_ns = open->begin_ns;
-	record.tgid = task->tgid;
+	record.tgid = tgid_of(task);
 	record.family = sk->__sk_common.skc_family;
 	record.local_port = record.family == AF_INET || record.family == AF_INET6 ? sk->__sk_common.skc_num : 0;
 	open->begin_ns = 0;

@@ -81,7 +81,7 @@ static __always_inline void flush(struct batch *batch)
 static __always_inline void append(struct batch *batch, u8 kind, u64 begin_ns, u64 end_ns, u16 detail)
 {
 	struct record_delays *record = &batch->record;
-	u32 tid = bpf_get_current_task_btf()->pid;
+	u32 tid = tid_of(bpf_get_current_task_btf());
 	struct short_delay *delay;
 
 	if (record->count && (record->h.tid != tid || begin_ns - record->base_ns > 0xffffffff))

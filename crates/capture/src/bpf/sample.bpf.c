@@ -16,7 +16,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		return 0;
 	if (!thread->on_cpu)
 		write_unseen_in(task, thread, bpf_ktime_get_ns() - control->period_ns);
-	set_header(&record.h, RECORD_SAMPLE, sizeof(record), task->pid, bpf_ktime_get_ns());
+	set_header(&record.h, RECORD_SAMPLE, sizeof(record), tid_of(task), bpf_ktime_get_ns());
 	record.cpu = bpf_get_smp_processor_id();
 	record.period_ns = control->period_ns;
 	record.in_kernel = (ctx->regs.cs & 3) == 0;

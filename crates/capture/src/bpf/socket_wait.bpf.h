@@ -214,7 +214,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 		write_wait(wait, thread);
 	record = &wait->record;
 	__builtin_memset(record, 0, sizeof(*record));
-	set_header(&record->h, RECORD_SOCKET_WAIT, sizeof(*record), task->pid, thread->out_time_ns);
+	set_header(&record->h, RECORD_SOCKET_WAIT, sizeof(*record), tid_of(task), thread->out_time_ns);
 	record->start_ns = thread->out_time_ns;
 	record->direction = direction;
 	wait->sk = (u64)sk;

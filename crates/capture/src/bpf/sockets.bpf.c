@@ -45,15 +45,16 @@ static __always_inline struct socket_entry *used_entry(struct sock *sk, struct t
 static __always_inline struct socket_entry *called(struct sock *sk, struct task_struct *task)
 {
 	struct socket_entry *entry;
-	u32 ticks;
+	u32 ticks, tid;
 
 	if (is_paused())
 		return NULL;
 	entry = used_entry(sk, task);
 	if (!entry)
 		return NULL;
-	if (entry->last_tid != task->pid) /* the other end's CPU reads it */
-		entry->last_tid = task->pid;
+	tid = tid_of(task);
+	if (entry->last_tid != tid) /* the other end's CPU reads it */
+		entry->last_tid = tid;
 	ticks = bpf_jiffies64();
 	if (ticks - entry->tcp_ticks >= REFRESH_TICKS) {
 		if (!entry->record.remote_port && (entry->record.family != AF_UNIX || !entry->record.peer))
@@ -479,7 +480,7 @@ int find_peers(struct bpf_iter__task_file *ctx)
 	u64 key, *cookie;
 	u16 family;
 
-	if (!task || !file || task->pid != task->tgid)
+	if (!task || !file || task->pid != task->tgid || !is_in_scope(task))
 		return 0;
 	socket = bpf_sock_from_file(file);
 	sk = socket ? socket->sk : NULL;
@@ -504,7 +505,7 @@ int find_peers(struct bpf_iter__task_file *ctx)
 	}
 	set_header(&record.h, RECORD_SOCKET_PEER, sizeof(record), 0, bpf_ktime_get_ns());
 	record.peer = cookie_of(sk);
-	record.pid = task->tgid;
+	record.pid = tgid_of(task);
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
 	write_record(&record, sizeof(record), LOSS_SOCKET);
 	return 0;

@@ -335,12 +335,12 @@ static __noinline struct socket_entry *new_entry(struct sock *sk, u64 cookie, st
 	if (!entry)
 		return NULL;
 	__builtin_memset(entry, 0, sizeof(*entry));
-	set_header(&entry->record.h, RECORD_SOCKET, sizeof(entry->record), task->pid, 0);
+	set_header(&entry->record.h, RECORD_SOCKET, sizeof(entry->record), tid_of(task), 0);
 	entry->record.first_ns = bpf_ktime_get_ns();
-	entry->record.tgid = task->tgid;
+	entry->record.tgid = tgid_of(task);
 	entry->record.flags = flags;
 	entry->record.cookie = cookie;
-	entry->last_tid = task->pid;
+	entry->last_tid = tid_of(task);
 	entry->sk = (u64)sk;
 	describe(entry);
 	refresh(entry);

@@ -9,7 +9,7 @@
 #define DWELL_STACK_BPF_H
 
 #include "python.bpf.h"
-#include "record.bpf.h"
+#include "ids.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */
 struct {
@@ -152,10 +152,10 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	set_registers(&copy->registers, regs);
 	bytes = copy_pieces(copy, regs->sp) & ~7u;
 	size = sizeof(copy->registers) + bytes;
-	set_header(&copy->registers.h, RECORD_STACK_COPY, size, task->pid, now);
-	copy->registers.key = mix(mix(space, task->pid), now) | 1ull << 63;
+	set_header(&copy->registers.h, RECORD_STACK_COPY, size, tid_of(task), now);
+	copy->registers.key = mix(mix(space, tid_of(task)), now) | 1ull << 63;
 	copy->registers.switches = 0;
-	copy->registers.tgid = task->tgid;
+	copy->registers.tgid = tgid_of(task);
 	copy->registers.bytes = bytes;
 	return write_record(copy, AT_MOST(size, sizeof(*copy)), LOSS_STACK) ? copy->registers.key : 0;
 }
@@ -178,7 +178,7 @@ static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task
 	scratch->stack.count = count;
 	scratch->stack.flags = STACK_KERNEL;
 	scratch->stack.end = UNWIND_COMPLETE;
-	return publish_stack(task->pid, 0, 0, 0);
+	return publish_stack(tid_of(task), 0, 0, 0);
 }
 
 /*
@@ -201,7 +201,7 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	key = unwind_recall(scratch, memory, space ^ python);
 	if (key)
 		return key;
-	if (unwind_walk(task->tgid, scratch) <= 0) {
+	if (unwind_walk(tgid_of(task), scratch) <= 0) {
 		count_loss(LOSS_USER_STACK_EMPTY);
 		return 0;
 	}
@@ -210,11 +210,11 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	if (scratch->stack.end != UNWIND_COMPLETE && scratch->stack.end != UNWIND_TOO_DEEP) {
 		key = copy_stack(scratch->stack.end, space);
 		if (key && python)
-			publish_python(key, task->pid, task->tgid);
+			publish_python(key, tid_of(task), tgid_of(task));
 		if (key)
 			return key;
 	}
-	key = publish_stack(task->pid, task->tgid, space, python);
+	key = publish_stack(tid_of(task), tgid_of(task), space, python);
 	if (key)
 		unwind_remember(scratch, memory, space ^ python, key);
 	return key;

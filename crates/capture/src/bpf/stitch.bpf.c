@@ -48,8 +48,8 @@ int on_stack_caller(struct pt_regs *ctx)
 	memory = memory_of(task, regs);
 	if (!memory)
 		memory = &thread->waking;
-	set_header(&record.h, RECORD_STITCH, sizeof(record), task->pid, bpf_ktime_get_ns());
-	record.tgid = task->tgid;
+	set_header(&record.h, RECORD_STITCH, sizeof(record), tid_of(task), bpf_ktime_get_ns());
+	record.tgid = tgid_of(task);
 	record.id = regs->di;
 	record.user_stack = take_user_stack(task, thread, memory);
 	write_record(&record, sizeof(record), LOSS_STITCH);

@@ -47,7 +47,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		out->on_cpu = 0;
 		out->out_runtime_ns = runtime_ns;
 		out->out_time_ns = record->h.time_ns;
-		record->h.tid = prev->pid;
+		record->h.tid = tid_of(prev);
 		set_out(record, prev, out, state, true, &target);
 		if (state & STATE_DEAD) {
 			write_thread_exit(prev, out, record->h.time_ns);

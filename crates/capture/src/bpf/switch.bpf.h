@@ -81,7 +81,7 @@ static __always_inline void set_in(struct record_switch *record, struct task_str
 {
 	u64 pending = task->pending.signal.sig[0] | task->signal->shared_pending.signal.sig[0];
 
-	record->next_tid = task->pid;
+	record->next_tid = tid_of(task);
 	record->wake_time_ns = thread->wake_time_ns;
 	record->waker_tid = thread->waker_tid;
 	record->waker_stack = thread->waker_stack;
@@ -127,7 +127,7 @@ static __always_inline void write_unseen_out(struct task_struct *task, struct th
 	count_loss(LOSS_SWITCH_UNSEEN);
 	if (!record)
 		return;
-	record->h.tid = task->pid;
+	record->h.tid = tid_of(task);
 	set_out(record, task, thread, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
 	write_record(record, sizeof(*record), LOSS_SWITCH);
 }
@@ -145,11 +145,11 @@ static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
 		return 0;
 	if (!regs->ip) /* a worker of io_uring: it has no user code */
 		return 0;
-	set_header(&record.h, RECORD_REGISTERS, sizeof(record), task->pid, now);
-	record.key = mix(mix(task->mm->start_stack, task->pid), now) | 1ull << 63;
+	set_header(&record.h, RECORD_REGISTERS, sizeof(record), tid_of(task), now);
+	record.key = mix(mix(task->mm->start_stack, tid_of(task)), now) | 1ull << 63;
 	set_registers(&record, regs);
 	record.switches = task->nvcsw + task->nivcsw;
-	record.tgid = task->tgid;
+	record.tgid = tgid_of(task);
 	return write_record(&record, sizeof(record), LOSS_STACK) ? record.key : 0;
 }
 
@@ -166,9 +166,9 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 	thread->on_cpu = task->on_cpu;
 	thread->out_runtime_ns = task->se.sum_exec_runtime;
 	if (task->on_cpu) {
-		record->next_tid = task->pid;
+		record->next_tid = tid_of(task);
 	} else {
-		record->h.tid = task->pid;
+		record->h.tid = tid_of(task);
 		set_out(record, task, thread, task->__state & STATE_MASK, false, &target);
 		if (record->state)
 			record->user_stack = request_user_stack(task, record->h.time_ns);

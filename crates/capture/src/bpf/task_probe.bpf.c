@@ -15,8 +15,8 @@ int on_task_probe(struct pt_regs *ctx)
 	if (!control || control->paused || !recorded(task))
 		return 0;
 	cookie = bpf_get_attach_cookie(ctx);
-	set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), task->pid, bpf_ktime_get_ns());
-	record.tgid = task->tgid;
+	set_header(&record.h, RECORD_TASK_PROBE, sizeof(record), tid_of(task), bpf_ktime_get_ns());
+	record.tgid = tgid_of(task);
 	record.probe = cookie >> 2;
 	record.end = cookie & 3;
 	write_record(&record, sizeof(record), LOSS_TASK_PROBE);

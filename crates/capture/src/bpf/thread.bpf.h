@@ -6,7 +6,7 @@
 #ifndef DWELL_THREAD_BPF_H
 #define DWELL_THREAD_BPF_H
 
-#include "record.bpf.h"
+#include "ids.bpf.h"
 
 /* The thread's state if it is to be recorded. */
 static __always_inline struct thread *recorded(struct task_struct *task)
@@ -26,15 +26,16 @@ static __always_inline void write_thread_new(struct task_struct *task, const str
 {
 	struct record_thread_new record = {};
 
-	set_header(&record.h, RECORD_THREAD_NEW, sizeof(record), task->pid, now);
-	record.tgid = task->tgid;
+	set_header(&record.h, RECORD_THREAD_NEW, sizeof(record), tid_of(task), now);
+	record.tgid = tgid_of(task);
 	if (birth->parent) {
-		record.parent_tid = birth->parent->pid;
-		record.parent_tgid = birth->parent->tgid;
+		record.parent_tid = tid_of(birth->parent);
+		record.parent_tgid = tgid_of(birth->parent);
 	}
 	record.flags = birth->flags;
 	record.creator_stack = birth->stack;
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
+	read_inner_id(task, &record);
 	write_record(&record, sizeof(record), LOSS_THREAD);
 }
 
@@ -54,8 +55,8 @@ static __always_inline void write_thread_exit(struct task_struct *task, struct t
 	struct record_thread_exit record = {};
 	int group_code = task->signal->group_exit_code;
 
-	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), task->pid, now);
-	record.tgid = task->tgid;
+	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), tid_of(task), now);
+	record.tgid = tgid_of(task);
 	record.exit_code = group_code ? group_code : task->exit_code;
 	record.cpu_ns = task->se.sum_exec_runtime - thread->runtime_base_ns;
 	write_record(&record, sizeof(record), LOSS_THREAD);

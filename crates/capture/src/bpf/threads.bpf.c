@@ -51,7 +51,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	mode = thread->mode;
 	if (parent->tgid != child->tgid)
-		mode = mode_by_name(child->comm, control, followed(mode));
+		mode = is_in_scope(child) ? mode_by_name(child->comm, control, followed(mode)) : 0;
 	if (!mode && !control->rule_count)
 		return 0;
 	created = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -60,9 +60,10 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	created->mode = mode;
+	remember_ids(child, created);
 	if (parent->tgid != child->tgid) {
-		unwind_fork(parent->tgid, child->tgid);
-		python_fork(parent->tgid, child->tgid);
+		unwind_fork(tgid_of(parent), tgid_of(child));
+		python_fork(tgid_of(parent), tgid_of(child));
 	}
 	if (!(mode & THREAD_RECORD))
 		return 0;
@@ -89,8 +90,8 @@ static __always_inline void write_exec(struct task_struct *task, u32 old_tid, st
 	if (!record)
 		return;
 	__builtin_memset(record, 0, sizeof(*record));
-	set_header(&record->h, RECORD_EXEC, sizeof(*record), task->pid, now);
-	record->tgid = task->tgid;
+	set_header(&record->h, RECORD_EXEC, sizeof(*record), tid_of(task), now);
+	record->tgid = tgid_of(task);
 	record->old_tid = old_tid;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path), BPF_CORE_READ(bprm, filename));
@@ -102,20 +103,27 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 {
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct control *control = controls();
-	u32 tgid = task->tgid;
+	u32 tgid = tgid_of(task);
 	u64 now;
 	u8 mode;
 
 	if (!thread || !control)
 		return 0;
-	unwind_forget(task->tgid);
+	unwind_forget(tgid_of(task));
 	bpf_map_delete_elem(&python_processes, &tgid);
 	thread->python_state = 0;
+	if (scope.pid_level)
+		old_tid = thread->tid;
+	remember_ids(task, thread);
 	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
 	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
 	mode = mode_by_name(task->comm, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);
+	if (mode && !is_in_scope(task)) {
+		mode = 0;
+		count_loss(LOSS_OUT_OF_SCOPE);
+	}
 	if ((thread->mode & THREAD_RECORD) && !(mode & THREAD_RECORD))
-		write_thread_exit(task, thread, now);
+		write_thread_exit(task, thread, bpf_ktime_get_ns()); /* it was recorded until now */
 	if (!(thread->mode & THREAD_RECORD) && (mode & THREAD_RECORD))
 		begin_running(task, thread, now);
 	thread->mode = mode;
@@ -145,7 +153,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	}
 	if (!(thread->mode & THREAD_RECORD))
 		return 0;
-	set_header(&record.h, RECORD_THREAD_NAME, sizeof(record), task->pid, now);
+	set_header(&record.h, RECORD_THREAD_NAME, sizeof(record), tid_of(task), now);
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), comm);
 	write_record(&record, sizeof(record), LOSS_THREAD);
 	return 0;
@@ -163,7 +171,9 @@ int seed(struct bpf_iter__task *ctx)
 
 	if (!task || (task->__state & STATE_DEAD))
 		return 0;
-	tgid = task->tgid;
+	if (!is_in_scope(task))
+		return 0;
+	tgid = tgid_of(task);
 	mode = bpf_map_lookup_elem(&targets, &tgid);
 	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!thread) {
@@ -173,6 +183,7 @@ int seed(struct bpf_iter__task *ctx)
 	}
 	if (mode && !thread->mode) {
 		thread->mode = *mode;
+		remember_ids(task, thread);
 		thread->runtime_base_ns = task->se.sum_exec_runtime;
 		if (thread->mode & THREAD_RECORD)
 			write_thread_new(task, &birth, bpf_ktime_get_ns());

@@ -71,7 +71,50 @@ struct sigpending {
 	sigset_t signal;
 };
 
+typedef struct {
+	u32 val;
+} kuid_t;
+
+typedef struct {
+	u32 val;
+} kgid_t;
+
+/* Of 64 bits; in two halves before 6.3. */
+typedef struct {
+	u64 val;
+} kernel_cap_t;
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct user_namespace {
+	struct ns_common ns;
+};
+
+struct cred {
+	kuid_t uid, suid, euid;
+	kgid_t gid, sgid, egid;
+	kernel_cap_t cap_permitted;
+	struct user_namespace *user_ns;
+};
+
+struct pid_namespace {
+	struct ns_common ns;
+};
+
+struct upid {
+	int nr;
+	struct pid_namespace *ns;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct signal_struct {
+	struct pid *pids[4];
 	struct sigpending shared_pending;
 	int group_exit_code;
 };
@@ -282,6 +325,8 @@ struct task_struct {
 	unsigned long nvcsw;
 	unsigned long nivcsw;
 	struct task_struct *real_parent;
+	struct pid *thread_pid;
+	const struct cred *real_cred;
 	struct mm_struct *mm;
 	struct files_struct *files;
 	struct signal_struct *signal;

@@ -37,7 +37,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (!thread || !control || control->paused)
 		return 0;
 	thread->wake_time_ns = bpf_ktime_get_ns();
-	thread->waker_tid = current->pid;
+	thread->waker_tid = tid_of(current);
 	thread->waker_cpu = bpf_get_smp_processor_id();
 	thread->waker_context = waker_context(current, control);
 	thread->waker_syscall = -1;

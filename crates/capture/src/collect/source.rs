@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_rights::Raised;
 use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
@@ -58,6 +59,11 @@ pub trait Source {
 
     /// Tells the state of every thread of the targets, with new ones taken in.
     fn seed(&mut self) -> Result<()>;
+
+    /// Lets go of the rights that were raised to start, as far as the source can be read without them.
+    fn lower(&self, raised: Raised) {
+        drop(raised);
+    }
 
     /// Pauses or resumes recording.
     fn set_paused(&mut self, paused: bool) -> Result<()>;
@@ -133,7 +139,8 @@ impl Bpf<'_> {
             hooks.add_target(pid, targets.launching)?;
         }
         hooks.sample(targets.pids);
-        hooks.set_task_probes(targets.probes, (!options.follow_children).then_some(targets.pids))?;
+        let followed = options.follow_children && !options.own_only;
+        hooks.set_task_probes(targets.probes, (!followed).then_some(targets.pids))?;
         Ok(Self { hooks, rings: None, map_events })
     }
 }
@@ -182,6 +189,10 @@ impl Source for Bpf<'_> {
 
     fn seed(&mut self) -> Result<()> {
         self.hooks.seed()
+    }
+
+    fn lower(&self, raised: Raised) {
+        self.hooks.keep_maps_open(raised);
     }
 
     fn set_paused(&mut self, paused: bool) -> Result<()> {

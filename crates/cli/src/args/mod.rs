@@ -6,6 +6,7 @@ mod analyze;
 mod anatomy;
 mod bench;
 mod gate;
+mod install;
 mod intervals;
 mod merge;
 mod mistakes;
@@ -30,6 +31,7 @@ pub use anatomy::{
 };
 pub use bench::{Benchmark, SpscArgs};
 pub use gate::GateArg;
+pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use merge::MergeArgs;
 pub use mistakes::{Refused, explain};
@@ -117,6 +119,12 @@ pub enum Command {
     /// Say what can be recorded on this machine and what delays threads on it, with the exact command that changes it.
     #[command(after_help = DOCTOR_EXAMPLES)]
     Doctor(DoctorArgs),
+    /// Put this program where the members of a group can record with it, without root.
+    #[command(after_help = install::INSTALL_EXAMPLES)]
+    Install(InstallArgs),
+    /// Undo what `install` did.
+    #[command(after_help = install::UNINSTALL_EXAMPLES)]
+    Uninstall(UninstallArgs),
     /// Measure how long packets take from one thread to another on this machine.
     #[command(subcommand_required = true, arg_required_else_help = true, after_help = bench::EXAMPLES)]
     Bench {
@@ -145,6 +153,13 @@ pub enum Command {
         /// Which part.
         part: DocsPart,
     },
+}
+
+impl Command {
+    /// Whether it may use the capabilities of Dwell's own file; the others give them up at once.
+    pub fn uses_rights(&self) -> bool {
+        matches!(self, Self::Collect { .. } | Self::Finalize(_) | Self::Doctor(_))
+    }
 }
 
 const COLLECT_EXAMPLES: &str = "\

@@ -203,6 +203,8 @@ struct record_thread_new {
 	u32 flags;         /* enum thread_flag */
 	u64 creator_stack; /* key of the RECORD_STACK of where it was created, 0 = not known */
 	char comm[DWELL_COMM_BYTES];
+	u32 inner_tid;     /* what it takes for its own id when its pid namespace lies within Dwell's, else 0 */
+	u32 pid_namespace; /* inode of that namespace */
 };
 
 struct record_thread_name {
@@ -515,7 +517,7 @@ _Static_assert(sizeof(struct record_switch) == 96, "wire");
 _Static_assert(sizeof(struct record_sample) == 40, "wire");
 _Static_assert(sizeof(struct record_stack) == 32 + 8 * DWELL_MAX_FRAMES, "wire");
 _Static_assert(sizeof(struct record_object) == 416, "wire");
-_Static_assert(sizeof(struct record_thread_new) == 56, "wire");
+_Static_assert(sizeof(struct record_thread_new) == 64, "wire");
 _Static_assert(sizeof(struct record_thread_name) == 32, "wire");
 _Static_assert(sizeof(struct record_thread_exit) == 32, "wire");
 _Static_assert(sizeof(struct record_exec) == 296, "wire");

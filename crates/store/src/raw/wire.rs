@@ -172,8 +172,9 @@ records! {
         protocol: u16, local_port: u16, remote_port: u16, text_bytes: u16, local_address: [u8; 16],
         remote_address: [u8; 16], member_count: u32, device: u32, reserved: u32, members: [u64; MAX_MEMBERS], text: [u8; TEXT_BYTES],
     }
-    ThreadNewRecord = 56, "A thread came into being, or was there." {
+    ThreadNewRecord = 64, "A thread came into being, or was there." {
         h: RecordHeader, tgid: u32, parent_tid: u32, parent_tgid: u32, flags: u32, creator_stack: u64, comm: [u8; 16],
+        inner_tid: u32, pid_namespace: u32,
     }
     ThreadNameRecord = 32, "A thread's new name." {
         h: RecordHeader, comm: [u8; 16],

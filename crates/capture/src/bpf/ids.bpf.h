@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Ids of threads and processes as Dwell's pid namespace has them, which are those in its /proc: in a container others
+ * than the kernel's own. On the host the verifier drops all but the first line of each function.
+ */
+#ifndef DWELL_IDS_BPF_H
+#define DWELL_IDS_BPF_H
+
+#include "record.bpf.h"
+
+#define PIDTYPE_TGID 1
+
+/* Set by user space before loading. Mirrored in scope.rs. */
+const volatile struct {
+	u32 pid_level; /* 0 = the first namespace: all ids are the kernel's */
+	u32 pid_namespace;
+	u32 own_only; /* record only what runs as this user and group, without capabilities in this user namespace */
+	u32 uid;
+	u32 gid;
+	u32 user_namespace;
+} scope SEC(".rodata.scope");
+
+static __always_inline struct upid *id_at(struct pid *pid, u32 level)
+{
+	return (void *)pid + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid);
+}
+
+/* The number of the `struct pid` at `address` in Dwell's namespace, 0 when it has none there. */
+__noinline u32 own_id(u64 address)
+{
+	struct pid *pid = (struct pid *)address;
+	struct upid *id;
+
+	if (!pid || BPF_CORE_READ(pid, level) < scope.pid_level)
+		return 0;
+	id = id_at(pid, scope.pid_level);
+	return BPF_CORE_READ(id, ns, ns.inum) == scope.pid_namespace ? BPF_CORE_READ(id, nr) : 0;
+}
+
+/* 0 = a thread outside of Dwell's namespace. One that leaves its CPU for good may have lost its ids: it is remembered. */
+static __always_inline u32 tid_of(struct task_struct *task)
+{
+	struct thread *thread;
+	u32 id;
+
+	if (!scope.pid_level)
+		return task->pid;
+	id = own_id((u64)BPF_CORE_READ(task, thread_pid));
+	if (id)
+		return id;
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	return thread ? thread->tid : 0;
+}
+
+/* The same of the thread's process. */
+static __always_inline u32 tgid_of(struct task_struct *task)
+{
+	struct thread *thread;
+
+	if (!scope.pid_level)
+		return task->tgid;
+	if (BPF_CORE_READ(task, thread_pid))
+		return own_id((u64)BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]));
+	thread = bpf_task_storage_get(&threads, task, 0, 0);
+	return thread ? thread->tgid : 0;
+}
+
+static __always_inline void remember_ids(struct task_struct *task, struct thread *thread)
+{
+	if (!scope.pid_level)
+		return;
+	thread->tid = tid_of(task);
+	thread->tgid = tgid_of(task);
+}
+
+/* What the thread itself takes for its id, when it lives in a pid namespace within Dwell's; else nothing is written. */
+static __always_inline void read_inner_id(struct task_struct *task, struct record_thread_new *record)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+	struct upid *id;
+
+	if (level <= scope.pid_level)
+		return;
+	id = id_at(pid, level);
+	record->inner_tid = BPF_CORE_READ(id, nr);
+	record->pid_namespace = BPF_CORE_READ(id, ns, ns.inum);
+}
+
+/*
+ * Whether a user without Dwell's rights might look at the task: the rule of ptrace(2). A program that is started with the
+ * rights of its file, such as a set-user-ID one, is another user's.
+ */
+static __always_inline bool is_in_scope(struct task_struct *task)
+{
+	const struct cred *cred = task->real_cred;
+	u64 capabilities = 0;
+
+	if (!scope.own_only)
+		return true;
+	if (BPF_CORE_READ(cred, user_ns, ns.inum) == scope.user_namespace)
+		bpf_probe_read_kernel(&capabilities, sizeof(capabilities), &cred->cap_permitted);
+	return BPF_CORE_READ(cred, uid.val) == scope.uid && BPF_CORE_READ(cred, euid.val) == scope.uid &&
+	       BPF_CORE_READ(cred, suid.val) == scope.uid && BPF_CORE_READ(cred, gid.val) == scope.gid &&
+	       BPF_CORE_READ(cred, egid.val) == scope.gid && BPF_CORE_READ(cred, sgid.val) == scope.gid &&
+	       !capabilities;
+}
+
+#endif

@@ -1,0 +1,219 @@
+//! `dwell install` and `dwell uninstall`: puts this program where the members of a group can run it, with the capabilities that
+//! recording takes, and takes it away again.
+//!
+//! The file is made complete under another name that only root may read, and takes its place in one step: nobody else can
+//! ever execute it with capabilities, and no link in the folder is followed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use dwell_rights::{RIGHTS, file_attribute};
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, StatVfsMountFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, fsetxattr,
+    fstatvfs, mkdirat, openat, renameat, unlinkat,
+};
+use rustix::io::Errno;
+
+use crate::args::{InstallArgs, UninstallArgs};
+use crate::error::{Hinted, Result, quoted, under_sudo};
+use crate::{output, trust};
+
+/// What the program is called.
+const NAME: &str = "dwell";
+/// The attribute in which the kernel looks for the capabilities of a file.
+const CAPABILITIES: &str = "security.capability";
+/// Root may change the program, the group may run it, others nothing.
+const MODE: u32 = 0o750;
+
+/// Puts the program in place, and says whom that trusts with what.
+pub fn install(args: &InstallArgs) -> Result<ExitCode> {
+    needs_root()?;
+    let group = group(&args.group)?;
+    let path = place(&args.prefix);
+    let folder = open_folder(&args.prefix)?;
+    check_folder(&folder, &path)?;
+    put(&folder, group).map_err(|error| explain(&error, &path))?;
+    if args.all_users {
+        trust::allow_all_users()?;
+    }
+    output::print(&said(&path, &args.group, group))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Takes away what [`install`] put there. The group stays, since it may have been there before.
+pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
+    needs_root()?;
+    let path = place(&args.prefix);
+    let mut text = match fs::symlink_metadata(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{} is not there.\n", path.display()),
+        Err(error) => return Err(Hinted::new(format!("cannot look at {}: {error}", path.display()))),
+        Ok(_) => remove(&path)?,
+    };
+    if trust::forget_all_users()? {
+        text.push_str(&format!("Removed {}.\n", trust::FILE));
+    }
+    text.push_str("The group stays; sudo groupdel GROUP removes it.\n");
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn needs_root() -> Result<()> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    Err(Hinted::new("only root can give a program capabilities").hint(under_sudo()))
+}
+
+fn place(prefix: &Path) -> PathBuf {
+    prefix.join("bin").join(NAME)
+}
+
+/// The number of the group `name`, which is made if it is not there.
+fn group(name: &str) -> Result<Gid> {
+    if let Some(group) = find_group(name)? {
+        return Ok(group);
+    }
+    let failed = |why: String| {
+        Hinted::new(format!("cannot make the group {name}: {why}")).hint("--group takes a group that is there")
+    };
+    let made = Command::new("groupadd").args(["--system", "--", name]).output();
+    let made = made.map_err(|error| failed(format!("groupadd: {error}")))?;
+    if !made.status.success() {
+        return Err(failed(String::from_utf8_lossy(&made.stderr).trim().to_owned()));
+    }
+    find_group(name)?.ok_or_else(|| failed("groupadd made it elsewhere".into()))
+}
+
+/// From getent(1), which asks all that the machine asks for groups.
+fn find_group(name: &str) -> Result<Option<Gid>> {
+    let hint = "getent is part of libc-bin";
+    let found = Command::new("getent").args(["group", "--", name]).output();
+    let found = found.map_err(|error| Hinted::new(format!("cannot look for the group {name}: {error}")).hint(hint))?;
+    let line = String::from_utf8_lossy(&found.stdout);
+    Ok(line.split(':').nth(2).and_then(|number| number.parse().ok()).map(Gid::from_raw))
+}
+
+fn open_folder(prefix: &Path) -> Result<OwnedFd> {
+    let failed = |error: Errno| {
+        let path = prefix.join("bin");
+        Hinted::new(format!("cannot open {}: {error}", path.display())).hint(format!("mkdir -p {}", quoted(&path)))
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let prefix = openat(CWD, prefix, flags, Mode::empty()).map_err(failed)?;
+    match mkdirat(&prefix, "bin", Mode::from_raw_mode(0o755)) {
+        Err(error) if error != Errno::EXIST => return Err(failed(error)),
+        _ => {}
+    }
+    openat(&prefix, "bin", flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+}
+
+/// In a folder that others may change, they could put another program in its place.
+fn check_folder(folder: &OwnedFd, path: &Path) -> Result<()> {
+    let failed = |error: io::Error| Hinted::new(format!("cannot look at {}: {error}", path.display()));
+    let metadata = File::from(folder.try_clone().map_err(failed)?).metadata().map_err(failed)?;
+    if metadata.uid() != 0 || metadata.mode() & 0o002 != 0 {
+        let message = format!("others than root may change the folder of {}", path.display());
+        return Err(Hinted::new(message).hint("--prefix /usr/local"));
+    }
+    let mount = fstatvfs(folder).map_err(|error| failed(error.into()))?;
+    if mount.f_flag.contains(StatVfsMountFlags::NOSUID) {
+        let message =
+            format!("the file system of {} is mounted nosuid: capabilities have no effect there", path.display());
+        return Err(Hinted::new(message).hint("--prefix of another file system; findmnt lists them"));
+    }
+    Ok(())
+}
+
+/// Writes the program under another name and renames it.
+fn put(folder: &OwnedFd, group: Gid) -> io::Result<()> {
+    let temporary = format!(".{NAME}.{}", std::process::id());
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut file: File = openat(folder, &temporary, flags, Mode::from_raw_mode(0o600))?.into();
+    let done = fill(&mut file, group).and_then(|()| Ok(renameat(folder, &temporary, folder, NAME)?));
+    if done.is_err() {
+        // The first failure is what the user is told.
+        let _ = unlinkat(folder, &temporary, AtFlags::empty());
+    }
+    done
+}
+
+/// In this order: a change of owner takes the capabilities away, and they come last.
+fn fill(file: &mut File, group: Gid) -> io::Result<()> {
+    io::copy(&mut File::open("/proc/self/exe")?, file)?;
+    fchown(file.as_fd(), Some(Uid::ROOT), Some(group))?;
+    fchmod(file.as_fd(), Mode::from_raw_mode(MODE))?;
+    fsetxattr(file.as_fd(), CAPABILITIES, &file_attribute(), XattrFlags::empty())?;
+    file.sync_all()
+}
+
+fn explain(error: &io::Error, path: &Path) -> Hinted {
+    let hinted = Hinted::new(format!("cannot install {}: {error}", path.display()));
+    match error.kind() {
+        io::ErrorKind::Unsupported => Hinted::new(format!(
+            "the file system of {} keeps no capabilities of files (security.capability)",
+            path.display()
+        ))
+        .hint("--prefix of another file system, such as ext4, xfs or btrfs; findmnt lists them"),
+        io::ErrorKind::PermissionDenied => {
+            hinted.hint("it takes CAP_SETFCAP and CAP_CHOWN: in a container, install outside")
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::StorageFull => {
+            hinted.hint("--prefix of another file system")
+        }
+        _ => hinted.hint("ls -ld shows the folder, df -h its room"),
+    }
+}
+
+/// Removes the program if it is one that was installed.
+fn remove(path: &Path) -> Result<String> {
+    let failed = |error: io::Error| Hinted::new(format!("cannot remove {}: {error}", path.display()));
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let mut attribute = [0; 64];
+    let ours = fgetxattr(&file, CAPABILITIES, &mut attribute).is_ok_and(|length| length > 0);
+    if !ours {
+        let message = format!("{} has no capabilities: dwell install did not put it there", path.display());
+        return Err(Hinted::new(message).hint(format!("sudo rm {}", quoted(path))));
+    }
+    fs::remove_file(path).map_err(failed)?;
+    Ok(format!("Removed {}.\n", path.display()))
+}
+
+/// Whom this trusts, and with what.
+fn said(path: &Path, group: &str, number: Gid) -> String {
+    let rights: String = RIGHTS.iter().map(|right| format!("  {:20} {}\n", right.name, right.gives)).collect();
+    let whose = if trust::all_users() {
+        format!(
+            "{} allows them to record the programs of all users, root's too: whoever is in the\n\
+             group can learn what every process does and read the files that it has mapped.\n",
+            trust::FILE
+        )
+    } else {
+        "They can record their own programs, not those of other users (--all-users allows it).\n".to_owned()
+    };
+    format!(
+        "{path} is in place, for root and the group {group}.\n\n\
+         Members of {group} ({members}) can now record without sudo. This trusts them with a program\n\
+         that has these capabilities while it starts, and gives none to what it runs:\n\
+         {rights}\
+         {whose}\
+         Beyond their own programs they learn when other users' threads delay theirs, by name.\n\
+         An error in Dwell or in the kernel's BPF could give them more: add only whom you would\n\
+         let record as root.\n\n\
+         sudo usermod -aG {group} USER   # then USER logs in again\n\
+         sudo {path} uninstall           # undoes this\n",
+        path = path.display(),
+        members = members(number, group),
+    )
+}
+
+fn members(number: Gid, group: &str) -> String {
+    let found = Command::new("getent").args(["group", &number.as_raw().to_string()]).output();
+    let line = found.map(|found| String::from_utf8_lossy(&found.stdout).trim().to_owned()).unwrap_or_default();
+    let listed = line.rsplit(':').next().unwrap_or_default().replace(',', ", ");
+    if listed.is_empty() { format!("none is listed: getent group {group}") } else { listed }
+}
