@@ -1,34 +1,58 @@
 //! What the kernel lets Dwell record, and its user.
 
+use dwell_rights::{RIGHTS, Right};
+
 use crate::machine::chosen;
 use crate::{Change, Finding, Machine, Verdict};
 
-/// Capabilities by their number in `linux/capability.h`, and what is lost without each.
-const CAPABILITIES: [(u32, &str, &str); 4] = [
-    (39, "CAP_BPF", "no collection"),
-    (38, "CAP_PERFMON", "no collection"),
-    (19, "CAP_SYS_PTRACE", "other users' processes cannot be attached to"),
-    (2, "CAP_DAC_READ_SEARCH", "files of other users cannot be read for their symbols"),
-];
 const NOT_TOLD: &str = "not told";
 /// Has the rights of CAP_BPF and CAP_PERFMON too.
 const SYS_ADMIN: u32 = 21;
 
 pub fn capabilities(machine: &Machine) -> Finding {
     let status = machine.text("/proc/self/status").unwrap_or_default();
-    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let Some(held) = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {
+    // Dwell puts those of its file away until it needs them: permitted are those that it can have.
+    let set = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let held = set("CapPrm:").or_else(|| set("CapEff:"));
+    let Some(held) = held.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()) else {
         return Finding::unknown("not told", "/proc/self/status does not say what Dwell may do");
     };
     let has = |number: u32| held & 1 << number != 0;
-    let lacks = |&&(number, ..): &&(u32, _, _)| !(has(number) || number >= 38 && has(SYS_ADMIN));
-    let lacking: Vec<_> = CAPABILITIES.iter().filter(lacks).collect();
-    let names = |of: &[&(u32, &'static str, _)]| of.iter().map(|it| it.1).collect::<Vec<_>>().join(", ");
-    let Some((number, _, loss)) = lacking.first() else {
-        return Finding::good(names(&CAPABILITIES.iter().collect::<Vec<_>>()), "all that Dwell uses");
+    let lacks = |right: &&Right| !(has(right.number()) || right.essential && has(SYS_ADMIN));
+    let lacking: Vec<&Right> = RIGHTS.iter().filter(lacks).collect();
+    let names = |of: &[&Right]| of.iter().map(|right| right.name).collect::<Vec<_>>().join(", ");
+    let Some(first) = lacking.first() else {
+        return Finding::good(names(&RIGHTS.iter().collect::<Vec<_>>()), "all that Dwell uses");
     };
-    let verdict = if *number >= 38 { Verdict::Missing } else { Verdict::Costs };
-    Finding::new(verdict, format!("without {}", names(&lacking)), *loss).change(Change::Shell("sudo dwell …".into()))
+    let verdict = if first.essential { Verdict::Missing } else { Verdict::Costs };
+    let command = if is_container(machine) { given_to_a_container(&lacking) } else { ON_A_HOST.to_owned() };
+    Finding::new(verdict, format!("without {}", names(&lacking)), first.lost).change(Change::Shell(command))
+}
+
+const ON_A_HOST: &str = "sudo dwell …; for good and for a group of users: sudo dwell install";
+
+/// As the engines mark what runs in them.
+fn is_container(machine: &Machine) -> bool {
+    let groups = machine.text("/proc/1/cgroup").unwrap_or_default();
+    ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io"].iter().any(|path| machine.has(path))
+        || ["docker", "kubepods", "libpod", "containerd"].iter().any(|engine| groups.contains(engine))
+}
+
+/// What gives a container the rights that it lacks, in the words of docker and podman and of Kubernetes.
+fn given_to_a_container(lacking: &[&Right]) -> String {
+    let short = |right: &&Right| right.name.trim_start_matches("CAP_").to_owned();
+    let names: Vec<String> = lacking.iter().map(short).collect();
+    let options: Vec<String> = names.iter().map(|name| format!("--cap-add {name}")).collect();
+    let filter = lacking.iter().any(|right| right.essential);
+    let (option, field) = match filter {
+        true => (" --security-opt seccomp=unconfined", ", seccompProfile: {type: Unconfined}"),
+        false => ("", ""),
+    };
+    format!(
+        "docker or podman run {}{option} …; Kubernetes: securityContext: {{capabilities: {{add: [{}]}}{field}}}; docs/containers.md has a narrower profile",
+        options.join(" "),
+        names.join(", "),
+    )
 }
 
 pub fn btf(machine: &Machine) -> Finding {
