@@ -40,6 +40,8 @@ fn meta() -> RecordBuffer {
             flags: u32::from(tid == 11),
             creator_stack: 0,
             comm: [b'x'; 16],
+            inner_tid: 0,
+            pid_namespace: 0,
         });
     }
     let mut names = NamesBuffer::default();

@@ -35,6 +35,8 @@ fn write(buffer: &mut RecordBuffer, what: u8, time_ns: u64, ids: (u32, u32, u32)
             flags: (bits & 1) as u32,
             creator_stack: bits % 4,
             comm: [b'x'; 16],
+            inner_tid: (bits >> 2) as u32 % 4,
+            pid_namespace: (bits >> 4) as u32 % 2,
         }),
         2 => buffer.fixed(&ThreadExitRecord { h: h(kind::THREAD_EXIT, a), tgid, exit_code: 1, cpu_ns: bits }),
         3 => buffer.fixed(&ExecRecord { h: h(kind::EXEC, a), tgid, old_tid: b, comm: [0; 16], path: [b'y'; 256] }),

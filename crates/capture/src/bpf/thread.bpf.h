@@ -46,6 +46,8 @@ static __always_inline void begin_running(struct task_struct *task, struct threa
 
 	thread->on_cpu = 1;
 	thread->running_since_ns = now;
+	thread->in_time_ns = now; /* or a switch that no hook saw would be dated before its birth */
+	thread->in_runtime_ns = task->se.sum_exec_runtime;
 	write_thread_new(task, &unknown, now);
 }
 

@@ -221,7 +221,7 @@ const ENGINE: &str =
 fn an_engines_capabilities_are_too_few() -> Result<()> {
     needs_recording()?;
     let folder = TempDir::new()?;
-    let dwell = collecting(folder.path(), &[], &["true"]);
+    let dwell = collecting(folder.path(), &["--source", "bpf"], &["true"]);
     let line = format!("{} --bounding-set={ENGINE} {dwell}", needs_program("setpriv")?);
     let output = Running::start(&mut contained(&line)?)?.finish()?;
     ensure!(output.code() == 77, "status {}: {}", output.code(), output.stderr);

@@ -188,6 +188,8 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             flags: if line.has("seeded") { THREAD_SEEDED } else { 0 },
             creator_stack: line.number("stack"),
             comm: line.text("name"),
+            inner_tid: 0,
+            pid_namespace: 0,
         }),
         "name" => {
             meta.fixed(&ThreadNameRecord { h: line.header(kind::THREAD_NAME, 0, "tid"), comm: line.text("name") });
