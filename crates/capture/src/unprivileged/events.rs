@@ -44,9 +44,6 @@ const CLOCK_STACK_BYTES: u32 = 16 << 10;
 const SMALL_RING: usize = 1 << 20;
 const SMALL_CLOCK_STACK_BYTES: u32 = 4096;
 
-/// Threads that close events which are not wanted any more.
-const CLOSERS: usize = 64;
-
 /// What is traced, and how.
 pub struct Plan {
     /// Running time between samples, ns.
@@ -71,6 +68,9 @@ pub struct Events {
     others: Vec<OwnedFd>,
     /// System calls, by their number in the plan.
     calls: Vec<(usize, OwnedFd)>,
+    /// An event of each tracepoint on Dwell itself, which never counts: the kernel takes some 40 ms to close the last one of a
+    /// tracepoint, and lets nobody create threads with such events meanwhile.
+    anchors: Vec<OwnedFd>,
     sorts: HashMap<u64, Sort>,
     /// Threads whose events could not all be opened.
     pub failed: u64,
@@ -91,6 +91,7 @@ impl Events {
             owners: Vec::new(),
             others: Vec::new(),
             calls: Vec::new(),
+            anchors: Vec::new(),
             sorts: HashMap::new(),
             failed: 0,
         };
@@ -107,6 +108,10 @@ impl Events {
             events.owners.push(ring.fd().as_raw_fd());
             events.rings.push(ring);
             events.cpus.push(cpu);
+        }
+        for &id in &events.plan.calls {
+            let attributes = Attributes { flags: FLAG_DISABLED | perf::FLAG_EXCLUDE_KERNEL, ..events.call(id) };
+            events.anchors.push(perf::open(&attributes, &Place::Thread(0))?);
         }
         for index in 0..events.cpus.len() {
             events.open_calls(tid, index)?;
@@ -132,20 +137,10 @@ impl Events {
         }
     }
 
-    /// Traces only the first of the system calls from now on: threads are made at less cost. The kernel takes some 40 ms to
-    /// close the last event of a tracepoint, for which threads of our own wait.
+    /// Traces only the first of the system calls from now on: threads are made at less cost.
     pub fn shed(&mut self) {
-        let (kept, shed): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.calls).into_iter().partition(|(call, _)| *call == 0);
-        self.calls = kept;
+        self.calls.retain(|(call, _)| *call == 0);
         self.plan.calls.truncate(1);
-        let mut parts: Vec<Vec<OwnedFd>> = (0..CLOSERS).map(|_| Vec::new()).collect();
-        for (call, event) in shed {
-            parts[call % CLOSERS].push(event);
-        }
-        for part in parts {
-            std::thread::spawn(move || drop(part));
-        }
     }
 
     /// Events that a new thread inherits.
@@ -268,12 +263,11 @@ impl Events {
     }
 }
 
-/// The kernel takes some 40 ms to close the last event of each tracepoint: a process of their own has them closed, and
-/// nobody waits for it.
+/// A process of their own closes the last event of each tracepoint, so that nobody waits for it.
 impl Drop for Events {
     fn drop(&mut self) {
         self.rings.clear();
-        let mut events: Vec<RawFd> = self.calls.iter().map(|(_, event)| event.as_raw_fd()).collect();
+        let mut events: Vec<RawFd> = self.anchors.iter().map(AsRawFd::as_raw_fd).collect();
         events.sort_unstable();
         // SAFETY: behind the forks come only system calls on memory that is allocated already.
         unsafe {

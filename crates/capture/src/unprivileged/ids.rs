@@ -2,7 +2,8 @@
 //! in the user's caches, else by trial.
 //!
 //! The trial opens every tracepoint that this user may, makes each call with arguments that fail, and looks which of them
-//! counted. It is a process of its own, since it takes the kernel half a minute to close them: nobody waits for that.
+//! counted. It is a process of its own, since it takes the kernel half a minute to close them. Nobody waits for that: it begins
+//! when the collection is over, since meanwhile threads with events of tracepoints are made slowly.
 #![allow(unsafe_code, reason = "fork, and nothing but system calls behind it")]
 
 use std::collections::HashMap;
@@ -26,21 +27,36 @@ const MOST_CACHE_BYTES: u64 = 64 << 10;
 /// A field that only the exits of calls have.
 const OF_EXITS: &std::ffi::CStr = c"ret == 0";
 
-/// The tracepoint ids by the numbers of the calls whose entry they trace. Empty where none could be found.
-pub fn find(calls: &[Traced]) -> HashMap<i32, u64> {
+/// Tracepoint ids by the numbers of the calls whose entry they trace.
+#[derive(Default)]
+pub struct Ids {
+    /// Empty where none could be found.
+    pub of_calls: HashMap<i32, u64>,
+    /// As long as it is open, a trial keeps its tracepoints.
+    _trial: Option<OwnedFd>,
+}
+
+impl From<HashMap<i32, u64>> for Ids {
+    fn from(of_calls: HashMap<i32, u64>) -> Self {
+        Self { of_calls, _trial: None }
+    }
+}
+
+/// Finds the tracepoints of these calls.
+pub fn find(calls: &[Traced]) -> Ids {
     let known = from_tracefs(calls);
     if !known.is_empty() {
-        return known;
+        return known.into();
     }
     let cache = cache_file();
     let cached = cache.as_deref().and_then(|path| read_cache(path, calls)).unwrap_or_default();
     if !cached.is_empty() {
-        return cached;
+        return cached.into();
     }
     let found = by_trial(calls).unwrap_or_default();
-    if let Some(path) = cache.filter(|_| !found.is_empty()) {
+    if let Some(path) = cache.filter(|_| !found.of_calls.is_empty()) {
         // Without it the next collection tries again.
-        let _ = write_cache(&path, calls, &found);
+        let _ = write_cache(&path, calls, &found.of_calls);
     }
     found
 }
@@ -108,7 +124,7 @@ struct Trial {
     attributes: Attributes,
 }
 
-fn by_trial(calls: &[Traced]) -> io::Result<HashMap<i32, u64>> {
+fn by_trial(calls: &[Traced]) -> io::Result<Ids> {
     let mut trial = Trial {
         numbers: calls.iter().map(|call| (call.number, call.can_be_tried)).collect(),
         events: vec![-1; MOST_IDS],
@@ -123,14 +139,8 @@ fn by_trial(calls: &[Traced]) -> io::Result<HashMap<i32, u64>> {
             ..Attributes::default()
         },
     };
-    let mut ends = [0; 2];
-    // SAFETY: `ends` takes the two descriptors, which are ours alone.
-    let (reader, writer) = unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1]))
-    };
+    let (reader, writer) = pipe()?;
+    let (end_of_life, life) = pipe()?;
     // SAFETY: behind the forks come only system calls on memory that is allocated already.
     unsafe {
         let child = libc::fork();
@@ -139,7 +149,7 @@ fn by_trial(calls: &[Traced]) -> io::Result<HashMap<i32, u64>> {
         }
         if child == 0 {
             if libc::fork() == 0 {
-                trial.run(writer.as_raw_fd());
+                trial.run(writer.as_raw_fd(), end_of_life.as_raw_fd());
             }
             libc::_exit(0);
         }
@@ -149,22 +159,46 @@ fn by_trial(calls: &[Traced]) -> io::Result<HashMap<i32, u64>> {
     let mut bytes = Vec::new();
     fs::File::from(reader).take(size_of_val(trial.found.as_slice()) as u64).read_to_end(&mut bytes)?;
     let ids = bytes.chunks_exact(8).map(|id| id.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
-    Ok(calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect())
+    let of_calls = calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect();
+    Ok(Ids { of_calls, _trial: Some(life) })
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut ends = [0; 2];
+    // SAFETY: `ends` takes the two descriptors, which are ours alone.
+    unsafe {
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
+    }
+}
+
+/// Descriptors of the trial's process: where it writes the ids, and what ends when it may end.
+const RESULTS: i32 = 3;
+const END_OF_LIFE: i32 = 4;
+
+/// A copy of the descriptor that is none of the two.
+unsafe fn high(fd: i32) -> i32 {
+    // SAFETY: plain numbers.
+    unsafe { libc::fcntl(fd, libc::F_DUPFD, END_OF_LIFE + 1) }
 }
 
 impl Trial {
-    /// Runs in a process of its own and writes the ids to `out`.
+    /// Runs in a process of its own, writes the ids to `out`, and ends when nobody holds the other end of `end_of_life` any more.
     ///
     /// # Safety
     /// Behind a fork: system calls only, and no memory is allocated.
-    unsafe fn run(&mut self, out: i32) {
+    unsafe fn run(&mut self, out: i32, end_of_life: i32) {
         // SAFETY: plain numbers, and memory that is there.
         unsafe {
             libc::setsid();
             // Who reads what Dwell prints must not wait for this process.
-            libc::dup3(out, 3, libc::O_CLOEXEC);
-            libc::syscall(libc::SYS_close_range, 4, u32::MAX, 0);
-            (0..3).for_each(|fd| {
+            let (out, end_of_life) = (high(out), high(end_of_life));
+            libc::dup2(out, RESULTS);
+            libc::dup2(end_of_life, END_OF_LIFE);
+            libc::syscall(libc::SYS_close_range, END_OF_LIFE + 1, u32::MAX, 0);
+            (0..RESULTS).for_each(|fd| {
                 libc::close(fd);
             });
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
@@ -186,8 +220,10 @@ impl Trial {
                     self.try_ending(index, number);
                 }
             }
-            libc::write(3, self.found.as_ptr().cast(), size_of_val(self.found.as_slice()));
-            libc::close(3);
+            libc::write(RESULTS, self.found.as_ptr().cast(), size_of_val(self.found.as_slice()));
+            libc::close(RESULTS);
+            let mut byte = 0u8;
+            libc::read(END_OF_LIFE, (&raw mut byte).cast(), 1);
             libc::_exit(0);
         }
     }

@@ -31,6 +31,7 @@ use dwell_store::raw::wire::{
 };
 
 use self::events::{Events, Plan};
+use self::ids::Ids;
 use self::look::Place;
 use self::objects::{Holder, Objects};
 use self::processes::Processes;
@@ -91,6 +92,7 @@ pub struct Unprivileged {
     births_since_ns: u64,
     notices: Vec<String>,
     scratch: Vec<u8>,
+    _ids: Ids,
 }
 
 impl Unprivileged {
@@ -100,7 +102,7 @@ impl Unprivileged {
         raise_file_limit();
         let calls = calls::all();
         let ids = ids::find(&calls);
-        let wanted = calls.iter().filter_map(|call| ids.get(&call.number).copied());
+        let wanted = calls.iter().filter_map(|call| ids.of_calls.get(&call.number).copied());
         let plan = Plan {
             sampling_interval_ns: options.sampling_interval_ns,
             calls: wanted.take(calls::how_many(crate::machine::online().len())).collect(),
@@ -127,6 +129,7 @@ impl Unprivileged {
             births_since_ns: 0,
             notices: Vec::new(),
             scratch: Vec::new(),
+            _ids: ids,
         };
         source.explain(why.as_ref(), options);
         Ok(source)

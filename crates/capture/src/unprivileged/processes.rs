@@ -65,8 +65,8 @@ impl Processes {
                 self.fork(child, (parent_tgid, parent_tid), threads, out);
             }
             What::Exit => self.exit(stamp, threads, out),
-            What::Name { exec: true, name } => self.exec(stamp, name, threads, out),
-            What::Name { exec: false, name } => rename(stamp, name, threads, out),
+            What::Name { exec: true, name, .. } => self.exec(stamp, name, threads, out),
+            What::Name { exec: false, tgid, tid, name } => rename(Stamp { tgid, tid, ..stamp }, name, threads, out),
             _ => {}
         }
     }

@@ -67,6 +67,9 @@ pub enum What<'r> {
     Name {
         /// Whether it is that of a new program.
         exec: bool,
+        /// Whose it is: others may have given it.
+        tgid: u32,
+        tid: u32,
         /// The name, cut to 15 bytes.
         name: [u8; 16],
     },
@@ -143,7 +146,12 @@ pub fn parse(record: &[u8]) -> Option<(Stamp, What<'_>)> {
             parent_tid: read_u32(body, 12)?,
         },
         EXIT => What::Exit,
-        COMM => What::Name { exec: misc & MISC_COMM_EXEC != 0, name: name(body.get(8..)?) },
+        COMM => What::Name {
+            exec: misc & MISC_COMM_EXEC != 0,
+            tgid: read_u32(body, 0)?,
+            tid: read_u32(body, 4)?,
+            name: name(body.get(8..)?),
+        },
         MMAP2 => What::Map(parse_mapping(misc, body, stamp.time_ns)?),
         LOST => What::Lost(read_u64(body, 8)?),
         _ => return None,
