@@ -80,7 +80,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "python",
         capability: "Python",
-        usual: false,
+        usual: true,
         options: &[],
         program: Program::Python(PRIMITIVES),
         seen: Seen::Result(|recording| python::primitives_are_named(&recording)),
