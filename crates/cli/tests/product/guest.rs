@@ -121,6 +121,7 @@ impl Guest<'_> {
         let console = fs::read(at("console")).unwrap_or_default();
         let console = last_lines(&String::from_utf8_lossy(&console));
         ended.with_context(|| format!("the guest says:\n{console}"))?;
+        ensure!(console.contains("GUEST done"), "the guest ended before its jobs did; it says:\n{console}");
         results(&at("results")).with_context(|| format!("the guest says:\n{console}"))
     }
 
