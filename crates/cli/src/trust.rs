@@ -69,12 +69,12 @@ fn read() -> io::Result<String> {
 
 /// The last line that says it counts.
 fn says_all(text: &str) -> bool {
-    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
-    let values = lines.filter_map(|line| {
+    let lines = text.lines().rev().map(|line| line.split('#').next().unwrap_or_default());
+    let mut values = lines.filter_map(|line| {
         let (key, value) = line.split_once('=')?;
         (key.trim() == "processes").then(|| value.trim())
     });
-    values.last() == Some("all")
+    values.next() == Some("all")
 }
 
 /// Writes the configuration that allows everyone's programs. One that is there already stays when it says so.

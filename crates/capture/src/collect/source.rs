@@ -113,7 +113,7 @@ pub fn open<'a>(options: &'a Options, targets: &Targets<'_>) -> Result<Box<dyn S
         EventSource::Perf => Ok(Box::new(Unprivileged::start(options, targets, None)?)),
         EventSource::Auto => match Bpf::start(options, targets) {
             Ok(bpf) => Ok(Box::new(bpf)),
-            Err(error) if is_about_bpf(&error) => Ok(Box::new(Unprivileged::start(options, targets, Some(error))?)),
+            Err(error) if is_about_bpf(&error) => Ok(Box::new(Unprivileged::start(options, targets, Some(&error))?)),
             Err(error) => Err(error),
         },
     }

@@ -97,8 +97,8 @@ pub struct Unprivileged {
 
 impl Unprivileged {
     /// Opens the events of the targets. `why` is what speaks against BPF, when that was tried before.
-    pub fn start(options: &Options, targets: &Targets<'_>, why: Option<Error>) -> Result<Self> {
-        refuse_what_needs_bpf(options, why.as_ref())?;
+    pub fn start(options: &Options, targets: &Targets<'_>, why: Option<&Error>) -> Result<Self> {
+        refuse_what_needs_bpf(options, why)?;
         raise_file_limit();
         let calls = calls::all();
         let ids = ids::find(&calls);
@@ -110,7 +110,7 @@ impl Unprivileged {
         };
         let traced = plan.calls.len();
         let first = targets.pids.first().copied().unwrap_or(0);
-        let events = Events::open(first, plan).map_err(|error| refused(&error, why.as_ref()))?;
+        let events = Events::open(first, plan).map_err(|error| refused(&error, why))?;
         let mut source = Self {
             events,
             drained: None,
@@ -131,7 +131,7 @@ impl Unprivileged {
             scratch: Vec::new(),
             _ids: ids,
         };
-        source.explain(why.as_ref(), options);
+        source.explain(why, options);
         Ok(source)
     }
 

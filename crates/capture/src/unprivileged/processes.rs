@@ -95,7 +95,7 @@ impl Processes {
         }
         threads.all.insert(child.tid, Thread::new(child.tgid, name));
         let mut record = new_thread(child, name);
-        if creator_is_recorded(self, parent_tgid) {
+        if self.is_recorded(parent_tgid) {
             (record.parent_tgid, record.parent_tid, record.creator_stack) = (parent_tgid, parent_tid, stack);
         }
         out(bytes_of(&record));
@@ -122,28 +122,9 @@ impl Processes {
         }
     }
 
+    /// The process runs a new program.
     fn exec(&mut self, stamp: Stamp, name: [u8; COMM_BYTES], threads: &mut Threads, out: &mut dyn FnMut(&[u8])) {
-        if self.launching == Some(stamp.tgid) {
-            self.launching = None;
-            let mode = mode::RECORD | if self.follow { mode::FOLLOW } else { 0 };
-            self.all.insert(stamp.tgid, Process { mode: 0, ..Process::default() });
-            return self.run(stamp, name, mode, threads, out);
-        }
-        let Some(process) = self.all.get(&stamp.tgid) else { return };
-        let mode = if process.mode & mode::FOLLOW != 0 { followed(process.mode) } else { process.mode };
-        self.run(stamp, name, mode, threads, out);
-    }
-
-    /// The process runs a new program, in mode `mode` unless --strategy says otherwise.
-    fn run(
-        &mut self,
-        stamp: Stamp,
-        name: [u8; COMM_BYTES],
-        mode: u8,
-        threads: &mut Threads,
-        out: &mut dyn FnMut(&[u8]),
-    ) {
-        let mode = self.mode_by_name(&name, mode);
+        let mode = self.mode_after_exec(stamp.tgid, &name);
         let Some(process) = self.all.get_mut(&stamp.tgid) else { return };
         let (was, is) = (process.mode & mode::RECORD != 0, mode & mode::RECORD != 0);
         process.mode = mode;
@@ -179,17 +160,27 @@ impl Processes {
         out(bytes_of(exec.as_ref()));
     }
 
+    /// The mode of process `tgid` once it runs a program of this name. One that was to be launched is known from now on.
+    fn mode_after_exec(&mut self, tgid: u32, name: &[u8; COMM_BYTES]) -> u8 {
+        let mode = if self.launching == Some(tgid) {
+            self.launching = None;
+            self.all.insert(tgid, Process { mode: 0, ..Process::default() });
+            mode::RECORD | if self.follow { mode::FOLLOW } else { 0 }
+        } else {
+            let mode = self.all.get(&tgid).map_or(0, |process| process.mode);
+            if mode & mode::FOLLOW != 0 { followed(mode) } else { mode }
+        };
+        self.mode_by_name(name, mode)
+    }
+
     /// The mode that --strategy gives to processes of this name, else `mode`.
     fn mode_by_name(&self, name: &[u8; COMM_BYTES], mode: u8) -> u8 {
         let name = c_string(name);
         let cut = |rule: &str| rule.bytes().take(COMM_BYTES - 1).eq(name.bytes());
         let Some(rule) = self.rules.iter().find(|rule| cut(&rule.name)) else { return mode };
-        u8::from(rule.process) * mode::RECORD | u8::from(rule.children) * mode::FOLLOW
+        let record = if rule.process { mode::RECORD } else { 0 };
+        record | if rule.children { mode::FOLLOW } else { 0 }
     }
-}
-
-fn creator_is_recorded(processes: &Processes, tgid: u32) -> bool {
-    processes.is_recorded(tgid)
 }
 
 fn followed(mode: u8) -> u8 {

@@ -142,8 +142,11 @@ fn check(name: &str) -> Result<()> {
     check_recorded(name, &|environment| Recording::with_environment(&[], &[&sample(name)?], environment), true)
 }
 
+/// Records a sample in an environment.
+type Record<'a> = &'a dyn Fn(&[(&str, &str)]) -> Result<Recording>;
+
 /// The sample's truth against what `once` records of it, in an environment. `account`: its CPU time is the kernel's account.
-pub fn check_recorded(name: &str, once: &dyn Fn(&[(&str, &str)]) -> Result<Recording>, account: bool) -> Result<()> {
+pub fn check_recorded(name: &str, once: Record<'_>, account: bool) -> Result<()> {
     let cpu_ns = |recording: &Recording| recording.output.truth("rusage_ns").filter(|_| account);
     let truth = read_truth(name)?;
     let recording = record(&truth, once, &cpu_ns)?;
@@ -178,11 +181,7 @@ fn of_tables(recording: &Recording, truth: &Truth, machine: Machine) -> Result<V
 
 /// Records the sample; again, a few times, when something outside it made the recording incomplete: no exact count can
 /// be expected of such a one.
-fn record(
-    truth: &Truth,
-    once: &dyn Fn(&[(&str, &str)]) -> Result<Recording>,
-    cpu_ns: &dyn Fn(&Recording) -> Option<f64>,
-) -> Result<Recording> {
+fn record(truth: &Truth, once: Record<'_>, cpu_ns: &dyn Fn(&Recording) -> Option<f64>) -> Result<Recording> {
     let environment: Vec<(&str, &str)> = truth.env.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     let mut recording = once(&environment)?;
     for _ in 0..ATTEMPTS {

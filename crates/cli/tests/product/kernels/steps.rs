@@ -67,7 +67,7 @@ pub const STEPS: &[Step] = &[
         usual: false,
         options: &[],
         program: Program::Sample(&["condvar_queue"]),
-        seen: Seen::Result(wakers_are_known),
+        seen: Seen::Result(|recording| wakers_are_known(&recording)),
     },
     Step {
         name: "samples",
@@ -75,7 +75,7 @@ pub const STEPS: &[Step] = &[
         usual: true,
         options: &[],
         program: Program::Sample(&["spin_lock"]),
-        seen: Seen::Result(running_time_is_split),
+        seen: Seen::Result(|recording| running_time_is_split(&recording)),
     },
     Step {
         name: "python",
@@ -202,7 +202,7 @@ impl Step {
 }
 
 /// Nearly every wait on the queue was ended by the producer.
-fn wakers_are_known(recording: Recording) -> Result<()> {
+fn wakers_are_known(recording: &Recording) -> Result<()> {
     let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
     let rows = &trace.off_cpu;
     let on_queue = |row: &usize| {
@@ -217,7 +217,7 @@ fn wakers_are_known(recording: Recording) -> Result<()> {
 }
 
 /// A thread that spins has samples there.
-fn running_time_is_split(recording: Recording) -> Result<()> {
+fn running_time_is_split(recording: &Recording) -> Result<()> {
     let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
     let named = |stack: dwell_model::StackId| {
         let frame = stack.get().and_then(|stack| trace.stacks.frame[stack].get());

@@ -61,7 +61,7 @@ impl Row {
     /// The worst of a capability's cells.
     fn of(&self, capability: &str) -> Option<&Cell> {
         let of_it = self.cells.iter().filter(|(of, _)| *of == capability).map(|(_, cell)| cell);
-        of_it.max_by_key(|cell| matches!(cell, Cell::LeftOut(_)) as u8 + 2 * matches!(cell, Cell::No(_)) as u8)
+        of_it.max_by_key(|cell| (matches!(cell, Cell::No(_)), matches!(cell, Cell::LeftOut(_))))
     }
 }
 
