@@ -369,18 +369,21 @@ fn number_of(call: &str) -> Result<String> {
     found.map(|number| number.to_string()).with_context(|| format!("no system call {call}"))
 }
 
-/// Where BPF is refused, there is no collection, and the message says what is missing.
+/// Where BPF is refused, perf events record, and the summary says what is missing; who wants BPF only has no collection.
 fn no_bpf() -> Result<()> {
     needs_recording()?;
     let refused = sample("refused")?;
     let bpf = number_of("bpf")?;
-    let prefixes = [vec![refused.as_str(), bpf.as_str(), EPERM], vec!["setpriv", "--bounding-set", "-bpf,-sys_admin"]];
-    for prefix in prefixes {
-        let folder = TempDir::new()?;
-        let mut command = behind(&prefix, &collect(folder.path(), &[], &[&sample("sleep")?]));
-        let output = Running::start(&mut command)?.finish()?;
-        ensure!(output.code() == UNAVAILABLE, "exit status {}: {}", output.code(), output.stderr);
-        ensure!(output.stderr.contains("CAP_BPF") && output.stderr.contains("hint: "), "{}", output.stderr);
+    let filtered = (vec![refused.as_str(), bpf.as_str(), EPERM], "bpf(2)");
+    let lacking = (vec!["setpriv", "--bounding-set", "-bpf,-sys_admin"], "CAP_BPF");
+    for (prefix, why) in [filtered, lacking] {
+        for (source, status, word) in [("bpf", UNAVAILABLE, "hint: "), ("auto", 0, "Recorded without BPF")] {
+            let folder = TempDir::new()?;
+            let command = collect(folder.path(), &["--source", source], &[&sample("sleep")?]);
+            let output = Running::start(&mut behind(&prefix, &command))?.finish()?;
+            ensure!(output.code() == status, "{source}: exit status {}: {}", output.code(), output.stderr);
+            ensure!(output.stderr.contains(why) && output.stderr.contains(word), "{source}: {}", output.stderr);
+        }
     }
     Ok(())
 }
