@@ -20,8 +20,7 @@ export const lossesJa: Record<string, string> = {
   thread_records_lost: 'カーネルのバッファーに空きがなかったスレッドの作成、終了、名前。',
   perf_records_lost:
     'perf のバッファーに空きがなかった、スイッチ、システム・コール、サンプルのレコード。前後の区間は不正確です。',
-  calls_unseen:
-    'トレースしておらず、調べるには短すぎたシステム・コールでの待機。待った対象は不明です。',
+  calls_unseen: 'トレースしておらず、調べるには短すぎたシステム・コールでの待機。待った対象は不明です。',
   threads_without_events: 'すでに実行中で、カーネルがイベントの追加を拒んだため記録できなかったスレッド。',
   threads_not_tracked: 'カーネルにメモリーがなかったスレッド。何も記録されていません。',
   switches_unseen:
@@ -88,7 +87,8 @@ export const lossesJa: Record<string, string> = {
     'スレッド、区間、ソケットのいずれかが分からない、ソケットの待機のレコード。なぜ長かったかは分かりません。',
   delays_of_unknown_threads: '他に何も分からないスレッドの遅延。含まれません。',
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',
-  programs_out_of_scope: '開始時に他のユーザーの権限を得たプログラム。Dwell は自分のユーザーのものだけを見ることができます。',
+  programs_out_of_scope:
+    '開始時に他のユーザーの権限を得たプログラム。Dwell は自分のユーザーのものだけを見ることができます。',
   outliers_over_limit: '--trigger-limit または --data-limit を超えて外れ値が来た回数。',
   outliers_not_kept: '結果を書き込めなかった外れ値。',
   intervals_not_watched: 'トリガーが調べなかった区間。同時に開いていたもの、または入れ子が多すぎました。',
