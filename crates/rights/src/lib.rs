@@ -125,11 +125,18 @@ pub fn keep(kept: &[Right]) -> io::Result<()> {
 
 /// Gives all up. Calls nothing but the kernel, so that a forked child may.
 ///
+/// The child is then its user's like any other, so that they may open perf events of it. What it copied of its parent's memory
+/// tells no more than a result does.
+///
 /// # Errors
 ///
-/// Those of capset(2): then the process must not go on.
+/// Those of capset(2) and prctl(2): then the process must not go on.
 pub fn give_up_in_child() -> io::Result<()> {
-    keep(&[])
+    if sets().is_none() {
+        return Ok(());
+    }
+    keep(&[])?;
+    Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
 }
 
 /// Rights in force until this is dropped, in the thread that raised them.
