@@ -1,5 +1,6 @@
 # make demo   fresh machine: installs what is missing, builds, profiles a lock convoy and prints what is wrong with it
 # make test   everything that CI runs
+# make dist   packages that run on other machines: .deb, tarball, debug files
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
@@ -17,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -54,6 +55,17 @@ demo: deps
 	$(AS_ROOT) $(DWELL) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
 	echo; echo '$$ dwell report waits $(DEMO)'; \
 	$(AS_ROOT) $(DWELL) report waits $(DEMO)
+
+# Packages in $(TARGET)/dist, for every Linux with glibc 2.31 or newer.
+dist:
+	scripts/install-deps.sh dist
+	$(MAKE) --no-print-directory web
+	scripts/dist.sh $(TARGET)
+
+# The package in fresh systems of Debian 11, 12 and 13.
+test-dist:
+	scripts/install-deps.sh dist
+	$(AS_ROOT) scripts/test-dist.sh $(TARGET)
 
 # With the oldest Rust that Cargo.toml promises; `cargo clippy` alone warns of what the standard library did not have then.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and benchmarking need: Debian packages, by name. Idempotent; needs root and a Debian mirror only for what is missing.
 #   scripts/install-deps.sh build | test | bench      each includes the one before it
+#   scripts/install-deps.sh dist                      what making and testing packages needs
 set -euo pipefail
 
 build=(clang-19 llvm-19 clang-format-19 libelf-dev zlib1g-dev pkg-config gcc make)
@@ -12,6 +13,7 @@ test+=(qemu-system-x86 busybox-static)
 command -v javac >/dev/null || test+=(default-jdk-headless)
 bench=(iperf3 linux-perf strace valgrind)
 command -v go >/dev/null || bench+=(golang-go)
+dist=(binutils dpkg-dev git mmdebstrap mount util-linux xz-utils)
 
 # The web UI. A Node.js from elsewhere than Debian does as well.
 web=()
@@ -22,7 +24,8 @@ case "${1:-build}" in
   build) wanted=("${build[@]}" "${samples[@]}" "${web[@]}") ;;
   test) wanted=("${build[@]}" "${samples[@]}" "${web[@]}" "${test[@]}" "${browser[@]}") ;;
   bench) wanted=("${build[@]}" "${samples[@]}" "${web[@]}" "${test[@]}" "${browser[@]}" "${bench[@]}") ;;
-  *) echo "usage: $0 build|test|bench" >&2; exit 2 ;;
+  dist) wanted=("${build[@]}" "${web[@]}" "${dist[@]}") ;;
+  *) echo "usage: $0 build|test|bench|dist" >&2; exit 2 ;;
 esac
 
 missing=()

@@ -304,8 +304,13 @@ impl<'t> There<'t> {
             let message = format!("no room for {what} on {host}: {}", last_line(&said));
             return Hinted::new(message).hint(format!("free some space: {} df -h /tmp shows it", self.try_ssh()));
         }
+        if said.contains("version `GLIBC_") {
+            let message = format!("{host} has an older C library than this Dwell was built for");
+            let hint = "collect by the packaged Dwell (make dist): it runs on glibc 2.31 and newer";
+            return Hinted::new(message).hint(hint).with_status(status::UNAVAILABLE);
+        }
         if said.contains("error while loading shared libraries") {
-            let hint = format!("install the library on {host}: apt-get install libelf1 zlib1g");
+            let hint = format!("install the library on {host}, or collect by the packaged Dwell, which has it inside");
             return Hinted::new(format!("Dwell does not run on {host}: {}", last_line(&said))).hint(hint);
         }
         Hinted::new(format!("{what} on {host} failed: {}", last_line(&said))).hint(self.try_ssh() + " must work")

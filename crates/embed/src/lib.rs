@@ -18,7 +18,8 @@ pub struct Library<'a> {
 
 /// Builds the library by a cargo of its own, in a folder of its own below `out`, whose lock nobody holds: cargo's
 /// dependencies on artifacts are not stable. Always optimized, and always for this machine's C library: other programs load
-/// it. Returns its path and content; a failure ends the build with a warning.
+/// it, by the linker of the build of Dwell: `make dist` names one for an older C library. Returns its path and content; a
+/// failure ends the build with a warning.
 pub fn build(root: &Path, library: Library<'_>, out: &Path) -> (PathBuf, Vec<u8>) {
     println!("cargo:rerun-if-changed={}", root.join("Cargo.toml").display());
     for source in library.sources {
@@ -49,7 +50,8 @@ pub fn build(root: &Path, library: Library<'_>, out: &Path) -> (PathBuf, Vec<u8>
 
 fn is_of_this_build(variable: &str) -> bool {
     let ours = ["RUSTC_WORKSPACE_WRAPPER", "RUSTFLAGS", "TARGET", "HOST", "OUT_DIR", "PROFILE", "OPT_LEVEL", "DEBUG"];
-    (variable.starts_with("CARGO_") && variable != "CARGO_HOME") || ours.contains(&variable)
+    let linker = variable.starts_with("CARGO_TARGET_") && variable.ends_with("_LINKER");
+    (variable.starts_with("CARGO_") && variable != "CARGO_HOME" && !linker) || ours.contains(&variable)
 }
 
 /// The C compiler for what is not this machine's own code: `$CLANG`, else the newest that is found.

@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("remote::hosts_that_cannot_be_reached", unreachable),
         Case::new("remote::machines_that_do_not_fit", unfit),
         Case::new("remote::a_machine_without_tar", no_tar),
+        Case::new("remote::an_older_c_library_there", old_library),
         Case::new("remote::a_full_disk_there", full_disk),
     ]
 }
@@ -264,6 +265,19 @@ fn no_tar() -> Result<()> {
     let mut command = collect(folder.path(), &["--target", "ssh:there"], &["true"]);
     let output = Running::start(command.env("DWELL_SSH", ssh))?.finish()?;
     expect_error(&output, &["there has no tar", "ssh there apt-get install tar"])?;
+    ensure!(fs::read_dir(folder.path().join("far"))?.count() == 0, "something was left behind");
+    Ok(())
+}
+
+/// The copy there does not start: the loader says why.
+fn old_library() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let loader = "echo \"dwell: /lib/x86_64-linux-gnu/libc.so.6: version \\`GLIBC_2.34' not found\" >&2; exit 1";
+    let ssh = stand_in(folder.path(), &[("chmod", loader)])?;
+    let mut command = collect(folder.path(), &["--target", "ssh:there"], &["true"]);
+    let output = Running::start(command.env("DWELL_SSH", ssh))?.finish()?;
+    expect_error(&output, &["there has an older C library", "make dist"])?;
     ensure!(fs::read_dir(folder.path().join("far"))?.count() == 0, "something was left behind");
     Ok(())
 }
