@@ -17,9 +17,9 @@ use crate::trust;
 pub struct KernelSymbols(Option<[OwnedFd; 2]>);
 
 impl KernelSymbols {
-    /// Reads them with the right to, where this process holds it.
+    /// Reads them with the right to, where this process holds it and can record kernel code.
     pub fn read() -> Self {
-        if dwell_rights::held().is_empty() {
+        if !dwell_rights::may_see_kernel() {
             return Self(None);
         }
         let _raised = trust::to_read_symbols();

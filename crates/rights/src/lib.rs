@@ -125,18 +125,24 @@ pub fn keep(kept: &[Right]) -> io::Result<()> {
 
 /// Gives all up. Calls nothing but the kernel, so that a forked child may.
 ///
-/// The child is then its user's like any other, so that they may open perf events of it. What it copied of its parent's memory
-/// tells no more than a result does.
+/// Without CAP_PERFMON the child is then its user's like any other: they may open perf events of it by their own rights only. Such a
+/// process must not have read what its user may not: its child has a copy (see [`may_see_kernel`]).
 ///
 /// # Errors
 ///
 /// Those of capset(2) and prctl(2): then the process must not go on.
 pub fn give_up_in_child() -> io::Result<()> {
-    if sets().is_none() {
+    let Some(sets) = sets() else { return Ok(()) };
+    keep(&[])?;
+    if sets.permitted.contains(PERFMON.set) {
         return Ok(());
     }
-    keep(&[])?;
     Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
+}
+
+/// Whether kernel code can be in what this process records, so that the kernel's symbols are of use to it.
+pub fn may_see_kernel() -> bool {
+    sets().is_some_and(|sets| sets.permitted.contains(PERFMON.set))
 }
 
 /// Rights in force until this is dropped, in the thread that raised them.
