@@ -16,15 +16,19 @@ pub static NOTICES: &[SentenceDef] = &[
     ),
     notice(
         "without-bpf",
-        "Recorded without BPF ({error}): waits and their number are exact; kernel stacks, wakers outside the profiled program, \
-         and how long a thread that such a waker woke waited for a CPU, are not known.",
+        "Recorded without BPF ({error}): waits and their number are exact where the losses name no lost perf records; \
+         wakers outside the profiled program, and how long a thread that such a waker woke waited for a CPU, are not known.",
+    ),
+    notice(
+        "kernel-unseen",
+        "What the kernel did is not known: a plain user sees that where kernel.perf_event_paranoid is 1 or less.",
     ),
     notice("calls-untraced", "System calls could not be traced: what short waits were for is not known."),
     notice("system-calls-uncounted-without-bpf", "System calls are not counted without BPF."),
     notice(
-        "only-futexes-traced",
-        "The program creates many threads: to keep that cheap, only futexes were traced from then on; other waits are known \
-         where they last some milliseconds.",
+        "fewer-calls-traced",
+        "The program creates many threads: to keep that cheap, fewer system calls were traced from then on, at last only \
+         futexes; waits in others are known where they last some milliseconds.",
     ),
     notice("wakers-unknown", "Who ended a wait is not known on this kernel ({error})."),
     notice("socket-waits-unexplained", "Why waits on sockets took long is not known on this kernel ({error})."),

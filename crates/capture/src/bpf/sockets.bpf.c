@@ -122,6 +122,18 @@ STANDS_IN_FOR_SEND(inet6_sendmsg)
 STANDS_IN_FOR_SEND(unix_stream_sendmsg)
 STANDS_IN_FOR_SEND(unix_dgram_sendmsg)
 
+/* Until Linux 6.5 sendfile(2) and splice(2) send pages by functions of their own. */
+#define STANDS_IN_FOR_SEND_OF_PAGES(function)                                                                  \
+	SEC("fexit/" #function)                                                                                \
+	int BPF_PROG(on_send__##function, struct socket *socket, void *page, int offset, u64 bytes, int flags, \
+		     long ret)                                                                                 \
+	{                                                                                                      \
+		return sent(socket->sk, ret);                                                                  \
+	}
+
+STANDS_IN_FOR_SEND_OF_PAGES(inet_sendpage)
+STANDS_IN_FOR_SEND_OF_PAGES(unix_stream_sendpage)
+
 /* Whether there was more to receive than a call took. */
 static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
 {

@@ -67,6 +67,9 @@ const UNTRIED: &[&str] = &["exit", "exit_group", "vfork", "pause"];
 /// Events, over all CPUs, that a new thread may inherit; the kernel goes through all of a thread's at every switch, too.
 const MOST_EVENTS: usize = 40;
 
+/// The entry of every system call: one tracepoint, which only fires for who may see the kernel.
+pub const EVERY: Traced = Traced { name: "every", number: -1, can_be_tried: false };
+
 /// A system call that may be traced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Traced {
@@ -86,6 +89,12 @@ pub fn all() -> Vec<Traced> {
     BY_USE.iter().filter_map(traced).collect()
 }
 
+/// The filter of [`EVERY`] that lets only these calls through, in the language of trace/events/*/filter.
+pub fn filter(calls: &[Traced]) -> String {
+    let terms: Vec<String> = calls.iter().map(|call| format!("id == {}", call.number)).collect();
+    terms.join(" || ")
+}
+
 /// How many of them are traced on a machine with so many CPUs; the clock and the page faults are two events more.
 pub fn how_many(cpus: usize) -> usize {
     (MOST_EVENTS / cpus.max(1)).saturating_sub(2).clamp(1, BY_USE.len())
@@ -103,6 +112,13 @@ mod tests {
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!(numbers.len(), BY_USE.len());
+    }
+
+    #[test]
+    fn a_filter_names_each_call() {
+        let calls = all();
+        assert!(filter(&calls).starts_with("id == 202 || id == 0 || "));
+        assert_eq!(filter(&calls).matches("id == ").count(), calls.len());
     }
 
     #[test]

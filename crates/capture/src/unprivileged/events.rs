@@ -3,6 +3,7 @@
 #![allow(unsafe_code, reason = "ioctl")]
 
 use std::collections::HashMap;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
@@ -14,14 +15,17 @@ use crate::perf::{self, Attributes, Place, page_bytes};
 // include/uapi/linux/perf_event.h
 const TYPE_TRACEPOINT: u32 = 2;
 const CONFIG_PAGE_FAULTS: u64 = 2;
+const CONFIG_CONTEXT_SWITCHES: u64 = 3;
 const FLAG_DISABLED: u64 = 1;
 const FLAG_COMM: u64 = 1 << 9;
 const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 const FLAG_TASK: u64 = 1 << 13;
+const FLAG_EXCLUDE_CALLCHAIN_USER: u64 = 1 << 22;
 const FLAG_COMM_EXEC: u64 = 1 << 24;
 const FLAG_CONTEXT_SWITCH: u64 = 1 << 26;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
+const SAMPLE_CALLCHAIN: u64 = 1 << 5;
 const SAMPLE_CPU: u64 = 1 << 7;
 const SAMPLE_RAW: u64 = 1 << 10;
 const SAMPLE_REGS_USER: u64 = 1 << 12;
@@ -48,10 +52,34 @@ const SMALL_CLOCK_STACK_BYTES: u32 = 4096;
 pub struct Plan {
     /// Running time between samples, ns.
     pub sampling_interval_ns: u64,
-    /// Tracepoint ids of system calls.
-    pub calls: Vec<u64>,
+    /// Tracepoints of system calls.
+    pub calls: Vec<Tracepoint>,
+    /// The kernel's own work may be seen: its stacks, and the tracepoint of every call.
+    pub sees_kernel: bool,
     /// From the next exec on, not at once.
     pub from_exec: bool,
+}
+
+/// A tracepoint of system calls.
+#[derive(Clone)]
+pub struct Tracepoint {
+    /// Its number.
+    pub id: u64,
+    /// Which of its events are wanted, if not all.
+    pub filter: Option<CString>,
+}
+
+/// Whether this user may see what the kernel does for their programs: `kernel.perf_event_paranoid` is 1 or less, or they have
+/// CAP_PERFMON.
+pub fn sees_kernel() -> bool {
+    let attributes = Attributes {
+        ty: perf::TYPE_SOFTWARE,
+        size: size_of::<Attributes>() as u32,
+        config: perf::CONFIG_TASK_CLOCK,
+        flags: FLAG_DISABLED,
+        ..Attributes::default()
+    };
+    perf::open(&attributes, &Place::Thread(0)).is_ok()
 }
 
 /// Open events and their rings.
@@ -109,8 +137,9 @@ impl Events {
             events.rings.push(ring);
             events.cpus.push(cpu);
         }
-        for &id in &events.plan.calls {
-            let attributes = Attributes { flags: FLAG_DISABLED | perf::FLAG_EXCLUDE_KERNEL, ..events.call(id) };
+        for tracepoint in &events.plan.calls {
+            let call = events.call(tracepoint.id);
+            let attributes = Attributes { flags: FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
             events.anchors.push(perf::open(&attributes, &Place::Thread(0))?);
         }
         for index in 0..events.cpus.len() {
@@ -137,20 +166,26 @@ impl Events {
         }
     }
 
-    /// Traces only the first of the system calls from now on: threads are made at less cost.
+    /// Traces only the first half of the system calls from now on: threads are made at less cost.
     pub fn shed(&mut self) {
-        self.calls.retain(|(call, _)| *call == 0);
-        self.plan.calls.truncate(1);
+        let kept = self.plan.calls.len().div_ceil(2);
+        self.calls.retain(|(call, _)| *call < kept);
+        self.plan.calls.truncate(kept);
     }
 
     /// Events that a new thread inherits.
     pub fn inherited(&self) -> usize {
-        self.cpus.len() * (self.plan.calls.len() + 2)
+        self.cpus.len() * (self.plan.calls.len() + 2 + usize::from(self.plan.sees_kernel))
     }
 
     /// Whether there are calls to be shed.
     pub fn has_many(&self) -> bool {
         self.plan.calls.len() > 1
+    }
+
+    /// Whether samples of the event of this identifier have a stack of the kernel.
+    pub fn has_chain(&self, identifier: u64) -> bool {
+        self.plan.sees_kernel && matches!(self.sort(identifier), Some(Sort::Clock | Sort::Leave))
     }
 
     /// What the event of this identifier samples.
@@ -166,8 +201,16 @@ impl Events {
     fn open_calls(&mut self, tid: u32, index: usize) -> io::Result<()> {
         let faults = self.open_into(tid, index, &self.faults(), Sort::Fault)?;
         self.others.push(faults);
+        if self.plan.sees_kernel {
+            let leaving = self.open_into(tid, index, &self.leaving(), Sort::Leave)?;
+            self.others.push(leaving);
+        }
         for number in 0..self.plan.calls.len() {
-            let event = self.open_into(tid, index, &self.call(self.plan.calls[number]), Sort::Enter)?;
+            let Tracepoint { id, filter } = self.plan.calls[number].clone();
+            let event = self.open_into(tid, index, &self.call(id), Sort::Enter)?;
+            if let Some(filter) = filter {
+                set_filter(&event, &filter)?;
+            }
             self.calls.push((number, event));
         }
         Ok(())
@@ -204,13 +247,14 @@ impl Events {
 
     fn common(&self) -> Attributes {
         let begin = if self.plan.from_exec { FLAG_DISABLED | FLAG_ENABLE_ON_EXEC } else { 0 };
+        let excluded = if self.plan.sees_kernel { 0 } else { perf::FLAG_EXCLUDE_KERNEL };
         Attributes {
             size: size_of::<Attributes>() as u32,
             sample_type: SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID | perf::SAMPLE_TIME | SAMPLE_CPU,
             sample_period: 1,
             flags: begin
                 | perf::FLAG_INHERIT
-                | perf::FLAG_EXCLUDE_KERNEL
+                | excluded
                 | perf::FLAG_EXCLUDE_HYPERVISOR
                 | perf::FLAG_WATERMARK
                 | perf::FLAG_SAMPLE_ID_ALL
@@ -225,15 +269,17 @@ impl Events {
     fn clock(&self, ring_bytes: usize) -> Attributes {
         let common = self.common();
         let stack = if ring_bytes < SMALL_RING { SMALL_CLOCK_STACK_BYTES } else { CLOCK_STACK_BYTES };
+        let (chain, of_kernel) = self.chain();
         Attributes {
             ty: perf::TYPE_SOFTWARE,
             config: perf::CONFIG_TASK_CLOCK,
             sample_period: self.plan.sampling_interval_ns,
-            sample_type: common.sample_type | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
+            sample_type: common.sample_type | chain | SAMPLE_REGS_USER | SAMPLE_STACK_USER,
             sample_regs_user: REGISTERS,
             sample_stack_user: stack,
             wakeup: (ring_bytes / 2) as u32,
             flags: common.flags
+                | of_kernel
                 | FLAG_COMM
                 | FLAG_COMM_EXEC
                 | FLAG_TASK
@@ -245,9 +291,28 @@ impl Events {
         }
     }
 
+    /// What adds the kernel's stack to a sample.
+    fn chain(&self) -> (u64, u64) {
+        if self.plan.sees_kernel { (SAMPLE_CALLCHAIN, FLAG_EXCLUDE_CALLCHAIN_USER) } else { (0, 0) }
+    }
+
+    /// Threads that leave a CPU, with the kernel's stack.
+    fn leaving(&self) -> Attributes {
+        let (common, (chain, of_kernel)) = (self.common(), self.chain());
+        Attributes {
+            ty: perf::TYPE_SOFTWARE,
+            config: CONFIG_CONTEXT_SWITCHES,
+            sample_type: common.sample_type | chain,
+            flags: common.flags | of_kernel,
+            ..common
+        }
+    }
+
     /// Faults of user code: a thread that blocks next blocks for a page.
     fn faults(&self) -> Attributes {
-        Attributes { ty: perf::TYPE_SOFTWARE, config: CONFIG_PAGE_FAULTS, ..self.common() }
+        let common = self.common();
+        let flags = common.flags | perf::FLAG_EXCLUDE_KERNEL;
+        Attributes { ty: perf::TYPE_SOFTWARE, config: CONFIG_PAGE_FAULTS, flags, ..common }
     }
 
     fn call(&self, id: u64) -> Attributes {
@@ -261,6 +326,12 @@ impl Events {
             ..common
         }
     }
+}
+
+fn set_filter(event: &OwnedFd, filter: &CStr) -> io::Result<()> {
+    // SAFETY: the call reads a string that ends.
+    let failed = unsafe { libc::ioctl(event.as_raw_fd(), IOC_SET_FILTER, filter.as_ptr()) } < 0;
+    if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// A process of their own closes the last event of each tracepoint, so that nobody waits for it.

@@ -13,7 +13,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::calls::Traced;
+use super::calls::{EVERY, Traced};
 use super::events::IOC_SET_FILTER;
 use crate::perf::{self, Attributes};
 
@@ -24,8 +24,10 @@ const REPEATED: u64 = 4096;
 const TYPE_TRACEPOINT: u32 = 2;
 const SAMPLE_RAW: u64 = 1 << 10;
 const MOST_CACHE_BYTES: u64 = 64 << 10;
-/// A field that only the exits of calls have.
+/// Filters that the kernel takes where a tracepoint has such a field: exits of calls, those of a single call, [`EVERY`].
 const OF_EXITS: &std::ffi::CStr = c"ret == 0";
+const OF_ONE_CALL: &std::ffi::CStr = c"__syscall_nr == 0";
+const OF_EVERY: &std::ffi::CStr = c"id == 0";
 
 /// Tracepoint ids by the numbers of the calls whose entry they trace.
 #[derive(Default)]
@@ -42,7 +44,7 @@ impl From<HashMap<i32, u64>> for Ids {
     }
 }
 
-/// Finds the tracepoints of these calls.
+/// Finds the tracepoints of these calls, or [`EVERY`] if that is among them.
 pub fn find(calls: &[Traced]) -> Ids {
     let known = from_tracefs(calls);
     if !known.is_empty() {
@@ -50,7 +52,8 @@ pub fn find(calls: &[Traced]) -> Ids {
     }
     let cache = cache_file();
     let cached = cache.as_deref().and_then(|path| read_cache(path, calls)).unwrap_or_default();
-    if !cached.is_empty() {
+    let wants_every = calls.contains(&EVERY);
+    if !cached.is_empty() && (!wants_every || cached.contains_key(&EVERY.number)) {
         return cached.into();
     }
     let found = by_trial(calls).unwrap_or_default();
@@ -63,7 +66,8 @@ pub fn find(calls: &[Traced]) -> Ids {
 
 fn from_tracefs(calls: &[Traced]) -> HashMap<i32, u64> {
     let id = |root: &str, name: &str| {
-        let text = fs::read_to_string(format!("{root}/events/syscalls/sys_enter_{name}/id")).ok()?;
+        let event = if name == EVERY.name { "raw_syscalls/sys_enter" } else { &format!("syscalls/sys_enter_{name}") };
+        let text = fs::read_to_string(format!("{root}/events/{event}/id")).ok()?;
         text.trim().parse::<u64>().ok()
     };
     let under = |root: &str| calls.iter().filter_map(|call| Some((call.number, id(root, call.name)?))).collect();
@@ -121,6 +125,8 @@ struct Trial {
     counts: Vec<u64>,
     is_known: Vec<bool>,
     found: Vec<u64>,
+    /// Where among them [`EVERY`] is.
+    every: Option<usize>,
     attributes: Attributes,
 }
 
@@ -131,11 +137,12 @@ fn by_trial(calls: &[Traced]) -> io::Result<Ids> {
         counts: vec![0; MOST_IDS],
         is_known: vec![false; MOST_IDS],
         found: vec![0; calls.len()],
+        every: calls.iter().position(|call| *call == EVERY),
         attributes: Attributes {
             ty: TYPE_TRACEPOINT,
             size: size_of::<Attributes>() as u32,
             sample_type: SAMPLE_RAW,
-            flags: perf::FLAG_EXCLUDE_KERNEL,
+            flags: if calls.contains(&EVERY) { 0 } else { perf::FLAG_EXCLUDE_KERNEL },
             ..Attributes::default()
         },
     };
@@ -256,8 +263,14 @@ impl Trial {
                     continue;
                 }
                 self.is_known[id] = true;
-                if libc::ioctl(event, IOC_SET_FILTER, OF_EXITS.as_ptr()) < 0 {
-                    self.found[index] = id as u64;
+                let has = |filter: &std::ffi::CStr| libc::ioctl(event, IOC_SET_FILTER, filter.as_ptr()) >= 0;
+                if has(OF_EXITS) {
+                    continue;
+                }
+                match self.every {
+                    _ if has(OF_ONE_CALL) => self.found[index] = id as u64,
+                    Some(every) if has(OF_EVERY) => self.found[every] = id as u64,
+                    _ => {}
                 }
             }
         }

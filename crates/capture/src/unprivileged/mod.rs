@@ -21,6 +21,7 @@ mod wakers;
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ffi::CString;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
@@ -30,7 +31,7 @@ use dwell_store::raw::wire::{
     RecordHeader, RegistersRecord, SampleRecord, THREAD_SEEDED, ThreadNewRecord, kind, object_kind,
 };
 
-use self::events::{Events, Plan};
+use self::events::{Events, Plan, Tracepoint};
 use self::ids::Ids;
 use self::look::Place;
 use self::objects::{Holder, Objects};
@@ -90,6 +91,7 @@ pub struct Unprivileged {
     /// Threads that were made since then, CLOCK_MONOTONIC ns.
     births: u64,
     births_since_ns: u64,
+    has_shed: bool,
     notices: Vec<String>,
     scratch: Vec<u8>,
     _ids: Ids,
@@ -100,14 +102,10 @@ impl Unprivileged {
     pub fn start(options: &Options, targets: &Targets<'_>, why: Option<&Error>) -> Result<Self> {
         refuse_what_needs_bpf(options, why)?;
         raise_file_limit();
-        let calls = calls::all();
-        let ids = ids::find(&calls);
-        let wanted = calls.iter().filter_map(|call| ids.of_calls.get(&call.number).copied());
-        let plan = Plan {
-            sampling_interval_ns: options.sampling_interval_ns,
-            calls: wanted.take(calls::how_many(crate::machine::online().len())).collect(),
-            from_exec: targets.launching,
-        };
+        let sees_kernel = events::sees_kernel();
+        let (ids, calls) = tracepoints(sees_kernel);
+        let (sampling_interval_ns, from_exec) = (options.sampling_interval_ns, targets.launching);
+        let plan = Plan { sampling_interval_ns, calls, sees_kernel, from_exec };
         let traced = plan.calls.len();
         let first = targets.pids.first().copied().unwrap_or(0);
         let events = Events::open(first, plan).map_err(|error| refused(&error, why))?;
@@ -127,21 +125,28 @@ impl Unprivileged {
             traced,
             births: 0,
             births_since_ns: 0,
+            has_shed: false,
             notices: Vec::new(),
             scratch: Vec::new(),
             _ids: ids,
         };
-        source.explain(why, options);
+        source.explain(why, options, sees_kernel);
         Ok(source)
     }
 
     /// Says what this source is, and what it lacks.
-    fn explain(&mut self, why: Option<&Error>, options: &Options) {
+    fn explain(&mut self, why: Option<&Error>, options: &Options, sees_kernel: bool) {
         let reason = why.map_or_else(|| "--source perf".to_owned(), Error::reason);
         self.notices.push(format!(
-            "Recorded without BPF ({reason}): waits and their number are exact; kernel stacks, wakers outside the profiled \
-             program, and how long a thread that such a waker woke waited for a CPU, are not known."
+            "Recorded without BPF ({reason}): waits and their number are exact where the losses name no lost perf records; \
+             wakers outside the profiled program, and how long a thread that such a waker woke waited for a CPU, are not \
+             known."
         ));
+        if !sees_kernel {
+            self.notices.push(
+                "What the kernel did is not known: a plain user sees that where kernel.perf_event_paranoid is 1 or less.".into(),
+            );
+        }
         if self.traced == 0 {
             self.notices.push("System calls could not be traced: what short waits were for is not known.".into());
         }
@@ -214,7 +219,12 @@ impl Unprivileged {
         for entry in &entries {
             self.turn(entry.time_ns);
             let Some(ring) = rings.get(usize::from(entry.ring)) else { continue };
-            let Some((stamp, what)) = ring.record(entry.at, &mut scratch).and_then(record::parse) else { continue };
+            let Some((stamp, what)) = ring
+                .record(entry.at, &mut scratch)
+                .and_then(|bytes| record::parse(bytes, |event| self.events.has_chain(event)))
+            else {
+                continue;
+            };
             let mut drained = drained.borrow_mut();
             let mut world = World { drained: &mut drained, unwinding, keeper };
             failed = failed.and(self.take(stamp, what, &mut world));
@@ -265,11 +275,20 @@ impl Unprivileged {
         let Some(sort) = self.events.sort(identifier) else { return Ok(()) };
         match sort {
             Sort::Fault => self.threads.runs(stamp.tid, true),
+            Sort::Leave => {
+                let key = self.kernel_stack(stamp, sample, world);
+                self.threads.leaves(stamp.tid, key);
+            }
             Sort::Clock => {
-                self.threads.runs(stamp.tid, false);
+                if !sample.in_kernel {
+                    self.threads.runs(stamp.tid, false);
+                }
                 let (found, _) = self.stack(stamp, sample, sort, world)?;
+                let kernel_stack = self.kernel_stack(stamp, sample, world);
                 if !self.threads.is_paused {
-                    take_record(world.drained, bytes_of(&self.clock_record(stamp, found.key)));
+                    let in_kernel = u16::from(sample.in_kernel);
+                    let record = SampleRecord { in_kernel, kernel_stack, ..self.clock_record(stamp, found.key) };
+                    take_record(world.drained, bytes_of(&record));
                 }
             }
             Sort::Enter => {
@@ -308,6 +327,11 @@ impl Unprivileged {
         let found = self.stacks.find((header, stamp.tgid), &piece, world.unwinding, world.drained.recorder.meta());
         let cut = (found.is_cut && sort == Sort::Enter).then(|| Box::new(piece.registers));
         Ok((found, cut))
+    }
+
+    fn kernel_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, world: &mut World<'_>) -> u64 {
+        let header = RecordHeader { kind: kind::STACK, size: 0, tid: stamp.tid, time_ns: stamp.time_ns };
+        self.stacks.write_kernel(header, &sample.kernel_frames(), world.drained.recorder.meta())
     }
 
     fn blocks(&mut self, stamp: Stamp, world: &mut World<'_>) {
@@ -496,7 +520,7 @@ impl Unprivileged {
         });
     }
 
-    /// A program that creates threads without end pays for every call that is traced: then only futexes are.
+    /// A program that creates threads without end pays for every call that is traced: the faster it does, the fewer are.
     fn count_births(&mut self, time_ns: u64) {
         if time_ns.saturating_sub(self.births_since_ns) > 1_000_000_000 {
             (self.births_since_ns, self.births) = (time_ns, 0);
@@ -506,12 +530,30 @@ impl Unprivileged {
             return;
         }
         self.events.shed();
-        self.notices.push(
-            "The program creates many threads: to keep that cheap, only futexes were traced from then on; other waits are \
-             known where they last some milliseconds."
-                .into(),
-        );
+        if !self.has_shed {
+            self.has_shed = true;
+            self.notices.push(
+                "The program creates many threads: to keep that cheap, fewer system calls were traced from then on, at \
+                 last only futexes; waits in others are known where they last some milliseconds."
+                    .into(),
+            );
+        }
     }
+}
+
+/// The tracepoints of the calls that are traced: one of all of them, where that fires; else one of each.
+fn tracepoints(sees_kernel: bool) -> (Ids, Vec<Tracepoint>) {
+    let mut wanted = calls::all();
+    let filter = CString::new(calls::filter(&wanted)).ok();
+    wanted.extend(sees_kernel.then_some(calls::EVERY));
+    let ids = ids::find(&wanted);
+    if let Some(&id) = ids.of_calls.get(&calls::EVERY.number) {
+        return (ids, vec![Tracepoint { id, filter }]);
+    }
+    let most = calls::how_many(crate::machine::online().len());
+    let of_each = wanted.iter().filter_map(|call| ids.of_calls.get(&call.number));
+    let calls = of_each.take(most).map(|&id| Tracepoint { id, filter: None }).collect();
+    (ids, calls)
 }
 
 /// What only BPF can record was asked for.

@@ -1,6 +1,6 @@
 //! The kernel's records of the events that `events.rs` opens, parsed. Bytes that are no such record parse to nothing.
 
-use dwell_store::raw::wire::RegistersRecord;
+use dwell_store::raw::wire::{MAX_FRAMES, RegistersRecord};
 
 use super::ring::HEADER_BYTES;
 use crate::perf::{Mapping, parse_mapping, read_u32, read_u64};
@@ -13,6 +13,8 @@ const EXIT: u32 = 4;
 const FORK: u32 = 7;
 const SAMPLE: u32 = 9;
 const SWITCH: u32 = 14;
+const MISC_CPU_MODE: u16 = 7;
+const MISC_KERNEL: u16 = 1;
 const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
@@ -26,6 +28,8 @@ const REGISTER_COUNT: usize = 17;
 /// Place of each among them of DWARF's registers: ax dx cx bx si di bp sp r8 … r15.
 const DWARF: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16];
 const INSTRUCTION_POINTER: usize = 8;
+/// Addresses of a call chain from here on are marks: PERF_CONTEXT_KERNEL and others.
+const FIRST_MARK: u64 = u64::MAX - 4095;
 /// Bytes of a system call's number and what comes before it in the record of a tracepoint, and of an argument.
 const CALL_NUMBER_AT: usize = 8;
 const ARGUMENTS_AT: usize = 16;
@@ -84,8 +88,10 @@ pub enum What<'r> {
 /// What events of one sort sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sort {
-    /// The clock: registers and stack.
+    /// The clock: registers and stack, and the kernel's stack where that may be seen.
     Clock,
+    /// A thread leaves the CPU: the kernel's stack. The switch's own record comes next.
+    Leave,
     /// The entry of a system call: number, arguments, registers and stack.
     Enter,
     /// A page fault: nothing but where.
@@ -96,6 +102,10 @@ pub enum Sort {
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'r> {
     rest: &'r [u8],
+    /// The kernel was running.
+    pub in_kernel: bool,
+    /// Addresses of the kernel's stack, leaf first, 8 bytes each; with marks.
+    kernel: &'r [u8],
 }
 
 /// A system call as it is entered.
@@ -125,15 +135,18 @@ pub fn stamp(record: &[u8]) -> Option<Stamp> {
     Some(Stamp { tgid: read_u32(record, at)?, tid: read_u32(record, at + 4)?, time_ns, cpu })
 }
 
-/// Parses a record; none of those that tell nothing that is wanted.
-pub fn parse(record: &[u8]) -> Option<(Stamp, What<'_>)> {
+/// Parses a record; none of those that tell nothing that is wanted. `has_chain`: whether the event of this identifier samples
+/// the kernel's stack.
+pub fn parse(record: &[u8], has_chain: impl Fn(u64) -> bool) -> Option<(Stamp, What<'_>)> {
     let stamp = stamp(record)?;
     let ty = read_u32(record, 0)?;
     let misc = u16::from_ne_bytes([*record.get(4)?, *record.get(5)?]);
     let body = record.get(HEADER_BYTES..)?;
     if ty == SAMPLE {
-        let sample = Sample { rest: body.get(40..)? };
-        return Some((stamp, What::Sample(read_u64(body, 0)?, sample)));
+        let identifier = read_u64(body, 0)?;
+        let (kernel, rest) = if has_chain(identifier) { chain(body.get(40..)?)? } else { (&[][..], body.get(40..)?) };
+        let in_kernel = misc & MISC_CPU_MODE == MISC_KERNEL;
+        return Some((stamp, What::Sample(identifier, Sample { rest, in_kernel, kernel })));
     }
     let body = body.get(..body.len().checked_sub(TRAILER_BYTES)?)?;
     let what = match ty {
@@ -159,6 +172,12 @@ pub fn parse(record: &[u8]) -> Option<(Stamp, What<'_>)> {
     Some((stamp, what))
 }
 
+/// A call chain and what comes behind it.
+fn chain(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let count = usize::try_from(read_u64(bytes, 0)?).ok()?;
+    bytes.get(8..)?.split_at_checked(count.checked_mul(8)?)
+}
+
 fn name(text: &[u8]) -> [u8; 16] {
     let mut name = [0; 16];
     let bytes = text.iter().take(15).take_while(|&&byte| byte != 0);
@@ -176,6 +195,12 @@ impl<'r> Sample<'r> {
         Some(Call { number, arguments: std::array::from_fn(argument) })
     }
 
+    /// Addresses of the kernel's stack, leaf first; empty where it was not seen.
+    pub fn kernel_frames(&self) -> Vec<u64> {
+        let addresses = self.kernel.chunks_exact(8).filter_map(|bytes| read_u64(bytes, 0));
+        addresses.filter(|&address| address < FIRST_MARK).take(MAX_FRAMES).collect()
+    }
+
     fn raw(&self) -> Option<&'r [u8]> {
         let bytes = read_u32(self.rest, 0)? as usize;
         self.rest.get(4..4usize.checked_add(bytes)?)
@@ -186,7 +211,7 @@ impl<'r> Sample<'r> {
         let skipped = match sort {
             Sort::Enter => 4 + self.raw()?.len(),
             Sort::Clock => 0,
-            Sort::Fault => return None,
+            Sort::Fault | Sort::Leave => return None,
         };
         let rest = self.rest.get(skipped..)?;
         if read_u64(rest, 0)? == 0 {
@@ -233,7 +258,7 @@ mod tests {
 
     #[test]
     fn switches_say_whether_the_thread_could_go_on() {
-        let of = |misc| format!("{:?}", parse(&record(SWITCH, misc, &[])).map(|(_, what)| what));
+        let of = |misc| format!("{:?}", parse(&record(SWITCH, misc, &[]), |_| false).map(|(_, what)| what));
         assert_eq!(of(0), "Some(In)");
         assert_eq!(of(MISC_SWITCH_OUT), "Some(Out { runnable: false })");
         assert_eq!(of(MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT), "Some(Out { runnable: true })");
@@ -259,7 +284,7 @@ mod tests {
         body.extend_from_slice(&8u64.to_ne_bytes());
         let mut bytes = vec![SAMPLE as u8, 0, 0, 0, 0, 0, 0, 0];
         bytes.extend_from_slice(&body);
-        let Some((stamp, What::Sample(77, sample))) = parse(&bytes) else { panic!("no sample") };
+        let Some((stamp, What::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
         assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
         assert_eq!(sample.call(), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
         let piece = sample.piece(Sort::Enter).expect("registers");
@@ -267,15 +292,28 @@ mod tests {
         assert_eq!(piece.bytes, [1; 8]);
     }
 
+    #[test]
+    fn a_chain_is_read_without_its_marks() {
+        let words =
+            [77u64, 0x40_1000, 7 << 32 | 5, 9, 1, 3, u64::MAX - 127, 0xffff_ffff_8100_0000, 0xffff_ffff_8200_0000];
+        let mut bytes = vec![SAMPLE as u8, 0, 0, 0, MISC_KERNEL as u8, 0, 80, 0];
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
+        let Some((_, What::Sample(77, sample))) = parse(&bytes, |event| event == 77) else { panic!("no sample") };
+        assert!(sample.in_kernel);
+        assert_eq!(sample.kernel_frames(), [0xffff_ffff_8100_0000, 0xffff_ffff_8200_0000]);
+    }
+
     proptest! {
         #[test]
-        fn any_bytes_are_parsed_or_not(bytes in proptest::collection::vec(any::<u8>(), 0..300), ty in 0u32..20) {
+        fn any_bytes_are_parsed_or_not(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300), ty in 0u32..20, has_chain: bool
+        ) {
             let mut bytes = bytes;
             if let Some(first) = bytes.get_mut(..4) {
                 first.copy_from_slice(&ty.to_ne_bytes());
             }
-            if let Some((_, What::Sample(_, sample))) = parse(&bytes) {
-                let _ = (sample.call(), sample.piece(Sort::Enter), sample.piece(Sort::Clock));
+            if let Some((_, What::Sample(_, sample))) = parse(&bytes, |_| has_chain) {
+                let _ = (sample.call(), sample.piece(Sort::Enter), sample.piece(Sort::Clock), sample.kernel_frames());
             }
         }
     }

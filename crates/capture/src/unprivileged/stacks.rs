@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use dwell_store::raw::RecordBuffer;
-use dwell_store::raw::wire::{RecordHeader, StackHeader, kind};
+use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, kind};
 use dwell_unwind::{End, Memory, Registers, Walk, walk};
 
 use super::record::Piece;
@@ -115,6 +115,19 @@ impl Stacks {
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
         }
         Found { key, is_cut: walked.end == End::Unreadable }
+    }
+
+    /// Writes a stack of the kernel, if it is new. Returns its key, 0 of no frames.
+    pub fn write_kernel(&mut self, header: RecordHeader, frames: &[u64], trace: &mut RecordBuffer) -> u64 {
+        if frames.is_empty() {
+            return 0;
+        }
+        let key = frames.iter().fold(u64::from(STACK_KERNEL), |hash, &frame| mix(hash, frame)).max(1);
+        if self.written.insert(key) {
+            let h = RecordHeader { kind: kind::STACK, ..header };
+            trace.stack(StackHeader { h, key, tgid: 0, count: 0, flags: STACK_KERNEL, end: 0 }, frames);
+        }
+        key
     }
 
     /// How often the mappings of process `tgid` have changed.

@@ -101,6 +101,8 @@ pub struct Thread {
     pub wait: Option<Wait>,
     /// The wait has been written.
     is_told: bool,
+    /// Key of the kernel's stack as it leaves the CPU.
+    leaving: u64,
     /// Since when it is off the CPU, CLOCK_MONOTONIC ns.
     pub off_ns: u64,
 }
@@ -109,7 +111,18 @@ impl Thread {
     /// A thread that has done nothing yet.
     pub fn new(tgid: u32, name: [u8; 16]) -> Self {
         let (entered, wait) = (None, None);
-        Self { tgid, name, since_ns: 0, on_cpu: None, entered, faulted: false, wait, is_told: true, off_ns: 0 }
+        Self {
+            tgid,
+            name,
+            since_ns: 0,
+            on_cpu: None,
+            entered,
+            faulted: false,
+            wait,
+            is_told: true,
+            leaving: 0,
+            off_ns: 0,
+        }
     }
 
     /// How it stood when recording began: `call` says that it waits, in a call or a fault.
@@ -164,6 +177,13 @@ impl Threads {
         }
     }
 
+    /// It leaves the CPU, with this stack of the kernel.
+    pub fn leaves(&mut self, tid: u32, kernel_stack: u64) {
+        if let Some(thread) = self.all.get_mut(&tid) {
+            thread.leaving = kernel_stack;
+        }
+    }
+
     /// It leaves the CPU although it could go on.
     pub fn preempted(&mut self, stamp: Stamp, out: &mut dyn FnMut(&[u8])) {
         let is_paused = self.is_paused;
@@ -212,6 +232,8 @@ impl Threads {
                 record.state = STATE_INTERRUPTIBLE;
             }
         }
+        let leaving = std::mem::take(&mut thread.leaving);
+        record.kernel_stack = if needs_kernel_stack(record) { leaving } else { 0 };
         thread.is_told = false;
         self.wakers.begin_wait(stamp, thread.tgid, &wait.record.0);
         let is_clear = wait.is_sure && wait.cut.is_none();
@@ -327,6 +349,11 @@ fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: Target) {
     if syncs || target.is_file {
         record.flags |= switch_flag::IOWAIT;
     }
+}
+
+/// As `needs_kernel_stack` of switch.bpf.c: where the call says nothing of what is waited for.
+fn needs_kernel_stack(record: &SwitchRecord) -> bool {
+    record.state == STATE_UNINTERRUPTIBLE || class(record.syscall) == SyscallClass::Other
 }
 
 /// Whether a thread can wait in this call: those that wake others by a futex do not, and who was woken in a futex or a sleep

@@ -53,14 +53,14 @@ pub const STEPS: &[Step] = &[
     // Without BPF it would be recorded by perf events.
     Step { options: &["--source", "bpf"], ..of_truth("convoy", &["convoy"], true) },
     of_truth("barrier_imbalance", &["barrier_imbalance"], false),
-    of_truth("condvar_queue", &["condvar_queue"], true),
+    of_truth("condvar_queue", &["condvar_queue"], false),
     of_truth("rwlock", &["rwlock"], false),
     of_truth("join", &["join"], false),
     of_truth("pipe", &["pipe"], false),
     of_truth("timer", &["timer"], false),
-    of_truth("epoll_server", &["epoll_server"], true),
+    of_truth("epoll_server", &["epoll_server"], false),
     of_truth("fork_wait", &["fork_wait"], false),
-    of_truth("children", &["children"], true),
+    of_truth("children", &["children"], false),
     Step {
         name: "wakers",
         capability: "who ended a wait",
@@ -88,7 +88,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "itt",
         capability: "ITT",
-        usual: true,
+        usual: false,
         options: &["--finalization-mode", "none"],
         program: Program::Sample(&["announce", "threads", "2000"]),
         seen: Seen::Raw(|recording| itt::two_threads(&recording, 2000)),
@@ -96,7 +96,7 @@ pub const STEPS: &[Step] = &[
     Step {
         name: "probe",
         capability: "task probes",
-        usual: true,
+        usual: false,
         options: &["--task-probe", "push=uprobe:push_item"],
         program: Program::Sample(&["convoy"]),
         seen: Seen::Raw(|recording| task_probes::all_passes(&recording)),
