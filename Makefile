@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -170,6 +170,11 @@ bench-anatomy:
 bench-latency: build samples
 	scripts/install-deps.sh bench
 	$(AS_ROOT) python3 bench/latency.py --dwell $(DWELL) $(BENCH_LATENCY) --output docs/benchmarks-latency.md
+
+# What recording without root costs, in docs/benchmarks-unprivileged.md; four minutes.
+bench-unprivileged: build samples
+	scripts/install-deps.sh bench
+	$(AS_ROOT) python3 bench/unprivileged.py --dwell $(DWELL) --output docs/benchmarks-unprivileged.md
 
 # Prints what recording sockets costs redis and iperf3 (docs/sockets.md); five minutes. BENCH_SOCKETS=--peers puts perf beside it.
 bench-sockets: build

@@ -87,6 +87,12 @@ pub enum Error {
         /// As given.
         file: std::path::PathBuf,
     },
+    /// More intervals begin or end at a system call than its hook tells apart.
+    #[error("more than {most} intervals begin or end at one system call")]
+    TooManyAtACall {
+        /// How many it does.
+        most: usize,
+    },
     /// There is no system call of this name.
     #[error("there is no system call {name:?} for {probe:?} to begin or end at")]
     NoSuchCall {
@@ -129,6 +135,11 @@ impl Error {
     pub(crate) fn unsupported(reason: impl Into<String>) -> Self {
         let remedy = "dwell doctor says what this machine offers".into();
         Self::Unsupported { reason: reason.into(), remedy, log: String::new() }
+    }
+
+    /// What the kernel said, a line each; mostly empty.
+    pub(crate) fn log(&self) -> &str {
+        if let Self::Unsupported { log, .. } = self { log } else { "" }
     }
 
     /// The reason alone, for a notice that tells what is missing because of it.

@@ -3,12 +3,18 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 
+use dwell_rights::{BPF, PERFMON, Right};
+
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
 use crate::kernel;
 use crate::loading;
 use crate::options::{Launch, Options, Target};
 use crate::scope::Scope;
+use crate::unprivileged;
+
+/// What loading hooks takes.
+const TO_LOAD: [Right; 2] = [BPF, PERFMON];
 
 /// One thing that a collection uses.
 #[derive(Clone, Debug)]
@@ -25,8 +31,10 @@ pub struct Capability {
 
 /// Loads the hooks for a moment, and looks for a place for the ITT library.
 pub fn probe() -> Vec<Capability> {
-    let _raised = dwell_rights::raise(&dwell_rights::RIGHTS);
-    let hooks = Hooks::load(&Options::new(Target::Launch(Launch::default())));
+    let hooks = {
+        let _raised = dwell_rights::raise(&TO_LOAD);
+        Hooks::load(&Options::new(Target::Launch(Launch::default())))
+    };
     let (detail, remedy) = match &hooks {
         Ok(_) => ("context switches, threads: loaded".to_owned(), None),
         Err(Error::Unsupported { reason, remedy, .. }) => (reason.clone(), Some(remedy.clone())),
@@ -38,8 +46,21 @@ pub fn probe() -> Vec<Capability> {
         let detail = if complete { "wakers, sampling: loaded".to_owned() } else { hooks.notices.join(" ") };
         found.push(Capability { name: "optional-hooks", available: complete, detail, remedy: None });
     }
+    found.push(perf_events());
     found.push(itt());
     found
+}
+
+/// What every user may record without rights, as the kernel is set.
+fn perf_events() -> Capability {
+    let events = unprivileged::check();
+    let detail = match &events {
+        Ok(true) => "own programs are recorded without rights, and what the kernel does for them".to_owned(),
+        Ok(false) => "own programs are recorded without rights, but not what the kernel does for them".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let remedy = events.is_err().then(|| "sudo sysctl kernel.perf_event_paranoid=2".to_owned());
+    Capability { name: "perf-events", available: events.is_ok(), detail, remedy }
 }
 
 /// One hook as the kernel loaded it.
@@ -55,6 +76,7 @@ pub struct VerifiedHook {
 
 /// Loads every hook, and attaches none. Returns with them what this kernel cannot tell.
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
+    let _raised = dwell_rights::raise(&TO_LOAD);
     kernel::check()?;
     let threads = loading::load("threads", &HashMap::new(), &Scope::default())?;
     let shared = loading::share_maps(&threads.object)?;

@@ -172,10 +172,7 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
         let key = (call.number as u32) << 1 | u32::from(call.edge == Edge::End);
         let cookies = by_key.entry(key).or_default();
         let free = cookies.iter_mut().find(|cookie| **cookie == 0);
-        let free = free.ok_or_else(|| {
-            Error::unsupported(format!("more than {MOST_AT_A_CALL} intervals begin or end at one system call"))
-        })?;
-        *free = cookie(call.probe, call.edge) + 1;
+        *free.ok_or(Error::TooManyAtACall { most: MOST_AT_A_CALL })? = cookie(call.probe, call.edge) + 1;
     }
     for (key, cookies) in by_key {
         map.update(&key.to_ne_bytes(), bytemuck::bytes_of(&cookies), MapFlags::ANY).map_err(failed)?;

@@ -202,7 +202,9 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
     use dwell_capture::Error as E;
     let hinted = Hinted::new(&error);
     match error {
-        E::Permission { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
+        E::Permission { .. } | E::PerfRefused { by_setting: false, .. } | E::NeedsBpf { .. } => {
+            hinted.hint(with_more_rights()).with_status(status::UNAVAILABLE)
+        }
         E::ForeignProc => {
             let hint = "mount -t proc proc /proc, in the mount namespace that Dwell runs in";
             hinted.hint(hint).with_status(status::UNAVAILABLE)
@@ -212,9 +214,6 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::PerfRefused { by_setting: true, .. } => hinted
             .hint("sudo sysctl kernel.perf_event_paranoid=2 lets every user record their own programs, until the next boot")
             .with_status(status::UNAVAILABLE),
-        E::PerfRefused { by_setting: false, .. } | E::NeedsBpf { .. } => {
-            hinted.hint(under_sudo()).with_status(status::UNAVAILABLE)
-        }
         E::ProgramNotFound { program } => hinted.hint(where_it_is(&program)),
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
@@ -222,6 +221,7 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::NotYours { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
+        E::TooManyAtACall { most } => hinted.hint(format!("leave out --interval until no call ends more than {most}")),
         E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),
         E::NoSuchProbeFile { .. } => hinted.hint("name it with its path: --task-probe NAME=uprobe:/path/to/file:FUNCTION"),
         E::TaskProbeRefused { .. } => hinted
@@ -232,6 +232,14 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
             kept.map_or(hinted, |folder| continue_with(&Hinted::new("the collection broke off"), folder))
         }
     }
+}
+
+/// Root has all rights that there are.
+fn with_more_rights() -> String {
+    if rustix::process::geteuid().is_root() {
+        return "dwell doctor says what this machine offers".to_owned();
+    }
+    under_sudo()
 }
 
 fn continue_with(error: &Hinted, folder: &Path) -> Hinted {

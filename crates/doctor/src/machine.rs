@@ -93,6 +93,8 @@ impl Machine {
     /// zeros instead is up to `kptr_restrict`, `perf_event_paranoid` and CAP_SYSLOG (kallsyms_show_value in the kernel).
     pub(crate) fn shows_kernel_addresses(&self) -> Option<bool> {
         let mut start = Vec::new();
+        // As a collection does; asked when the file is opened.
+        let _raised = dwell_rights::raise(&[dwell_rights::SYSLOG]);
         File::open(self.path("/proc/kallsyms")).ok()?.take(SYMBOL_BYTES).read_to_end(&mut start).ok()?;
         let text = String::from_utf8_lossy(&start);
         // Per-CPU symbols are at 0 indeed: functions tell.

@@ -66,7 +66,7 @@ pub fn btf(machine: &Machine) -> Finding {
         );
     }
     let change = Change::Shell("install a kernel built with CONFIG_DEBUG_INFO_BTF=y".into());
-    Finding::missing("no kernel types", "no collection").change(change)
+    Finding::missing("no kernel types", "no collection by BPF").change(change)
 }
 
 pub fn bpf(machine: &Machine) -> Finding {
@@ -74,7 +74,7 @@ pub fn bpf(machine: &Machine) -> Finding {
     const SYSTEM_CALL: &str = "/proc/sys/kernel/unprivileged_bpf_disabled";
     if machine.lacks(SYSTEM_CALL) {
         let change = Change::Shell("install a kernel built with CONFIG_BPF_SYSCALL=y".into());
-        return Finding::missing("no bpf() system call", "no collection").change(change);
+        return Finding::missing("no bpf() system call", "no collection by BPF").change(change);
     }
     match machine.number(JIT) {
         None => Finding::unknown(NOT_TOLD, "/proc/sys/net/core/bpf_jit_enable can be read by root only"),
@@ -138,8 +138,10 @@ pub fn lockdown(machine: &Machine) -> Finding {
         return Finding::unknown(NOT_TOLD, "/sys/kernel/security/lockdown cannot be read: loading the hooks tells");
     };
     match chosen(&text) {
-        mode @ "confidentiality" => Finding::missing(mode, "BPF may not read the kernel's memory: no collection")
-            .change(Change::Boot("lockdown=integrity".into())),
+        mode @ "confidentiality" => {
+            Finding::missing(mode, "BPF may not read the kernel's memory: no collection by BPF")
+                .change(Change::Boot("lockdown=integrity".into()))
+        }
         mode => Finding::good(mode, "BPF may read the kernel's memory"),
     }
 }
@@ -156,7 +158,7 @@ fn setting(machine: &Machine, path: &str, most: i64, effects: [&str; 2]) -> Find
 }
 
 pub fn perf_event_paranoid(machine: &Machine) -> Finding {
-    let effects = ["users without root may measure their own programs with perf", "only root may use perf events"];
+    let effects = ["plain users record their own programs by perf events", "plain users record nothing"];
     setting(machine, "/proc/sys/kernel/perf_event_paranoid", 2, effects)
 }
 

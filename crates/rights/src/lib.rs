@@ -37,7 +37,7 @@ impl Right {
 pub const BPF: Right = Right {
     name: "CAP_BPF",
     gives: "loads Dwell's own programs and tables into the kernel",
-    lost: "no collection",
+    lost: "no collection by BPF",
     essential: true,
     set: CapabilitySet::BPF,
 };
@@ -45,7 +45,7 @@ pub const BPF: Right = Right {
 pub const PERFMON: Right = Right {
     name: "CAP_PERFMON",
     gives: "sees the scheduler's events and samples running code, kernel code too",
-    lost: "no collection",
+    lost: "no collection by BPF",
     essential: true,
     set: CapabilitySet::PERFMON,
 };

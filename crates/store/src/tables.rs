@@ -18,7 +18,7 @@ tables! {
         command_line: String, 1, "Its arguments, separated by blanks.";
         start_ns: u64, 1, "First seen: its exec for the launched process, its fork for children, 0 for attached ones.";
         end_ns: u64, 1, "Last seen.";
-        exit_code: i32, 1, "As wait(2) reports it; -1 while it still ran.";
+        exit_code: i32, 1, "As wait(2) reports it; -1 while it still ran, or where it is not known.";
     }
     /// One row per life of a thread. running + runnable + waiting = end_ns - start_ns, where paused time is left out.
     Threads ThreadRow "threads" {

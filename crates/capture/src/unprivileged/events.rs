@@ -7,6 +7,7 @@ use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
+use super::closing;
 use super::record::{REGISTERS, Sort};
 use super::ring::Ring;
 use crate::machine;
@@ -72,14 +73,23 @@ pub struct Tracepoint {
 /// Whether this user may see what the kernel does for their programs: `kernel.perf_event_paranoid` is 1 or less, or they have
 /// CAP_PERFMON.
 pub fn sees_kernel() -> bool {
+    open_clock(0).is_ok()
+}
+
+/// Fails where this user may open no event of their own programs. Errors are those of perf_event_open(2).
+pub fn opens() -> io::Result<()> {
+    open_clock(perf::FLAG_EXCLUDE_KERNEL | perf::FLAG_EXCLUDE_HYPERVISOR)
+}
+
+fn open_clock(flags: u64) -> io::Result<()> {
     let attributes = Attributes {
         ty: perf::TYPE_SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: perf::CONFIG_TASK_CLOCK,
-        flags: FLAG_DISABLED,
+        flags: FLAG_DISABLED | flags,
         ..Attributes::default()
     };
-    perf::open(&attributes, &Place::Thread(0)).is_ok()
+    perf::open(&attributes, &Place::Thread(0)).map(drop)
 }
 
 /// Open events and their rings.
@@ -99,6 +109,8 @@ pub struct Events {
     /// An event of each tracepoint on Dwell itself, which never counts: the kernel takes some 40 ms to close the last one of a
     /// tracepoint, and lets nobody create threads with such events meanwhile.
     anchors: Vec<OwnedFd>,
+    /// Who closes tracepoints takes it.
+    lock: CString,
     sorts: HashMap<u64, Sort>,
     /// Threads whose events could not all be opened.
     pub failed: u64,
@@ -106,7 +118,7 @@ pub struct Events {
 
 impl Events {
     /// Opens the events of thread `tid`, and the rings. Errors are those of perf_event_open(2) and mmap(2).
-    pub fn open(tid: u32, plan: Plan) -> io::Result<Self> {
+    pub fn open(tid: u32, plan: Plan, lock: CString) -> io::Result<Self> {
         let cpus = machine::online();
         if cpus.is_empty() {
             return Err(io::Error::other("the machine does not tell its CPUs"));
@@ -120,32 +132,53 @@ impl Events {
             others: Vec::new(),
             calls: Vec::new(),
             anchors: Vec::new(),
+            lock,
             sorts: HashMap::new(),
             failed: 0,
         };
         let mut ring_bytes = LARGEST_RING.min(1 << (ALL_RINGS / cpus.len().max(1)).max(SMALLEST_RING).ilog2());
         for cpu in cpus {
-            let mut clock = events.open_one(tid, cpu, &events.clock(ring_bytes));
-            if events.with_build_ids && clock.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
-                events.with_build_ids = false;
-                clock = events.open_one(tid, cpu, &events.clock(ring_bytes));
-            }
-            let clock = clock?;
-            events.identify(&clock, Sort::Clock)?;
-            let ring = map_ring(clock, &mut ring_bytes)?;
+            let ring = events.open_ring(tid, cpu, &mut ring_bytes)?;
             events.owners.push(ring.fd().as_raw_fd());
             events.rings.push(ring);
             events.cpus.push(cpu);
         }
-        for tracepoint in &events.plan.calls {
-            let call = events.call(tracepoint.id);
-            let attributes = Attributes { flags: FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
-            events.anchors.push(perf::open(&attributes, &Place::Thread(0))?);
-        }
+        events.anchor();
         for index in 0..events.cpus.len() {
             events.open_calls(tid, index)?;
         }
         Ok(events)
+    }
+
+    /// Opens a clock and maps its ring, of half as many bytes until the user's limit on locked memory lets it through.
+    fn open_ring(&mut self, tid: u32, cpu: usize, ring_bytes: &mut usize) -> io::Result<Ring> {
+        loop {
+            let clock = self.open_one(tid, cpu, &self.clock(*ring_bytes));
+            if self.with_build_ids && clock.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
+                self.with_build_ids = false;
+                continue;
+            }
+            let clock = clock?;
+            self.identify(&clock, Sort::Clock)?;
+            match Ring::map(clock, *ring_bytes) {
+                Err(error) if *ring_bytes <= SMALLEST_RING.max(page_bytes()) => return Err(error),
+                // Another clock, since this one wakes us when so much is written.
+                Err(_) => *ring_bytes /= 2,
+                ring => return ring,
+            }
+        }
+    }
+
+    /// Opens an event of each tracepoint on Dwell itself. One that the kernel does not know is left out.
+    fn anchor(&mut self) {
+        for tracepoint in std::mem::take(&mut self.plan.calls) {
+            let call = self.call(tracepoint.id);
+            let attributes = Attributes { flags: FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
+            if let Ok(anchor) = perf::open(&attributes, &Place::Thread(0)) {
+                self.anchors.push(anchor);
+                self.plan.calls.push(tracepoint);
+            }
+        }
     }
 
     /// Opens them of another thread, with the same rings. A thread that has ended needs none.
@@ -176,6 +209,11 @@ impl Events {
     /// Events that a new thread inherits.
     pub fn inherited(&self) -> usize {
         self.cpus.len() * (self.plan.calls.len() + 2 + usize::from(self.plan.sees_kernel))
+    }
+
+    /// Whether any call is traced.
+    pub fn traces_calls(&self) -> bool {
+        !self.plan.calls.is_empty()
     }
 
     /// Whether there are calls to be shed.
@@ -334,24 +372,25 @@ fn set_filter(event: &OwnedFd, filter: &CStr) -> io::Result<()> {
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// A process of their own closes the last event of each tracepoint, so that nobody waits for it.
+/// The last event of each tracepoint is closed when no collection runs any more.
 impl Drop for Events {
     fn drop(&mut self) {
         self.rings.clear();
         let mut events: Vec<RawFd> = self.anchors.iter().map(AsRawFd::as_raw_fd).collect();
         events.sort_unstable();
-        // SAFETY: behind the forks come only system calls on memory that is allocated already.
+        let mut kept = Vec::with_capacity(events.len() + 1);
+        // SAFETY: system calls only, and `kept` has room.
         unsafe {
-            let child = libc::fork();
-            if child == 0 {
-                if libc::fork() == 0 {
-                    close_all_but(&events);
+            closing::in_own_process(|| {
+                let lock = closing::open(&self.lock);
+                kept.extend_from_slice(&events);
+                if lock >= 0 {
+                    kept.push(lock);
+                    kept.sort_unstable();
                 }
-                libc::_exit(0);
-            }
-            if child > 0 {
-                libc::waitpid(child, std::ptr::null_mut(), 0);
-            }
+                close_all_but(&kept);
+                closing::close(lock, &events);
+            });
         }
     }
 }
@@ -369,19 +408,4 @@ unsafe fn close_all_but(kept: &[RawFd]) {
     }
     // SAFETY: plain numbers.
     unsafe { libc::syscall(libc::SYS_close_range, next, libc::c_uint::MAX, 0) };
-}
-
-/// Maps a ring of `ring_bytes`, halved until the user's limit on locked memory lets it through.
-fn map_ring(clock: OwnedFd, ring_bytes: &mut usize) -> io::Result<Ring> {
-    let mut clock = clock;
-    loop {
-        match Ring::map(clock, *ring_bytes) {
-            Ok(ring) => return Ok(ring),
-            Err((_, error)) if *ring_bytes <= SMALLEST_RING.max(page_bytes()) => return Err(error),
-            Err((fd, _)) => {
-                clock = fd;
-                *ring_bytes /= 2;
-            }
-        }
-    }
 }

@@ -2,18 +2,21 @@
 //! in the user's caches, else by trial.
 //!
 //! The trial opens every tracepoint that this user may, makes each call with arguments that fail, and looks which of them
-//! counted. It is a process of its own, since it takes the kernel half a minute to close them. Nobody waits for that: it begins
-//! when the collection is over, since meanwhile threads with events of tracepoints are made slowly.
+//! counted. It is a process of its own, since it takes the kernel half a minute to close them: see `closing.rs`.
 #![allow(unsafe_code, reason = "fork, and nothing but system calls behind it")]
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Resource, getrlimit};
+
 use super::calls::{EVERY, Traced};
+use super::closing::{self, Lock};
 use super::events::IOC_SET_FILTER;
 use crate::perf::{self, Attributes};
 
@@ -25,53 +28,46 @@ const TYPE_TRACEPOINT: u32 = 2;
 const SAMPLE_RAW: u64 = 1 << 10;
 const MOST_CACHE_BYTES: u64 = 64 << 10;
 /// Filters that the kernel takes where a tracepoint has such a field: exits of calls, those of a single call, [`EVERY`].
-const OF_EXITS: &std::ffi::CStr = c"ret == 0";
-const OF_ONE_CALL: &std::ffi::CStr = c"__syscall_nr == 0";
-const OF_EVERY: &std::ffi::CStr = c"id == 0";
+const OF_EXITS: &CStr = c"ret == 0";
+const OF_ONE_CALL: &CStr = c"__syscall_nr == 0";
+const OF_EVERY: &CStr = c"id == 0";
 
-/// Tracepoint ids by the numbers of the calls whose entry they trace.
-#[derive(Default)]
-pub struct Ids {
-    /// Empty where none could be found.
-    pub of_calls: HashMap<i32, u64>,
-    /// As long as it is open, a trial keeps its tracepoints.
-    _trial: Option<OwnedFd>,
-}
-
-impl From<HashMap<i32, u64>> for Ids {
-    fn from(of_calls: HashMap<i32, u64>) -> Self {
-        Self { of_calls, _trial: None }
-    }
-}
+/// Tracepoint ids by the numbers of the calls whose entry they trace; empty where none could be found.
+pub type Ids = HashMap<i32, u64>;
 
 /// Finds the tracepoints of these calls, or [`EVERY`] if that is among them.
-pub fn find(calls: &[Traced]) -> Ids {
+pub fn find(calls: &[Traced], lock: Option<&Lock>) -> Ids {
     let known = from_tracefs(calls);
     if !known.is_empty() {
-        return known.into();
+        return known;
     }
     let cache = cache_file();
-    let cached = cache.as_deref().and_then(|path| read_cache(path, calls)).unwrap_or_default();
     let wants_every = calls.contains(&EVERY);
+    let cached = cache.as_deref().and_then(|path| read_cache(path, calls)).unwrap_or_default();
     if !cached.is_empty() && (!wants_every || cached.contains_key(&EVERY.number)) {
-        return cached.into();
+        return cached;
     }
-    let found = by_trial(calls).unwrap_or_default();
-    if let Some(path) = cache.filter(|_| !found.of_calls.is_empty()) {
+    let found = by_trial(calls, lock).unwrap_or_default();
+    if let Some(path) = cache.filter(|_| !found.is_empty() && has_descriptors_for_all()) {
         // Without it the next collection tries again.
-        let _ = write_cache(&path, calls, &found.of_calls);
+        let _ = write_cache(&path, calls, &found);
     }
     found
 }
 
-fn from_tracefs(calls: &[Traced]) -> HashMap<i32, u64> {
+/// Whether the trial could open every tracepoint that there may be.
+fn has_descriptors_for_all() -> bool {
+    getrlimit(Resource::Nofile).maximum.is_none_or(|most| most > MOST_IDS as u64)
+}
+
+fn from_tracefs(calls: &[Traced]) -> Ids {
     let id = |root: &str, name: &str| {
         let event = if name == EVERY.name { "raw_syscalls/sys_enter" } else { &format!("syscalls/sys_enter_{name}") };
         let text = fs::read_to_string(format!("{root}/events/{event}/id")).ok()?;
         text.trim().parse::<u64>().ok()
     };
     let under = |root: &str| calls.iter().filter_map(|call| Some((call.number, id(root, call.name)?))).collect();
-    let found: HashMap<i32, u64> = under("/sys/kernel/tracing");
+    let found: Ids = under("/sys/kernel/tracing");
     if found.is_empty() { under("/sys/kernel/debug/tracing") } else { found }
 }
 
@@ -81,14 +77,19 @@ fn cache_file() -> Option<PathBuf> {
     let hash = version.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3) // FNV-1a
     });
-    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = caches.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    Some(caches.join("dwell").join(format!("tracepoints-{hash:016x}")))
+    Some(cache_folder()?.join(format!("tracepoints-{hash:016x}")))
 }
 
-/// A line for each call: name and id. A file of somebody else is not read; a wrong id traces another call, whose records tell
+/// The folder of all collections of this user.
+pub fn cache_folder() -> Option<PathBuf> {
+    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = caches.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
+    Some(caches.join("dwell"))
+}
+
+/// How many calls were tried, then a line for each call that was found: name and id. A file of somebody else is not read; a wrong id traces another call, whose records tell
 /// their own number.
-fn read_cache(path: &Path, calls: &[Traced]) -> Option<HashMap<i32, u64>> {
+fn read_cache(path: &Path, calls: &[Traced]) -> Option<Ids> {
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
     let metadata = file.metadata().ok()?;
     let own = metadata.uid() == rustix::process::geteuid().as_raw();
@@ -103,13 +104,16 @@ fn read_cache(path: &Path, calls: &[Traced]) -> Option<HashMap<i32, u64>> {
         let id = id.parse().ok().filter(|&id| (1..MOST_IDS as u64).contains(&id))?;
         Some((call.number, id))
     };
-    Some(text.lines().filter_map(entry).collect())
+    let mut lines = text.lines();
+    // An older Dwell tried fewer.
+    let tried: usize = lines.next()?.parse().ok()?;
+    (tried >= calls.len()).then(|| lines.filter_map(entry).collect())
 }
 
-fn write_cache(path: &Path, calls: &[Traced], found: &HashMap<i32, u64>) -> io::Result<()> {
+fn write_cache(path: &Path, calls: &[Traced], found: &Ids) -> io::Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
     let line = |call: &Traced| Some(format!("{} {}\n", call.name, found.get(&call.number)?));
-    let text: String = calls.iter().filter_map(line).collect();
+    let text = format!("{}\n{}", calls.len(), calls.iter().filter_map(line).collect::<String>());
     // Two collections may end their trials at once: the file is whole at any time.
     let own = path.with_extension(std::process::id().to_string());
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(&own)?;
@@ -130,7 +134,7 @@ struct Trial {
     attributes: Attributes,
 }
 
-fn by_trial(calls: &[Traced]) -> io::Result<Ids> {
+fn by_trial(calls: &[Traced], lock: Option<&Lock>) -> io::Result<Ids> {
     let mut trial = Trial {
         numbers: calls.iter().map(|call| (call.number, call.can_be_tried)).collect(),
         events: vec![-1; MOST_IDS],
@@ -147,27 +151,14 @@ fn by_trial(calls: &[Traced]) -> io::Result<Ids> {
         },
     };
     let (reader, writer) = pipe()?;
-    let (end_of_life, life) = pipe()?;
-    // SAFETY: behind the forks come only system calls on memory that is allocated already.
-    unsafe {
-        let child = libc::fork();
-        if child < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        if child == 0 {
-            if libc::fork() == 0 {
-                trial.run(writer.as_raw_fd(), end_of_life.as_raw_fd());
-            }
-            libc::_exit(0);
-        }
-        libc::waitpid(child, std::ptr::null_mut(), 0);
-    }
+    let lock = lock.map(Lock::path).unwrap_or_default();
+    // SAFETY: system calls only.
+    unsafe { closing::in_own_process(|| trial.run(writer.as_raw_fd(), &lock)) };
     drop(writer);
     let mut bytes = Vec::new();
     fs::File::from(reader).take(size_of_val(trial.found.as_slice()) as u64).read_to_end(&mut bytes)?;
     let ids = bytes.chunks_exact(8).map(|id| id.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
-    let of_calls = calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect();
-    Ok(Ids { of_calls, _trial: Some(life) })
+    Ok(calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect())
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -181,30 +172,30 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Descriptors of the trial's process: where it writes the ids, and what ends when it may end.
+/// Descriptors of the trial's process: where it writes the ids, and the lock of who closes tracepoints.
 const RESULTS: i32 = 3;
-const END_OF_LIFE: i32 = 4;
+const LOCK: i32 = 4;
 
 /// A copy of the descriptor that is none of the two.
 unsafe fn high(fd: i32) -> i32 {
     // SAFETY: plain numbers.
-    unsafe { libc::fcntl(fd, libc::F_DUPFD, END_OF_LIFE + 1) }
+    unsafe { libc::fcntl(fd, libc::F_DUPFD, LOCK + 1) }
 }
 
 impl Trial {
-    /// Runs in a process of its own, writes the ids to `out`, and ends when nobody holds the other end of `end_of_life` any more.
+    /// Runs in a process of its own, writes the ids to `out`, and closes the tracepoints when it may.
     ///
     /// # Safety
     /// Behind a fork: system calls only, and no memory is allocated.
-    unsafe fn run(&mut self, out: i32, end_of_life: i32) {
+    unsafe fn run(&mut self, out: i32, lock: &CStr) {
         // SAFETY: plain numbers, and memory that is there.
         unsafe {
             libc::setsid();
             // Who reads what Dwell prints must not wait for this process.
-            let (out, end_of_life) = (high(out), high(end_of_life));
+            let (out, lock) = (high(out), high(closing::open(lock)));
             libc::dup2(out, RESULTS);
-            libc::dup2(end_of_life, END_OF_LIFE);
-            libc::syscall(libc::SYS_close_range, END_OF_LIFE + 1, u32::MAX, 0);
+            libc::dup2(lock, LOCK);
+            libc::syscall(libc::SYS_close_range, LOCK + 1, u32::MAX, 0);
             (0..RESULTS).for_each(|fd| {
                 libc::close(fd);
             });
@@ -229,9 +220,7 @@ impl Trial {
             }
             libc::write(RESULTS, self.found.as_ptr().cast(), size_of_val(self.found.as_slice()));
             libc::close(RESULTS);
-            let mut byte = 0u8;
-            libc::read(END_OF_LIFE, (&raw mut byte).cast(), 1);
-            libc::_exit(0);
+            closing::close(LOCK, &self.events);
         }
     }
 
@@ -263,7 +252,7 @@ impl Trial {
                     continue;
                 }
                 self.is_known[id] = true;
-                let has = |filter: &std::ffi::CStr| libc::ioctl(event, IOC_SET_FILTER, filter.as_ptr()) >= 0;
+                let has = |filter: &CStr| libc::ioctl(event, IOC_SET_FILTER, filter.as_ptr()) >= 0;
                 if has(OF_EXITS) {
                     continue;
                 }
@@ -326,8 +315,10 @@ mod tests {
         let found = HashMap::from([(202, 522), (0, 841)]);
         write_cache(&path, &calls, &found).expect("written");
         assert_eq!(read_cache(&path, &calls), Some(found));
-        fs::write(&path, "futex 99999999\nread -1\nno such\n\0\u{fffd}\npoll 7").expect("written");
+        fs::write(&path, "500\nfutex 99999999\nread -1\nno such\n\0\u{fffd}\npoll 7").expect("written");
         assert_eq!(read_cache(&path, &calls), Some(HashMap::from([(7, 7)])));
+        fs::write(&path, "5\npoll 7").expect("written");
+        assert_eq!(read_cache(&path, &calls), None);
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).expect("a link");
         assert_eq!(read_cache(&link, &calls), None);

@@ -24,7 +24,8 @@ pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn 
     match class(call.number) {
         SyscallClass::Fd => {
             let object = objects.of(holder, first as i32, out);
-            Target { object: object.key, is_file: object.kind == object_kind::FILE, ..none }
+            let is_file = object.kind == object_kind::FILE;
+            Target { object: object.key, is_file, wakes: object.can_wake(), ..none }
         }
         SyscallClass::Futex => Target { object: first, detail: second & 0xffff_ffff | third << 32, ..none },
         SyscallClass::FutexVector => {

@@ -7,6 +7,7 @@
 //! known, kernel stacks.
 
 mod calls;
+mod closing;
 mod events;
 mod ids;
 mod look;
@@ -31,8 +32,8 @@ use dwell_store::raw::wire::{
     RecordHeader, RegistersRecord, SampleRecord, THREAD_SEEDED, ThreadNewRecord, kind, object_kind,
 };
 
+use self::closing::Lock;
 use self::events::{Events, Plan, Tracepoint};
-use self::ids::Ids;
 use self::look::Place;
 use self::objects::{Holder, Objects};
 use self::processes::Processes;
@@ -87,14 +88,15 @@ pub struct Unprivileged {
     attached: Vec<u32>,
     /// The thread whose events came first.
     first: u32,
-    traced: usize,
     /// Threads that were made since then, CLOCK_MONOTONIC ns.
     births: u64,
     births_since_ns: u64,
     has_shed: bool,
     notices: Vec<String>,
+    /// What the kernel said of BPF programs that it refused.
+    log: String,
     scratch: Vec<u8>,
-    _ids: Ids,
+    _lock: Option<Lock>,
 }
 
 impl Unprivileged {
@@ -103,17 +105,18 @@ impl Unprivileged {
         refuse_what_needs_bpf(options, why)?;
         raise_file_limit();
         let sees_kernel = events::sees_kernel();
-        let (ids, calls) = tracepoints(sees_kernel);
+        let lock = Lock::hold(ids::cache_folder().as_deref());
+        let calls = tracepoints(sees_kernel, lock.as_ref());
         let (sampling_interval_ns, from_exec) = (options.sampling_interval_ns, targets.launching);
         let plan = Plan { sampling_interval_ns, calls, sees_kernel, from_exec };
-        let traced = plan.calls.len();
         let first = targets.pids.first().copied().unwrap_or(0);
-        let events = Events::open(first, plan).map_err(|error| refused(&error, why))?;
+        let events = Events::open(first, plan, lock.as_ref().map(Lock::path).unwrap_or_default())
+            .map_err(|error| refused(&error, why))?;
         let mut source = Self {
             events,
             drained: None,
             processes: Processes::new(options, targets),
-            threads: Threads { is_paused: options.start_paused, ..Threads::default() },
+            threads: Threads::new(options.start_paused),
             stacks: Stacks::default(),
             objects: Objects::default(),
             entries: Vec::new(),
@@ -122,13 +125,13 @@ impl Unprivileged {
             sampling_interval_ns: options.sampling_interval_ns,
             attached: if targets.launching { Vec::new() } else { targets.pids.to_vec() },
             first,
-            traced,
             births: 0,
             births_since_ns: 0,
             has_shed: false,
             notices: Vec::new(),
+            log: why.map(Error::log).unwrap_or_default().to_owned(),
             scratch: Vec::new(),
-            _ids: ids,
+            _lock: lock,
         };
         source.explain(why, options, sees_kernel);
         Ok(source)
@@ -147,7 +150,7 @@ impl Unprivileged {
                 "What the kernel did is not known: a plain user sees that where kernel.perf_event_paranoid is 1 or less.".into(),
             );
         }
-        if self.traced == 0 {
+        if !self.events.traces_calls() {
             self.notices.push("System calls could not be traced: what short waits were for is not known.".into());
         }
         if options.topics.contains(&Topic::System) {
@@ -352,9 +355,8 @@ impl Unprivileged {
         let holder = Holder { tgid: stamp.tgid, tid: stamp.tid, time_ns: stamp.time_ns };
         let fd = call.arguments[0] as i32;
         let object = self.objects.of(holder, fd, &mut |bytes| take_record(world.drained, bytes));
-        let is_written = matches!(call.number, 1 | 18 | 20 | 44 | 46 | 295 | 296 | 307 | 328);
         let key = if object.kind == object_kind::SOCKET { object.peer } else { object.key };
-        if key != 0 && (is_written || object.kind == object_kind::PIPE) {
+        if key != 0 && object.can_wake() {
             self.threads.wakers.object_changes(stamp, call.number, key, stack);
         }
     }
@@ -462,6 +464,10 @@ impl Source for Unprivileged {
     fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices)
     }
+
+    fn log(&self) -> &str {
+        &self.log
+    }
 }
 
 impl Unprivileged {
@@ -515,7 +521,7 @@ impl Unprivileged {
                 key
             });
             thread.stands(stamp, place.map(|place| place.call), target.unwrap_or_default(), stack);
-            source.threads.all.insert(tid, thread);
+            source.threads.insert(tid, thread);
             source.threads.seed_one(tid, stamp.time_ns, &mut |bytes| take_record(drained, bytes));
         });
     }
@@ -542,18 +548,17 @@ impl Unprivileged {
 }
 
 /// The tracepoints of the calls that are traced: one of all of them, where that fires; else one of each.
-fn tracepoints(sees_kernel: bool) -> (Ids, Vec<Tracepoint>) {
+fn tracepoints(sees_kernel: bool, lock: Option<&Lock>) -> Vec<Tracepoint> {
     let mut wanted = calls::all();
     let filter = CString::new(calls::filter(&wanted)).ok();
     wanted.extend(sees_kernel.then_some(calls::EVERY));
-    let ids = ids::find(&wanted);
-    if let Some(&id) = ids.of_calls.get(&calls::EVERY.number) {
-        return (ids, vec![Tracepoint { id, filter }]);
+    let ids = ids::find(&wanted, lock);
+    if let Some(&id) = ids.get(&calls::EVERY.number) {
+        return vec![Tracepoint { id, filter }];
     }
     let most = calls::how_many(crate::machine::online().len());
-    let of_each = wanted.iter().filter_map(|call| ids.of_calls.get(&call.number));
-    let calls = of_each.take(most).map(|&id| Tracepoint { id, filter: None }).collect();
-    (ids, calls)
+    let of_each = wanted.iter().filter_map(|call| ids.get(&call.number));
+    of_each.take(most).map(|&id| Tracepoint { id, filter: None }).collect()
 }
 
 /// What only BPF can record was asked for.
@@ -566,6 +571,13 @@ fn refuse_what_needs_bpf(options: &Options, why: Option<&Error>) -> Result<()> {
     let Some(what) = wanted else { return Ok(()) };
     let reason = why.map_or_else(|| "--source perf was given".to_owned(), Error::reason);
     Err(Error::NeedsBpf { what, reason })
+}
+
+/// Fails where this user can open no event of their own programs; else returns whether they may see what the kernel does for
+/// them.
+pub fn check() -> Result<bool> {
+    events::opens().map_err(|error| refused(&error, None))?;
+    Ok(events::sees_kernel())
 }
 
 fn refused(error: &std::io::Error, why: Option<&Error>) -> Error {

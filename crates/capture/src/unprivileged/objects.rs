@@ -1,6 +1,6 @@
 //! What descriptors of the profiled processes stand for, as /proc tells: files, pipes, sockets with their addresses, and the
-//! kernel's own kinds. Looked at when a thread waits for one: by then it may be another, which is why nothing is kept longer
-//! than a round.
+//! kernel's own kinds. Looked at when a thread waits for one, once a round: by then it may be another. One that cannot be
+//! looked at any more is taken for what it was the last time.
 #![allow(unsafe_code, reason = "statx")]
 
 use std::collections::{HashMap, HashSet};
@@ -42,6 +42,13 @@ pub struct Object {
     pub kind: u8,
     /// Key of the other end of a socket, 0 = not known.
     pub peer: u64,
+}
+
+impl Object {
+    /// Whether a call of one thread on it can end the wait of another: pipes, sockets, and counters (eventfd).
+    pub fn can_wake(&self) -> bool {
+        matches!(self.kind, object_kind::PIPE | object_kind::SOCKET | object_kind::ANONYMOUS)
+    }
 }
 
 /// Descriptors and their objects.

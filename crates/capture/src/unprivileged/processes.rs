@@ -16,6 +16,9 @@ use crate::proc;
 const EXIT: i32 = 60;
 const EXIT_GROUP: i32 = 231;
 
+/// The exit code of a process whose last call was not seen, or that a signal ended.
+const NOT_KNOWN: i32 = -1;
+
 /// A process that is followed, recorded or not.
 #[derive(Clone, Debug, Default)]
 struct Process {
@@ -93,7 +96,7 @@ impl Processes {
         if !self.is_recorded(child.tgid) {
             return;
         }
-        threads.all.insert(child.tid, Thread::new(child.tgid, name));
+        threads.insert(child.tid, Thread::new(child.tgid, name));
         let mut record = new_thread(child, name);
         if self.is_recorded(parent_tgid) {
             (record.parent_tgid, record.parent_tid, record.creator_stack) = (parent_tgid, parent_tid, stack);
@@ -104,20 +107,24 @@ impl Processes {
     fn exit(&mut self, stamp: Stamp, threads: &mut Threads, out: &mut dyn FnMut(&[u8])) {
         let Some(process) = self.all.get(&stamp.tgid) else { return };
         let (status, parent) = (process.status, process.parent);
-        if let Some(thread) = threads.end(stamp.tid) {
+        // Its call of exit may not be traced.
+        threads.wakers.thread_ends(stamp);
+        let ended = threads.end(stamp.tid);
+        let was_recorded = ended.is_some();
+        if let Some(thread) = ended {
             let record = ThreadExitRecord {
                 h: header::<ThreadExitRecord>(stamp, kind::THREAD_EXIT),
                 tgid: stamp.tgid,
-                exit_code: status.unwrap_or(0),
+                exit_code: status.unwrap_or(NOT_KNOWN),
                 cpu_ns: 0,
             };
             out(bytes_of(&record));
-            if stamp.tid == stamp.tgid && parent != 0 {
+            if threads.is_empty(stamp.tgid) && parent != 0 {
                 let stack = thread.entered.map_or(0, |entered| entered.stack);
                 threads.wakers.process_ends(stamp, parent, stack);
             }
         }
-        if !threads.all.values().any(|thread| thread.tgid == stamp.tgid) && stamp.tid == stamp.tgid {
+        if threads.is_empty(stamp.tgid) && (was_recorded || stamp.tid == stamp.tgid) {
             self.all.remove(&stamp.tgid);
         }
     }
@@ -134,7 +141,7 @@ impl Processes {
             let record = ThreadExitRecord {
                 h: header::<ThreadExitRecord>(stamp, kind::THREAD_EXIT),
                 tgid: stamp.tgid,
-                exit_code: 0,
+                exit_code: NOT_KNOWN,
                 cpu_ns: 0,
             };
             out(bytes_of(&record));
@@ -145,7 +152,7 @@ impl Processes {
             }
             let mut thread = Thread::new(stamp.tgid, name);
             thread.on_cpu = Some(true);
-            threads.all.insert(stamp.tid, thread);
+            threads.insert(stamp.tid, thread);
             process.exec = Some(Box::new(exec_record(stamp, old_tid, name)));
         }
     }

@@ -29,14 +29,14 @@ pub struct Ring {
 
 impl Ring {
     /// Maps the ring of event `fd`, of `data_bytes`, a power of two of pages.
-    pub fn map(fd: OwnedFd, data_bytes: usize) -> Result<Self, (OwnedFd, io::Error)> {
+    pub fn map(fd: OwnedFd, data_bytes: usize) -> io::Result<Self> {
         let bytes = data_bytes + page_bytes();
         // SAFETY: a new shared mapping of the event's ring, of 1 + 2^n pages as the interface wants.
         let base = unsafe {
             libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd.as_raw_fd(), 0)
         };
         if base == libc::MAP_FAILED {
-            return Err((fd, io::Error::last_os_error()));
+            return Err(io::Error::last_os_error());
         }
         Ok(Self { fd, base: base.cast(), data_bytes, tail: 0, head: 0 })
     }

@@ -55,6 +55,8 @@ pub struct Target {
     pub detail: u64,
     /// It is for the pages of a file.
     pub is_file: bool,
+    /// Other threads' calls on the object can end the wait: it is a pipe, a socket or a counter.
+    pub wakes: bool,
 }
 
 /// A [`SwitchRecord`], which has no default of its own.
@@ -152,6 +154,8 @@ impl Thread {
 pub struct Threads {
     /// By id.
     pub all: HashMap<u32, Thread>,
+    /// How many of each process there are.
+    population: HashMap<u32, usize>,
     /// Who waits where, and who ends that.
     pub wakers: Wakers,
     /// Waits in calls that were not seen.
@@ -161,6 +165,11 @@ pub struct Threads {
 }
 
 impl Threads {
+    /// None yet.
+    pub fn new(is_paused: bool) -> Self {
+        Self { is_paused, ..Self::default() }
+    }
+
     /// Thread `stamp.tid` enters a call.
     pub fn enter(&mut self, stamp: Stamp, call: Call, stack: u64, cut: Option<Box<RegistersRecord>>) {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
@@ -212,7 +221,7 @@ impl Threads {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
         thread.on_cpu = Some(false);
         thread.off_ns = stamp.time_ns;
-        let mut wait = Wait::default();
+        let (mut wait, mut wakes) = (Wait::default(), false);
         let record = &mut wait.record.0;
         *record = switch(stamp);
         record.h.tid = stamp.tid;
@@ -222,6 +231,7 @@ impl Threads {
                 fill(record, Some(&entered.call), target);
                 record.user_stack = entered.stack;
                 wait.call = Some(entered.call);
+                wakes = target.wakes;
                 wait.is_sure = stamp.time_ns.saturating_sub(entered.time_ns) < SURELY_NS && !entered.has_blocked;
                 wait.cut.clone_from(&entered.cut);
                 entered.has_blocked = true;
@@ -235,7 +245,7 @@ impl Threads {
         let leaving = std::mem::take(&mut thread.leaving);
         record.kernel_stack = if needs_kernel_stack(record) { leaving } else { 0 };
         thread.is_told = false;
-        self.wakers.begin_wait(stamp, thread.tgid, &wait.record.0);
+        self.wakers.begin_wait(stamp, thread.tgid, (&wait.record.0, wait.call.as_ref()), wakes);
         let is_clear = wait.is_sure && wait.cut.is_none();
         thread.wait = Some(wait);
         if is_clear {
@@ -315,10 +325,34 @@ impl Threads {
         out(bytes_of(&record));
     }
 
+    /// Thread `tid` is there.
+    pub fn insert(&mut self, tid: u32, thread: Thread) {
+        *self.population.entry(thread.tgid).or_default() += 1;
+        if let Some(before) = self.all.insert(tid, thread) {
+            self.leave(before.tgid);
+        }
+    }
+
     /// Thread `tid` has ended.
     pub fn end(&mut self, tid: u32) -> Option<Thread> {
         self.wakers.forget(tid);
-        self.all.remove(&tid)
+        let thread = self.all.remove(&tid)?;
+        self.leave(thread.tgid);
+        Some(thread)
+    }
+
+    /// Whether no thread of process `tgid` is left.
+    pub fn is_empty(&self, tgid: u32) -> bool {
+        !self.population.contains_key(&tgid)
+    }
+
+    fn leave(&mut self, tgid: u32) {
+        if let Some(count) = self.population.get_mut(&tgid) {
+            *count -= 1;
+            if *count == 0 {
+                self.population.remove(&tgid);
+            }
+        }
     }
 }
 
@@ -373,4 +407,113 @@ fn is_same(a: &Call, b: &Call) -> bool {
 pub fn class(number: i32) -> SyscallClass {
     let call = i16::try_from(number).ok().and_then(Syscall::of_number);
     call.map_or(SyscallClass::Other, |call| call.class)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FUTEX: i32 = 202;
+    const PROCESS: u32 = 9;
+
+    /// What a thread does next, as far as it can.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Call { number: i32, address: u64, command: u64 },
+        Compute,
+        Block,
+        Yield,
+        Look,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let call = (prop_oneof![Just(FUTEX), Just(0), Just(1), Just(230), Just(60)], 0..3u64, 0..2u64);
+        prop_oneof![
+            call.prop_map(|(number, address, command)| Step::Call { number, address: 0x1000 + address, command }),
+            Just(Step::Compute),
+            Just(Step::Block),
+            Just(Step::Yield),
+            Just(Step::Look),
+        ]
+    }
+
+    /// A thread as the test drives it, and what was recorded of it.
+    #[derive(Default)]
+    struct Driven {
+        is_off: bool,
+        off_ns: u64,
+        last_ns: u64,
+        waits: usize,
+    }
+
+    /// Follows the records: each thread leaves and comes in turn.
+    fn follow(records: &[SwitchRecord]) -> HashMap<u32, Driven> {
+        let mut threads: HashMap<u32, Driven> = HashMap::new();
+        for record in records {
+            let leaves = record.h.tid != 0;
+            let thread = threads.entry(if leaves { record.h.tid } else { record.next_tid }).or_default();
+            assert_ne!(thread.is_off, leaves, "out of turn: {record:?}");
+            assert!(record.h.time_ns >= thread.last_ns);
+            if leaves {
+                thread.waits += usize::from(record.flags & switch_flag::PREEMPTED == 0);
+            } else {
+                thread.off_ns += record.h.time_ns - thread.last_ns;
+                let wake = record.wake_time_ns;
+                assert!(
+                    wake == 0 || (thread.last_ns..=record.h.time_ns).contains(&wake),
+                    "woken at {wake}: {record:?}"
+                );
+            }
+            (thread.is_off, thread.last_ns) = (leaves, record.h.time_ns);
+        }
+        threads
+    }
+
+    proptest! {
+        #[test]
+        fn every_wait_is_told_once_and_time_is_kept(steps in proptest::collection::vec((1..5u32, step(), 1..99u64), 0..200)) {
+            let mut threads = Threads::new(false);
+            let mut driven: HashMap<u32, Driven> = HashMap::new();
+            let mut records: Vec<SwitchRecord> = Vec::new();
+            let mut time_ns = 0;
+            (1..5).for_each(|tid| threads.insert(tid, Thread::new(PROCESS, [0; 16])));
+            for (tid, step, ns) in steps {
+                time_ns += ns;
+                let stamp = Stamp { tgid: PROCESS, tid, time_ns, cpu: 0 };
+                let mut out = |bytes: &[u8]| records.push(bytemuck::pod_read_unaligned(bytes));
+                let one = driven.entry(tid).or_default();
+                match step {
+                    Step::Look => threads.tell(tid, time_ns, &mut out),
+                    _ if one.is_off => {
+                        threads.comes(stamp, &mut out);
+                        one.off_ns += time_ns - one.last_ns;
+                        one.is_off = false;
+                    }
+                    Step::Call { number, address, command } => {
+                        let call = Call { number, arguments: [address, command, 1, 0, 0, 0] };
+                        threads.enter(stamp, call, 5, None);
+                    }
+                    Step::Compute => threads.runs(tid, false),
+                    Step::Block | Step::Yield => {
+                        if matches!(step, Step::Block) {
+                            threads.blocks(stamp, &mut |_, _| Target { object: 7, wakes: true, ..Target::default() }, &mut out);
+                            one.waits += 1;
+                        } else {
+                            threads.preempted(stamp, &mut out);
+                        }
+                        (one.is_off, one.last_ns) = (true, time_ns);
+                    }
+                }
+            }
+            (1..5).for_each(|tid| {
+                threads.tell(tid, u64::MAX, &mut |bytes| records.push(bytemuck::pod_read_unaligned(bytes)));
+            });
+            let told = follow(&records);
+            for (tid, one) in driven {
+                let told = told.get(&tid).map_or((0, 0), |told| (told.waits, told.off_ns));
+                prop_assert_eq!(told, (one.waits, one.off_ns), "thread {}", tid);
+            }
+        }
+    }
 }

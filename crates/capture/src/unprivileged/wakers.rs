@@ -46,6 +46,15 @@ pub struct Wake {
     pub call: i32,
 }
 
+/// What a thread needs of a pipe, socket or counter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// Something to read.
+    Data,
+    /// Room to write.
+    Room,
+}
+
 /// What a thread waits for, as its waker names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Awaited {
@@ -53,10 +62,42 @@ enum Awaited {
     Futex(u32, u64),
     /// The end of a thread.
     End(u32),
-    /// The end of a child of this process.
-    Child(u32),
-    /// Something to read, or room to write, in a file.
-    Object(u64),
+    /// The end of a child of this process, of the one with this id or of any (0).
+    Child(u32, u32),
+    /// Data or room in the object of this key.
+    Object(u64, Need),
+}
+
+/// Calls that put data into what their first argument names: write, pwrite64, writev, sendfile, sendto, sendmsg, pwritev,
+/// sendmmsg, pwritev2.
+const WRITES: [i32; 9] = [1, 18, 20, 40, 44, 46, 296, 307, 328];
+const WAIT4: i32 = 61;
+const WAITID: i32 = 247;
+/// `idtype_t` of waitid(2): the second argument is a process id, or anything.
+const P_ALL: u64 = 0;
+const P_PID: u64 = 1;
+
+impl Need {
+    /// What the thread needs that makes this call.
+    pub fn of_call(number: i32) -> Self {
+        if WRITES.contains(&number) { Self::Room } else { Self::Data }
+    }
+
+    /// What others need who wait for this call.
+    pub fn met_by_call(number: i32) -> Self {
+        if WRITES.contains(&number) { Self::Data } else { Self::Room }
+    }
+}
+
+/// The child that a call waits for, 0 = any of them; none where the call does not say by number.
+fn child(call: &Call) -> Option<u32> {
+    let [first, second, ..] = call.arguments;
+    match (call.number, first) {
+        (WAIT4, _) => Some((first as i32).max(0).cast_unsigned()),
+        (WAITID, P_ALL) => Some(0),
+        (WAITID, P_PID) => Some(second as u32),
+        _ => None,
+    }
 }
 
 /// The threads that wait, and what ended their waits.
@@ -70,32 +111,41 @@ pub struct Wakers {
 }
 
 impl Wakers {
-    /// Thread `stamp.tid` blocks as `record` says.
-    pub fn begin_wait(&mut self, stamp: Stamp, tgid: u32, record: &SwitchRecord) {
+    /// Thread `stamp.tid` blocks in `call`, as `record` says. `wakes`: other threads' calls on that object can end the wait.
+    pub fn begin_wait(&mut self, stamp: Stamp, tgid: u32, (record, call): (&SwitchRecord, Option<&Call>), wakes: bool) {
         self.forget(stamp.tid);
         let awaited = match Syscall::kind_of(i16::try_from(record.syscall).unwrap_or(-1)) {
-            CallKind::Futex => futex(tgid, record),
-            CallKind::Child => Awaited::Child(tgid),
-            _ if record.object != 0 => Awaited::Object(record.object),
-            _ => return,
+            CallKind::Futex => Some(futex(tgid, record)),
+            CallKind::Child => call.and_then(child).map(|pid| Awaited::Child(tgid, pid)),
+            _ if wakes && record.object != 0 => Some(Awaited::Object(record.object, Need::of_call(record.syscall))),
+            _ => None,
         };
+        let Some(awaited) = awaited else { return };
         self.waiting.entry(awaited).or_default().push_back(stamp.tid);
-        self.for_objects += usize::from(matches!(awaited, Awaited::Object(_)));
+        self.for_objects += usize::from(matches!(awaited, Awaited::Object(..)));
         self.awaited.insert(stamp.tid, awaited);
     }
 
     /// It is on a CPU again. Returns who woke it.
     pub fn end_wait(&mut self, tid: u32, since_ns: u64) -> Option<Wake> {
-        let wake = self.wakes.remove(&tid).filter(|wake| wake.time_ns >= since_ns);
+        let woken = if self.wakes.contains_key(&tid) { Some(tid) } else { self.woken_in_place_of(tid) };
+        let wake = woken.and_then(|woken| self.wakes.remove(&woken)).filter(|wake| wake.time_ns >= since_ns);
         self.forget(tid);
         wake
+    }
+
+    /// Who was taken for woken when thread `tid` was: of those that wait for one futex, the kernel wakes another one where
+    /// they queued in another order than they left their CPUs.
+    fn woken_in_place_of(&self, tid: u32) -> Option<u32> {
+        let awaited = self.awaited.get(&tid).filter(|awaited| matches!(awaited, Awaited::Futex(..)))?;
+        self.waiting.get(awaited)?.iter().copied().find(|other| self.wakes.contains_key(other))
     }
 
     /// It waits no more.
     pub fn forget(&mut self, tid: u32) {
         self.wakes.remove(&tid);
         let Some(awaited) = self.awaited.remove(&tid) else { return };
-        self.for_objects -= usize::from(matches!(awaited, Awaited::Object(_)));
+        self.for_objects -= usize::from(matches!(awaited, Awaited::Object(..)));
         if let Some(queue) = self.waiting.get_mut(&awaited) {
             queue.retain(|&waiting| waiting != tid);
             if queue.is_empty() {
@@ -119,15 +169,22 @@ impl Wakers {
         }
     }
 
-    /// A process ends.
-    pub fn process_ends(&mut self, stamp: Stamp, parent: u32, stack: u64) {
-        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call: -1 };
-        self.wake(Awaited::Child(parent), 1, wake);
+    /// Thread `stamp.tid` has ended.
+    pub fn thread_ends(&mut self, stamp: Stamp) {
+        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack: 0, call: -1 };
+        self.wake(Awaited::End(stamp.tid), usize::MAX, wake);
     }
 
-    /// Something was written to the object of this key, or read from it.
+    /// The last thread of process `stamp.tgid` ends.
+    pub fn process_ends(&mut self, stamp: Stamp, parent: u32, stack: u64) {
+        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call: -1 };
+        [stamp.tgid, 0].into_iter().for_each(|pid| self.wake(Awaited::Child(parent, pid), 1, wake));
+    }
+
+    /// Data was put into the object of this key, or taken from it.
     pub fn object_changes(&mut self, stamp: Stamp, call: i32, key: u64, stack: u64) {
-        self.wake(Awaited::Object(key), 1, Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call });
+        let wake = Wake { time_ns: stamp.time_ns, tid: stamp.tid, stack, call };
+        self.wake(Awaited::Object(key, Need::met_by_call(call)), 1, wake);
     }
 
     fn futex(&mut self, tgid: u32, command: u64, call: &Call, wake: Wake) {
@@ -193,7 +250,18 @@ mod tests {
 
     fn waits(wakers: &mut Wakers, tid: u32, time_ns: u64, address: u64, detail: u64) {
         let record = SwitchRecord { syscall: FUTEX, object: address, detail, ..SwitchRecord::zeroed() };
-        wakers.begin_wait(stamp(tid, time_ns), 1, &record);
+        wakers.begin_wait(stamp(tid, time_ns), 1, (&record, None), false);
+    }
+
+    /// Thread `tid` blocks in a call on the object of key 5.
+    fn waits_for_object(wakers: &mut Wakers, tid: u32, syscall: i32) {
+        let record = SwitchRecord { syscall, object: 5, ..SwitchRecord::zeroed() };
+        wakers.begin_wait(stamp(tid, 1), 1, (&record, None), true);
+    }
+
+    fn waits_for_child(wakers: &mut Wakers, tid: u32, call: Call) {
+        let record = SwitchRecord { syscall: call.number, ..SwitchRecord::zeroed() };
+        wakers.begin_wait(stamp(tid, 1), 1, (&record, Some(&call)), false);
     }
 
     fn calls(wakers: &mut Wakers, tid: u32, time_ns: u64, arguments: [u64; 6]) {
@@ -228,6 +296,47 @@ mod tests {
         let mut wakers = Wakers::default();
         waits(&mut wakers, 2, 1, 0x1000, 77 << 32 | 0x109);
         wakers.enter(stamp(77, 5), &Call { number: EXIT, arguments: [0; 6] }, 0);
-        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(77));
+        wakers.thread_ends(stamp(77, 8));
+        assert_eq!(wakers.end_wait(2, 1).map(|wake| (wake.tid, wake.time_ns)), Some((77, 5)));
+        waits(&mut wakers, 2, 11, 0x1000, 78 << 32 | 0x109);
+        wakers.thread_ends(stamp(78, 12));
+        assert_eq!(wakers.end_wait(2, 11).map(|wake| wake.tid), Some(78));
+    }
+
+    #[test]
+    fn readers_do_not_wake_readers() {
+        let mut wakers = Wakers::default();
+        waits_for_object(&mut wakers, 2, 0);
+        wakers.object_changes(stamp(3, 4), 0, 5, 0);
+        wakers.object_changes(stamp(4, 6), 1, 5, 0);
+        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(4));
+        waits_for_object(&mut wakers, 2, 1);
+        wakers.object_changes(stamp(4, 7), 1, 5, 0);
+        assert_eq!(wakers.end_wait(2, 1), None);
+        waits_for_object(&mut wakers, 2, 1);
+        wakers.object_changes(stamp(3, 8), 0, 5, 0);
+        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(3));
+        assert!(wakers.nobody_waits_for_objects());
+    }
+
+    #[test]
+    fn only_the_awaited_child_ends_the_wait() {
+        let mut wakers = Wakers::default();
+        let ends = |wakers: &mut Wakers, pid| wakers.process_ends(Stamp { tgid: pid, ..stamp(pid, 9) }, 1, 0);
+        waits_for_child(&mut wakers, 2, Call { number: WAIT4, arguments: [70, 0, 0, 0, 0, 0] });
+        waits_for_child(&mut wakers, 3, Call { number: WAITID, arguments: [P_PID, 71, 0, 0, 0, 0] });
+        waits_for_child(&mut wakers, 4, Call { number: WAIT4, arguments: [u64::MAX, 0, 0, 0, 0, 0] });
+        ends(&mut wakers, 71);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 1).map(|wake| wake.tid);
+        assert_eq!([2, 3, 4].map(|tid| by(&mut wakers, tid)), [None, Some(71), Some(71)]);
+    }
+
+    #[test]
+    fn who_comes_was_woken() {
+        let mut wakers = Wakers::default();
+        (2..4).for_each(|tid| waits(&mut wakers, tid, u64::from(tid), 0x1000, 0x80));
+        calls(&mut wakers, 9, 10, [0x1000, 0x81, 1, 0, 0, 0]);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| wake.tid);
+        assert_eq!((by(&mut wakers, 3), by(&mut wakers, 2)), (Some(9), None));
     }
 }
