@@ -54,6 +54,10 @@ const DOCS: &[(&str, &str)] = &[
         "threads_without_events",
         "Threads that ran already and could not be recorded, as the kernel refused more events.",
     ),
+    (
+        "states_hidden",
+        "Threads that ran already and that this user may not trace (kernel.yama.ptrace_scope); known from their next switch on.",
+    ),
     ("threads_not_tracked", "Threads for which the kernel had no memory; nothing of them was recorded."),
     (
         "switches_unseen",

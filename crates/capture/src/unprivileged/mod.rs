@@ -23,6 +23,7 @@ mod wakers;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::CString;
+use std::io::ErrorKind;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
@@ -92,6 +93,8 @@ pub struct Unprivileged {
     births: u64,
     births_since_ns: u64,
     has_shed: bool,
+    /// Threads that ran already and that this user may not look at.
+    states_hidden: u64,
     notices: Vec<String>,
     /// What the kernel said of BPF programs that it refused.
     log: String,
@@ -128,6 +131,7 @@ impl Unprivileged {
             births: 0,
             births_since_ns: 0,
             has_shed: false,
+            states_hidden: 0,
             notices: Vec::new(),
             log: why.map(Error::log).unwrap_or_default().to_owned(),
             scratch: Vec::new(),
@@ -457,6 +461,7 @@ impl Source for Unprivileged {
             ("perf_records_lost", self.lost),
             ("calls_unseen", self.threads.unseen_calls),
             ("threads_without_events", self.events.failed),
+            ("states_hidden", self.states_hidden),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
@@ -498,7 +503,11 @@ impl Unprivileged {
         let comm = read("comm");
         name.iter_mut().zip(comm.trim_end().bytes().take(15)).for_each(|(to, from)| *to = from);
         let switches = waiting::switches(&read("status")).unwrap_or(0);
-        let place = Place::parse(&read("syscall"));
+        let looked = std::fs::read_to_string(format!("{folder}/syscall"));
+        if looked.as_ref().is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
+            self.states_hidden += 1;
+        }
+        let place = Place::parse(&looked.unwrap_or_default());
         let stamp = Stamp { tgid, tid, time_ns: monotonic_ns(), cpu: u16::MAX };
         let h = RecordHeader {
             kind: kind::THREAD_NEW,

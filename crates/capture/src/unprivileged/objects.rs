@@ -19,8 +19,8 @@ const NAME_BYTES: usize = 64;
 /// What a set's key begins with, as in object.bpf.h.
 const SET: u64 = 0x706f_6c6c;
 
-/// Descriptors whose last object is remembered.
-const MOST_LAST: usize = 1 << 16;
+/// Descriptors whose last object is remembered, and objects and sets that are not written again.
+const MOST_REMEMBERED: usize = 1 << 16;
 
 /// Whose descriptor, and when.
 #[derive(Clone, Copy)]
@@ -76,7 +76,7 @@ impl Objects {
         let found = self.look(holder, fd, out).or_else(|| self.last.get(&(holder.tgid, fd)).copied());
         let object = found.unwrap_or_default();
         self.round.insert((holder.tgid, fd), object);
-        if self.last.len() >= MOST_LAST {
+        if self.last.len() >= MOST_REMEMBERED {
             self.last.clear();
         }
         self.last.insert((holder.tgid, fd), object);
@@ -91,6 +91,9 @@ impl Objects {
         for (member, &fd) in record.members.iter_mut().zip(fds.iter().take(MAX_MEMBERS)) {
             *member = self.of(holder, fd, out).key;
             record.key = mix(record.key, *member);
+        }
+        if self.sets.len() >= MOST_REMEMBERED {
+            self.sets.clear();
         }
         if self.sets.insert(record.key) {
             out(bytes_of(&record));
@@ -137,6 +140,9 @@ impl Objects {
         let same = |before: &Vec<u8>| before.get(24..) == said.get(24..);
         if !self.written.get(&record.key).is_some_and(same) {
             out(bytes_of(record));
+            if self.written.len() >= MOST_REMEMBERED {
+                self.written.clear();
+            }
             self.written.insert(record.key, said);
         }
     }

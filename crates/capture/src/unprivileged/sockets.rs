@@ -141,7 +141,10 @@ fn unix(line: &str) -> Option<(u64, Socket)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let inode = words.get(6)?.parse().ok()?;
     let state = u8::from_str_radix(words.get(5)?, 16).ok()?;
-    let path = words.get(7).map(|path| path.as_bytes().to_vec()).unwrap_or_default();
+    // It may have blanks; all before it are numbers.
+    let path =
+        words.get(7).and_then(|first| line.find(&format!(" {first}"))).map(|at| line[at + 1..].as_bytes().to_vec());
+    let path = path.unwrap_or_default();
     let path = match path.strip_prefix(b"@") {
         Some(name) => [&[0], name].concat(),
         None => path,

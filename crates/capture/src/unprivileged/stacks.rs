@@ -12,6 +12,8 @@ use crate::unwinding::Unwinding;
 
 /// Walks that are remembered; beyond it all are forgotten.
 const MOST_WALKS: usize = 200_000;
+/// Stacks that are not written again.
+const MOST_WRITTEN: usize = 1 << 20;
 /// Ways on from one place that are remembered.
 const MOST_WAYS: usize = 16;
 const SP: usize = 7;
@@ -110,7 +112,7 @@ impl Stacks {
     ) -> Found {
         let begin = mix(u64::from(tgid) << 32 | u64::from(epoch), walked.end as u64);
         let key = walked.frames.iter().fold(begin, |hash, &frame| mix(hash, frame)).max(1);
-        if self.written.insert(key) {
+        if self.is_new(key) {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid, count: 0, flags: 0, end: walked.end as u8 }, &walked.frames);
         }
@@ -123,11 +125,18 @@ impl Stacks {
             return 0;
         }
         let key = frames.iter().fold(u64::from(STACK_KERNEL), |hash, &frame| mix(hash, frame)).max(1);
-        if self.written.insert(key) {
+        if self.is_new(key) {
             let h = RecordHeader { kind: kind::STACK, ..header };
             trace.stack(StackHeader { h, key, tgid: 0, count: 0, flags: STACK_KERNEL, end: 0 }, frames);
         }
         key
+    }
+
+    fn is_new(&mut self, key: u64) -> bool {
+        if self.written.len() >= MOST_WRITTEN {
+            self.written.clear();
+        }
+        self.written.insert(key)
     }
 
     /// How often the mappings of process `tgid` have changed.

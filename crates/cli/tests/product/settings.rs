@@ -48,10 +48,11 @@ pub fn cases() -> Vec<Case> {
 
 /// A setting of the machine, changed until this is dropped, or until the tests end in whatever way: a shell waits for
 /// that at the other end of a pipe.
-struct Setting(Option<Child>);
+pub struct Setting(Option<Child>);
 
 impl Setting {
-    fn change(name: &str, value: i32) -> Result<Self> {
+    /// Skips where the machine does not let us.
+    pub fn change(name: &str, value: i32) -> Result<Self> {
         let path = format!("/proc/sys/{name}");
         let Ok(before) = fs::read_to_string(&path) else {
             return Err(Skip(format!("this kernel has no {path}")).into());

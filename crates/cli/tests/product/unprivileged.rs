@@ -9,12 +9,14 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use dwell_store::{ResultFolder, Trace};
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
 use crate::conservation;
 use crate::harness::{Case, Skip};
 use crate::recording::{Recording, Running, is_type, needs_program, number, root, text, wait_for};
+use crate::settings::Setting;
 use crate::truth;
 
 const NOBODY: u32 = 65534;
@@ -42,6 +44,14 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::new("unprivileged::what_needs_bpf_is_refused", what_needs_bpf_is_refused));
     cases.push(Case::new("unprivileged::threads_without_end_stay_cheap", threads_without_end_stay_cheap));
     cases.push(Case::new("unprivileged::xz_compresses", xz_compresses));
+    cases.push(Case::new(
+        "unprivileged::the_kernel_is_seen_where_that_is_allowed",
+        the_kernel_is_seen_where_that_is_allowed,
+    ));
+    cases.push(Case::new(
+        "unprivileged::doctor_knows_what_a_plain_user_records",
+        doctor_knows_what_a_plain_user_records,
+    ));
     cases
 }
 
@@ -177,6 +187,45 @@ fn threads_without_end_stay_cheap() -> Result<()> {
     ensure!(number(&summary, "threads")? == 10_001.0, "{} threads, not 10,001", summary["threads"]);
     ensure!(recording.output.stderr.contains("creates many threads"), "{}", recording.output.stderr);
     ensure!(summary["losses"]["perf_records_lost"].is_null(), "losses: {}", summary["losses"]);
+    Ok(())
+}
+
+/// At level 1 every call is traced by one event, samples and waits for a disk have the kernel's stack; at level 2 none has.
+fn the_kernel_is_seen_where_that_is_allowed() -> Result<()> {
+    needs_events()?;
+    for (level, is_seen) in [(1, true), (2, false)] {
+        let _setting = Setting::change("kernel/perf_event_paranoid", level)?;
+        check_truth("condvar_queue")?;
+        let recording = record(&[], &[&copied("fsync")?], &[])?;
+        let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
+        let in_kernel = |stack: dwell_model::StackId| {
+            let frame = stack.get().and_then(|stack| trace.stacks.frame[stack].get());
+            frame.is_some_and(|frame| trace.frames.kernel[frame])
+        };
+        let measured = trace.samples.stack.iter().zip(&trace.samples.estimated).filter(|(_, estimated)| !**estimated);
+        let samples = measured.filter(|(stack, _)| in_kernel(**stack)).count();
+        let waits = trace.off_cpu.stack.iter().filter(|stack| in_kernel(**stack)).count();
+        ensure!(
+            (samples > 0, waits > 0) == (is_seen, is_seen),
+            "level {level}: {samples} samples, {waits} waits in the kernel"
+        );
+        let says_so = recording.output.stderr.contains("What the kernel did is not known");
+        ensure!(says_so != is_seen, "level {level}: {}", recording.output.stderr);
+    }
+    Ok(())
+}
+
+/// `dwell doctor` as nobody, where `dwell collect` records and where it does not.
+fn doctor_knows_what_a_plain_user_records() -> Result<()> {
+    needs_events()?;
+    for (level, code, word) in
+        [(1, 0, "and what the kernel does"), (2, 0, "but not what the kernel does"), (3, 0, "not what")]
+    {
+        let _setting = Setting::change("kernel/perf_event_paranoid", level)?;
+        let output = Running::start(as_nobody(&place()?.join("dwell"))?.arg("doctor"))?.finish()?;
+        let line = output.stdout.lines().find(|line| line.contains("perf-events")).context("no line perf-events")?;
+        ensure!(output.code() == code && line.contains(word), "level {level}, status {}: {line}", output.code());
+    }
     Ok(())
 }
 
