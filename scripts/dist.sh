@@ -14,8 +14,6 @@ build=$target/packages
 out=$target/dist
 sysroot=$target/roots/sysroot-bullseye
 libraries=$sysroot/usr/lib/x86_64-linux-gnu
-newest_glibc=2.31
-most_bytes=$((32 << 20))
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 cd "$root"
 
@@ -42,27 +40,19 @@ compile() {
     cargo build --locked --profile dist --package dwell --features static --target-dir "$build"
 }
 
-# What would keep the program from running elsewhere.
+# The program, and the libraries for other programs that lie in it.
 check() {
-  local program=$1 newest bytes foreign
-  newest=$( (objdump -T "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//'; echo $newest_glibc) | sort -uV | tail -1)
-  [ "$newest" = $newest_glibc ] || { echo "error: $program needs glibc $newest" >&2; exit 1; }
-  foreign=$(objdump -p "$program" | awk '/NEEDED/ {print $2}' | grep -vE '^(libc|libm|libdl|libpthread|librt|libgcc_s|ld-linux-x86-64)\.so' || true)
-  [ -z "$foreign" ] || { echo "error: $program needs" $foreign >&2; exit 1; }
-  bytes=$(stat -c %s "$program")
-  [ "$bytes" -le $most_bytes ] || { echo "error: $program has $bytes bytes, more than $most_bytes" >&2; exit 1; }
-  # The libraries for other programs, which lie in it, are linked the same way.
-  find "$build/dist/build" -path '*/out/*/release/libdwell_*.so' | while read -r library; do
-    newest=$( (objdump -T "$library" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//'; echo $newest_glibc) | sort -uV | tail -1)
-    [ "$newest" = $newest_glibc ] || { echo "error: $library needs glibc $newest" >&2; exit 1; }
-  done
+  local libraries
+  mapfile -t libraries < <(find "$build/dist/build" -path '*/out/*/release/libdwell_*.so')
+  [ ${#libraries[@]} -ge 2 ] || { echo "error: libdwell_itt.so and libdwell_qemu.so are not in $build" >&2; exit 1; }
+  scripts/check-portable.sh "$1" "${libraries[@]}"
 }
 
 # The files as they are installed, below usr, and the debug file below debug.
 stage() {
   local usr=$build/stage/usr program=$build/stage/usr/bin/dwell id debug
   rm -rf "$build/stage" "$build/debug"
-  mkdir -p "$usr"/{bin,share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/dwell}}
+  mkdir -p "$usr"/{bin,share/{man/man1,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d,doc/dwell,lintian/overrides}}
   cp "$build/dist/dwell" "$program"
   id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
   debug=$build/debug/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug
@@ -73,9 +63,12 @@ stage() {
   "$program" completions bash > "$usr/share/bash-completion/completions/dwell"
   "$program" completions zsh > "$usr/share/zsh/vendor-completions/_dwell"
   "$program" completions fish > "$usr/share/fish/vendor_completions.d/dwell.fish"
-  cp packaging/debian/copyright README.md LICENSE-APACHE LICENSE-MIT "$usr/share/doc/dwell/"
+  cp packaging/debian/copyright README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$usr/share/doc/dwell/"
   cp -r docs "$usr/share/doc/dwell/docs"
-  gzip -9n < CHANGELOG.md > "$usr/share/doc/dwell/changelog.gz"
+  printf '%s\n' "dwell ($version) unstable; urgency=medium" '' '  * CHANGELOG.md says what is new.' '' \
+    " -- $(sed -n 's/^Maintainer: //p' packaging/debian/dwell.control)  $(date -R --date="@$SOURCE_DATE_EPOCH")" |
+    gzip -9n > "$usr/share/doc/dwell/changelog.gz"
+  cp packaging/debian/dwell.lintian-overrides "$usr/share/lintian/overrides/dwell"
   chmod -R u=rwX,go=rX "$build/stage" "$build/debug"
   find "$build/stage" "$build/debug" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
 }
@@ -85,9 +78,17 @@ deb() {
   local folder=$1 name=$2 size script
   size=$(find "$folder/usr" -type f -printf '%s\n' | awk '{bytes += $1} END {print int(bytes / 1024)}')
   mkdir -p "$folder/DEBIAN"
+  # The packages share dwell's documentation: changelog and licences.
+  if [ ! -e "$folder/usr/share/doc/$name" ]; then
+    mkdir -p "$folder/usr/share/doc"
+    ln -s dwell "$folder/usr/share/doc/$name"
+    find "$folder/usr" -newermt "@$SOURCE_DATE_EPOCH" -exec touch --no-dereference --date="@$SOURCE_DATE_EPOCH" {} +
+  fi
   sed "s/@VERSION@/$version/; s/@SIZE@/$size/" "packaging/debian/$name.control" > "$folder/DEBIAN/control"
-  script=packaging/debian/$name.postinst
-  [ ! -e "$script" ] || install -m 755 "$script" "$folder/DEBIAN/postinst"
+  for script in config postinst postrm; do
+    [ ! -e "packaging/debian/$name.$script" ] || install -m 755 "packaging/debian/$name.$script" "$folder/DEBIAN/$script"
+  done
+  [ ! -e "packaging/debian/$name.templates" ] || install -m 644 "packaging/debian/$name.templates" "$folder/DEBIAN/templates"
   (cd "$folder" && find usr -type f -print0 | sort -z | xargs -0 md5sum) > "$folder/DEBIAN/md5sums"
   chmod -R u=rwX,go=rX "$folder/DEBIAN"
   find "$folder/DEBIAN" -exec touch --date="@$SOURCE_DATE_EPOCH" {} +

@@ -28,37 +28,61 @@ const NAME: &str = "dwell";
 const CAPABILITIES: &str = "security.capability";
 /// Root may change the program, the group may run it, others nothing.
 const MODE: u32 = 0o750;
+/// Everybody may run it: how a package brings it.
+const OPEN_MODE: u32 = 0o755;
+
+/// Where the program is, or goes to.
+struct Place {
+    folder: OwnedFd,
+    path: PathBuf,
+}
+
+/// Who may run the program, and whether it has capabilities then.
+struct Access {
+    group: Gid,
+    mode: u32,
+    capable: bool,
+}
 
 /// Puts the program in place, and says whom that trusts with what.
 pub fn install(args: &InstallArgs) -> Result<ExitCode> {
     needs_root()?;
     let group = group(&args.group)?;
-    let path = place(&args.prefix);
-    let folder = open_folder(&args.prefix)?;
-    check_folder(&folder, &path)?;
-    put(&folder, group).map_err(|error| explain(&error, &path))?;
+    let place = if args.in_place { Place::of_this_program()? } else { Place::below(&args.prefix)? };
+    place.check()?;
+    place.put(&Access { group, mode: MODE, capable: true })?;
     if args.all_users {
         trust::allow_all_users()?;
     }
-    output::print(&said(&path, &args.group, group))?;
+    let undo = if args.in_place { "uninstall --in-place" } else { "uninstall" };
+    output::print(&said(&place.path, (&args.group, group), undo))?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Takes away what [`install`] put there. The group stays, since it may have been there before.
 pub fn uninstall(args: &UninstallArgs) -> Result<ExitCode> {
     needs_root()?;
-    let path = place(&args.prefix);
-    let mut text = match fs::symlink_metadata(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => format!("{} is not there.\n", path.display()),
-        Err(error) => return Err(Hinted::new(format!("cannot look at {}: {error}", path.display()))),
-        Ok(_) => remove(&path)?,
-    };
+    let mut text = if args.in_place { open_to_all()? } else { remove_if_there(&program_below(&args.prefix))? };
     if trust::forget_all_users()? {
         text.push_str(&format!("Removed {}.\n", trust::FILE));
     }
     text.push_str("The group stays; sudo groupdel GROUP removes it.\n");
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn open_to_all() -> Result<String> {
+    let place = Place::of_this_program()?;
+    place.put(&Access { group: Gid::ROOT, mode: OPEN_MODE, capable: false })?;
+    Ok(format!("{} has no capabilities; everybody may run it.\n", place.path.display()))
+}
+
+fn remove_if_there(path: &Path) -> Result<String> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(format!("{} is not there.\n", path.display())),
+        Err(error) => Err(Hinted::new(format!("cannot look at {}: {error}", path.display()))),
+        Ok(_) => remove(path),
+    }
 }
 
 fn needs_root() -> Result<()> {
@@ -68,7 +92,7 @@ fn needs_root() -> Result<()> {
     Err(Hinted::new("only root can give a program capabilities").hint(under_sudo()))
 }
 
-fn place(prefix: &Path) -> PathBuf {
+fn program_below(prefix: &Path) -> PathBuf {
     prefix.join("bin").join(NAME)
 }
 
@@ -97,56 +121,79 @@ fn find_group(name: &str) -> Result<Option<Gid>> {
     Ok(line.split(':').nth(2).and_then(|number| number.parse().ok()).map(Gid::from_raw))
 }
 
-fn open_folder(prefix: &Path) -> Result<OwnedFd> {
-    let failed = |error: Errno| {
-        let path = prefix.join("bin");
-        Hinted::new(format!("cannot open {}: {error}", path.display())).hint(format!("mkdir -p {}", quoted(&path)))
-    };
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let prefix = openat(CWD, prefix, flags, Mode::empty()).map_err(failed)?;
-    match mkdirat(&prefix, "bin", Mode::from_raw_mode(0o755)) {
-        Err(error) if error != Errno::EXIST => return Err(failed(error)),
-        _ => {}
+const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+impl Place {
+    /// `bin/dwell` below `prefix`; makes `bin`.
+    fn below(prefix: &Path) -> Result<Self> {
+        let path = program_below(prefix);
+        let failed = |error| cannot_open(&prefix.join("bin"), error);
+        let prefix = openat(CWD, prefix, FOLDER, Mode::empty()).map_err(failed)?;
+        match mkdirat(&prefix, "bin", Mode::from_raw_mode(0o755)) {
+            Err(error) if error != Errno::EXIST => return Err(failed(error)),
+            _ => {}
+        }
+        let folder = openat(&prefix, "bin", FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
+        Ok(Self { folder, path })
     }
-    openat(&prefix, "bin", flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)
+
+    /// Where this program's own file lies.
+    fn of_this_program() -> Result<Self> {
+        let failed = |error: io::Error| Hinted::new(format!("cannot find the file of this program: {error}"));
+        let path = std::env::current_exe().map_err(failed)?;
+        let folder = path.parent().ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let opened = openat(CWD, folder, FOLDER | OFlags::NOFOLLOW, Mode::empty());
+        Ok(Self { folder: opened.map_err(|error| cannot_open(folder, error))?, path })
+    }
+
+    /// In a folder that others may change, they could put another program in its place.
+    fn check(&self) -> Result<()> {
+        let path = self.path.display();
+        let failed = |error: io::Error| Hinted::new(format!("cannot look at {path}: {error}"));
+        let metadata = File::from(self.folder.try_clone().map_err(failed)?).metadata().map_err(failed)?;
+        if metadata.uid() != 0 || metadata.mode() & 0o002 != 0 {
+            let message = format!("others than root may change the folder of {path}");
+            return Err(Hinted::new(message).hint("--prefix /usr/local"));
+        }
+        let mount = fstatvfs(&self.folder).map_err(|error| failed(error.into()))?;
+        if mount.f_flag.contains(StatVfsMountFlags::NOSUID) {
+            let message = format!("the file system of {path} is mounted nosuid: capabilities have no effect there");
+            return Err(Hinted::new(message).hint("--prefix of another file system; findmnt lists them"));
+        }
+        Ok(())
+    }
+
+    /// Writes this program under another name and renames it.
+    fn put(&self, access: &Access) -> Result<()> {
+        let temporary = format!(".{NAME}.{}", std::process::id());
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = self.path.file_name().unwrap_or(NAME.as_ref());
+        let written = || -> io::Result<()> {
+            let mut file: File = openat(&self.folder, &temporary, flags, Mode::from_raw_mode(0o600))?.into();
+            let done =
+                fill(&mut file, access).and_then(|()| Ok(renameat(&self.folder, &temporary, &self.folder, name)?));
+            if done.is_err() {
+                // The first failure is what the user is told.
+                let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
+            }
+            done
+        };
+        written().map_err(|error| explain(&error, &self.path))
+    }
 }
 
-/// In a folder that others may change, they could put another program in its place.
-fn check_folder(folder: &OwnedFd, path: &Path) -> Result<()> {
-    let failed = |error: io::Error| Hinted::new(format!("cannot look at {}: {error}", path.display()));
-    let metadata = File::from(folder.try_clone().map_err(failed)?).metadata().map_err(failed)?;
-    if metadata.uid() != 0 || metadata.mode() & 0o002 != 0 {
-        let message = format!("others than root may change the folder of {}", path.display());
-        return Err(Hinted::new(message).hint("--prefix /usr/local"));
-    }
-    let mount = fstatvfs(folder).map_err(|error| failed(error.into()))?;
-    if mount.f_flag.contains(StatVfsMountFlags::NOSUID) {
-        let message =
-            format!("the file system of {} is mounted nosuid: capabilities have no effect there", path.display());
-        return Err(Hinted::new(message).hint("--prefix of another file system; findmnt lists them"));
-    }
-    Ok(())
-}
-
-/// Writes the program under another name and renames it.
-fn put(folder: &OwnedFd, group: Gid) -> io::Result<()> {
-    let temporary = format!(".{NAME}.{}", std::process::id());
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut file: File = openat(folder, &temporary, flags, Mode::from_raw_mode(0o600))?.into();
-    let done = fill(&mut file, group).and_then(|()| Ok(renameat(folder, &temporary, folder, NAME)?));
-    if done.is_err() {
-        // The first failure is what the user is told.
-        let _ = unlinkat(folder, &temporary, AtFlags::empty());
-    }
-    done
+fn cannot_open(folder: &Path, error: Errno) -> Hinted {
+    Hinted::new(format!("cannot open {}: {error}", folder.display())).hint(format!("mkdir -p {}", quoted(folder)))
 }
 
 /// In this order: a change of owner takes the capabilities away, and they come last.
-fn fill(file: &mut File, group: Gid) -> io::Result<()> {
+fn fill(file: &mut File, access: &Access) -> io::Result<()> {
     io::copy(&mut File::open("/proc/self/exe")?, file)?;
-    fchown(file.as_fd(), Some(Uid::ROOT), Some(group))?;
-    fchmod(file.as_fd(), Mode::from_raw_mode(MODE))?;
-    fsetxattr(file.as_fd(), CAPABILITIES, &file_attribute(), XattrFlags::empty())?;
+    fchown(file.as_fd(), Some(Uid::ROOT), Some(access.group))?;
+    fchmod(file.as_fd(), Mode::from_raw_mode(access.mode))?;
+    if access.capable {
+        fsetxattr(file.as_fd(), CAPABILITIES, &file_attribute(), XattrFlags::empty())?;
+    }
     file.sync_all()
 }
 
@@ -183,8 +230,8 @@ fn remove(path: &Path) -> Result<String> {
     Ok(format!("Removed {}.\n", path.display()))
 }
 
-/// Whom this trusts, and with what.
-fn said(path: &Path, group: &str, number: Gid) -> String {
+/// Whom this trusts, with what, and the command that undoes it.
+fn said(path: &Path, (group, number): (&str, Gid), undo: &str) -> String {
     let rights: String = RIGHTS.iter().map(|right| format!("  {:20} {}\n", right.name, right.gives)).collect();
     let whose = if trust::all_users() {
         format!(
@@ -205,7 +252,7 @@ fn said(path: &Path, group: &str, number: Gid) -> String {
          An error in Dwell or in the kernel's BPF could give them more: add only whom you would\n\
          let record as root.\n\n\
          sudo usermod -aG {group} USER   # then USER logs in again\n\
-         sudo {path} uninstall           # undoes this\n",
+         sudo {path} {undo}   # undoes this\n",
         path = path.display(),
         members = members(number, group),
     )

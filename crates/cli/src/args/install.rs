@@ -10,12 +10,14 @@ Examples:
   sudo usermod -aG dwell anna           # anna, once logged in again, needs no sudo:
   dwell collect threading -- ./app
   sudo dwell install --group profilers --prefix /opt/dwell
-  sudo dwell install --all-users        # members may record everyone's programs";
+  sudo dwell install --all-users        # members may record everyone's programs
+  sudo dwell install --in-place         # no copy: this file itself, as the Debian package does";
 
 pub const UNINSTALL_EXAMPLES: &str = "\
 Examples:
   sudo dwell uninstall
-  sudo dwell uninstall --prefix /opt/dwell";
+  sudo dwell uninstall --prefix /opt/dwell
+  sudo dwell uninstall --in-place       # the file stays, without capabilities, for everybody";
 
 /// Where the program is installed, and for whom.
 #[derive(Debug, Args)]
@@ -26,6 +28,9 @@ pub struct InstallArgs {
     /// The program goes to DIR/bin/dwell.
     #[arg(long, value_name = "DIR", default_value = "/usr/local", value_hint = ValueHint::DirPath)]
     pub prefix: PathBuf,
+    /// Give the capabilities to this program where it lies, instead of to a copy.
+    #[arg(long, conflicts_with = "prefix")]
+    pub in_place: bool,
     /// Allow members to record the programs of all users, root's too; writes /etc/dwell.conf.
     #[arg(long)]
     pub all_users: bool,
@@ -37,6 +42,9 @@ pub struct UninstallArgs {
     /// The program is DIR/bin/dwell.
     #[arg(long, value_name = "DIR", default_value = "/usr/local", value_hint = ValueHint::DirPath)]
     pub prefix: PathBuf,
+    /// Take the capabilities from this program, which stays and which everybody may run.
+    #[arg(long, conflicts_with = "prefix")]
+    pub in_place: bool,
 }
 
 /// A name that groupadd(8) takes.

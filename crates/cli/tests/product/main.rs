@@ -24,6 +24,7 @@ mod latency;
 mod layers;
 mod looking;
 mod merge;
+mod packaging;
 mod pt;
 mod python;
 mod real_programs;
@@ -45,6 +46,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(bad_input::cases());
+    cases.extend(packaging::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());
