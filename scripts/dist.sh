@@ -29,7 +29,7 @@ write_compiler() {
   cat > "$build/cc" <<SCRIPT
 #!/bin/sh
 exec gcc --sysroot='$sysroot' -B'$libraries/' -L'$libraries' -L'$sysroot/lib/x86_64-linux-gnu' -ffile-prefix-map='$cargo_home'=/cargo -ffile-prefix-map='$build'=/build \
-  -ffile-prefix-map='$root'=/dwell -Wl,--build-id=sha1 "\$@"
+  -ffile-prefix-map='$root'=/dwell -ffile-prefix-map='$sysroot'=/sysroot -Wl,--build-id=sha1 "\$@"
 SCRIPT
   chmod +x "$build/cc"
 }

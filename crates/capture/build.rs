@@ -37,8 +37,11 @@ fn main() {
     let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").unwrap_or_default());
     let jobs = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1).max(1);
     let sources: Vec<PathBuf> = PROGRAMS.iter().map(|name| manifest.join(format!("src/bpf/{name}.bpf.c"))).collect();
+    let folders = [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf")];
+    let mut flags: Vec<String> = [&libbpf, &wire].iter().map(|folder| format!("-I{}", folder.display())).collect();
+    flags.extend(folders.iter().map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
     for at_once in sources.chunks(jobs) {
-        compile(at_once, &[&libbpf, &wire], &out);
+        compile(at_once, &flags, &out);
     }
     build_library(&manifest.join("../.."), &out);
 }
@@ -53,9 +56,9 @@ fn build_library(root: &Path, out: &Path) {
     println!("cargo:rustc-env=DWELL_ITT_LIBRARY={}", path.display());
 }
 
-/// Compiles all sources at the same time to objects in `out`. DWARF, from which clang makes the BTF, is stripped: it names
-/// folders of this machine and nobody reads it.
-fn compile(sources: &[PathBuf], include: &[&Path], out: &Path) {
+/// Compiles all sources at the same time to objects in `out`. DWARF, from which clang makes the BTF, is stripped: nobody reads
+/// it. The BTF names the lines' files, in which the flags put other names for folders of this machine.
+fn compile(sources: &[PathBuf], flags: &[String], out: &Path) {
     let clang = dwell_embed::clang();
     let object = |source: &Path| out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
     let started: Vec<_> = sources
@@ -64,7 +67,7 @@ fn compile(sources: &[PathBuf], include: &[&Path], out: &Path) {
             let mut command = Command::new(&clang);
             command.args(["-target", "bpf", "-D__TARGET_ARCH_x86", "-mcpu=v1", "-O2", "-g", "-fno-stack-protector"]);
             command.args(["-Wall", "-Werror", "-c"]).arg(source).arg("-o").arg(object(source));
-            (source, command.args(include.iter().map(|folder| format!("-I{}", folder.display()))).spawn())
+            (source, command.args(flags).spawn())
         })
         .collect();
     for (source, child) in started {
