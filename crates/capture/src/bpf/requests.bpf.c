@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Requests: from where a thread has received on a socket to where it has sent on it. Who sends first asks, and handles none. */
 #include "object.bpf.h"
+#include "stand_in.bpf.h"
 #include "thread.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -29,7 +30,7 @@ static __always_inline bool is_recorded(struct task_struct *task)
 	return control && !control->paused && recorded(task);
 }
 
-static __always_inline int received(struct sock *sk, int result)
+static __always_inline int received(struct sock *sk, int result, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
@@ -49,24 +50,12 @@ static __always_inline int received(struct sock *sk, int result)
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_received, struct sock *sk, int result, int flags)
 {
-	return received(sk, result);
+	return received(sk, result, flags);
 }
 
-/* Before Linux 6.3 the protocols' functions stand in, as in sockets.bpf.c. */
-#define STANDS_IN_FOR_RECEIVED(function)                                                                           \
-	SEC("fexit/" #function)                                                                                    \
-	int BPF_PROG(on_received__##function, struct socket *socket, struct msghdr *message, u64 bytes, int flags, \
-		     int result)                                                                                   \
-	{                                                                                                          \
-		return received(socket->sk, result);                                                               \
-	}
+STAND_IN_FOR_RECEIVES(on_received, received)
 
-STANDS_IN_FOR_RECEIVED(inet_recvmsg)
-STANDS_IN_FOR_RECEIVED(inet6_recvmsg)
-STANDS_IN_FOR_RECEIVED(unix_stream_recvmsg)
-STANDS_IN_FOR_RECEIVED(unix_dgram_recvmsg)
-
-static __always_inline int sent(struct sock *sk, int result)
+static __always_inline int sent(struct sock *sk, int result, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct end end = {.sk = (u64)sk, .tid = task->pid};
@@ -96,17 +85,7 @@ static __always_inline int sent(struct sock *sk, int result)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_sent, struct sock *sk, int result, int flags)
 {
-	return sent(sk, result);
+	return sent(sk, result, flags);
 }
 
-#define STANDS_IN_FOR_SENT(function)                                                                            \
-	SEC("fexit/" #function)                                                                                 \
-	int BPF_PROG(on_sent__##function, struct socket *socket, struct msghdr *message, u64 bytes, int result) \
-	{                                                                                                       \
-		return sent(socket->sk, result);                                                                \
-	}
-
-STANDS_IN_FOR_SENT(inet_sendmsg)
-STANDS_IN_FOR_SENT(inet6_sendmsg)
-STANDS_IN_FOR_SENT(unix_stream_sendmsg)
-STANDS_IN_FOR_SENT(unix_dgram_sendmsg)
+STAND_IN_FOR_SENDS(on_sent, sent)

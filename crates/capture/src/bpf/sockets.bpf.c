@@ -6,6 +6,7 @@
  * Calls are frequent and cheap, so that what they cost counts: no look-up by hash, no record and no clock.
  */
 #include "socket_wait.bpf.h"
+#include "stand_in.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
@@ -65,7 +66,7 @@ static __always_inline struct socket_entry *called(struct sock *sk, struct task_
 	return entry;
 }
 
-static __always_inline int sent(struct sock *sk, int ret)
+static __always_inline int sent(struct sock *sk, int ret, int flags)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct thread *thread = recorded(task);
@@ -105,34 +106,10 @@ static __always_inline int sent(struct sock *sk, int ret)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int ret, int flags)
 {
-	return sent(sk, ret);
+	return sent(sk, ret, flags);
 }
 
-/* Before Linux 6.3 the protocols' functions stand in. A program NAME__WAY is loaded where the kernel lacks what NAME is
- * attached to: see loading.rs. */
-#define STANDS_IN_FOR_SEND(function)                                                                         \
-	SEC("fexit/" #function)                                                                              \
-	int BPF_PROG(on_send__##function, struct socket *socket, struct msghdr *message, u64 bytes, int ret) \
-	{                                                                                                    \
-		return sent(socket->sk, ret);                                                                \
-	}
-
-STANDS_IN_FOR_SEND(inet_sendmsg)
-STANDS_IN_FOR_SEND(inet6_sendmsg)
-STANDS_IN_FOR_SEND(unix_stream_sendmsg)
-STANDS_IN_FOR_SEND(unix_dgram_sendmsg)
-
-/* Until Linux 6.5 sendfile(2) and splice(2) send pages by functions of their own. */
-#define STANDS_IN_FOR_SEND_OF_PAGES(function)                                                                  \
-	SEC("fexit/" #function)                                                                                \
-	int BPF_PROG(on_send__##function, struct socket *socket, void *page, int offset, u64 bytes, int flags, \
-		     long ret)                                                                                 \
-	{                                                                                                      \
-		return sent(socket->sk, ret);                                                                  \
-	}
-
-STANDS_IN_FOR_SEND_OF_PAGES(inet_sendpage)
-STANDS_IN_FOR_SEND_OF_PAGES(unix_stream_sendpage)
+STAND_IN_FOR_SENDS(on_send, sent)
 
 /* Whether there was more to receive than a call took. */
 static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
@@ -177,18 +154,7 @@ int BPF_PROG(on_receive, struct sock *sk, int ret, int flags)
 	return received(sk, ret, flags);
 }
 
-#define STANDS_IN_FOR_RECEIVE(function)                                                                           \
-	SEC("fexit/" #function)                                                                                   \
-	int BPF_PROG(on_receive__##function, struct socket *socket, struct msghdr *message, u64 bytes, int flags, \
-		     int ret)                                                                                     \
-	{                                                                                                         \
-		return received(socket->sk, ret, flags);                                                          \
-	}
-
-STANDS_IN_FOR_RECEIVE(inet_recvmsg)
-STANDS_IN_FOR_RECEIVE(inet6_recvmsg)
-STANDS_IN_FOR_RECEIVE(unix_stream_recvmsg)
-STANDS_IN_FOR_RECEIVE(unix_dgram_recvmsg)
+STAND_IN_FOR_RECEIVES(on_receive, received)
 
 /*
  * So many connections wait to be accepted, beside one that may have come this moment. There were no fewer since the last
