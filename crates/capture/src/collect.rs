@@ -7,7 +7,6 @@ pub mod source;
 use std::cell::RefCell;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use std::time::Duration;
 use dwell_model::Topic;
 use dwell_rights::{self as rights, Raised, Right};
 use dwell_store::raw::wire::kind;
-use dwell_store::{DelayFacts, Manifest, ResultFolder, State, TRACE_FORMAT};
+use dwell_store::{DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
 
 use self::drained::{Drained, describe_running, follow, walk_copies, walk_waiting};
 use self::source::{Source, Targets};
@@ -95,7 +94,7 @@ struct Collection<'a> {
     unwinding: Unwinding,
     keeper: Keeper,
     outliers: Option<Outliers>,
-    modules: PathBuf,
+    modules: Folder,
     system: Option<System>,
     child: Option<Child>,
     pidfds: Vec<OwnedFd>,
@@ -137,9 +136,10 @@ impl<'a> Collection<'a> {
         if let Some(child) = &child {
             unwinding.prepare(&child.path)?;
         }
-        save_vdso(folder);
+        let modules = folder.modules()?;
+        save_vdso(&modules);
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
-        let mut recorder = Recorder::create(&folder.spool(), monotonic_ns(), options.ring_buffer_ns)?;
+        let mut recorder = Recorder::create(&folder.spool()?, monotonic_ns(), options.ring_buffer_ns)?;
         let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
         recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
         let drained = Rc::new(RefCell::new(Drained::new(recorder)));
@@ -165,9 +165,9 @@ impl<'a> Collection<'a> {
             drained,
             mappings: Vec::new(),
             unwinding,
-            keeper: Keeper::new(folder.modules()),
+            keeper: Keeper::new(modules.clone()),
             outliers: outliers(folder, options, &mut manifest.notices),
-            modules: folder.modules(),
+            modules,
             system: system(options),
             child,
             pidfds,
@@ -529,12 +529,12 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
 fn keep_log(folder: &ResultFolder, log: &str) {
     if !log.is_empty() {
         // The notices name the hooks and the reasons all the same.
-        let _ = std::fs::write(folder.log(), log);
+        let _ = folder.add_to_log(log);
     }
 }
 
 /// The vDSO is in no file, and the same in every process: a copy of ours lets the frames in it be named later.
-fn save_vdso(folder: &ResultFolder) {
+fn save_vdso(modules: &Folder) {
     let own = proc::mappings(std::process::id(), 0).into_iter().find(|mapping| mapping.path == b"[vdso]");
     let Some(vdso) = own else { return };
     // Not by /proc/self/mem, which is root's while a program has capabilities of its file.
@@ -543,7 +543,7 @@ fn save_vdso(folder: &ResultFolder) {
         return;
     }
     // Without it, its few frames stay unnamed: not worth failing for.
-    let _ = std::fs::write(folder.modules().join("vdso.so"), &image);
+    let _ = modules.replace("vdso.so", &image);
     dwell_unwind::provide_vdso(image);
 }
 

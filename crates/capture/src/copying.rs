@@ -1,14 +1,15 @@
 //! Copies files of the profiled program into the result, beside the collection: a drain must not wait for a disk, nor for
 //! a file system that the program itself serves.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
+
+use dwell_store::Folder;
 
 use crate::view::open_owned;
 
@@ -47,7 +48,7 @@ struct Count {
 
 struct Job {
     origin: Origin,
-    target: PathBuf,
+    target: String,
     what: What,
 }
 
@@ -61,14 +62,14 @@ pub struct Copying {
 }
 
 impl Copying {
-    /// Starts the thread.
-    pub fn start() -> Self {
+    /// Starts the thread, which copies into `folder`.
+    pub fn start(folder: Folder) -> Self {
         let (jobs, inbox) = channel::<Job>();
         let (finish, finished) = channel();
         let counts: Arc<[Count; 2]> = Arc::default();
         let done = Arc::clone(&counts);
         let open = Arc::new(AtomicUsize::new(0));
-        let waiting = Arc::clone(&open);
+        let (waiting, target) = (Arc::clone(&open), folder);
         std::thread::spawn(move || {
             // What it opens is the profiled program's, and where it writes the user's.
             if dwell_rights::keep(&[]).is_err() {
@@ -77,7 +78,7 @@ impl Copying {
             let mut room = MOST_BYTES;
             for job in inbox {
                 let (what, opened) = (job.what, usize::from(matches!(job.origin, Origin::File(_))));
-                let copied = copy(job, &mut room);
+                let copied = copy(job, &target, &mut room);
                 waiting.fetch_sub(opened, Ordering::Relaxed);
                 if copied.is_ok() {
                     done[what as usize].done.fetch_add(1, Ordering::Relaxed);
@@ -88,8 +89,8 @@ impl Copying {
         Self { jobs: Some(jobs), finished, counts, open }
     }
 
-    /// Copies a file to `target`, some time later.
-    pub fn copy(&self, origin: Origin, target: PathBuf, what: What) {
+    /// Copies a file to the file `target` of the folder, some time later.
+    pub fn copy(&self, origin: Origin, target: String, what: What) {
         self.counts[what as usize].wanted.fetch_add(1, Ordering::Relaxed);
         if matches!(origin, Origin::File(_)) {
             if self.open.load(Ordering::Relaxed) >= MOST_OPEN {
@@ -114,7 +115,7 @@ impl Copying {
     }
 }
 
-fn copy(job: Job, room: &mut u64) -> io::Result<()> {
+fn copy(job: Job, folder: &Folder, room: &mut u64) -> io::Result<()> {
     let mut source = match job.origin {
         Origin::File(file) => file,
         Origin::Named(folder, name, owners) => match open_owned(folder.as_fd(), &name, &owners) {
@@ -128,24 +129,22 @@ fn copy(job: Job, room: &mut u64) -> io::Result<()> {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
     source.rewind()?; // its headers were read
-    let copied = write(source, limit, &job.target)?;
+    let copied = write(source, limit, (folder, &job.target))?;
     *room -= copied.min(*room);
     if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
 /// Under another name until it is done: half a file would be taken for a whole one, also when the collection ends meanwhile.
-fn write(source: File, limit: u64, path: &Path) -> io::Result<u64> {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".part");
-    let part = Path::new(&name);
-    if path.exists() {
+fn write(source: File, limit: u64, (folder, name): (&Folder, &str)) -> io::Result<u64> {
+    if folder.has(name) {
         return Err(io::ErrorKind::AlreadyExists.into());
     }
-    let mut target = OpenOptions::new().write(true).create_new(true).open(part)?;
+    let part = format!("{name}.part");
+    let mut target = folder.create_file(&part)?;
     let copied = io::copy(&mut source.take(limit), &mut target);
-    let copied = copied.and_then(|bytes| std::fs::rename(part, path).map(|()| bytes));
+    let copied = copied.and_then(|bytes| folder.rename(&part, name).map(|()| bytes));
     if copied.is_err() {
-        let _ = std::fs::remove_file(part);
+        let _ = folder.remove(&part); // the copy counts as not done
     }
     copied
 }
@@ -168,11 +167,11 @@ mod tests {
             let folder: OwnedFd = File::open(folder.path()).expect("folder").into();
             Origin::Named(folder.into(), name.into(), owners.clone())
         };
-        let mut copying = Copying::start();
-        copying.copy(named("perf-1.map"), path("copy"), What::JitMap);
-        copying.copy(named("perf-2.map"), path("none"), What::JitMap);
-        copying.copy(named("perf-1.map"), path("copy"), What::JitMap); // is there already
-        copying.copy(Origin::File(File::open(path("large")).expect("file")), path("module"), What::Module);
+        let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"));
+        copying.copy(named("perf-1.map"), "copy".into(), What::JitMap);
+        copying.copy(named("perf-2.map"), "none".into(), What::JitMap);
+        copying.copy(named("perf-1.map"), "copy".into(), What::JitMap); // is there already
+        copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), What::Module);
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
         assert!(!path("none").exists() && !path("module").exists());
@@ -181,13 +180,12 @@ mod tests {
     #[test]
     fn a_copy_that_breaks_off_leaves_nothing() {
         let folder = tempfile::tempdir().expect("folder");
-        let target = folder.path().join("a.elf");
+        let (target, held) = (folder.path().join("a.elf"), Folder::open(folder.path()).expect("folder"));
         let unreadable = File::open(folder.path()).expect("a folder cannot be read as a file");
-        assert!(write(unreadable, 100, &target).is_err());
+        assert!(write(unreadable, 100, (&held, "a.elf")).is_err());
         assert_eq!(std::fs::read_dir(folder.path()).expect("folder").count(), 0);
         let (reader, mut writer) = io::pipe().expect("pipe");
-        let copied = target.clone();
-        let copy = std::thread::spawn(move || write(OwnedFd::from(reader).into(), 100, &copied));
+        let copy = std::thread::spawn(move || write(OwnedFd::from(reader).into(), 100, (&held, "a.elf")));
         let part = folder.path().join("a.elf.part");
         while !part.exists() {
             std::thread::yield_now();

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_files::open_regular;
-use dwell_store::{Kept, module_identity};
+use dwell_store::{Folder, Kept, module_identity};
 use dwell_unwind::build_id_of;
 
 use crate::copying::{Copying, Origin, What};
@@ -51,7 +51,6 @@ struct Held {
 
 /// See the module.
 pub struct Keeper {
-    folder: PathBuf,
     processes: HashMap<u32, Process>,
     /// Processes that ended since the last round; their mappings may still be told.
     ended: Vec<u32>,
@@ -67,15 +66,14 @@ pub struct Keeper {
 
 impl Keeper {
     /// Keeps files in `folder`, the result's folder of modules.
-    pub fn new(folder: PathBuf) -> Self {
+    pub fn new(folder: Folder) -> Self {
         Self {
-            folder,
             processes: HashMap::new(),
             ended: Vec::new(),
             views: Vec::new(),
             dumps: Vec::new(),
             files: HashMap::new(),
-            copying: Copying::start(),
+            copying: Copying::start(folder),
             dumps_lost: 0,
             files_lost: 0,
             processes_closed: 0,
@@ -199,13 +197,13 @@ impl Keeper {
         let (ended, others) = std::mem::take(&mut self.dumps).into_iter().partition(|dump| dump.tgid == tgid);
         self.dumps = others;
         for Dump { time_ns, file, .. } in ended {
-            let target = self.folder.join(Kept::JitDump { tgid, time_ns }.file_name());
+            let target = Kept::JitDump { tgid, time_ns }.file_name();
             self.copying.copy(Origin::File(file), target, What::JitMap);
         }
         let Some(process) = self.processes.get(&tgid).filter(|process| process.inner_pid != 0) else { return };
         let Some(folder) = process.view.as_ref().and_then(|view| view.temporary()) else { return };
         let name = format!("perf-{}.map", process.inner_pid);
-        let target = self.folder.join(Kept::PerfMap { tgid, time_ns }.file_name());
+        let target = Kept::PerfMap { tgid, time_ns }.file_name();
         self.copying.copy(Origin::Named(folder, name, process.owners.clone()), target, What::JitMap);
     }
 
@@ -237,7 +235,7 @@ impl Keeper {
     }
 
     fn copy(&self, identity: &str, file: File) {
-        let target = self.folder.join(Kept::Module { identity: identity.to_owned() }.file_name());
+        let target = Kept::Module { identity: identity.to_owned() }.file_name();
         self.copying.copy(Origin::File(file), target, What::Module);
     }
 
@@ -381,7 +379,7 @@ mod tests {
         fs::write(&secret, "secret").expect("file");
         let modules = folder.path().join("modules");
         fs::create_dir(&modules).expect("folder");
-        let mut keeper = Keeper::new(modules.clone());
+        let mut keeper = Keeper::new(Folder::open(&modules).expect("folder"));
         keeper.program(std::process::id(), 1);
         let mut told = mapping(&dump);
         keeper.mapped(&mut told);

@@ -3,12 +3,10 @@
 //! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
 
 use std::collections::{HashSet, VecDeque};
-use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
-use dwell_store::{Manifest, ResultFolder, State};
+use dwell_store::{Folder, Manifest, ResultFolder, State};
 
 use crate::error::Result;
 use crate::processor_trace::ProcessorTrace;
@@ -25,7 +23,8 @@ const TRACE_FILE: &str = "intel_pt.perf-data";
 
 /// Which outliers are kept, and how many.
 pub struct Outliers {
-    folder: PathBuf,
+    /// The recording's result.
+    recording: ResultFolder,
     per_minute: usize,
     most_bytes: u64,
     traces: Option<ProcessorTrace>,
@@ -45,7 +44,7 @@ impl Outliers {
     /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all, each with what `traces` has then.
     pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64, traces: Option<ProcessorTrace>) -> Self {
         Self {
-            folder: folder.path().join(FOLDER),
+            recording: folder.clone(),
             per_minute: per_minute as usize,
             most_bytes,
             traces,
@@ -87,21 +86,22 @@ impl Outliers {
     }
 
     /// Keeps what is pending, if something is. Fails when the recording itself cannot be written.
-    pub fn keep(&mut self, recorder: &mut Recorder, manifest: &Manifest, modules: &Path, now_ns: u64) -> Result<()> {
+    pub fn keep(&mut self, recorder: &mut Recorder, manifest: &Manifest, modules: &Folder, now_ns: u64) -> Result<()> {
         let Some(outlier) = self.pending.take() else { return Ok(()) };
         self.kept_ns.push_back(now_ns);
         recorder.cut(now_ns)?;
-        let path = self.folder.join(format!("{:04}", self.results.len() + self.failed as usize));
+        let name = format!("{:04}", self.results.len() + self.failed as usize);
         let manifest = told(manifest, outlier, recorder, now_ns);
         let trace = std::mem::take(&mut self.trace);
-        match write(&path, recorder.folder(), modules, &manifest, &trace) {
+        let parts = Parts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
+        match outliers_of(&self.recording).and_then(|all| write(&all, &name, &parts)) {
             Ok((folder, bytes)) => {
                 self.bytes += bytes + trace.len() as u64;
                 self.results.push(folder);
             }
             Err(error) => {
                 // A full disk, most likely: what was made of it must not take what is left.
-                let _ = fs::remove_dir_all(&path);
+                let _ = outliers_of(&self.recording).and_then(|all| all.remove(&name));
                 self.failed += 1;
                 self.failure.get_or_insert(error.to_string());
             }
@@ -110,17 +110,17 @@ impl Outliers {
     }
 
     /// Gives the results the files that were copied for the recording since. Returns notices and losses.
-    pub fn finish(&mut self, modules: &Path, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
+    pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
         for folder in &self.results {
             // What is missing of them leaves a few functions without a name.
-            let _ = link_all(modules, &folder.modules());
+            let _ = folder.modules().map(|own| link_all(modules, &own));
         }
         let mut notices = Vec::new();
         if !self.results.is_empty() {
             notices.push(format!(
                 "Outliers that were kept, each a result: {} ({}).",
                 self.results.len(),
-                self.folder.display()
+                self.recording.path().join(FOLDER).display()
             ));
         }
         if let Some(failure) = self.failure.take() {
@@ -151,37 +151,41 @@ fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64)
     manifest
 }
 
+/// The folder of the outliers' results, made when the first one is.
+fn outliers_of(recording: &ResultFolder) -> io::Result<Folder> {
+    let held = recording.held();
+    if held.has(FOLDER) { held.folder(FOLDER) } else { held.make_folder(FOLDER, 0o777) }
+}
+
+/// What an outlier's result is made of.
+struct Parts<'a> {
+    spool: &'a Folder,
+    modules: &'a Folder,
+    manifest: &'a Manifest,
+    trace: &'a [u8],
+}
+
 /// Makes the result. Returns it with the bytes that only it and the recording have of the spool.
-fn write(
-    path: &Path,
-    spool: &Path,
-    modules: &Path,
-    manifest: &Manifest,
-    trace: &[u8],
-) -> io::Result<(ResultFolder, u64)> {
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
+fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<(ResultFolder, u64)> {
+    let folder = ResultFolder::create_in(all, name).map_err(io::Error::other)?;
+    let bytes = link_all(parts.spool, &folder.spool().map_err(io::Error::other)?)?;
+    link_all(parts.modules, &folder.modules().map_err(io::Error::other)?)?;
+    if !parts.trace.is_empty() {
+        folder.held().replace(TRACE_FILE, parts.trace)?;
     }
-    let folder = ResultFolder::create(path).map_err(io::Error::other)?;
-    let bytes = link_all(spool, &folder.spool())?;
-    link_all(modules, &folder.modules())?;
-    if !trace.is_empty() {
-        fs::write(path.join(TRACE_FILE), trace)?;
-    }
-    folder.write_manifest(manifest).map_err(io::Error::other)?;
+    folder.write_manifest(parts.manifest).map_err(io::Error::other)?;
     Ok((folder, bytes))
 }
 
 /// Links every regular file of `from` into `to`, where it is not there yet. Returns the bytes of those that have no other link.
-fn link_all(from: &Path, to: &Path) -> io::Result<u64> {
+fn link_all(from: &Folder, to: &Folder) -> io::Result<u64> {
     let mut bytes = 0;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if !metadata.is_file() {
+    for name in from.names()?.iter().filter_map(|name| name.to_str()) {
+        if !from.has_file(name) {
             continue;
         }
-        match fs::hard_link(entry.path(), to.join(entry.file_name())) {
+        let metadata = from.read(name)?.metadata()?;
+        match from.link(name, to) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ if metadata.nlink() == 1 => bytes += metadata.len(),
             _ => {}

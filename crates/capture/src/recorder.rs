@@ -1,8 +1,8 @@
 //! Routes records into the spool's two streams, in chunks, and keeps a bounded recording bounded.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
 
+use dwell_store::Folder;
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
@@ -23,7 +23,7 @@ struct Segment {
 
 /// The writing end of a raw trace.
 pub struct Recorder {
-    folder: PathBuf,
+    folder: Folder,
     /// What looks at the records as they come, if a trigger is set.
     pub watch: Option<Watch>,
     meta: SpoolWriter,
@@ -42,9 +42,9 @@ pub struct Recorder {
 
 impl Recorder {
     /// Starts a spool in `folder`. With `keep_ns` only about the last so many ns of events stay.
-    pub fn create(folder: &Path, now_ns: u64, keep_ns: Option<u64>) -> Result<Self> {
+    pub fn create(folder: &Folder, now_ns: u64, keep_ns: Option<u64>) -> Result<Self> {
         Ok(Self {
-            folder: folder.to_owned(),
+            folder: folder.clone(),
             watch: None,
             meta: SpoolWriter::create(folder, Stream::Meta)?,
             events: SpoolWriter::create(folder, Stream::Events)?,
@@ -123,7 +123,7 @@ impl Recorder {
     }
 
     /// Where the spool is.
-    pub fn folder(&self) -> &Path {
+    pub fn folder(&self) -> &Folder {
         &self.folder
     }
 

@@ -4,9 +4,8 @@
 //! finalization the next one ends Dwell, and `dwell finalize` goes on from the raw records.
 
 use std::ffi::OsStr;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,7 +65,7 @@ fn record(folder: &ResultFolder, options: &Options, quiet: bool, signals: &Signa
         let began = began(&error);
         if !began {
             // Nothing was recorded; the error tells why, and an empty folder tells nobody anything.
-            let _ = fs::remove_dir_all(folder.path());
+            let _ = folder.held().clone().delete();
         }
         explain(error, began.then(|| folder.path()))
     })
@@ -94,14 +93,14 @@ fn finish(args: &CollectArgs, folder: &ResultFolder, kernel: &KernelSymbols) -> 
 
 /// The results that a trigger kept.
 fn finalize_outliers(naming: &Naming<'_>, folder: &ResultFolder) {
-    let Ok(entries) = fs::read_dir(folder.path().join(dwell_capture::OUTLIERS)) else { return };
-    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let finalized =
-            ResultFolder::open(&path).map_err(Hinted::from).and_then(|folder| finalize::run_on(&folder, naming, true));
+    let Ok(outliers) = folder.held().folder(dwell_capture::OUTLIERS) else { return };
+    let names = outliers.names().unwrap_or_default();
+    for name in names.iter().filter_map(|name| name.to_str()) {
+        let opened = ResultFolder::open_in(&outliers, name).map_err(Hinted::from);
+        let finalized = opened.and_then(|folder| finalize::run_on(&folder, naming, true));
         // One that is damaged, or no result, must not keep the others from the user.
         if let Err(error) = finalized {
+            let path = outliers.path().join(name);
             eprintln!("dwell: {} is not complete: {error}", path.display());
             eprintln!("hint: dwell finalize {}", quoted(&path));
         }
@@ -178,7 +177,7 @@ pub fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
 /// Under sudo the result becomes the user's. What cannot be given away is still readable by all.
 pub fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
     let Some(invoker) = invoker else { return };
-    match invoker.take_folder(folder.path()) {
+    match invoker.take_folder(folder.held()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             eprintln!("dwell: {} stays root's: {error}", folder.path().display());
         }

@@ -89,6 +89,7 @@ impl From<dwell_store::Error> for Hinted {
             E::NotAResult { .. } => {
                 hinted.hint("dwell collect threading -- PROGRAM makes a result; name an existing one")
             }
+            E::Strange { path, .. } => hinted.hint(strange(path)),
             E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
             E::Exists { .. } => hinted.hint("name another folder with --result-dir"),
             E::Table { .. } => hinted.hint(DAMAGED),
@@ -163,7 +164,8 @@ const DAMAGED: &str = "dwell finalize RESULT makes the tables again where the ra
 
 fn io_hint(path: &Path, source: &std::io::Error) -> String {
     use std::io::ErrorKind as Kind;
-    let is_table = path.extension().is_some_and(|extension| extension == "parquet");
+    let is_table =
+        path.extension().is_some_and(|it| it == "parquet") || path.file_name().is_some_and(|it| it == "tables");
     match source.kind() {
         Kind::PermissionDenied => "name a folder that you may use with --result-dir, or run under sudo".into(),
         Kind::StorageFull | Kind::QuotaExceeded => "free some space, or name another disk with --result-dir".into(),
@@ -174,6 +176,11 @@ fn io_hint(path: &Path, source: &std::io::Error) -> String {
         },
         _ => "name another folder, or look at the disk that it is on".into(),
     }
+}
+
+/// Something else than Dwell made is in the place of a result's file.
+fn strange(path: &Path) -> String {
+    format!("ls -ld {} shows what is there; Dwell made something else, or somebody else made it", quoted(path))
 }
 
 /// A path as a shell takes it.

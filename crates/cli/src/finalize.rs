@@ -25,7 +25,7 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
     let trace = run_on(&folder, &naming, args.quiet)?;
     if let Some(invoker) = Invoker::of_sudo() {
         invoker
-            .take_folder(folder.path())
+            .take_folder(folder.held())
             .map_err(|error| Hinted::new(format!("cannot give the result away: {error}")))?;
     }
     if !args.quiet {

@@ -1,6 +1,5 @@
 //! `dwell merge`: the results of two hosts as one.
 
-use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -79,9 +78,9 @@ fn write(args: &MergeArgs, trace: &mut Trace, code: &CodeTables) -> Result<Resul
         None => ResultFolder::create_next(Path::new(""), SUFFIX)?,
     };
     if let Err(error) = trace.write(&folder, code) {
-        let _ = fs::remove_dir_all(folder.path());
+        let _ = folder.held().clone().delete(); // the error says why it is not there
         return Err(error.into());
     }
-    let _ = fs::remove_dir(folder.spool()); // nothing raw is in it
+    let _ = folder.remove_spool(); // nothing raw is in it
     Ok(folder)
 }

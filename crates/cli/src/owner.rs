@@ -1,21 +1,14 @@
 //! Whose the files are that Dwell writes: under sudo, the user's who called it.
 //!
-//! Root writes into folders that others own, so nothing here follows a symbolic link, and a folder changes hands only
-//! after everything in it did.
+//! How a folder changes hands, and how root writes into one that is another's, is `dwell_files::Folder`'s to know.
 
 use std::env;
-use std::ffi::{CStr, OsStr};
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, openat, statat};
+use dwell_store::Folder;
+use rustix::fs::{Gid, Uid, fchown};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
-
-/// How deep the folders of a result go, and then some.
-const DEPTH: usize = 16;
 
 /// The user on whose behalf root runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,27 +50,9 @@ impl Invoker {
         Ok(fchown(file, uid, gid)?)
     }
 
-    /// Gives the folder `path` and all in it to the user.
-    pub fn take_folder(&self, path: &Path) -> io::Result<()> {
-        self.take(CWD, path, DEPTH)
-    }
-
-    fn take(&self, parent: BorrowedFd<'_>, name: &Path, depth: usize) -> io::Result<()> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let folder = openat(parent, name, flags, Mode::empty())?;
-        let (uid, gid) = self.ids();
-        for entry in Dir::read_from(&folder)? {
-            let entry = entry?;
-            let name = entry.file_name();
-            match (entry.file_type(), name.to_bytes()) {
-                (_, b"." | b"..") => {}
-                (FileType::Directory | FileType::Unknown, bytes) if depth > 0 && is_folder(&folder, name) => {
-                    self.take(folder.as_fd(), Path::new(OsStr::from_bytes(bytes)), depth - 1)?;
-                }
-                _ => chownat(&folder, name, uid, gid, AtFlags::SYMLINK_NOFOLLOW)?,
-            }
-        }
-        Ok(fchown(&folder, uid, gid)?)
+    /// Gives the folder and all in it to the user, when it is root's. What root makes in a folder of the user's is theirs at once.
+    pub fn take_folder(&self, folder: &Folder) -> io::Result<()> {
+        folder.give_away(self.uid, self.gid)
     }
 
     fn ids(&self) -> (Option<Uid>, Option<Gid>) {
@@ -85,16 +60,11 @@ impl Invoker {
     }
 }
 
-/// Whether the entry is a folder, for file systems that do not tell it with the name.
-fn is_folder(parent: &OwnedFd, name: &CStr) -> bool {
-    let status = statat(parent, name, AtFlags::SYMLINK_NOFOLLOW);
-    status.is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::Directory)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{MetadataExt, symlink};
+    use std::path::Path;
 
     use super::*;
 
@@ -110,12 +80,15 @@ mod tests {
         fs::write(&outside, "x").unwrap();
         symlink(&outside, inside.join("link")).unwrap();
         let nobody = Invoker { name: "nobody".into(), uid: 65534, gid: 65534 };
-        nobody.take_folder(&inside).unwrap();
+        nobody.take_folder(&Folder::open(&inside).unwrap()).unwrap();
         let owner = |path: &Path| fs::symlink_metadata(path).unwrap().uid();
         assert_eq!(owner(&inside), 65534);
         assert_eq!(owner(&inside.join("tables/threads.parquet")), 65534);
         assert_eq!(owner(&inside.join("link")), 65534);
         assert_eq!(owner(&outside), 0);
-        assert!(nobody.take_folder(&inside.join("link")).is_err());
+        // By now it is the user's, who may have put anything there.
+        fs::write(inside.join("roots"), "x").unwrap();
+        nobody.take_folder(&Folder::open(&inside).unwrap()).unwrap();
+        assert_eq!(owner(&inside.join("roots")), 0);
     }
 }

@@ -4,7 +4,7 @@
 //! takes `ssh` and what every Linux has. Nothing is left behind there: the folder that everything lies in goes when the
 //! collection is over, also when the connection breaks (the far side notices the end of its input).
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, ExitStatus, Output, Stdio};
@@ -187,15 +187,15 @@ impl<'t> There<'t> {
         let folder = create_folder(args)?;
         let brought = self.unpack(&folder, &result);
         if brought.is_err() {
-            let _ = fs::remove_dir_all(folder.path());
+            let _ = folder.held().clone().delete();
         }
         brought.map(|()| folder)
     }
 
     fn unpack(&self, folder: &ResultFolder, result: &str) -> Result<()> {
         // Those of the result are made as they are there.
-        for made in [folder.spool(), folder.modules()] {
-            let _ = fs::remove_dir(made);
+        for made in ["spool", "modules"] {
+            let _ = folder.held().remove(made);
         }
         let mut sender = self.ssh(&format!("{} tar -C {result} -cf - .", self.sudo));
         let mut sender =

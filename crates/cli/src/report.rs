@@ -1,6 +1,5 @@
 //! `dwell report`: asks analyze, and writes the answer as text, CSV or JSON.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -148,12 +147,7 @@ fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
 
 /// The log as a view of lines.
 fn log(folder: &ResultFolder) -> Result<View> {
-    let path = folder.log();
-    let text = match fs::read(&path) {
-        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(dwell_store::Error::io(&path, error).into()),
-    };
+    let text = folder.log()?;
     let line = |line: &str| Row { depth: 0, values: vec![Value::Text(line.to_owned())] };
     Ok(View {
         title: "Log".into(),

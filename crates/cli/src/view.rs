@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use dwell_anatomy::trace;
 use dwell_server::{Library, Options, Server, TlsFiles};
-use dwell_store::ResultFolder;
+use dwell_store::{Folder, ResultFolder};
 
 use crate::args::ViewArgs;
 use crate::error::{Hinted, Result, quoted};
@@ -55,9 +55,8 @@ fn drop_privileges(path: &Path) -> Result<()> {
     let failed = |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
     invoker.become_user().map_err(failed)?;
     let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    let manifest = path.join("manifest.json");
     let is_denied = match path.is_dir() {
-        true => fs::read_dir(path).is_err_and(denied) || fs::File::open(manifest).is_err_and(denied),
+        true => Folder::open(path).and_then(|folder| folder.read("manifest.json")).is_err_and(denied),
         false => trace::open(path).is_err_and(denied),
     };
     if !is_denied {

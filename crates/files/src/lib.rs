@@ -2,6 +2,8 @@
 //! Opening a pipe waits for its other end, opening a device may do anything, and a file of a few bytes on the disk
 //! can say that it has a section of many GB.
 
+mod folder;
+
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -13,7 +15,9 @@ use std::path::Path;
 
 use object::read::{CompressionFormat, ReadCache};
 use object::{ObjectSection, ReadRef};
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, open, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, fstat, open, openat, openat2};
+
+pub use folder::Folder;
 
 /// What a string takes beside its text, of which [`ReadCache`] keeps some KiB at most.
 const STRING_OVERHEAD: u64 = 64;
@@ -50,13 +54,36 @@ pub fn read_regular(named: OwnedFd) -> io::Result<File> {
 
 /// Opens for `access` what `named`, opened with `O_PATH`, only names, if it is a regular file of which `is_wanted` says so.
 pub fn open_named(named: OwnedFd, access: OFlags, is_wanted: impl FnOnce(&Metadata) -> bool) -> io::Result<File> {
+    let kind = kind_of(fstat(&named)?.st_mode);
+    if kind != FileType::RegularFile {
+        return Err(refused(&format!("{} is in its place; only regular files are read", in_words(kind))));
+    }
     let named = File::from(named);
-    let metadata = named.metadata()?;
-    if !metadata.is_file() || !is_wanted(&metadata) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file, or not as it should be"));
+    if !is_wanted(&named.metadata()?) {
+        return Err(refused("it is another file, or another user's"));
     }
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     Ok(open(format!("/proc/self/fd/{}", named.as_raw_fd()), flags, Mode::empty())?.into())
+}
+
+fn kind_of(mode: RawMode) -> FileType {
+    FileType::from_raw_mode(mode)
+}
+
+fn in_words(kind: FileType) -> &'static str {
+    match kind {
+        FileType::Directory => "a folder",
+        FileType::Symlink => "a link",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        _ => "something else",
+    }
+}
+
+/// What is there is not opened.
+fn refused(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 /// A file that is read in pieces, which are kept, up to a number of bytes in all. Its size does not count, what is asked for

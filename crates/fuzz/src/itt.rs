@@ -40,7 +40,7 @@ fn collected(names: &[u8], events: &[u8]) -> Option<(TempDir, ResultFolder)> {
     names.chunks(PIECE).for_each(|piece| meta.itt(header(kind::ITT_NAMES, 0), piece));
     events.chunks(PIECE).for_each(|piece| rest.itt(header(kind::ITT_EVENTS, PROCESS), piece));
     for (stream, bytes) in [(Stream::Meta, meta.bytes), (Stream::Events, rest.bytes)] {
-        SpoolWriter::create(&result.spool(), stream).ok()?.append(&bytes, 0, 1_000).ok()?;
+        SpoolWriter::create(&result.spool().ok()?, stream).ok()?.append(&bytes, 0, 1_000).ok()?;
     }
     Some((folder, result))
 }

@@ -15,7 +15,7 @@ use dwell_itt_wire::{Reader, Sink, layout};
 use dwell_machine::{Depth, Machine, Replay};
 use dwell_resolve::readers;
 use dwell_store::raw::{Record, Records, SpoolReader, Stream};
-use dwell_store::{ResultFolder, Trace};
+use dwell_store::{Folder, ResultFolder, Trace};
 use dwell_unwind::UnwindTable;
 use tempfile::TempDir;
 
@@ -70,7 +70,8 @@ pub fn machine(bytes: &[u8]) {
 /// A spool file: chunks, and the records in those that are whole.
 pub fn spool(bytes: &[u8]) {
     let Some(folder) = folder_with("events-000000.dws", bytes) else { return };
-    let Ok(mut reader) = SpoolReader::open(folder.path(), Stream::Events) else { return };
+    let Ok(held) = Folder::open(folder.path()) else { return };
+    let Ok(mut reader) = SpoolReader::open(&held, Stream::Events) else { return };
     let mut chunk = Vec::new();
     while reader.next_chunk(&mut chunk).is_some() {
         records(&chunk);

@@ -10,7 +10,7 @@ use dwell_store::raw::wire::{
 };
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 use dwell_store::tables::{OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CodeTables, CpuInfo, Folder, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
 use tempfile::TempDir;
 
 pub(crate) fn records() -> Vec<Vec<u8>> {
@@ -43,7 +43,7 @@ pub(crate) fn spool() -> Vec<Vec<u8>> {
 
 fn written_spool() -> Option<Vec<u8>> {
     let folder = TempDir::new().ok()?;
-    let mut writer = SpoolWriter::create(folder.path(), Stream::Events).ok()?;
+    let mut writer = SpoolWriter::create(&Folder::open(folder.path()).ok()?, Stream::Events).ok()?;
     for chunk in records() {
         writer.append(&chunk, 0, 20).ok()?;
         writer.append(&chunk, 20, 40).ok()?;

@@ -1,7 +1,5 @@
 //! The way from the spool to the written result.
 
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::time::Instant;
 
 use dwell_store::raw::Stream;
@@ -25,7 +23,7 @@ use crate::{Error, Options, Progress};
 pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progress) -> Result<Trace, Error> {
     let began = Instant::now();
     let manifest = folder.manifest()?;
-    if !folder.spool().is_dir() {
+    if !folder.has_spool() {
         let path = folder.path().to_owned();
         let finalized = manifest.state == State::Finalized;
         return Err(if finalized { Error::AlreadyFinalized { path } } else { Error::NoSpool { path } });
@@ -35,7 +33,7 @@ pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progres
     trace.write(folder, &code)?;
     progress.step("writing", 1, 1);
     if !options.keep_spool
-        && let Err(error) = std::fs::remove_dir_all(folder.spool())
+        && let Err(error) = folder.remove_spool()
     {
         log(folder, &format!("the raw data could not be deleted: {error}"));
     }
@@ -123,7 +121,7 @@ struct Loaded {
 fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> Loaded {
     let (mut meta, mut damage) = (Meta::default(), Damage::default());
     let mut known: Vec<Event> = Vec::new();
-    read_stream(&folder.spool(), Stream::Meta, &mut damage, &mut |records, _| {
+    read_stream(folder, Stream::Meta, &mut damage, &mut |records, _| {
         records.for_each(|record| meta.take(record, &mut |event| known.push(event)));
     });
     meta.round_ns = 0; // marks count where they stand among the events
@@ -131,7 +129,7 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
     let mut replay = Replay::new(manifest.start_ns, end_ns);
     let mut order = Order::new(known);
     let length = end_ns.saturating_sub(manifest.start_ns);
-    read_stream(&folder.spool(), Stream::Events, &mut damage, &mut |records, last_ns| {
+    read_stream(folder, Stream::Events, &mut damage, &mut |records, last_ns| {
         for record in records {
             meta.take(record, &mut |event| order.push(event));
         }
@@ -178,6 +176,5 @@ fn summary(trace: &Trace, began: Instant) -> String {
 
 /// The log is for people who look for what went wrong; that it cannot be written is no reason to fail.
 fn log(folder: &ResultFolder, line: &str) {
-    let file = OpenOptions::new().create(true).append(true).open(folder.log());
-    let _ = file.and_then(|mut file| writeln!(file, "finalize: {line}"));
+    let _ = folder.add_to_log(&format!("finalize: {line}"));
 }

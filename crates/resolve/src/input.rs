@@ -3,8 +3,8 @@
 //! Nothing here fails on damaged content: what cannot be read is counted in bytes.
 
 use std::collections::HashSet;
-use std::path::Path;
 
+use dwell_store::ResultFolder;
 use dwell_store::raw::wire::{
     DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
     STACK_KERNEL, StackHeader, object_kind,
@@ -240,10 +240,15 @@ impl Damage {
     }
 }
 
-/// Reads every chunk of `stream` in `folder`, in order; the callback gets the records of one chunk at a time, with the
+/// Reads every chunk of `stream` of the result in `folder`, in order; the callback gets the records of one chunk at a time, with the
 /// latest time in it. A folder that is not there is an empty stream, with a notice.
-pub fn read_stream(folder: &Path, stream: Stream, damage: &mut Damage, chunk: &mut dyn FnMut(&mut Records<'_>, u64)) {
-    let mut reader = match SpoolReader::open(folder, stream) {
+pub fn read_stream(
+    folder: &ResultFolder,
+    stream: Stream,
+    damage: &mut Damage,
+    chunk: &mut dyn FnMut(&mut Records<'_>, u64),
+) {
+    let mut reader = match folder.spool().and_then(|spool| SpoolReader::open(&spool, stream)) {
         Ok(reader) => reader,
         Err(error) => return damage.notices.push(format!("The spool could not be read: {error}.")),
     };

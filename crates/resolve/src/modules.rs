@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use dwell_files::BoundedFile;
 use dwell_store::raw::wire::MapHeader;
-use dwell_store::{Kept, module_identity};
+use dwell_store::{Folder, Kept, module_identity};
 use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
@@ -104,8 +104,8 @@ impl Module {
 pub struct Places<'a> {
     /// `--search-dir`, in order.
     pub search_dirs: &'a [PathBuf],
-    /// The result's folder of code that is in no file.
-    pub modules: PathBuf,
+    /// The result's folder of code that is in no file, where it has one.
+    pub modules: Option<&'a Folder>,
     /// When the collection ended: a file without a build id that was written later is another one.
     pub ended: Option<SystemTime>,
 }
@@ -204,18 +204,25 @@ fn locate(module: &Module, places: &Places<'_>) -> Result<(PathBuf, Vec<Segment>
 
 fn candidates(module: &Module, places: &Places<'_>) -> Vec<PathBuf> {
     if module.path == "[vdso]" {
-        return vec![places.modules.join("vdso.so")];
+        return kept("vdso.so", places).into_iter().collect();
     }
     if !is_file(&module.path) {
         return Vec::new();
     }
-    let kept = Kept::Module { identity: module.identity.clone() };
-    let mut paths = vec![places.modules.join(kept.file_name()), PathBuf::from(&module.path)];
+    let name = Kept::Module { identity: module.identity.clone() }.file_name();
+    let mut paths: Vec<PathBuf> = kept(&name, places).into_iter().collect();
+    paths.push(PathBuf::from(&module.path));
     for folder in places.search_dirs {
         paths.push(folder.join(module.base()));
         paths.push(folder.join(module.path.trim_start_matches('/')));
     }
     paths
+}
+
+/// A file that the collector kept: links are none of its.
+fn kept(name: &str, places: &Places<'_>) -> Option<PathBuf> {
+    let modules = places.modules.filter(|modules| modules.has_file(name))?;
+    Some(modules.path().join(name))
 }
 
 fn is_file(path: &str) -> bool {
@@ -277,7 +284,7 @@ mod tests {
     }
 
     fn places(search_dirs: &[PathBuf]) -> Places<'_> {
-        Places { search_dirs, modules: PathBuf::from("/nonexistent"), ended: None }
+        Places { search_dirs, modules: None, ended: None }
     }
 
     #[test]

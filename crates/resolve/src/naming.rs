@@ -84,11 +84,11 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
     let relative = |time_ns| raw.replay.relative(time_ns);
     let mut modules = Modules::default();
     let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
-    let places =
-        Places { search_dirs: &options.search_dirs, modules: raw.folder.modules(), ended: ended_at(raw.manifest) };
+    let kept = raw.folder.modules().ok();
+    let places = Places { search_dirs: &options.search_dirs, modules: kept.as_ref(), ended: ended_at(raw.manifest) };
     let problems = modules.locate(&places);
     let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
-    let mut jit = Jit::load(&raw.folder.modules(), &raw.replay.lives, &mut modules, &relative);
+    let mut jit = Jit::load(kept.as_ref(), &raw.replay.lives, &mut modules, &relative);
     for told in told_code {
         jit.add_told(told, &raw.replay.lives, &mut modules, &relative);
     }
@@ -192,7 +192,7 @@ fn listing_tables(
     let mut tables = listing::tables(answers, modules);
     let origins = modules.all().iter().map(|module| match &module.file {
         // A copy of the collector's does not say whose the file was.
-        Some(file) if file.starts_with(raw.folder.modules()) => Origin::unknown(),
+        Some(file) if file.starts_with(raw.folder.path().join("modules")) => Origin::unknown(),
         Some(file) => Origin::of_file(file),
         None => Origin::unknown(),
     });

@@ -1,11 +1,10 @@
 //! The results and instruction traces that are served: one, or all of a folder. Clients name them by ids that are looked up in
 //! these lists.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use dwell_anatomy::trace;
-use dwell_store::{CodeTables, Manifest, ResultFolder, State};
+use dwell_store::{CodeTables, Folder, Manifest, ResultFolder, State};
 
 use crate::Error;
 use crate::problem::{Fault, Problem};
@@ -29,14 +28,16 @@ enum Kind {
 }
 
 /// One result of the list.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Listed {
     /// Its id: the folder's name.
     pub id: String,
-    /// Its folder.
-    pub folder: ResultFolder,
-    /// What was run, when and how.
-    pub manifest: Manifest,
+    /// Where it is.
+    path: PathBuf,
+    /// What was run, when and how, or why that cannot be read.
+    pub manifest: Result<Manifest, dwell_store::Error>,
+    /// Bytes of its tables.
+    pub size_bytes: u64,
 }
 
 impl Library {
@@ -74,14 +75,12 @@ impl Library {
         if self.kind != Kind::Folder {
             return (self.kind == Kind::Trace).then(|| self.path.clone()).into_iter().filter_map(named).collect();
         }
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let Ok(folder) = Folder::open(&self.path) else { return Vec::new() };
+        let names = folder.names().unwrap_or_default();
         // A link may lead anywhere.
-        let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-        let mut traces: Vec<_> = files.filter_map(|entry| named(entry.path())).collect();
-        traces.retain(|(name, _)| name.ends_with(TRACE));
-        traces.sort();
-        traces.reverse();
-        traces
+        let is_trace = |name: &&str| name.ends_with(TRACE) && folder.has_file(name);
+        let traces = names.iter().filter_map(|name| name.to_str()).filter(is_trace);
+        traces.rev().filter_map(|name| named(self.path.join(name))).collect()
     }
 
     /// The file of a trace.
@@ -90,53 +89,75 @@ impl Library {
         found.map(|trace| trace.1).ok_or_else(|| Problem::new(Fault::NoResult, "there is no such trace"))
     }
 
-    /// The results that there are now, the newest first.
+    /// The results that there are now, the newest first; those that cannot be read are last.
     pub fn results(&self) -> Vec<Listed> {
         if self.kind != Kind::Folder {
-            return listed(&self.path).into_iter().collect();
+            let opened = (self.kind == Kind::Result).then(|| ResultFolder::open(&self.path));
+            return opened.and_then(|opened| listed(&self.path, opened)).into_iter().collect();
         }
-        let entries = fs::read_dir(&self.path).into_iter().flatten().flatten();
+        let Ok(parent) = Folder::open(&self.path) else { return Vec::new() };
+        let names = parent.names().unwrap_or_default();
         // A link may lead anywhere.
-        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        let mut results: Vec<Listed> = folders.filter_map(|entry| listed(&entry.path())).collect();
-        results.sort_by(|a, b| b.manifest.started_at.total_cmp(&a.manifest.started_at).then(b.id.cmp(&a.id)));
+        let meant = names.iter().filter_map(|name| name.to_str()).filter(|name| ResultFolder::is_meant(&parent, name));
+        let one = |name: &str| listed(&self.path.join(name), ResultFolder::open_in(&parent, name));
+        let mut results: Vec<Listed> = meant.filter_map(one).collect();
+        let started = |result: &Listed| result.manifest.as_ref().map_or(f64::MIN, |manifest| manifest.started_at);
+        results.sort_by(|a, b| started(b).total_cmp(&started(a)).then_with(|| b.id.cmp(&a.id)));
         results
     }
 
     /// The result of this id.
-    pub fn find(&self, id: &str) -> Result<Listed, Problem> {
-        let found = self.results().into_iter().find(|result| result.id == id);
-        found.ok_or_else(|| Problem::new(Fault::NoResult, "there is no such result"))
+    pub fn find(&self, id: &str) -> Result<ResultFolder, Problem> {
+        let none = || Problem::new(Fault::NoResult, "there is no such result");
+        match self.kind {
+            Kind::Trace => Err(none()),
+            Kind::Result if self.path.file_name().and_then(|name| name.to_str()) == Some(id) => {
+                Ok(ResultFolder::open(&self.path)?)
+            }
+            Kind::Result => Err(none()),
+            Kind::Folder => {
+                let parent = Folder::open(&self.path).map_err(|_| none())?;
+                if !ResultFolder::is_meant(&parent, id) {
+                    return Err(none());
+                }
+                Ok(ResultFolder::open_in(&parent, id)?)
+            }
+        }
     }
-}
 
-impl Library {
     /// The tables of machine code and source text of a result.
     pub fn code(&self, id: &str) -> Result<CodeTables, Problem> {
-        let tables = CodeTables::read(&self.find(id)?.folder)?;
+        let tables = CodeTables::read(&self.find(id)?)?;
         tables.ok_or_else(|| {
             Problem::new(Fault::NoCode, "the Dwell that finalized this result kept neither code nor sources")
         })
     }
 }
 
-fn listed(path: &Path) -> Option<Listed> {
+fn listed(path: &Path, opened: Result<ResultFolder, dwell_store::Error>) -> Option<Listed> {
     let id = path.file_name()?.to_str()?.to_owned();
-    let folder = ResultFolder::open(path).ok()?;
-    let manifest = folder.manifest().ok()?;
-    Some(Listed { id, folder, manifest })
+    let size_bytes = opened.as_ref().map_or(0, size_bytes);
+    let manifest = opened.and_then(|folder| folder.manifest());
+    Some(Listed { id, path: path.to_owned(), manifest, size_bytes })
+}
+
+/// Bytes of a result's tables.
+fn size_bytes(folder: &ResultFolder) -> u64 {
+    let Ok(tables) = folder.tables() else { return 0 };
+    let names = tables.names().unwrap_or_default();
+    names.iter().filter_map(|name| name.to_str()).map(|name| tables.size(name)).sum()
 }
 
 impl Listed {
-    /// Why it cannot be viewed yet.
-    pub fn problem(&self) -> Option<String> {
-        let command = format!("dwell finalize {}", self.folder.path().display());
-        (self.manifest.state != State::Finalized).then(|| format!("is not finalized yet: {command}"))
-    }
-
-    /// Bytes of its tables.
-    pub fn size_bytes(&self) -> u64 {
-        let entries = fs::read_dir(self.folder.path().join("tables")).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.metadata().ok()).filter(fs::Metadata::is_file).map(|file| file.len()).sum()
+    /// Why it cannot be viewed, or not yet.
+    pub fn problem(&self) -> Option<(Fault, String)> {
+        match &self.manifest {
+            Err(error) => Some((Fault::of(error), error.to_string())),
+            Ok(manifest) if manifest.state != State::Finalized => {
+                let command = format!("dwell finalize {}", self.path.display());
+                Some((Fault::NotFinalized, format!("is not finalized yet: {command}")))
+            }
+            Ok(_) => None,
+        }
     }
 }

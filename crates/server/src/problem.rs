@@ -79,6 +79,20 @@ faults! {
     Internal = "internal", INTERNAL_SERVER_ERROR;
 }
 
+impl Fault {
+    /// Why a result cannot be read.
+    pub fn of(error: &dwell_store::Error) -> Self {
+        use dwell_store::Error as E;
+        match error {
+            E::Io { .. } | E::Exists { .. } => Self::Unreadable,
+            E::NotAResult { .. } | E::Strange { .. } => Self::NotAResult,
+            E::NewerVersion { .. } => Self::OtherVersion,
+            E::NotFinalized { .. } => Self::NotFinalized,
+            E::Table { .. } => Self::Damaged,
+        }
+    }
+}
+
 /// A failed request.
 #[derive(Clone, Debug)]
 pub struct Problem {
@@ -139,16 +153,10 @@ impl From<QueryError> for Problem {
 impl From<dwell_store::Error> for Problem {
     fn from(error: dwell_store::Error) -> Self {
         use dwell_store::Error as E;
-        let fault = match &error {
-            E::Io { .. } | E::Exists { .. } => Fault::Unreadable,
-            E::NotAResult { .. } => Fault::NotAResult,
-            E::NewerVersion { .. } => Fault::OtherVersion,
-            E::NotFinalized { .. } => Fault::NotFinalized,
-            E::Table { .. } => Fault::Damaged,
-        };
-        let problem = Self::new(fault, &error);
+        let problem = Self::new(Fault::of(&error), &error);
         match &error {
             E::NotFinalized { path } => problem.hint(format!("dwell finalize '{}'", path.display())),
+            E::Strange { path, .. } => problem.hint(format!("ls -ld '{}' shows what is there", path.display())),
             E::NewerVersion { .. } => problem.hint("view it with the Dwell that wrote it, or a newer one"),
             _ => problem.hint("dwell finalize makes the tables again where the raw data was kept; else collect again"),
         }

@@ -60,7 +60,7 @@ impl App {
         let (app, wanted) = (self.clone(), id.to_owned());
         let read = || {
             // What it makes is for all who come later: it is not stopped when who asked first has gone.
-            self.finish(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?.folder)?))))
+            self.finish(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?)?))))
         };
         self.analyses.get(id.to_owned(), read).await
     }

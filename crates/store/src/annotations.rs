@@ -1,7 +1,6 @@
 //! What the program says of itself: its tasks, frames, markers, counters and announced waits.
 
-use std::path::Path;
-
+use dwell_files::Folder;
 use dwell_model::{TaskId, ThreadId};
 
 use crate::error::Result;
@@ -26,7 +25,7 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    pub(crate) fn read(folder: &Path, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
@@ -41,7 +40,7 @@ impl Annotations {
         })
     }
 
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
         parquet_file::write(folder, &self.task_types)?;
         parquet_file::write(folder, &self.tasks)?;
         parquet_file::write(folder, &self.task_metadata)?;

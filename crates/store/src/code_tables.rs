@@ -1,8 +1,7 @@
 //! The tables that `dwell source` lists functions from: machine code, lines, and source text. They are large and few
 //! reports need them, so that they are read on their own.
 
-use std::path::Path;
-
+use dwell_files::Folder;
 use dwell_model::{CodeId, InlineId, SourceId};
 
 use crate::error::{Error, Result};
@@ -36,18 +35,18 @@ impl CodeTables {
         if manifest.trace_format < SINCE {
             return Ok(None);
         }
-        let tables = folder.path().join("tables");
+        let tables = folder.tables()?;
         let read = Self {
             code: parquet_file::read(&tables)?,
             inlines: parquet_file::read(&tables)?,
             lines: parquet_file::read(&tables)?,
             sources: parquet_file::read(&tables)?,
         };
-        read.check().map_err(|reason| Error::table(&tables, reason))?;
+        read.check().map_err(|reason| Error::table(tables.path(), reason))?;
         Ok(Some(read))
     }
 
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
         parquet_file::write(folder, &self.code)?;
         parquet_file::write(folder, &self.inlines)?;
         parquet_file::write(folder, &self.lines)?;

@@ -1,6 +1,6 @@
 //! What delayed threads while they ran or could run.
 
-use std::path::Path;
+use dwell_files::Folder;
 
 use crate::error::Result;
 use crate::parquet_file;
@@ -19,14 +19,14 @@ pub struct DelayTables {
 }
 
 impl DelayTables {
-    pub(crate) fn read(folder: &Path, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
         Ok(Self { delays: parquet_file::read(folder)?, sources: parquet_file::read(folder)? })
     }
 
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
         parquet_file::write(folder, &self.delays)?;
         parquet_file::write(folder, &self.sources)
     }

@@ -24,6 +24,14 @@ pub enum Error {
         /// What is missing or wrong.
         reason: String,
     },
+    /// Something else than a file of a result is in the place of one.
+    #[error("{}: {reason}", path.display())]
+    Strange {
+        /// The file.
+        path: PathBuf,
+        /// What is there.
+        reason: String,
+    },
     /// Written by a newer Dwell.
     #[error("{} has trace format {found}, this Dwell reads up to {supported}", path.display())]
     NewerVersion {
@@ -59,7 +67,14 @@ pub enum Error {
 impl Error {
     /// An operating-system error at `path`.
     pub fn io(path: &Path, source: std::io::Error) -> Self {
-        Self::Io { path: path.to_owned(), source }
+        use std::io::ErrorKind as Kind;
+        let path = path.to_owned();
+        match source.kind() {
+            Kind::InvalidInput | Kind::FileTooLarge if source.get_ref().is_some() => {
+                Self::Strange { path, reason: source.to_string() }
+            }
+            _ => Self::Io { path, source },
+        }
     }
 
     pub(crate) fn table(path: &Path, reason: impl std::fmt::Display) -> Self {

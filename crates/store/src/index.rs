@@ -4,14 +4,15 @@
 //! The file is written under a name of its own and renamed when it is whole. It says of which result it is, by the
 //! manifest's checksum and the tables' sizes; one that is of another, of another version or cut off counts as none.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bytemuck::Pod;
+use dwell_files::Folder;
 use memmap2::Mmap;
 
 use crate::column::{Column, map, release};
@@ -107,8 +108,8 @@ impl Index {
     }
 
     /// Opens the file when it is whole and of this result.
-    fn open(path: &Path, identity: [u64; 4]) -> Option<Self> {
-        let file = File::open(path).ok()?;
+    fn open(place: &Place, identity: [u64; 4]) -> Option<Self> {
+        let file = place.folder.read(&place.name).ok()?;
         let map = Arc::new(map(&file).ok()?);
         let header: Header = bytemuck::try_pod_read_unaligned(map.get(..size_of::<Header>())?).ok()?;
         let known = header.magic == MAGIC && header.version == VERSION && header.identity == identity;
@@ -124,47 +125,59 @@ impl Index {
 
 /// Of which result an index is.
 fn identity(folder: &ResultFolder) -> Result<[u64; 4]> {
-    let path = folder.path().join("manifest.json");
-    let manifest = fs::read(&path).map_err(|error| Error::io(&path, error))?;
+    let manifest = folder.manifest_bytes().map_err(|error| Error::io(&folder.path().join("manifest.json"), error))?;
     let mut sizes = crc32fast::Hasher::new();
-    let tables = folder.path().join("tables");
+    let tables = folder.tables()?;
+    let size = |name: &str| tables.size(&parquet_file::file_name(name));
     for table in crate::tables::TABLES {
-        let size = fs::metadata(tables.join(format!("{}.parquet", table.name))).map_or(0, |found| found.len());
-        sizes.update(&size.to_le_bytes());
+        sizes.update(&size(table.name).to_le_bytes());
     }
-    let rows = |name: &str| fs::metadata(tables.join(name)).map_or(0, |found| found.len());
     let checksums = u64::from(crc32fast::hash(&manifest)) << 32 | u64::from(sizes.finalize());
     let program = u64::from(crc32fast::hash(env!("CARGO_PKG_VERSION").as_bytes()));
-    Ok([checksums, rows("off_cpu.parquet"), rows("samples.parquet"), program])
+    Ok([checksums, size(OffCpu::DEF.name), size(Samples::DEF.name), program])
 }
 
-/// Where the index of a result may lie: beside it, or where the user's caches are when the result is another's.
-fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<PathBuf> {
-    let mut places = Vec::new();
-    if is_ours(folder.path()) {
-        places.push(folder.path().join(NAME));
+/// The file of an index.
+#[derive(Clone)]
+struct Place {
+    folder: Folder,
+    name: String,
+}
+
+impl Place {
+    fn path(&self) -> PathBuf {
+        self.folder.path().join(&self.name)
     }
+}
+
+/// Where the index of a result may lie: beside it, or where the user's caches are when the result is another's. An index of
+/// ours is no stranger's then, and no stranger finds one of ours.
+fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<Place> {
+    let beside = Some(folder.held().clone()).filter(Folder::is_ours).map(|folder| Place { folder, name: NAME.into() });
+    let name = format!("{:016x}-{:x}.index", identity[0], identity[1] ^ identity[2]);
+    let cached = caches().map(|folder| Place { folder, name });
+    beside.into_iter().chain(cached).collect()
+}
+
+/// The user's folder of Dwell's caches, made where it is not there yet; `None` where it cannot be, or is another's.
+fn caches() -> Option<Folder> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
-    if let Some(caches) = caches.filter(|caches| caches.is_absolute()) {
-        let name = format!("{:016x}-{:x}.index", identity[0], identity[1] ^ identity[2]);
-        places.push(caches.join("dwell").join(name));
+    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
+    if !caches.is_absolute() {
+        return None;
     }
-    places
-}
-
-/// Whether the folder is the user's own, so that an index in it is no stranger's and no stranger finds one of ours.
-fn is_ours(folder: &Path) -> bool {
-    let me = fs::metadata("/proc/self").map(|found| found.uid());
-    fs::metadata(folder).is_ok_and(|found| me.is_ok_and(|me| found.uid() == me || me == 0))
+    let _ = Folder::create(&caches, 0o700); // it is there, most likely; the next step tells
+    let caches = Folder::open(&caches).ok()?;
+    let own = caches.folder("dwell").or_else(|_| caches.make_folder("dwell", 0o700)).ok()?;
+    Some(own).filter(Folder::is_ours)
 }
 
 impl Trace {
     /// Reads a finalized result through its index, when there is one or the result has less than `least` events; else
     /// without its events. Fails as [`Trace::read`] does.
     pub fn open(folder: &ResultFolder, least: usize) -> Result<Opened> {
-        let tables = folder.path().join("tables");
         let trace = Self::read_without_events(folder)?;
+        let tables = folder.tables()?;
         let rows = parquet_file::rows(&tables, OffCpu::DEF.name)? + parquet_file::rows(&tables, Samples::DEF.name)?;
         if rows < least {
             return Ok(Opened::Ready(Box::new(Self::read(folder)?)));
@@ -200,8 +213,8 @@ pub enum Opened {
 /// Writes an index.
 pub struct IndexWriter {
     identity: [u64; 4],
-    path: PathBuf,
-    partial: PathBuf,
+    place: Place,
+    partial: Place,
     file: File,
     end: u64,
     sections: Vec<Section>,
@@ -213,8 +226,8 @@ impl IndexWriter {
     pub fn begin(folder: &ResultFolder, trace: Trace) -> Result<(Self, Trace)> {
         let identity = identity(folder)?;
         let mut refused = Error::io(folder.path(), std::io::Error::other("no place for an index"));
-        for path in places(folder, identity) {
-            match Self::create(path, identity) {
+        for place in places(folder, identity) {
+            match Self::create(place, identity) {
                 Ok(mut writer) => {
                     let made = writer.events(folder, &trace).and_then(|()| writer.reopen(trace));
                     return match made {
@@ -231,20 +244,16 @@ impl IndexWriter {
         Err(refused)
     }
 
-    fn create(path: PathBuf, identity: [u64; 4]) -> Result<Self> {
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| Error::io(folder, error))?;
-        }
+    fn create(place: Place, identity: [u64; 4]) -> Result<Self> {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let name = format!("{}.partial.{}.{}", NAME, std::process::id(), since.subsec_nanos());
-        let partial = path.with_file_name(name);
-        let file = File::options().read(true).write(true).create_new(true).open(&partial);
-        let file = file.map_err(|error| Error::io(&partial, error))?;
-        Ok(Self { identity, path, partial, file, end: HEADER as u64, sections: Vec::new() })
+        let partial = Place { folder: place.folder.clone(), name };
+        let file = partial.folder.create_file(&partial.name).map_err(|error| Error::io(&partial.path(), error))?;
+        Ok(Self { identity, place, partial, file, end: HEADER as u64, sections: Vec::new() })
     }
 
     fn fail(&self, error: std::io::Error) -> Error {
-        Error::io(&self.partial, error)
+        Error::io(&self.partial.path(), error)
     }
 
     /// Begins a section of a length that is not known yet; returns where.
@@ -276,20 +285,21 @@ impl IndexWriter {
 
     /// Puts the index in its place and opens `trace` through it.
     pub fn finish(mut self, trace: Trace) -> Result<Trace> {
-        let done = self.header().and_then(|()| fs::rename(&self.partial, &self.path).map_err(|error| self.fail(error)));
+        let renamed = |writer: &Self| writer.place.folder.rename(&writer.partial.name, &writer.place.name);
+        let done = self.header().and_then(|()| renamed(&self).map_err(|error| self.fail(error)));
         if let Err(error) = done {
             self.abandon();
             return Err(error);
         }
-        let path = self.path.clone();
-        let index = Index::open(&path, self.identity).ok_or_else(|| Error::table(&path, "the index is damaged"))?;
-        trace.indexed(index).ok_or_else(|| Error::table(&path, "the index is damaged"))
+        let index = Index::open(&self.place, self.identity);
+        let indexed = index.and_then(|index| trace.indexed(index));
+        indexed.ok_or_else(|| Error::table(&self.place.path(), "the index is damaged"))
     }
 
     /// Deletes what was written.
     pub fn abandon(&mut self) {
         // It may be gone already; nothing depends on it.
-        let _ = fs::remove_file(&self.partial);
+        let _ = self.partial.folder.remove(&self.partial.name);
     }
 
     fn header(&mut self) -> Result<()> {
@@ -313,13 +323,14 @@ impl IndexWriter {
     /// The trace with the events written so far.
     fn reopen(&mut self, trace: Trace) -> Result<Trace> {
         self.header()?;
-        let damaged = || Error::table(&self.partial, "a table names rows that are not there, or is out of order");
+        let damaged =
+            || Error::table(&self.partial.path(), "a table names rows that are not there, or is out of order");
         let index = Index::open(&self.partial, self.identity).ok_or_else(damaged)?;
         trace.indexed(index).ok_or_else(damaged)
     }
 
     fn events(&mut self, folder: &ResultFolder, trace: &Trace) -> Result<()> {
-        let tables = folder.path().join("tables");
+        let tables = folder.tables()?;
         let threads = trace.threads.tid.len();
         let off_cpu = counts(&tables, OffCpu::DEF.name, threads)?;
         let mut making = Making::new(&off_cpu, &counts(&tables, Samples::DEF.name, threads)?);
@@ -357,25 +368,25 @@ impl IndexWriter {
 
 /// Whether the row groups of a table go on in order of time.
 struct InOrder<'a> {
-    tables: &'a Path,
+    tables: &'a Folder,
     otherwise: &'static str,
     last: u64,
 }
 
 impl<'a> InOrder<'a> {
-    fn new(tables: &'a Path, otherwise: &'static str) -> Self {
+    fn new(tables: &'a Folder, otherwise: &'static str) -> Self {
         Self { tables, otherwise, last: 0 }
     }
 
     fn check(&mut self, times: &[u64]) -> Result<()> {
         let follows = times.is_sorted() && times.first().is_none_or(|first| *first >= self.last);
         self.last = times.last().copied().unwrap_or(self.last);
-        follows.then_some(()).ok_or_else(|| Error::table(self.tables, self.otherwise))
+        follows.then_some(()).ok_or_else(|| Error::table(self.tables.path(), self.otherwise))
     }
 }
 
 /// Rows of each thread; estimates are left out.
-fn counts(tables: &Path, name: &str, threads: usize) -> Result<Vec<u64>> {
+fn counts(tables: &Folder, name: &str, threads: usize) -> Result<Vec<u64>> {
     let mut counts = vec![0u64; threads];
     parquet_file::for_each_thread(tables, name, |thread, estimated| {
         if let Some(count) = counts.get_mut(thread).filter(|_| !estimated) {
@@ -386,7 +397,7 @@ fn counts(tables: &Path, name: &str, threads: usize) -> Result<Vec<u64>> {
 }
 
 /// Tells a table's row groups in order; the next one is read meanwhile.
-fn for_each_group<T: Table + Send>(tables: &Path, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
+fn for_each_group<T: Table + Send>(tables: &Folder, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
         scope.spawn(move || {

@@ -29,6 +29,7 @@ pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use column::Column;
 pub use delays::DelayTables;
+pub use dwell_files::Folder;
 pub use error::{Error, Result};
 pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
 pub use hash::{WordHasher, WordMap};

@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
+use dwell_files::Folder;
 use dwell_model::ThreadId;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::column::reader::ColumnReader;
@@ -51,13 +52,17 @@ pub struct TableWriter<T> {
 impl<T: Table> TableWriter<T> {
     /// Begins the table of a result that is written, in place of the one that is there.
     pub fn replace(folder: &ResultFolder) -> Result<Self> {
-        Self::create(&folder.path().join("tables"))
+        let tables = folder.tables()?;
+        let name = file_name(T::DEF.name);
+        tables.remove(&name).map_err(|error| Error::io(&tables.path().join(name), error))?;
+        Self::create(&tables)
     }
 
     /// Begins `folder/NAME.parquet`.
-    pub(crate) fn create(folder: &Path) -> Result<Self> {
-        let path = folder.join(format!("{}.parquet", T::DEF.name));
-        let file = File::create(&path).map_err(|error| Error::io(&path, error))?;
+    pub(crate) fn create(folder: &Folder) -> Result<Self> {
+        let name = file_name(T::DEF.name);
+        let path = folder.path().join(&name);
+        let file = folder.create_file(&name).map_err(|error| Error::io(&path, error))?;
         let writer = schema(&T::DEF)
             .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties(&T::DEF))));
         let writer = writer.map_err(|error| Error::table(&path, error))?;
@@ -109,7 +114,7 @@ impl<T: Table> TableWriter<T> {
 }
 
 /// Writes the whole table to `folder/NAME.parquet`.
-pub(crate) fn write<T: Table>(folder: &Path, table: &T) -> Result<()> {
+pub(crate) fn write<T: Table>(folder: &Folder, table: &T) -> Result<()> {
     let mut writer = TableWriter::<T>::create(folder)?;
     for from in (0..table.len()).step_by(ROW_GROUP_ROWS) {
         writer.write_group(table, from..table.len().min(from + ROW_GROUP_ROWS))?;
@@ -119,21 +124,22 @@ pub(crate) fn write<T: Table>(folder: &Path, table: &T) -> Result<()> {
 
 /// Reads `folder/NAME.parquet`, row groups side by side on all CPUs. Columns newer than the file are filled with
 /// defaults; columns older than this version are passed over.
-pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
-    let path = folder.join(format!("{}.parquet", T::DEF.name));
-    let groups = open(&path)?.num_row_groups();
+pub(crate) fn read<T: Table>(folder: &Folder) -> Result<T> {
+    let name = T::DEF.name;
+    let groups = open(folder, name)?.num_row_groups();
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(groups.max(1));
     let per_worker = groups.div_ceil(workers);
     let parts: Vec<Result<T>> = std::thread::scope(|scope| {
-        let path = &path;
         let handles: Vec<_> = (0..workers)
             .map(|worker| {
                 let groups = (worker * per_worker)..groups.min((worker + 1) * per_worker);
-                scope.spawn(move || read_groups::<T>(path, groups))
+                scope.spawn(move || read_groups::<T>(folder, groups))
             })
             .collect();
         let join = |handle: std::thread::ScopedJoinHandle<'_, Result<T>>| {
-            handle.join().unwrap_or_else(|_| Err(Error::table(path, "the Parquet reader gave up on this file")))
+            handle.join().unwrap_or_else(|_| {
+                Err(Error::table(&path_of(folder, name), "the Parquet reader gave up on this file"))
+            })
         };
         handles.into_iter().map(join).collect()
     });
@@ -145,25 +151,25 @@ pub(crate) fn read<T: Table>(folder: &Path) -> Result<T> {
 }
 
 /// Number of rows of `folder/NAME.parquet`.
-pub(crate) fn rows(folder: &Path, name: &str) -> Result<usize> {
-    let file = open(&folder.join(format!("{name}.parquet")))?;
+pub(crate) fn rows(folder: &Folder, name: &str) -> Result<usize> {
+    let file = open(folder, name)?;
     Ok(usize::try_from(file.metadata().file_metadata().num_rows()).unwrap_or(0))
 }
 
 /// Number of row groups of `folder/NAME.parquet`.
-pub(crate) fn groups(folder: &Path, name: &str) -> Result<usize> {
-    Ok(open(&folder.join(format!("{name}.parquet")))?.num_row_groups())
+pub(crate) fn groups(folder: &Folder, name: &str) -> Result<usize> {
+    Ok(open(folder, name)?.num_row_groups())
 }
 
 /// Reads one row group.
-pub(crate) fn read_group<T: Table>(folder: &Path, group: usize) -> Result<T> {
-    read_groups(&folder.join(format!("{}.parquet", T::DEF.name)), group..group + 1)
+pub(crate) fn read_group<T: Table>(folder: &Folder, group: usize) -> Result<T> {
+    read_groups(folder, group..group + 1)
 }
 
 /// Tells the thread of each row, and whether the row is an estimate, reading nothing else.
-pub(crate) fn for_each_thread(folder: &Path, name: &str, mut tell: impl FnMut(usize, bool)) -> Result<()> {
-    let path = folder.join(format!("{name}.parquet"));
-    let file = open(&path)?;
+pub(crate) fn for_each_thread(folder: &Folder, name: &str, mut tell: impl FnMut(usize, bool)) -> Result<()> {
+    let path = path_of(folder, name);
+    let file = open(folder, name)?;
     for index in 0..file.num_row_groups() {
         let group = Group::open(&file, index).map_err(|error| Error::table(&path, error))?;
         let threads: Option<Vec<ThreadId>> = group.cells("thread").map_err(|error| Error::table(&path, error))?;
@@ -178,23 +184,35 @@ pub(crate) fn for_each_thread(folder: &Path, name: &str, mut tell: impl FnMut(us
     Ok(())
 }
 
-fn open(path: &Path) -> Result<SerializedFileReader<File>> {
-    let file = File::open(path).map_err(|error| Error::io(path, error))?;
-    let file = SerializedFileReader::new(file).map_err(|error| Error::table(path, error))?;
+/// The file of table `name`.
+pub(crate) fn file_name(name: &str) -> String {
+    format!("{name}.parquet")
+}
+
+fn path_of(folder: &Folder, name: &str) -> PathBuf {
+    folder.path().join(file_name(name))
+}
+
+fn open(folder: &Folder, name: &str) -> Result<SerializedFileReader<File>> {
+    let path = path_of(folder, name);
+    let file = folder.read(&file_name(name)).map_err(|error| Error::io(&path, error))?;
+    let file = SerializedFileReader::new(file).map_err(|error| Error::table(&path, error))?;
     // The Parquet reader would panic on these (ColumnChunkMetaData::byte_range).
     let columns = file.metadata().row_groups().iter().flat_map(|group| group.columns());
     let mut starts =
         columns.map(|column| (column.dictionary_page_offset(), column.data_page_offset(), column.compressed_size()));
     let sound = starts.all(|(dictionary, data, size)| dictionary.unwrap_or(0) >= 0 && data >= 0 && size >= 0);
-    sound.then_some(file).ok_or_else(|| Error::table(path, "a column has no place in the file"))
+    sound.then_some(file).ok_or_else(|| Error::table(&path, "a column has no place in the file"))
 }
 
-fn read_groups<T: Table>(path: &Path, groups: Range<usize>) -> Result<T> {
-    let file = open(path)?;
+fn read_groups<T: Table>(folder: &Folder, groups: Range<usize>) -> Result<T> {
+    let file = open(folder, T::DEF.name)?;
     let mut table = T::default();
     for index in groups {
         let group = Group::open(&file, index);
-        group.and_then(|group| group.read(&mut table)).map_err(|error| Error::table(path, error))?;
+        group
+            .and_then(|group| group.read(&mut table))
+            .map_err(|error| Error::table(&path_of(folder, T::DEF.name), error))?;
     }
     Ok(table)
 }
@@ -260,6 +278,7 @@ impl<'f> Group<'f> {
 #[cfg(test)]
 #[allow(dead_code, reason = "not every table has its rows pushed")]
 mod tests {
+    use dwell_files::Folder;
     use dwell_model::{ProcessId, ThreadId};
     use tempfile::TempDir;
 
@@ -325,19 +344,26 @@ mod tests {
         table
     }
 
+    fn folder() -> (TempDir, Folder) {
+        let folder = TempDir::new().unwrap();
+        let held = Folder::open(folder.path()).unwrap();
+        (folder, held)
+    }
+
     #[test]
     fn cells_come_back_as_they_were() {
         for rows in [0, 1, 70_000] {
-            let (folder, table) = (TempDir::new().unwrap(), whole(rows));
-            write(folder.path(), &table).unwrap();
-            assert!(read::<Whole>(folder.path()).unwrap() == table, "{rows} rows");
-            assert_eq!(super::rows(folder.path(), "whole").unwrap(), rows);
+            let (_kept, folder) = folder();
+            let table = whole(rows);
+            write(&folder, &table).unwrap();
+            assert!(read::<Whole>(&folder).unwrap() == table, "{rows} rows");
+            assert_eq!(super::rows(&folder, "whole").unwrap(), rows);
         }
     }
 
     #[test]
     fn pieces_fill_row_groups() {
-        let folder = TempDir::new().unwrap();
+        let (_kept, folder) = folder();
         let rows = ROW_GROUP_ROWS / 2 + 1;
         let thread = |row: usize| if row.is_multiple_of(4) { ThreadId::NONE } else { ThreadId::new(row % 3) };
         let piece = Long {
@@ -345,16 +371,16 @@ mod tests {
             thread: (0..rows).map(thread).collect(),
             estimated: (0..rows).map(|row| row.is_multiple_of(2)).collect(),
         };
-        let mut writer = TableWriter::create(folder.path()).unwrap();
+        let mut writer = TableWriter::create(&folder).unwrap();
         (0..3).for_each(|_| writer.write(&piece).unwrap());
         writer.close().unwrap();
-        assert_eq!(groups(folder.path(), "long").unwrap(), 2);
-        assert_eq!(read_group::<Long>(folder.path(), 0).unwrap().len(), ROW_GROUP_ROWS);
-        let read = read::<Long>(folder.path()).unwrap();
+        assert_eq!(groups(&folder, "long").unwrap(), 2);
+        assert_eq!(read_group::<Long>(&folder, 0).unwrap().len(), ROW_GROUP_ROWS);
+        let read = read::<Long>(&folder).unwrap();
         assert_eq!(read.len(), 3 * rows);
         assert!(read.time_ns[rows..2 * rows] == piece.time_ns && read.thread[2 * rows..] == piece.thread);
         let (mut threads, mut estimates) = (0, 0);
-        for_each_thread(folder.path(), "long", |thread, estimated| {
+        for_each_thread(&folder, "long", |thread, estimated| {
             threads += thread;
             estimates += usize::from(estimated);
         })
@@ -366,12 +392,12 @@ mod tests {
 
     #[test]
     fn other_versions_are_filled_or_refused() {
-        let folder = TempDir::new().unwrap();
+        let (_kept, folder) = folder();
         let older = Older { byte: vec![7, 8], gone: vec![1, 2], thread: vec![ThreadId::NONE, ThreadId::new(4)] };
-        write(folder.path(), &older).unwrap();
-        let table = read::<Whole>(folder.path()).unwrap();
+        write(&folder, &older).unwrap();
+        let table = read::<Whole>(&folder).unwrap();
         assert_eq!((table.byte, table.name, table.thread), (older.byte, vec![String::new(); 2], older.thread));
-        let refused = read::<Other>(folder.path()).unwrap_err().to_string();
+        let refused = read::<Other>(&folder).unwrap_err().to_string();
         assert!(refused.ends_with("column byte has another type"), "{refused}");
     }
 }

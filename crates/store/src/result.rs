@@ -1,10 +1,10 @@
 //! A result's folder, and its tables in memory.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use dwell_files::Folder;
 use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
 use crate::annotations::Annotations;
@@ -22,27 +22,45 @@ use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, P
 
 /// Numbers of results in one folder.
 const NUMBERS: u32 = 1_000_000;
+/// Rights of a result: it holds what root could read of the profiled program's files.
+const PRIVATE: u32 = 0o700;
+const MANIFEST: &str = "manifest.json";
+const LOG: &str = "log.txt";
+const SPOOL: &str = "spool";
+const MODULES: &str = "modules";
+const TABLES: &str = "tables";
+const TABLES_PARTIAL: &str = "tables.partial";
+/// A manifest holds command lines and remarks.
+const MOST_MANIFEST_BYTES: u64 = 16 << 20;
+/// The end of a log that is read.
+const MOST_LOG_BYTES: u64 = 1 << 20;
 
-/// Where a result lies on disk.
+/// Where a result lies on disk, held open: whatever its path leads to later, this is the result.
 #[derive(Clone, Debug)]
 pub struct ResultFolder {
-    path: PathBuf,
+    held: Folder,
 }
 
 impl ResultFolder {
     /// Makes the folder `path`, which must not be there yet.
     pub fn create(path: &Path) -> Result<Self> {
-        if fs::symlink_metadata(path).is_ok() {
-            return Err(Error::Exists { path: path.to_owned() });
+        Self::fill(Folder::create(path, PRIVATE), path)
+    }
+
+    /// The same in a folder that is held.
+    pub fn create_in(parent: &Folder, name: &str) -> Result<Self> {
+        Self::fill(parent.make_folder(name, PRIVATE), &parent.path().join(name))
+    }
+
+    fn fill(made: io::Result<Folder>, path: &Path) -> Result<Self> {
+        let held = made.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::Exists { path: path.to_owned() },
+            _ => Error::io(path, error),
+        })?;
+        for name in [SPOOL, MODULES] {
+            held.make_folder(name, PRIVATE).map_err(|error| Error::io(&path.join(name), error))?;
         }
-        let folder = Self { path: path.to_owned() };
-        // For its owner only: it holds what root could read of the profiled program's files.
-        let mut private = DirBuilder::new();
-        private.mode(0o700);
-        for sub in [path.to_owned(), folder.spool(), folder.modules()] {
-            private.create(&sub).map_err(|error| Error::io(&sub, error))?;
-        }
-        Ok(folder)
+        Ok(Self { held })
     }
 
     /// Makes the next `rNNN` + `suffix` in `parent`, above every number that is there, so that it is the newest one:
@@ -61,7 +79,21 @@ impl ResultFolder {
 
     /// The folder of an existing result. Fails when it is none.
     pub fn open(path: &Path) -> Result<Self> {
-        let folder = Self { path: path.to_owned() };
+        let held = Folder::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_result(path, "no such folder".into()),
+            _ => Error::io(path, error),
+        })?;
+        Self::checked(held)
+    }
+
+    /// The same in a folder that is held; a link is none.
+    pub fn open_in(parent: &Folder, name: &str) -> Result<Self> {
+        let path = parent.path().join(name);
+        Self::checked(parent.folder(name).map_err(|error| Error::io(&path, error))?)
+    }
+
+    fn checked(held: Folder) -> Result<Self> {
+        let folder = Self { held };
         folder.manifest()?;
         Ok(folder)
     }
@@ -71,64 +103,117 @@ impl ResultFolder {
         numbered(parent).max().map(|(_, path)| path)
     }
 
-    /// The folder's path.
+    /// The folder's path, for messages.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.held.path()
     }
 
-    /// Where the raw spool lies until finalization.
-    pub fn spool(&self) -> PathBuf {
-        self.path.join("spool")
+    /// The folder itself.
+    pub fn held(&self) -> &Folder {
+        &self.held
     }
 
-    /// Where copies lie of what finalization could not read otherwise: the vDSO, and what [`crate::Kept`] names.
-    pub fn modules(&self) -> PathBuf {
-        self.path.join("modules")
+    /// Where the raw spool lies until finalization. Fails when it is not there.
+    pub fn spool(&self) -> Result<Folder> {
+        self.part(SPOOL)
     }
 
-    /// The collection's and finalization's log.
-    pub fn log(&self) -> PathBuf {
-        self.path.join("log.txt")
+    /// Whether there is a spool.
+    pub fn has_spool(&self) -> bool {
+        self.held.has_folder(SPOOL)
+    }
+
+    /// Deletes the spool.
+    pub fn remove_spool(&self) -> Result<()> {
+        self.held.remove(SPOOL).map_err(|error| Error::io(&self.path().join(SPOOL), error))
+    }
+
+    /// Where copies lie of what finalization could not read otherwise: the vDSO, and what [`crate::Kept`] names. Fails when
+    /// it is not there.
+    pub fn modules(&self) -> Result<Folder> {
+        self.part(MODULES)
+    }
+
+    /// Where the tables lie. Fails when they are not there.
+    pub fn tables(&self) -> Result<Folder> {
+        self.part(TABLES)
+    }
+
+    fn part(&self, name: &str) -> Result<Folder> {
+        self.held.folder(name).map_err(|error| Error::io(&self.path().join(name), error))
+    }
+
+    /// The log of collection and finalization; of a long one its last MiB, and a line that says so. Empty when there is none.
+    pub fn log(&self) -> Result<String> {
+        match self.held.read_end(LOG, MOST_LOG_BYTES) {
+            Ok((bytes, 0)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok((bytes, before)) => {
+                Ok(format!("[{before} bytes before this are left out]\n{}", String::from_utf8_lossy(&bytes)))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+            Err(error) => Err(Error::io(&self.path().join(LOG), error)),
+        }
+    }
+
+    /// Adds a line to the log, in a new file: what is in its place may be anything by now.
+    pub fn add_to_log(&self, line: &str) -> Result<()> {
+        let before = self.log().unwrap_or_default(); // of a link it takes the place
+        let written = self.held.replace(LOG, format!("{before}{}\n", line.trim_end()).as_bytes());
+        written.map_err(|error| Error::io(&self.path().join(LOG), error))
     }
 
     /// Reads the manifest. Fails when there is none, or a newer version's.
     pub fn manifest(&self) -> Result<Manifest> {
-        let not_a_result = |reason: String| Error::NotAResult { path: self.path.clone(), reason };
-        let path = self.path.join("manifest.json");
-        if !self.path.is_dir() {
-            return Err(not_a_result("no such folder".into()));
-        }
-        let text = fs::read_to_string(&path).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
+        let not_a_result = |reason: String| not_a_result(self.path(), reason);
+        let path = self.path().join(MANIFEST);
+        let text = self.manifest_bytes().map_err(|error| match Error::io(&path, error) {
+            Error::Io { source, .. } => not_a_result(format!("manifest.json: {source}")),
+            strange => strange,
+        })?;
         let value: serde_json::Value =
-            serde_json::from_str(&text).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
+            serde_json::from_slice(&text).map_err(|error| not_a_result(format!("manifest.json: {error}")))?;
         let found = value.get("trace_format").and_then(serde_json::Value::as_u64).unwrap_or(0);
         if found > u64::from(TRACE_FORMAT) {
             let found = u32::try_from(found).unwrap_or(u32::MAX);
-            return Err(Error::NewerVersion { path: self.path.clone(), found, supported: TRACE_FORMAT });
+            return Err(Error::NewerVersion { path: self.path().to_owned(), found, supported: TRACE_FORMAT });
         }
         serde_json::from_value(value).map_err(|error| not_a_result(format!("manifest.json: {error}")))
     }
 
+    /// The manifest as it is written.
+    pub(crate) fn manifest_bytes(&self) -> io::Result<Vec<u8>> {
+        self.held.read_all(MANIFEST, MOST_MANIFEST_BYTES)
+    }
+
     /// Writes the manifest: whole or not at all.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<()> {
-        let path = self.path.join("manifest.json");
-        let partial = self.path.join("manifest.json.partial");
+        let path = self.path().join(MANIFEST);
         let text = serde_json::to_string_pretty(manifest).map_err(|error| Error::table(&path, error))?;
-        fs::write(&partial, text + "\n").map_err(|error| Error::io(&partial, error))?;
-        fs::rename(&partial, &path).map_err(|error| Error::io(&path, error))
+        self.held.replace(MANIFEST, (text + "\n").as_bytes()).map_err(|error| Error::io(&path, error))
     }
+
+    /// Whether the folder `name` in `parent` is meant to be a result, be it one that cannot be read: it has a manifest.
+    pub fn is_meant(parent: &Folder, name: &str) -> bool {
+        parent.folder(name).is_ok_and(|folder| folder.has(MANIFEST))
+    }
+}
+
+fn not_a_result(path: &Path, reason: String) -> Error {
+    Error::NotAResult { path: path.to_owned(), reason }
 }
 
 /// The results `rNNNxx` in `parent` with their numbers.
 fn numbered(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
-    let number = |path: &Path| {
-        let name = path.file_name()?.to_str()?;
+    let held = Folder::open(parent).ok();
+    let names = held.as_ref().and_then(|held| held.names().ok()).unwrap_or_default();
+    let number = move |name: &str| {
         let digits = name.strip_prefix('r')?.trim_end_matches(|c: char| c.is_ascii_lowercase());
         let number = digits.parse::<u32>().ok().filter(|number| *number < NUMBERS)?;
-        path.join("manifest.json").is_file().then_some(number)
+        let is_result = held.as_ref()?.folder(name).ok()?.has_file(MANIFEST);
+        is_result.then_some(number)
     };
-    let entries = fs::read_dir(parent).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    entries.filter_map(move |path| Some((number(&path)?, path)))
+    let parent = parent.to_owned();
+    names.into_iter().filter_map(move |name| Some((number(name.to_str()?)?, parent.join(name))))
 }
 
 /// A finalized result in memory: the manifest and every table.
@@ -211,11 +296,11 @@ impl Trace {
     /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
     /// are not there.
     pub fn read(folder: &ResultFolder) -> Result<Self> {
-        let tables = folder.path().join("tables");
         let mut trace = Self::read_without_events(folder)?;
+        let tables = folder.tables()?;
         trace.off_cpu = parquet_file::read(&tables)?;
         trace.samples = parquet_file::read(&tables)?;
-        trace.check().map_err(|reason| Error::table(&tables, reason))?;
+        trace.check().map_err(|reason| Error::table(tables.path(), reason))?;
         Ok(trace)
     }
 
@@ -225,7 +310,7 @@ impl Trace {
         if manifest.state != State::Finalized {
             return Err(Error::NotFinalized { path: folder.path().to_owned() });
         }
-        let tables = folder.path().join("tables");
+        let tables = folder.tables()?;
         let mut trace = Self::new(manifest);
         trace.processes = parquet_file::read(&tables)?;
         trace.threads = parquet_file::read(&tables)?;
@@ -239,21 +324,17 @@ impl Trace {
         trace.delays = DelayTables::read(&tables, trace.manifest.trace_format)?;
         trace.losses = parquet_file::read(&tables)?;
         trace.notices = parquet_file::read(&tables)?;
-        trace.check().map_err(|reason| Error::table(&tables, reason))?;
+        trace.check().map_err(|reason| Error::table(tables.path(), reason))?;
         Ok(trace)
     }
 
     /// Writes the tables, those of `code` with them, then the manifest as finalized: until then the result counts as not
     /// finalized.
     pub fn write(&mut self, folder: &ResultFolder, code: &CodeTables) -> Result<()> {
-        let partial = folder.path().join("tables.partial");
-        let tables = folder.path().join("tables");
-        for stale in [&partial, &tables] {
-            if stale.exists() {
-                fs::remove_dir_all(stale).map_err(|error| Error::io(stale, error))?;
-            }
-        }
-        fs::create_dir(&partial).map_err(|error| Error::io(&partial, error))?;
+        let held = folder.held();
+        let failed = |error| Error::io(&folder.path().join(TABLES), error);
+        [TABLES_PARTIAL, TABLES].into_iter().try_for_each(|stale| held.remove(stale)).map_err(failed)?;
+        let partial = held.make_folder(TABLES_PARTIAL, 0o777).map_err(failed)?;
         parquet_file::write(&partial, &self.processes)?;
         parquet_file::write(&partial, &self.threads)?;
         parquet_file::write(&partial, &self.off_cpu)?;
@@ -269,7 +350,7 @@ impl Trace {
         parquet_file::write(&partial, &self.losses)?;
         parquet_file::write(&partial, &self.notices)?;
         code.write(&partial)?;
-        fs::rename(&partial, &tables).map_err(|error| Error::io(&tables, error))?;
+        held.rename(TABLES_PARTIAL, TABLES).map_err(failed)?;
         self.manifest.state = State::Finalized;
         self.manifest.trace_format = TRACE_FORMAT;
         folder.write_manifest(&self.manifest)
@@ -347,6 +428,8 @@ bounds!(processes: ProcessId, threads: ThreadId, stacks: StackId, modules: Modul
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -1,7 +1,6 @@
 //! Sockets, the waits on them and why, and what TCP did meanwhile.
 
-use std::path::Path;
-
+use dwell_files::Folder;
 use dwell_model::{SocketId, SocketWaitId};
 
 use crate::error::Result;
@@ -33,7 +32,7 @@ pub(crate) struct Referred {
 }
 
 impl SocketTables {
-    pub(crate) fn read(folder: &Path, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
@@ -47,7 +46,7 @@ impl SocketTables {
         })
     }
 
-    pub(crate) fn write(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
         parquet_file::write(folder, &self.sockets)?;
         parquet_file::write(folder, &self.sizes)?;
         parquet_file::write(folder, &self.waits)?;

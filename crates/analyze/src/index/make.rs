@@ -55,7 +55,8 @@ pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, Build
     };
     let Ok((mut writer, trace)) = IndexWriter::begin(folder, trace) else { return Trace::read(folder) };
     match write(&mut writer, &trace, fineness) {
-        Ok(()) => writer.finish(trace),
+        // Something that is no file is in its place, most likely.
+        Ok(()) => writer.finish(trace).or_else(|_| Trace::read(folder)),
         Err(_) => {
             writer.abandon();
             Trace::read(folder)

@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::{ObjectRow, OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CodeTables, CpuInfo, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CodeTables, CpuInfo, Folder, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
 use tempfile::TempDir;
 
 use crate::harness::Case;
@@ -55,7 +55,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// One sentence and one hint on standard error, nothing on standard output.
-fn expect_error(output: &Output, words: &[&str]) -> Result<()> {
+pub fn expect_error(output: &Output, words: &[&str]) -> Result<()> {
     expect_no_panic(output)?;
     let Output { stdout, stderr, .. } = output;
     ensure!(output.code() != 0, "succeeded: {stdout}");
@@ -140,7 +140,7 @@ fn unprivileged() -> Result<()> {
     expect_error(&output, &["sudo"])
 }
 
-fn manifest(state: State) -> Manifest {
+pub fn manifest(state: State) -> Manifest {
     Manifest {
         trace_format: TRACE_FORMAT,
         dwell_version: "0".into(),
@@ -172,7 +172,7 @@ fn manifest(state: State) -> Manifest {
 }
 
 /// A finalized result with one thread and one wait.
-fn small_trace() -> Trace {
+pub fn small_trace() -> Trace {
     let mut trace = Trace::new(manifest(State::Collected));
     trace.processes.push(ProcessRow {
         pid: 1,
@@ -307,7 +307,7 @@ fn damaged_spool() -> Result<()> {
     }
     finalize_spool(|spool| {
         for stream in [Stream::Meta, Stream::Events] {
-            SpoolWriter::create(spool, stream)?.append(&noise, 0, u64::MAX)?;
+            SpoolWriter::create(&Folder::open(spool)?, stream)?.append(&noise, 0, u64::MAX)?;
         }
         Ok(())
     })
@@ -317,7 +317,7 @@ fn finalize_spool(fill: impl Fn(&Path) -> Result<()>) -> Result<()> {
     let folder = TempDir::new()?;
     let result = ResultFolder::create(&folder.path().join("result"))?;
     result.write_manifest(&manifest(State::Collecting))?;
-    fill(&result.spool())?;
+    fill(result.spool()?.path())?;
     expect_no_panic(&run_dwell(&["finalize", &result.path().display().to_string()])?)
 }
 

@@ -171,7 +171,7 @@ impl Recorded {
     fn read(spool: &Path) -> Result<Self> {
         let mut recorded = Self::default();
         for stream in [Stream::Meta, Stream::Events] {
-            let mut reader = SpoolReader::open(spool, stream)?;
+            let mut reader = SpoolReader::open(&dwell_store::Folder::open(spool)?, stream)?;
             let mut chunk = Vec::new();
             while reader.next_chunk(&mut chunk).is_some() {
                 Records::new(&chunk).for_each(|record| recorded.take(record));

@@ -24,7 +24,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed", "dwell-analyze"]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-itt", &["dwell-itt-wire"]),
-    ("dwell-store", &["dwell-model"]),
+    ("dwell-store", &["dwell-model", "dwell-files"]),
     (
         "dwell-capture",
         &[
@@ -112,12 +112,60 @@ const UNSAFE: &[&str] = &[
     "crates/queues/src/ticks.rs",
 ];
 
+/// Crates that read or write results, or files of the profiled program.
+const MEETS_HOSTILE_FILES: &[&str] =
+    &["store", "capture", "resolve", "analyze", "merge", "server", "cli", "unwind", "probes", "pt"];
+
+/// Calls that open, make, list or delete a file by its path.
+const BY_PATH: &[&str] = &[
+    "File::open(",
+    "File::create",
+    "File::options(",
+    "OpenOptions::",
+    "DirBuilder::",
+    "fs::read(",
+    "fs::read_to_string(",
+    "fs::read_dir(",
+    "fs::write(",
+    "fs::copy(",
+    "fs::rename(",
+    "fs::hard_link(",
+    "fs::create_dir",
+    "fs::remove_",
+    "fs::set_permissions(",
+];
+
+/// Files of these crates that may use them, each with the reason: what they open is none of a result's, nor the profiled
+/// program's. Whatever is goes through `dwell_files`, of a result in a folder that is held. The kernel's own files are free.
+const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
+    ("crates/capture/src/itt/folder.rs", "makes a folder with a secret name, and removes it"),
+    ("crates/capture/src/itt/library.rs", "keeps Dwell's own library, and checks whose each thing there is"),
+    ("crates/capture/src/kernel.rs", "the kernel's own file"),
+    ("crates/capture/src/machine.rs", "/sys"),
+    ("crates/capture/src/processor_trace.rs", "/sys"),
+    ("crates/capture/src/unprivileged/ids.rs", "the kernel's tracing folder, and a cache of Dwell's own"),
+    ("crates/capture/src/unprivileged/mod.rs", "/proc"),
+    ("crates/capture/src/waiting.rs", "/proc"),
+    ("crates/resolve/src/debuginfod.rs", "the user's cache of debug files"),
+    ("crates/resolve/src/kernel.rs", "the kernel's symbols"),
+    ("crates/cli/src/anatomy/replay.rs", "names in the current folder"),
+    ("crates/cli/src/anatomy/run.rs", "makes the file that the user names, and never writes into one"),
+    ("crates/cli/src/anatomy/system.rs", "a temporary folder of its own"),
+    ("crates/cli/src/install.rs", "Dwell's own file"),
+    ("crates/cli/src/kernel_symbols.rs", "the kernel's symbols"),
+    ("crates/cli/src/output.rs", "writes what the user names with --output: a new file, or a device on purpose"),
+    ("crates/cli/src/trust.rs", "a file of root's in /etc"),
+    ("crates/cli/src/view.rs", "makes the page that the browser opens, in the user's own run-time folder"),
+    ("crates/unwind/src/program.rs", "the dynamic linker's configuration in /etc"),
+];
+
 pub fn cases() -> Vec<Case> {
     vec![
         Case::new("layers::crates_know_only_what_they_may", crates_know_only_what_they_may),
         Case::new("layers::libraries_have_owners", libraries_have_owners),
         Case::new("layers::paths_follow_the_manifest", paths_follow_the_manifest),
         Case::new("layers::unsafe_has_its_places", unsafe_has_its_places),
+        Case::new("layers::hostile_files_have_one_door", hostile_files_have_one_door),
         Case::new("layers::known_remarks_are_those_that_are_made", known_remarks_are_those_that_are_made),
     ]
 }
@@ -189,6 +237,38 @@ fn unsafe_has_its_places() -> Result<()> {
         ensure!(!found, "{} says {keyword}", place.display());
     }
     Ok(())
+}
+
+/// No file of a result, nor of the profiled program, is opened, made or deleted by its path: `dwell_files` does that.
+fn hostile_files_have_one_door() -> Result<()> {
+    let root = root().canonicalize()?;
+    let mut used = BTreeSet::new();
+    for file in
+        MEETS_HOSTILE_FILES.iter().flat_map(|name| rust_files(&root.join(format!("crates/{name}/src")))).flatten()
+    {
+        let place = file.strip_prefix(&root)?.to_owned();
+        if place.components().any(|part| part.as_os_str() == "tests") || place.ends_with("tests.rs") {
+            continue;
+        }
+        let source = fs::read_to_string(&file)?;
+        let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let Some(line) = code.lines().find(|line| opens_by_path(line)) else { continue };
+        let allowed = MAY_OPEN_BY_PATH.iter().find(|(may, _)| place.as_path() == Path::new(may));
+        let (name, _) = allowed.with_context(|| format!("{} opens by path: {}", place.display(), line.trim()))?;
+        used.insert(*name);
+    }
+    let unused: Vec<&str> =
+        MAY_OPEN_BY_PATH.iter().map(|(name, _)| *name).filter(|name| !used.contains(name)).collect();
+    ensure!(unused.is_empty(), "{unused:?} need no leave any more");
+    Ok(())
+}
+
+/// Whether a line of code opens, makes, lists or deletes by path what is not the kernel's own.
+fn opens_by_path(line: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    let is_kernels = ["\"/proc/", "\"/proc\"", "\"/sys/", "\"/dev/urandom\""].iter().any(|path| line.contains(path));
+    let is_word = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+    !is_kernels && BY_PATH.iter().any(|call| code.match_indices(call).any(|(at, _)| is_word(at)))
 }
 
 /// `analyze` recognizes what crates say that it does not know: their texts must be those of its table.

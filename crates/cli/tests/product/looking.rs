@@ -34,15 +34,15 @@ fn convoy() -> Result<Recording> {
 }
 
 /// A server that runs, and what its address says.
-struct Site {
-    running: Running,
+pub struct Site {
+    pub running: Running,
     /// `127.0.0.1:PORT`.
     host: String,
     cookie: String,
 }
 
 impl Site {
-    fn open(command: &mut Command) -> Result<Self> {
+    pub fn open(command: &mut Command) -> Result<Self> {
         let running = Running::start(command)?;
         let printed = || running.stdout().lines().next().filter(|line| line.contains("token=")).map(str::to_owned);
         let url = wait_for("the address of dwell view", printed)?;
@@ -53,14 +53,19 @@ impl Site {
         Ok(Self { host: host.to_owned(), cookie, running })
     }
 
+    /// The head and the body of an answer.
+    pub fn ask(&self, path: &str) -> Result<(String, Vec<u8>)> {
+        get(&self.host, path, &format!("Cookie: {}\r\n", self.cookie))
+    }
+
     /// The body of an answer that is good.
-    fn get(&self, path: &str) -> Result<Vec<u8>> {
-        let (head, body) = get(&self.host, path, &format!("Cookie: {}\r\n", self.cookie))?;
+    pub fn get(&self, path: &str) -> Result<Vec<u8>> {
+        let (head, body) = self.ask(path)?;
         ensure!(head.starts_with("HTTP/1.1 200"), "{path}: {head}\n{}", String::from_utf8_lossy(&body));
         Ok(body)
     }
 
-    fn json(&self, path: &str) -> Result<Value> {
+    pub fn json(&self, path: &str) -> Result<Value> {
         Ok(serde_json::from_slice(&self.get(path)?)?)
     }
 }
@@ -76,7 +81,7 @@ fn get(host: &str, path: &str, headers: &str) -> Result<(String, Vec<u8>)> {
     Ok((String::from_utf8_lossy(&answer[..end]).into_owned(), answer[end + 4..].to_vec()))
 }
 
-fn view(path: &Path) -> Command {
+pub fn view(path: &Path) -> Command {
     let mut command = dwell(&["view", "--no-browser"]);
     command.arg(path);
     command

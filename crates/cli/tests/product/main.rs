@@ -17,6 +17,7 @@ mod flight;
 mod gdb;
 mod guest;
 mod harness;
+mod hostile_folders;
 mod itt;
 mod itt_runtimes;
 mod kernels;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
     let mut cases = layers::cases();
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
+    cases.extend(hostile_folders::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());

@@ -21,7 +21,7 @@ pub fn cases() -> Vec<Case> {
 /// Calls `visit` with every record of both streams of a raw trace.
 pub fn each_record(result: &Path, visit: &mut dyn FnMut(&Record<'_>)) -> Result<()> {
     for stream in [Stream::Meta, Stream::Events] {
-        let mut reader = SpoolReader::open(&result.join("spool"), stream)?;
+        let mut reader = SpoolReader::open(&dwell_store::Folder::open(&result.join("spool"))?, stream)?;
         let mut chunk = Vec::new();
         while reader.next_chunk(&mut chunk).is_some() {
             let mut records = Records::new(&chunk);

@@ -11,11 +11,9 @@ mod told;
 
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
-use dwell_files::open_regular;
-use dwell_store::Kept;
+use dwell_store::{Folder, Kept};
 
 pub use dump::parse as parse_dump;
 pub use names::how_to_name;
@@ -115,20 +113,20 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// Reads what the collector kept in `folder`. `relative` makes a recorded time one of the tables'.
-    pub fn load(folder: &Path, lives: &Lives, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
+    /// Reads what the collector kept, in the result's folder of modules. `relative` makes a recorded time one of the tables'.
+    pub fn load(kept: Option<&Folder>, lives: &Lives, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
         let mut jit = Self::default();
-        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-        names.sort_unstable(); // logs before maps, which tell no times
-        for name in names {
+        let Some(kept) = kept else { return jit };
+        // In order: logs before maps, which tell no times.
+        let names = kept.names().unwrap_or_default();
+        for name in names.into_iter().filter_map(|name| name.into_string().ok()) {
             let (tgid, time_ns) = match Kept::parse(&name) {
                 Some(Kept::PerfMap { tgid, time_ns } | Kept::JitDump { tgid, time_ns }) => (tgid, time_ns),
                 _ => continue,
             };
             let Some(image) = lives.image_at(tgid, relative(time_ns)) else { continue };
             let room = MOST_PIECES.saturating_sub(jit.space.len());
-            let codes = jit.read((&folder.join(&name), &name), room, relative);
+            let codes = jit.read(kept, &name, room, relative);
             let process = lives.images.get(image as usize).map(|image| lives.process_name(image.process));
             let module = modules.of_jit(process.unwrap_or_default());
             jit.add(image, module, codes);
@@ -167,10 +165,10 @@ impl Jit {
         addresses.iter().filter_map(named).count()
     }
 
-    /// The pieces in the file of this path and name, `room` of them at most.
-    fn read(&mut self, (path, name): (&Path, &str), room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
+    /// The pieces in the file of this name, `room` of them at most.
+    fn read(&mut self, kept: &Folder, name: &str, room: usize, relative: &dyn Fn(u64) -> u64) -> Vec<Code> {
         let mut bytes = Vec::new();
-        let read = open_regular(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
+        let read = kept.read(name).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         if let Err(error) = read {
             self.notices
                 .push(format!("modules/{name}, which names code made at run time, could not be read: {error}."));
@@ -363,11 +361,11 @@ mod tests {
     #[test]
     fn pieces_without_bound_are_cut_off_and_told() {
         let folder = tempfile::tempdir().expect("folder");
-        let map = folder.path().join("perf-1.map");
-        std::fs::write(&map, "1 1 a\n2 1 b\n3 1 c\n4 ffffffffffffffff d\n").expect("map");
+        let kept = Folder::open(folder.path()).expect("folder");
+        std::fs::write(folder.path().join("perf-1.map"), "1 1 a\n2 1 b\n3 1 c\n4 ffffffffffffffff d\n").expect("map");
         let read = |room| {
             let mut jit = Jit::default();
-            let codes = jit.read((&map, "perf-1.map"), room, &|time_ns| time_ns);
+            let codes = jit.read(&kept, "perf-1.map", room, &|time_ns| time_ns);
             (codes.len(), jit.full, jit.notices.len())
         };
         assert_eq!(read(2), (2, true, 1));

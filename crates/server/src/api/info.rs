@@ -1,7 +1,5 @@
 //! What a result is: the list of them, and for one its manifest, threads, losses, and the words that it can be asked in.
 
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
@@ -13,12 +11,10 @@ use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
+use crate::library::Listed;
 use crate::problem::{Fault, Problem};
 use crate::state::App;
 use crate::transport::document;
-
-/// The end of a log that is shown, bytes.
-const LOG: u64 = 1 << 20;
 
 fn answer(answer: &Json) -> Result<Response, Problem> {
     Ok(([("content-type", "application/json")], document(answer)?).into_response())
@@ -35,27 +31,30 @@ pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
         move || Ok(app.library.traces().into_iter().map(|(id, path)| of_trace(&id, &path)).collect::<Vec<_>>())
     });
     let traces = traces.await?;
-    let results = results.await?.into_iter().map(|result| {
-        let manifest = &result.manifest;
-        let mut program = manifest.command.join(" ");
-        if program.is_empty() {
-            program = manifest.target_pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
-        }
-        json!({
-            "id": result.id,
-            "name": result.id,
-            "program": program,
-            "analysis": manifest.analysis,
-            "elapsed_ns": manifest.end_ns.saturating_sub(manifest.start_ns),
-            "created": date(manifest.started_at),
-            "size_bytes": result.size_bytes(),
-            "problem": result.problem(),
-            "problem_kind": result.problem().map(|_| Fault::NotFinalized.id()),
-        })
-    });
-    let mut all: Vec<Json> = results.chain(traces).collect();
+    let mut all: Vec<Json> = results.await?.iter().map(of_result).chain(traces).collect();
     all.sort_by(|a, b| b["created"].as_str().cmp(&a["created"].as_str()));
     answer(&all.into())
+}
+
+fn of_result(result: &Listed) -> Json {
+    let manifest = result.manifest.as_ref().ok();
+    let mut program = manifest.map_or_else(String::new, |it| it.command.join(" "));
+    if program.is_empty() {
+        let pids = manifest.into_iter().flat_map(|it| &it.target_pids);
+        program = pids.map(u32::to_string).collect::<Vec<_>>().join(", ");
+    }
+    let (fault, problem) = result.problem().unzip();
+    json!({
+        "id": result.id,
+        "name": result.id,
+        "program": program,
+        "analysis": manifest.map_or("", |it| &it.analysis),
+        "elapsed_ns": manifest.map_or(0, |it| it.end_ns.saturating_sub(it.start_ns)),
+        "created": manifest.map_or_else(String::new, |it| date(it.started_at)),
+        "size_bytes": result.size_bytes,
+        "problem": problem,
+        "problem_kind": fault.map(Fault::id),
+    })
 }
 
 /// An instruction trace among the results: how long it takes depends on the machine.
@@ -141,28 +140,12 @@ pub async fn log(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<
     let read = app.compute({
         let app = app.clone();
         move || {
-            let path = app.library.find(&id)?.folder.log();
-            read_log(&path).map_err(|error| Problem::new(Fault::LogUnread, format!("the log cannot be read: {error}")))
+            let log = app.library.find(&id)?.log();
+            log.map_err(|error| Problem::new(Fault::LogUnread, format!("the log cannot be read: {error}")))
         }
     });
     let text = read.await?;
     Ok(([("content-type", "application/json")], json!({ "text": text }).to_string()).into_response())
-}
-
-/// Not through a link, which may lead anywhere, and not from a pipe, which may never end.
-fn read_log(path: &std::path::Path) -> std::io::Result<String> {
-    match std::fs::symlink_metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(String::new()),
-        Ok(metadata) if !metadata.is_file() => return Err(std::io::Error::other("log.txt is no file")),
-        other => other?,
-    };
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(length.saturating_sub(LOG)))?;
-    file.take(LOG).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    Ok(if length > LOG { format!("[{} bytes before this are left out]\n{text}", length - LOG) } else { text })
 }
 
 /// A time of day as RFC 3339 in UTC; empty for one that is none.

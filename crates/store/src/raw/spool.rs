@@ -4,11 +4,12 @@
 //! hold switches and samples in segments, of which a bounded recording deletes the oldest. A writer that dies leaves
 //! whole chunks and at most one torn one at the end of each file, which the reader reports and skips.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
+use dwell_files::Folder;
 
 use crate::error::{Error, Result};
 
@@ -45,14 +46,14 @@ impl Stream {
         }
     }
 
-    fn path(self, folder: &Path, segment: u32) -> PathBuf {
-        folder.join(format!("{}-{segment:06}.dws", self.prefix()))
+    fn file_name(self, segment: u32) -> String {
+        format!("{}-{segment:06}.dws", self.prefix())
     }
 }
 
 /// Appends chunks to one stream of a spool folder.
 pub struct SpoolWriter {
-    folder: PathBuf,
+    folder: Folder,
     stream: Stream,
     segment: u32,
     file: File,
@@ -62,10 +63,10 @@ pub struct SpoolWriter {
 }
 
 impl SpoolWriter {
-    /// Starts the stream's first segment in `folder`, which must exist.
-    pub fn create(folder: &Path, stream: Stream) -> Result<Self> {
-        let file = create_segment(&stream.path(folder, 0))?;
-        Ok(Self { folder: folder.to_owned(), stream, segment: 0, file, stored: Vec::new(), written_bytes: 8 })
+    /// Starts the stream's first segment in `folder`.
+    pub fn create(folder: &Folder, stream: Stream) -> Result<Self> {
+        let file = create_segment(folder, &stream.file_name(0))?;
+        Ok(Self { folder: folder.clone(), stream, segment: 0, file, stored: Vec::new(), written_bytes: 8 })
     }
 
     /// Appends `records`, which span `first_ns ..= last_ns`, as one chunk. Fails when the disk is full; what was
@@ -99,29 +100,26 @@ impl SpoolWriter {
     pub fn next_segment(&mut self) -> Result<u32> {
         let done = self.segment;
         self.segment += 1;
-        self.file = create_segment(&self.path())?;
+        self.file = create_segment(&self.folder, &self.stream.file_name(self.segment))?;
         self.written_bytes += 8;
         Ok(done)
     }
 
     /// Deletes a complete segment; a segment that is not there is none to delete.
     pub fn delete_segment(&self, segment: u32) -> Result<()> {
-        let path = self.stream.path(&self.folder, segment);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io(&path, error)),
-            _ => Ok(()),
-        }
+        let name = self.stream.file_name(segment);
+        self.folder.remove(&name).map_err(|error| Error::io(&self.folder.path().join(name), error))
     }
 
     fn path(&self) -> PathBuf {
-        self.stream.path(&self.folder, self.segment)
+        self.folder.path().join(self.stream.file_name(self.segment))
     }
 }
 
-fn create_segment(path: &Path) -> Result<File> {
-    let open = OpenOptions::new().write(true).create_new(true).open(path);
-    let mut file = open.map_err(|error| Error::io(path, error))?;
-    file.write_all(&FILE_MAGIC).map_err(|error| Error::io(path, error))?;
+fn create_segment(folder: &Folder, name: &str) -> Result<File> {
+    let failed = |error| Error::io(&folder.path().join(name), error);
+    let mut file = folder.create_file(name).map_err(failed)?;
+    file.write_all(&FILE_MAGIC).map_err(failed)?;
     Ok(file)
 }
 
@@ -147,7 +145,8 @@ pub struct SpoolFault {
 
 /// Reads the chunks of one stream, segment after segment; faults are collected, never fatal.
 pub struct SpoolReader {
-    files: std::vec::IntoIter<PathBuf>,
+    folder: Folder,
+    files: std::vec::IntoIter<String>,
     current: Option<(PathBuf, BufReader<File>, u64)>,
     stored: Vec<u8>,
     /// What could not be read so far.
@@ -156,25 +155,20 @@ pub struct SpoolReader {
 
 impl SpoolReader {
     /// Opens the stream in `folder`. Fails when the folder cannot be listed.
-    pub fn open(folder: &Path, stream: Stream) -> Result<Self> {
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(|error| Error::io(folder, error))? {
-            let path = entry.map_err(|error| Error::io(folder, error))?.path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            if name.starts_with(stream.prefix()) && name.ends_with(".dws") {
-                files.push(path);
-            }
-        }
-        files.sort();
-        Ok(Self { files: files.into_iter(), current: None, stored: Vec::new(), faults: Vec::new() })
+    pub fn open(folder: &Folder, stream: Stream) -> Result<Self> {
+        let names = folder.names().map_err(|error| Error::io(folder.path(), error))?;
+        let names = names.into_iter().filter_map(|name| name.into_string().ok());
+        let files = names.filter(|name| name.starts_with(stream.prefix()) && name.ends_with(".dws"));
+        let files = files.collect::<Vec<_>>().into_iter();
+        Ok(Self { folder: folder.clone(), files, current: None, stored: Vec::new(), faults: Vec::new() })
     }
 
     /// Decompresses the next good chunk into `raw`. `None` at the end of the stream.
     pub fn next_chunk(&mut self, raw: &mut Vec<u8>) -> Option<ChunkInfo> {
         loop {
             if self.current.is_none() {
-                let path = self.files.next()?;
-                self.current = self.open_file(path);
+                let name = self.files.next()?;
+                self.current = self.open_file(&name);
                 continue;
             }
             match self.read_chunk(raw) {
@@ -185,9 +179,10 @@ impl SpoolReader {
         }
     }
 
-    fn open_file(&mut self, path: PathBuf) -> Option<(PathBuf, BufReader<File>, u64)> {
+    fn open_file(&mut self, name: &str) -> Option<(PathBuf, BufReader<File>, u64)> {
         let mut magic = [0; 8];
-        let opened = File::open(&path).and_then(|file| {
+        let path = self.folder.path().join(name);
+        let opened = self.folder.read(name).and_then(|file| {
             let length = file.metadata()?.len();
             let mut reader = BufReader::with_capacity(1 << 20, file);
             reader.read_exact(&mut magic)?;
@@ -245,11 +240,17 @@ impl SpoolReader {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use tempfile::TempDir;
 
-    fn chunks(folder: &Path) -> (Vec<Vec<u8>>, Vec<SpoolFault>) {
-        let mut reader = SpoolReader::open(folder, Stream::Events).expect("folder");
+    use super::*;
+
+    fn held(folder: &TempDir) -> Folder {
+        Folder::open(folder.path()).expect("folder")
+    }
+
+    fn chunks(folder: &TempDir) -> (Vec<Vec<u8>>, Vec<SpoolFault>) {
+        let mut reader = SpoolReader::open(&held(folder), Stream::Events).expect("folder");
         let (mut chunks, mut raw) = (Vec::new(), Vec::new());
         while reader.next_chunk(&mut raw).is_some() {
             chunks.push(raw.clone());
@@ -260,31 +261,31 @@ mod tests {
     #[test]
     fn chunks_come_back_in_order_over_segments() {
         let folder = tempfile::tempdir().expect("tempdir");
-        let mut writer = SpoolWriter::create(folder.path(), Stream::Events).expect("create");
+        let mut writer = SpoolWriter::create(&held(&folder), Stream::Events).expect("create");
         writer.append(&[1; 1000], 1, 2).expect("append");
         assert_eq!(writer.next_segment().expect("segment"), 0);
         writer.append(&[2; 10], 3, 4).expect("append");
-        assert_eq!(chunks(folder.path()), (vec![vec![1; 1000], vec![2; 10]], vec![]));
+        assert_eq!(chunks(&folder), (vec![vec![1; 1000], vec![2; 10]], vec![]));
         writer.delete_segment(0).expect("delete");
-        assert_eq!(chunks(folder.path()).0, vec![vec![2; 10]]);
+        assert_eq!(chunks(&folder).0, vec![vec![2; 10]]);
     }
 
     proptest! {
         #[test]
         fn a_cut_file_loses_only_its_last_chunk(cut in 0usize..300) {
             let folder = tempfile::tempdir().expect("tempdir");
-            let mut writer = SpoolWriter::create(folder.path(), Stream::Events).expect("create");
+            let mut writer = SpoolWriter::create(&held(&folder), Stream::Events).expect("create");
             let mut ends = vec![8];
             for byte in 0..5 {
                 writer.append(&[byte; 64], 0, 0).expect("append");
                 ends.push(writer.written_bytes as usize);
             }
-            let path = Stream::Events.path(folder.path(), 0);
+            let path = folder.path().join(Stream::Events.file_name(0));
             let bytes = std::fs::read(&path).expect("read");
             let cut = cut.min(bytes.len());
             std::fs::write(&path, &bytes[..cut]).expect("write");
             let whole = ends.iter().filter(|&&end| end <= cut).count().saturating_sub(1);
-            let (chunks, faults) = chunks(folder.path());
+            let (chunks, faults) = chunks(&folder);
             prop_assert_eq!(chunks.len(), whole);
             prop_assert_eq!(faults.is_empty(), ends.contains(&cut));
         }
@@ -292,16 +293,16 @@ mod tests {
         #[test]
         fn a_flipped_byte_never_yields_a_wrong_chunk(at in 8usize..300, bit in 0u8..8) {
             let folder = tempfile::tempdir().expect("tempdir");
-            let mut writer = SpoolWriter::create(folder.path(), Stream::Events).expect("create");
+            let mut writer = SpoolWriter::create(&held(&folder), Stream::Events).expect("create");
             for byte in 0..5 {
                 writer.append(&[byte; 64], 0, 0).expect("append");
             }
-            let path = Stream::Events.path(folder.path(), 0);
+            let path = folder.path().join(Stream::Events.file_name(0));
             let mut bytes = std::fs::read(&path).expect("read");
             let at = at.min(bytes.len() - 1);
             bytes[at] ^= 1 << bit;
             std::fs::write(&path, &bytes).expect("write");
-            let (chunks, faults) = chunks(folder.path());
+            let (chunks, faults) = chunks(&folder);
             prop_assert!(!faults.is_empty());
             for (index, chunk) in chunks.iter().enumerate() {
                 prop_assert_eq!(chunk, &vec![index as u8; 64]);
