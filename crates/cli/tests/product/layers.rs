@@ -143,6 +143,7 @@ const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
     ("crates/capture/src/kernel.rs", "the kernel's own file"),
     ("crates/capture/src/machine.rs", "/sys"),
     ("crates/capture/src/processor_trace.rs", "/sys"),
+    ("crates/capture/src/unprivileged/closing.rs", "a lock of Dwell's own, in its cache"),
     ("crates/capture/src/unprivileged/ids.rs", "the kernel's tracing folder, and a cache of Dwell's own"),
     ("crates/capture/src/unprivileged/mod.rs", "/proc"),
     ("crates/capture/src/waiting.rs", "/proc"),
