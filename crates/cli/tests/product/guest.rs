@@ -110,10 +110,14 @@ impl Guest<'_> {
         let mut command = Command::new(needs_program("setpriv")?);
         command.args(["--pdeathsig", "KILL", &emulator]);
         command.args("-nodefaults -no-user-config -no-reboot -display none -machine q35 -smp 1 -m 2G".split(' '));
+        // Real-time kernels take the serial port's interrupts for stray ones and stop them: noirqdebug.
         // With more threads than one QEMU loses its way where a kernel changes its own code.
         command.args(["-accel", "tcg,thread=single", "-cpu", "max,-la57", "-icount", "shift=1,sleep=off"]);
         command.arg("-kernel").arg(self.image).arg("-initrd").arg(at("initrd"));
-        command.args(["-append", &format!("console=ttyS0 quiet panic=-1 no_timer_check {}", self.kernel_options)]);
+        command.args([
+            "-append",
+            &format!("console=ttyS0 quiet panic=-1 no_timer_check noirqdebug {}", self.kernel_options),
+        ]);
         for port in ["console", "results"] {
             command.arg("-serial").arg(format!("file:{}", at(port).display()));
         }
@@ -260,10 +264,14 @@ import os, encodings
 print(*(os.path.join(encodings.__path__[0], f'{name}.py') for name in ('ascii', 'latin_1', 'utf_8', 'aliases')), sep='\\n')
 ";
 
+/// The folder of downloaded kernels.
+pub fn kernels() -> Option<PathBuf> {
+    Some(Path::new(env!("CARGO_BIN_EXE_dwell")).ancestors().nth(2)?.join("kernels"))
+}
+
 /// The folder of a kernel that `scripts/fetch-kernels.sh` downloaded.
 fn fetched(name: &str) -> Option<PathBuf> {
-    let target = Path::new(env!("CARGO_BIN_EXE_dwell")).ancestors().nth(2)?;
-    Some(target.join("kernels").join(name)).filter(|folder| folder.is_dir())
+    Some(kernels()?.join(name)).filter(|folder| folder.is_dir())
 }
 
 /// The image of a downloaded kernel.

@@ -1,10 +1,14 @@
-//! docs/kernels.md: what was seen on which kernel.
+//! docs/kernels.md: what was seen on which kernel. What a guest showed is kept beside the kernels, so that one guest can be run
+//! again and the rest of the page stays.
 
 use std::fmt::Write;
 use std::fs;
+use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
 
+use crate::guest;
 use crate::recording::{Output, root};
 
 /// A capability on a kernel.
@@ -42,7 +46,54 @@ impl Cell {
     }
 }
 
+impl Cell {
+    fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Yes => ("yes", ""),
+            Self::LeftOut(why) => ("left out", why),
+            Self::Refused(why) => ("refused", why),
+            Self::No(why) => ("no", why),
+        }
+    }
+
+    fn of_parts(kind: &str, why: &str) -> Self {
+        match kind {
+            "yes" => Self::Yes,
+            "left out" => Self::LeftOut(why.to_owned()),
+            "refused" => Self::Refused(why.to_owned()),
+            _ => Self::No(why.to_owned()),
+        }
+    }
+}
+
 impl Row {
+    fn path(name: &str) -> Result<PathBuf> {
+        Ok(guest::kernels().context("no folder of kernels")?.join("rows").join(format!("{name}.json")))
+    }
+
+    /// Keeps it for the page.
+    pub fn keep(&self) -> Result<()> {
+        let path = Self::path(self.name)?;
+        fs::create_dir_all(path.parent().context("no folder")?)?;
+        let cells: Vec<Value> =
+            self.cells.iter().map(|(of, cell)| json!([of, cell.parts().0, cell.parts().1])).collect();
+        Ok(fs::write(path, json!({ "release": self.release, "cells": cells }).to_string())?)
+    }
+
+    /// What was kept of a guest; none when it never ran. `capabilities` are those that steps show.
+    fn kept(name: &'static str, capabilities: &[&'static str]) -> Result<Option<Self>> {
+        let Ok(text) = fs::read_to_string(Self::path(name)?) else { return Ok(None) };
+        let value: Value = serde_json::from_str(&text)?;
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let cell = |value: &Value| {
+            let of = text(&value[0]);
+            let capability = capabilities.iter().find(|it| **it == of).copied().unwrap_or_default();
+            (capability, Cell::of_parts(&text(&value[1]), &text(&value[2])))
+        };
+        let cells = value["cells"].as_array().map(|cells| cells.iter().map(cell).collect()).unwrap_or_default();
+        Ok(Some(Self { name, release: text(&value["release"]), cells }))
+    }
+
     /// Of a guest that did not do what it should.
     pub fn of_failure(name: &'static str, error: &anyhow::Error) -> Self {
         Self { name, release: String::new(), cells: vec![("", Cell::No(format!("{error:#}")))] }
@@ -80,19 +131,15 @@ place of one. The last rows are a kernel that is locked or has no type informati
 
 ";
 
-/// Writes the page.
-pub fn write(rows: &[Row]) -> Result<()> {
-    let mut capabilities: Vec<&str> = Vec::new();
-    for (capability, _) in rows.iter().flat_map(|row| &row.cells) {
-        if !capability.is_empty() && !capabilities.contains(capability) {
-            capabilities.push(capability);
-        }
-    }
+/// Writes the page, of what was kept of these guests.
+pub fn write(guests: &[&'static str], capabilities: &[&'static str]) -> Result<()> {
+    let kept = guests.iter().map(|guest| Row::kept(guest, capabilities)).collect::<Result<Vec<_>>>()?;
+    let rows: Vec<Row> = kept.into_iter().flatten().collect();
     let mut remarks = Remarks::default();
     let mut page = HEAD.to_owned();
     writeln!(page, "| guest | kernel | {} |", capabilities.join(" | "))?;
     writeln!(page, "|---|---|{}", "---|".repeat(capabilities.len()))?;
-    for row in rows {
+    for row in &rows {
         let cells: Vec<String> = capabilities.iter().map(|capability| remarks.text(row.of(capability))).collect();
         let cells = match row.of("") {
             Some(cell) => vec![remarks.text(Some(cell)); capabilities.len()],
