@@ -77,6 +77,10 @@ pub static NOTICES: &[SentenceDef] = &[
          and locks in the kernel are not told apart, nor what other CPUs interrupted for.",
     ),
     notice("symbols-unread", "The symbols of {path} could not be read: {reason}."),
+    notice(
+        "debug-information-unread",
+        "The debug information of {path} is not read: {reason}. Names are of its symbol table, without source lines.",
+    ),
     notice("debuginfod-failed", "The debuginfod server {server} is not used any more: {why}."),
     notice(
         "functions-not-listed",

@@ -330,3 +330,85 @@ fn give_away(folder: &OwnedFd, to: (Uid, Gid), depth: usize) -> io::Result<()> {
     }
     Ok(fchown(folder, Some(to.0), Some(to.1))?)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{chown, symlink};
+
+    use super::*;
+
+    fn held() -> (tempfile::TempDir, Folder) {
+        let folder = tempfile::tempdir().expect("folder");
+        let held = Folder::open(folder.path()).expect("held");
+        (folder, held)
+    }
+
+    #[test]
+    fn what_is_held_stays_the_same_when_its_path_leads_elsewhere() {
+        let (parent, _) = held();
+        let (path, moved) = (parent.path().join("result"), parent.path().join("moved"));
+        let result = Folder::create(&path, 0o700).expect("made");
+        fs::rename(&path, &moved).expect("moved");
+        symlink("/etc", &path).expect("link");
+        result.replace("manifest.json", b"{}").expect("written");
+        assert_eq!(fs::read(moved.join("manifest.json")).expect("there"), b"{}");
+        assert_eq!(result.read_all("manifest.json", 2).expect("read"), b"{}");
+        assert!(result.read_all("manifest.json", 1).is_err(), "larger than asked for");
+        result.remove("manifest.json").expect("removed");
+        result.remove("manifest.json").expect("nothing there is no error");
+        assert!(!moved.join("manifest.json").exists());
+    }
+
+    #[test]
+    fn links_are_replaced_and_removed_but_never_followed() {
+        let (folder, held) = held();
+        let (outside, _) = self::held();
+        let secret = outside.path().join("secret");
+        fs::write(&secret, "kept").expect("file");
+        for name in ["file", "file.partial", "folder"] {
+            symlink(&secret, folder.path().join(name)).expect("link");
+        }
+        symlink(outside.path(), folder.path().join("to-folder")).expect("link");
+        assert!(held.read("file").is_err() && held.folder("to-folder").is_err());
+        assert!(held.create_file("file").is_err() && held.make_folder("folder", 0o700).is_err());
+        held.replace("file", b"new").expect("replaced");
+        held.remove("to-folder").expect("removed");
+        assert_eq!(fs::read_to_string(&secret).expect("there"), "kept");
+        assert!(folder.path().join("file").symlink_metadata().expect("there").is_file());
+        for name in ["", ".", "..", "../x", "/etc/passwd", "a/b", "a\0b"] {
+            assert!(held.read(name).is_err() && held.remove(name).is_err() && !held.has(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn folders_are_removed_with_all_that_is_in_them_but_not_too_deep() {
+        let (folder, held) = held();
+        fs::create_dir_all(folder.path().join("a/b/c")).expect("folders");
+        fs::write(folder.path().join("a/b/file"), "x").expect("file");
+        symlink("/", folder.path().join("a/root")).expect("link");
+        held.remove("a").expect("removed");
+        assert_eq!(held.names().expect("names"), Vec::<OsString>::new());
+        fs::create_dir_all(folder.path().join("a/".repeat(DEPTH + 2))).expect("folders");
+        assert!(held.remove("a").is_err());
+    }
+
+    #[test]
+    fn what_root_makes_in_a_users_folder_is_the_users() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        const NOBODY: u32 = 65534;
+        let (folder, _) = held();
+        chown(folder.path(), Some(NOBODY), Some(NOBODY)).expect("owner");
+        let held = Folder::open(folder.path()).expect("held");
+        held.make_folder("tables", 0o700).and_then(|made| made.replace("file", b"x")).expect("made");
+        fs::write(folder.path().join("roots"), "x").expect("file");
+        fs::hard_link(folder.path().join("roots"), folder.path().join("linked")).expect("link");
+        let owner = |name: &str| fs::metadata(folder.path().join(name)).expect("there").uid();
+        assert_eq!((owner("tables"), owner("tables/file"), owner("roots")), (NOBODY, NOBODY, 0));
+        assert!(held.read("linked").is_err(), "another's file under a second name");
+        held.give_away(NOBODY, NOBODY).expect("given away");
+        assert_eq!(owner("roots"), 0, "what somebody put there may be anything");
+    }
+}

@@ -13,26 +13,41 @@ pub const MOST_ELF_BYTES: u64 = 512 << 20;
 /// Largest debug information that is expanded, all sections together.
 const MOST_EXPANDED_BYTES: u64 = 4 << 30;
 
-/// Says why a file's symbols are not read, for those readers that take what the file says: its tables or its expanded
-/// debug information claim too much. A file that is no ELF file is theirs to refuse.
-pub fn claims_too_much(path: &Path) -> Option<String> {
+/// What of a file is not read, since its tables or its expanded debug information claim too much.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// Nothing can be read, and why.
+    All(String),
+    /// Its debug information; its symbol tables are sound.
+    DebugInformation(String),
+}
+
+/// Says what of a file is not to be read, for those readers that take what the file says. A file that is no ELF file is
+/// theirs to refuse.
+pub fn claims_too_much(path: &Path) -> Option<Unread> {
     let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
         Ok(bytes) => bytes,
-        Err(error) => return Some(error.to_string()),
+        Err(error) => return Some(Unread::All(error.to_string())),
     };
     let Ok(elf) = object::File::parse(&bytes) else {
         let large = (&bytes).len().is_ok_and(|len| len > MOST_ELF_BYTES);
-        return large.then(|| "its symbol tables are damaged or too large".into());
+        return large.then(|| Unread::All("its symbol tables are damaged or too large".into()));
     };
-    let mut expanded = 0u64;
+    let (mut of_debug, mut others) = (0u64, 0u64);
     for section in elf.sections() {
-        let range = section.compressed_file_range();
-        let compressed = range.as_ref().is_ok_and(|range| range.format != object::CompressionFormat::None);
-        if compressed {
-            expanded = expanded.saturating_add(range.map_or(0, |range| range.uncompressed_size));
+        let Ok(range) = section.compressed_file_range() else { continue };
+        if range.format == object::CompressionFormat::None {
+            continue;
         }
+        let is_debug = section.name().is_ok_and(|name| name.starts_with(".debug") || name.starts_with(".zdebug"));
+        let sum = if is_debug { &mut of_debug } else { &mut others };
+        *sum = sum.saturating_add(range.uncompressed_size);
     }
-    (expanded > MOST_EXPANDED_BYTES).then(|| "its debug information expands to too much".into())
+    let why = "it expands to more than 4 GiB";
+    if others > MOST_EXPANDED_BYTES {
+        return Some(Unread::All(why.into()));
+    }
+    (of_debug > MOST_EXPANDED_BYTES).then(|| Unread::DebugInformation(why.into()))
 }
 
 #[cfg(test)]

@@ -368,6 +368,11 @@ fn notices(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, answers:
         if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
             notices.push(format!("The symbols of {path} could not be read: {reason}."));
         }
+        if let Some(reason) = &answer.without_lines {
+            notices.push(format!(
+                "The debug information of {path} is not read: {reason}. Names are of its symbol table, without source lines."
+            ));
+        }
     }
     let left_out: usize = answers.iter().map(|answer| answer.listings.left_out).sum();
     if left_out > 0 {

@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
-use crate::files::claims_too_much;
+use crate::files::{Unread, claims_too_much};
 use crate::jit::Jit;
 use crate::kernel::{KernelFiles, KernelMap};
 use crate::listing::{self, Extent, Listings};
@@ -81,6 +81,8 @@ pub struct Answer {
     pub listings: Listings,
     /// Why there are no names although there is a file.
     pub failure: Option<String>,
+    /// Why there are names, but no source lines and nothing of what is inlined.
+    pub without_lines: Option<String>,
     /// Where the function of each code address lies.
     extents: Vec<Option<Extent>>,
 }
@@ -93,6 +95,9 @@ pub struct Depth {
     /// Expand inlined functions.
     pub inlines: bool,
 }
+
+/// Symbol tables only.
+const SYMBOLS: Depth = Depth { debug_info: false, inlines: false };
 
 /// Where names are that are in no module's own file.
 #[derive(Clone, Copy, Debug)]
@@ -134,13 +139,19 @@ fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn 
     };
     match &request.place {
         Place::File(path, debug_file) => {
-            answer.failure = claims_too_much(path);
-            if answer.failure.is_some() {
-                return answer;
-            }
-            let debug_file = debug_file.as_ref().filter(|file| claims_too_much(file).is_none());
-            let readers: Vec<Reader> =
-                file_readers(path, debug_file.map(PathBuf::as_path), depth, debug_dirs).collect();
+            let debug_file = match usable(path, debug_file.as_deref(), depth) {
+                Ok(debug_file) => Some(debug_file),
+                Err(Unread::All(why)) => {
+                    answer.failure = Some(why);
+                    return answer;
+                }
+                Err(Unread::DebugInformation(why)) => {
+                    answer.without_lines = Some(why);
+                    None
+                }
+            };
+            let depth = if debug_file.is_some() { depth } else { SYMBOLS };
+            let readers: Vec<Reader> = file_readers(path, debug_file, depth, debug_dirs).collect();
             answer.fill(request, &readers, step);
             answer.fill_from_debug_data(request, path);
             if depth.debug_info {
@@ -163,6 +174,21 @@ fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn 
         Place::None => {}
     }
     answer
+}
+
+/// The file whose debug information is read: `debug_file`, or `path` itself where that one claims too much. Fails when neither
+/// is sound, or nothing of `path` is.
+fn usable<'a>(path: &'a Path, debug_file: Option<&'a Path>, depth: Depth) -> Result<&'a Path, Unread> {
+    let own = match claims_too_much(path) {
+        Some(Unread::All(why)) => return Err(Unread::All(why)),
+        own => own.filter(|_| depth.debug_info),
+    };
+    let elsewhere = debug_file.filter(|file| claims_too_much(file).is_none());
+    match (elsewhere, own) {
+        (Some(file), _) => Ok(file),
+        (None, None) => Ok(path),
+        (None, Some(unread)) => Err(unread),
+    }
 }
 
 /// Names for a file's listings.
@@ -213,9 +239,8 @@ pub fn file_readers<'a>(
     depth: Depth,
     debug_dirs: &'a [PathBuf],
 ) -> impl Iterator<Item = Reader> + 'a {
-    let symbols = Depth { debug_info: false, inlines: false };
     let with_debug_info = depth.debug_info.then_some((debug_file.unwrap_or(path), depth));
-    with_debug_info.into_iter().chain([(path, symbols)]).map(move |(path, depth)| Reader {
+    with_debug_info.into_iter().chain([(path, SYMBOLS)]).map(move |(path, depth)| Reader {
         source: elf_source(path, depth),
         symbolizer: symbolizer(depth, debug_dirs),
         absolute: false,
@@ -322,8 +347,7 @@ impl Answer {
 fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
     let bare: Vec<usize> =
         (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
-    let symbols = Depth { debug_info: false, inlines: false };
-    let (source, symbolizer) = (elf_source(path, symbols), symbolizer(symbols, debug_dirs));
+    let (source, symbolizer) = (elf_source(path, SYMBOLS), symbolizer(SYMBOLS, debug_dirs));
     for batch in bare.chunks(BATCH) {
         let wanted: Vec<u64> = batch.iter().map(|&row| addresses[row]).collect();
         let Ok(found) = symbolizer.symbolize(&source, Input::VirtOffset(&wanted)) else { return };

@@ -1,7 +1,7 @@
 //! Programs whose files are damaged, odd or gone: they run on unharmed, recording and finalizing end in bounded time, and
 //! what is missing is counted.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +30,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("bad_code::zeros_for_eh_frame", || damaged_frames(|_| 0, false)),
         Case::new("bad_code::sections_cut_off", sections_cut_off),
         Case::new("bad_code::two_gigabytes", two_gigabytes),
+        Case::new("bad_code::debug_information_that_claims_gigabytes", debug_information_that_claims_gigabytes),
         Case::new("bad_code::replaced_while_running", replaced_while_running),
         Case::new("bad_code::deleted_while_running", deleted_while_running),
     ]
@@ -101,20 +102,55 @@ fn sections_cut_off() -> Result<()> {
     Ok(())
 }
 
+/// The section headers of a program, and the size of one.
+fn section_headers(file: &File) -> Result<(Vec<u8>, usize)> {
+    let (mut offset, mut sizes) = ([0; 8], [0; 4]);
+    file.read_exact_at(&mut offset, SECTION_OFFSET)?;
+    file.read_exact_at(&mut sizes, SECTION_SIZE)?;
+    let [size, size_high, count, count_high] = sizes;
+    let size = usize::from(u16::from_le_bytes([size, size_high]));
+    let mut headers = vec![0; size * usize::from(u16::from_le_bytes([count, count_high]))];
+    file.read_exact_at(&mut headers, u64::from_le_bytes(offset))?;
+    Ok((headers, size))
+}
+
+/// Compressed debug information says that it has 8 GiB: it is not expanded, and names come from the symbol table.
+fn debug_information_that_claims_gigabytes() -> Result<()> {
+    const COMPRESSED: u64 = 0x800; // SHF_COMPRESSED: its header has the size at 8
+    needs_recording()?;
+    let objcopy = needs_program("objcopy")?;
+    let folder = TempDir::new()?;
+    let program = copy(&folder, "convoy")?;
+    let done = Command::new(objcopy).arg("--compress-debug-sections=zlib").arg(&program).output()?;
+    ensure!(done.status.success(), "objcopy: {}", String::from_utf8_lossy(&done.stderr));
+    let file = OpenOptions::new().read(true).write(true).open(&program)?;
+    let (headers, size) = section_headers(&file)?;
+    let word = |header: &[u8], at: usize| header[at..at + 8].try_into().map(u64::from_le_bytes);
+    let mut changed = 0;
+    for header in headers.chunks_exact(size) {
+        if word(header, 8)? & COMPRESSED != 0 {
+            file.write_all_at(&(8_u64 << 30).to_le_bytes(), word(header, 24)? + 8)?;
+            changed += 1;
+        }
+    }
+    ensure!(changed > 0, "no section is compressed");
+    drop(file);
+    let recording = record(&program)?;
+    let waits = recording.report(&["waits"])?;
+    let shown = waits.to_string();
+    ensure!(shown.contains("queue_lock") && shown.contains("push_item"), "no names: {shown}");
+    let notes = recording.report(&["losses"])?["notes"].to_string();
+    ensure!(notes.contains("without source lines"), "nothing says why there are no lines: {notes}");
+    Ok(())
+}
+
 /// Two gigabytes of nothing, and the section headers behind them.
 fn two_gigabytes() -> Result<()> {
     needs_recording()?;
     let folder = TempDir::new()?;
     let program = copy(&folder, "convoy")?;
     let file = OpenOptions::new().read(true).write(true).open(&program)?;
-    let (mut offset, mut sizes) = ([0; 8], [0; 4]);
-    file.read_exact_at(&mut offset, SECTION_OFFSET)?;
-    file.read_exact_at(&mut sizes, SECTION_SIZE)?;
-    let [size, size_high, count, count_high] = sizes;
-    let bytes =
-        usize::from(u16::from_le_bytes([size, size_high])) * usize::from(u16::from_le_bytes([count, count_high]));
-    let mut headers = vec![0; bytes];
-    file.read_exact_at(&mut headers, u64::from_le_bytes(offset))?;
+    let (headers, _) = section_headers(&file)?;
     file.write_all_at(&headers, 2 << 30)?;
     file.write_all_at(&(2_u64 << 30).to_le_bytes(), SECTION_OFFSET)?;
     drop(file);

@@ -48,6 +48,8 @@ export const noticesJa: Record<string, string> = {
   'kernel-names-hidden':
     'カーネルのコードには名前がありません。/proc/kallsyms がこのユーザーにアドレスを見せないためです (kernel.kptr_restrict、CAP_SYSLOG)。カーネル内のブロック I/O とロック、および他の CPU による割り込みの理由は区別されません。',
   'symbols-unread': '{path} のシンボルを読み取れませんでした: {reason}。',
+  'debug-information-unread':
+    '{path} のデバッグ情報は読み取られません: {reason}。名前はシンボルテーブルのもので、ソース行はありません。',
   'debuginfod-failed': 'debuginfod サーバー {server} はもう使われません: {why}。',
   'functions-not-listed': 'コードが大きすぎるため、実行された {functions} 個の関数は dwell source で表示できません。',
   'more-without-symbols': 'さらに {files} 個のファイルにシンボルがありません。',
