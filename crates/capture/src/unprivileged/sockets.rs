@@ -143,7 +143,7 @@ fn unix(line: &str) -> Option<(u64, Socket)> {
     let state = u8::from_str_radix(words.get(5)?, 16).ok()?;
     // It may have blanks; all before it are numbers.
     let path =
-        words.get(7).and_then(|first| line.find(&format!(" {first}"))).map(|at| line[at + 1..].as_bytes().to_vec());
+        words.get(7).and_then(|first| line.find(&format!(" {first}"))).map(|at| line.as_bytes()[at + 1..].to_vec());
     let path = path.unwrap_or_default();
     let path = match path.strip_prefix(b"@") {
         Some(name) => [&[0], name].concat(),
