@@ -7,25 +7,23 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use dwell_rights::{RIGHTS, file_attribute};
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, OFlags, StatVfsMountFlags, Uid, XattrFlags, fchmod, fchown, fgetxattr, fsetxattr,
-    fstatvfs, mkdirat, openat, renameat, unlinkat,
+    AtFlags, CWD, Gid, Mode, OFlags, StatVfsMountFlags, Uid, XattrFlags, fchmod, fchown, fsetxattr, fstatvfs, mkdirat,
+    openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::args::{InstallArgs, UninstallArgs};
 use crate::error::{Hinted, Result, quoted, under_sudo};
+use crate::safe_folder::{self, CAPABILITIES, foreign, has_capabilities};
 use crate::{output, trust};
 
 /// What the program is called.
 const NAME: &str = "dwell";
-/// The attribute in which the kernel looks for the capabilities of a file.
-const CAPABILITIES: &str = "security.capability";
 /// Root may change the program, the group may run it, others nothing.
 const MODE: u32 = 0o750;
 /// Everybody may run it: how a package brings it.
@@ -102,7 +100,7 @@ fn group(name: &str) -> Result<Gid> {
         return Ok(group);
     }
     let failed = |why: String| {
-        Hinted::new(format!("cannot make the group {name}: {why}")).hint("--group takes a group that is there")
+        Hinted::new(format!("cannot make the group {name}: {why}")).hint("--group takes an existing group")
     };
     let made = Command::new("groupadd").args(["--system", "--", name]).output();
     let made = made.map_err(|error| failed(format!("groupadd: {error}")))?;
@@ -129,11 +127,16 @@ impl Place {
         let path = program_below(prefix);
         let failed = |error| cannot_open(&prefix.join("bin"), error);
         let prefix = openat(CWD, prefix, FOLDER, Mode::empty()).map_err(failed)?;
-        match mkdirat(&prefix, "bin", Mode::from_raw_mode(0o755)) {
-            Err(error) if error != Errno::EXIST => return Err(failed(error)),
-            _ => {}
+        let made = mkdirat(&prefix, "bin", Mode::from_raw_mode(0o755));
+        if let Err(error) = made
+            && error != Errno::EXIST
+        {
+            return Err(failed(error));
         }
         let folder = openat(&prefix, "bin", FOLDER | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
+        if made.is_ok() {
+            fchmod(&folder, Mode::from_raw_mode(OPEN_MODE)).map_err(failed)?; // whatever the umask
+        }
         Ok(Self { folder, path })
     }
 
@@ -150,11 +153,8 @@ impl Place {
     fn check(&self) -> Result<()> {
         let path = self.path.display();
         let failed = |error: io::Error| Hinted::new(format!("cannot look at {path}: {error}"));
-        let metadata = File::from(self.folder.try_clone().map_err(failed)?).metadata().map_err(failed)?;
-        if metadata.uid() != 0 || metadata.mode() & 0o002 != 0 {
-            let message = format!("others than root may change the folder of {path}");
-            return Err(Hinted::new(message).hint("--prefix /usr/local"));
-        }
+        safe_folder::check(&self.folder, &self.path)?;
+        safe_folder::check_present(&self.folder, &self.path)?;
         let mount = fstatvfs(&self.folder).map_err(|error| failed(error.into()))?;
         if mount.f_flag.contains(StatVfsMountFlags::NOSUID) {
             let message = format!("the file system of {path} is mounted nosuid: capabilities have no effect there");
@@ -220,11 +220,8 @@ fn remove(path: &Path) -> Result<String> {
     let failed = |error: io::Error| Hinted::new(format!("cannot remove {}: {error}", path.display()));
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
-    let mut attribute = [0; 64];
-    let ours = fgetxattr(&file, CAPABILITIES, &mut attribute).is_ok_and(|length| length > 0);
-    if !ours {
-        let message = format!("{} has no capabilities: dwell install did not put it there", path.display());
-        return Err(Hinted::new(message).hint(format!("sudo rm {}", quoted(path))));
+    if !has_capabilities(&file) {
+        return Err(foreign(path));
     }
     fs::remove_file(path).map_err(failed)?;
     Ok(format!("Removed {}.\n", path.display()))
@@ -245,10 +242,12 @@ fn said(path: &Path, (group, number): (&str, Gid), undo: &str) -> String {
     format!(
         "{path} is in place, for root and the group {group}.\n\n\
          Members of {group} ({members}) can now record without sudo. This trusts them with a program\n\
-         that has these capabilities while it starts, and gives none to what it runs:\n\
+         that holds these capabilities, some of them as long as it records, and gives none to what\n\
+         it runs:\n\
          {rights}\
          {whose}\
-         Beyond their own programs they learn when other users' threads delay theirs, by name.\n\
+         Beyond their own programs they learn when other users' threads delay theirs, by name, and\n\
+         at which addresses the kernel's code lies: kptr_restrict and KASLR hide nothing from them.\n\
          An error in Dwell or in the kernel's BPF could give them more: add only whom you would\n\
          let record as root.\n\n\
          sudo usermod -aG {group} USER   # then USER logs in again\n\
@@ -262,5 +261,5 @@ fn members(number: Gid, group: &str) -> String {
     let found = Command::new("getent").args(["group", &number.as_raw().to_string()]).output();
     let line = found.map(|found| String::from_utf8_lossy(&found.stdout).trim().to_owned()).unwrap_or_default();
     let listed = line.rsplit(':').next().unwrap_or_default().replace(',', ", ");
-    if listed.is_empty() { format!("none is listed: getent group {group}") } else { listed }
+    if listed.is_empty() { format!("nobody yet; `getent group {group}` lists them") } else { listed }
 }
