@@ -138,10 +138,13 @@ impl Lives {
         self.current_process.get(&tgid).copied()
     }
 
-    /// What thread `tid` calls `id`, as Dwell calls it: in a container threads have other ids than outside.
-    pub fn outer_id(&self, tid: u32, id: u32) -> u32 {
-        let inner = self.pid_namespaces.get(&tid).and_then(|&namespace| self.inner_ids.get(&(namespace, id)));
-        inner.copied().unwrap_or(id)
+    /// What thread `tid` calls `id`, as Dwell calls it: in a container threads have other ids than outside. None for an id of
+    /// its container that no recorded thread has there: outside that number is another thread's.
+    pub fn outer_id(&self, tid: u32, id: u32) -> Option<u32> {
+        match self.pid_namespaces.get(&tid) {
+            Some(&namespace) => self.inner_ids.get(&(namespace, id)).copied(),
+            None => Some(id),
+        }
     }
 
     /// The process's name: the base name of its program, or what its first thread was called.
@@ -441,5 +444,30 @@ impl Process {
             end_ns: if self.living > 0 { end_ns } else { self.end_ns },
             exit_code: if self.living > 0 { -1 } else { self.exit_code.unwrap_or(-1) },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytemuck::Zeroable;
+
+    use super::*;
+
+    #[test]
+    fn ids_of_a_container_are_no_ids_outside() {
+        let mut lives = Lives::default();
+        let mut begin = |tid: u32, inner_tid: u32| {
+            let mut record = ThreadNewRecord { tgid: tid, inner_tid, ..ThreadNewRecord::zeroed() };
+            record.h.tid = tid;
+            record.pid_namespace = if inner_tid == 0 { 0 } else { 5 };
+            lives.begin(&record, 0);
+        };
+        begin(100, 1);
+        begin(101, 7);
+        begin(9, 0);
+        assert_eq!(lives.outer_id(100, 7), Some(101));
+        // Thread 9 outside is another one than what 9 is in the container.
+        assert_eq!(lives.outer_id(100, 9), None);
+        assert_eq!(lives.outer_id(9, 100), Some(100));
     }
 }

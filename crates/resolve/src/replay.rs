@@ -296,12 +296,13 @@ impl Replay {
             FUTEX => {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
-                let thread = self.lives.find(self.lives.outer_id(record.h.tid, value)).filter(|_| plain);
+                let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
+                let thread = holder.and_then(|holder| self.lives.find(holder));
                 thread.map_or(Hint::Value(value.min(3) as u8), Hint::Thread)
             }
             WAIT4 => {
                 let child = self.lives.outer_id(record.h.tid, detail as u32);
-                self.lives.process(child).map_or(Hint::None, Hint::Process)
+                child.and_then(|child| self.lives.process(child)).map_or(Hint::None, Hint::Process)
             }
             _ => Hint::None,
         }
