@@ -4,7 +4,7 @@
 //! What a family of hooks cannot do without fails to load as a whole. Of the other families one hook is left out at a time.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 
 use bytemuck::bytes_of;
@@ -229,11 +229,19 @@ fn stands_in_for(program: &str) -> Option<&str> {
     program.split_once("__").map(|(hook, _)| hook)
 }
 
+/// A stand-in for a hook that has no place.
+struct StandIn {
+    hook: String,
+    /// What it is attached to.
+    function: String,
+    has_place: bool,
+}
+
 /// Leaves out the programs that this kernel has no place for, and the stand-ins that it does not need. Returns a notice of
 /// what is not seen then.
 fn leave_out_absent(open: &mut OpenObject) -> Option<String> {
     let btf = Btf::from_vmlinux().ok()?;
-    let (mut absent, mut replaced) = (Vec::new(), Vec::new());
+    let (mut absent, mut stand_ins) = (Vec::new(), Vec::new());
     for mut program in open.progs_mut() {
         let name = program.name().to_string_lossy().into_owned();
         let Some(place) = place(&program).filter(|_| stands_in_for(&name).is_none()) else { continue };
@@ -246,23 +254,38 @@ fn leave_out_absent(open: &mut OpenObject) -> Option<String> {
         let name = program.name().to_string_lossy().into_owned();
         let Some(hook) = stands_in_for(&name) else { continue };
         let is_wanted = absent.iter().any(|(absent, _)| absent == hook);
-        if is_wanted && place(&program).is_some_and(|place| place.is_in(&btf)) {
-            replaced.push(hook.to_owned());
-        } else {
+        let place = place(&program).filter(|_| is_wanted);
+        let has_place = place.as_ref().is_some_and(|place| place.is_in(&btf));
+        if let Some(Place::Tracepoint(function) | Place::Function(function)) = place {
+            stand_ins.push(StandIn { hook: hook.to_owned(), function, has_place });
+        }
+        if !has_place {
             program.set_autoload(false);
         }
     }
-    let unseen = absent.iter().filter(|(hook, _)| !replaced.contains(hook)).map(|(_, tracepoint)| tells(tracepoint));
-    let mut missing: Vec<&str> = Vec::new();
-    for tells in unseen {
-        if !missing.contains(&tells) {
-            missing.push(tells);
-        }
-    }
+    let missing = unseen(&absent, &stand_ins);
     (!missing.is_empty()).then(|| {
         let (count, names) = (missing.len(), missing.join(", "));
         format!("Not seen on this kernel, which has no tracepoints for them, {count}: {names}.")
     })
+}
+
+/// What is not seen without the `absent` hooks (name, tracepoint): all that a hook tells, or that part for which a stand-in has
+/// no place either, such as functions of IPv6 where that is a module.
+fn unseen(absent: &[(String, String)], stand_ins: &[StandIn]) -> Vec<String> {
+    let mut missing: Vec<String> = Vec::new();
+    for (hook, tracepoint) in absent {
+        let (there, lacking): (Vec<&StandIn>, Vec<_>) =
+            stand_ins.iter().filter(|it| it.hook == *hook).partition(|it| it.has_place);
+        let part = |lacking: &StandIn| format!("{} ({})", tells(tracepoint), lacking.function);
+        match there.is_empty() {
+            true => missing.push(tells(tracepoint).to_owned()),
+            false => missing.extend(lacking.into_iter().map(part)),
+        }
+    }
+    let mut known = HashSet::new();
+    missing.retain(|it| known.insert(it.clone()));
+    missing
 }
 
 fn tells(tracepoint: &str) -> &str {
@@ -377,6 +400,21 @@ mod tests {
         assert_eq!((refusal.hook.as_str(), refusal.log.as_str()), ("on_send__inet", ""));
         assert!(refusal.why.contains("inet_sendmsg"), "{refusal:?}");
         assert_eq!(Refusal::of("libbpf: map 'x': failed to create: -EPERM\n"), None);
+    }
+
+    #[test]
+    fn every_stand_in_without_a_place_is_told() {
+        let absent = |hook: &str| (hook.to_owned(), "sock_send_length".to_owned());
+        let stand_in = |hook: &str, function: &str, has_place| {
+            let (hook, function) = (hook.to_owned(), function.to_owned());
+            StandIn { hook, function, has_place }
+        };
+        let absent = [absent("on_send"), absent("on_sent")];
+        assert_eq!(unseen(&absent, &[]), ["what is sent on sockets"]);
+        let ipv4 = [stand_in("on_send", "inet_sendmsg", true), stand_in("on_sent", "inet_sendmsg", true)];
+        assert!(unseen(&absent, &ipv4).is_empty());
+        let both = ipv4.into_iter().chain([stand_in("on_send", "inet6_sendmsg", false)]).collect::<Vec<_>>();
+        assert_eq!(unseen(&absent, &both), ["what is sent on sockets (inet6_sendmsg)"]);
     }
 
     #[test]
