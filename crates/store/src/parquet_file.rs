@@ -226,7 +226,8 @@ struct Group<'f> {
 impl<'f> Group<'f> {
     fn open(file: &'f SerializedFileReader<File>, index: usize) -> Attempt<Self> {
         let reader = file.get_row_group(index).map_err(|error| error.to_string())?;
-        let rows = usize::try_from(reader.metadata().num_rows()).map_err(|_| "a row group has less than no rows")?;
+        let rows =
+            usize::try_from(reader.metadata().num_rows()).map_err(|_| "a row group has a negative number of rows")?;
         Ok(Self { reader, rows })
     }
 
