@@ -1,6 +1,7 @@
 //! One collection, from the first look at the options to the last drained record.
 
 pub mod drained;
+mod own;
 mod pausing;
 pub mod source;
 
@@ -127,10 +128,11 @@ impl<'a> Collection<'a> {
             Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
         let probed = find_task_probes(options, child.as_ref())?;
-        let raised = rights::raise(&TO_START);
         let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
         let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
+        let raised = rights::raise(&TO_START);
         let mut source = source::open(options, &begin)?;
+        source.lower(raised);
         keep_log(folder, source.log());
         let mut unwinding = source.unwinding()?;
         if let Some(child) = &child {
@@ -142,13 +144,13 @@ impl<'a> Collection<'a> {
         let mut recorder = Recorder::create(&folder.spool()?, monotonic_ns(), options.ring_buffer_ns)?;
         let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
         recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
-        let drained = Rc::new(RefCell::new(Drained::new(recorder)));
+        let drained = Rc::new(RefCell::new(Drained::new(recorder, options.own_only)));
         source.connect(&drained)?;
         let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
         manifest.delays = source.take_delays();
         source.name().clone_into(&mut manifest.source);
         if child.is_some() {
-            source.seed()?; // recorded from its exec on: nothing comes of it yet
+            seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet
         }
         let nice = launch::be_prompt();
         // As late as can be, so that what Dwell does before is no part of the elapsed time.
@@ -187,8 +189,7 @@ impl<'a> Collection<'a> {
         };
         collection.read_system(true);
         collection.let_go(&targets)?;
-        collection.source.lower(raised);
-        settle_rights(options)?;
+        settle_rights(options, collection.source.name())?;
         Ok(collection)
     }
 
@@ -210,7 +211,7 @@ impl<'a> Collection<'a> {
         while self.unwinding.is_behind() {
             self.unwinding.catch_up()?;
         }
-        self.source.seed()?;
+        seed(self.source.as_mut())?;
         self.round(false) // at once, while the threads that wait still stand where the seeding found them
     }
 
@@ -268,7 +269,7 @@ impl<'a> Collection<'a> {
         }
         walk_waiting(drained, &mut self.unwinding);
         let is_quiet = self.mappings.is_empty();
-        self.mappings = drained.take_mappings(std::mem::take(&mut self.mappings), time_ns);
+        self.mappings = drained.take_mappings(std::mem::take(&mut self.mappings), time_ns, at_end);
         let looking = looking(self.options);
         follow(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
         if is_quiet {
@@ -386,7 +387,11 @@ impl<'a> Collection<'a> {
         (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = own_usage();
         manifest.events = drained.recorder.event_count;
         manifest.losses = self.source.losses();
-        let lost = [("stack_copies_lost", drained.copies_lost), ("seeded_stacks_lost", drained.seeded_stacks_lost)];
+        let lost = [
+            ("stack_copies_lost", drained.copies_lost),
+            ("seeded_stacks_lost", drained.seeded_stacks_lost),
+            ("mappings_out_of_scope", drained.mappings_out_of_scope()),
+        ];
         let lost = lost.into_iter().filter(|(_, count)| *count > 0);
         manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
         manifest.losses.extend(self.unwinding.losses());
@@ -408,7 +413,7 @@ impl<'a> Collection<'a> {
 /// The flight recorder, if a trigger is set.
 fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>) -> Option<Outliers> {
     options.trigger.as_ref()?;
-    let traces = if options.own_only { Err(foreign_code()) } else { ProcessorTrace::begin() };
+    let traces = if options.own_only { Err(foreign_code()) } else { trace_processor() };
     notices.extend(match &traces {
         Ok(Some(_)) => None,
         Ok(None) => Some("No instructions are traced: this machine has no Intel PT.".into()),
@@ -416,6 +421,11 @@ fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>)
     });
     let traces = traces.ok().flatten();
     Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes, traces))
+}
+
+fn trace_processor() -> io::Result<Option<ProcessorTrace>> {
+    let _raised = rights::raise(&[rights::PERFMON]);
+    ProcessorTrace::begin()
 }
 
 /// Intel PT traces a CPU, whoever's code it runs.
@@ -464,16 +474,25 @@ fn check_attachable(pids: &[u32], own_only: bool) -> Result<()> {
     }
 }
 
-/// What a collection raises while it starts.
+/// What is in force while the source of records is opened.
 const TO_START: [Right; 3] = [rights::BPF, rights::PERFMON, rights::SYSLOG];
+/// What is in force while the targets' threads are taken in.
+const TO_SEED: [Right; 2] = [rights::BPF, rights::PERFMON];
+
+fn seed(source: &mut dyn Source) -> Result<()> {
+    let _raised = rights::raise(&TO_SEED);
+    source.seed()
+}
 
 /// Gives up the rights that nothing needs any more once recording has begun. Kept, without effect until they are raised:
-/// CAP_BPF for the tables of code that is mapped later; CAP_PERFMON too where hooks come and go (delays, and who asks for
-/// work through ITT); of who may record everyone, what reads their processes and files.
-fn settle_rights(options: &Options) -> Result<()> {
-    let mut kept = vec![rights::BPF];
-    if options.itt || options.topics.contains(&Topic::Latency) {
-        kept.push(rights::PERFMON);
+/// with BPF, CAP_BPF for the tables of code that is mapped later, and CAP_PERFMON where hooks come and go (delays, and who asks
+/// for work through ITT); for users who may record everyone, the rights that read their processes and files.
+fn settle_rights(options: &Options, source: &str) -> Result<()> {
+    let mut kept = Vec::new();
+    if source == "bpf" {
+        kept.push(rights::BPF);
+        let hooks_come_and_go = options.itt || options.topics.contains(&Topic::Latency);
+        kept.extend(hooks_come_and_go.then_some(rights::PERFMON));
     }
     if !options.own_only {
         kept.extend(TO_LOOK);

@@ -42,13 +42,13 @@ pub enum Error {
         log: String,
     },
     /// A process is another user's, and the user may record own ones only.
-    #[error("process {pid} is not yours: who is not root may record own processes only")]
+    #[error("process {pid} belongs to another user; without root you can record only your own")]
     NotYours {
         /// The process.
         pid: u32,
     },
     /// `/proc` shows the processes of another pid namespace.
-    #[error("/proc is of another pid namespace than Dwell's")]
+    #[error("/proc shows another pid namespace than the one Dwell runs in")]
     ForeignProc,
     /// The program to be launched is not there.
     #[error("program {:?} not found", program)]

@@ -224,7 +224,7 @@ impl Hooks {
         }
     }
 
-    /// Whether what delays threads while they run is seen; none: it cannot be.
+    /// Whether what delays threads while they run is seen; `None` if this source cannot see it.
     pub fn sees_running(&self) -> Option<bool> {
         self.running.as_ref().map(|(_, links)| !links.is_empty())
     }

@@ -1,6 +1,7 @@
 //! What /proc tells of processes: their mappings, arguments, threads, and the members of epoll sets.
 
 use std::fs;
+use std::io;
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
@@ -39,9 +40,34 @@ pub fn is_alive(pid: u32) -> bool {
     state.is_some_and(|state| state != 'Z' && state != 'X')
 }
 
+/// Whether this user may look at a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    Allowed,
+    Forbidden,
+    /// It has ended, or `hidepid` hides it.
+    Gone,
+}
+
 /// Whether this user may look at the process without any capability in force: the kernel's own rule, that of ptrace(2).
+pub fn look_at(pid: u32) -> Look {
+    let has_program = |tid: &u32| fs::read_link(format!("/proc/{pid}/task/{tid}/exe")).is_ok();
+    match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(_) => Look::Allowed,
+        // The first thread of a process may have ended before the others.
+        Err(error) if is_gone(&error) && !threads(pid).iter().any(has_program) => Look::Gone,
+        Err(error) if is_gone(&error) => Look::Allowed,
+        Err(_) => Look::Forbidden,
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::NOENT | Errno::SRCH))
+}
+
+/// The same: whether it is there, and allowed.
 pub fn may_look_at(pid: u32) -> bool {
-    fs::read_link(format!("/proc/{pid}/exe")).is_ok()
+    look_at(pid) == Look::Allowed
 }
 
 /// The threads of a process; none when it has ended.

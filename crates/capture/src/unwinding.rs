@@ -81,12 +81,14 @@ impl Unwinding {
         self.apply(updates)
     }
 
-    /// A file was mapped into a recorded process.
+    /// Whether process `tgid` has ended: whoever has its id now is another one.
+    pub fn has_ended(&self, tgid: u32) -> bool {
+        self.gone.contains(&tgid)
+    }
+
+    /// A file was mapped into a recorded process, which has not ended.
     pub fn map(&mut self, mapping: &Mapping) -> Result<()> {
         let header = &mapping.header;
-        if self.gone.contains(&header.h.tid) {
-            return Ok(());
-        }
         let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
         self.take(UnwindMapping {
             tgid: header.h.tid,

@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use dwell_rights::{BPF, PERFMON, PTRACE, RIGHTS, Raised, SYSLOG, raise};
@@ -35,7 +35,7 @@ pub fn all_users() -> bool {
 }
 
 /// Keeps the rights that a collection takes, without effect until it raises them. Returns whether only the user's own programs may
-/// be recorded: root, and who has no rights, are held back by nobody but the kernel.
+/// be recorded: only the kernel restricts root, and users without rights from Dwell's file.
 pub fn begin_collection() -> Result<bool> {
     if dwell_rights::held().is_empty() {
         return Ok(false);
@@ -60,7 +60,7 @@ fn read() -> io::Result<String> {
     let file = dwell_files::open_regular(Path::new(FILE))?;
     let metadata = file.metadata()?;
     if metadata.uid() != 0 || metadata.mode() & 0o022 != 0 {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "others than root may write to it"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "someone other than root can write to it"));
     }
     let mut text = String::new();
     file.take(MOST_BYTES).read_to_string(&mut text)?;
@@ -89,6 +89,8 @@ pub fn allow_all_users() -> Result<()> {
     let mut options = File::options();
     options.write(true).create_new(true).mode(0o644);
     let mut file = options.open(FILE).map_err(failed)?;
+    // Whatever the umask: members read it, or it does not count.
+    file.set_permissions(fs::Permissions::from_mode(0o644)).map_err(failed)?;
     file.write_all(ALL_USERS.as_bytes()).map_err(failed)
 }
 

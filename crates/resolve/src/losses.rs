@@ -206,7 +206,11 @@ const DOCS: &[(&str, &str)] = &[
     ),
     (
         "programs_out_of_scope",
-        "Programs that took on another user's rights when they were started; Dwell may look at its user's own only.",
+        "Programs that the user may not look at, such as those that take on another user's rights when they are started; they are missing.",
+    ),
+    (
+        "mappings_out_of_scope",
+        "Files that programs mapped which the user may not look at; where their code lies is not recorded.",
     ),
     ("mappings_lost", "Mappings that were not recorded; code in them has no names."),
 ];

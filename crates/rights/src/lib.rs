@@ -4,13 +4,18 @@
 //! with the user's own rights. Each is raised for the few calls that need it and given up when nothing later does. The
 //! kernel keeps them by thread: a new thread has those of the one that made it.
 //!
-//! Root keeps what it has: nothing here changes a process of root.
+//! Root keeps what it has: nothing here changes a process of root. Nor one whose capabilities are its user's own, such as
+//! the ambient ones of a service: these go on to the launched program as they would without Dwell.
 
 use std::io;
+use std::sync::OnceLock;
 
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, geteuid, set_dumpable_behavior};
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_ambient_set, clear_ambient_capability_set,
+    set_capabilities,
+};
 
 /// A capability that Dwell uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +86,7 @@ fn set_of(rights: &[Right]) -> CapabilitySet {
     rights.iter().map(|right| right.set).collect()
 }
 
-/// The rights that this thread could raise, in a process that is not root's: its file gives them, or whoever started it.
+/// The rights that this thread could raise because its file gives them, in a process that is not root's.
 pub fn held() -> Vec<Right> {
     let permitted = sets().map_or(CapabilitySet::empty(), |sets| sets.permitted);
     RIGHTS.into_iter().filter(|right| permitted.contains(right.set)).collect()
@@ -95,8 +100,8 @@ pub fn lacking_to_collect() -> Vec<Right> {
     RIGHTS.into_iter().filter(lacks).collect()
 }
 
-/// Puts all of this process's capabilities away, so that none has an effect or goes on to a program. Call it before there
-/// is a second thread.
+/// Puts the capabilities of this process's file away, so that none has an effect or goes on to a program. Call it before
+/// there is a second thread.
 ///
 /// # Errors
 ///
@@ -175,10 +180,18 @@ impl Drop for Raised {
     }
 }
 
-/// Those of this thread; none in a process of root's, or without any.
+/// Those of this thread; none in a process of root's, without any, or whose file gives none.
 fn sets() -> Option<CapabilitySets> {
     let sets = (!geteuid().is_root()).then(|| capabilities(None).ok()).flatten()?;
-    (!sets.permitted.is_empty()).then_some(sets)
+    (!sets.permitted.is_empty() && are_of_file(sets.permitted)).then_some(sets)
+}
+
+/// Whether a file gave this process's capabilities: some were not ambient when it began. So the kernel tells it, too, for
+/// `AT_SECURE` (`cap_bprm_creds_from_file`, security/commoncap.c). Kept from the first call on: later none are ambient.
+fn are_of_file(permitted: CapabilitySet) -> bool {
+    static ARE_OF_FILE: OnceLock<bool> = OnceLock::new();
+    let is_ambient = |one: CapabilitySet| capability_is_in_ambient_set(one).unwrap_or(false);
+    *ARE_OF_FILE.get_or_init(|| permitted.iter().any(|one| !is_ambient(one)))
 }
 
 fn set(sets: CapabilitySets) -> io::Result<()> {

@@ -51,16 +51,33 @@ static __always_inline void begin_running(struct task_struct *task, struct threa
 	write_thread_new(task, &unknown, now);
 }
 
+static __always_inline void fill_thread_exit(struct record_thread_exit *record, struct task_struct *task,
+					     struct thread *thread)
+{
+	int group_code = task->signal->group_exit_code;
+
+	record->tgid = tgid_of(task);
+	record->exit_code = group_code ? group_code : task->exit_code;
+	record->cpu_ns = task->se.sum_exec_runtime - thread->runtime_base_ns;
+}
+
 /* `task` leaves the CPU, or our sight, for good. */
 static __always_inline void write_thread_exit(struct task_struct *task, struct thread *thread, u64 now)
 {
 	struct record_thread_exit record = {};
-	int group_code = task->signal->group_exit_code;
 
 	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), tid_of(task), now);
-	record.tgid = tgid_of(task);
-	record.exit_code = group_code ? group_code : task->exit_code;
-	record.cpu_ns = task->se.sum_exec_runtime - thread->runtime_base_ns;
+	fill_thread_exit(&record, task, thread);
+	write_record(&record, sizeof(record), LOSS_THREAD);
+}
+
+/* `task` leaves our sight: since `since_ns` its process runs what Dwell's user may not look at. */
+static __always_inline void write_thread_left(struct task_struct *task, struct thread *thread, u64 since_ns)
+{
+	struct record_thread_left record = {.since_ns = since_ns};
+
+	set_header(&record.exit.h, RECORD_THREAD_LEFT, sizeof(record), tid_of(task), bpf_ktime_get_ns());
+	fill_thread_exit(&record.exit, task, thread);
 	write_record(&record, sizeof(record), LOSS_THREAD);
 }
 

@@ -104,6 +104,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	struct thread *thread = bpf_task_storage_get(&threads, task, 0, 0);
 	struct control *control = controls();
 	u32 tgid = tgid_of(task);
+	bool is_ours;
 	u64 now;
 	u8 mode;
 
@@ -118,11 +119,14 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	/* The new image begins at the rename: its first files are mapped before this tracepoint. */
 	now = thread->rename_time_ns ? thread->rename_time_ns : bpf_ktime_get_ns();
 	mode = mode_by_name(task->comm, control, thread->mode & THREAD_FOLLOW ? followed(thread->mode) : thread->mode);
-	if (mode && !is_in_scope(task)) {
+	is_ours = is_in_scope(task);
+	if (mode && !is_ours) {
 		mode = 0;
 		count_loss(LOSS_OUT_OF_SCOPE);
 	}
-	if ((thread->mode & THREAD_RECORD) && !(mode & THREAD_RECORD))
+	if ((thread->mode & THREAD_RECORD) && !is_ours)
+		write_thread_left(task, thread, now);
+	else if ((thread->mode & THREAD_RECORD) && !(mode & THREAD_RECORD))
 		write_thread_exit(task, thread, bpf_ktime_get_ns()); /* it was recorded until now */
 	if (!(thread->mode & THREAD_RECORD) && (mode & THREAD_RECORD))
 		begin_running(task, thread, now);
@@ -171,10 +175,19 @@ int seed(struct bpf_iter__task *ctx)
 
 	if (!task || (task->__state & STATE_DEAD))
 		return 0;
-	if (!is_in_scope(task))
-		return 0;
 	tgid = tgid_of(task);
 	mode = bpf_map_lookup_elem(&targets, &tgid);
+	if (!is_in_scope(task)) {
+		/* One that was taken in before was counted when it began to run what it runs. */
+		if (!mode || bpf_task_storage_get(&threads, task, 0, 0))
+			return 0;
+		/* The child that is to run a program is Dwell itself until then, which nobody may look into. */
+		if (!(*mode & THREAD_LAUNCHING)) {
+			if (task->pid == task->tgid)
+				count_loss(LOSS_OUT_OF_SCOPE);
+			return 0;
+		}
+	}
 	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!thread) {
 		if (mode)

@@ -297,6 +297,18 @@ struct mm_struct {
 	unsigned long start_stack;
 };
 
+typedef struct {
+	unsigned long __mm_flags[1];
+} mm_flags_t;
+
+enum task_dumpable {
+	TASK_DUMPABLE_OWNER = 1,
+};
+
+struct task_exec_state {
+	enum task_dumpable dumpable;
+};
+
 struct gendisk {
 	char disk_name[32];
 };

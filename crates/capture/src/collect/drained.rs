@@ -7,10 +7,11 @@ use bytemuck::{bytes_of, pod_read_unaligned};
 use dwell_model::Delay;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadNewRecord, kind,
-    object_kind,
+    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadLeftRecord,
+    ThreadNewRecord, kind, object_kind,
 };
 
+use super::own::Own;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::fault_places::FaultPlaces;
@@ -63,10 +64,13 @@ pub struct Drained {
     pub announces: bool,
     /// When a process last mapped a file.
     pub mapped_ns: u64,
+    /// Where only own programs may be recorded.
+    own: Option<Own>,
 }
 
 impl Drained {
-    pub fn new(recorder: Recorder) -> Self {
+    /// Nothing yet. `own_only` = of other users' programs not even their mappings may be written.
+    pub fn new(recorder: Recorder, own_only: bool) -> Self {
         Self {
             recorder,
             failure: None,
@@ -84,18 +88,42 @@ impl Drained {
             fault_places: FaultPlaces::default(),
             announces: false,
             mapped_ns: 0,
+            own: own_only.then(Own::default),
         }
     }
 
     /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
     /// that came before `read_ns`, when the rings began to be drained, the fork has been.
-    pub fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64) -> Vec<Mapping> {
+    pub fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64, at_end: bool) -> Vec<Mapping> {
         let known = |mapping: &Mapping| self.processes.contains(&mapping.header.h.tid);
         let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
+        let ours = match &mut self.own {
+            Some(own) => own.let_through(ours, (!at_end).then_some(read_ns)),
+            None => ours,
+        };
+        self.mapped(ours, read_ns);
+        others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
+    }
+
+    /// Takes mappings of recorded processes that the user may know.
+    pub fn mapped(&mut self, ours: Vec<Mapping>, read_ns: u64) {
         self.announces |= ours.iter().any(|mapping| itt::is_library(&mapping.path));
         self.mapped_ns = if ours.is_empty() { self.mapped_ns } else { read_ns };
         self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
-        others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
+    }
+
+    /// How many mappings were dropped, since the user may not look at the programs.
+    pub fn mappings_out_of_scope(&self) -> u64 {
+        self.own.as_ref().map_or(0, |own| own.dropped)
+    }
+
+    /// A thread is recorded no more, since its process runs what the user may not look at. Returns its end, for the trace.
+    fn left(&mut self, left: &ThreadLeftRecord) -> ThreadExitRecord {
+        if let Some(own) = &mut self.own {
+            own.left(left);
+        }
+        let h = RecordHeader { kind: kind::THREAD_EXIT, size: size_of::<ThreadExitRecord>() as u16, ..left.exit.h };
+        ThreadExitRecord { h, ..left.exit }
     }
 }
 
@@ -110,6 +138,11 @@ pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
             }
         }
         return;
+    }
+    if header.kind == kind::THREAD_LEFT {
+        let left = bytes.get(..size_of::<ThreadLeftRecord>()).map(pod_read_unaligned::<ThreadLeftRecord>);
+        let exit = left.map(|left| drained.left(&left));
+        return exit.iter().for_each(|exit| take_record(drained, bytes_of(exit)));
     }
     let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));
     let bytes = fault.as_ref().map_or(bytes, bytes_of);
@@ -130,6 +163,7 @@ pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
             let exit = bytes.get(..size_of::<ThreadExitRecord>()).map(pod_read_unaligned::<ThreadExitRecord>);
             if let Some(exit) = exit {
                 drained.news.push((header.time_ns, News::ThreadExit(exit.tgid)));
+                drained.own.iter_mut().for_each(|own| own.thread_ended(exit.tgid, header.time_ns));
                 if exit.tgid == header.tid {
                     drained.fault_places.forget(exit.tgid);
                 }
@@ -140,6 +174,7 @@ pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
         kind::EXEC => {
             if let Some(exec) = bytes.get(..size_of::<ExecRecord>()).map(pod_read_unaligned::<ExecRecord>) {
                 drained.news.push((header.time_ns, News::Program { pid: exec.tgid }));
+                drained.own.iter_mut().for_each(|own| own.runs(exec.tgid, header.time_ns));
                 drained.fault_places.forget(exec.tgid);
             }
         }
@@ -227,6 +262,7 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
                 unwinding.thread_exit(tgid);
                 continue;
             }
+            News::Mapped(mapping) if unwinding.has_ended(mapping.header.h.tid) => continue,
             News::Mapped(mut mapping) => {
                 unwinding.map(&mapping)?;
                 keeper.mapped(&mut mapping);
@@ -249,6 +285,7 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
         walk_copies_of(tgid, u64::MAX, drained, unwinding);
         unwinding.forget_process(tgid)?;
         keeper.exit(tgid, now_ns);
+        drained.own.iter_mut().for_each(|own| own.forget(tgid));
         drained.ended_programs.push((tgid, u64::MAX));
     }
     Ok(())

@@ -90,7 +90,7 @@ pub trait Source {
     /// Notes where programs ask for work through the library at this path.
     fn set_stitching(&mut self, _: &Path) {}
 
-    /// Whether what delays threads while they run is seen; none: it cannot be.
+    /// Whether what delays threads while they run is seen; `None` if this source cannot see it.
     fn sees_running(&self) -> Option<bool> {
         None
     }

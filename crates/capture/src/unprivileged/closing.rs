@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use dwell_rights::Right;
 use rustix::fs::{FlockOperation, MemfdFlags, flock, memfd_create};
 
 /// What a collection holds.
@@ -48,16 +49,16 @@ fn in_memory() -> Option<(CString, OwnedFd)> {
     Some((CString::new(path).ok()?, file))
 }
 
-/// Runs `act` in a process that nobody waits for, and that ends with it.
+/// Runs `act` in a process that nobody waits for, that ends with it, and that has no more than these rights.
 ///
 /// # Safety
 /// `act` makes system calls only, and allocates no memory: other threads may have held the allocator's lock.
-pub unsafe fn in_own_process(act: impl FnOnce()) {
+pub unsafe fn in_own_process(rights: &[Right], act: impl FnOnce()) {
     // SAFETY: behind the forks come only system calls on memory that is allocated already.
     unsafe {
         let child = libc::fork();
         if child == 0 {
-            if libc::fork() == 0 {
+            if dwell_rights::keep(rights).is_ok() && libc::fork() == 0 {
                 act();
             }
             libc::_exit(0);
@@ -77,11 +78,14 @@ pub unsafe fn open(path: &CStr) -> RawFd {
     unsafe { libc::open(path.as_ptr(), libc::O_WRONLY | libc::O_CLOEXEC | libc::O_NONBLOCK) }
 }
 
-/// Closes the events, each while no collection holds `lock`.
+/// Closes the events, each while no collection holds `lock`; that may take long, and needs no rights.
 ///
 /// # Safety
 /// Behind a fork: system calls, and nothing is allocated.
 pub unsafe fn close(lock: RawFd, events: &[RawFd]) {
+    if dwell_rights::keep(&[]).is_err() {
+        return; // the process ends, and with it its events
+    }
     for &event in events.iter().filter(|&&event| event >= 0) {
         // SAFETY: plain numbers.
         unsafe {
@@ -107,7 +111,7 @@ mod tests {
             let (path, event) = (lock.path(), writer.as_raw_fd());
             // SAFETY: system calls only.
             unsafe {
-                in_own_process(|| {
+                in_own_process(&[], || {
                     let lock = open(&path);
                     libc::syscall(libc::SYS_close_range, 3, event - 1, 0);
                     libc::syscall(libc::SYS_close_range, event + 1, lock - 1, 0);

@@ -381,7 +381,7 @@ impl Drop for Events {
         let mut kept = Vec::with_capacity(events.len() + 1);
         // SAFETY: system calls only, and `kept` has room.
         unsafe {
-            closing::in_own_process(|| {
+            closing::in_own_process(&[], || {
                 let lock = closing::open(&self.lock);
                 kept.extend_from_slice(&events);
                 if lock >= 0 {

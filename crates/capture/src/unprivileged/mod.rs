@@ -87,6 +87,7 @@ pub struct Unprivileged {
     lost: u64,
     sampling_interval_ns: u64,
     attached: Vec<u32>,
+    own_only: bool,
     /// The thread whose events came first.
     first: u32,
     /// Threads that were made since then, CLOCK_MONOTONIC ns.
@@ -115,6 +116,7 @@ impl Unprivileged {
         let first = targets.pids.first().copied().unwrap_or(0);
         let events = Events::open(first, plan, lock.as_ref().map(Lock::path).unwrap_or_default())
             .map_err(|error| refused(&error, why))?;
+        check_yours(first, options.own_only && !targets.launching)?;
         let mut source = Self {
             events,
             drained: None,
@@ -127,6 +129,7 @@ impl Unprivileged {
             lost: 0,
             sampling_interval_ns: options.sampling_interval_ns,
             attached: if targets.launching { Vec::new() } else { targets.pids.to_vec() },
+            own_only: options.own_only,
             first,
             births: 0,
             births_since_ns: 0,
@@ -272,7 +275,7 @@ impl Unprivileged {
         }
         self.processes.mapped(stamp, &mapping.path, &mut |bytes| take_record(world.drained, bytes));
         self.stacks.mapped(stamp.tgid);
-        world.drained.take_mappings(vec![mapping], stamp.time_ns);
+        world.drained.mapped(vec![mapping], stamp.time_ns);
     }
 
     fn sample(&mut self, stamp: Stamp, identifier: u64, sample: &Sample<'_>, world: &mut World<'_>) -> Result<()> {
@@ -445,10 +448,7 @@ impl Source for Unprivileged {
     }
 
     fn seed(&mut self) -> Result<()> {
-        for pid in std::mem::take(&mut self.attached) {
-            self.attach(pid);
-        }
-        Ok(())
+        std::mem::take(&mut self.attached).into_iter().try_for_each(|pid| self.attach(pid))
     }
 
     fn set_paused(&mut self, paused: bool) -> Result<()> {
@@ -478,7 +478,7 @@ impl Source for Unprivileged {
 impl Unprivileged {
     /// Takes in a process that runs already: its threads, and all that they create. Until a look finds no thread that was not
     /// there before: one without events passes none on.
-    fn attach(&mut self, pid: u32) {
+    fn attach(&mut self, pid: u32) -> Result<()> {
         let mut seen = HashSet::from([self.first]);
         self.processes.attach(pid);
         let mut threads = proc::threads(pid);
@@ -490,9 +490,11 @@ impl Unprivileged {
             new.into_iter().for_each(|tid| self.events.add(tid));
             threads = proc::threads(pid);
         }
+        check_yours(pid, self.own_only)?;
         for tid in proc::threads(pid) {
             self.seed_thread(pid, tid);
         }
+        Ok(())
     }
 
     /// Tells of a thread that is there, and what it does. Its stack is walked at once by whoever called, if it stands still.
@@ -568,6 +570,12 @@ fn tracepoints(sees_kernel: bool, lock: Option<&Lock>) -> Vec<Tracepoint> {
     let most = calls::how_many(crate::machine::online().len());
     let of_each = wanted.iter().filter_map(|call| ids.get(&call.number));
     of_each.take(most).map(|&id| Tracepoint { id, filter: None }).collect()
+}
+
+/// Asks whether events that are open by now are of a process that its user may look at. CAP_PERFMON opens others' too, and
+/// since the process was looked at first it may have become another user's; the kernel ends the events of one that does later.
+fn check_yours(pid: u32, own_only: bool) -> Result<()> {
+    if own_only && !proc::may_look_at(pid) && proc::is_alive(pid) { Err(Error::NotYours { pid }) } else { Ok(()) }
 }
 
 /// What only BPF can record was asked for.

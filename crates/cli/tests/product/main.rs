@@ -32,6 +32,7 @@ mod real_programs;
 mod recording;
 mod remote;
 mod rights;
+mod rights_of_others;
 mod settings;
 mod sockets;
 mod source;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
     cases.extend(task_probes::cases());
     cases.extend(containers::cases());
     cases.extend(rights::cases());
+    cases.extend(rights_of_others::cases());
     cases.extend(latency::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());

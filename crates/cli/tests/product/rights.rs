@@ -15,9 +15,9 @@ use crate::recording::{
 };
 
 /// Whom nothing belongs to.
-const NOBODY: u32 = 65534;
+pub const NOBODY: u32 = 65534;
 /// A group of nobody's that is likely there: what the installed program is for.
-const GROUP: &str = "daemon";
+pub const GROUP: &str = "daemon";
 
 pub fn cases() -> Vec<Case> {
     vec![
@@ -36,13 +36,13 @@ pub fn cases() -> Vec<Case> {
 const THROUGH_A_SHELL: [&str; 3] = ["sh", "-c", "exec \"$0\" \"$@\""];
 
 /// An installed Dwell, and a folder of nobody's.
-struct Installed {
-    prefix: TempDir,
-    home: TempDir,
+pub struct Installed {
+    pub prefix: TempDir,
+    pub home: TempDir,
 }
 
 impl Installed {
-    fn new() -> Result<Self> {
+    pub fn new() -> Result<Self> {
         needs_recording()?;
         needs_program("setpriv")?;
         let installed = Self { prefix: TempDir::new()?, home: TempDir::new()? };
@@ -65,7 +65,7 @@ impl Installed {
     }
 
     /// The program, run by nobody, who is in the group.
-    fn dwell(&self, arguments: &[&str]) -> Result<Command> {
+    pub fn dwell(&self, arguments: &[&str]) -> Result<Command> {
         let mut command = self.as_nobody(&["--groups", GROUP])?;
         command.args(THROUGH_A_SHELL).arg(self.binary()).args(arguments);
         Ok(command)
@@ -79,12 +79,12 @@ impl Installed {
         Ok(command)
     }
 
-    fn run(&self, arguments: &[&str]) -> Result<Output> {
+    pub fn run(&self, arguments: &[&str]) -> Result<Output> {
         Running::start(&mut self.dwell(arguments)?)?.finish()
     }
 
     /// A report of the result `r`.
-    fn rows(&self, arguments: &[&str]) -> Result<Vec<Value>> {
+    pub fn rows(&self, arguments: &[&str]) -> Result<Vec<Value>> {
         let all: Vec<&str> = [&["report"], arguments, &["--format", "json", "r"]].concat();
         let output = self.run(&all)?;
         let mut view: Value = serde_json::from_str(&output.stdout).with_context(|| output.stderr)?;
@@ -93,7 +93,7 @@ impl Installed {
 }
 
 /// A sample where nobody can run it.
-fn open_sample(installed: &Installed, name: &str) -> Result<String> {
+pub fn open_sample(installed: &Installed, name: &str) -> Result<String> {
     let path = installed.home.path().join(name);
     fs::copy(sample(name)?, &path)?;
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
@@ -141,10 +141,21 @@ fn installing_is_refused_where_it_is_unsafe() -> Result<()> {
     fs::remove_file(&bin)?;
     fs::create_dir(&bin)?;
     fs::set_permissions(&bin, fs::Permissions::from_mode(0o777))?;
-    refused("others than root may change")?;
+    refused("someone other than root can change")?;
+    // As Debian's /usr/local/bin may be.
+    fs::set_permissions(&bin, fs::Permissions::from_mode(0o2775))?;
+    chown(&bin, None, Some(NOBODY))?;
+    refused("someone other than root can change")?;
+    chown(&bin, None, Some(0))?;
+    // Who owns a folder above can put another one there.
+    chown(prefix.path(), Some(NOBODY), None)?;
+    refused("someone other than root can change")?;
+    chown(prefix.path(), Some(0), None)?;
     ensure!(fs::read_dir(&bin)?.count() == 0, "something is left");
     // What it did not put there it does not remove.
     fs::write(bin.join("dwell"), "#!/bin/sh\n")?;
+    refused("dwell install did not put it there")?;
+    ensure!(fs::read(bin.join("dwell"))? == b"#!/bin/sh\n", "somebody else's program was replaced");
     let output = run_dwell(&["uninstall", "--prefix", &place])?;
     ensure!(!output.status.success() && bin.join("dwell").exists(), "{}", output.stdout);
     Ok(())
@@ -179,7 +190,7 @@ fn a_member_records_its_own_program() -> Result<()> {
 }
 
 /// A process that waits, of this user.
-fn waiting(uid: &str) -> Result<Running> {
+pub fn waiting(uid: &str) -> Result<Running> {
     let mut command = Command::new(needs_program("setpriv")?);
     Running::start(command.args(["--reuid", uid, "--regid", uid, "--clear-groups", "sleep", "60"]))
 }
@@ -196,7 +207,7 @@ fn a_member_attaches_to_its_own_only() -> Result<()> {
     }
     for it in [&foreign, &root] {
         let output = installed.run(&["collect", "threading", "-r", "no", "--target-pid", &it.pid().to_string()])?;
-        ensure!(output.code() == 77 && output.stderr.contains("is not yours"), "{}", output.stderr);
+        ensure!(output.code() == 77 && output.stderr.contains("belongs to another user"), "{}", output.stderr);
         ensure!(output.stderr.contains("hint: sudo "), "{}", output.stderr);
         ensure!(!installed.home.path().join("no").exists(), "a result of another's process");
     }
@@ -209,37 +220,57 @@ fn a_member_attaches_to_its_own_only() -> Result<()> {
     Ok(())
 }
 
+/// By BPF, CAP_BPF is kept for the tables of code that is mapped later.
 fn none_are_left_while_it_runs() -> Result<()> {
+    for (source, kept) in [("bpf", 1 << 39), ("perf", 0)] {
+        left_while_it_runs(source, kept).with_context(|| format!("--source {source}"))?;
+    }
+    Ok(())
+}
+
+fn left_while_it_runs(source: &str, kept: u64) -> Result<()> {
     let installed = Installed::new()?;
-    let arguments = ["collect", "threading", "-r", "r", "--no-itt", "--", "sleep", "2"];
+    let arguments = ["collect", "threading", "--source", source, "-r", "r", "--no-itt", "--", "sleep", "2"];
     let running = Running::start(&mut installed.dwell(&arguments)?)?;
     let folder = PathBuf::from(format!("/proc/{}/task", running.pid()));
     // The launched program runs: start-up is over.
     let children = || fs::read_to_string(folder.join(format!("{}/children", running.pid()))).ok();
-    let child = || children()?.split_whitespace().next()?.parse::<u32>().ok();
-    let runs = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sleep");
-    let child = wait_for("the program", || child().filter(|&pid| runs(pid)))?;
+    let runs = |pid: &u32| fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.trim() == "sleep");
+    let child = || children()?.split_whitespace().filter_map(|pid| pid.parse().ok()).find(runs);
+    let child: u32 = wait_for("the program", child)?;
     std::thread::sleep(std::time::Duration::from_millis(300));
-    let mut looked = 0;
-    for thread in fs::read_dir(&folder)?.flatten() {
-        let status = fs::read_to_string(thread.path().join("status"))?;
-        ensure!(capabilities(&status, "CapEff")? == 0, "in force: {status}");
-        ensure!(capabilities(&status, "CapInh")? == 0 && capabilities(&status, "CapAmb")? == 0, "{status}");
-        // CAP_BPF, for the tables of code that is mapped later.
-        ensure!(capabilities(&status, "CapPrm")? & !(1 << 39) == 0, "more than CAP_BPF is held: {status}");
-        looked += 1;
-    }
-    ensure!(looked >= 2, "{looked} threads");
+    ensure!(hold_no_more_than(&installed, kept)? >= 2, "fewer than two threads");
     // Its user cannot look into it while it holds a right.
     let owner = fs::metadata(format!("/proc/{}/mem", running.pid()))?.uid();
     ensure!(owner == 0, "the collector can be traced by its user");
     let status = fs::read_to_string(format!("/proc/{child}/status"))?;
     ensure!(capabilities(&status, "CapPrm")? == 0, "the program has capabilities: {status}");
     ensure!(running.finish()?.status.success(), "the collection failed");
+    // Who closes tracepoints is left behind, and nothing else.
+    hold_no_more_than(&installed, 0)?;
     Ok(())
 }
 
-fn capabilities(status: &str, set: &str) -> Result<u64> {
+/// Whether no thread of the installed program has a right in force, or holds more than these. Returns how many there are.
+fn hold_no_more_than(installed: &Installed, kept: u64) -> Result<usize> {
+    let binary = installed.binary();
+    let mut looked = 0;
+    for process in fs::read_dir("/proc")?.flatten().map(|entry| entry.path()) {
+        if !fs::read_link(process.join("exe")).is_ok_and(|exe| exe == binary) {
+            continue;
+        }
+        for thread in fs::read_dir(process.join("task")).into_iter().flatten().flatten() {
+            let Ok(status) = fs::read_to_string(thread.path().join("status")) else { continue };
+            ensure!(capabilities(&status, "CapEff")? == 0, "in force: {status}");
+            ensure!(capabilities(&status, "CapInh")? == 0 && capabilities(&status, "CapAmb")? == 0, "{status}");
+            ensure!(capabilities(&status, "CapPrm")? & !kept == 0, "more than {kept:x} is held: {status}");
+            looked += 1;
+        }
+    }
+    Ok(looked)
+}
+
+pub fn capabilities(status: &str, set: &str) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(set)?.strip_prefix(':'));
     Ok(u64::from_str_radix(line.context("no such set")?.trim(), 16)?)
 }

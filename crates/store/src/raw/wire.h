@@ -35,6 +35,7 @@ enum record_kind {
 	RECORD_DELAY = 20,        /* what kept a thread from its work, from when to when */
 	RECORD_REQUEST = 21,      /* a thread received on a socket and sent on it */
 	RECORD_DELAYS = 22,       /* short delays of one thread on one CPU */
+	RECORD_THREAD_LEFT = 23,  /* for the collector, which writes a RECORD_THREAD_EXIT in its place */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -217,6 +218,12 @@ struct record_thread_exit {
 	u32 tgid;
 	s32 exit_code; /* as wait(2) reports it */
 	u64 cpu_ns;    /* the kernel's own account (sum_exec_runtime) of its running time since RECORD_THREAD_NEW */
+};
+
+/* A thread is recorded no more: its process runs a program that the user of Dwell may not look at. */
+struct record_thread_left {
+	struct record_thread_exit exit;
+	u64 since_ns; /* when that program began: before its first file was mapped */
 };
 
 struct record_exec {
@@ -520,6 +527,7 @@ _Static_assert(sizeof(struct record_object) == 416, "wire");
 _Static_assert(sizeof(struct record_thread_new) == 64, "wire");
 _Static_assert(sizeof(struct record_thread_name) == 32, "wire");
 _Static_assert(sizeof(struct record_thread_exit) == 32, "wire");
+_Static_assert(sizeof(struct record_thread_left) == 40, "wire");
 _Static_assert(sizeof(struct record_exec) == 296, "wire");
 _Static_assert(sizeof(struct record_registers) == 176, "wire");
 _Static_assert(sizeof(struct record_task_probe) == 24, "wire");

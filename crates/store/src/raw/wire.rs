@@ -34,6 +34,7 @@ pub mod kind {
     pub const DELAY: u16 = 20;
     pub const REQUEST: u16 = 21;
     pub const DELAYS: u16 = 22;
+    pub const THREAD_LEFT: u16 = 23;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -181,6 +182,9 @@ records! {
     }
     ThreadExitRecord = 32, "A thread left the CPU for the last time." {
         h: RecordHeader, tgid: u32, exit_code: i32, cpu_ns: u64,
+    }
+    ThreadLeftRecord = 40, "A thread is recorded no more: its process runs what the user may not look at, since `since_ns`; for the collector, never in a spool." {
+        exit: ThreadExitRecord, since_ns: u64,
     }
     ExecRecord = 296, "A process runs another program." {
         h: RecordHeader, tgid: u32, old_tid: u32, comm: [u8; 16], path: [u8; TEXT_BYTES],

@@ -90,7 +90,8 @@ export const lossesJa: Record<string, string> = {
   delays_of_unknown_threads: '他に何も分からないスレッドの遅延。含まれません。',
   delays_lost: 'カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。',
   programs_out_of_scope:
-    '開始時に他のユーザーの権限を得たプログラム。Dwell は自分のユーザーのものだけを見ることができます。',
+    '開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。',
+  mappings_out_of_scope: 'このユーザーが見ることのできないプログラムのマッピング。コードの位置は記録していません。',
   outliers_over_limit: '--trigger-limit または --data-limit を超えて外れ値が来た回数。',
   outliers_not_kept: '結果を書き込めなかった外れ値。',
   intervals_not_watched: 'トリガーが調べなかった区間。同時に開いていたもの、または入れ子が多すぎました。',
