@@ -16,9 +16,9 @@ pub const CAPABILITIES: &str = "security.capability";
 
 /// Fails if someone other than root can change the folder of the program at `path`, or one above it.
 pub fn check(folder: &OwnedFd, path: &Path) -> Result<()> {
-    let failed = |error: Errno| cannot_look(path, error.into());
+    let failed = |error: Errno| cannot_look(path, &error.into());
     let program_in = fstat(folder).map_err(failed)?;
-    let mut at = folder.try_clone().map_err(|error| cannot_look(path, error))?;
+    let mut at = folder.try_clone().map_err(|error| cannot_look(path, &error))?;
     loop {
         let here = fstat(&at).map_err(failed)?;
         if can_be_changed(&here, same_file(&here, &program_in)) {
@@ -34,7 +34,7 @@ pub fn check(folder: &OwnedFd, path: &Path) -> Result<()> {
 
 /// Fails if the file at `path`, in the folder, is there and neither an installed Dwell nor the running one.
 pub fn check_present(folder: &OwnedFd, path: &Path) -> Result<()> {
-    let failed = |error: Errno| cannot_look(path, error.into());
+    let failed = |error: Errno| cannot_look(path, &error.into());
     let Some(name) = path.file_name() else { return Err(foreign(path)) };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let there = match openat(folder, name, flags, Mode::empty()) {
@@ -59,7 +59,7 @@ pub fn foreign(path: &Path) -> Hinted {
     Hinted::new(message).hint(format!("sudo rm {}", quoted(path)))
 }
 
-fn cannot_look(path: &Path, error: io::Error) -> Hinted {
+fn cannot_look(path: &Path, error: &io::Error) -> Hinted {
     Hinted::new(format!("cannot look at {}: {error}", path.display()))
 }
 
