@@ -351,7 +351,11 @@ fn view_shows_the_others() -> Result<()> {
     STRANGE[0].1(&pipe.join("manifest.json"))?;
     fs::remove_file(table.join("tables/threads.parquet"))?;
     STRANGE[0].1(&table.join("tables/threads.parquet"))?;
-    let site = Site::open(&mut view(folder.path()))?;
+    // Whoever started the tests may ignore Ctrl-C, which programs inherit.
+    let mut command = Command::new("env");
+    let viewing = view(folder.path());
+    command.arg("--default-signal=INT").arg(viewing.get_program()).args(viewing.get_args());
+    let site = Site::open(&mut command)?;
     let results = site.json("/api/results")?;
     let results = results.as_array().context("no list")?;
     let problem = |id: &str| results.iter().find(|row| row["id"] == id).map(|row| row["problem"].clone());
