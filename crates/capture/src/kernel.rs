@@ -21,7 +21,10 @@ const HELPERS: [(&str, &str, &str); 2] = [
 pub fn check() -> Result<()> {
     if !Path::new(BTF).exists() {
         return Err(Error::Unsupported {
-            reason: format!("Linux {} has no BTF, the description of its own types ({BTF} is missing)", machine::kernel()),
+            reason: format!(
+                "Linux {} has no BTF, the description of its own types ({BTF} is missing)",
+                machine::kernel()
+            ),
             remedy: "boot a kernel that is built with CONFIG_DEBUG_INFO_BTF=y, as those of distributions are".into(),
             log: String::new(),
         });
