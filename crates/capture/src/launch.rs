@@ -253,14 +253,8 @@ fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
 }
 
 fn pipe() -> Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` takes the two descriptors, which are ours alone.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(Error::last_os("pipe"));
-        }
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
+    let (reader, writer) = io::pipe().map_err(|source| Error::System { what: "pipe", source })?;
+    Ok((reader.into(), writer.into()))
 }
 
 /// A descriptor that becomes readable when process `pid` ends; `None` on kernels before 5.3.

@@ -75,9 +75,10 @@ impl Sampling {
     }
 }
 
-/// Every clock takes two descriptors. A target is launched before, so it has the limit of Dwell's user.
-fn raise_file_limit() {
+/// Lets this process have as many descriptors as it may, since every event of a thread takes some. A target is launched
+/// before, so it has the limit of Dwell's user.
+pub fn raise_file_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, the threads behind it are told as not sampled.
+    // Where it cannot be raised, threads without events are counted.
     let _raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

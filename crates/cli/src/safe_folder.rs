@@ -53,7 +53,7 @@ pub fn has_capabilities(file: &OwnedFd) -> bool {
     fgetxattr(file, CAPABILITIES, &mut attribute).is_ok_and(|length| length > 0)
 }
 
-/// What is told of a program that is not Dwell's.
+/// The error for a program that is not Dwell's.
 pub fn foreign(path: &Path) -> Hinted {
     let message = format!("{} has no capabilities: dwell install did not put it there", path.display());
     Hinted::new(message).hint(format!("sudo rm {}", quoted(path)))

@@ -269,7 +269,7 @@ impl Folder {
 /// A name that can only be that of an entry.
 fn entry(name: &str) -> io::Result<&str> {
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-        return Err(refused("the name is none of a file"));
+        return Err(refused("this is a path, not the name of a file"));
     }
     Ok(name)
 }

@@ -89,7 +89,7 @@ impl Library {
         found.map(|trace| trace.1).ok_or_else(|| Problem::new(Fault::NoResult, "there is no such trace"))
     }
 
-    /// The results that there are now, the newest first; those that cannot be read are last.
+    /// The present results, the newest first; those that cannot be read are last.
     pub fn results(&self) -> Vec<Listed> {
         if self.kind != Kind::Folder {
             let opened = (self.kind == Kind::Result).then(|| ResultFolder::open(&self.path));

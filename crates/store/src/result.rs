@@ -86,7 +86,7 @@ impl ResultFolder {
         Self::checked(held)
     }
 
-    /// The same in a folder that is held; a link is none.
+    /// The same in a folder that is held. Links do not count.
     pub fn open_in(parent: &Folder, name: &str) -> Result<Self> {
         let path = parent.path().join(name);
         Self::checked(parent.folder(name).map_err(|error| Error::io(&path, error))?)

@@ -59,8 +59,8 @@ impl Own {
     }
 
     /// Those of `mappings`, and of the ones held before, that the user may know by now. Every process is asked once, after its
-    /// mappings were read: it has had by then the rights that it mapped them with. `now_ns` is none at the end of the collection:
-    /// then nothing waits any longer.
+    /// mappings were read: by then it has the rights with which it mapped them. Without `now_ns`, at the end of the collection,
+    /// nothing waits any longer.
     pub fn let_through(&mut self, mappings: Vec<Mapping>, now_ns: Option<u64>) -> Vec<Mapping> {
         self.let_through_by(mappings, now_ns, &mut proc::look_at)
     }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::ffi::CStr;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -150,33 +150,22 @@ fn by_trial(calls: &[Traced], lock: Option<&Lock>) -> io::Result<Ids> {
             ..Attributes::default()
         },
     };
-    let (reader, writer) = pipe()?;
+    let (reader, writer) = io::pipe()?;
     let lock = lock.map(Lock::path).unwrap_or_default();
     // SAFETY: system calls only. Tracepoints that no plain user may open take the right.
     unsafe { closing::in_own_process(&[dwell_rights::PERFMON], || trial.run(writer.as_raw_fd(), &lock)) };
     drop(writer);
     let mut bytes = Vec::new();
-    fs::File::from(reader).take(size_of_val(trial.found.as_slice()) as u64).read_to_end(&mut bytes)?;
+    reader.take(size_of_val(trial.found.as_slice()) as u64).read_to_end(&mut bytes)?;
     let ids = bytes.chunks_exact(8).map(|id| id.iter().rev().fold(0u64, |number, &byte| number << 8 | u64::from(byte)));
     Ok(calls.iter().map(|call| call.number).zip(ids).filter(|(_, id)| *id != 0).collect())
-}
-
-fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
-    let mut ends = [0; 2];
-    // SAFETY: `ends` takes the two descriptors, which are ours alone.
-    unsafe {
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok((OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])))
-    }
 }
 
 /// Descriptors of the trial's process: where it writes the ids, and the lock of who closes tracepoints.
 const RESULTS: i32 = 3;
 const LOCK: i32 = 4;
 
-/// A copy of the descriptor that is none of the two.
+/// A copy of the descriptor, beyond these two.
 unsafe fn high(fd: i32) -> i32 {
     // SAFETY: plain numbers.
     unsafe { libc::fcntl(fd, libc::F_DUPFD, LOCK + 1) }
@@ -194,7 +183,9 @@ impl Trial {
             // Who reads what Dwell prints must not wait for this process.
             let (out, lock) = (high(out), high(closing::open(lock)));
             libc::dup2(out, RESULTS);
-            libc::dup2(lock, LOCK);
+            if libc::dup2(lock, LOCK) < 0 {
+                libc::close(LOCK); // without a lock, what the collector has under this number
+            }
             libc::syscall(libc::SYS_close_range, LOCK + 1, u32::MAX, 0);
             (0..RESULTS).for_each(|fd| {
                 libc::close(fd);

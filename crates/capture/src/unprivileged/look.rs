@@ -8,7 +8,7 @@ use dwell_store::raw::wire::{MAX_MEMBERS, RecordHeader, RegistersRecord, kind, o
 use super::objects::{Holder, Objects};
 use super::record::Call;
 use super::stacks::Stacks;
-use super::threads::{Seen, Target, Thread, class};
+use super::threads::{Seen, Target, Thread, class, is_same};
 use crate::clock::monotonic_ns;
 use crate::collect::drained::{Drained, take_record};
 use crate::unwinding::Unwinding;
@@ -73,7 +73,7 @@ pub fn at(
     let Some(place) = Place::parse(&text) else { return false };
     let Some(wait) = &mut thread.wait else { return false };
     let holder = Holder { tgid: thread.tgid, tid, time_ns: wait.record.0.h.time_ns };
-    let known = matches!((&place.call, &wait.call), (Some(a), Some(b)) if a.number == b.number && a.arguments[0] == b.arguments[0]);
+    let known = matches!((&place.call, &wait.call), (Some(a), Some(b)) if is_same(a, b));
     let target = match &place.call {
         Some(call) if !known => target(objects, holder, call, &mut |bytes| take_record(drained, bytes)),
         _ => Target::default(),

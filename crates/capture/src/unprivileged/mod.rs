@@ -49,6 +49,7 @@ use crate::keeper::Keeper;
 use crate::options::Options;
 use crate::perf::Mapping;
 use crate::proc;
+use crate::sampling::raise_file_limit;
 use crate::unwinding::Unwinding;
 use crate::waiting;
 
@@ -606,11 +607,4 @@ fn refused(error: &std::io::Error, why: Option<&Error>) -> Error {
         }
         _ => Error::PerfRefused { reason: format!("{bpf}perf_event_open: {error}"), by_setting: false },
     }
-}
-
-/// Every event takes a descriptor. A target is launched before, so it has the limit of Dwell's user.
-fn raise_file_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    let _raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

@@ -135,7 +135,7 @@ pub fn stamp(record: &[u8]) -> Option<Stamp> {
     Some(Stamp { tgid: read_u32(record, at)?, tid: read_u32(record, at + 4)?, time_ns, cpu })
 }
 
-/// Parses a record; none of those that tell nothing that is wanted. `has_chain`: whether the event of this identifier samples
+/// Parses a record; `None` for one that tells nothing of use. `has_chain`: whether the event of this identifier samples
 /// the kernel's stack.
 pub fn parse(record: &[u8], has_chain: impl Fn(u64) -> bool) -> Option<(Stamp, What<'_>)> {
     let stamp = stamp(record)?;

@@ -199,6 +199,7 @@ impl Threads {
         let Some(thread) = self.all.get_mut(&stamp.tid) else { return };
         thread.on_cpu = Some(false);
         thread.off_ns = stamp.time_ns;
+        thread.leaving = 0;
         let mut record = switch(stamp);
         record.h.tid = stamp.tid;
         record.flags = switch_flag::PREEMPTED;
@@ -399,7 +400,7 @@ fn can_block(entered: &Entered) -> bool {
 }
 
 /// Whether two looks saw the same call: some arguments may be changed by the call itself.
-fn is_same(a: &Call, b: &Call) -> bool {
+pub fn is_same(a: &Call, b: &Call) -> bool {
     a.number == b.number && a.arguments[0] == b.arguments[0]
 }
 

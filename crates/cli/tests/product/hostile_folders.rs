@@ -178,7 +178,7 @@ fn links_in_a_collected_result() -> Result<()> {
     Ok(())
 }
 
-/// A collection that cannot begin leaves no folder of its own, and none of anybody else's is deleted.
+/// A collection that cannot begin leaves no folder of its own, and deletes no other.
 fn failed_start_deletes_nothing_else() -> Result<()> {
     needs_recording()?;
     let stakes = Stakes::new()?;
@@ -292,7 +292,7 @@ fn strange_files_are_refused() -> Result<()> {
     strange_spool(&folder.path().join("raw"))
 }
 
-/// A spool whose files are something else is one in which nothing is.
+/// A spool that holds anything but regular files counts as empty.
 fn strange_spool(path: &Path) -> Result<()> {
     let result = ResultFolder::create(path)?;
     let words = path.display().to_string();

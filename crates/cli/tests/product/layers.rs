@@ -135,8 +135,8 @@ const BY_PATH: &[&str] = &[
     "fs::set_permissions(",
 ];
 
-/// Files of these crates that may use them, each with the reason: what they open is none of a result's, nor the profiled
-/// program's. Whatever is goes through `dwell_files`, of a result in a folder that is held. The kernel's own files are free.
+/// Files of these crates that may use them, each with the reason: they open no file of a result and none that the profiled
+/// program chose. Those go through `dwell_files`, a result's in a folder that is held. The kernel's own files are free.
 const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
     ("crates/capture/src/itt/folder.rs", "makes a folder with a secret name, and removes it"),
     ("crates/capture/src/itt/library.rs", "keeps Dwell's own library, and checks whose each thing there is"),

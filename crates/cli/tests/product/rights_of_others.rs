@@ -118,7 +118,7 @@ impl Etc {
         let copied = Running::start(Command::new("cp").args(["-a", "/etc/."]).arg(folder.path()))?.finish()?;
         ensure!(copied.status.success(), "copying /etc: {}", copied.stderr);
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
-        let _ = fs::remove_file(folder.path().join("dwell.conf")); // mostly there is none
+        let _ = fs::remove_file(folder.path().join("dwell.conf")); // it is there in one case only
         Ok(Self { folder })
     }
 
