@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use super::closing;
 use super::record::{REGISTERS, Sort};
@@ -32,6 +32,7 @@ const SAMPLE_RAW: u64 = 1 << 10;
 const SAMPLE_REGS_USER: u64 = 1 << 12;
 const SAMPLE_STACK_USER: u64 = 1 << 13;
 const SAMPLE_IDENTIFIER: u64 = 1 << 16;
+const FORMAT_LOST: u64 = 1 << 4;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 const IOC_ID: libc::c_ulong = 0x8008_2407;
 pub const IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
@@ -98,6 +99,8 @@ pub struct Events {
     /// By CPU; a CPU that is offline has none.
     pub rings: Vec<Ring>,
     cpus: Vec<usize>,
+    /// Linux 6.0 and newer count the records that an event, and those inherited from it, lost.
+    count_losses: bool,
     /// Linux 5.12 and newer tell the build ids of mapped files.
     with_build_ids: bool,
     /// Event that owns the ring of each CPU.
@@ -127,6 +130,7 @@ impl Events {
             plan,
             rings: Vec::new(),
             cpus: Vec::new(),
+            count_losses: true,
             with_build_ids: true,
             owners: Vec::new(),
             others: Vec::new(),
@@ -154,8 +158,12 @@ impl Events {
     fn open_ring(&mut self, tid: u32, cpu: usize, ring_bytes: &mut usize) -> io::Result<Ring> {
         loop {
             let clock = self.open_one(tid, cpu, &self.clock(*ring_bytes));
-            if self.with_build_ids && clock.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL)) {
-                self.with_build_ids = false;
+            if (self.count_losses || self.with_build_ids)
+                && clock.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EINVAL))
+            {
+                // Without the newest of them first.
+                self.with_build_ids &= self.count_losses;
+                self.count_losses = false;
                 continue;
             }
             let clock = clock?;
@@ -209,6 +217,17 @@ impl Events {
     /// Events that a new thread inherits.
     pub fn inherited(&self) -> usize {
         self.cpus.len() * (self.plan.calls.len() + 2 + usize::from(self.plan.sees_kernel))
+    }
+
+    /// Records lost by the events that are open, those included that no record in a ring tells yet; 0 where the kernel does not
+    /// count them.
+    pub fn lost(&self) -> u64 {
+        if !self.count_losses {
+            return 0;
+        }
+        let rings = self.rings.iter().map(Ring::fd);
+        let others = self.others.iter().chain(self.calls.iter().map(|(_, event)| event)).map(AsFd::as_fd);
+        rings.chain(others).filter_map(lost_by).sum()
     }
 
     /// Whether any call is traced.
@@ -288,6 +307,7 @@ impl Events {
         let excluded = if self.plan.sees_kernel { 0 } else { perf::FLAG_EXCLUDE_KERNEL };
         Attributes {
             size: size_of::<Attributes>() as u32,
+            read_format: if self.count_losses { FORMAT_LOST } else { 0 },
             sample_type: SAMPLE_IDENTIFIER | SAMPLE_IP | SAMPLE_TID | perf::SAMPLE_TIME | SAMPLE_CPU,
             sample_period: 1,
             flags: begin
@@ -364,6 +384,13 @@ impl Events {
             ..common
         }
     }
+}
+
+/// An event's value and its losses, as `FORMAT_LOST` has them read.
+fn lost_by(event: BorrowedFd<'_>) -> Option<u64> {
+    let mut read = [0; 16];
+    let count = rustix::io::read(event, &mut read).ok()?;
+    (count == read.len()).then(|| u64::from_ne_bytes(read[8..].try_into().unwrap_or_default()))
 }
 
 fn set_filter(event: &OwnedFd, filter: &CStr) -> io::Result<()> {

@@ -85,7 +85,10 @@ pub struct Unprivileged {
     entries: Vec<Entry>,
     /// When recording was paused or resumed; not yet reached by what was read.
     turns: Vec<(u64, bool)>,
+    /// As records told.
     lost: u64,
+    /// As the events told at the end: the last losses of a ring have no record.
+    lost_by_events: u64,
     sampling_interval_ns: u64,
     attached: Vec<u32>,
     own_only: bool,
@@ -128,6 +131,7 @@ impl Unprivileged {
             entries: Vec::new(),
             turns: Vec::new(),
             lost: 0,
+            lost_by_events: 0,
             sampling_interval_ns: options.sampling_interval_ns,
             attached: if targets.launching { Vec::new() } else { targets.pids.to_vec() },
             own_only: options.own_only,
@@ -437,6 +441,9 @@ impl Source for Unprivileged {
     fn drain(&mut self, _: &mut Vec<Mapping>, now_ns: u64, at_end: bool) -> Result<u64> {
         let line_ns = if at_end { now_ns } else { now_ns.saturating_sub(HELD_NS) };
         self.collect_entries(if at_end { u64::MAX } else { line_ns });
+        if at_end {
+            self.lost_by_events = self.events.lost();
+        }
         Ok(line_ns)
     }
 
@@ -459,7 +466,7 @@ impl Source for Unprivileged {
 
     fn losses(&self) -> Vec<(String, u64)> {
         let all = [
-            ("perf_records_lost", self.lost),
+            ("perf_records_lost", self.lost.max(self.lost_by_events)),
             ("calls_unseen", self.threads.unseen_calls),
             ("threads_without_events", self.events.failed),
             ("states_hidden", self.states_hidden),

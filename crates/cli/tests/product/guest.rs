@@ -191,6 +191,10 @@ fn make_files() -> Result<Vec<u8>> {
     ensure!(strip.status.success(), "strip: {}", strip.stderr);
     files.add(DWELL, &fs::read(&own)?)?;
     files.add_libraries(Path::new(built))?;
+    for program in ["setpriv", "getent"] {
+        files.add_program(Path::new(&needs_program(program)?))?;
+    }
+    files.add("/etc/group", b"daemon:x:1:\n")?;
     for sample in fs::read_dir(root().join("samples/bin"))? {
         files.add_program(&fs::canonicalize(sample?.path())?)?;
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use dwell_store::{ResultFolder, Trace};
-use rustix::process::geteuid;
+use rustix::process::{Signal, geteuid};
 use tempfile::TempDir;
 
 use crate::conservation;
@@ -44,6 +44,7 @@ pub fn cases() -> Vec<Case> {
     cases.push(Case::new("unprivileged::what_needs_bpf_is_refused", what_needs_bpf_is_refused));
     cases.push(Case::new("unprivileged::threads_without_end_stay_cheap", threads_without_end_stay_cheap));
     cases.push(Case::new("unprivileged::xz_compresses", xz_compresses));
+    cases.push(Case::new("unprivileged::losses_at_the_end_are_counted", losses_at_the_end_are_counted));
     cases.push(Case::new(
         "unprivileged::the_kernel_is_seen_where_that_is_allowed",
         the_kernel_is_seen_where_that_is_allowed,
@@ -188,6 +189,35 @@ fn threads_without_end_stay_cheap() -> Result<()> {
     ensure!(recording.output.stderr.contains("creates many threads"), "{}", recording.output.stderr);
     ensure!(summary["losses"]["perf_records_lost"].is_null(), "losses: {}", summary["losses"]);
     Ok(())
+}
+
+/// The buffers are full when the program ends, and no later record tells what was lost.
+fn losses_at_the_end_are_counted() -> Result<()> {
+    needs_events()?;
+    let folder = nobodys_folder()?;
+    let mut command = as_nobody(&place()?.join("dwell"))?;
+    command.args(["collect", "threading", "--source", "perf", "--result-dir"]).arg(folder.path().join("result"));
+    let running = Running::start(command.args(["--", &copied("semaphore_pingpong")?]))?;
+    let dwell = running.pid();
+    let program = || children_of(dwell).into_iter().find(|pid| stat_of(*pid).contains("(semaphore_pingp"));
+    let program = wait_for("the program", program)?;
+    running.signal(Signal::STOP)?;
+    let ended = wait_for("its end", || stat_of(program).contains(") Z ").then_some(()));
+    running.signal(Signal::CONT)?;
+    ended?;
+    let recording = Recording::in_folder(folder, running.finish()?)?;
+    let lost = number(&recording.report(&["summary"])?["losses"], "perf_records_lost")?;
+    ensure!(lost > 0.0, "{}", recording.output.stderr);
+    Ok(())
+}
+
+fn stat_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default()
+}
+
+fn children_of(pid: u32) -> Vec<u32> {
+    let listed = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    listed.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// At level 1 every call is traced by one event, samples and waits for a disk have the kernel's stack; at level 2 none has.

@@ -18,11 +18,38 @@ pub struct Step {
     pub capability: &'static str,
     /// Also for `make test`.
     pub usual: bool,
+    user: User,
     /// Of `dwell collect threading`.
     options: &'static [&'static str],
     program: Program,
     seen: Seen,
 }
+
+/// Who records.
+enum User {
+    Root,
+    /// Nobody, of the group that `dwell install` lets record: by BPF, its own processes.
+    Member,
+    /// Nobody, without rights: by perf events.
+    Nobody,
+}
+
+impl User {
+    /// Lines of a shell that ends as this user, who runs `$@`, in which the program comes first.
+    const fn shell(&self) -> Option<&'static str> {
+        match self {
+            Self::Root => None,
+            Self::Member => Some(MEMBER),
+            Self::Nobody => Some(NOBODY),
+        }
+    }
+}
+
+const MEMBER: &str =
+    "mkdir -p /opt && dwell install --group daemon --prefix /opt > /dev/null && chown 65534 . && shift &&
+exec setpriv --reuid 65534 --regid 65534 --groups 1 sh -c 'exec \"$0\" \"$@\"' /opt/bin/dwell \"$@\"";
+const NOBODY: &str = "echo 2 > /proc/sys/kernel/perf_event_paranoid && chown 65534 . &&
+exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \"$@\"";
 
 enum Program {
     /// A sample with its arguments.
@@ -45,7 +72,8 @@ enum Seen {
 const THREADS: &str = "threads and waits";
 
 const fn of_truth(name: &'static str, sample: &'static [&'static str], usual: bool) -> Step {
-    Step { name, capability: THREADS, usual, options: &[], program: Program::Sample(sample), seen: Seen::Truth }
+    let (program, seen) = (Program::Sample(sample), Seen::Truth);
+    Step { name, capability: THREADS, usual, user: User::Root, options: &[], program, seen }
 }
 
 /// The first one is all that a kernel does on which Dwell refuses to record.
@@ -65,6 +93,7 @@ pub const STEPS: &[Step] = &[
         name: "wakers",
         capability: "who ended a wait",
         usual: false,
+        user: User::Root,
         options: &[],
         program: Program::Sample(&["condvar_queue"]),
         seen: Seen::Result(|recording| wakers_are_known(&recording)),
@@ -73,6 +102,7 @@ pub const STEPS: &[Step] = &[
         name: "samples",
         capability: "CPU samples",
         usual: true,
+        user: User::Root,
         options: &[],
         program: Program::Sample(&["spin_lock"]),
         seen: Seen::Result(|recording| running_time_is_split(&recording)),
@@ -81,6 +111,7 @@ pub const STEPS: &[Step] = &[
         name: "python",
         capability: "Python",
         usual: true,
+        user: User::Root,
         options: &[],
         program: Program::Python(PRIMITIVES),
         seen: Seen::Result(|recording| python::primitives_are_named(&recording)),
@@ -89,6 +120,7 @@ pub const STEPS: &[Step] = &[
         name: "itt",
         capability: "ITT",
         usual: false,
+        user: User::Root,
         options: &["--finalization-mode", "none"],
         program: Program::Sample(&["announce", "threads", "2000"]),
         seen: Seen::Raw(|recording| itt::two_threads(&recording, 2000)),
@@ -97,6 +129,7 @@ pub const STEPS: &[Step] = &[
         name: "probe",
         capability: "task probes",
         usual: false,
+        user: User::Root,
         options: &["--task-probe", "push=uprobe:push_item"],
         program: Program::Sample(&["convoy"]),
         seen: Seen::Raw(|recording| task_probes::all_passes(&recording)),
@@ -105,6 +138,7 @@ pub const STEPS: &[Step] = &[
         name: "system",
         capability: "system",
         usual: false,
+        user: User::Root,
         options: &["--analyze", "system"],
         program: Program::Command(&["sleep", "2"]),
         seen: Seen::Result(|recording| system::adds_up(&recording)),
@@ -130,6 +164,18 @@ pub const STEPS: &[Step] = &[
     of_latency("lock", &["delays", "lock", "100", "10"], |recording| {
         latency::delays_are_seen(recording, Delay::Lock, 100)
     }),
+    Step {
+        capability: "members of the group",
+        user: User::Member,
+        options: &["--source", "bpf"],
+        ..of_truth("member", &["condvar_queue"], false)
+    },
+    Step {
+        capability: "without rights",
+        user: User::Nobody,
+        options: &["--source", "perf"],
+        ..of_truth("nobody", &["condvar_queue"], false)
+    },
 ];
 
 const fn of_sockets(
@@ -139,19 +185,29 @@ const fn of_sockets(
     seen: fn(Recording) -> Result<()>,
 ) -> Step {
     let (program, seen) = (Program::Sample(sample), Seen::Result(seen));
-    Step { name, capability, usual: false, options: &["--analyze", "sockets"], program, seen }
+    Step { name, capability, usual: false, user: User::Root, options: &["--analyze", "sockets"], program, seen }
 }
 
 const fn of_latency(name: &'static str, sample: &'static [&'static str], seen: fn(Recording) -> Result<()>) -> Step {
     let (program, seen) = (Program::Sample(sample), Seen::Result(seen));
-    Step { name, capability: "latency", usual: false, options: &["--analyze", "latency"], program, seen }
+    Step {
+        name,
+        capability: "latency",
+        usual: false,
+        user: User::Root,
+        options: &["--analyze", "latency"],
+        program,
+        seen,
+    }
 }
 
 impl Step {
     pub fn job(&self) -> Result<Job> {
         let collect = ["dwell", "collect", "threading", "--finalization-mode", "none", "--result-dir", "result"];
         let options = self.options.iter().filter(|option| !collect.contains(option));
-        let mut command: Vec<String> = collect.iter().chain(options).map(|word| (*word).to_owned()).collect();
+        let shell = self.user.shell().map(|lines| ["sh", "-c", lines, "sh"]);
+        let words = shell.iter().flatten().chain(&collect).chain(options);
+        let mut command: Vec<String> = words.map(|word| (*word).to_owned()).collect();
         command.push("--".to_owned());
         let mut environment = Vec::new();
         match self.program {
