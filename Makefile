@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -48,13 +48,15 @@ samples:
 
 # The result stays, for the commands that are proposed.
 DEMO := $(TARGET)/demo/r000th
+QUICK := $(TARGET)/quick/dwell
 demo: deps
-	$(MAKE) --no-print-directory build samples
+	$(MAKE) --no-print-directory web samples
+	cargo build --profile quick -p dwell
 	@$(AS_ROOT) rm -rf $(DEMO); mkdir -p $(dir $(DEMO)); \
 	echo; echo '$$ dwell collect threading -- samples/bin/convoy'; \
-	$(AS_ROOT) $(DWELL) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
+	$(AS_ROOT) $(QUICK) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
 	echo; echo '$$ dwell report waits $(DEMO)'; \
-	$(AS_ROOT) $(DWELL) report waits $(DEMO)
+	$(AS_ROOT) $(QUICK) report waits $(DEMO)
 
 # Packages in $(TARGET)/dist, for every Linux with glibc 2.31 or newer.
 dist:
@@ -120,6 +122,11 @@ test-kernels: samples
 	scripts/install-deps.sh test
 	scripts/fetch-kernels.sh $(KERNELS) $(ALL_KERNELS)
 	DWELL_KERNELS=$(or $(KERNELS_TESTED),all) cargo test -p dwell --test product -- kernels::
+
+# Every system call that writes a result fails once, or is the last one; writes docs/reliability.md. A quarter of an hour.
+test-faults: samples
+	scripts/install-deps.sh test
+	DWELL_FAULTS=all cargo test -p dwell --test product -- faults::
 
 # What PyPI's ITT-instrumented packages announce (docs/itt.md). Downloads 120 MB of wheels into a virtual environment of its own.
 test-ecosystem: $(ECOSYSTEM)/installed

@@ -53,7 +53,10 @@ pub static NOTICES: &[SentenceDef] = &[
         "The collector ended without closing the result: recorded are the first {seconds} s; what happened in the last \
          moments before its end, its losses and the program's exit status are missing.",
     ),
-    notice("code-not-mapped", "Code that was mapped during the collection is not named ({error})."),
+    notice(
+        "code-looked-up",
+        "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error}).",
+    ),
     notice("asker-unknown", "Who asked for the work of other threads is not known ({error})."),
     notice("sockets-before", "Sockets that were open before are known from their first use on ({error})."),
     notice("sockets-until", "Sockets are known up to {seconds} s only ({error})."),

@@ -1,6 +1,7 @@
 //! One collection, from the first look at the options to the last drained record.
 
 pub mod drained;
+mod looked_up;
 mod own;
 mod pausing;
 pub mod source;
@@ -18,6 +19,7 @@ use dwell_store::raw::wire::kind;
 use dwell_store::{DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
 
 use self::drained::{Drained, describe_running, follow, walk_copies, walk_waiting};
+use self::looked_up::LookedUp;
 use self::source::{Source, Targets};
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
 use crate::error::{Error, Result};
@@ -145,6 +147,7 @@ impl<'a> Collection<'a> {
         let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
         recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
         let drained = Rc::new(RefCell::new(Drained::new(recorder, options.own_only)));
+        drained.borrow_mut().looked_up = (!source.sees_mappings()).then(LookedUp::default);
         source.connect(&drained)?;
         let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
         manifest.delays = source.take_delays();

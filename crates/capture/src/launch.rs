@@ -2,7 +2,8 @@
 #![allow(unsafe_code, reason = "fork and exec; only async-signal-safe calls between them")]
 
 use std::ffi::{CStr, CString, OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
@@ -78,8 +79,8 @@ impl Child {
     /// Lets the child run the program. Fails when exec does.
     pub fn release(&mut self) -> Result<()> {
         if let Some(gate) = self.gate.take() {
-            // SAFETY: writes one byte from a valid buffer to a descriptor that we own.
-            unsafe { libc::write(gate.as_raw_fd(), [1u8].as_ptr().cast(), 1) };
+            let opened = File::from(gate).write_all(&[1]);
+            opened.map_err(|source| Error::System { what: "letting the program begin", source })?;
         }
         let mut errno = 0i32;
         // SAFETY: reads at most 4 bytes into `errno`. Our copy of the writing end is closed; exec closes the child's.

@@ -45,6 +45,7 @@ pub use error::{Error, Result};
 pub use itt::{Library as IttLibrary, environment};
 pub use options::{EventSource, Launch, Options, Rule, Target};
 pub use outliers::FOLDER as OUTLIERS;
+pub use perf::level_for_root;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
 pub use proc::pids_named;
 pub use watch::{Subject, Trigger};

@@ -85,6 +85,32 @@ pub fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
+const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
+/// Above it the kernels of Debian and Ubuntu keep all perf events to root, CAP_PERFMON or not; others know no higher level.
+const MOST_PARANOID: i32 = 2;
+
+/// The level of `kernel.perf_event_paranoid`, if it may be one at which only root may use perf events.
+pub fn level_for_root() -> Option<i32> {
+    let level = std::fs::read_to_string(PARANOID).ok()?.trim().parse().ok()?;
+    (level > MOST_PARANOID).then_some(level)
+}
+
+/// That level, if it explains why an event was refused.
+pub fn forbidding_level(error: &io::Error) -> Option<i32> {
+    let is_about_rights = matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM));
+    level_for_root().filter(|_| is_about_rights)
+}
+
+/// Why an event was refused.
+pub fn refusal(error: &io::Error) -> String {
+    match forbidding_level(error) {
+        Some(level) => format!(
+            "kernel.perf_event_paranoid is {level}: only root may use perf events; sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID} lets others"
+        ),
+        None => format!("perf_event_open: {error}"),
+    }
+}
+
 /// A clock of thread `tid`, and one like it of every thread and process created from it on: fires every `interval_ns` of
 /// the time that the thread runs. Idle CPUs have none, nor those that run other programs.
 pub fn sampling_clock(tid: u32, interval_ns: u64) -> io::Result<OwnedFd> {

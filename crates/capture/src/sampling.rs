@@ -66,7 +66,7 @@ impl Sampling {
         let clock = match perf::sampling_clock(tid, self.interval_ns) {
             Ok(clock) => clock,
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()), // it has ended
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(perf::refusal(&error)),
         };
         let Some(program) = self.object.progs_mut().next() else { return Ok(()) };
         let link = program.attach_perf_event(clock.into_raw_fd());

@@ -250,10 +250,21 @@ fn said(path: &Path, (group, number): (&str, Gid), undo: &str) -> String {
          at which addresses the kernel's code lies: kptr_restrict and KASLR hide nothing from them.\n\
          An error in Dwell or in the kernel's BPF could give them more: add only whom you would\n\
          let record as root.\n\n\
+         {without}\
          sudo usermod -aG {group} USER   # then USER logs in again\n\
          sudo {path} {undo}   # undoes this\n",
         path = path.display(),
         members = members(number, group),
+        without = dwell_capture::level_for_root().map(without_perf_events).unwrap_or_default(),
+    )
+}
+
+/// What members lack where the kernel keeps perf events to root.
+fn without_perf_events(level: i32) -> String {
+    format!(
+        "kernel.perf_event_paranoid is {level}: if this is a kernel of Debian or Ubuntu, only root may use perf\n\
+         events, and members' results have waits, with names, but no CPU samples. This changes it:\n\
+         echo kernel.perf_event_paranoid=2 | sudo tee /etc/sysctl.d/60-dwell.conf; sudo sysctl --system\n\n"
     )
 }
 

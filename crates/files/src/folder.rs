@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, linkat, mkdirat, openat, renameat, statat,
-    unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, linkat, mkdirat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
+use rustix::path::Arg;
 
-use crate::{kind_of, open_named, refused};
+use crate::{kind_of, open_named, openat, refused};
 
 /// How deep folders lie in one another where all of them are visited.
 const DEPTH: usize = 16;
@@ -286,7 +286,7 @@ fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
 }
 
 /// The folder `name`; `None` when it is none.
-fn folder_in(parent: &OwnedFd, name: impl rustix::path::Arg) -> io::Result<Option<OwnedFd>> {
+fn folder_in(parent: &OwnedFd, name: impl Arg + Copy) -> io::Result<Option<OwnedFd>> {
     match openat(parent, name, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty()) {
         Ok(folder) => Ok(Some(folder)),
         Err(Errno::NOTDIR | Errno::LOOP) => Ok(None),

@@ -15,7 +15,9 @@ use std::path::Path;
 
 use object::read::{CompressionFormat, ReadCache};
 use object::{ObjectSection, ReadRef};
-use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, fstat, open, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, fstat, openat2};
+use rustix::io::retry_on_intr;
+use rustix::path::Arg;
 
 pub use folder::Folder;
 
@@ -23,6 +25,11 @@ pub use folder::Folder;
 const STRING_OVERHEAD: u64 = 64;
 /// A compressed section that says it has more than this is not unpacked.
 const MOST_UNPACKED_BYTES: u64 = 256 << 20;
+
+/// openat(2), again when a signal interrupts it: slow file systems let it.
+fn openat(folder: impl AsFd, path: impl Arg + Copy, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+    retry_on_intr(|| rustix::fs::openat(&folder, path, flags, mode))
+}
 
 /// Opens the regular file that `path` leads to for reading. Anything else is not opened.
 ///
@@ -37,13 +44,15 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
 /// it, and those of `/proc` lead nowhere.
 pub fn open_regular_in(root: impl AsFd, path: &Path) -> io::Result<File> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-    read_regular(openat2(root, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve)?)
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    read_regular(retry_on_intr(|| openat2(&root, path, flags, Mode::empty(), resolve))?)
 }
 
 /// The file `path` as process `tgid` sees it.
 pub fn open_regular_of(tgid: u32, path: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = open(format!("/proc/{tgid}/root"), flags, Mode::empty())?;
+    let root = format!("/proc/{tgid}/root");
+    let root = openat(CWD, root.as_str(), flags, Mode::empty())?;
     open_regular_in(root, path)
 }
 
@@ -63,7 +72,8 @@ pub fn open_named(named: OwnedFd, access: OFlags, is_wanted: impl FnOnce(&Metada
         return Err(refused("it is another file, or another user's"));
     }
     let flags = access | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-    Ok(open(format!("/proc/self/fd/{}", named.as_raw_fd()), flags, Mode::empty())?.into())
+    let path = format!("/proc/self/fd/{}", named.as_raw_fd());
+    Ok(openat(CWD, path.as_str(), flags, Mode::empty())?.into())
 }
 
 fn kind_of(mode: RawMode) -> FileType {

@@ -1,10 +1,13 @@
 //! The way from the spool to the written result.
 
+use std::num::NonZero;
 use std::time::Instant;
+use std::{iter, thread};
 
 use dwell_store::raw::Stream;
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::delays;
 use crate::input::{Damage, Meta, read_stream};
@@ -28,7 +31,10 @@ pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progres
         let finalized = manifest.state == State::Finalized;
         return Err(if finalized { Error::AlreadyFinalized { path } } else { Error::NoSpool { path } });
     }
-    let (mut trace, code) = resolve(folder, manifest, options, progress);
+    let (mut trace, code) = match threads() {
+        Some(threads) => threads.install(|| resolve(folder, manifest, options, progress)),
+        None => resolve(folder, manifest, options, progress),
+    };
     progress.step("writing", 0, 1);
     trace.write(folder, &code)?;
     progress.step("writing", 1, 1);
@@ -39,6 +45,15 @@ pub fn finalize(folder: &ResultFolder, options: &Options, progress: &dyn Progres
     }
     log(folder, &summary(&trace, began));
     Ok(trace)
+}
+
+/// Threads to work with: as many as there are CPUs, fewer where a limit forbids that, the caller alone in the end.
+fn threads() -> Option<ThreadPool> {
+    let most = thread::available_parallelism().map_or(1, NonZero::get);
+    let counts = iter::successors(Some(most), |count| Some(count / 2)).take_while(|&count| count > 0);
+    let pools = counts.map(|count| ThreadPoolBuilder::new().num_threads(count).build());
+    let alone = || ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+    pools.chain(iter::once_with(alone)).find_map(Result::ok)
 }
 
 /// Everything but writing.

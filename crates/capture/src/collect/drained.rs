@@ -11,6 +11,7 @@ use dwell_store::raw::wire::{
     ThreadNewRecord, kind, object_kind,
 };
 
+use super::looked_up::LookedUp;
 use super::own::Own;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
@@ -66,6 +67,8 @@ pub struct Drained {
     pub mapped_ns: u64,
     /// Where only own programs may be recorded.
     own: Option<Own>,
+    /// Where the kernel does not tell mappings.
+    pub looked_up: Option<LookedUp>,
 }
 
 impl Drained {
@@ -89,6 +92,7 @@ impl Drained {
             announces: false,
             mapped_ns: 0,
             own: own_only.then(Own::default),
+            looked_up: None,
         }
     }
 
@@ -249,6 +253,10 @@ fn walk_for(copies: Vec<StackCopy>, time_ns: u64, drained: &mut Drained, unwindi
 
 /// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
 pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
+    if let Some(looked_up) = &mut drained.looked_up {
+        let found = looked_up.look(&drained.news, now_ns);
+        drained.mapped(found, now_ns);
+    }
     let mut all = std::mem::take(&mut drained.news);
     all.sort_by_key(|(time_ns, _)| *time_ns);
     for (time_ns, news) in all {

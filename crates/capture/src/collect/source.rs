@@ -18,7 +18,7 @@ use crate::hooks::Hooks;
 use crate::keeper::Keeper;
 use crate::machine;
 use crate::options::{EventSource, Options};
-use crate::perf::{MapEvents, Mapping};
+use crate::perf::{self, MapEvents, Mapping};
 use crate::task_probes;
 use crate::unprivileged::Unprivileged;
 use crate::unwinding::Unwinding;
@@ -77,6 +77,11 @@ pub trait Source {
     /// What the kernel said of hooks that it refused.
     fn log(&self) -> &str {
         ""
+    }
+
+    /// Whether it hands out what processes map.
+    fn sees_mappings(&self) -> bool {
+        true
     }
 
     /// Writes what is new of sockets, when it is time.
@@ -173,6 +178,10 @@ impl Source for Bpf<'_> {
         &self.hooks.log
     }
 
+    fn sees_mappings(&self) -> bool {
+        !self.map_events.is_empty()
+    }
+
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
         self.map_events.iter().map(MapEvents::fd).collect()
     }
@@ -240,7 +249,13 @@ impl Source for Bpf<'_> {
 fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
     let opened: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
     opened.unwrap_or_else(|error| {
-        hooks.notices.push(format!("Code that was mapped during the collection is not named ({error})."));
+        let error = match error {
+            Error::System { source, .. } => perf::refusal(&source),
+            error => error.to_string(),
+        };
+        hooks.notices.push(format!(
+            "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error})."
+        ));
         Vec::new()
     })
 }

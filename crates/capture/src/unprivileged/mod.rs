@@ -47,7 +47,7 @@ use crate::collect::source::{Source, Targets};
 use crate::error::{Error, Result};
 use crate::keeper::Keeper;
 use crate::options::Options;
-use crate::perf::Mapping;
+use crate::perf::{self, Mapping};
 use crate::proc;
 use crate::sampling::raise_file_limit;
 use crate::unwinding::Unwinding;
@@ -62,9 +62,6 @@ const MOST_LISTINGS: usize = 16;
 /// What an event costs whoever creates a thread, and how much of that is borne in a second.
 const NS_PER_EVENT: u64 = 15_000;
 const MOST_BIRTH_NS: u64 = 100_000_000;
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-/// Highest level at which a plain user's events open.
-const MOST_PARANOID: i32 = 2;
 
 /// A record in a ring.
 #[derive(Clone, Copy)]
@@ -607,11 +604,10 @@ pub fn check() -> Result<bool> {
 
 fn refused(error: &std::io::Error, why: Option<&Error>) -> Error {
     let bpf = why.map_or_else(String::new, |error| format!("{}; ", error.reason()));
-    let paranoid = std::fs::read_to_string(PARANOID).ok().and_then(|text| text.trim().parse::<i32>().ok());
-    match (error.raw_os_error(), paranoid) {
-        (Some(libc::EACCES | libc::EPERM), Some(level)) if level > MOST_PARANOID => {
+    match perf::forbidding_level(error) {
+        Some(level) => {
             Error::PerfRefused { reason: format!("{bpf}kernel.perf_event_paranoid is {level}"), by_setting: true }
         }
-        _ => Error::PerfRefused { reason: format!("{bpf}perf_event_open: {error}"), by_setting: false },
+        None => Error::PerfRefused { reason: format!("{bpf}perf_event_open: {error}"), by_setting: false },
     }
 }

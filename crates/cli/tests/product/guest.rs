@@ -192,7 +192,9 @@ fn make_files() -> Result<Vec<u8>> {
     files.add(DWELL, &fs::read(&own)?)?;
     files.add_libraries(Path::new(built))?;
     for program in ["setpriv", "getent"] {
-        files.add_program(Path::new(&needs_program(program)?))?;
+        let path = PathBuf::from(needs_program(program)?);
+        files.add(&format!("/usr/bin/{program}"), &fs::read(&path)?)?;
+        files.add_libraries(&path)?;
     }
     files.add("/etc/group", b"daemon:x:1:\n")?;
     for sample in fs::read_dir(root().join("samples/bin"))? {

@@ -13,6 +13,7 @@ mod conservation;
 mod containers;
 mod doctor;
 mod expectation;
+mod faults;
 mod flight;
 mod gdb;
 mod guest;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
     cases.extend(hostile_folders::cases());
+    cases.extend(faults::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());

@@ -28,7 +28,8 @@ export const noticesJa: Record<string, string> = {
   'requests-unseen': 'このカーネルでは、ソケットの要求は見えません ({error})。',
   'code-not-split': 'このカーネルでは、実行時間をコードに配分できません ({error})。',
   'threads-not-sampled': '実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。',
-  'code-not-mapped': '収集中にマップされたコードには名前がありません ({error})。',
+  'code-looked-up':
+    'プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。',
   'asker-unknown': '他のスレッドに処理を依頼したのが誰かは分かりません ({error})。',
   'sockets-before': '収集前から開いていたソケットは、最初に使われたときから分かります ({error})。',
   'sockets-until': 'ソケットは {seconds} s までしか分かりません ({error})。',

@@ -45,11 +45,12 @@ impl User {
     }
 }
 
+/// The path keeps busybox from taking its own setpriv.
 const MEMBER: &str =
     "mkdir -p /opt && dwell install --group daemon --prefix /opt > /dev/null && chown 65534 . && shift &&
-exec setpriv --reuid 65534 --regid 65534 --groups 1 sh -c 'exec \"$0\" \"$@\"' /opt/bin/dwell \"$@\"";
+exec /usr/bin/setpriv --reuid 65534 --regid 65534 --groups 1 sh -c 'exec \"$0\" \"$@\"' /opt/bin/dwell \"$@\"";
 const NOBODY: &str = "echo 2 > /proc/sys/kernel/perf_event_paranoid && chown 65534 . &&
-exec setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \"$@\"";
+exec /usr/bin/setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps=-all \"$@\"";
 
 enum Program {
     /// A sample with its arguments.

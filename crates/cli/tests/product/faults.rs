@@ -1,0 +1,400 @@
+//! Faults of the system while Dwell writes a result: one after the other, each system call fails, or is the last one of a killed
+//! Dwell. strace injects them, so that each place is hit and can be hit again.
+//!
+//! Without `DWELL_FAULTS=all` some places of each kind are hit; with it all, and docs/reliability.md is written (`make test-faults`).
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use tempfile::TempDir;
+
+use crate::harness::Case;
+use crate::recording::{Output, Running, dwell, needs_program, needs_recording, root, sample, wait_for};
+
+/// Places of each kind that are hit in `make test`.
+const USUAL_PLACES: usize = 4;
+/// The result's name, the same everywhere: reports say it.
+const RESULT: &str = "result";
+/// Reports that are compared.
+const REPORTS: [&[&str]; 4] = [&["waits"], &["threads"], &["hotspots"], &["timeline", "--limit", "200"]];
+
+/// What fails.
+struct Fault {
+    name: &'static str,
+    /// As strace names them.
+    calls: &'static str,
+    injected: &'static str,
+    promise: Promise,
+}
+
+/// What has to be true after a fault.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Promise {
+    /// Nothing is to be seen of it.
+    Unseen,
+    /// The result is whole, or Dwell said in one sentence what failed, with a hint.
+    Told,
+    /// Dwell may have died without a word.
+    Died,
+}
+
+impl Promise {
+    fn sentence(self) -> &'static str {
+        match self {
+            Self::Unseen => "nothing is to be seen of it",
+            Self::Told => "whole, or an error with a hint; a later `dwell finalize` makes it whole",
+            Self::Died => "whole, or a later `dwell finalize` makes it whole",
+        }
+    }
+}
+
+const FAULTS: &[Fault] = &[
+    Fault { name: "interrupted", calls: "write,openat", injected: "error=EINTR", promise: Promise::Unseen },
+    Fault { name: "disk full", calls: "write,mkdirat,renameat", injected: "error=ENOSPC", promise: Promise::Told },
+    Fault {
+        name: "disk broken",
+        calls: "write,renameat,unlinkat,mkdirat",
+        injected: "error=EIO",
+        promise: Promise::Told,
+    },
+    Fault { name: "too many files", calls: "openat", injected: "error=EMFILE", promise: Promise::Told },
+    Fault { name: "no memory", calls: "mmap,mremap", injected: "error=ENOMEM", promise: Promise::Died },
+    Fault {
+        name: "killed",
+        calls: "write,openat,renameat,unlinkat,mkdirat",
+        injected: "signal=KILL",
+        promise: Promise::Died,
+    },
+];
+
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for stage in [Stage::Collect, Stage::Finalize] {
+        let of_fault = |fault: &'static Fault| {
+            let name = format!("faults::{}_{}", stage.name(), fault.name.replace(' ', "_"));
+            Case::new(name, move || hit(stage, fault))
+        };
+        cases.extend(FAULTS.iter().map(of_fault));
+    }
+    if takes_all() {
+        cases.push(Case::new("faults::table", write_table));
+    }
+    cases
+}
+
+fn takes_all() -> bool {
+    std::env::var("DWELL_FAULTS").is_ok_and(|value| value == "all")
+}
+
+/// What Dwell does when the fault comes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Collect,
+    Finalize,
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Collect => "collect",
+            Self::Finalize => "finalize",
+        }
+    }
+
+    /// A folder in which the stage begins.
+    fn begin(self) -> Result<TempDir> {
+        let folder = TempDir::new()?;
+        if self == Self::Finalize {
+            let copied = Command::new("cp").arg("-r").arg(raw()?.join(RESULT)).arg(folder.path()).status()?;
+            ensure!(copied.success(), "cp: {copied}");
+        }
+        Ok(folder)
+    }
+
+    fn arguments(self) -> Result<Vec<String>> {
+        let words: &[&str] = match self {
+            Self::Collect => {
+                &["collect", "threading", "--quiet", "--finalization-mode", "none", "--result-dir", RESULT, "--"]
+            }
+            Self::Finalize => &["finalize", "--quiet", RESULT],
+        };
+        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        if self == Self::Collect {
+            // In a shell, which tells that it came to its end.
+            words.extend(["sh".to_owned(), "-c".to_owned(), format!("{}; echo $? > ended", sample("convoy")?)]);
+        }
+        Ok(words)
+    }
+}
+
+/// A recording that is not finalized.
+fn raw() -> Result<&'static Path> {
+    static RAW: std::sync::OnceLock<std::result::Result<TempDir, String>> = std::sync::OnceLock::new();
+    let made = RAW.get_or_init(|| make_raw().map_err(|error| format!("{error:#}")));
+    made.as_ref().map(TempDir::path).map_err(|why| anyhow::anyhow!("no recording: {why}"))
+}
+
+fn make_raw() -> Result<TempDir> {
+    let folder = TempDir::new()?;
+    let output = run(&folder, &[], &Stage::Collect.arguments()?)?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    Ok(folder)
+}
+
+/// `dwell` in the folder, below `prefix`.
+fn run(folder: &TempDir, prefix: &[String], arguments: &[String]) -> Result<Output> {
+    let plain = dwell(&[]);
+    let mut command = match prefix.split_first() {
+        Some((program, options)) => {
+            let mut command = Command::new(program);
+            command.args(options).arg(plain.get_program());
+            command
+        }
+        None => plain,
+    };
+    command.args(arguments).current_dir(folder.path());
+    command.env_remove("SUDO_USER").env_remove("SUDO_UID").env_remove("SUDO_GID");
+    Running::start(&mut command)?.finish()
+}
+
+fn reports(folder: &TempDir) -> Result<std::result::Result<Vec<String>, Output>> {
+    let mut all = Vec::new();
+    for report in REPORTS {
+        let words = ["report"].iter().chain(report).chain(&["--format", "json", RESULT]);
+        let arguments: Vec<String> = words.map(|word| (*word).to_owned()).collect();
+        let output = run(folder, &[], &arguments)?;
+        if !output.status.success() {
+            return Ok(Err(output));
+        }
+        all.push(output.stdout);
+    }
+    Ok(Ok(all))
+}
+
+/// The reports of the recording, finalized without a fault.
+fn expected() -> Result<&'static [String]> {
+    static REPORTS_OF_RAW: std::sync::OnceLock<std::result::Result<Vec<String>, String>> = std::sync::OnceLock::new();
+    let made = REPORTS_OF_RAW.get_or_init(|| reports_of_raw().map_err(|error| format!("{error:#}")));
+    made.as_deref().map_err(|why| anyhow::anyhow!("no reports: {why}"))
+}
+
+fn reports_of_raw() -> Result<Vec<String>> {
+    let folder = Stage::Finalize.begin()?;
+    let output = run(&folder, &[], &Stage::Finalize.arguments()?)?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    reports(&folder)?.map_err(|output| anyhow::anyhow!("{}", output.stderr))
+}
+
+/// A call of a thread: its name, and how many calls of that name the thread made before it, plus one.
+type Place = (String, usize);
+
+/// Where the stage makes these calls. Before it comes to the result it only loads itself.
+fn places(stage: Stage, fault: &Fault) -> Result<Vec<Place>> {
+    let folder = stage.begin()?;
+    let log = folder.path().join("calls");
+    let mut prefix = strace(stage)?;
+    prefix.extend(["-o".into(), log.display().to_string(), format!("-etrace={},openat,mkdirat", fault.calls)]);
+    let output = run(&folder, &prefix, &stage.arguments()?)?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    let log = fs::read_to_string(&log)?;
+    let mut made: BTreeMap<(String, String), usize> = BTreeMap::new();
+    let (mut most, mut before): (BTreeMap<String, usize>, BTreeMap<String, usize>) = Default::default();
+    let mut begun = false;
+    for line in log.lines() {
+        let Some((thread, call)) = call_of(line) else { continue };
+        begun |= line.contains(&format!("\"{RESULT}\""));
+        let number = made.entry((thread.to_owned(), call.to_owned())).or_default();
+        *number += 1;
+        let furthest = if begun { &mut most } else { &mut before };
+        let furthest = furthest.entry(call.to_owned()).or_default();
+        *furthest = (*furthest).max(*number);
+    }
+    ensure!(begun, "{} never comes to its result", stage.name());
+    let wanted = |call: &&String| fault.calls.split(',').any(|name| name == **call);
+    let of_call = |call: &String| {
+        let first = before.get(call).copied().unwrap_or_default() + 1;
+        (first..=most[call]).map(|number| (call.clone(), number)).collect::<Vec<_>>()
+    };
+    Ok(most.keys().filter(wanted).flat_map(of_call).collect())
+}
+
+/// Thread and call of a line of strace's: `1234 write(…`, without the number where one thread is traced.
+fn call_of(line: &str) -> Option<(&str, &str)> {
+    let (head, _) = line.split_once('(')?;
+    let (thread, call) = head.rsplit_once(' ').unwrap_or(("", head));
+    call.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| (thread.trim(), call))
+}
+
+/// All threads of a finalization; of a collection the one that collects, and never the program.
+fn strace(stage: Stage) -> Result<Vec<String>> {
+    let mut words = vec![needs_program("strace")?, "-qq".to_owned()];
+    if stage == Stage::Finalize {
+        words.push("-f".to_owned());
+    }
+    Ok(words)
+}
+
+/// How often what was seen.
+#[derive(Default)]
+struct Tally {
+    whole: usize,
+    mended: usize,
+    wrong: Vec<String>,
+}
+
+fn hit(stage: Stage, fault: &'static Fault) -> Result<()> {
+    needs_recording()?;
+    expected()?;
+    let all = places(stage, fault)?;
+    ensure!(!all.is_empty(), "no such call");
+    let step = if takes_all() { 1 } else { all.len().div_ceil(USUAL_PLACES) };
+    let mut tally = Tally::default();
+    for place in all.iter().rev().step_by(step) {
+        match fail_at(stage, fault, place) {
+            Ok(true) => tally.whole += 1,
+            Ok(false) => tally.mended += 1,
+            Err(error) => tally.wrong.push(format!("{}:when={}: {error:#}", place.0, place.1)),
+        }
+    }
+    if takes_all() {
+        keep_row(stage, fault, &tally)?;
+    }
+    ensure!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n"));
+    Ok(())
+}
+
+/// Whether the result is whole at once; an error where the promise is broken.
+fn fail_at(stage: Stage, fault: &Fault, (call, number): &Place) -> Result<bool> {
+    let folder = stage.begin()?;
+    let mut prefix = strace(stage)?;
+    let inject = format!("-einject={call}:{}:when={number}", fault.injected);
+    prefix.extend(["-o".into(), "/dev/null".into(), format!("-etrace={call}"), inject]);
+    let output = run(&folder, &prefix, &stage.arguments()?)?;
+    if stage == Stage::Collect {
+        program_is_unharmed(&folder, &output)?;
+    }
+    ensure!(!output.stderr.contains("panicked at"), "panicked: {}", output.stderr);
+    let ended_well = output.status.success();
+    match fault.promise {
+        Promise::Unseen => ensure!(ended_well, "status {}: {}", output.code(), output.stderr),
+        Promise::Told => ensure!(ended_well || is_told(&output), "status {}: {}", output.code(), output.stderr),
+        Promise::Died => {}
+    }
+    match stage {
+        Stage::Finalize => finalized_is_right(&folder, ended_well),
+        Stage::Collect => collected_is_right(&folder, &output),
+    }
+}
+
+fn is_told(output: &Output) -> bool {
+    output.stderr.contains("error: ") && output.stderr.contains("hint: ")
+}
+
+/// The program, if it was started, came to its own end.
+fn program_is_unharmed(folder: &TempDir, output: &Output) -> Result<()> {
+    if !output.stdout.contains("truth") && !folder.path().join("ended").exists() && !was_started(folder)? {
+        return Ok(());
+    }
+    let status = wait_for("the program's end", || fs::read_to_string(folder.path().join("ended")).ok())?;
+    ensure!(status.trim() == "0", "the program ended with {status}");
+    Ok(())
+}
+
+/// Whether a shell runs in the folder.
+fn was_started(folder: &TempDir) -> Result<bool> {
+    let processes = fs::read_dir("/proc")?.filter_map(|entry| Some(entry.ok()?.path()));
+    Ok(processes
+        .filter(|process| fs::read_link(process.join("cwd")).is_ok_and(|cwd| cwd == folder.path()))
+        .any(|process| fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim() == "sh")))
+}
+
+/// What the reports show at once is right, or they refuse; later they are right.
+fn finalized_is_right(folder: &TempDir, ended_well: bool) -> Result<bool> {
+    match reports(folder)? {
+        Ok(shown) => {
+            ensure!(shown == expected()?, "the reports are wrong");
+            Ok(true)
+        }
+        Err(refused) => {
+            ensure!(!ended_well, "finalized, and yet: {}", refused.stderr);
+            ensure!(is_told(&refused), "{}", refused.stderr);
+            let again = run(folder, &[], &Stage::Finalize.arguments()?)?;
+            ensure!(again.status.success(), "again: {}", again.stderr);
+            let shown = reports(folder)?.map_err(|output| anyhow::anyhow!("later: {}", output.stderr))?;
+            ensure!(shown == expected()?, "the reports are wrong later");
+            Ok(false)
+        }
+    }
+}
+
+/// The convoy's waits are all there when the collection says that it ended well; else what there is can be finalized, or is refused
+/// in a sentence.
+fn collected_is_right(folder: &TempDir, output: &Output) -> Result<bool> {
+    if !folder.path().join(RESULT).exists() {
+        ensure!(!output.status.success(), "no result, and no word");
+        return Ok(false);
+    }
+    let finalized = run(folder, &[], &Stage::Finalize.arguments()?)?;
+    if !finalized.status.success() {
+        ensure!(!output.status.success(), "collected, and yet: {}", finalized.stderr);
+        ensure!(is_told(&finalized), "{}", finalized.stderr);
+        return Ok(false);
+    }
+    let shown = reports(folder)?.map_err(|output| anyhow::anyhow!("{}", output.stderr))?;
+    if !output.status.success() {
+        return Ok(false);
+    }
+    let waits: serde_json::Value = serde_json::from_str(&shown[0])?;
+    let rows = waits["rows"].as_array().context("no rows")?;
+    let Some(lock) = rows.iter().find(|row| row["object"] == "queue_lock") else { bail!("no waits for queue_lock") };
+    let (counted, truth) = (lock["wait_count"].as_f64(), output.truth("queue_lock_waits"));
+    ensure!(counted.is_some() && (truth.is_none() || counted == truth), "{counted:?} waits of {truth:?}");
+    Ok(true)
+}
+
+/// Rows are kept beside the built program until all have been seen.
+fn keep_row(stage: Stage, fault: &Fault, tally: &Tally) -> Result<()> {
+    let (whole, mended, wrong) = (tally.whole, tally.mended, tally.wrong.len());
+    let row = format!(
+        "| {} | {}: {} `{}` | {} | {} | {whole} | {mended} | {wrong} |\n",
+        stage.name(),
+        fault.name,
+        fault.injected,
+        fault.calls,
+        fault.promise.sentence(),
+        whole + mended + wrong
+    );
+    let folder = rows_folder()?;
+    fs::create_dir_all(&folder)?;
+    Ok(fs::write(folder.join(format!("{}-{}", stage.name(), fault.name)), row)?)
+}
+
+fn rows_folder() -> Result<std::path::PathBuf> {
+    let folder = Path::new(env!("CARGO_BIN_EXE_dwell")).parent().context("no folder")?;
+    Ok(folder.join("faults"))
+}
+
+const HEAD: &str = "# Reliability
+
+`make test-faults` makes this page. Each system call that a collection, or its finalization, makes on its way fails once, or is the
+last one of a killed Dwell; strace injects the faults. In all of them the profiled program comes to its own end, Dwell does not panic,
+and no report shows other numbers than without the fault. `make test` hits some places of each row.
+
+| Dwell does | fault | promised | places hit | whole at once | told, later whole | broken |
+|---|---|---|---:|---:|---:|---:|
+";
+
+fn write_table() -> Result<()> {
+    let mut page = HEAD.to_owned();
+    for stage in [Stage::Collect, Stage::Finalize] {
+        for fault in FAULTS {
+            let row = fs::read_to_string(rows_folder()?.join(format!("{}-{}", stage.name(), fault.name)));
+            write!(page, "{}", row.unwrap_or_default())?;
+        }
+    }
+    Ok(fs::write(root().join("docs/reliability.md"), page)?)
+}
