@@ -38,6 +38,12 @@ DuckDB, Polars, pandas and others read them as they are:
 
 Ids are row numbers of the table that they name, counted from 0; null is none. A reader takes every format up to its
 own: a column that an older trace does not have reads as 0, empty or null.
+
+What reading may cost is in proportion to what was written, since results come from others too. The tables of a result may take 128 MiB
+of memory and 256 bytes for each of theirs on the disk, unpacked pages and texts included; a row group has at most 1,048,576 rows, a
+text or a function's code 32 MiB, a footer 256 KiB and an eighth of its file, and pages are those that Dwell's writer makes.
+Whatever needs more is refused before it is unpacked.
+Of `log.txt` the last MiB is read, and the first 4 KiB of each line; a manifest has at most 16 MiB.
 ";
 
 fn trace_format() -> String {

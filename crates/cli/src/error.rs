@@ -93,6 +93,7 @@ impl From<dwell_store::Error> for Hinted {
             E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
             E::Exists { .. } => hinted.hint("name another folder with --result-dir"),
             E::Table { .. } => hinted.hint(DAMAGED),
+            E::TooLarge { .. } => hinted.hint(dwell_store::error::TOO_LARGE_HINT),
             E::Io { path, source } => hinted.hint(io_hint(path, source)),
         }
     }

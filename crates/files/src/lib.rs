@@ -15,8 +15,8 @@ use std::path::Path;
 
 use object::read::{CompressionFormat, ReadCache};
 use object::{ObjectSection, ReadRef};
-use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, fstat, openat2};
-use rustix::io::retry_on_intr;
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawMode, ResolveFlags, SeekFrom, fstat, openat2, seek};
+use rustix::io::{Errno, retry_on_intr};
 use rustix::path::Arg;
 
 pub use folder::Folder;
@@ -88,6 +88,21 @@ fn in_words(kind: FileType) -> &'static str {
         FileType::Socket => "a socket",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         _ => "something else",
+    }
+}
+
+/// Bytes of a file that take room on the disk, up to the first hole.
+///
+/// # Errors
+///
+/// Those of lseek(2).
+pub fn bytes_before_a_hole(file: &File) -> io::Result<u64> {
+    match seek(file, SeekFrom::Hole(0)) {
+        // The file is empty.
+        Err(Errno::NXIO) => Ok(0),
+        // The file system knows no holes.
+        Err(Errno::INVAL) => Ok(file.metadata()?.len()),
+        hole => Ok(hole?),
     }
 }
 

@@ -88,7 +88,7 @@ impl Fault {
             E::NotAResult { .. } | E::Strange { .. } => Self::NotAResult,
             E::NewerVersion { .. } => Self::OtherVersion,
             E::NotFinalized { .. } => Self::NotFinalized,
-            E::Table { .. } => Self::Damaged,
+            E::Table { .. } | E::TooLarge { .. } => Self::Damaged,
         }
     }
 }
@@ -158,6 +158,7 @@ impl From<dwell_store::Error> for Problem {
             E::NotFinalized { path } => problem.hint(format!("dwell finalize '{}'", path.display())),
             E::Strange { path, .. } => problem.hint(format!("ls -ld '{}' shows what is there", path.display())),
             E::NewerVersion { .. } => problem.hint("view it with the Dwell that wrote it, or a newer one"),
+            E::TooLarge { .. } => problem.hint(dwell_store::error::TOO_LARGE_HINT),
             _ => problem.hint("dwell finalize makes the tables again where the raw data was kept; else collect again"),
         }
     }

@@ -6,6 +6,7 @@ use dwell_model::{TaskId, ThreadId};
 use crate::error::Result;
 use crate::parquet_file;
 use crate::table::Table;
+use crate::table_reader::TableReader;
 use crate::tables::{CounterValues, Counters, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
 
 /// Trace format in which these tables first appeared.
@@ -25,18 +26,18 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
         Ok(Self {
-            task_types: parquet_file::read(folder)?,
-            tasks: parquet_file::read(folder)?,
-            task_metadata: parquet_file::read(folder)?,
-            markers: parquet_file::read(folder)?,
-            counters: parquet_file::read(folder)?,
-            counter_values: parquet_file::read(folder)?,
-            sync_waits: parquet_file::read(folder)?,
+            task_types: tables.read()?,
+            tasks: tables.read()?,
+            task_metadata: tables.read()?,
+            markers: tables.read()?,
+            counters: tables.read()?,
+            counter_values: tables.read()?,
+            sync_waits: tables.read()?,
         })
     }
 

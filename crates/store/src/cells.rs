@@ -6,10 +6,15 @@ use parquet::column::reader::ColumnReader;
 use parquet::data_type::DataType;
 use parquet::file::writer::SerializedColumnWriter;
 
+use crate::room::Room;
 use crate::table::{Absent, Cell, ColumnType};
 
 /// Cells that are converted at a time: so much memory is needed besides the table's.
 const AT_ONCE: usize = 1 << 16;
+/// A text or a function's code has fewer bytes; the largest are source files of 16 MiB.
+const MOST_CELL_BYTES: u64 = 32 << 20;
+/// What the memory of a text takes beside its bytes.
+const TEXT_OVERHEAD: u64 = 16;
 
 /// Appends the cells to the column.
 pub(crate) fn write<C: Cell>(cells: &[C], to: &mut SerializedColumnWriter<'_>) -> Result<(), String> {
@@ -28,8 +33,14 @@ pub(crate) fn write<C: Cell>(cells: &[C], to: &mut SerializedColumnWriter<'_>) -
     Ok(())
 }
 
-/// Appends the `rows` cells of a column; another number of cells is an error, as are cells of another type.
-pub(crate) fn read<C: Cell + Absent>(cells: &mut Vec<C>, from: ColumnReader, rows: usize) -> Result<(), String> {
+/// Appends the `rows` cells of a column; another number of cells is an error, as are cells of another type. Texts are taken
+/// from the room.
+pub(crate) fn read<C: Cell + Absent>(
+    cells: &mut Vec<C>,
+    from: ColumnReader,
+    rows: usize,
+    room: &Room,
+) -> Result<(), String> {
     let mut reader = C::Stored::get_column_reader(from).ok_or("has another type")?;
     let (mut values, mut levels) = (Vec::new(), Vec::new());
     let mut read = 0;
@@ -42,11 +53,21 @@ pub(crate) fn read<C: Cell + Absent>(cells: &mut Vec<C>, from: ColumnReader, row
         if records == 0 {
             return Err(format!("has {read} cells of {rows}"));
         }
+        room.take(text_bytes::<C>(&values).ok_or("has a text that is too long")?)?;
         append(cells, &values, (found < records).then_some(levels.as_slice()))
             .ok_or("has a cell that is out of range")?;
         read += records;
     }
     Ok(())
+}
+
+/// What the texts take in memory; `None` when one of them is longer than any.
+fn text_bytes<C: Cell>(values: &[<C::Stored as DataType>::T]) -> Option<u64> {
+    if !matches!(C::TYPE, ColumnType::Text | ColumnType::Bytes) {
+        return Some(0);
+    }
+    let bytes = values.iter().map(C::text_bytes).filter(|bytes| *bytes > 0);
+    bytes.map(|bytes| (bytes <= MOST_CELL_BYTES).then_some(bytes + TEXT_OVERHEAD)).sum()
 }
 
 /// Appends the values; with levels, one absent cell for each 0 among them.

@@ -9,6 +9,7 @@ use crate::manifest::State;
 use crate::parquet_file;
 use crate::result::ResultFolder;
 use crate::table::Table;
+use crate::table_reader::TableReader;
 use crate::tables::{Code, Inlines, Lines, Sources};
 
 /// Trace format in which these tables first appeared.
@@ -35,14 +36,10 @@ impl CodeTables {
         if manifest.trace_format < SINCE {
             return Ok(None);
         }
-        let tables = folder.tables()?;
-        let read = Self {
-            code: parquet_file::read(&tables)?,
-            inlines: parquet_file::read(&tables)?,
-            lines: parquet_file::read(&tables)?,
-            sources: parquet_file::read(&tables)?,
-        };
-        read.check().map_err(|reason| Error::table(tables.path(), reason))?;
+        let tables = TableReader::new(folder.tables()?);
+        let read =
+            Self { code: tables.read()?, inlines: tables.read()?, lines: tables.read()?, sources: tables.read()? };
+        read.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
         Ok(Some(read))
     }
 

@@ -5,6 +5,7 @@ use dwell_files::Folder;
 use crate::error::Result;
 use crate::parquet_file;
 use crate::table::Table;
+use crate::table_reader::TableReader;
 use crate::tables::{DelaySources, Delays};
 
 /// Trace format in which these tables first appeared.
@@ -19,11 +20,11 @@ pub struct DelayTables {
 }
 
 impl DelayTables {
-    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
-        Ok(Self { delays: parquet_file::read(folder)?, sources: parquet_file::read(folder)? })
+        Ok(Self { delays: tables.read()?, sources: tables.read()? })
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {

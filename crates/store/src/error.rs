@@ -5,6 +5,10 @@ use std::path::{Path, PathBuf};
 /// Result of reading or writing a trace.
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// What to do about [`Error::TooLarge`].
+pub const TOO_LARGE_HINT: &str =
+    "it is damaged, or was made to fill this machine's memory: collect again, or ask who sent it for another copy";
+
 /// Why a trace could not be read or written; every kind names the file or folder.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -55,6 +59,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A table takes more memory than any recording of its size.
+    #[error("{} unpacks to more than {} MB, which no recording of its size does", path.display(), most_bytes >> 20)]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// What its result may take, bytes.
+        most_bytes: u64,
     },
     /// The result's folder is already there.
     #[error("{} already exists", path.display())]

@@ -21,7 +21,8 @@ use crate::events::{Events, Making, OffCpuEvents, SampleEvents};
 use crate::packed::Packed;
 use crate::parquet_file;
 use crate::result::{ResultFolder, Trace};
-use crate::table::Table;
+use crate::table::{Table, TableDef};
+use crate::table_reader::TableReader;
 use crate::tables::{OffCpu, Samples};
 
 /// Version of the index's form; also raised when what analysis adds changes.
@@ -176,9 +177,9 @@ impl Trace {
     /// Reads a finalized result through its index, when there is one or the result has less than `least` events; else
     /// without its events. Fails as [`Trace::read`] does.
     pub fn open(folder: &ResultFolder, least: usize) -> Result<Opened> {
-        let trace = Self::read_without_events(folder)?;
-        let tables = folder.tables()?;
-        let rows = parquet_file::rows(&tables, OffCpu::DEF.name)? + parquet_file::rows(&tables, Samples::DEF.name)?;
+        let tables = TableReader::new(folder.tables()?);
+        let trace = Self::read_without_events(folder, &tables)?;
+        let rows = tables.open(&OffCpu::DEF)?.rows() + tables.open(&Samples::DEF)?.rows();
         if rows < least {
             return Ok(Opened::Ready(Box::new(Self::read(folder)?)));
         }
@@ -332,12 +333,13 @@ impl IndexWriter {
     fn events(&mut self, folder: &ResultFolder, trace: &Trace) -> Result<()> {
         let tables = folder.tables()?;
         let threads = trace.threads.tid.len();
-        let off_cpu = counts(&tables, OffCpu::DEF.name, threads)?;
-        let mut making = Making::new(&off_cpu, &counts(&tables, Samples::DEF.name, threads)?);
+        let counts = |def| counts(&TableReader::new(tables.clone()), def, threads);
+        let mut making = Making::new(&counts(&OffCpu::DEF)?, &counts(&Samples::DEF)?);
+        let reader = &TableReader::new(tables.clone());
         let ends = &trace.stacks.end;
         let mut order = InOrder::new(&tables, "column off_cpu.start_ns is damaged");
         let begin = self.begin_section();
-        for_each_group::<OffCpu>(&tables, |table| {
+        for_each_group::<OffCpu>(reader, |table| {
             making.off_cpu_rows(table, ends);
             self.extend(&making.off_cpu.take())?;
             order.check(&table.start_ns)
@@ -347,7 +349,7 @@ impl IndexWriter {
         self.end_section(section::OFF_BYTES, begin);
         let mut order = InOrder::new(&tables, "column samples.time_ns is damaged");
         let begin = self.begin_section();
-        for_each_group::<Samples>(&tables, |table| {
+        for_each_group::<Samples>(reader, |table| {
             making.sample_rows(table, ends);
             self.extend(&making.samples.take())?;
             order.check(&table.time_ns)
@@ -386,9 +388,9 @@ impl<'a> InOrder<'a> {
 }
 
 /// Rows of each thread; estimates are left out.
-fn counts(tables: &Folder, name: &str, threads: usize) -> Result<Vec<u64>> {
+fn counts(tables: &TableReader, def: &TableDef, threads: usize) -> Result<Vec<u64>> {
     let mut counts = vec![0u64; threads];
-    parquet_file::for_each_thread(tables, name, |thread, estimated| {
+    tables.for_each_thread(def, |thread, estimated| {
         if let Some(count) = counts.get_mut(thread).filter(|_| !estimated) {
             *count += 1;
         }
@@ -397,23 +399,13 @@ fn counts(tables: &Folder, name: &str, threads: usize) -> Result<Vec<u64>> {
 }
 
 /// Tells a table's row groups in order; the next one is read meanwhile.
-fn for_each_group<T: Table + Send>(tables: &Folder, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
+fn for_each_group<T: Table>(tables: &TableReader, mut tell: impl FnMut(&T) -> Result<()>) -> Result<()> {
+    let table = &tables.open(&T::DEF)?;
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
         scope.spawn(move || {
-            let groups = match parquet_file::groups(tables, T::DEF.name) {
-                Ok(groups) => groups,
-                Err(error) => {
-                    // A receiver that has given up needs no error.
-                    let _ = sender.send(Err(error));
-                    return;
-                }
-            };
-            for group in 0..groups {
-                if sender.send(parquet_file::read_group::<T>(tables, group)).is_err() {
-                    return;
-                }
-            }
+            // Whoever has given up receives no more.
+            (0..table.groups()).try_for_each(|group| sender.send(table.read_group(group)))
         });
         for table in receiver {
             tell(&table?)?;

@@ -17,12 +17,15 @@ mod kept;
 mod manifest;
 mod nesting;
 mod packed;
+mod pages;
 mod parquet_file;
 pub mod raw;
 mod result;
+mod room;
 mod sockets;
 mod states;
 mod table;
+mod table_reader;
 pub mod tables;
 
 pub use annotations::Annotations;

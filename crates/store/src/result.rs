@@ -18,6 +18,7 @@ use crate::nesting::Nesting;
 use crate::parquet_file;
 use crate::sockets::{Referred, SocketTables};
 use crate::table::Table;
+use crate::table_reader::TableReader;
 use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
 
 /// Numbers of results in one folder.
@@ -34,6 +35,8 @@ const TABLES_PARTIAL: &str = "tables.partial";
 const MOST_MANIFEST_BYTES: u64 = 16 << 20;
 /// The end of a log that is read.
 const MOST_LOG_BYTES: u64 = 1 << 20;
+/// The begin of a line of it that is read.
+const MOST_LINE_BYTES: usize = 4 << 10;
 
 /// Where a result lies on disk, held open: whatever its path leads to later, this is the result.
 #[derive(Clone, Debug)]
@@ -143,12 +146,13 @@ impl ResultFolder {
         self.held.folder(name).map_err(|error| Error::io(&self.path().join(name), error))
     }
 
-    /// The log of collection and finalization; of a long one its last MiB, and a line that says so. Empty when there is none.
+    /// The log of collection and finalization; of a long one its last MiB, of a long line its first 4 KiB, with words that
+    /// say so. Empty when there is none.
     pub fn log(&self) -> Result<String> {
         match self.held.read_end(LOG, MOST_LOG_BYTES) {
-            Ok((bytes, 0)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok((bytes, 0)) => Ok(with_short_lines(&bytes)),
             Ok((bytes, before)) => {
-                Ok(format!("[{before} bytes before this are left out]\n{}", String::from_utf8_lossy(&bytes)))
+                Ok(format!("[{before} bytes before this are left out]\n{}", with_short_lines(&bytes)))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => Err(Error::io(&self.path().join(LOG), error)),
@@ -196,6 +200,21 @@ impl ResultFolder {
     pub fn is_meant(parent: &Folder, name: &str) -> bool {
         parent.folder(name).is_ok_and(|folder| folder.has(MANIFEST))
     }
+}
+
+/// A text whose lines are cut off where they are too long.
+fn with_short_lines(text: &[u8]) -> String {
+    let mut short = String::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        match line.get(MOST_LINE_BYTES..).map(<[u8]>::len) {
+            Some(more) if more > 0 => {
+                short += &String::from_utf8_lossy(&line[..MOST_LINE_BYTES]);
+                short += &format!(" [{more} bytes of this line are left out]\n");
+            }
+            _ => short += &String::from_utf8_lossy(line),
+        }
+    }
+    short
 }
 
 fn not_a_result(path: &Path, reason: String) -> Error {
@@ -296,35 +315,34 @@ impl Trace {
     /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
     /// are not there.
     pub fn read(folder: &ResultFolder) -> Result<Self> {
-        let mut trace = Self::read_without_events(folder)?;
-        let tables = folder.tables()?;
-        trace.off_cpu = parquet_file::read(&tables)?;
-        trace.samples = parquet_file::read(&tables)?;
-        trace.check().map_err(|reason| Error::table(tables.path(), reason))?;
+        let tables = TableReader::new(folder.tables()?);
+        let mut trace = Self::read_without_events(folder, &tables)?;
+        trace.off_cpu = tables.read()?;
+        trace.samples = tables.read()?;
+        trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
         Ok(trace)
     }
 
     /// The same without the tables `off_cpu` and `samples`, the largest ones.
-    pub(crate) fn read_without_events(folder: &ResultFolder) -> Result<Self> {
+    pub(crate) fn read_without_events(folder: &ResultFolder, tables: &TableReader) -> Result<Self> {
         let manifest = folder.manifest()?;
         if manifest.state != State::Finalized {
             return Err(Error::NotFinalized { path: folder.path().to_owned() });
         }
-        let tables = folder.tables()?;
         let mut trace = Self::new(manifest);
-        trace.processes = parquet_file::read(&tables)?;
-        trace.threads = parquet_file::read(&tables)?;
-        trace.stacks = parquet_file::read(&tables)?;
-        trace.frames = parquet_file::read(&tables)?;
-        trace.modules = parquet_file::read(&tables)?;
-        trace.objects = parquet_file::read(&tables)?;
-        trace.pauses = parquet_file::read(&tables)?;
-        trace.annotations = Annotations::read(&tables, trace.manifest.trace_format)?;
-        trace.sockets = SocketTables::read(&tables, trace.manifest.trace_format)?;
-        trace.delays = DelayTables::read(&tables, trace.manifest.trace_format)?;
-        trace.losses = parquet_file::read(&tables)?;
-        trace.notices = parquet_file::read(&tables)?;
-        trace.check().map_err(|reason| Error::table(tables.path(), reason))?;
+        trace.processes = tables.read()?;
+        trace.threads = tables.read()?;
+        trace.stacks = tables.read()?;
+        trace.frames = tables.read()?;
+        trace.modules = tables.read()?;
+        trace.objects = tables.read()?;
+        trace.pauses = tables.read()?;
+        trace.annotations = Annotations::read(tables, trace.manifest.trace_format)?;
+        trace.sockets = SocketTables::read(tables, trace.manifest.trace_format)?;
+        trace.delays = DelayTables::read(tables, trace.manifest.trace_format)?;
+        trace.losses = tables.read()?;
+        trace.notices = tables.read()?;
+        trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
         Ok(trace)
     }
 
@@ -431,6 +449,23 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn of_a_long_log_the_end_is_read_and_of_a_long_line_the_begin() {
+        let folder = tempfile::tempdir().unwrap();
+        let result = ResultFolder::create(&folder.path().join("r")).unwrap();
+        let log = |bytes: &[u8]| {
+            fs::write(result.path().join(LOG), bytes).unwrap();
+            result.log().unwrap()
+        };
+        assert_eq!(log(b"one\ntwo"), "one\ntwo");
+        assert_eq!(log(&[b"one\n", [b'x'; MOST_LINE_BYTES].as_slice()].concat()).len(), 4 + MOST_LINE_BYTES);
+        let lines = [b"one\n", vec![b'x'; 5000].as_slice(), b"\nthree\n"].concat();
+        let expected = format!("one\n{} [905 bytes of this line are left out]\nthree\n", "x".repeat(4096));
+        assert_eq!(log(&lines), expected);
+        let long = log(&vec![b'x'; 3 << 20]);
+        assert!(long.starts_with("[2097152 bytes before this are left out]\nxxx") && long.len() < 5000, "{long}");
+    }
 
     #[test]
     fn the_next_result_is_the_newest_after_a_gap_too() {

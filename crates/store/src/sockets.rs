@@ -6,6 +6,7 @@ use dwell_model::{SocketId, SocketWaitId};
 use crate::error::Result;
 use crate::parquet_file;
 use crate::table::Table;
+use crate::table_reader::TableReader;
 use crate::tables::{SocketSizes, SocketWaitCauses, SocketWaits, Sockets, TcpEvents, TcpHolds};
 
 /// Trace format in which these tables first appeared.
@@ -32,17 +33,17 @@ pub(crate) struct Referred {
 }
 
 impl SocketTables {
-    pub(crate) fn read(folder: &Folder, trace_format: u32) -> Result<Self> {
+    pub(crate) fn read(tables: &TableReader, trace_format: u32) -> Result<Self> {
         if trace_format < SINCE {
             return Ok(Self::default());
         }
         Ok(Self {
-            sockets: parquet_file::read(folder)?,
-            sizes: parquet_file::read(folder)?,
-            waits: parquet_file::read(folder)?,
-            causes: parquet_file::read(folder)?,
-            holds: parquet_file::read(folder)?,
-            events: parquet_file::read(folder)?,
+            sockets: tables.read()?,
+            sizes: tables.read()?,
+            waits: tables.read()?,
+            causes: tables.read()?,
+            holds: tables.read()?,
+            events: tables.read()?,
         })
     }
 

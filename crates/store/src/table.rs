@@ -12,6 +12,8 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleTyp
 use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::Type;
 
+use crate::room::Room;
+
 /// What a column's cells are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say it")]
@@ -36,6 +38,18 @@ impl ColumnType {
         let (physical, logical) = self.stored();
         let repetition = if self == Self::Id { Repetition::OPTIONAL } else { Repetition::REQUIRED };
         Type::primitive_type_builder(name, physical).with_logical_type(logical).with_repetition(repetition).build()
+    }
+
+    /// Bytes of a cell in memory, beside its text.
+    pub(crate) fn memory_bytes(self) -> u64 {
+        let bytes = match self {
+            Self::U8 | Self::Bool => 1,
+            Self::U16 | Self::I16 => 2,
+            Self::U32 | Self::I32 | Self::Id => 4,
+            Self::U64 | Self::F64 => 8,
+            Self::Text | Self::Bytes => size_of::<String>(),
+        };
+        bytes as u64
     }
 
     /// Parquet's physical and logical type.
@@ -89,6 +103,10 @@ pub trait Cell: Sized {
     fn store(&self) -> Option<<Self::Stored as DataType>::T>;
     /// The cell from what is stored; `None` when that is out of the cell's range.
     fn load(stored: &<Self::Stored as DataType>::T) -> Option<Self>;
+    /// Bytes of a stored text, beside the cell itself.
+    fn text_bytes(_stored: &<Self::Stored as DataType>::T) -> u64 {
+        0
+    }
     /// Puts the cells of column `column` into another result.
     fn relocate(_cells: &mut [Self], _column: &str, _to: &Relocation) {}
 }
@@ -221,6 +239,9 @@ impl Cell for String {
     fn load(stored: &ByteArray) -> Option<Self> {
         stored.as_utf8().ok().map(str::to_owned)
     }
+    fn text_bytes(stored: &ByteArray) -> u64 {
+        stored.len() as u64
+    }
 }
 
 impl Cell for Vec<u8> {
@@ -231,6 +252,9 @@ impl Cell for Vec<u8> {
     }
     fn load(stored: &ByteArray) -> Option<Self> {
         Some(stored.data().to_vec())
+    }
+    fn text_bytes(stored: &ByteArray) -> u64 {
+        stored.len() as u64
     }
 }
 
@@ -251,8 +275,8 @@ pub trait Table: Default + Send {
         rows: Range<usize>,
         to: &mut SerializedColumnWriter<'_>,
     ) -> Result<(), String>;
-    /// Appends the `rows` cells of a row group's column `column`.
-    fn read_column(&mut self, column: usize, from: ColumnReader, rows: usize) -> Result<(), String>;
+    /// Appends the `rows` cells of a row group's column `column`; what they need is taken from the room.
+    fn read_column(&mut self, column: usize, from: ColumnReader, rows: usize, room: &Room) -> Result<(), String>;
     /// Appends copies of rows of `other`.
     fn extend_from(&mut self, other: &Self, rows: Range<usize>);
     /// Fills column `column`, absent in an older trace, with `rows` defaults.
@@ -340,11 +364,12 @@ macro_rules! tables {
                 column: usize,
                 from: parquet::column::reader::ColumnReader,
                 rows: usize,
+                room: &$crate::room::Room,
             ) -> std::result::Result<(), String> {
                 let mut index = 0;
                 $(
                     if index == column {
-                        return $crate::cells::read(&mut self.$column, from, rows);
+                        return $crate::cells::read(&mut self.$column, from, rows, room);
                     }
                     index += 1;
                 )*

@@ -19,6 +19,7 @@ mod gdb;
 mod guest;
 mod harness;
 mod hostile_folders;
+mod hostile_tables;
 mod itt;
 mod itt_runtimes;
 mod kernels;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
     cases.extend(packaging::cases());
     cases.extend(hostile_folders::cases());
     cases.extend(faults::cases());
+    cases.extend(hostile_tables::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());
