@@ -48,7 +48,7 @@ pub use analysis::Analysis;
 pub use conservation::check_conservation;
 pub use findings::FINDINGS;
 pub use fold::Fold;
-pub use index::{BuildError, INDEXED_EVENTS, open};
+pub use index::{BuildError, INDEXED_EVENTS, answered, open};
 pub use metrics::METRICS;
 pub use notices::NOTICES;
 pub use query::{

@@ -1,15 +1,14 @@
 //! `dwell compare`: two results side by side, and limits for a build server.
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use dwell_analyze::compare::{Limit, Verdict, compare};
 use dwell_analyze::{Filter, Fold, Level, Prose, Query, json, parse_metric};
 use dwell_model::Unit;
-use dwell_store::{ResultFolder, Trace};
+use dwell_store::ResultFolder;
 
 use crate::args::{CompareArgs, Format, GateArg, Switch};
-use crate::error::{Result, quoted, shell_word, status};
+use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::text::style::Style;
 use crate::text::units;
 use crate::{csv, output, text};
@@ -23,11 +22,15 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 fn compared(args: &CompareArgs) -> Result<ExitCode> {
     let query = query(args)?;
     let level = Level::parse(args.level.trim())?;
-    let (first, second) = (read(&args.first)?, read(&args.second)?);
-    let (first, second) = (Fold::new(&first, &query)?, Fold::new(&second, &query)?);
-    let mut view = compare(&first, &second, level);
-    let checked: Vec<(&GateArg, Verdict)> =
-        args.fail_if.iter().map(|gate| (gate, gate.gate.check(&first, &second))).collect();
+    let (first, second) = (ResultFolder::open(&args.first)?, ResultFolder::open(&args.second)?);
+    let (mut view, verdicts) = dwell_analyze::answered(&first, |first| {
+        dwell_analyze::answered(&second, |second| {
+            let (first, second) = (Fold::new(&first, &query)?, Fold::new(&second, &query)?);
+            let verdicts: Vec<Verdict> = args.fail_if.iter().map(|gate| gate.gate.check(&first, &second)).collect();
+            Ok::<_, Hinted>((compare(&first, &second, level), verdicts))
+        })
+    })?;
+    let checked: Vec<(&GateArg, Verdict)> = args.fail_if.iter().zip(verdicts).collect();
     view.notes.extend(checked.iter().map(|(gate, verdict)| Prose::plain(sentence(gate, verdict))));
     let rendered = match args.format {
         Format::Json => json::render(&view),
@@ -47,10 +50,6 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
         eprintln!("hint: {}", look_at(gate, verdict, args));
     }
     Ok(if failed { ExitCode::from(status::FAILURE) } else { ExitCode::SUCCESS })
-}
-
-fn read(path: &Path) -> Result<Trace> {
-    Ok(dwell_analyze::open(&ResultFolder::open(path)?)?)
 }
 
 fn query(args: &CompareArgs) -> Result<Query> {

@@ -29,7 +29,7 @@ A result is a folder:
 | `modules/` | copies of what could not be read later: the vDSO, files of containers, deleted and replaced files, maps of run-time code |
 | `log.txt` | the log of collection and finalization |
 | `spool/` | the raw records, until finalization |
-| `index.cache` | of a large result: an index that any reader may make anew, and that can be deleted |
+| `index.cache` | of a large result: an index that any reader may make anew, and does when its checksums are wrong; it can be deleted |
 
 A finalized result does not change any more, but for `index.cache`. The tables are Parquet, compressed with zstd:
 DuckDB, Polars, pandas and others read them as they are:

@@ -76,8 +76,8 @@ fn show(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
     if !finalized || manifest.state != State::Finalized {
         return Ok(());
     }
-    let trace = dwell_analyze::open(folder)?;
-    output::print(&report::after_collection(&trace, args, folder.path())?)
+    let summary = dwell_analyze::answered(folder, |trace| report::after_collection(&trace, args, folder.path()))?;
+    output::print(&summary)
 }
 
 /// The other machine, and the folder there that is ours; dropped, it is gone there.

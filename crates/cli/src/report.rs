@@ -24,27 +24,28 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let query = query(args, &asked)?;
     let folder = ResultFolder::open(&result_path(&asked)?)?;
     if args.format == ReportFormat::Hgrm {
-        output::write(&distribution(&asked, &folder, &query, args.interval.as_deref())?, args.output.as_deref())?;
+        if asked.what != What::View(Report::Latency) {
+            let error = Hinted::usage("--format hgrm is of the report latency");
+            return Err(error.hint("dwell report latency --format hgrm"));
+        }
+        let interval = args.interval.as_deref();
+        let text = dwell_analyze::answered(&folder, |trace| distribution(&trace, &query, interval))?;
+        output::write(&text, args.output.as_deref())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (view, warnings) = match asked.what {
         What::Log => (log(&folder)?, 0),
-        What::View(report) => {
-            let trace = dwell_analyze::open(&folder)?;
-            (dwell_analyze::report(report, &trace, &query)?, warnings(&trace))
-        }
+        What::View(report) => dwell_analyze::answered(&folder, |trace| {
+            Ok::<_, Hinted>((dwell_analyze::report(report, &trace, &query)?, warnings(&trace)))
+        })?,
     };
     output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// The percentiles of one kind of intervals.
-fn distribution(asked: &Asked, folder: &ResultFolder, query: &Query, interval: Option<&str>) -> Result<String> {
-    if asked.what != What::View(Report::Latency) {
-        return Err(Hinted::usage("--format hgrm is of the report latency").hint("dwell report latency --format hgrm"));
-    }
-    let trace = dwell_analyze::open(folder)?;
-    let latency = Latency::new(&Fold::new(&trace, query)?);
+fn distribution(trace: &Trace, query: &Query, interval: Option<&str>) -> Result<String> {
+    let latency = Latency::new(&Fold::new(trace, query)?);
     let named = |name: &&str| interval.is_none_or(|wanted| wanted == *name);
     let names: Vec<&str> = latency.types.iter().map(|of| of.name.as_str()).filter(named).collect();
     match names.as_slice() {
@@ -80,8 +81,9 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
     };
     let asked = Asked { what: What::View(Report::Summary), subject: None, result };
     let query = query(args, &asked)?;
-    let trace = dwell_analyze::open(&ResultFolder::open(&result_path(&asked)?)?)?;
-    output::write(&html::render(trace, &query)?, Some(file))?;
+    let folder = ResultFolder::open(&result_path(&asked)?)?;
+    let html = dwell_analyze::answered(&folder, |trace| Ok::<_, Hinted>(html::render(trace, &query)?))?;
+    output::write(&html, Some(file))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -31,9 +31,11 @@ pub fn run(args: &SourceArgs) -> Result<ExitCode> {
         Hinted::new(format!("{} was finalized by a Dwell that kept neither code nor sources", result.display()))
             .hint("dwell collect threading -- PROGRAM records anew")
     })?;
-    let trace = dwell_analyze::open(&folder)?;
-    let view = dwell_analyze::source::source(&trace, &tables, &query, &asked).map_err(|error| named(error, args))?;
-    output::write(&rendered(&view, warnings(&trace), args), args.output.as_deref())?;
+    let (view, warnings) = dwell_analyze::answered(&folder, |trace| {
+        let view = dwell_analyze::source::source(&trace, &tables, &query, &asked);
+        Ok::<_, Hinted>((view.map_err(|error| named(error, args))?, warnings(&trace)))
+    })?;
+    output::write(&rendered(&view, warnings, args), args.output.as_deref())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -68,10 +68,9 @@ impl Folder {
         &self.path
     }
 
-    /// Whether it belongs to the user of this process, or the process is root's.
-    pub fn is_ours(&self) -> bool {
-        let user = rustix::process::geteuid();
-        user.is_root() || user.as_raw() == self.owner
+    /// Whether it belongs to the user of this process, be it root.
+    pub fn is_this_users(&self) -> bool {
+        rustix::process::geteuid().as_raw() == self.owner
     }
 
     /// Holds the folder `name` in it.

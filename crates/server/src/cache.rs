@@ -40,6 +40,11 @@ impl<V: Clone> Cache<V> {
         entries.iter().filter_map(|(_, cell)| cell.get()).for_each(tell);
     }
 
+    /// Forgets every value.
+    pub fn clear(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
     fn cell(&self, key: String) -> Arc<OnceCell<V>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         let known = entries.iter().position(|(of, _)| *of == key);

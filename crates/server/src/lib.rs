@@ -137,7 +137,8 @@ impl Server {
 /// Every route, behind the guard.
 fn router(app: Arc<App>) -> Router {
     let guarded = axum::middleware::from_fn_with_state(app.clone(), guard::check);
-    ui::routes(api::routes()).layer(guarded).with_state(app)
+    let soundly = axum::middleware::from_fn_with_state(app.clone(), api::answer_soundly);
+    ui::routes(api::routes().layer(soundly)).layer(guarded).with_state(app)
 }
 
 /// How the address stands in a URL: one that means every interface is reached by loopback.

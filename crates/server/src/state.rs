@@ -1,6 +1,7 @@
 //! What all requests share: the results, the guard, the caches, and the pool that computes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use dwell_analyze::stop::{Stop, stoppable};
 use dwell_analyze::{Analysis, Query};
@@ -42,6 +43,8 @@ pub struct App {
     /// Replays that are under way.
     pub replays: Replays,
     permits: Arc<Semaphore>,
+    /// How often an index turned out to be damaged.
+    damages: AtomicU64,
 }
 
 impl App {
@@ -52,7 +55,8 @@ impl App {
         let folds = Cache::new(FOLDS, |fold: &Arc<SharedFold>| fold.bytes());
         let replayed = Cache::new(REPLAYED, |replayed: &Arc<Replayed>| replayed.bytes());
         let (replays, permits) = (Replays::default(), Arc::new(Semaphore::new(COMPUTATIONS)));
-        Self { library, guard, documents, analyses, folds, replayed, replays, permits }
+        let damages = AtomicU64::new(0);
+        Self { library, guard, documents, analyses, folds, replayed, replays, permits, damages }
     }
 
     /// A result ready for questions: read once, shared by all who ask.
@@ -63,6 +67,24 @@ impl App {
             self.finish(move || Ok(Arc::new(Analysis::new(dwell_analyze::open(&app.library.find(&wanted)?)?))))
         };
         self.analyses.get(id.to_owned(), read).await
+    }
+
+    /// How often the index of an open result was found damaged so far: what was answered meanwhile may be wrong. Such an
+    /// index is deleted, and all that was computed is forgotten.
+    pub fn damages(&self) -> u64 {
+        let mut damaged = Vec::new();
+        self.analyses.for_each(|analysis| {
+            damaged.extend(analysis.trace().shared_index().filter(|index| index.is_damaged()));
+        });
+        if !damaged.is_empty() {
+            // Where it cannot be deleted it is damaged the next time too, and the request is refused in the end.
+            damaged.iter().for_each(|index| drop(index.discard()));
+            self.damages.fetch_add(1, Ordering::Relaxed);
+            self.documents.clear();
+            self.folds.clear();
+            self.analyses.clear();
+        }
+        self.damages.load(Ordering::Relaxed)
     }
 
     /// The fold of a result for the selection of `query`: made once, shared by every view of it.

@@ -1,25 +1,50 @@
-//! A column in memory or in a mapped file; read the same way.
+//! A column in memory or in a mapped file; read the same way. What is read of a file is compared with its checksums first;
+//! of a damaged one the values are any, and the index says so ([`crate::Index::is_damaged`]).
 
 #![allow(unsafe_code, reason = "the one place that reads mapped files")]
 
 use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
+use std::slice::SliceIndex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytemuck::Pod;
 use memmap2::Mmap;
 
+use crate::checked::Checked;
+
 /// Who keeps the values alive.
 enum Owner<T> {
     Memory { _values: Vec<T> },
-    File { _map: Arc<Mmap> },
+    File { file: Arc<Checked>, at: usize },
 }
 
 /// Values of one type, in memory or in a mapped file.
 pub struct Column<T> {
     start: *const T,
     len: usize,
-    _owner: Owner<T>,
+    owner: Owner<T>,
+    /// Whether all of it was compared with its checksums.
+    is_checked: AtomicBool,
+}
+
+/// Which values are asked for.
+pub trait Values {
+    /// Their numbers.
+    fn numbers(&self) -> Range<usize>;
+}
+
+impl Values for usize {
+    fn numbers(&self) -> Range<usize> {
+        *self..self.saturating_add(1)
+    }
+}
+
+impl Values for Range<usize> {
+    fn numbers(&self) -> Range<usize> {
+        self.clone()
+    }
 }
 
 // SAFETY: the values are never written while a column has them, and are plain numbers.
@@ -29,26 +54,61 @@ unsafe impl<T: Pod + Sync> Sync for Column<T> {}
 
 impl<T: Pod> Column<T> {
     /// `len` values at byte `at` of a mapped file; none when they are not all inside it, or not aligned.
-    pub(crate) fn mapped(map: &Arc<Mmap>, at: usize, len: usize) -> Self {
-        let bytes = len.checked_mul(size_of::<T>()).and_then(|size| map.get(at..at.checked_add(size)?));
+    pub(crate) fn mapped(file: &Arc<Checked>, at: usize, len: usize) -> Self {
+        let bytes = len.checked_mul(size_of::<T>()).and_then(|size| file.bytes().get(at..at.checked_add(size)?));
         let values: &[T] = bytes.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()).unwrap_or_default();
-        Self { start: values.as_ptr(), len: values.len(), _owner: Owner::File { _map: map.clone() } }
+        let owner = Owner::File { file: file.clone(), at };
+        Self { start: values.as_ptr(), len: values.len(), owner, is_checked: AtomicBool::new(false) }
     }
-}
 
-impl<T: Pod> Deref for Column<T> {
-    type Target = [T];
+    /// A value or several, of which only these are compared with their checksums; none when not all are there.
+    #[inline]
+    pub fn get<I: Values + SliceIndex<[T]>>(&self, values: I) -> Option<&I::Output> {
+        self.checked(values.numbers()).get(values)
+    }
 
-    fn deref(&self) -> &[T] {
+    /// All values, of which these were compared with their checksums, and the others need not have been.
+    #[inline]
+    pub(crate) fn checked(&self, values: Range<usize>) -> &[T] {
+        if let Owner::File { file, at } = &self.owner
+            && !self.is_checked.load(Ordering::Relaxed)
+        {
+            let byte = |value: usize| at + value.min(self.len) * size_of::<T>();
+            file.check(byte(values.start)..byte(values.end));
+        }
         // SAFETY: `start` and `len` are those of a slice of the owner, which lives as long as `self` and whose values
         // do not move: a vector that nobody changes, or a map. Every bit pattern is a value of a `Pod`.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
 
+impl<T> Column<T> {
+    /// How many values there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl<T: Pod> Deref for Column<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        let values = self.checked(0..self.len);
+        self.is_checked.store(true, Ordering::Relaxed);
+        values
+    }
+}
+
 impl<T> From<Vec<T>> for Column<T> {
     fn from(values: Vec<T>) -> Self {
-        Self { start: values.as_ptr(), len: values.len(), _owner: Owner::Memory { _values: values } }
+        let (start, len) = (values.as_ptr(), values.len());
+        Self { start, len, owner: Owner::Memory { _values: values }, is_checked: AtomicBool::new(true) }
     }
 }
 
@@ -71,8 +131,8 @@ pub(crate) fn release(map: &Mmap) {
     let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
 }
 
-/// Maps a file for reading. A file that is cut off while it is mapped ends the program (SIGBUS): the index is replaced
-/// whole and never written in place.
+/// Maps a file for reading. A file that is cut off while it is mapped ends the program (SIGBUS): only files of this user are
+/// mapped, into which nobody else may write, and the index is replaced whole and never written in place.
 pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: see above; what other processes write into the file is only ever read as plain numbers.
     unsafe { Mmap::map(file) }

@@ -2,20 +2,21 @@
 //! map. It can be deleted; whoever needs it makes it again.
 //!
 //! The file is written under a name of its own and renamed when it is whole. It says of which result it is, by the
-//! manifest's checksum and the tables' sizes; one that is of another, of another version or cut off counts as none.
+//! manifest's checksum and the tables' sizes; one that is of another, of another version or cut off counts as none. Each
+//! piece of it has a checksum that is compared when the piece is first used ([`crate::checked`]).
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::Write;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bytemuck::Pod;
 use dwell_files::Folder;
-use memmap2::Mmap;
 
-use crate::column::{Column, map, release};
+use crate::checked::{Checked, PIECE, Sums};
+use crate::column::{Column, map};
 use crate::error::{Error, Result};
 use crate::events::{Events, Making, OffCpuEvents, SampleEvents};
 use crate::packed::Packed;
@@ -26,11 +27,15 @@ use crate::table_reader::TableReader;
 use crate::tables::{OffCpu, Samples};
 
 /// Version of the index's form; also raised when what analysis adds changes.
-const VERSION: u64 = 10;
+const VERSION: u64 = 11;
 const MAGIC: u64 = u64::from_le_bytes(*b"DWELLIDX");
 /// Bytes of the header: magic, version, identity, then number, place and size of each section, and a checksum.
 const HEADER: usize = 4096;
 const SECTIONS: usize = 128;
+/// Sections begin at multiples of it.
+const ALIGNED: usize = 64;
+/// Others may write into a file.
+const OTHERS_WRITE: u32 = 0o022;
 const NAME: &str = "index.cache";
 
 /// Numbers of the sections that this crate writes; analysis has those from 100 on.
@@ -62,6 +67,10 @@ struct Header {
     version: u64,
     identity: [u64; 4],
     sections: [Section; SECTIONS],
+    /// Where the sections end; the checksums of the pieces follow.
+    end: u64,
+    /// Checksum of these.
+    sums: u64,
     checksum: u64,
 }
 
@@ -70,13 +79,24 @@ impl Header {
         let bytes = bytemuck::bytes_of(self);
         u64::from(crc32fast::hash(&bytes[..bytes.len() - 8]))
     }
+
+    /// The checksums of the pieces, when they are whole.
+    fn sums(&self, file: &[u8]) -> Option<Vec<u32>> {
+        let end = usize::try_from(self.end).ok()?;
+        let bytes = end.checked_sub(HEADER)?.div_ceil(PIECE).checked_mul(size_of::<u32>())?;
+        let begin = end.checked_next_multiple_of(ALIGNED)?;
+        let bytes = file.get(begin..begin.checked_add(bytes)?)?;
+        let sums = bytes.chunks_exact(4).map(|sum| u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]])).collect();
+        (u64::from(crc32fast::hash(bytes)) == self.sums).then_some(sums)
+    }
 }
 
 /// A mapped index.
 #[derive(Debug)]
 pub struct Index {
-    map: Arc<Mmap>,
+    file: Arc<Checked>,
     sections: Vec<Section>,
+    place: Place,
 }
 
 impl Index {
@@ -84,12 +104,22 @@ impl Index {
     pub fn column<T: Pod>(&self, id: u64) -> Column<T> {
         let section = self.sections.iter().find(|section| section.id == id);
         let place = section.map_or((0, 0), |section| (section.at as usize, section.size as usize / size_of::<T>()));
-        Column::mapped(&self.map, place.0, place.1)
+        Column::mapped(&self.file, place.0, place.1)
     }
 
     /// Gives back the memory that the mapped file takes; readers go on.
     pub fn release(&self) {
-        release(&self.map);
+        self.file.release();
+    }
+
+    /// Whether any of it that was used is not what was written: what was computed meanwhile may be wrong.
+    pub fn is_damaged(&self) -> bool {
+        self.file.is_damaged()
+    }
+
+    /// Deletes a damaged index, so that it is made anew.
+    pub fn discard(&self) -> Result<()> {
+        self.place.folder.remove(&self.place.name).map_err(|error| Error::io(&self.place.path(), error))
     }
 
     fn events(&self) -> Events {
@@ -111,17 +141,27 @@ impl Index {
     /// Opens the file when it is whole and of this result.
     fn open(place: &Place, identity: [u64; 4]) -> Option<Self> {
         let file = place.folder.read(&place.name).ok()?;
-        let map = Arc::new(map(&file).ok()?);
+        if !is_private(&file) {
+            return None;
+        }
+        let map = map(&file).ok()?;
         let header: Header = bytemuck::try_pod_read_unaligned(map.get(..size_of::<Header>())?).ok()?;
         let known = header.magic == MAGIC && header.version == VERSION && header.identity == identity;
-        let inside =
-            |section: &Section| section.at.checked_add(section.size).is_some_and(|end| end <= map.len() as u64);
+        let inside = |section: &Section| section.at.checked_add(section.size).is_some_and(|end| end <= header.end);
         if !known || header.checksum != header.checksum() || !header.sections.iter().all(inside) {
             return None;
         }
+        let sums = header.sums(&map)?;
+        let file = Arc::new(Checked::new(map, HEADER..usize::try_from(header.end).ok()?, sums)?);
         let sections = header.sections.iter().filter(|section| section.id != 0).copied().collect();
-        Some(Self { map, sections })
+        Some(Self { file, sections, place: place.clone() })
     }
+}
+
+/// Whether nobody else may write into a file: cutting it off would end who has it mapped.
+fn is_private(file: &File) -> bool {
+    let user = rustix::process::geteuid().as_raw();
+    file.metadata().is_ok_and(|metadata| metadata.uid() == user && metadata.mode() & OTHERS_WRITE == 0)
 }
 
 /// Of which result an index is.
@@ -139,7 +179,7 @@ fn identity(folder: &ResultFolder) -> Result<[u64; 4]> {
 }
 
 /// The file of an index.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Place {
     folder: Folder,
     name: String,
@@ -152,25 +192,27 @@ impl Place {
 }
 
 /// Where the index of a result may lie: beside it, or where the user's caches are when the result is another's. An index of
-/// ours is no stranger's then, and no stranger finds one of ours.
+/// ours is no stranger's then, root's neither, and no stranger finds one of ours.
 fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<Place> {
-    let beside = Some(folder.held().clone()).filter(Folder::is_ours).map(|folder| Place { folder, name: NAME.into() });
+    let beside =
+        Some(folder.held().clone()).filter(Folder::is_this_users).map(|folder| Place { folder, name: NAME.into() });
     let name = format!("{:016x}-{:x}.index", identity[0], identity[1] ^ identity[2]);
     let cached = caches().map(|folder| Place { folder, name });
     beside.into_iter().chain(cached).collect()
 }
 
-/// The user's folder of Dwell's caches, made where it is not there yet; `None` where it cannot be, or is another's.
+/// The user's folder of Dwell's caches, made where it is not there yet; `None` where it cannot be, or is another's. Root has
+/// one of its own where its home, as sudo leaves it, is the user's.
 fn caches() -> Option<Folder> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let caches = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home)?;
-    if !caches.is_absolute() {
-        return None;
-    }
-    let _ = Folder::create(&caches, 0o700); // it is there, most likely; the next step tells
-    let caches = Folder::open(&caches).ok()?;
-    let own = caches.folder("dwell").or_else(|_| caches.make_folder("dwell", 0o700)).ok()?;
-    Some(own).filter(Folder::is_ours)
+    let users = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
+    let roots = rustix::process::geteuid().is_root().then(|| PathBuf::from("/var/cache"));
+    users.into_iter().chain(roots).filter(|path| path.is_absolute()).find_map(|path| {
+        let _ = Folder::create(&path, 0o700); // it is there, most likely; the next step tells
+        let caches = Folder::open(&path).ok().filter(Folder::is_this_users)?;
+        let own = caches.folder("dwell").or_else(|_| caches.make_folder("dwell", 0o700)).ok()?;
+        Some(own).filter(Folder::is_this_users)
+    })
 }
 
 impl Trace {
@@ -197,7 +239,7 @@ impl Trace {
     /// With the events of an index; `None` when these are damaged.
     fn indexed(mut self, index: Index) -> Option<Self> {
         let events = index.events();
-        events.check(&self).ok()?;
+        events.check(&self).ok().filter(|()| !index.is_damaged())?;
         self.set_events(events, index);
         Some(self)
     }
@@ -219,6 +261,7 @@ pub struct IndexWriter {
     file: File,
     end: u64,
     sections: Vec<Section>,
+    sums: Sums,
 }
 
 impl IndexWriter {
@@ -250,7 +293,11 @@ impl IndexWriter {
         let name = format!("{}.partial.{}.{}", NAME, std::process::id(), since.subsec_nanos());
         let partial = Place { folder: place.folder.clone(), name };
         let file = partial.folder.create_file(&partial.name).map_err(|error| Error::io(&partial.path(), error))?;
-        Ok(Self { identity, place, partial, file, end: HEADER as u64, sections: Vec::new() })
+        let mode = file.metadata().map(|metadata| metadata.mode() & !OTHERS_WRITE);
+        let private = mode.and_then(|mode| file.set_permissions(Permissions::from_mode(mode)));
+        private.map_err(|error| Error::io(&partial.path(), error))?;
+        let (end, sections, sums) = (HEADER as u64, Vec::new(), Sums::default());
+        Ok(Self { identity, place, partial, file, end, sections, sums })
     }
 
     fn fail(&self, error: std::io::Error) -> Error {
@@ -259,14 +306,17 @@ impl IndexWriter {
 
     /// Begins a section of a length that is not known yet; returns where.
     pub fn begin_section(&mut self) -> u64 {
-        self.end = self.end.next_multiple_of(64);
-        self.end
+        let begin = self.end.next_multiple_of(ALIGNED as u64);
+        self.sums.add(&[0; ALIGNED][..(begin - self.end) as usize]);
+        self.end = begin;
+        begin
     }
 
     /// Adds to the section that was begun.
     pub fn extend<T: Pod>(&mut self, values: &[T]) -> Result<()> {
-        let written = self.file.write_all_at(bytemuck::cast_slice(values), self.end);
-        written.map_err(|error| self.fail(error))?;
+        let bytes = bytemuck::cast_slice(values);
+        self.file.write_all_at(bytes, self.end).map_err(|error| self.fail(error))?;
+        self.sums.add(bytes);
         self.end += size_of_val(values) as u64;
         Ok(())
     }
@@ -309,14 +359,21 @@ impl IndexWriter {
             version: VERSION,
             identity: self.identity,
             sections: [Section { id: 0, at: 0, size: 0 }; SECTIONS],
+            end: self.end,
+            sums: 0,
             checksum: 0,
         };
         for (slot, section) in header.sections.iter_mut().zip(&self.sections) {
             *slot = *section;
         }
+        let sums: Vec<u8> = self.sums.so_far().iter().flat_map(|sum| sum.to_le_bytes()).collect();
+        header.sums = u64::from(crc32fast::hash(&sums));
         header.checksum = header.checksum();
-        // A section at the end may be empty.
+        let begin = self.end.next_multiple_of(ALIGNED as u64);
+        // Where sums were that covered less.
         self.file.set_len(self.end).map_err(|error| self.fail(error))?;
+        self.file.set_len(begin).map_err(|error| self.fail(error))?;
+        self.file.write_all_at(&sums, begin).map_err(|error| self.fail(error))?;
         self.file.write_all_at(bytemuck::bytes_of(&header), 0).map_err(|error| self.fail(error))?;
         self.file.flush().map_err(|error| self.fail(error))
     }

@@ -6,6 +6,7 @@
 
 mod annotations;
 mod cells;
+mod checked;
 mod code_tables;
 mod column;
 mod delays;

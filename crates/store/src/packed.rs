@@ -42,18 +42,20 @@ impl<const N: usize> Packed<N> {
         let widths = head[N + 1].to_le_bytes();
         let before: usize = widths[..column].iter().map(|bits| usize::from(*bits)).sum();
         let bit = (row % CHUNK) * (head[N] >> PLACE_BITS) as usize + before;
-        let above = self.bits(head[N] & ((1 << PLACE_BITS) - 1), bit);
-        head[column].wrapping_add(above & mask(widths[column]))
+        let place = place(head[N]);
+        let bytes = self.bytes.checked(place + bit / 8..place + bit / 8 + WINDOW);
+        head[column].wrapping_add(bits(bytes, place, bit) & mask(widths[column]))
     }
 
     /// The first `M` numbers of a row.
     #[inline]
     pub fn first<const M: usize>(&self, row: usize) -> [u64; M] {
         let Some(head) = self.head(row / CHUNK) else { return [0; M] };
-        let (widths, place) = (head[N + 1].to_le_bytes(), head[N] & ((1 << PLACE_BITS) - 1));
-        let mut bit = (row % CHUNK) * (head[N] >> PLACE_BITS) as usize;
+        let (widths, place, stride) = (head[N + 1].to_le_bytes(), place(head[N]), (head[N] >> PLACE_BITS) as usize);
+        let mut bit = (row % CHUNK) * stride;
+        let bytes = self.bytes.checked(place + bit / 8..place + (bit + stride) / 8 + WINDOW);
         std::array::from_fn(|column| {
-            let above = self.bits(place, bit) & mask(widths[column]);
+            let above = bits(bytes, place, bit) & mask(widths[column]);
             bit += usize::from(widths[column]);
             head[column].wrapping_add(above)
         })
@@ -75,24 +77,18 @@ impl<const N: usize> Packed<N> {
                 let before: usize = widths[..column].iter().map(|bits| usize::from(*bits)).sum();
                 (before, mask(widths[column]), head[column])
             });
-            let (place, stride) = (head[N] & ((1 << PLACE_BITS) - 1), (head[N] >> PLACE_BITS) as usize);
+            let (place, stride) = (place(head[N]), (head[N] >> PLACE_BITS) as usize);
+            let byte = |row: usize| place + row * stride / 8;
+            let bytes = self.bytes.checked(byte(row % CHUNK)..byte((end - 1) % CHUNK + 1) + WINDOW);
             for row in row..end {
-                let bits = (row % CHUNK) * stride;
+                let bit = (row % CHUNK) * stride;
                 tell(
                     row,
-                    parts.map(|(before, mask, least)| least.wrapping_add(self.bits(place, bits + before) & mask)),
+                    parts.map(|(before, mask, least)| least.wrapping_add(bits(bytes, place, bit + before) & mask)),
                 );
             }
             row = end;
         }
-    }
-
-    /// 64 bits, the lowest of which is `bit` bits behind byte `place`; none set where the file ends before.
-    #[inline]
-    fn bits(&self, place: u64, bit: usize) -> u64 {
-        let at = place as usize + bit / 8;
-        let window = self.bytes.get(at..at + WINDOW).and_then(|bytes| <[u8; WINDOW]>::try_from(bytes).ok());
-        (u128::from_le_bytes(window.unwrap_or_default()) >> (bit % 8)) as u64
     }
 
     /// The first of `rows`, which are one thread's, for whose first column `is_before` no longer holds.
@@ -103,6 +99,19 @@ impl<const N: usize> Packed<N> {
         let to = (behind * CHUNK).clamp(from, rows.end.max(from));
         first(from..to, |row| is_before(self.get(0, row)))
     }
+}
+
+/// Where a chunk's rows begin, by the word of its head.
+fn place(word: u64) -> usize {
+    (word & ((1 << PLACE_BITS) - 1)) as usize
+}
+
+/// 64 bits, the lowest of which is `bit` bits behind byte `place`; none set where the file ends before.
+#[inline]
+fn bits(bytes: &[u8], place: usize, bit: usize) -> u64 {
+    let at = place + bit / 8;
+    let window = bytes.get(at..at + WINDOW).and_then(|bytes| <[u8; WINDOW]>::try_from(bytes).ok());
+    (u128::from_le_bytes(window.unwrap_or_default()) >> (bit % 8)) as u64
 }
 
 fn mask(bits: u8) -> u64 {

@@ -306,6 +306,11 @@ impl Trace {
         self.index.as_deref()
     }
 
+    /// The index, for whoever asks later whether it was damaged.
+    pub fn shared_index(&self) -> Option<Arc<Index>> {
+        self.index.clone()
+    }
+
     pub(crate) fn set_events(&mut self, events: Events, index: Index) {
         self.events = OnceLock::from(Arc::new(events));
         self.nesting = OnceLock::new();

@@ -47,7 +47,35 @@ pub fn open(folder: &ResultFolder) -> Result<Trace, BuildError> {
     open_as(folder, FINENESS)
 }
 
+/// How often a damaged index is made anew before a result is read without one.
+const ATTEMPTS: usize = 2;
+
+/// What `answer` says of a result that is opened as [`open`] does. Damage of the index is found when the damaged part is
+/// used: the index is made anew then, and the answer too.
+pub fn answered<T, E: From<BuildError>>(folder: &ResultFolder, answer: impl Fn(Trace) -> Result<T, E>) -> Result<T, E> {
+    answered_as(folder, FINENESS, answer)
+}
+
 /// The same with other sizes.
+pub fn answered_as<T, E: From<BuildError>>(
+    folder: &ResultFolder,
+    fineness: Fineness,
+    answer: impl Fn(Trace) -> Result<T, E>,
+) -> Result<T, E> {
+    for _ in 0..ATTEMPTS {
+        let trace = open_as(folder, fineness)?;
+        let index = trace.shared_index();
+        let answered = answer(trace);
+        match index.filter(|index| index.is_damaged()) {
+            None => return answered,
+            // Where it cannot be deleted it is damaged the next time too.
+            Some(index) => drop(index.discard()),
+        }
+    }
+    answer(Trace::read(folder)?)
+}
+
+/// [`open`] with other sizes.
 pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, BuildError> {
     let trace = match Trace::open(folder, fineness.least_events)? {
         Opened::Ready(trace) => return Ok(*trace),

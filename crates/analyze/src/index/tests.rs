@@ -6,7 +6,7 @@ use dwell_store::{CodeTables, ResultFolder, Trace};
 use proptest::prelude::*;
 
 use super::blocks::Plan;
-use super::make::{Fineness, open_as};
+use super::make::{BuildError, Fineness, answered_as, open_as};
 use crate::fold::{Fold, Weights};
 use crate::grouping::Groups;
 use crate::picture::{CELL, build, text};
@@ -205,6 +205,35 @@ fn hostile_bytes_behind_a_sound_header_are_survived() {
         tile(&analysis, &request);
         tile(&analysis, &TileRequest { by: BandKind::Cpu, ..request });
     }
+}
+
+/// Flipped bits, wherever they are, change no number: the index is made anew when one of them is used.
+#[test]
+fn flipped_bits_change_no_answer() {
+    let trace = long();
+    let (_parent, folder) = saved(&trace);
+    drop(open_as(&folder, FINE).unwrap());
+    let file = folder.path().join("index.cache");
+    let whole = fs::read(&file).unwrap();
+    let queries = queries(Some((3 * CELL, 3900 * CELL)), (700 * CELL, 710 * CELL));
+    // Whether the index was made anew. Of `every` bytes, one has a flipped bit.
+    let is_noticed = |seed: usize, every: usize| {
+        let mut bytes = whole.clone();
+        for part in bytes.chunks_mut(every) {
+            let bit = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (part.len() * 8);
+            part[bit / 8] ^= 1 << (bit % 8);
+        }
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, &bytes).unwrap();
+        let query = &queries[seed % queries.len()];
+        let found = answered_as(&folder, FINE, |trace| Ok::<_, BuildError>(answers(&trace, query))).unwrap();
+        assert_eq!(found, answers(&trace, query), "seed {seed}, one of {every} bytes");
+        fs::read(&file).unwrap() != bytes
+    };
+    (0..60).for_each(|seed| {
+        is_noticed(seed, whole.len());
+    });
+    assert!((0..20).all(|seed| is_noticed(seed, 8192)), "a flipped bit was used and not noticed");
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub fn cases() -> Vec<Case> {
         Case::new("hostile_folders::log_of_another", log_of_another),
         Case::new("hostile_folders::strange_files_are_refused", strange_files_are_refused),
         Case::new("hostile_folders::strange_index", strange_index),
+        Case::new("hostile_folders::flipped_index", flipped_index),
+        Case::new("hostile_folders::index_of_another", index_of_another),
         Case::new("hostile_folders::view_shows_the_others", view_shows_the_others),
     ]
 }
@@ -307,37 +309,106 @@ fn strange_spool(path: &Path) -> Result<()> {
     })
 }
 
-/// An index that is a pipe is made anew, or the result is read without.
-fn strange_index() -> Result<()> {
+/// A result that is large enough for an index.
+fn long_trace() -> Result<Trace> {
     const EVENTS: u64 = 200_000;
-    let folder = TempDir::new()?;
     let mut trace = small_trace();
     let row = trace.off_cpu.row(0).context("a wait")?;
     trace.off_cpu = dwell_store::tables::OffCpu::default();
     for wait in 0..EVENTS {
-        trace.off_cpu.push(dwell_store::tables::OffCpuRow {
-            start_ns: wait * 10,
-            wait_ns: 5,
-            runnable_ns: 1,
-            ..row.clone()
-        });
+        let (start_ns, wait_ns) = (wait * 10, 1 + wait * 7919 % 8);
+        trace.off_cpu.push(dwell_store::tables::OffCpuRow { start_ns, wait_ns, runnable_ns: 1, ..row.clone() });
     }
     trace.threads.end_ns[0] = EVENTS * 10;
     trace.processes.end_ns[0] = EVENTS * 10;
     trace.manifest.end_ns = EVENTS * 10;
-    let result = write(&folder.path().join("r000th"), trace)?;
-    let words = ["report", "waits", "--format", "csv", &result.display().to_string()].map(String::from);
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let expected = promptly(&words)?;
-    succeeded(&expected)?;
+    Ok(trace)
+}
+
+/// The rows of a report that reads all waits in a part of the time.
+fn waits(result: &Path) -> Result<String> {
+    let result = result.display().to_string();
+    let output = promptly(&["report", "waits", "--format", "csv", "--time-range", "100us-1900us", &result])?;
+    succeeded(&output)?;
+    Ok(output.stdout)
+}
+
+/// An index that is a pipe is made anew, or the result is read without.
+fn strange_index() -> Result<()> {
+    let folder = TempDir::new()?;
+    let result = write(&folder.path().join("r000th"), long_trace()?)?;
+    let expected = waits(&result)?;
     let index = result.join("index.cache");
     ensure!(index.is_file(), "no index was made");
     with_strange(&index, |_| {
-        let output = promptly(&words)?;
-        succeeded(&output)?;
-        ensure!(output.stdout == expected.stdout, "other rows: {}", output.stdout);
+        let rows = waits(&result)?;
+        ensure!(rows == expected, "other rows: {rows}");
         Ok(())
     })
+}
+
+/// An index with a flipped bit changes no row, and is made anew.
+fn flipped_index() -> Result<()> {
+    let folder = TempDir::new()?;
+    let result = write(&folder.path().join("r000th"), long_trace()?)?;
+    let expected = waits(&result)?;
+    let index = result.join("index.cache");
+    let whole = fs::read(&index)?;
+    let mut made_anew = 0;
+    for seed in 0..5usize {
+        let mut bytes = whole.clone();
+        let bit = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) % (bytes.len() * 8);
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&index, &bytes)?;
+        let rows = waits(&result)?;
+        ensure!(rows == expected, "other rows with bit {bit} flipped: {rows}");
+        made_anew += usize::from(fs::read(&index)? != bytes);
+    }
+    ensure!(made_anew > 0, "no flipped bit was noticed");
+    let site = Site::open(&mut view(&result))?;
+    let shown = site.json("/api/r/r000th/report/waits")?;
+    drop(site);
+    // Every part that is used has some.
+    let mut bytes = whole.clone();
+    bytes[4096..].iter_mut().step_by(1000).for_each(|byte| *byte ^= 0x10);
+    fs::write(&index, &bytes)?;
+    let again = Site::open(&mut view(&result))?.json("/api/r/r000th/report/waits")?;
+    ensure!(again == shown, "the server shows other rows: {again}");
+    Ok(())
+}
+
+/// Root maps no index of another user, who could cut it off meanwhile, and puts its own elsewhere.
+fn index_of_another() -> Result<()> {
+    let stakes = Stakes::new()?;
+    let result = write(&stakes.user.path().join("r000th"), long_trace()?)?;
+    waits(&result)?;
+    let index = result.join("index.cache");
+    ensure!(index.is_file(), "no index was made");
+    for path in [&result, &index] {
+        chown(path, Some(USER), Some(USER))?;
+    }
+    let caches = TempDir::new()?;
+    let words = ["report", "waits", &result.display().to_string()].map(String::from);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let traced = |calls: &Path| -> Result<String> {
+        let mut command = Command::new("strace");
+        command.args(["-f", "-e", "trace=mmap,openat", "-y", "-o"]).arg(calls);
+        let mut dwell = dwell(&words);
+        command.arg(dwell.env("XDG_CACHE_HOME", caches.path()).get_program()).args(&words);
+        command.env("XDG_CACHE_HOME", caches.path());
+        succeeded(&Running::start(&mut command)?.finish()?)?;
+        Ok(fs::read_to_string(calls)?)
+    };
+    if Command::new("strace").arg("-V").output().is_err() {
+        return Err(Skip("strace is not installed".into()).into());
+    }
+    let calls = traced(&caches.path().join("calls"))?;
+    let mapped = |name: &str| calls.lines().any(|line| line.contains("mmap(") && line.contains(name));
+    ensure!(!mapped(&index.display().to_string()), "root mapped the user's index");
+    ensure!(mapped(".index") || mapped("partial"), "no index of root's was mapped");
+    let own = fs::read_dir(caches.path().join("dwell"))?.count();
+    ensure!(own == 1, "root has {own} indexes of its own");
+    Ok(())
 }
 
 /// A server of results among which are bad ones: its address is printed, the others are served, each bad one is in the list

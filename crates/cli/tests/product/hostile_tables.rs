@@ -53,11 +53,11 @@ struct Bomb {
 }
 
 const BOMBS: [Bomb; 5] = [
-    Bomb { table: "notices", rows: 4 * GROUP, rows_of_group: GROUP, text: 200, says: TOO_LARGE },
-    Bomb { table: "stacks", rows: 5 * GROUP, rows_of_group: 5 * GROUP, text: 0, says: "a row group has 5242880 rows" },
-    Bomb { table: "frames", rows: 10_000, rows_of_group: GROUP, text: 64 << 10, says: TOO_LARGE },
+    Bomb { table: "notices", rows: GROUP, rows_of_group: GROUP, text: 200, says: TOO_LARGE },
+    Bomb { table: "stacks", rows: 2 * GROUP, rows_of_group: 2 * GROUP, text: 0, says: "a row group has 2097152 rows" },
+    Bomb { table: "frames", rows: 2_500, rows_of_group: GROUP, text: 64 << 10, says: TOO_LARGE },
     Bomb { table: "losses", rows: 1, rows_of_group: GROUP, text: 200 << 20, says: TOO_LARGE },
-    Bomb { table: "off_cpu", rows: 4 * GROUP, rows_of_group: GROUP, text: 0, says: TOO_LARGE },
+    Bomb { table: "off_cpu", rows: 3 * GROUP, rows_of_group: GROUP, text: 0, says: TOO_LARGE },
 ];
 
 impl Bomb {
@@ -174,7 +174,7 @@ fn code_that_is_a_bomb() -> Result<()> {
     let folder = TempDir::new()?;
     let good = write(&folder.path().join("good"), small_trace())?.display().to_string();
     let result = write(&folder.path().join("bomb"), small_trace())?;
-    Bomb { table: "sources", rows: 10_000, rows_of_group: GROUP, text: 64 << 10, says: TOO_LARGE }.put(&result)?;
+    Bomb { table: "sources", rows: 5_000, rows_of_group: GROUP, text: 64 << 10, says: TOO_LARGE }.put(&result)?;
     let (path, merged) = (result.display().to_string(), folder.path().join("merged").display().to_string());
     let readers: [&[&str]; 2] =
         [&["source", &path, "main"], &["merge", "--result-dir", &merged, &good, &path, "--offset-ns", "0"]];

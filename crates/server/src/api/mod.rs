@@ -10,8 +10,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Request, State};
 use axum::http::Uri;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use dwell_analyze::{Analysis, Fold, Level, Query, json};
@@ -37,6 +38,22 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/r/{id}/view/{name}", get(columns))
         .route("/api/{*other}", get(unknown))
         .merge(anatomy::routes())
+}
+
+/// How often a request is answered again because an index was damaged.
+const ATTEMPTS: usize = 3;
+
+/// Answers a request; once more when an index turned out to be damaged meanwhile, which is made anew then.
+pub async fn answer_soundly(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let (parts, _) = request.into_parts(); // nobody sends a body
+    for _ in 0..ATTEMPTS {
+        let before = app.damages();
+        let response = next.clone().run(Request::from_parts(parts.clone(), Body::empty())).await;
+        if app.damages() == before {
+            return response;
+        }
+    }
+    Problem::internal().into_response()
 }
 
 /// A finished JSON document.
