@@ -85,13 +85,12 @@ pub fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-const PARANOID: &str = "/proc/sys/kernel/perf_event_paranoid";
-/// Above it the kernels of Debian and Ubuntu keep all perf events to root, CAP_PERFMON or not; others know no higher level.
+/// Above this level of `kernel.perf_event_paranoid` the kernels of Debian and Ubuntu keep all perf events to root, CAP_PERFMON or not; others know no higher level.
 const MOST_PARANOID: i32 = 2;
 
 /// The level of `kernel.perf_event_paranoid`, if it may be one at which only root may use perf events.
 pub fn level_for_root() -> Option<i32> {
-    let level = std::fs::read_to_string(PARANOID).ok()?.trim().parse().ok()?;
+    let level = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()?;
     (level > MOST_PARANOID).then_some(level)
 }
 
