@@ -62,6 +62,12 @@ pub static NOTICES: &[SentenceDef] = &[
     notice("sockets-until", "Sockets are known up to {seconds} s only ({error})."),
     notice("itt-not-recorded", "What the program announces through ITT is not recorded: {why}."),
     notice("recording-ended", "Recording ended when the program asked for it; the program ran on."),
+    notice(
+        "collector-late",
+        "Dwell's own thread waited {count} times for a CPU, up to {seconds} s, as it does behind real-time threads: stacks \
+         through code that was mapped meanwhile may be cut, and the losses name what found no room.",
+    ),
+    notice("made-tracer", "The program asked its parent, which is Dwell, to trace it; Dwell let it run on untraced."),
     notice("data-limit", "Recording stopped at the data limit; the program ran on."),
     notice("outliers-kept", "Outliers that were kept, each a result: {outliers} ({folder})."),
     notice("outliers-not-kept", "Not every outlier could be kept ({failure})."),

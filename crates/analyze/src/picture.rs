@@ -56,6 +56,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         exit_status: Some(0),
         collector_cpu_ns: 7,
         collector_peak_bytes: 0,
+        finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
         events: 0,

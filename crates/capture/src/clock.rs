@@ -11,6 +11,14 @@ pub fn monotonic_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
+/// How far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC: the time for which the machine was suspended, ns.
+pub fn suspended_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: as above.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64).saturating_sub(monotonic_ns())
+}
+
 /// Ticks in a second of the times in /proc.
 pub fn ticks_per_second() -> u64 {
     // SAFETY: sysconf takes any number.

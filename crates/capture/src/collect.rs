@@ -1,6 +1,8 @@
 //! One collection, from the first look at the options to the last drained record.
 
 pub mod drained;
+mod late;
+pub mod lives;
 mod looked_up;
 mod own;
 mod pausing;
@@ -16,9 +18,10 @@ use std::time::Duration;
 use dwell_model::Topic;
 use dwell_rights::{self as rights, Raised, Right};
 use dwell_store::raw::wire::kind;
-use dwell_store::{DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
+use dwell_store::{CpuInfo, DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
 
 use self::drained::{Drained, describe_running, follow, walk_copies, walk_waiting};
+use self::late::Late;
 use self::looked_up::LookedUp;
 use self::source::{Source, Targets};
 use crate::clock::{monotonic_ns, own_usage, time_of_day};
@@ -30,7 +33,7 @@ use crate::machine;
 use crate::options::{Options, Target};
 use crate::outliers::Outliers;
 use crate::perf::Mapping;
-use crate::proc;
+use crate::proc::{self, Began};
 use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
 use crate::system::System;
@@ -100,6 +103,8 @@ struct Collection<'a> {
     modules: Folder,
     system: Option<System>,
     child: Option<Child>,
+    /// The running processes that it was attached to.
+    attached: Vec<(u32, Option<Began>)>,
     pidfds: Vec<OwnedFd>,
     itt: Itt,
     paused: bool,
@@ -114,6 +119,7 @@ struct Collection<'a> {
     /// Recording is over for good although the program runs: at the data limit, or as it wished.
     is_done: bool,
     rounds: u64,
+    late: Late,
     losses_seen: u64,
     /// The nice value of this thread before the collection.
     nice: i32,
@@ -124,6 +130,7 @@ struct Collection<'a> {
 
 impl<'a> Collection<'a> {
     fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
+        let mut manifest = begin_manifest(folder, options)?;
         let announcing = Preparation::of(options, folder.path());
         let child = match &options.target {
             Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
@@ -143,13 +150,10 @@ impl<'a> Collection<'a> {
         let modules = folder.modules()?;
         save_vdso(&modules);
         let pidfds = targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
-        let mut recorder = Recorder::create(&folder.spool()?, monotonic_ns(), options.ring_buffer_ns)?;
-        let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
-        recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
-        let drained = Rc::new(RefCell::new(Drained::new(recorder, options.own_only)));
+        let drained = Rc::new(RefCell::new(Drained::new(recorder(folder, options)?, options.own_only)));
         drained.borrow_mut().looked_up = (!source.sees_mappings()).then(LookedUp::default);
         source.connect(&drained)?;
-        let mut manifest = new_manifest(options, child.as_ref().map(|child| child.pid));
+        manifest.cpus = machine::cpus(targets.first().copied().unwrap_or(0));
         manifest.delays = source.take_delays();
         source.name().clone_into(&mut manifest.source);
         if child.is_some() {
@@ -158,7 +162,7 @@ impl<'a> Collection<'a> {
         let nice = launch::be_prompt();
         // As late as can be, so that what Dwell does before is no part of the elapsed time.
         let now = monotonic_ns();
-        manifest.start_ns = now;
+        (manifest.start_ns, manifest.started_at) = (now, time_of_day());
         folder.write_manifest(&manifest)?;
         if options.start_paused {
             drained.borrow_mut().recorder.mark(kind::PAUSE, now);
@@ -175,6 +179,7 @@ impl<'a> Collection<'a> {
             modules,
             system: system(options),
             child,
+            attached: attached(options).iter().map(|&pid| (pid, proc::began(pid))).collect(),
             pidfds,
             itt,
             paused: options.start_paused,
@@ -185,6 +190,7 @@ impl<'a> Collection<'a> {
             stopping_since_ns: None,
             is_done: false,
             rounds: 0,
+            late: Late::default(),
             losses_seen: 0,
             nice,
             has_intervals: options.requests || !options.task_probes.is_empty(),
@@ -222,7 +228,7 @@ impl<'a> Collection<'a> {
         let now = monotonic_ns();
         let ended = match &mut self.child {
             Some(child) => child.exit_status().is_some(),
-            None => !attached(self.options).iter().any(|&pid| proc::is_alive(pid)),
+            None => !self.attached.iter().any(|&(pid, began)| proc::is_alive(pid) && proc::began(pid) == began),
         };
         let elapsed = now - self.manifest.start_ns;
         if stop.load(Ordering::Relaxed) && self.stopping_since_ns.is_none() {
@@ -256,7 +262,9 @@ impl<'a> Collection<'a> {
         let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };
         let round = if self.unwinding.is_behind() { QUIET.min(round) } else { round };
         let timeout = due.map_or(round, |due| due.min(round));
+        let due_ns = monotonic_ns() + timeout.as_nanos() as u64;
         let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(wakers), timeout);
+        self.late.note(monotonic_ns().saturating_sub(due_ns));
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
         self.pidfds.retain(|_| readable.next() != Some(true));
@@ -290,7 +298,7 @@ impl<'a> Collection<'a> {
         let drained = &mut *borrowed;
         drained.recorder.end_round(settled_ns)?;
         if let Some(outliers) = &mut self.outliers
-            && outliers.is_due(&mut drained.recorder, &drained.processes, time_ns)
+            && outliers.is_due(&mut drained.recorder, &drained.lives, time_ns)
         {
             self.manifest.losses = self.source.losses();
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
@@ -311,7 +319,7 @@ impl<'a> Collection<'a> {
         for (tgid, time_ns) in drained.ended_programs.drain(..) {
             self.itt.end_program(tgid, time_ns);
         }
-        let found = self.itt.round(&drained.processes, &mut drained.recorder, self.paused)?;
+        let found = self.itt.round(&drained.lives, &mut drained.recorder, self.paused)?;
         self.soon |= found.busy;
         self.itt_left = found.more;
         if let Some(library) = self.itt.library_in_use() {
@@ -406,11 +414,21 @@ impl<'a> Collection<'a> {
             manifest.notices.append(&mut notices);
             manifest.losses.extend(losses);
         }
+        manifest.notices.extend(self.late.notice());
+        manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
+}
+
+/// The writing end of the raw trace, with what a trigger looks for.
+fn recorder(folder: &ResultFolder, options: &Options) -> Result<Recorder> {
+    let mut recorder = Recorder::create(&folder.spool()?, monotonic_ns(), options.ring_buffer_ns)?;
+    let probes = || options.task_probes.iter().map(|probe| probe.name.as_str());
+    recorder.watch = options.trigger.clone().map(|trigger| Watch::new(trigger, probes()));
+    Ok(recorder)
 }
 
 /// The flight recorder, if a trigger is set.
@@ -511,12 +529,19 @@ fn looking(options: &Options) -> Option<Raised> {
     (!options.own_only).then(|| rights::raise(&TO_LOOK))
 }
 
-fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
+/// The manifest is written first of all: a folder without it is nothing that can be finalized.
+fn begin_manifest(folder: &ResultFolder, options: &Options) -> Result<Manifest> {
+    let manifest = new_manifest(options);
+    folder.write_manifest(&manifest)?;
+    Ok(manifest)
+}
+
+/// What is known before anything is begun.
+fn new_manifest(options: &Options) -> Manifest {
     let command = match &options.target {
         Target::Launch(launch) => launch.command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         Target::Attach(_) => Vec::new(),
     };
-    let first = child.or_else(|| attached(options).first().copied());
     Manifest {
         trace_format: TRACE_FORMAT,
         dwell_version: env!("CARGO_PKG_VERSION").into(),
@@ -530,7 +555,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         host: machine::host(),
         kernel: machine::kernel(),
         boot_id: machine::boot_id(),
-        cpus: machine::cpus(first.unwrap_or(0)),
+        cpus: CpuInfo::default(),
         target_concurrency: options.target_concurrency,
         sampling_interval_ns: options.sampling_interval_ns,
         started_at: time_of_day(),
@@ -539,6 +564,7 @@ fn new_manifest(options: &Options, child: Option<u32>) -> Manifest {
         exit_status: None,
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        finalization_peak_bytes: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
         delays: DelayFacts::default(),
         events: 0,

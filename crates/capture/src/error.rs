@@ -47,6 +47,14 @@ pub enum Error {
         /// The process.
         pid: u32,
     },
+    /// Fewer files may be open than a collection needs.
+    #[error("only {limit} files may be open at a time; a collection on this machine needs {needed}")]
+    TooFewDescriptors {
+        /// RLIMIT_NOFILE.
+        limit: u64,
+        /// How many it needs.
+        needed: u64,
+    },
     /// `/proc` shows the processes of another pid namespace.
     #[error("/proc shows another pid namespace than the one Dwell runs in")]
     ForeignProc,

@@ -64,6 +64,7 @@ impl Hooks {
     pub fn load(options: &Options) -> Result<Self> {
         kernel::check()?;
         check_rights()?;
+        machine::check_descriptors()?;
         let rings = make_rings()?;
         let scope = Scope::of_this_process(options.own_only)?;
         let threads = loading::load("threads", &HashMap::new(), &scope)?.object;
@@ -150,6 +151,13 @@ impl Hooks {
     /// Takes the threads of all targets in and records the state of every thread.
     pub fn seed(&mut self) -> Result<()> {
         walk(&self.threads, "seed", None)?;
+        // The targets are taken in, and with them what they create: whoever has the id of one later is a stranger.
+        if let Some(targets) = self.shared.get("targets") {
+            let pids: Vec<Vec<u8>> = targets.keys().collect();
+            pids.iter()
+                .try_for_each(|pid| targets.delete(pid))
+                .map_err(|source| Error::Bpf { what: "seeding".into(), source })?;
+        }
         let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets", None));
         if let Some(Err(error)) = seeded {
             self.notices.push(format!("Sockets that were open before are known from their first use on ({error})."));

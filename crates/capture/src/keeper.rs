@@ -80,12 +80,14 @@ impl Keeper {
         }
     }
 
-    /// Process `tgid` runs another program since `time_ns`, or is new to us.
-    pub fn program(&mut self, tgid: u32, time_ns: u64) {
+    /// Process `tgid` runs another program since `time_ns`, or is new to us. It is looked at if it `is_still` there.
+    pub fn program(&mut self, tgid: u32, time_ns: u64, is_still: bool) {
         self.end_program(tgid, time_ns.saturating_sub(1));
         self.ended.retain(|&ended| ended != tgid);
         let mut process = Process::default();
-        self.look_at(tgid, &mut process);
+        if is_still {
+            self.look_at(tgid, &mut process);
+        }
         self.processes.insert(tgid, process);
     }
 
@@ -380,7 +382,7 @@ mod tests {
         let modules = folder.path().join("modules");
         fs::create_dir(&modules).expect("folder");
         let mut keeper = Keeper::new(Folder::open(&modules).expect("folder"));
-        keeper.program(std::process::id(), 1);
+        keeper.program(std::process::id(), 1, true);
         let mut told = mapping(&dump);
         keeper.mapped(&mut told);
         assert_eq!((keeper.dumps.len(), keeper.dumps_lost), (1, 0));

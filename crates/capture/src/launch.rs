@@ -25,6 +25,8 @@ pub struct Child {
     failure: OwnedFd,
     program: OsString,
     status: Option<i32>,
+    /// Whether the program, or a thread of it, made Dwell its tracer.
+    traced: bool,
 }
 
 struct Identity {
@@ -72,7 +74,7 @@ pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
         }
     }
     let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
-    Ok(Child { pid: pid as u32, path, uid, gate: Some(gate), failure, program, status: None })
+    Ok(Child { pid: pid as u32, path, uid, gate: Some(gate), failure, program, status: None, traced: false })
 }
 
 impl Child {
@@ -95,17 +97,28 @@ impl Child {
 
     /// The exit status as a shell reports it, once the process has ended.
     pub fn exit_status(&mut self) -> Option<i32> {
-        if self.status.is_none() {
+        while self.status.is_none() {
             let mut status = 0;
             // SAFETY: waits, without blocking, for our own child into a valid place.
             let waited = unsafe { libc::waitpid(self.pid as i32, &raw mut status, libc::WNOHANG) };
-            if waited == self.pid as i32 {
+            if waited == self.pid as i32 && libc::WIFSTOPPED(status) {
+                self.traced = true;
+                stop_tracing(waited, libc::WSTOPSIG(status));
+            } else if waited == self.pid as i32 {
                 self.status = Some(shell_status(status));
             } else if waited < 0 {
                 self.status = Some(0); // somebody else reaped it
+            } else {
+                break;
             }
         }
         self.status
+    }
+
+    /// What the reader of the result should know of the launch.
+    pub fn notice(&self) -> Option<String> {
+        self.traced
+            .then(|| "The program asked its parent, which is Dwell, to trace it; Dwell let it run on untraced.".into())
     }
 
     fn wait_blocking(&mut self) {
@@ -124,6 +137,21 @@ impl Drop for Child {
 
 fn shell_status(status: i32) -> i32 {
     if libc::WIFSIGNALED(status) { 128 + libc::WTERMSIG(status) } else { libc::WEXITSTATUS(status) }
+}
+
+/// Lets go of process `pid`, which made its parent its tracer (PTRACE_TRACEME) and stopped at `signal`: it gets the signal and
+/// runs on. Only a tracer is told of such stops without asking for them.
+fn stop_tracing(pid: i32, signal: i32) {
+    const NOWHERE: *const libc::c_void = ptr::null();
+    // SAFETY: a plain structure of numbers, which the call fills in; the process stands still and is traced by this thread.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let known = libc::ptrace(libc::PTRACE_GETSIGINFO, pid, NOWHERE, &raw mut info) == 0;
+        // exec sends this one to traced processes only, as if they had sent it (ptrace_event in include/linux/ptrace.h).
+        let by_exec = known && signal == libc::SIGTRAP && info.si_code == libc::SI_USER && info.si_pid() == pid;
+        let signal = if by_exec { 0 } else { signal };
+        libc::ptrace(libc::PTRACE_DETACH, pid, NOWHERE, libc::c_long::from(signal));
+    }
 }
 
 /// Lets the collector's thread come to the CPU at once, however busy the program keeps the machine: a drain takes little

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dwell_doctor::{Machine, quota_in_cpus};
 use dwell_store::{CpuInfo, CpuPlace};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::{Error, Result};
 
@@ -50,6 +51,33 @@ pub fn possible() -> Result<usize> {
     let last = parse_list(&read("/sys/devices/system/cpu/possible")).last().copied();
     last.map(|last| last + 1)
         .ok_or_else(|| Error::unsupported("/sys/devices/system/cpu/possible cannot be read: mount sysfs at /sys"))
+}
+
+/// Descriptors that the hooks and their maps need …
+const DESCRIPTORS: u64 = 256;
+/// … and those for each CPU.
+const DESCRIPTORS_OF_CPU: u64 = 8;
+/// Descriptors that any collection can make use of: of files of the profiled program that are held.
+const MOST_DESCRIPTORS: u64 = 1 << 16;
+
+/// Allows this process as many descriptors as it may allow itself, up to what it can use. The launched program must not
+/// inherit that.
+pub fn raise_descriptors() {
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(MOST_DESCRIPTORS).min(MOST_DESCRIPTORS);
+    if limit.current.is_some_and(|current| current < most) {
+        // What does not succeed is told where descriptors are missing.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
+    }
+}
+
+/// Fails when there are too few descriptors for the hooks: libbpf would not say so.
+pub fn check_descriptors() -> Result<()> {
+    let needed = DESCRIPTORS + DESCRIPTORS_OF_CPU * possible()? as u64;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needed => Err(Error::TooFewDescriptors { limit, needed }),
+        _ => Ok(()),
+    }
 }
 
 /// Where the CPUs are, as far as the kernel tells.

@@ -2,12 +2,13 @@
 //! after it, and not more often than allowed. Results share their pieces of the spool with the recording, and one another, by
 //! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use dwell_store::{Folder, Manifest, ResultFolder, State};
 
+use crate::collect::lives::Lives;
 use crate::error::Result;
 use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
@@ -60,7 +61,7 @@ impl Outliers {
     }
 
     /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
-    pub fn is_due(&mut self, recorder: &mut Recorder, processes: &HashSet<u32>, now_ns: u64) -> bool {
+    pub fn is_due(&mut self, recorder: &mut Recorder, lives: &Lives, now_ns: u64) -> bool {
         if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
             // Programs choose the times of what they announce: nothing ends later than now.
             let end_ns = found.end_ns.min(now_ns);
@@ -71,7 +72,7 @@ impl Outliers {
             } else if longer {
                 self.pending = Some(found);
                 // At once: a processor's trace of a moment ago is written over.
-                let trace = self.traces.as_ref().map(|traces| traces.snapshot(processes.iter().copied()));
+                let trace = self.traces.as_ref().map(|traces| traces.snapshot(lives.ids()));
                 self.trace = trace.unwrap_or_default();
             }
         }

@@ -8,6 +8,7 @@ use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::clock::{suspended_ns, ticks_per_second};
 use crate::perf::Mapping;
 
 /// Processes whose program has this base name, kernel threads left out; `own_only` = and those that this user may not look at.
@@ -33,11 +34,36 @@ fn is_named(pid: u32, name: &str) -> bool {
 /// Whether the process is there and has not ended, as far as `/proc` shows it: `hidepid` may hide it.
 pub fn is_alive(pid: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
-        let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
-        return id.is_some_and(|id| !matches!(test_kill_process(id), Err(Errno::SRCH)));
+        return is_there(pid);
     };
     let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
     state.is_some_and(|state| state != 'Z' && state != 'X')
+}
+
+/// When a process began, in ticks since the machine was started: with its id, what tells it from every other one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Began(u64);
+
+impl Began {
+    /// Whether it began after `time_ns`, CLOCK_MONOTONIC. Within a tick, 10 ms mostly, the answer is no.
+    pub fn is_after(self, time_ns: u64) -> bool {
+        let tick_ns = 1_000_000_000 / ticks_per_second();
+        self.0.saturating_mul(tick_ns) > time_ns.saturating_add(suspended_ns())
+    }
+}
+
+/// When the process began that has this id now.
+pub fn began(pid: u32) -> Option<Began> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses is the program's choice. The field is the 22nd, starttime of proc_pid_stat(5).
+    let (_, rest) = stat.rsplit_once(") ")?;
+    rest.split(' ').nth(19)?.parse().ok().map(Began)
+}
+
+/// Whether some process has this id, one that has ended and was not waited for included.
+pub fn is_there(pid: u32) -> bool {
+    let id = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    id.is_some_and(|id| !matches!(test_kill_process(id), Err(Errno::SRCH)))
 }
 
 /// Whether this user may look at a process.
@@ -170,6 +196,14 @@ mod tests {
         let own = mappings(std::process::id(), 7);
         assert!(own.iter().any(|mapping| mapping.path.ends_with(b"libc.so.6")));
         assert!(own.iter().all(|mapping| mapping.header.length > 0 && mapping.header.h.time_ns == 7));
+    }
+
+    #[test]
+    fn a_process_is_told_by_when_it_began() {
+        let (own, now) = (began(std::process::id()).expect("this process"), crate::clock::monotonic_ns());
+        assert!(!own.is_after(now) && own.is_after(0));
+        assert_eq!(began(std::process::id()), Some(own));
+        assert!(is_there(std::process::id()) && !is_there(0) && !is_there(u32::MAX));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The registry of the unwind crate decides what lies where; this writes it into the maps.
 #![allow(unsafe_code, reason = "shards of tables are written through a mapping of the map's memory")]
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -44,11 +44,6 @@ pub struct Unwinding {
     /// None where all stacks are walked in user space.
     maps: Option<Maps>,
     shards: HashMap<u32, Shard>,
-    threads: HashMap<u32, i64>,
-    /// Processes that had none at the end of the round before.
-    empty: HashSet<u32>,
-    /// Processes that ended; what is still told of their mappings would stay in the maps for good.
-    gone: HashSet<u32>,
     /// Processes that had no room in a map.
     refused: u64,
     waiting: Vec<UnwindMapping>,
@@ -66,9 +61,6 @@ impl Unwinding {
             registry: Registry::new(SHARDS * SHARD_WORDS as u32),
             maps: None,
             shards: HashMap::new(),
-            threads: HashMap::new(),
-            empty: HashSet::new(),
-            gone: HashSet::new(),
             refused: 0,
             waiting: Vec::new(),
         }
@@ -81,12 +73,7 @@ impl Unwinding {
         self.apply(updates)
     }
 
-    /// Whether process `tgid` has ended: whoever has its id now is another one.
-    pub fn has_ended(&self, tgid: u32) -> bool {
-        self.gone.contains(&tgid)
-    }
-
-    /// A file was mapped into a recorded process, which has not ended.
+    /// A file was mapped into a recorded process. One that has ended would stay in the maps for good.
     pub fn map(&mut self, mapping: &Mapping) -> Result<()> {
         let header = &mapping.header;
         let build_id = header.build_id.get(..header.build_id_bytes as usize).unwrap_or_default();
@@ -125,8 +112,6 @@ impl Unwinding {
 
     /// A thread of process `tgid` came; the process was forked by `parent` when that is another one.
     pub fn thread_new(&mut self, tgid: u32, parent: u32) -> Result<()> {
-        *self.threads.entry(tgid).or_default() += 1;
-        self.gone.remove(&tgid);
         if parent == 0 || parent == tgid {
             return Ok(());
         }
@@ -137,38 +122,22 @@ impl Unwinding {
         self.apply(updates)
     }
 
-    /// A thread of process `tgid` is gone.
-    pub fn thread_exit(&mut self, tgid: u32) {
-        *self.threads.entry(tgid).or_default() -= 1;
-    }
-
-    /// Ends a round: the processes that have had no thread since the one before. A thread's end can be read a round before its
-    /// beginning, from the ring of another CPU: one round without threads proves nothing.
-    pub fn ended(&mut self) -> Vec<u32> {
-        let empty: HashSet<u32> =
-            self.threads.iter().filter(|(_, count)| **count <= 0).map(|(tgid, _)| *tgid).collect();
-        let gone: Vec<u32> = empty.intersection(&self.empty).copied().collect();
-        self.empty = empty;
-        for tgid in &gone {
-            self.threads.remove(tgid);
-            self.empty.remove(tgid);
-        }
-        gone
-    }
-
-    /// Process `tgid` ended: its tables are not needed any more.
-    pub fn forget_process(&mut self, tgid: u32) -> Result<()> {
+    /// Process `tgid` ended: its tables are not needed any more. When its id `is_reused`, the kernel side has what is of the new
+    /// process.
+    pub fn forget_process(&mut self, tgid: u32, is_reused: bool) -> Result<()> {
         self.waiting.retain(|mapping| mapping.tgid != tgid);
-        self.gone.insert(tgid);
         let updates = self.registry.exit(tgid);
-        self.apply(updates)
+        if is_reused { Ok(()) } else { self.apply(updates) }
     }
 
-    /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now.
-    pub fn read_process(&mut self, tgid: u32) -> Result<()> {
+    /// Process `tgid` runs another program, or is new to us: takes its mappings as they are now, when it `is_still` there.
+    pub fn read_process(&mut self, tgid: u32, is_still: bool) -> Result<()> {
         self.waiting.retain(|mapping| mapping.tgid != tgid);
         let updates = self.registry.exec(tgid);
         self.apply(updates)?;
+        if !is_still {
+            return Ok(());
+        }
         let text = std::fs::read(format!("/proc/{tgid}/maps")).unwrap_or_default();
         parse_maps(tgid, &text).into_iter().try_for_each(|mapping| self.take(mapping))
     }

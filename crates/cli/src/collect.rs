@@ -217,6 +217,9 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::ProgramNotExecutable { program, .. } => {
             hinted.hint(format!("chmod +x {0}; for a script, name its interpreter: -- sh {0}", word(&program)))
         }
+        E::TooFewDescriptors { needed, .. } => {
+            hinted.hint(format!("ulimit -n {}", needed.next_power_of_two())).with_status(status::UNAVAILABLE)
+        }
         E::NotYours { .. } => hinted.hint(under_sudo()).with_status(status::UNAVAILABLE),
         E::NoSuchProcess { .. } => hinted.hint("pgrep -a NAME finds the process; --target-process takes a name"),
         E::TaskProbe(error) => hinted.hint(error.hint()),
@@ -242,6 +245,9 @@ fn with_more_rights() -> String {
 }
 
 fn continue_with(error: &Hinted, folder: &Path) -> Hinted {
+    if !folder.join("manifest.json").is_file() {
+        return Hinted::new(error).hint("the result's folder was removed or moved: name another one with --result-dir");
+    }
     Hinted::new(error).hint(format!("dwell finalize {} shows what was recorded until then", quoted(folder)))
 }
 
@@ -304,7 +310,9 @@ mod tests {
     fn a_broken_off_collection_names_the_way_on() {
         let source = io::Error::from(io::ErrorKind::StorageFull);
         let error = dwell_store::Error::Io { path: "r000th/spool".into(), source };
-        let text = format!("{:?}", explain(error.into(), Some(Path::new("r000th"))));
-        assert!(text.contains("dwell finalize r000th"), "{text}");
+        let folder = tempfile::tempdir().expect("folder");
+        std::fs::write(folder.path().join("manifest.json"), "{}").expect("file");
+        let text = format!("{:?}", explain(error.into(), Some(folder.path())));
+        assert!(text.contains("dwell finalize /"), "{text}");
     }
 }

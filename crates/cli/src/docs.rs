@@ -215,6 +215,7 @@ mod tests {
             exit_status: None,
             collector_cpu_ns: 0,
             collector_peak_bytes: 0,
+            finalization_peak_bytes: 0,
             task_probes: Vec::new(),
             delays: dwell_store::DelayFacts::default(),
             events: 0,

@@ -91,7 +91,7 @@ impl From<dwell_store::Error> for Hinted {
             }
             E::Strange { path, .. } => hinted.hint(strange(path)),
             E::NewerVersion { .. } => hinted.hint("read it with the Dwell that wrote it, or a newer one"),
-            E::Exists { .. } => hinted.hint("name another folder with --result-dir"),
+            E::Exists { path } => hinted.hint(another_folder(path)),
             E::Table { .. } => hinted.hint(DAMAGED),
             E::TooLarge { .. } => hinted.hint(dwell_store::error::TOO_LARGE_HINT),
             E::Io { path, source } => hinted.hint(io_hint(path, source)),
@@ -168,14 +168,34 @@ fn io_hint(path: &Path, source: &std::io::Error) -> String {
     let is_table =
         path.extension().is_some_and(|it| it == "parquet") || path.file_name().is_some_and(|it| it == "tables");
     match source.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => room_hint(path, source.kind()),
         Kind::PermissionDenied => "name a folder that you may use with --result-dir, or run under sudo".into(),
-        Kind::StorageFull | Kind::QuotaExceeded => "free some space, or name another disk with --result-dir".into(),
         _ if is_table => DAMAGED.into(),
         Kind::NotFound => match path.parent().filter(|parent| !parent.is_dir()) {
             Some(parent) => format!("mkdir -p {}", quoted(parent)),
             None => "name another folder".into(),
         },
         _ => "name another folder, or look at the disk that it is on".into(),
+    }
+}
+
+/// A collection that was killed in its first moments may have left a folder with empty ones in it.
+fn another_folder(path: &Path) -> String {
+    if dwell_store::ResultFolder::is_empty(path) {
+        let path = quoted(path);
+        return format!("rmdir {path}/* {path} deletes it: it is empty");
+    }
+    "name another folder with --result-dir".into()
+}
+
+/// How there is room for a file again. What finalization could not write it can write later: the raw data is there.
+fn room_hint(path: &Path, kind: std::io::ErrorKind) -> String {
+    let too_large = kind == std::io::ErrorKind::FileTooLarge;
+    let make_room = if too_large { "ulimit -f unlimited" } else { "free some space" };
+    let tables = path.ancestors().find(|path| path.file_name().is_some_and(|name| name == "tables.partial"));
+    match tables.and_then(Path::parent) {
+        Some(result) => format!("{make_room}; then dwell finalize {}", quoted(result)),
+        None => format!("{make_room}, or name another disk with --result-dir"),
     }
 }
 

@@ -78,6 +78,7 @@ pub(crate) fn a_manifest() -> Manifest {
         exit_status: Some(0),
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
         events: 0,

@@ -88,6 +88,7 @@ fn resolve(
     let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, kernel);
     trace.delays = delays;
     let counted = [
+        (name::KILLED, u64::from(trace.manifest.end_ns == 0)),
         (name::BEGAN_ANEW, readings.began_anew),
         (name::GONE, readings.gone),
         (name::STRANGE_DELAYS, strange_delays),

@@ -8,6 +8,7 @@ use crate::annotations::{Counted, Decoder};
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]
 pub mod name {
+    pub const KILLED: &str = "collections_cut_off";
     pub const LATE_RECORDS: &str = "late_records";
     pub const SPOOL_BYTES: &str = "spool_bytes_lost";
     pub const MADE_UP: &str = "threads_made_up";
@@ -23,6 +24,10 @@ pub mod name {
 }
 
 const DOCS: &[(&str, &str)] = &[
+    (
+        name::KILLED,
+        "Collections whose collector ended before it could close the result; the last moments and what else was lost are not known.",
+    ),
     (name::LATE_RECORDS, "Records that came later than the order of time allows; their times were moved up."),
     (name::SPOOL_BYTES, "Bytes of the raw trace that could not be read; what they told is missing."),
     (name::MADE_UP, "Threads whose creation was not recorded; they begin at their first event, and may lack a name."),

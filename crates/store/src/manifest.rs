@@ -117,6 +117,9 @@ pub struct Manifest {
     pub collector_cpu_ns: u64,
     /// Largest resident set of the collector, bytes.
     pub collector_peak_bytes: u64,
+    /// Largest resident set of the process that finalized, bytes; 0 in older results.
+    #[serde(default)]
+    pub finalization_peak_bytes: u64,
     /// Names of the tasks that probes make (`--task-probe`), by the number that their records carry.
     #[serde(default)]
     pub task_probes: Vec<String>,

@@ -2,9 +2,11 @@
 //! side by side ([`crate::table_reader`]).
 
 use std::fs::File;
+use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use dwell_files::Folder;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -35,10 +37,44 @@ fn properties(table: &TableDef) -> WriterProperties {
     builder.build()
 }
 
+/// A file that remembers why it could not be written: of Parquet's errors not all tell.
+struct Target {
+    file: File,
+    /// The number of the system's error; 0 = none.
+    failure: Arc<AtomicI32>,
+}
+
+impl Target {
+    fn noted<T>(&self, done: io::Result<T>) -> io::Result<T> {
+        done.inspect_err(|error| self.failure.store(error.raw_os_error().unwrap_or(0), Ordering::Relaxed))
+    }
+}
+
+impl io::Write for Target {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let done = self.file.write(bytes);
+        self.noted(done)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let done = self.file.flush();
+        self.noted(done)
+    }
+}
+
+/// Why the table could not be written: the system's reason, if there is one.
+fn not_written(path: &Path, failure: &AtomicI32, reason: impl std::fmt::Display) -> Error {
+    match failure.load(Ordering::Relaxed) {
+        0 => Error::table(path, reason),
+        number => Error::io(path, io::Error::from_raw_os_error(number)),
+    }
+}
+
 /// Writes a table piece by piece.
 pub struct TableWriter<T> {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Target>,
+    failure: Arc<AtomicI32>,
     /// Rows that do not fill a row group yet.
     pending: T,
 }
@@ -57,10 +93,12 @@ impl<T: Table> TableWriter<T> {
         let name = file_name(T::DEF.name);
         let path = folder.path().join(&name);
         let file = folder.create_file(&name).map_err(|error| Error::io(&path, error))?;
+        let failure = Arc::<AtomicI32>::default();
+        let target = Target { file, failure: Arc::clone(&failure) };
         let writer = schema(&T::DEF)
-            .and_then(|schema| SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties(&T::DEF))));
-        let writer = writer.map_err(|error| Error::table(&path, error))?;
-        Ok(Self { path, writer, pending: T::default() })
+            .and_then(|schema| SerializedFileWriter::new(target, Arc::new(schema), Arc::new(properties(&T::DEF))));
+        let writer = writer.map_err(|error| not_written(&path, &failure, error))?;
+        Ok(Self { path, writer, failure, pending: T::default() })
     }
 
     /// Appends rows.
@@ -82,7 +120,7 @@ impl<T: Table> TableWriter<T> {
     /// Ends the table.
     pub fn close(mut self) -> Result<()> {
         self.flush(1)?;
-        self.writer.close().map(drop).map_err(|error| Error::table(&self.path, error))
+        self.writer.close().map(drop).map_err(|error| not_written(&self.path, &self.failure, error))
     }
 
     /// Writes the pending rows if there are so many.
@@ -95,11 +133,12 @@ impl<T: Table> TableWriter<T> {
     }
 
     fn write_group(&mut self, table: &T, rows: Range<usize>) -> Result<()> {
-        let failed = |error| Error::table(&self.path, error);
+        let (path, failure) = (&self.path, &self.failure);
+        let failed = |error| not_written(path, failure, error);
         let mut group = self.writer.next_row_group().map_err(failed)?;
         let mut index = 0;
         while let Some(mut column) = group.next_column().map_err(failed)? {
-            table.write_column(index, rows.clone(), &mut column).map_err(|error| Error::table(&self.path, error))?;
+            table.write_column(index, rows.clone(), &mut column).map_err(|error| not_written(path, failure, error))?;
             column.close().map_err(failed)?;
             index += 1;
         }

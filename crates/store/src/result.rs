@@ -101,6 +101,17 @@ impl ResultFolder {
         Ok(folder)
     }
 
+    /// Whether the folder `path` holds nothing but the empty folders that a result begins with.
+    pub fn is_empty(path: &Path) -> bool {
+        let is_empty = |folder: Folder| folder.names().is_ok_and(|names| names.is_empty());
+        let Ok(held) = Folder::open(path) else { return false };
+        let Ok(names) = held.names() else { return false };
+        names.iter().all(|name| {
+            let begun = [SPOOL, MODULES].into_iter().find(|begun| name.to_str() == Some(begun));
+            begun.is_some_and(|name| held.folder(name).is_ok_and(is_empty))
+        })
+    }
+
     /// The newest result in `parent`: the highest number of `rNNNxx`.
     pub fn latest(parent: &Path) -> Option<PathBuf> {
         numbered(parent).max().map(|(_, path)| path)
@@ -215,6 +226,14 @@ fn with_short_lines(text: &[u8]) -> String {
         }
     }
     short
+}
+
+/// The largest resident set of this process so far; 0 when /proc does not tell.
+fn peak_bytes() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<u64>().ok());
+    peak.unwrap_or(0) * 1024
 }
 
 fn not_a_result(path: &Path, reason: String) -> Error {
@@ -376,6 +395,7 @@ impl Trace {
         held.rename(TABLES_PARTIAL, TABLES).map_err(failed)?;
         self.manifest.state = State::Finalized;
         self.manifest.trace_format = TRACE_FORMAT;
+        self.manifest.finalization_peak_bytes = peak_bytes();
         folder.write_manifest(&self.manifest)
     }
 

@@ -528,7 +528,9 @@ static __always_inline void python_fork(u32 parent_tgid, u32 child_tgid)
 	struct python_process *parent = python_of(parent_tgid);
 
 	if (parent)
-		bpf_map_update_elem(&python_processes, &child_tgid, parent, BPF_NOEXIST);
+		bpf_map_update_elem(&python_processes, &child_tgid, parent, BPF_ANY);
+	else
+		bpf_map_delete_elem(&python_processes, &child_tgid);
 }
 
 #endif

@@ -574,8 +574,11 @@ static __always_inline void unwind_fork(u32 parent_tgid, u32 child_tgid)
 {
 	struct unwind_process *parent = bpf_map_lookup_elem(&unwind_processes, &parent_tgid);
 
+	/* What is there under the child's id is of a process that had it before. */
 	if (parent)
-		bpf_map_update_elem(&unwind_processes, &child_tgid, parent, BPF_NOEXIST);
+		bpf_map_update_elem(&unwind_processes, &child_tgid, parent, BPF_ANY);
+	else
+		bpf_map_delete_elem(&unwind_processes, &child_tgid);
 }
 
 /* After exec the old program's mappings are wrong; those of the new one come from user space. */

@@ -1,16 +1,15 @@
 //! What the source of events hands out, on its way into the spool: records, and what user space has to look up while it
 //! still can, in the order of time.
 
-use std::collections::HashSet;
-
 use bytemuck::{bytes_of, pod_read_unaligned};
 use dwell_model::Delay;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, ThreadExitRecord, ThreadLeftRecord,
-    ThreadNewRecord, kind, object_kind,
+    DelayRecord, ExecRecord, ObjectRecord, RecordHeader, RegistersRecord, THREAD_SEEDED, ThreadExitRecord,
+    ThreadLeftRecord, ThreadNewRecord, kind, object_kind,
 };
 
+use super::lives::{Belongs, Lives};
 use super::looked_up::LookedUp;
 use super::own::Own;
 use crate::clock::monotonic_ns;
@@ -33,7 +32,7 @@ const LAST_WALKING_NS: u64 = 1_000_000_000;
 
 /// What happened to a process, or asks user space to look something up while it still can.
 pub enum News {
-    ThreadNew { tgid: u32, parent: u32 },
+    ThreadNew { tgid: u32, parent: u32, is_first: bool },
     ThreadExit(u32),
     Program { pid: u32 },
     Mapped(Mapping),
@@ -46,7 +45,7 @@ pub type StackCopy = (RegistersRecord, Vec<u8>);
 pub struct Drained {
     pub recorder: Recorder,
     pub failure: Option<Error>,
-    pub processes: HashSet<u32>,
+    pub lives: Lives,
     pub threads: u64,
     pub exits: u64,
     pub last_exit_ns: u64,
@@ -77,7 +76,7 @@ impl Drained {
         Self {
             recorder,
             failure: None,
-            processes: HashSet::new(),
+            lives: Lives::default(),
             threads: 0,
             exits: 0,
             last_exit_ns: 0,
@@ -99,7 +98,7 @@ impl Drained {
     /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
     /// that came before `read_ns`, when the rings began to be drained, the fork has been.
     pub fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64, at_end: bool) -> Vec<Mapping> {
-        let known = |mapping: &Mapping| self.processes.contains(&mapping.header.h.tid);
+        let known = |mapping: &Mapping| self.lives.contains(mapping.header.h.tid);
         let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
         let ours = match &mut self.own {
             Some(own) => own.let_through(ours, (!at_end).then_some(read_ns)),
@@ -157,10 +156,11 @@ pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
         kind::THREAD_NEW => {
             drained.threads += 1;
             if let Some(new) = bytes.get(..size_of::<ThreadNewRecord>()).map(pod_read_unaligned::<ThreadNewRecord>) {
-                drained.processes.insert(new.tgid);
+                drained.lives.begin(new.tgid, header.time_ns);
                 drained.fault_places.thread_new(header.tid, new.tgid);
                 let (tgid, parent) = (new.tgid, new.parent_tgid);
-                drained.news.push((header.time_ns, News::ThreadNew { tgid, parent }));
+                let is_first = header.tid == tgid && new.flags & THREAD_SEEDED == 0;
+                drained.news.push((header.time_ns, News::ThreadNew { tgid, parent, is_first }));
             }
         }
         kind::THREAD_EXIT => {
@@ -261,41 +261,66 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
     all.sort_by_key(|(time_ns, _)| *time_ns);
     for (time_ns, news) in all {
         let (kind, tid, key, text) = match news {
-            News::ThreadNew { tgid, parent } => {
+            News::ThreadNew { tgid, parent, is_first } => {
+                if is_first && drained.lives.is_reuse(tgid, time_ns) {
+                    drained.lives.end(tgid);
+                    end_process(tgid, time_ns, drained, unwinding, keeper)?;
+                }
+                drained.lives.thread_new(tgid, time_ns);
                 unwinding.thread_new(tgid, parent)?;
                 keeper.thread_new(tgid, parent);
                 continue;
             }
             News::ThreadExit(tgid) => {
-                unwinding.thread_exit(tgid);
+                drained.lives.thread_exit(tgid, time_ns);
                 continue;
             }
-            News::Mapped(mapping) if unwinding.has_ended(mapping.header.h.tid) => continue,
             News::Mapped(mut mapping) => {
-                unwinding.map(&mapping)?;
-                keeper.mapped(&mut mapping);
-                drained.recorder.meta().map(mapping.header, &mapping.path);
+                match drained.lives.belongs(mapping.header.h.tid, time_ns) {
+                    Belongs::Yes => {
+                        unwinding.map(&mapping)?;
+                        keeper.mapped(&mut mapping);
+                        drained.recorder.meta().map(mapping.header, &mapping.path);
+                    }
+                    Belongs::NotYetKnown => drained.news.push((time_ns, News::Mapped(mapping))),
+                    Belongs::No => {}
+                }
                 continue;
             }
             News::Program { pid } => {
+                let is_still = Lives::is_still(pid, time_ns);
                 walk_copies_of(pid, time_ns, drained, unwinding);
                 drained.programs.push(pid);
                 drained.ended_programs.push((pid, time_ns));
-                unwinding.read_process(pid)?;
-                keeper.program(pid, time_ns);
-                (kind::COMMAND, pid, 0, proc::command_line(pid))
+                unwinding.read_process(pid, is_still)?;
+                keeper.program(pid, time_ns, is_still);
+                let words = if is_still { proc::command_line(pid) } else { Vec::new() };
+                (kind::COMMAND, pid, 0, words)
             }
             News::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
         };
         drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
     }
-    for tgid in unwinding.ended() {
-        walk_copies_of(tgid, u64::MAX, drained, unwinding);
-        unwinding.forget_process(tgid)?;
-        keeper.exit(tgid, now_ns);
-        drained.own.iter_mut().for_each(|own| own.forget(tgid));
-        drained.ended_programs.push((tgid, u64::MAX));
+    for tgid in drained.lives.end_round(now_ns) {
+        end_process(tgid, u64::MAX, drained, unwinding, keeper)?;
     }
+    Ok(())
+}
+
+/// Process `tgid` ended, before `time_ns`, when another one had its id: whatever is kept by its id goes. The maximum: nobody has it.
+fn end_process(
+    tgid: u32,
+    time_ns: u64,
+    drained: &mut Drained,
+    unwinding: &mut Unwinding,
+    keeper: &mut Keeper,
+) -> Result<()> {
+    walk_copies_of(tgid, time_ns, drained, unwinding);
+    unwinding.forget_process(tgid, time_ns != u64::MAX)?;
+    keeper.exit(tgid, time_ns.min(monotonic_ns()));
+    drained.fault_places.forget(tgid);
+    drained.own.iter_mut().for_each(|own| own.forget(tgid));
+    drained.ended_programs.push((tgid, time_ns));
     Ok(())
 }
 
@@ -314,7 +339,7 @@ pub fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
         let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
         let kept = name.len().min(exec.comm.len() - 1);
         exec.comm[..kept].copy_from_slice(&name[..kept]);
-        drained.processes.insert(pid);
+        drained.lives.begin(pid, now_ns);
         drained.recorder.meta().fixed(&exec);
         drained.news.push((now_ns, News::Program { pid }));
     }

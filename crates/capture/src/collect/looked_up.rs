@@ -5,12 +5,14 @@ use std::collections::{HashMap, HashSet};
 
 use super::drained::News;
 use crate::perf::Mapping;
-use crate::proc;
+use crate::proc::{self, Began};
 
 /// Begin, length, device, inode and offset of a mapping.
 type Key = (u64, u64, u32, u64, u64);
 
 struct Process {
+    /// With its id, which process it is.
+    began: Option<Began>,
     /// What is found first may have been there since then.
     since_ns: u64,
     known: HashSet<Key>,
@@ -39,10 +41,13 @@ impl LookedUp {
         let mut found = Vec::new();
         self.processes.retain(|&tgid, process| {
             let all = mappings(tgid, process.since_ns);
-            let is_there = !all.is_empty();
+            let is_there = !all.is_empty() && proc::began(tgid) == process.began;
+            if !is_there {
+                return false; // what was read may be another one's, which has the id by now
+            }
             found.extend(all.into_iter().filter(|mapping| process.known.insert(key(mapping))));
             process.since_ns = now_ns;
-            is_there
+            true
         });
         found
     }
@@ -51,11 +56,12 @@ impl LookedUp {
         match *news {
             // Behind the record of the program, which has none of the mappings before.
             News::Program { pid } => {
-                self.processes.insert(pid, Process { since_ns: time_ns + 1, known: HashSet::new() });
+                let process = Process { began: proc::began(pid), since_ns: time_ns + 1, known: HashSet::new() };
+                self.processes.insert(pid, process);
             }
-            News::ThreadNew { tgid, parent } if !self.processes.contains_key(&tgid) => {
+            News::ThreadNew { tgid, parent, .. } if !self.processes.contains_key(&tgid) => {
                 let known = self.processes.get(&parent).map(|parent| parent.known.clone()).unwrap_or_default();
-                self.processes.insert(tgid, Process { since_ns: time_ns, known });
+                self.processes.insert(tgid, Process { began: proc::began(tgid), since_ns: time_ns, known });
             }
             _ => {}
         }
@@ -106,7 +112,7 @@ mod tests {
     fn a_child_has_what_its_parent_had() {
         let mut looked = LookedUp::default();
         looked.look_by(&[(10, News::Program { pid: 7 })], 20, &mut mapped(7, &[1, 2]));
-        let child = [(25, News::ThreadNew { tgid: 8, parent: 7 })];
+        let child = [(25, News::ThreadNew { tgid: 8, parent: 7, is_first: true })];
         assert_eq!(times(&looked.look_by(&child, 30, &mut mapped(8, &[1, 2, 3]))), [(3, 25)]);
     }
 }

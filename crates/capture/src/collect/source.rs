@@ -113,6 +113,7 @@ pub trait Source {
 
 /// Opens the source that the options name, or the best that there is.
 pub fn open<'a>(options: &'a Options, targets: &Targets<'_>) -> Result<Box<dyn Source + 'a>> {
+    machine::raise_descriptors();
     match options.source {
         EventSource::Bpf => Ok(Box::new(Bpf::start(options, targets)?)),
         EventSource::Perf => Ok(Box::new(Unprivileged::start(options, targets, None)?)),

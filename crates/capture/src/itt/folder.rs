@@ -1,7 +1,8 @@
 //! The folder in which programs make their shared files, and which of these files are to be believed.
 //!
 //! Everything in it can be written by the profiled programs: only regular files of the right owner are opened, without
-//! following links, and their number is bounded.
+//! following links, and their number is bounded. A collector holds a lock on its folder: what one left that was killed has
+//! none any more, and the next collection removes it.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, OsStr};
@@ -13,16 +14,27 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use dwell_itt_wire::layout::{RINGS_AT, RINGS_BYTES, SUFFIX, State, VARIABLE};
-use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, ResolveFlags, open, openat, openat2, unlinkat};
+use rustix::fs::{
+    AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, ResolveFlags, flock, fstat, open, openat, openat2, unlinkat,
+};
+
+use crate::clock::monotonic_ns;
 
 /// Memory that needs no disk, on every Linux.
 const SHARED_MEMORY: &str = "/dev/shm";
 /// What folders in it are called.
 const PREFIX: &str = "dwell-";
+/// … and what follows in the name of a collection's, in hexadecimal; that of `dwell env` is the user's number.
+const NONCE_DIGITS: usize = 16;
 /// Everyone may make files, nobody may list or remove those of others: children change their user.
 const FOLDER_MODE: u32 = 0o1733;
 /// Names that are looked at, at most; no honest folder has more.
 const MOST_NAMES: usize = 20_000;
+/// After a look the folder is left alone for so many times what the look took: whatever programs put there, it costs a
+/// twentieth of a CPU.
+const REST: u64 = 19;
+/// How long a look may take, ns; the rest of the files has to wait.
+const MOST_LOOK_NS: u64 = 20_000_000;
 /// A file that no profiled process is known for is left alone after this time, ns.
 const PATIENCE_NS: u64 = 1_000_000_000;
 
@@ -33,6 +45,8 @@ pub struct Folder {
     /// Made for this collection, and removed with it.
     own: bool,
     changed: Option<(i64, i64)>,
+    /// When it may be looked at again, ns.
+    rests_until_ns: u64,
     /// Whether something of the last look is to be looked at again.
     again: bool,
     names: HashMap<CString, Seen>,
@@ -83,7 +97,13 @@ pub enum Verdict {
 impl Folder {
     /// Makes a folder for one collection: in shared memory, else in `fallback`.
     pub fn make(fallback: &Path) -> io::Result<Self> {
-        let name = format!("{PREFIX}{:016x}", nonce());
+        sweep();
+        // One that is new and not locked yet looks to another collection like one that was left.
+        Self::make_one(fallback).or_else(|_| Self::make_one(fallback))
+    }
+
+    fn make_one(fallback: &Path) -> io::Result<Self> {
+        let name = format!("{PREFIX}{:0NONCE_DIGITS$x}", nonce());
         let shared = Path::new(SHARED_MEMORY).join(&name);
         make_folder(&shared)
             .map(|()| shared)
@@ -92,6 +112,13 @@ impl Folder {
                 make_folder(&beside).map(|()| beside)
             })
             .and_then(|path| Self::open(path, true))
+            .and_then(|folder| folder.locked())
+    }
+
+    /// Locks it as long as it is open. Fails when a collection has it, or takes it for one that was left.
+    fn locked(self) -> io::Result<Self> {
+        flock(&self.fd, FlockOperation::NonBlockingLockExclusive)?;
+        if fstat(&self.fd)?.st_nlink == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(self) }
     }
 
     /// The folder of `dwell env`, made if it is not there. Fails when somebody else has one under this name.
@@ -147,12 +174,15 @@ impl Folder {
     }
 
     fn with(path: PathBuf, fd: OwnedFd, own: bool) -> Self {
-        Self { path, fd, own, changed: None, again: false, names: HashMap::new(), overflowed: false }
+        Self { path, fd, own, changed: None, rests_until_ns: 0, again: false, names: HashMap::new(), overflowed: false }
     }
 
     /// Shows every new file to `judge`. Returns how many were refused. Costs one system
     /// call while nothing changes.
     pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
+        if now_ns < self.rests_until_ns {
+            return 0;
+        }
         let Ok(status) = rustix::fs::fstat(&self.fd) else { return 0 };
         let changed = (status.st_mtime, status.st_mtime_nsec as i64);
         if self.changed == Some(changed) && !self.again {
@@ -162,7 +192,17 @@ impl Folder {
         self.again = self.changed != Some(changed);
         self.changed = Some(changed);
         let Ok(entries) = Dir::read_from(&self.fd) else { return 0 };
-        entries.flatten().map(|entry| self.judge(entry.file_name(), now_ns, judge)).sum()
+        let began_ns = monotonic_ns();
+        let mut refused = 0;
+        for entry in entries.flatten() {
+            if monotonic_ns() - began_ns > MOST_LOOK_NS {
+                self.again = true;
+                break;
+            }
+            refused += self.judge(entry.file_name(), now_ns, judge);
+        }
+        self.rests_until_ns = now_ns + (monotonic_ns() - began_ns) * REST;
+        refused
     }
 
     /// Shows one file to `judge` and keeps what it says. Returns 1 when it is refused.
@@ -218,6 +258,22 @@ impl Drop for Folder {
     }
 }
 
+/// Removes the folders of this user's collections that were killed.
+fn sweep() {
+    let own = rustix::process::geteuid().as_raw();
+    for entry in fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let nonce = name.to_str().and_then(|name| name.strip_prefix(PREFIX)).unwrap_or_default();
+        if nonce.len() != NONCE_DIGITS || !nonce.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            continue;
+        }
+        let is_own = |folder: &Folder| fstat(&folder.fd).is_ok_and(|status| status.st_uid == own);
+        let left = Folder::open(entry.path(), false).ok().filter(is_own);
+        // The lock is held until the folder is gone. What cannot be removed is tried again by the next collection.
+        let _ = left.and_then(|folder| folder.locked().ok()).map(|folder| fs::remove_dir_all(&folder.path));
+    }
+}
+
 fn make_folder(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new().mode(0o700).create(path)?;
     fs::set_permissions(path, fs::Permissions::from_mode(FOLDER_MODE)) // whatever the umask is
@@ -229,7 +285,7 @@ fn nonce() -> u64 {
     let random = File::open("/dev/urandom").and_then(|mut source| io::Read::read_exact(&mut source, &mut bytes));
     match random {
         Ok(()) => u64::from_ne_bytes(bytes),
-        Err(_) => crate::clock::monotonic_ns(), // the folder is made anew or not at all
+        Err(_) => monotonic_ns(), // the folder is made anew or not at all
     }
 }
 
@@ -256,6 +312,7 @@ mod tests {
 
     fn seen(folder: &mut Folder) -> (Vec<(u32, bool)>, u64) {
         let mut found = Vec::new();
+        folder.rests_until_ns = 0;
         let refused = folder.look(1, &mut |entry| match entry.open() {
             Ok(_) => {
                 found.push((entry.pid, true));
@@ -296,6 +353,16 @@ mod tests {
     }
 
     #[test]
+    fn what_a_killed_collection_left_is_removed() {
+        let beside = tempfile::tempdir().expect("folder");
+        let left = Path::new(SHARED_MEMORY).join(format!("{PREFIX}{:016x}", nonce()));
+        make_folder(&left).and_then(|()| fs::write(left.join("12-a.itt"), "x")).expect("folder");
+        let (one, other) = (Folder::make(beside.path()), Folder::make(beside.path()));
+        assert!(!left.exists());
+        assert!(one.is_ok_and(|folder| folder.path.exists()) && other.is_ok_and(|folder| folder.path.exists()));
+    }
+
+    #[test]
     fn what_comes_later_is_seen_and_waiting_ends() {
         let beside = tempfile::tempdir().expect("folder");
         let mut folder = Folder::make(beside.path()).expect("folder");
@@ -320,13 +387,31 @@ mod tests {
             File::create(folder.path.join(format!("{number}-a.itt"))).expect("file");
         }
         let (mut looks, mut refused) = (0, 0);
-        for _ in 0..3 {
+        for _ in 0..100 {
+            folder.rests_until_ns = 0;
             refused += folder.look(1, &mut |_| {
                 looks += 1;
                 Verdict::Refused
             });
         }
         assert_eq!((looks, refused), (MOST_NAMES, MOST_NAMES as u64 + 1), "that there were more is counted");
+    }
+
+    #[test]
+    fn a_look_that_took_long_is_not_repeated_soon() {
+        let beside = tempfile::tempdir().expect("folder");
+        let mut folder = Folder::make(beside.path()).expect("folder");
+        (0..8).for_each(|at| drop(File::create(folder.path.join(format!("{at}-a.itt"))).expect("file")));
+        let mut looks = 0;
+        let slow = &mut |_: &Entry<'_>| {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            looks += 1;
+            Verdict::Later
+        };
+        for ms in 0..90 {
+            folder.look(ms * 1_000_000, slow);
+        }
+        assert!((1..8).contains(&looks), "{looks} of 8 files of 5 ms each in 20 ms, and a rest after that");
     }
 
     /// Processes without number come and go in a long collection.

@@ -8,7 +8,7 @@ mod library;
 mod preparation;
 mod ticks;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -23,6 +23,7 @@ use self::folder::{Entry, Verdict};
 use self::preparation::is_ours;
 use self::ticks::Ticks;
 use crate::clock::monotonic_ns;
+use crate::collect::lives::Lives;
 use crate::error::{Error, Result};
 use crate::recorder::Recorder;
 
@@ -142,7 +143,7 @@ impl Itt {
 
     /// Takes new files of `profiled` processes in and drains all. While recording is `paused`, events are dropped, as
     /// are the kernel's, until a program asks to resume. Fails when the trace cannot be written.
-    pub fn round(&mut self, profiled: &HashSet<u32>, recorder: &mut Recorder, paused: bool) -> Result<Drained> {
+    pub fn round(&mut self, profiled: &Lives, recorder: &mut Recorder, paused: bool) -> Result<Drained> {
         let mut drained = Drained::default();
         if self.folders.is_empty() {
             return Ok(drained);
@@ -204,16 +205,19 @@ impl Itt {
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    fn look(&mut self, now_ns: u64, profiled: &HashSet<u32>) {
+    fn look(&mut self, now_ns: u64, profiled: &Lives) {
         let (files, owners, sources, state) = (&mut self.files, &mut self.owners, &mut self.sources, self.state);
+        // A program can make any number of files: its memory is looked at once.
+        let mut maps: HashMap<u32, String> = HashMap::new();
         for folder in &mut self.folders {
             self.files_refused += folder.look(now_ns, &mut |entry| {
                 let pid = entry.pid;
-                if !profiled.contains(&pid) || files.len() >= MOST_OPEN {
+                if !profiled.contains(pid) || files.len() >= MOST_OPEN {
                     return Verdict::Later;
                 }
                 let Ok(file) = entry.open() else { return Verdict::Refused };
-                let owner = owner(&file, entry, owners);
+                let maps = maps.entry(pid).or_insert_with(|| maps_of(pid));
+                let owner = owner(&file, entry, maps, owners);
                 match owner {
                     Owner::Running | Owner::Gone => {}
                     Owner::Unknown => return Verdict::Later,
@@ -248,6 +252,11 @@ fn loaded_library(tgid: u32) -> Option<PathBuf> {
     Some(Path::new(&format!("/proc/{tgid}/root")).join(mapping.path.strip_prefix("/").ok()?))
 }
 
+/// What process `pid` has mapped. A process that has ended has no memory, whether it was waited for or not.
+fn maps_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default()
+}
+
 /// Whose a file is.
 enum Owner {
     /// A process that has it mapped.
@@ -260,13 +269,11 @@ enum Owner {
     Other,
 }
 
-/// Whether the file is of the process in its name: mapped by it or, when it is gone, in a folder that nobody else knows or
+/// Whether the file is of the process in its name: in its `maps` or, when it is gone, in a folder that nobody else knows or
 /// owned by one of `owners`. A process that ends at once may have become another user before.
-fn owner(file: &File, entry: &Entry<'_>, owners: &mut Vec<u32>) -> Owner {
+fn owner(file: &File, entry: &Entry<'_>, maps: &str, owners: &mut Vec<u32>) -> Owner {
     let Ok(metadata) = file.metadata() else { return Owner::Unknown };
     let known = owners.contains(&metadata.uid());
-    // A process that has ended has no memory, whether it was waited for or not.
-    let maps = fs::read_to_string(format!("/proc/{}/maps", entry.pid)).unwrap_or_default();
     if maps.is_empty() {
         return if known || entry.in_own_folder { Owner::Gone } else { Owner::Other };
     }

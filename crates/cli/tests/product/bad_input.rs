@@ -163,6 +163,7 @@ pub fn manifest(state: State) -> Manifest {
         exit_status: Some(0),
         collector_cpu_ns: 0,
         collector_peak_bytes: 0,
+        finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
         events: 0,

@@ -14,6 +14,7 @@ mod containers;
 mod doctor;
 mod expectation;
 mod faults;
+mod faults_recording;
 mod flight;
 mod gdb;
 mod guest;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
     cases.extend(pt::cases());
     cases.extend(bad_code::cases());
     cases.extend(survival::cases());
+    cases.extend(faults_recording::cases());
     cases.extend(truth::cases());
     cases.extend(unprivileged::cases());
     cases.extend(source::cases());

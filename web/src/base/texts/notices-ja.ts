@@ -35,6 +35,10 @@ export const noticesJa: Record<string, string> = {
   'sockets-until': 'ソケットは {seconds} s までしか分かりません ({error})。',
   'itt-not-recorded': 'プログラムが ITT で通知することは記録されていません: {why}。',
   'recording-ended': 'プログラムの要求で記録を終了しました。プログラムは実行を続けました。',
+  'collector-late':
+    'Dwell 自身のスレッドはリアルタイム・スレッドなどのために {count} 回、最長 {seconds} 秒 CPU を待ちました。その間にマップされたコードを通るスタックは切れていることがあり、空きがなかったものは損失に示されます。',
+  'made-tracer':
+    'プログラムは親である Dwell に自身のトレースを求めました。Dwell はトレースせずに実行を続けさせました。',
   'data-limit': 'データの上限に達したため記録を停止しました。プログラムは実行を続けました。',
   'outliers-kept': '{outliers} 個の外れ値を、それぞれ 1 つの結果として保存しました: {folder}。',
   'outliers-not-kept': '保存できなかった外れ値があります ({failure})。',
