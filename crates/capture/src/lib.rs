@@ -9,6 +9,7 @@ mod copying;
 mod edges;
 mod error;
 mod fault_places;
+mod forgetting;
 mod hooks;
 mod itt;
 mod keeper;

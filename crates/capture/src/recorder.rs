@@ -7,6 +7,7 @@ use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
+use crate::forgetting::forget_ended;
 use crate::watch::Watch;
 
 /// A chunk is written when it has this many bytes: a quarter of it gave a server under load half as much again at p99 …
@@ -15,6 +16,10 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LARGEST_CHUNK_BYTES: usize = 8 << 20;
 /// … or when its first record is this old: what a killed collector loses at most.
 const CHUNK_AGE_NS: u64 = 200_000_000;
+/// A bounded recording forgets who ended when it has told this much since the last time …
+const FORGET_BYTES: u64 = 256 << 10;
+/// … of all who ended this long before the oldest event: what they did last can be told late.
+const FORGET_AFTER_NS: u64 = 1_000_000_000;
 
 struct Segment {
     number: u32,
@@ -30,6 +35,8 @@ pub struct Recorder {
     events: SpoolWriter,
     meta_buffer: RecordBuffer,
     events_buffer: RecordBuffer,
+    /// Bytes that are left of meta since it was written anew, and how many had been written then.
+    meta_kept: (u64, u64),
     events_since_ns: u64,
     segment_since_ns: u64,
     segments: VecDeque<Segment>,
@@ -50,6 +57,7 @@ impl Recorder {
             events: SpoolWriter::create(folder, Stream::Events)?,
             meta_buffer: RecordBuffer::default(),
             events_buffer: RecordBuffer::default(),
+            meta_kept: (0, 0),
             events_since_ns: now_ns,
             segment_since_ns: now_ns,
             segments: VecDeque::new(),
@@ -136,7 +144,8 @@ impl Recorder {
 
     /// Bytes of what a bounded recording does not forget.
     pub fn meta_bytes(&self) -> u64 {
-        self.meta.written_bytes
+        let (kept, written) = self.meta_kept;
+        kept + self.meta.written_bytes - written
     }
 
     /// Bytes in the spool so far.
@@ -163,6 +172,18 @@ impl Recorder {
             self.kept_since_ns = oldest.last_ns;
             self.segments.pop_front();
         }
+        self.forget_ended()
+    }
+
+    /// Written anew when it has doubled, the stream costs little more than it would if nothing was forgotten.
+    fn forget_ended(&mut self) -> Result<()> {
+        let (kept, written) = self.meta_kept;
+        if self.meta.written_bytes - written < kept.max(FORGET_BYTES) {
+            return Ok(());
+        }
+        let before = self.meta.written_bytes;
+        forget_ended(&mut self.meta, &self.folder, self.kept_since_ns.saturating_sub(FORGET_AFTER_NS))?;
+        self.meta_kept = (self.meta.written_bytes - before, self.meta.written_bytes);
         Ok(())
     }
 }

@@ -35,6 +35,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults_recording::many_files_for_itt", many_files_for_itt),
         Case::new("faults_recording::finalization_has_a_peak", finalization_has_a_peak),
         Case::new("faults_recording::real_time_program", real_time_program),
+        Case::new("faults_recording::ring_buffer_forgets_who_ended", ring_buffer_forgets_who_ended),
     ]
 }
 
@@ -304,5 +305,33 @@ fn real_time_program() -> Result<()> {
     ensure!(output.stderr.contains("for a CPU"), "nothing says that the collector came late: {}", output.stderr);
     let elapsed = number(&Recording::in_folder(folder, output)?.report(&["summary"])?, "elapsed_ns")?;
     ensure!(elapsed >= 2e9, "recorded {elapsed} ns of 2 s and more");
+    Ok(())
+}
+
+/// A bounded recording of programs that come and go keeps what describes those of its last moments only.
+fn ring_buffer_forgets_who_ended() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let options = ["--ring-buffer", "1", "--finalization-mode", "none"];
+    // Each of them starts some hundred times a second, with five mappings.
+    let script = format!("{} /bin/ls / >/dev/null; /bin/true; done", busy_for(10));
+    let script = format!("{{ {script}; }} & {script}; wait");
+    let running = Running::start(&mut collect(folder.path(), &options, &["sh", "-c", &script]))?;
+    let output = running.finish()?;
+    let result = folder.path().join("result");
+    let names = fs::read_dir(result.join("spool"))?.flatten();
+    let meta: Vec<_> = names.filter(|entry| entry.file_name().to_string_lossy().starts_with("meta")).collect();
+    let is_new = meta.iter().all(|entry| entry.file_name().to_string_lossy().ends_with(".all.dws"));
+    ensure!(output.status.success() && is_new && meta.len() == 1, "{meta:?}: {}", output.stderr);
+    let finalized = run_dwell(&["finalize", &result.display().to_string()])?;
+    ensure!(finalized.status.success(), "finalize: {}", finalized.stderr);
+    let recording = Recording::in_folder(folder, output)?;
+    let lost = &recording.report(&["summary"])?["losses"];
+    for name in ["threads_made_up", "stacks_missing", "spool_bytes_lost"] {
+        // A switch that no hook saw can be dated before its thread's birth.
+        ensure!(lost[name].as_f64().unwrap_or(0.0) <= 5.0, "too much was forgotten: {lost}");
+    }
+    let wrong = conservation::of_parts(&recording)?;
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
 }

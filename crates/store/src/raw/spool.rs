@@ -1,8 +1,9 @@
 //! The spool: files of chunks, each compressed, checksummed and readable on its own.
 //!
 //! `meta-000000.dws` holds what must survive a bounded recording (threads, mappings, stacks, objects); `events-NNNNNN.dws`
-//! hold switches and samples in segments, of which a bounded recording deletes the oldest. A writer that dies leaves
-//! whole chunks and at most one torn one at the end of each file, which the reader reports and skips.
+//! hold switches and samples in segments, of which a bounded recording deletes the oldest. `meta-NNNNNN.all.dws` replaces all
+//! segments of its stream before it. A writer that dies leaves whole chunks and at most one torn one at the end of each file,
+//! which the reader reports and skips.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
@@ -13,6 +14,11 @@ use dwell_files::Folder;
 
 use crate::error::{Error, Result};
 
+const SUFFIX: &str = ".dws";
+/// The end of the name of a segment that replaces those before it …
+const REPLACING: &str = ".all.dws";
+/// … and the name that it has until it is whole.
+const UNFINISHED: &str = "unfinished";
 const FILE_MAGIC: [u8; 8] = *b"DWELLSP1";
 const CHUNK_MAGIC: u32 = 0x4b4e_4843; // "CHNK"
 /// A chunk never holds more than this, so that a corrupt length allocates no more either.
@@ -46,8 +52,12 @@ impl Stream {
         }
     }
 
+    fn has(self, file: &str) -> bool {
+        file.starts_with(self.prefix()) && file.ends_with(SUFFIX)
+    }
+
     fn file_name(self, segment: u32) -> String {
-        format!("{}-{segment:06}.dws", self.prefix())
+        format!("{}-{segment:06}{SUFFIX}", self.prefix())
     }
 }
 
@@ -105,6 +115,23 @@ impl SpoolWriter {
         Ok(done)
     }
 
+    /// Begins a segment in which `fill` writes what replaces the stream so far, which it can still read. Fails as
+    /// [`SpoolWriter::append`] does; the stream is as it was then, and when the writer dies meanwhile.
+    pub fn replace(&mut self, fill: &mut dyn FnMut(&mut Self) -> Result<()>) -> Result<()> {
+        let failed = |error| Error::io(&self.folder.path().join(UNFINISHED), error);
+        self.folder.remove(UNFINISHED).map_err(failed)?;
+        let old = self.folder.names().map_err(failed)?;
+        self.file = create_segment(&self.folder, UNFINISHED)?;
+        self.segment += 1;
+        self.written_bytes += 8;
+        fill(self)?;
+        let name = format!("{}-{:06}{REPLACING}", self.stream.prefix(), self.segment);
+        let failed = |error| Error::io(&self.folder.path().join(&name), error);
+        self.folder.rename(UNFINISHED, &name).map_err(failed)?;
+        let old = old.iter().filter_map(|name| name.to_str()).filter(|name| self.stream.has(name));
+        old.map(|name| self.folder.remove(name)).collect::<io::Result<()>>().map_err(failed)
+    }
+
     /// Deletes a complete segment; a segment that is not there is none to delete.
     pub fn delete_segment(&self, segment: u32) -> Result<()> {
         let name = self.stream.file_name(segment);
@@ -158,8 +185,9 @@ impl SpoolReader {
     pub fn open(folder: &Folder, stream: Stream) -> Result<Self> {
         let names = folder.names().map_err(|error| Error::io(folder.path(), error))?;
         let names = names.into_iter().filter_map(|name| name.into_string().ok());
-        let files = names.filter(|name| name.starts_with(stream.prefix()) && name.ends_with(".dws"));
-        let files = files.collect::<Vec<_>>().into_iter();
+        let mut files: Vec<String> = names.filter(|name| stream.has(name)).collect();
+        let first = files.iter().rposition(|name| name.ends_with(REPLACING)).unwrap_or(0);
+        let files = files.split_off(first).into_iter();
         Ok(Self { folder: folder.clone(), files, current: None, stored: Vec::new(), faults: Vec::new() })
     }
 
