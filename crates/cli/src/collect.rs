@@ -62,7 +62,12 @@ fn record(folder: &ResultFolder, options: &Options, quiet: bool, signals: &Signa
     let outcome = dwell_capture::collect(folder, options, &mut |progress| line.show(progress), &signals.stop);
     drop(line);
     outcome.map_err(|error| {
-        let began = began(&error);
+        if !folder.path().is_dir() {
+            let hint = "the result's folder was removed or moved: name another one with --result-dir";
+            return Hinted::new(&error).hint(hint);
+        }
+        // Without a manifest there is nothing to finalize.
+        let began = began(&error) && folder.path().join("manifest.json").is_file();
         if !began {
             // Nothing was recorded; the error tells why, and an empty folder tells nobody anything.
             let _ = folder.held().clone().delete();
@@ -245,9 +250,6 @@ fn with_more_rights() -> String {
 }
 
 fn continue_with(error: &Hinted, folder: &Path) -> Hinted {
-    if !folder.join("manifest.json").is_file() {
-        return Hinted::new(error).hint("the result's folder was removed or moved: name another one with --result-dir");
-    }
     Hinted::new(error).hint(format!("dwell finalize {} shows what was recorded until then", quoted(folder)))
 }
 
@@ -310,9 +312,7 @@ mod tests {
     fn a_broken_off_collection_names_the_way_on() {
         let source = io::Error::from(io::ErrorKind::StorageFull);
         let error = dwell_store::Error::Io { path: "r000th/spool".into(), source };
-        let folder = tempfile::tempdir().expect("folder");
-        std::fs::write(folder.path().join("manifest.json"), "{}").expect("file");
-        let text = format!("{:?}", explain(error.into(), Some(folder.path())));
-        assert!(text.contains("dwell finalize /"), "{text}");
+        let text = format!("{:?}", explain(error.into(), Some(Path::new("r000th"))));
+        assert!(text.contains("dwell finalize r000th"), "{text}");
     }
 }

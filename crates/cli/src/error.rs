@@ -183,7 +183,7 @@ fn io_hint(path: &Path, source: &std::io::Error) -> String {
 fn another_folder(path: &Path) -> String {
     if dwell_store::ResultFolder::is_empty(path) {
         let path = quoted(path);
-        return format!("rmdir {path}/* {path} deletes it: it is empty");
+        return format!("rmdir {path}/* {path} deletes it, it is empty; or name another folder with --result-dir");
     }
     "name another folder with --result-dir".into()
 }

@@ -101,15 +101,16 @@ impl ResultFolder {
         Ok(folder)
     }
 
-    /// Whether the folder `path` holds nothing but the empty folders that a result begins with.
+    /// Whether the folder `path` holds the empty folders that a result begins with, and nothing else.
     pub fn is_empty(path: &Path) -> bool {
         let is_empty = |folder: Folder| folder.names().is_ok_and(|names| names.is_empty());
         let Ok(held) = Folder::open(path) else { return false };
         let Ok(names) = held.names() else { return false };
-        names.iter().all(|name| {
-            let begun = [SPOOL, MODULES].into_iter().find(|begun| name.to_str() == Some(begun));
-            begun.is_some_and(|name| held.folder(name).is_ok_and(is_empty))
-        })
+        !names.is_empty()
+            && names.iter().all(|name| {
+                let begun = [SPOOL, MODULES].into_iter().find(|begun| name.to_str() == Some(begun));
+                begun.is_some_and(|name| held.folder(name).is_ok_and(is_empty))
+            })
     }
 
     /// The newest result in `parent`: the highest number of `rNNNxx`.
