@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_flipped_bit_is_noticed_when_it_is_used() {
-        let bytes: Vec<u8> = (0..5 * PIECE + 100).map(|at| (at * 7919 >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..5 * PIECE + 100).map(|at| ((at * 7919) >> 3) as u8).collect();
         let mut sums = Sums::default();
         bytes[10..].chunks(PIECE / 3 + 5).for_each(|part| sums.add(part));
         let checked = |bytes: &[u8]| {

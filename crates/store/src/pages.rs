@@ -141,7 +141,8 @@ impl Header {
         let kind = match (kind, form) {
             (0, DATA) => {
                 // How the levels are encoded.
-                (number(input)?, number(input)?);
+                number(input)?;
+                number(input)?;
                 let by_dictionary = encoding::BY_DICTIONARY.contains(&values_encoding);
                 (by_dictionary || encoding::OWN.contains(&values_encoding)).then_some(Kind::Data { by_dictionary })?
             }

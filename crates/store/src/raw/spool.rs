@@ -128,8 +128,8 @@ impl SpoolWriter {
         let name = format!("{}-{:06}{REPLACING}", self.stream.prefix(), self.segment);
         let failed = |error| Error::io(&self.folder.path().join(&name), error);
         self.folder.rename(UNFINISHED, &name).map_err(failed)?;
-        let old = old.iter().filter_map(|name| name.to_str()).filter(|name| self.stream.has(name));
-        old.map(|name| self.folder.remove(name)).collect::<io::Result<()>>().map_err(failed)
+        let mut old = old.iter().filter_map(|name| name.to_str()).filter(|name| self.stream.has(name));
+        old.try_for_each(|name| self.folder.remove(name)).map_err(failed)
     }
 
     /// Deletes a complete segment; a segment that is not there is none to delete.
