@@ -128,7 +128,7 @@ const HEAD: &str = "# Kernels
 `make test-kernels` makes this page: it boots each of these kernels of Debian in QEMU, records samples there and compares counts, types and
 names with what the samples know of themselves. The first guest of each version records all samples, the others one for each
 column. *Yes*: all of them are right. A number stands for what Dwell says in the result, or in
-place of one. The last rows are a kernel that is locked or has no type information.
+place of one; an empty cell was not tried. The last rows are a kernel that is locked or has no type information.
 
 ";
 
