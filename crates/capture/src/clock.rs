@@ -30,8 +30,8 @@ pub fn time_of_day() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
-/// This process's own CPU time so far (ns) and its largest resident set (bytes).
-pub fn own_usage() -> (u64, u64) {
+/// This process's own CPU time so far, ns.
+pub fn own_cpu_ns() -> u64 {
     // SAFETY: an all-zero rusage is valid, and getrusage fills it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -39,5 +39,5 @@ pub fn own_usage() -> (u64, u64) {
         usage
     };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    (ns(usage.ru_utime) + ns(usage.ru_stime), usage.ru_maxrss as u64 * 1024)
+    ns(usage.ru_utime) + ns(usage.ru_stime)
 }

@@ -24,7 +24,7 @@ use self::drained::{Drained, describe_running, follow, walk_copies, walk_waiting
 use self::late::Late;
 use self::looked_up::LookedUp;
 use self::source::{Source, Targets};
-use crate::clock::{monotonic_ns, own_usage, time_of_day};
+use crate::clock::{monotonic_ns, own_cpu_ns, time_of_day};
 use crate::error::{Error, Result};
 use crate::itt::{Itt, Preparation, Wish};
 use crate::keeper::Keeper;
@@ -395,7 +395,7 @@ impl<'a> Collection<'a> {
         manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
         manifest.end_ns = end_ns;
         manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
-        (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = own_usage();
+        (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = (own_cpu_ns(), dwell_store::peak_bytes());
         manifest.events = drained.recorder.event_count;
         manifest.losses = self.source.losses();
         let lost = [

@@ -42,7 +42,7 @@ pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use parquet_file::TableWriter;
-pub use result::{ResultFolder, Trace};
+pub use result::{ResultFolder, Trace, peak_bytes};
 pub use sockets::SocketTables;
 pub use states::{SpanState, ThreadStates};
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef};
