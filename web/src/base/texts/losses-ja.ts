@@ -25,8 +25,7 @@ export const lossesJa: Record<string, string> = {
   states_hidden:
     'すでに実行中で、このユーザーがトレースできないスレッド (kernel.yama.ptrace_scope)。次のスイッチ以後が分かります。',
   threads_not_tracked: 'カーネルにメモリーがなかったスレッド。何も記録されていません。',
-  collections_cut_off:
-    '収集プログラムが結果を閉じる前に終了した収集。最後の瞬間と、ほかに失われたものは分かりません。',
+  collections_cut_off: '収集プログラムが結果を閉じる前に終了した収集。最後の瞬間と、ほかに失われたものは分かりません。',
   switches_unseen:
     'どのフックも通らなかったコンテキスト・スイッチ (一部のハイパーバイザーで自身のエージェントとの切り替え)。カーネルの実行時間の記録から約 1 ミリ秒の精度で補いました。',
   stack_copies_skipped:
