@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny test lint unit product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -80,6 +80,12 @@ msrv:
 deny:
 	@cargo deny --version || { echo 'hint: cargo install --locked cargo-deny' >&2; exit 1; }
 	cargo deny --locked check
+
+# Formats every source, as `make lint` and `make web-test` want it.
+format: web/node_modules
+	cargo fmt --all
+	clang-format-19 -i $(C_SOURCES)
+	cd web && npm run --silent format
 
 test:
 	scripts/install-deps.sh test

@@ -60,7 +60,8 @@ pub fn compare(first: &Fold<'_>, second: &Fold<'_>, level: Level) -> View {
     View { title: "Comparison".into(), columns, rows, notes, ..View::default() }
 }
 
-/// By the difference of the sort's metric, or the largest of the times shown; names that both results have in the same measure come last.
+/// By the difference of the sort's metric, or the largest of the times shown; names that both results have in the same
+/// measure come last.
 fn rank(fold: &Fold<'_>, metrics: &[&'static MetricDef], (a, b): (&Weights, &Weights)) -> f64 {
     let difference = |metric: &MetricDef| (number(metric, a) - number(metric, b)).abs();
     let present = |metric: &&&MetricDef| number(metric, a) > 0.0 || number(metric, b) > 0.0;

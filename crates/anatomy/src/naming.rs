@@ -22,8 +22,8 @@ impl<'a> Naming<'a> {
         Self { namer, modules: Vec::new(), waiting: Vec::new(), blocks: 0, functions: HashMap::new() }
     }
 
-    /// The next module. Its first code is being translated: the namer reads the file meanwhile, for which the recorder would have to
-    /// wait later.
+    /// The next module. Its first code is being translated: the namer reads the file meanwhile, for which the recorder
+    /// would have to wait later.
     pub fn add_module(&mut self, module: Module) {
         self.namer.names(Some(&module), &[module.start]);
         self.modules.push(module);

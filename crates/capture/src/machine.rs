@@ -57,18 +57,13 @@ pub fn possible() -> Result<usize> {
 const DESCRIPTORS: u64 = 256;
 /// … and those for each CPU.
 const DESCRIPTORS_OF_CPU: u64 = 8;
-/// Descriptors that any collection can make use of: of files of the profiled program that are held.
-const MOST_DESCRIPTORS: u64 = 1 << 16;
 
-/// Allows this process as many descriptors as it may allow itself, up to what it can use. The launched program must not
-/// inherit that.
+/// Allows this process as many descriptors as it may allow itself: each thread's events and each file of the profiled
+/// program that is held take some. The launched program must not inherit that.
 pub fn raise_descriptors() {
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(MOST_DESCRIPTORS).min(MOST_DESCRIPTORS);
-    if limit.current.is_some_and(|current| current < most) {
-        // What does not succeed is told where descriptors are missing.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
-    }
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where it cannot be raised, what descriptors are missing for is told and counted.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 /// Fails when there are too few descriptors for the hooks: libbpf would not say so.

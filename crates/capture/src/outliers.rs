@@ -42,7 +42,8 @@ pub struct Outliers {
 }
 
 impl Outliers {
-    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all, each with what `traces` has then.
+    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all, each with what
+    /// `traces` has then.
     pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64, traces: Option<ProcessorTrace>) -> Self {
         Self {
             recording: folder.clone(),

@@ -85,7 +85,8 @@ pub fn open(attributes: &Attributes, place: &Place) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// Above this level of `kernel.perf_event_paranoid` the kernels of Debian and Ubuntu keep all perf events to root, CAP_PERFMON or not; others know no higher level.
+/// Above this level of `kernel.perf_event_paranoid` the kernels of Debian and Ubuntu keep all perf events to root,
+/// CAP_PERFMON or not; others know no higher level.
 const MOST_PARANOID: i32 = 2;
 
 /// The level of `kernel.perf_event_paranoid`, if it may be one at which only root may use perf events.
@@ -104,7 +105,8 @@ pub fn forbidding_level(error: &io::Error) -> Option<i32> {
 pub fn refusal(error: &io::Error) -> String {
     match forbidding_level(error) {
         Some(level) => format!(
-            "kernel.perf_event_paranoid is {level}: only root may use perf events; sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID} lets others"
+            "kernel.perf_event_paranoid is {level}: only root may use perf events; \
+             sudo sysctl kernel.perf_event_paranoid={MOST_PARANOID} lets others"
         ),
         None => format!("perf_event_open: {error}"),
     }

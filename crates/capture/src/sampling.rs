@@ -7,7 +7,6 @@ use std::collections::HashSet;
 use std::os::fd::IntoRawFd;
 
 use libbpf_rs::{Link, Object};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::perf;
 use crate::proc;
@@ -32,7 +31,6 @@ impl Sampling {
     /// Samples the threads of `pids`, and all threads and processes that come of them. Err: what to tell of those that
     /// could not be.
     pub fn begin(&mut self, pids: &[u32]) -> Result<(), String> {
-        raise_file_limit();
         let mut failed = 0;
         let mut reason = String::new();
         for &pid in pids {
@@ -73,12 +71,4 @@ impl Sampling {
         self.clocks.push(link.map_err(|error| error.to_string())?);
         Ok(())
     }
-}
-
-/// Lets this process have as many descriptors as it may, since every event of a thread takes some. A target is launched
-/// before, so it has the limit of Dwell's user.
-pub fn raise_file_limit() {
-    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
-    // Where it cannot be raised, threads without events are counted.
-    let _raised = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }

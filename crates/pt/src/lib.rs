@@ -2,8 +2,9 @@
 //!
 //! A trace holds only where the processor's way forked; [`decoder`] asks libipt, Intel's library, to walk the program's code
 //! along it, instruction by instruction, and [`calls`] makes calls and returns of that. [`perf_data`] reads the traces, and
-//! which files' code lay where, from what `perf record` wrote; [`snapshot`] writes such files. libipt is loaded when a trace is to be decoded, so that Dwell
-//! builds and runs without it. Damaged traces give gaps, which are counted, never an error.
+//! which files' code lay where, from what `perf record` wrote; [`snapshot`] writes such files. libipt is loaded when a
+//! trace is to be decoded, so that Dwell builds and runs without it. Damaged traces give gaps, which are counted, never
+//! an error.
 
 pub mod calls;
 pub mod decoder;

@@ -38,7 +38,8 @@ fn copies() -> bool {
     SPOKEN.load(Ordering::Relaxed) >= 3
 }
 
-/// Whether QEMU may do all iterations of a repeated string instruction in one execution of a block: since 10.0, whose version is 4.
+/// Whether QEMU may do all iterations of a repeated string instruction in one execution of a block: since 10.0, whose
+/// version is 4.
 pub fn loops_within_blocks() -> bool {
     SPOKEN.load(Ordering::Relaxed) >= 4
 }

@@ -8,8 +8,8 @@
 //! - [`blocks`]: describes blocks when they are translated, and asks for their callbacks
 //! - [`maps`]: which file the code of a program is from
 //!
-//! Its arguments are `library=FD` (the plug-in's own file), `memory=FD`, `messages=FD`, `tokens=FD`, and `gate=closed` when nothing is recorded before the first
-//! mark of the guest says so.
+//! Its arguments are `library=FD` (the plug-in's own file), `memory=FD`, `messages=FD`, `tokens=FD`, and `gate=closed`
+//! when nothing is recorded before the first mark of the guest says so.
 
 mod api;
 mod blocks;

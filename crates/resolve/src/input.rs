@@ -240,8 +240,8 @@ impl Damage {
     }
 }
 
-/// Reads every chunk of `stream` of the result in `folder`, in order; the callback gets the records of one chunk at a time, with the
-/// latest time in it. A folder that is not there is an empty stream, with a notice.
+/// Reads every chunk of `stream` of the result in `folder`, in order; the callback gets the records of one chunk at a
+/// time, with the latest time in it. A folder that is not there is an empty stream, with a notice.
 pub fn read_stream(
     folder: &ResultFolder,
     stream: Stream,

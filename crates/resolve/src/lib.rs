@@ -1,8 +1,9 @@
 //! Finalization: makes a raw trace a result.
 //!
 //! The way of the data: [`input`] reads the spool, [`order`] sorts it by time, [`replay`] runs it through who lives
-//! ([`lives`]), who runs ([`intervals`]), what samples stand for ([`samples`]) and what programs say ([`annotations`]); then [`mappings`], [`modules`],
-//! [`symbols`] and [`stacks`] give code its names, and [`objects`] says what each wait was on.
+//! ([`lives`]), who runs ([`intervals`]), what samples stand for ([`samples`]) and what programs say ([`annotations`]);
+//! then [`mappings`], [`modules`], [`symbols`] and [`stacks`] give code its names, and [`objects`] says what each wait
+//! was on.
 //!
 //! No other crate knows ELF or DWARF. Damaged or missing input makes a loss or a notice, never an error; an error
 //! means that there is nothing to read or nowhere to write.

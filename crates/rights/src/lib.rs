@@ -130,8 +130,8 @@ pub fn keep(kept: &[Right]) -> io::Result<()> {
 
 /// Gives all up. Calls nothing but the kernel, so that a forked child may.
 ///
-/// Without CAP_PERFMON the child is then its user's like any other: they may open perf events of it by their own rights only. Such a
-/// process must not have read what its user may not: its child has a copy (see [`may_see_kernel`]).
+/// Without CAP_PERFMON the child is then its user's like any other: they may open perf events of it by their own rights
+/// only. Such a process must not have read what its user may not: its child has a copy (see [`may_see_kernel`]).
 ///
 /// # Errors
 ///

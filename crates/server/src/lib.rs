@@ -1,8 +1,8 @@
 //! `dwell view`: the web UI and what it asks for, over HTTP on this machine.
 //!
-//! Every answer is a projection of `dwell_analyze` or `dwell_anatomy`; nothing is computed here and no result is changed. The only crate
-//! that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids that are looked up in a
-//! list, never by paths.
+//! Every answer is a projection of `dwell_analyze` or `dwell_anatomy`; nothing is computed here and no result is
+//! changed. The only crate that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids
+//! that are looked up in a list, never by paths.
 
 mod api;
 mod cache;

@@ -1,5 +1,5 @@
 //! A column in memory or in a mapped file; read the same way. What is read of a file is compared with its checksums first;
-//! of a damaged one the values are any, and the index says so ([`crate::Index::is_damaged`]).
+//! a damaged one gives arbitrary values, and the index says so ([`crate::Index::is_damaged`]).
 
 #![allow(unsafe_code, reason = "the one place that reads mapped files")]
 
@@ -88,7 +88,7 @@ impl<T> Column<T> {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

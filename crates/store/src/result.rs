@@ -229,8 +229,8 @@ fn with_short_lines(text: &[u8]) -> String {
     short
 }
 
-/// The largest resident set of this process so far; 0 when /proc does not tell. That of getrusage(2) begins with what the parent had
-/// when it started this program.
+/// The largest resident set of this process so far; 0 when /proc does not tell. That of getrusage(2) begins with what
+/// the parent had when it started this program.
 pub fn peak_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak =

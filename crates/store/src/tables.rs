@@ -271,7 +271,8 @@ tables! {
         peer: SocketId, 3, "The other end: whose data is acknowledged, or who got it late; null when that is not profiled.";
         bytes: u32, 3, "Bytes acknowledged, or not acknowledged yet.";
     }
-    /// One row per delay of a thread of the program while it ran or could run, ordered by start_ns. Those of a thread nest, but for what is estimated at their ends.
+    /// One row per delay of a thread of the program while it ran or could run, ordered by start_ns. Those of a thread
+    /// nest, but for what is estimated at their ends.
     Delays DelayRow "delays" {
         thread: ThreadId, 3, "Thread that was delayed.";
         kind: u8, 3, "What delayed it: 1 preemption, 2 kernel work, 3 migration, 4 cgroup throttling, 5 run queue, 6 idle-state exit, 7 timer interrupt, 8 interrupt, 9 soft interrupt, 10 inter-processor interrupt, 11 TLB shoot-down, 12 minor fault, 13 major fault, 14 memory reclaim, 15 memory compaction, 16 system call, 17 signal handler, 21 block I/O, 24 steal, 26 CPU frequency.";

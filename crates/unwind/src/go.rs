@@ -141,8 +141,8 @@ impl<'b> Table<'b> {
         Some(())
     }
 
-    /// Calls `each`, until it gives `None`, with the first address and the size of the frame, without the return address, for each stretch of
-    /// code.
+    /// Calls `each`, until it gives `None`, with the first address and the size of the frame, without the return
+    /// address, for each stretch of code.
     fn frame_sizes(
         &self,
         start: u64,

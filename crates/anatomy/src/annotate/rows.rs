@@ -15,7 +15,8 @@ pub struct Row {
     pub half: Half,
     /// What the program's marks said last: the number of its section, 0 before the first mark.
     pub section: u16,
-    /// The packet that is worked on in a soft interrupt, from 1; 0 for none, [`LATER`] for all behind the last that are told apart.
+    /// The packet that is worked on in a soft interrupt, from 1; 0 for none, [`LATER`] for all behind the last that are
+    /// told apart.
     pub packet: u16,
 }
 

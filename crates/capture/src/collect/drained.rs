@@ -307,7 +307,8 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
     Ok(())
 }
 
-/// Process `tgid` ended, before `time_ns`, when another one had its id: whatever is kept by its id goes. The maximum: nobody has it.
+/// Process `tgid` ended, before `time_ns`, when another one had its id: whatever is kept by its id goes. The maximum:
+/// nobody has it.
 fn end_process(
     tgid: u32,
     time_ns: u64,

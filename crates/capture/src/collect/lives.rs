@@ -53,7 +53,7 @@ pub struct Lives {
 }
 
 impl Lives {
-    /// Whether a process of this id is recorded. What it maps has to be asked for by its time, too.
+    /// Whether a process of this id is recorded. Its mappings are found by id and time.
     pub fn contains(&self, tgid: u32) -> bool {
         self.all.get(&tgid).is_some_and(|life| life.has_begun)
     }

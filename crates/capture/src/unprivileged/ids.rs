@@ -87,8 +87,8 @@ pub fn cache_folder() -> Option<PathBuf> {
     Some(caches.join("dwell"))
 }
 
-/// How many calls were tried, then a line for each call that was found: name and id. A file of somebody else is not read; a wrong id traces another call, whose records tell
-/// their own number.
+/// How many calls were tried, then a line for each call that was found: name and id. A file of somebody else is not
+/// read; a wrong id traces another call, whose records tell their own number.
 fn read_cache(path: &Path, calls: &[Traced]) -> Option<Ids> {
     let file = fs::OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).ok()?;
     let metadata = file.metadata().ok()?;

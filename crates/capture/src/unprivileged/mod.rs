@@ -49,7 +49,6 @@ use crate::keeper::Keeper;
 use crate::options::Options;
 use crate::perf::{self, Mapping};
 use crate::proc;
-use crate::sampling::raise_file_limit;
 use crate::unwinding::Unwinding;
 use crate::waiting;
 
@@ -108,7 +107,6 @@ impl Unprivileged {
     /// Opens the events of the targets. `why` is what speaks against BPF, when that was tried before.
     pub fn start(options: &Options, targets: &Targets<'_>, why: Option<&Error>) -> Result<Self> {
         refuse_what_needs_bpf(options, why)?;
-        raise_file_limit();
         let sees_kernel = events::sees_kernel();
         let lock = Lock::hold(ids::cache_folder().as_deref());
         let calls = tracepoints(sees_kernel, lock.as_ref());

@@ -278,7 +278,8 @@ impl Threads {
         }
     }
 
-    /// Writes the wait of a thread, if that is still to be done: with what /proc said before `until_ns`, when it stood there still.
+    /// Writes the wait of a thread, if that is still to be done: with what /proc said before `until_ns`, when it stood
+    /// there still.
     pub fn tell(&mut self, tid: u32, until_ns: u64, out: &mut dyn FnMut(&[u8])) {
         let is_paused = self.is_paused;
         let Some(thread) = self.all.get_mut(&tid).filter(|thread| !thread.is_told) else { return };

@@ -1,4 +1,5 @@
-//! `dwell doctor`: what it says of this machine, and that it changes nothing unasked. What `--apply` writes is tested in crates/doctor.
+//! `dwell doctor`: what it says of this machine, and that it changes nothing unasked. What `--apply` writes is tested
+//! in crates/doctor.
 
 use std::fs;
 use std::path::Path;

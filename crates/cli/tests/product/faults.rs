@@ -1,13 +1,15 @@
 //! Faults of the system while Dwell writes a result: one after the other, each system call fails, or is the last one of a killed
 //! Dwell. strace injects them, so that each place is hit and can be hit again.
 //!
-//! Without `DWELL_FAULTS=all` some places of each kind are hit; with it all, and docs/reliability.md is written (`make test-faults`).
+//! Without `DWELL_FAULTS=all` some places of each kind are hit; with it all, and docs/reliability.md is written (`make
+//! test-faults`).
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail, ensure};
 use tempfile::TempDir;
@@ -133,7 +135,7 @@ impl Stage {
 
 /// A recording that is not finalized.
 fn raw() -> Result<&'static Path> {
-    static RAW: std::sync::OnceLock<std::result::Result<TempDir, String>> = std::sync::OnceLock::new();
+    static RAW: OnceLock<std::result::Result<TempDir, String>> = OnceLock::new();
     let made = RAW.get_or_init(|| make_raw().map_err(|error| format!("{error:#}")));
     made.as_ref().map(TempDir::path).map_err(|why| anyhow::anyhow!("no recording: {why}"))
 }
@@ -177,7 +179,7 @@ fn reports(folder: &TempDir) -> Result<std::result::Result<Vec<String>, Output>>
 
 /// The reports of the recording, finalized without a fault.
 fn expected() -> Result<&'static [String]> {
-    static REPORTS_OF_RAW: std::sync::OnceLock<std::result::Result<Vec<String>, String>> = std::sync::OnceLock::new();
+    static REPORTS_OF_RAW: OnceLock<std::result::Result<Vec<String>, String>> = OnceLock::new();
     let made = REPORTS_OF_RAW.get_or_init(|| reports_of_raw().map_err(|error| format!("{error:#}")));
     made.as_deref().map_err(|why| anyhow::anyhow!("no reports: {why}"))
 }
@@ -331,8 +333,8 @@ fn finalized_is_right(folder: &TempDir, ended_well: bool) -> Result<bool> {
     }
 }
 
-/// The convoy's waits are all there when the collection says that it ended well; else what there is can be finalized, or is refused
-/// in a sentence.
+/// The convoy's waits are all there when the collection says that it ended well; else what there is can be finalized,
+/// or is refused in a sentence.
 fn collected_is_right(folder: &TempDir, output: &Output) -> Result<bool> {
     if !folder.path().join(RESULT).exists() {
         ensure!(!output.status.success(), "no result, and no word");
@@ -373,7 +375,7 @@ fn keep_row(stage: Stage, fault: &Fault, tally: &Tally) -> Result<()> {
     Ok(fs::write(folder.join(format!("{}-{}", stage.name(), fault.name)), row)?)
 }
 
-fn rows_folder() -> Result<std::path::PathBuf> {
+fn rows_folder() -> Result<PathBuf> {
     let folder = Path::new(env!("CARGO_BIN_EXE_dwell")).parent().context("no folder")?;
     Ok(folder.join("faults"))
 }

@@ -1,8 +1,8 @@
 //! Dwell on other kernels: each is booted in a guest, records the same samples there, and is compared with their truth.
 //!
-//! `DWELL_KERNELS` names the guests, `all` takes every one, and writes docs/kernels.md (`make test-kernels`). Without it there are two
-//! kernels and few samples. `scripts/fetch-kernels.sh` downloads the kernels. Guests boot two at a time, one for each CPU that
-//! every machine has, while the results of those before are judged.
+//! `DWELL_KERNELS` names the guests, `all` takes every one, and writes docs/kernels.md (`make test-kernels`). Without
+//! it there are two kernels and few samples. `scripts/fetch-kernels.sh` downloads the kernels. Guests boot two at a
+//! time, one for each CPU that every machine has, while the results of those before are judged.
 
 mod steps;
 mod table;
