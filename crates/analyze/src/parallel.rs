@@ -36,14 +36,13 @@ pub fn fold<T: Send>(count: usize, new: impl Fn() -> T + Sync, add: impl Fn(&mut
         }
     };
     std::thread::scope(|scope| {
+        // Where no thread can be made, those that are there do the work.
         let stop = stop::current();
         let spawn = |_| {
-            scope.spawn({
-                let stop = stop.clone();
-                move || stop::within(stop, work)
-            })
+            let stop = stop.clone();
+            std::thread::Builder::new().spawn_scoped(scope, move || stop::within(stop, work)).ok()
         };
-        let others: Vec<_> = (1..workers().min(count)).map(spawn).collect();
+        let others: Vec<_> = (1..workers().min(count)).filter_map(spawn).collect();
         let ours = work();
         // A worker that panicked has told so; without its part the whole would be wrong.
         let join = |worker: std::thread::ScopedJoinHandle<'_, T>| {

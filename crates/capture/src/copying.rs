@@ -62,7 +62,7 @@ pub struct Copying {
 }
 
 impl Copying {
-    /// Starts the thread, which copies into `folder`.
+    /// Starts the thread, which copies into `folder`. Where no thread can be made, all copies are counted as not done.
     pub fn start(folder: Folder) -> Self {
         let (jobs, inbox) = channel::<Job>();
         let (finish, finished) = channel();
@@ -70,7 +70,7 @@ impl Copying {
         let done = Arc::clone(&counts);
         let open = Arc::new(AtomicUsize::new(0));
         let (waiting, target) = (Arc::clone(&open), folder);
-        std::thread::spawn(move || {
+        let work = move || {
             // What it opens is the profiled program's, and where it writes the user's.
             if dwell_rights::keep(&[]).is_err() {
                 return;
@@ -85,8 +85,9 @@ impl Copying {
                 }
             }
             let _ = finish.send(()); // nobody waits any more when that took too long
-        });
-        Self { jobs: Some(jobs), finished, counts, open }
+        };
+        let started = std::thread::Builder::new().spawn(work);
+        Self { jobs: started.is_ok().then_some(jobs), finished, counts, open }
     }
 
     /// Copies a file to the file `target` of the folder, some time later.

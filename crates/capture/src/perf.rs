@@ -188,7 +188,7 @@ impl MapEvents {
             open(&attributes, &Place::Cpu(cpu))
         });
         let fd = fd.map_err(system)?;
-        let bytes = (RING_PAGES + 1) * page_bytes();
+        let bytes = (RING_PAGES + 1) * PAGE_BYTES;
         // SAFETY: a new shared mapping of the event's ring; the length is 1 + 2^n pages as the interface wants.
         let base = unsafe {
             libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd.as_raw_fd(), 0)
@@ -206,7 +206,7 @@ impl MapEvents {
 
     /// Moves what was noted since the last call into `mappings`.
     pub fn drain(&mut self, mappings: &mut Vec<Mapping>) {
-        let data_bytes = RING_PAGES * page_bytes();
+        let data_bytes = RING_PAGES * PAGE_BYTES;
         let head = self.position(1024).load(Ordering::Acquire);
         let tail = self.position(1032).load(Ordering::Relaxed);
         let available = head.wrapping_sub(tail) as usize;
@@ -215,7 +215,7 @@ impl MapEvents {
             let at = (tail as usize + offset) % data_bytes;
             // SAFETY: the data area follows the first page and has `data_bytes` bytes; the kernel does not write
             // between tail and head until tail is moved.
-            *byte = unsafe { ptr::read_volatile(self.base.add(page_bytes() + at)) };
+            *byte = unsafe { ptr::read_volatile(self.base.add(PAGE_BYTES + at)) };
         }
         self.position(1032).store(head, Ordering::Release);
         let mut rest = records.as_slice();
@@ -247,11 +247,8 @@ impl Drop for MapEvents {
     }
 }
 
-/// Bytes of a page.
-pub fn page_bytes() -> usize {
-    // SAFETY: no preconditions.
-    unsafe { libc::sysconf(libc::_SC_PAGESIZE) as usize }
-}
+/// Bytes of a page on x86-64.
+pub const PAGE_BYTES: usize = 4096;
 
 fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     let ty = u32::from_ne_bytes(bytes.get(0..4)?.try_into().ok()?);

@@ -122,7 +122,7 @@ struct Ring {
 impl Ring {
     fn open(cpu: usize, settings: &Settings, bytes: usize) -> io::Result<Self> {
         let event = perf::processor_trace(cpu, settings.ty, settings.config)?;
-        let page_bytes = 2 * perf::page_bytes();
+        let page_bytes = 2 * perf::PAGE_BYTES;
         let page = Shared::map(&event, 0, page_bytes, libc::PROT_READ | libc::PROT_WRITE)?;
         page.word(AUX_OFFSET_AT).store(page_bytes as u64, Ordering::Relaxed);
         page.word(AUX_SIZE_AT).store(bytes as u64, Ordering::Release);

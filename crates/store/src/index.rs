@@ -460,10 +460,13 @@ fn for_each_group<T: Table>(tables: &TableReader, mut tell: impl FnMut(&T) -> Re
     let table = &tables.open(&T::DEF)?;
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel::<Result<T>>(1);
-        scope.spawn(move || {
+        let ahead = std::thread::Builder::new().spawn_scoped(scope, move || {
             // Whoever has given up receives no more.
             (0..table.groups()).try_for_each(|group| sender.send(table.read_group(group)))
         });
+        if ahead.is_err() {
+            return (0..table.groups()).try_for_each(|group| tell(&table.read_group(group)?));
+        }
         for table in receiver {
             tell(&table?)?;
         }

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::{Builder, ScopedJoinHandle};
 
 use dwell_files::Folder;
 use dwell_model::ThreadId;
@@ -59,9 +60,16 @@ impl TableReader {
         let parts: Vec<Result<T>> = std::thread::scope(|scope| {
             let handles: Vec<_> = (0..workers)
                 .map(|worker| (worker * per_worker)..groups.min((worker + 1) * per_worker))
-                .map(|groups| scope.spawn(move || table.read_groups::<T>(groups)))
+                .map(|groups| {
+                    let all = groups.clone();
+                    Builder::new().spawn_scoped(scope, move || table.read_groups::<T>(all)).map_err(|_| groups)
+                })
                 .collect();
-            handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| Err(table.file.gave_up()))).collect()
+            let join = |started: std::result::Result<ScopedJoinHandle<'_, _>, Range<usize>>| match started {
+                Ok(handle) => handle.join().unwrap_or_else(|_| Err(table.file.gave_up())),
+                Err(groups) => table.read_groups(groups), // no thread could be made
+            };
+            handles.into_iter().map(join).collect()
         });
         let mut parts = parts.into_iter();
         let mut whole = parts.next().transpose()?.unwrap_or_default();

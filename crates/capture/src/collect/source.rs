@@ -171,7 +171,9 @@ impl Source for Bpf<'_> {
             };
             builder.add(ring, take).map_err(failed)?;
         }
-        self.rings = Some(builder.build().map_err(failed)?);
+        // libbpf-rs tells the negative number, which has no text.
+        let unmapped = |_| Error::last_os("mapping the rings");
+        self.rings = Some(builder.build().map_err(unmapped)?);
         Ok(())
     }
 

@@ -2,7 +2,6 @@
 //! what the threads create, all writing to the ring of that CPU.
 #![allow(unsafe_code, reason = "ioctl")]
 
-use std::collections::HashMap;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -11,7 +10,8 @@ use super::closing;
 use super::record::{REGISTERS, Sort};
 use super::ring::Ring;
 use crate::machine;
-use crate::perf::{self, Attributes, Place, page_bytes};
+use crate::perf::{self, Attributes, PAGE_BYTES, Place};
+use foldhash::HashMap;
 
 // include/uapi/linux/perf_event.h
 const TYPE_TRACEPOINT: u32 = 2;
@@ -137,7 +137,7 @@ impl Events {
             calls: Vec::new(),
             anchors: Vec::new(),
             lock,
-            sorts: HashMap::new(),
+            sorts: HashMap::default(),
             failed: 0,
         };
         let mut ring_bytes = LARGEST_RING.min(1 << (ALL_RINGS / cpus.len().max(1)).max(SMALLEST_RING).ilog2());
@@ -169,7 +169,7 @@ impl Events {
             let clock = clock?;
             self.identify(&clock, Sort::Clock)?;
             match Ring::map(clock, *ring_bytes) {
-                Err(error) if *ring_bytes <= SMALLEST_RING.max(page_bytes()) => return Err(error),
+                Err(error) if *ring_bytes <= SMALLEST_RING.max(PAGE_BYTES) => return Err(error),
                 // Another clock, since this one wakes us when so much is written.
                 Err(_) => *ring_bytes /= 2,
                 ring => return ring,

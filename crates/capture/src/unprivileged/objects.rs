@@ -3,13 +3,13 @@
 //! looked at any more is taken for what it was the last time.
 #![allow(unsafe_code, reason = "statx")]
 
-use std::collections::{HashMap, HashSet};
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 
 use bytemuck::{Zeroable, bytes_of};
 use dwell_store::raw::wire::{MAX_MEMBERS, ObjectRecord, RecordHeader, TEXT_BYTES, kind, object_kind};
+use foldhash::{HashMap, HashSet};
 
 use super::sockets::SocketTable;
 use super::stacks::mix;

@@ -1,10 +1,9 @@
 //! Which processes are recorded, from their forks and execs; their births, programs, names and ends, as the trace has them.
 
-use std::collections::HashMap;
-
 use bytemuck::{Zeroable, bytes_of};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{ExecRecord, RecordHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind};
+use foldhash::HashMap;
 
 use super::record::{Call, Stamp, What};
 use super::threads::{Thread, Threads};
@@ -43,7 +42,7 @@ impl Processes {
     /// The targets only.
     pub fn new(options: &Options, targets: &Targets<'_>) -> Self {
         let launching = targets.pids.first().copied().filter(|_| targets.launching);
-        Self { all: HashMap::new(), launching, follow: options.follow_children, rules: options.strategy.clone() }
+        Self { all: HashMap::default(), launching, follow: options.follow_children, rules: options.strategy.clone() }
     }
 
     /// Whether threads of process `tgid` are recorded.

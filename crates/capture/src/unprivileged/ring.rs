@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::perf::page_bytes;
+use crate::perf::PAGE_BYTES;
 
 /// Bytes of `struct perf_event_header`.
 pub const HEADER_BYTES: usize = 8;
@@ -30,7 +30,7 @@ pub struct Ring {
 impl Ring {
     /// Maps the ring of event `fd`, of `data_bytes`, a power of two of pages.
     pub fn map(fd: OwnedFd, data_bytes: usize) -> io::Result<Self> {
-        let bytes = data_bytes + page_bytes();
+        let bytes = data_bytes + PAGE_BYTES;
         // SAFETY: a new shared mapping of the event's ring, of 1 + 2^n pages as the interface wants.
         let base = unsafe {
             libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd.as_raw_fd(), 0)
@@ -84,7 +84,7 @@ impl Ring {
         let end = begin.checked_add(length).filter(|&end| end <= self.data_bytes)?;
         // SAFETY: the data area follows the first page and has `data_bytes` bytes, `begin..end` is inside of it, and what the
         // callers ask for lies between tail and head, where the kernel does not write.
-        Some(unsafe { std::slice::from_raw_parts(self.base.add(page_bytes() + begin), end - begin) })
+        Some(unsafe { std::slice::from_raw_parts(self.base.add(PAGE_BYTES + begin), end - begin) })
     }
 
     fn position(&self, offset: usize) -> &AtomicU64 {
@@ -97,6 +97,6 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: unmaps exactly what `map` mapped.
-        unsafe { libc::munmap(self.base.cast(), self.data_bytes + page_bytes()) };
+        unsafe { libc::munmap(self.base.cast(), self.data_bytes + PAGE_BYTES) };
     }
 }

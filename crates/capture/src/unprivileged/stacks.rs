@@ -1,11 +1,10 @@
 //! Stacks of the pieces that samples hold. A thread mostly stands where it stood before: a walk notes every word of the stack
 //! that it read, and where all of them are the same again, so is the stack.
 
-use std::collections::{HashMap, HashSet};
-
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, STACK_KERNEL, StackHeader, kind};
 use dwell_unwind::{End, Memory, Registers, Walk, walk};
+use foldhash::{HashMap, HashSet};
 
 use super::record::Piece;
 use crate::unwinding::Unwinding;

@@ -4,11 +4,10 @@
 //! A switch record says that a thread leaves the CPU and whether it could have gone on, not why. The call that it entered last
 //! says that, unless user code has run since: a sample of the clock, a page fault.
 
-use std::collections::HashMap;
-
 use bytemuck::{Zeroable, bytes_of};
 use dwell_model::{CallKind, Syscall, SyscallClass};
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, SwitchRecord, kind, switch_flag, waker_context};
+use foldhash::HashMap;
 
 use super::record::{Call, Stamp};
 use super::wakers::{Waiting, Wakers};
@@ -451,7 +450,7 @@ mod tests {
 
     /// Follows the records: each thread leaves and comes in turn.
     fn follow(records: &[SwitchRecord]) -> HashMap<u32, Driven> {
-        let mut threads: HashMap<u32, Driven> = HashMap::new();
+        let mut threads: HashMap<u32, Driven> = HashMap::default();
         for record in records {
             let leaves = record.h.tid != 0;
             let thread = threads.entry(if leaves { record.h.tid } else { record.next_tid }).or_default();
@@ -476,7 +475,7 @@ mod tests {
         #[test]
         fn every_wait_is_told_once_and_time_is_kept(steps in proptest::collection::vec((1..5u32, step(), 1..99u64), 0..200)) {
             let mut threads = Threads::new(false);
-            let mut driven: HashMap<u32, Driven> = HashMap::new();
+            let mut driven: HashMap<u32, Driven> = HashMap::default();
             let mut records: Vec<SwitchRecord> = Vec::new();
             let mut time_ns = 0;
             (1..5).for_each(|tid| threads.insert(tid, Thread::new(PROCESS, [0; 16])));

@@ -3,10 +3,11 @@
 //!
 //! Only profiled threads are seen to wake others. The time of the call that wakes stands for the time of the wake-up.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 use dwell_model::{CallKind, Syscall};
 use dwell_store::raw::wire::SwitchRecord;
+use foldhash::HashMap;
 
 use super::record::{Call, Stamp};
 

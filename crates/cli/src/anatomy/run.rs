@@ -97,7 +97,7 @@ fn drain(
 ) -> Result<Ended> {
     let window = args.window.clone().unwrap_or_default();
     let mut windowed = Windowed::new(window.clone(), listener);
-    let signals = end_when_told(signals, recorder.stopper());
+    let signals = end_when_told(signals, recorder.stopper())?;
     let ended = recorder.drain(namer, &mut windowed).map_err(|error| of_recording(&error));
     signals.close();
     let ended = ended?;
@@ -146,14 +146,17 @@ fn survive_signals() -> Result<(Arc<AtomicBool>, Signals)> {
 }
 
 /// The first of the signals ends the program, and what was recorded is kept. Until the handle is closed.
-fn end_when_told(mut signals: Signals, stopper: Stopper) -> Handle {
+fn end_when_told(mut signals: Signals, stopper: Stopper) -> Result<Handle> {
     let handle = signals.handle();
-    thread::spawn(move || {
+    let watching = move || {
         if signals.forever().next().is_some() {
             let _ = stopper.stop();
         }
-    });
-    handle
+    };
+    let started = thread::Builder::new().spawn(watching);
+    started
+        .map_err(|error| Hinted::new(format!("cannot watch for signals: {error}")).hint("ulimit -u shows a limit"))?;
+    Ok(handle)
 }
 
 fn create(path: &Path) -> Result<File> {

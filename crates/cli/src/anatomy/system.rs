@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -41,7 +42,7 @@ pub fn scenario(args: &SystemArgs) -> Result<ExitCode> {
     let start = || {
         let command = |plugin: &str| guest.command(&emulator, folder.path(), ports, plugin);
         let recorder = Recorder::start(command, true).map_err(|error| run::of_recording(&error))?;
-        watch(recorder.stopper(), args.time_limit, watched);
+        watch(recorder.stopper(), args.time_limit, watched).map_err(|error| unprepared(&error))?;
         Ok(recorder)
     };
     let mut program = names_of(folder.path().join(PROGRAM));
@@ -128,13 +129,14 @@ fn caches() -> PathBuf {
 }
 
 /// Ends a guest that takes too long. Whoever waits for it says when it is over.
-fn watch(stopper: Stopper, limit_ns: u64, over: mpsc::Receiver<()>) {
-    thread::spawn(move || {
+fn watch(stopper: Stopper, limit_ns: u64, over: mpsc::Receiver<()>) -> io::Result<()> {
+    let watching = move || {
         if over.recv_timeout(Duration::from_nanos(limit_ns)) == Err(mpsc::RecvTimeoutError::Timeout) {
             drop(over); // the other end sees that time was up
             let _ = stopper.stop();
         }
-    });
+    };
+    thread::Builder::new().spawn(watching).map(drop)
 }
 
 /// What the guest's program said, behind what tells it from the kernel's lines.

@@ -5,13 +5,12 @@
 //! test-faults`).
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use tempfile::TempDir;
 
 use crate::harness::Case;
@@ -19,8 +18,12 @@ use crate::recording::{Output, Running, dwell, needs_program, needs_recording, r
 
 /// Places of each kind that are hit in `make test`.
 const USUAL_PLACES: usize = 4;
+/// Places that are hit while an index is made, at most: a large result takes a while.
+const INDEX_PLACES: usize = 8;
 /// The result's name, the same everywhere: reports say it.
 const RESULT: &str = "result";
+/// Results that are joined.
+const MERGED: [&str; 2] = ["first", "second"];
 /// Reports that are compared.
 const REPORTS: [&[&str]; 4] = [&["waits"], &["threads"], &["hotspots"], &["timeline", "--limit", "200"]];
 
@@ -48,8 +51,8 @@ impl Promise {
     fn sentence(self) -> &'static str {
         match self {
             Self::Unseen => "nothing is to be seen of it",
-            Self::Told => "whole, or an error with a hint; a later `dwell finalize` makes it whole",
-            Self::Died => "whole, or a later `dwell finalize` makes it whole",
+            Self::Told => "whole, or an error with a hint; whole after another `finalize`, `merge` or `report`",
+            Self::Died => "whole, at once or after another `finalize`, `merge` or `report`",
         }
     }
 }
@@ -75,7 +78,7 @@ const FAULTS: &[Fault] = &[
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for stage in [Stage::Collect, Stage::Finalize] {
+    for stage in STAGES.into_iter().filter(|stage| takes_all() || *stage != Stage::Index) {
         let of_fault = |fault: &'static Fault| {
             let name = format!("faults::{}_{}", stage.name(), fault.name.replace(' ', "_"));
             Case::new(name, move || hit(stage, fault))
@@ -97,53 +100,133 @@ fn takes_all() -> bool {
 enum Stage {
     Collect,
     Finalize,
+    Merge,
+    /// A report of a large result that has no index yet makes it.
+    Index,
 }
+
+const STAGES: [Stage; 4] = [Stage::Collect, Stage::Finalize, Stage::Merge, Stage::Index];
 
 impl Stage {
     fn name(self) -> &'static str {
         match self {
             Self::Collect => "collect",
             Self::Finalize => "finalize",
+            Self::Merge => "merge",
+            Self::Index => "index",
         }
     }
 
-    /// A folder in which the stage begins.
+    /// Places at which a fault hits it, at most.
+    fn most_places(self) -> usize {
+        match self {
+            _ if !takes_all() => USUAL_PLACES,
+            Self::Index => INDEX_PLACES,
+            _ => usize::MAX,
+        }
+    }
+
+    /// Reports that are compared.
+    fn reports(self) -> &'static [&'static [&'static str]] {
+        if self == Self::Index { &REPORTS[..1] } else { &REPORTS }
+    }
+
+    /// A folder in which the stage begins, with copies of what it works on.
     fn begin(self) -> Result<TempDir> {
         let folder = TempDir::new()?;
-        if self == Self::Finalize {
-            let copied = Command::new("cp").arg("-r").arg(raw()?.join(RESULT)).arg(folder.path()).status()?;
-            ensure!(copied.success(), "cp: {copied}");
+        if let Some(input) = self.input()? {
+            copy(&format!("{}/.", input.display()), folder.path())?;
         }
         Ok(folder)
     }
 
-    fn arguments(self) -> Result<Vec<String>> {
-        let words: &[&str] = match self {
-            Self::Collect => {
-                &["collect", "threading", "--quiet", "--finalization-mode", "none", "--result-dir", RESULT, "--"]
-            }
-            Self::Finalize => &["finalize", "--quiet", RESULT],
+    fn input(self) -> Result<Option<&'static Path>> {
+        static RAW: Made<TempDir> = OnceLock::new();
+        static PAIR: Made<TempDir> = OnceLock::new();
+        static LARGE: Made<TempDir> = OnceLock::new();
+        let made = match self {
+            Self::Collect => return Ok(None),
+            Self::Finalize => once(&RAW, || collected("convoy")),
+            Self::Merge => once(&PAIR, pair),
+            Self::Index => once(&LARGE, large),
         };
-        let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        if self == Self::Collect {
-            // In a shell, which tells that it came to its end.
-            words.extend(["sh".to_owned(), "-c".to_owned(), format!("{}; echo $? > ended", sample("convoy")?)]);
+        Ok(Some(made?.path()))
+    }
+
+    fn arguments(self) -> Result<Vec<String>> {
+        let words = match self {
+            Self::Collect => return collecting("convoy"),
+            Self::Finalize => vec!["finalize", "--quiet", RESULT],
+            Self::Merge => {
+                vec!["merge", "--quiet", "--offset-ns", "0", "--result-dir", RESULT, MERGED[0], MERGED[1]]
+            }
+            Self::Index => [&["report"], REPORTS[0], &["--format", "json", RESULT]].concat(),
+        };
+        Ok(words.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Makes a result of what a stage left that did not come to its end.
+    fn repeat(self, folder: &TempDir) -> Result<()> {
+        if self == Self::Merge {
+            fs::rename(folder.path().join(RESULT), folder.path().join("left"))?;
         }
-        Ok(words)
+        let again = run(folder, &[], &self.arguments()?)?;
+        ensure!(again.status.success(), "again: {}", again.stderr);
+        Ok(())
     }
 }
 
-/// A recording that is not finalized.
-fn raw() -> Result<&'static Path> {
-    static RAW: OnceLock<std::result::Result<TempDir, String>> = OnceLock::new();
-    let made = RAW.get_or_init(|| make_raw().map_err(|error| format!("{error:#}")));
-    made.as_ref().map(TempDir::path).map_err(|why| anyhow::anyhow!("no recording: {why}"))
+/// What is made once, or why it could not be.
+type Made<T> = OnceLock<std::result::Result<T, String>>;
+
+fn once<T>(made: &'static Made<T>, make: impl FnOnce() -> Result<T>) -> Result<&'static T> {
+    let made = made.get_or_init(|| make().map_err(|error| format!("{error:#}")));
+    made.as_ref().map_err(|why| anyhow!("nothing to begin with: {why}"))
 }
 
-fn make_raw() -> Result<TempDir> {
+fn copy(from: &str, to: &Path) -> Result<()> {
+    let copied = Command::new("cp").args(["-r", from]).arg(to).status()?;
+    ensure!(copied.success(), "cp: {copied}");
+    Ok(())
+}
+
+/// Of a collection of the sample in a shell, which tells that it came to its end.
+fn collecting(name: &str) -> Result<Vec<String>> {
+    let words =
+        ["collect", "threading", "--quiet", "--finalization-mode", "none", "--result-dir", RESULT, "--", "sh", "-c"];
+    let program = format!("{}; echo $? > ended", sample(name)?);
+    Ok(words.into_iter().map(str::to_owned).chain([program]).collect())
+}
+
+/// A recording that is not finalized.
+fn collected(name: &str) -> Result<TempDir> {
     let folder = TempDir::new()?;
-    let output = run(&folder, &[], &Stage::Collect.arguments()?)?;
+    let output = run(&folder, &[], &collecting(name)?)?;
     ensure!(output.status.success(), "{}", output.stderr);
+    fs::remove_file(folder.path().join("ended"))?;
+    Ok(folder)
+}
+
+fn finalized(name: &str) -> Result<TempDir> {
+    let folder = collected(name)?;
+    let output = run(&folder, &[], &Stage::Finalize.arguments()?)?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    Ok(folder)
+}
+
+/// Two results to be joined.
+fn pair() -> Result<TempDir> {
+    let folder = finalized("convoy")?;
+    let result = folder.path().join(RESULT);
+    copy(&result.display().to_string(), &folder.path().join(MERGED[0]))?;
+    fs::rename(result, folder.path().join(MERGED[1]))?;
+    Ok(folder)
+}
+
+/// A result with so many events that it gets an index, which it has not.
+fn large() -> Result<TempDir> {
+    let folder = finalized("semaphore_pingpong")?;
+    fs::remove_file(folder.path().join(RESULT).join("index.cache"))?;
     Ok(folder)
 }
 
@@ -163,10 +246,10 @@ fn run(folder: &TempDir, prefix: &[String], arguments: &[String]) -> Result<Outp
     Running::start(&mut command)?.finish()
 }
 
-fn reports(folder: &TempDir) -> Result<std::result::Result<Vec<String>, Output>> {
+fn reports(stage: Stage, folder: &TempDir) -> Result<std::result::Result<Vec<String>, Output>> {
     let mut all = Vec::new();
-    for report in REPORTS {
-        let words = ["report"].iter().chain(report).chain(&["--format", "json", RESULT]);
+    for report in stage.reports() {
+        let words = ["report"].iter().chain(*report).chain(&["--format", "json", RESULT]);
         let arguments: Vec<String> = words.map(|word| (*word).to_owned()).collect();
         let output = run(folder, &[], &arguments)?;
         if !output.status.success() {
@@ -177,18 +260,16 @@ fn reports(folder: &TempDir) -> Result<std::result::Result<Vec<String>, Output>>
     Ok(Ok(all))
 }
 
-/// The reports of the recording, finalized without a fault.
-fn expected() -> Result<&'static [String]> {
-    static REPORTS_OF_RAW: OnceLock<std::result::Result<Vec<String>, String>> = OnceLock::new();
-    let made = REPORTS_OF_RAW.get_or_init(|| reports_of_raw().map_err(|error| format!("{error:#}")));
-    made.as_deref().map_err(|why| anyhow::anyhow!("no reports: {why}"))
-}
-
-fn reports_of_raw() -> Result<Vec<String>> {
-    let folder = Stage::Finalize.begin()?;
-    let output = run(&folder, &[], &Stage::Finalize.arguments()?)?;
-    ensure!(output.status.success(), "{}", output.stderr);
-    reports(&folder)?.map_err(|output| anyhow::anyhow!("{}", output.stderr))
+/// The reports of the stage's result without a fault.
+fn expected(stage: Stage) -> Result<&'static [String]> {
+    static ALL: [Made<Vec<String>>; STAGES.len()] = [const { OnceLock::new() }; STAGES.len()];
+    once(&ALL[stage as usize], || {
+        let folder = stage.begin()?;
+        let output = run(&folder, &[], &stage.arguments()?)?;
+        ensure!(output.status.success(), "{}", output.stderr);
+        reports(stage, &folder)?.map_err(|output| anyhow!("{}", output.stderr))
+    })
+    .map(Vec::as_slice)
 }
 
 /// A call of a thread: its name, and how many calls of that name the thread made before it, plus one.
@@ -231,10 +312,10 @@ fn call_of(line: &str) -> Option<(&str, &str)> {
     call.bytes().all(|byte| byte.is_ascii_alphanumeric()).then(|| (thread.trim(), call))
 }
 
-/// All threads of a finalization; of a collection the one that collects, and never the program.
+/// Of a collection the thread that collects, and never the program; else all threads.
 fn strace(stage: Stage) -> Result<Vec<String>> {
     let mut words = vec![needs_program("strace")?, "-qq".to_owned()];
-    if stage == Stage::Finalize {
+    if stage != Stage::Collect {
         words.push("-f".to_owned());
     }
     Ok(words)
@@ -250,10 +331,9 @@ struct Tally {
 
 fn hit(stage: Stage, fault: &'static Fault) -> Result<()> {
     needs_recording()?;
-    expected()?;
     let all = places(stage, fault)?;
     ensure!(!all.is_empty(), "no such call");
-    let step = if takes_all() { 1 } else { all.len().div_ceil(USUAL_PLACES) };
+    let step = all.len().div_ceil(stage.most_places());
     let mut tally = Tally::default();
     for place in all.iter().rev().step_by(step) {
         match fail_at(stage, fault, place) {
@@ -287,8 +367,8 @@ fn fail_at(stage: Stage, fault: &Fault, (call, number): &Place) -> Result<bool> 
         Promise::Died => {}
     }
     match stage {
-        Stage::Finalize => finalized_is_right(&folder, ended_well),
         Stage::Collect => collected_is_right(&folder, &output),
+        _ => made_is_right(stage, &folder, &output),
     }
 }
 
@@ -301,7 +381,8 @@ fn program_is_unharmed(folder: &TempDir, output: &Output) -> Result<()> {
     if !output.stdout.contains("truth") && !folder.path().join("ended").exists() && !was_started(folder)? {
         return Ok(());
     }
-    let status = wait_for("the program's end", || fs::read_to_string(folder.path().join("ended")).ok())?;
+    let told = || fs::read_to_string(folder.path().join("ended")).ok().filter(|status| status.ends_with('\n'));
+    let status = wait_for("the program's end", told)?;
     ensure!(status.trim() == "0", "the program ended with {status}");
     Ok(())
 }
@@ -314,23 +395,43 @@ fn was_started(folder: &TempDir) -> Result<bool> {
         .any(|process| fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim() == "sh")))
 }
 
-/// What the reports show at once is right, or they refuse; later they are right.
-fn finalized_is_right(folder: &TempDir, ended_well: bool) -> Result<bool> {
-    match reports(folder)? {
-        Ok(shown) => {
-            ensure!(shown == expected()?, "the reports are wrong");
-            Ok(true)
-        }
-        Err(refused) => {
-            ensure!(!ended_well, "finalized, and yet: {}", refused.stderr);
-            ensure!(is_told(&refused), "{}", refused.stderr);
-            let again = run(folder, &[], &Stage::Finalize.arguments()?)?;
-            ensure!(again.status.success(), "again: {}", again.stderr);
-            let shown = reports(folder)?.map_err(|output| anyhow::anyhow!("later: {}", output.stderr))?;
-            ensure!(shown == expected()?, "the reports are wrong later");
-            Ok(false)
-        }
+/// What the reports show at once is right, or they refuse; when the stage is repeated, they are right. What was joined is as before.
+fn made_is_right(stage: Stage, folder: &TempDir, output: &Output) -> Result<bool> {
+    let ended_well = output.status.success();
+    if stage == Stage::Merge {
+        are_unchanged(folder)?;
     }
+    if !folder.path().join(RESULT).exists() {
+        ensure!(!ended_well, "no result, and no word");
+        return Ok(false);
+    }
+    if let Err(refused) = shown_is_right(stage, folder)? {
+        ensure!(!ended_well, "it ended well, and yet: {}", refused.stderr);
+        ensure!(is_told(&refused), "{}", refused.stderr);
+        stage.repeat(folder)?;
+        shown_is_right(stage, folder)?.map_err(|output| anyhow!("later: {}", output.stderr))?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Fails when reports show something else than without the fault; the inner error: they refuse.
+fn shown_is_right(stage: Stage, folder: &TempDir) -> Result<std::result::Result<(), Output>> {
+    let shown = reports(stage, folder)?;
+    if let Ok(shown) = &shown {
+        ensure!(shown == expected(stage)?, "the reports are wrong");
+    }
+    Ok(shown.map(drop))
+}
+
+fn are_unchanged(folder: &TempDir) -> Result<()> {
+    let before = Stage::Merge.input()?.context("nothing to join")?;
+    for result in MERGED {
+        let compared =
+            Command::new("diff").arg("-r").args([before.join(result), folder.path().join(result)]).output()?;
+        ensure!(compared.status.success(), "{result}: {}", String::from_utf8_lossy(&compared.stdout));
+    }
+    Ok(())
 }
 
 /// The convoy's waits are all there when the collection says that it ended well; else what there is can be finalized,
@@ -346,7 +447,7 @@ fn collected_is_right(folder: &TempDir, output: &Output) -> Result<bool> {
         ensure!(is_told(&finalized), "{}", finalized.stderr);
         return Ok(false);
     }
-    let shown = reports(folder)?.map_err(|output| anyhow::anyhow!("{}", output.stderr))?;
+    let shown = reports(Stage::Collect, folder)?.map_err(|output| anyhow!("{}", output.stderr))?;
     if !output.status.success() {
         return Ok(false);
     }
@@ -382,9 +483,10 @@ fn rows_folder() -> Result<PathBuf> {
 
 const HEAD: &str = "# Reliability
 
-`make test-faults` makes this page. Each system call that a collection, or its finalization, makes on its way fails once, or is the
-last one of a killed Dwell; strace injects the faults. In all of them the profiled program comes to its own end, Dwell does not panic,
-and no report shows other numbers than without the fault. `make test` hits some places of each row.
+`make test-faults` makes this page. Each system call by which Dwell collects, finalizes, joins two results or makes the index of a
+large one fails once, or is the last one of a killed Dwell; strace injects the faults. In all of them the profiled program comes to
+its own end, Dwell does not panic, results that are joined stay as they are, and no report shows other numbers than without the
+fault. `make test` hits some places of each row.
 
 | Dwell does | fault | promised | places hit | whole at once | told, later whole | broken |
 |---|---|---|---:|---:|---:|---:|
@@ -392,10 +494,10 @@ and no report shows other numbers than without the fault. `make test` hits some 
 
 fn write_table() -> Result<()> {
     let mut page = HEAD.to_owned();
-    for stage in [Stage::Collect, Stage::Finalize] {
+    for stage in STAGES {
         for fault in FAULTS {
-            let row = fs::read_to_string(rows_folder()?.join(format!("{}-{}", stage.name(), fault.name)));
-            write!(page, "{}", row.unwrap_or_default())?;
+            let row = rows_folder()?.join(format!("{}-{}", stage.name(), fault.name));
+            page += &fs::read_to_string(&row).with_context(|| format!("{}: run all cases", row.display()))?;
         }
     }
     Ok(fs::write(root().join("docs/reliability.md"), page)?)
