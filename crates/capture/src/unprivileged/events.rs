@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use super::closing;
-use super::record::{REGISTERS, Sort};
+use super::record::{CallLayout, REGISTERS, Sort};
 use super::ring::Ring;
 use crate::machine;
 use crate::perf::{self, Attributes, PAGE_BYTES, Place};
@@ -36,6 +36,9 @@ const FORMAT_LOST: u64 = 1 << 4;
 const IOC_SET_OUTPUT: libc::c_ulong = 0x2405;
 const IOC_ID: libc::c_ulong = 0x8008_2407;
 pub const IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
+
+/// A filter that the kernel takes where every record of a tracepoint begins with such a field.
+const OF_LAZY_COUNTS: &CStr = c"common_preempt_lazy_count == 0";
 
 /// Largest ring of a CPU, and the smallest that is worth a collection.
 const LARGEST_RING: usize = 4 << 20;
@@ -67,7 +70,7 @@ pub struct Plan {
 pub struct Tracepoint {
     /// Its number.
     pub id: u64,
-    /// Which of its events are wanted, if not all.
+    /// Which of its events are wanted, if not all: it is that of every call.
     pub filter: Option<CString>,
 }
 
@@ -115,6 +118,8 @@ pub struct Events {
     /// Who closes tracepoints takes it.
     lock: CString,
     sorts: HashMap<u64, Sort>,
+    /// How records of calls are to be read.
+    pub layout: CallLayout,
     /// Threads whose events could not all be opened.
     pub failed: u64,
 }
@@ -138,6 +143,7 @@ impl Events {
             anchors: Vec::new(),
             lock,
             sorts: HashMap::default(),
+            layout: CallLayout::default(),
             failed: 0,
         };
         let mut ring_bytes = LARGEST_RING.min(1 << (ALL_RINGS / cpus.len().max(1)).max(SMALLEST_RING).ilog2());
@@ -179,10 +185,12 @@ impl Events {
 
     /// Opens an event of each tracepoint on Dwell itself. One that the kernel does not know is left out.
     fn anchor(&mut self) {
+        let of_every = self.plan.calls.iter().any(|tracepoint| tracepoint.filter.is_some());
         for tracepoint in std::mem::take(&mut self.plan.calls) {
             let call = self.call(tracepoint.id);
             let attributes = Attributes { flags: FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
             if let Ok(anchor) = perf::open(&attributes, &Place::Thread(0)) {
+                self.layout = CallLayout::new(set_filter(&anchor, OF_LAZY_COUNTS).is_ok(), of_every);
                 self.anchors.push(anchor);
                 self.plan.calls.push(tracepoint);
             }

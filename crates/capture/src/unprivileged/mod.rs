@@ -302,7 +302,7 @@ impl Unprivileged {
                 }
             }
             Sort::Enter => {
-                let Some(call) = sample.call() else { return Ok(()) };
+                let Some(call) = sample.call(self.events.layout) else { return Ok(()) };
                 let (found, cut) = self.stack(stamp, sample, sort, world)?;
                 self.threads.enter(stamp, call, found.key, cut);
                 self.processes.enter(stamp.tgid, &call);

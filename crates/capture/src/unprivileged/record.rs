@@ -30,9 +30,6 @@ const DWARF: [usize; 16] = [0, 3, 2, 1, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 1
 const INSTRUCTION_POINTER: usize = 8;
 /// Addresses of a call chain from here on are marks: PERF_CONTEXT_KERNEL and others.
 const FIRST_MARK: u64 = u64::MAX - 4095;
-/// Bytes of a system call's number and what comes before it in the record of a tracepoint, and of an argument.
-const CALL_NUMBER_AT: usize = 8;
-const ARGUMENTS_AT: usize = 16;
 
 /// A record's frame: what happened to whom and when.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +103,26 @@ pub struct Sample<'r> {
     pub in_kernel: bool,
     /// Addresses of the kernel's stack, leaf first, 8 bytes each; with marks.
     kernel: &'r [u8],
+}
+
+/// Where the record of a call's entry has the call's number, 4 bytes, and its arguments, 8 bytes each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CallLayout {
+    number_at: usize,
+    arguments_at: usize,
+}
+
+impl CallLayout {
+    /// Records begin with 8 bytes that all tracepoints have (`struct trace_entry`), with 12 where the kernel adds
+    /// `common_preempt_lazy_count`, as PREEMPT_RT did before Linux 6.12. A call's own tracepoint goes on with `int nr`
+    /// (`struct syscall_trace_enter` in kernel/trace/trace.h), that of every call with `long id` (include/trace/events/syscalls.h).
+    pub fn new(counts_lazily: bool, of_every: bool) -> Self {
+        match (counts_lazily, of_every) {
+            (false, _) => Self { number_at: 8, arguments_at: 16 },
+            (true, false) => Self { number_at: 12, arguments_at: 16 },
+            (true, true) => Self { number_at: 16, arguments_at: 24 },
+        }
+    }
 }
 
 /// A system call as it is entered.
@@ -187,10 +204,10 @@ fn name(text: &[u8]) -> [u8; 16] {
 
 impl<'r> Sample<'r> {
     /// The system call that a sample of sort [`Sort::Enter`] is the entry of.
-    pub fn call(&self) -> Option<Call> {
+    pub fn call(&self, layout: CallLayout) -> Option<Call> {
         let raw = self.raw()?;
-        let number = read_u32(raw, CALL_NUMBER_AT)?.cast_signed();
-        let arguments = raw.get(ARGUMENTS_AT..).unwrap_or_default();
+        let number = read_u32(raw, layout.number_at)?.cast_signed();
+        let arguments = raw.get(layout.arguments_at..).unwrap_or_default();
         let argument = |index: usize| read_u64(arguments, index * 8).unwrap_or(0);
         Some(Call { number, arguments: std::array::from_fn(argument) })
     }
@@ -265,31 +282,47 @@ mod tests {
         assert_eq!(stamp(&record(SWITCH, 0, &[])), Some(Stamp { tgid: 5, tid: 7, time_ns: 9, cpu: 1 }));
     }
 
+    /// A sample whose record has `head` words of 4 bytes before the call's number, and `tail` behind it: a futex's.
+    fn entry(head: usize, tail: usize) -> Vec<u8> {
+        let mut raw = vec![0xee; head * 4];
+        raw.extend_from_slice(&202u32.to_ne_bytes());
+        raw.resize(raw.len() + tail * 4, 0);
+        raw.extend_from_slice(&0xabcdu64.to_ne_bytes());
+        raw.extend_from_slice(&128u64.to_ne_bytes());
+        raw.resize(raw.len().next_multiple_of(8) + 4, 0); // its size and itself are a multiple of 8
+        let mut bytes = vec![SAMPLE as u8, 0, 0, 0, 0, 0, 0, 0];
+        for word in [77u64, 0x40_1000, 7 << 32 | 5, 9, 1] {
+            bytes.extend_from_slice(&word.to_ne_bytes());
+        }
+        bytes.extend_from_slice(&(raw.len() as u32).to_ne_bytes());
+        bytes.extend_from_slice(&raw);
+        bytes.extend_from_slice(&2u64.to_ne_bytes());
+        (0..17u64).for_each(|register| bytes.extend_from_slice(&(100 + register).to_ne_bytes()));
+        bytes.extend_from_slice(&16u64.to_ne_bytes());
+        bytes.extend_from_slice(&[1; 16]);
+        bytes.extend_from_slice(&8u64.to_ne_bytes());
+        bytes
+    }
+
     #[test]
     fn a_call_is_read_with_registers_and_stack() {
-        let mut body = Vec::new();
-        for word in [77u64, 0x40_1000, 7 << 32 | 5, 9, 1] {
-            body.extend_from_slice(&word.to_ne_bytes());
+        let entries = [
+            (CallLayout::new(false, false), entry(2, 1)),
+            (CallLayout::new(false, true), entry(2, 1)),
+            (CallLayout::new(true, false), entry(3, 0)),
+            (CallLayout::new(true, true), entry(4, 1)),
+        ];
+        for (layout, bytes) in entries {
+            let Some((stamp, What::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
+            assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
+            assert_eq!(sample.call(layout), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
+            let piece = sample.piece(Sort::Enter).expect("registers");
+            assert_eq!(
+                (piece.registers.ip, piece.registers.registers[7], piece.registers.registers[1]),
+                (108, 107, 103)
+            );
+            assert_eq!(piece.bytes, [1; 8]);
         }
-        body.extend_from_slice(&36u32.to_ne_bytes()); // raw: 4 + 36 is a multiple of 8
-        body.extend_from_slice(&[0; 8]);
-        body.extend_from_slice(&202u64.to_ne_bytes());
-        body.extend_from_slice(&0xabcdu64.to_ne_bytes());
-        body.extend_from_slice(&128u64.to_ne_bytes());
-        body.extend_from_slice(&[0; 4]);
-        body.extend_from_slice(&2u64.to_ne_bytes());
-        (0..17u64).for_each(|register| body.extend_from_slice(&(100 + register).to_ne_bytes()));
-        body.extend_from_slice(&16u64.to_ne_bytes());
-        body.extend_from_slice(&[1; 16]);
-        body.extend_from_slice(&8u64.to_ne_bytes());
-        let mut bytes = vec![SAMPLE as u8, 0, 0, 0, 0, 0, 0, 0];
-        bytes.extend_from_slice(&body);
-        let Some((stamp, What::Sample(77, sample))) = parse(&bytes, |_| false) else { panic!("no sample") };
-        assert_eq!((stamp.tid, stamp.time_ns), (7, 9));
-        assert_eq!(sample.call(), Some(Call { number: 202, arguments: [0xabcd, 128, 0, 0, 0, 0] }));
-        let piece = sample.piece(Sort::Enter).expect("registers");
-        assert_eq!((piece.registers.ip, piece.registers.registers[7], piece.registers.registers[1]), (108, 107, 103));
-        assert_eq!(piece.bytes, [1; 8]);
     }
 
     #[test]
@@ -306,14 +339,16 @@ mod tests {
     proptest! {
         #[test]
         fn any_bytes_are_parsed_or_not(
-            bytes in proptest::collection::vec(any::<u8>(), 0..300), ty in 0u32..20, has_chain: bool
+            bytes in proptest::collection::vec(any::<u8>(), 0..300), ty in 0u32..20, has_chain: bool,
+            counts_lazily: bool, of_every: bool
         ) {
             let mut bytes = bytes;
             if let Some(first) = bytes.get_mut(..4) {
                 first.copy_from_slice(&ty.to_ne_bytes());
             }
             if let Some((_, What::Sample(_, sample))) = parse(&bytes, |_| has_chain) {
-                let _ = (sample.call(), sample.piece(Sort::Enter), sample.piece(Sort::Clock), sample.kernel_frames());
+                let layout = CallLayout::new(counts_lazily, of_every);
+                let _ = (sample.call(layout), sample.piece(Sort::Enter), sample.piece(Sort::Clock), sample.kernel_frames());
             }
         }
     }
