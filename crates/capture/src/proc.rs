@@ -2,6 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
@@ -107,10 +110,21 @@ pub fn command_line(pid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
-/// The path of the program that the process runs.
+/// The path of the program that the process runs: that by which it was started, where its name is a link beside the file,
+/// as `redis-server` is one to `redis-check-rdb`.
 pub fn executable(pid: u32) -> Vec<u8> {
-    use std::os::unix::ffi::OsStringExt;
-    fs::read_link(format!("/proc/{pid}/exe")).map(|path| path.into_os_string().into_vec()).unwrap_or_default()
+    let link = format!("/proc/{pid}/exe");
+    let Ok(path) = fs::read_link(&link) else { return Vec::new() };
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let named = path.with_file_name(name.trim_end_matches('\n'));
+    let inside = format!("/proc/{pid}/root{}", named.display());
+    let is_same = is_same_file(Path::new(&link), Path::new(&inside));
+    if is_same { named } else { path }.into_os_string().into_vec()
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    let id = |path| fs::metadata(path).map(|file| (file.dev(), file.ino())).ok();
+    id(a).is_some_and(|a| id(b) == Some(a))
 }
 
 /// The executable mappings of a process that runs already.
@@ -196,6 +210,20 @@ mod tests {
         let own = mappings(std::process::id(), 7);
         assert!(own.iter().any(|mapping| mapping.path.ends_with(b"libc.so.6")));
         assert!(own.iter().all(|mapping| mapping.header.length > 0 && mapping.header.h.time_ns == 7));
+    }
+
+    #[test]
+    fn a_program_has_the_name_by_which_it_was_started() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, link) = (folder.path().join("file"), folder.path().join("link"));
+        fs::copy("/usr/bin/sleep", &file).expect("a program");
+        std::os::unix::fs::symlink(&file, &link).expect("a link");
+        for started in [&file, &link] {
+            let mut child = std::process::Command::new(started).arg("60").spawn().expect("a process");
+            let found = executable(child.id());
+            child.kill().and_then(|()| child.wait()).expect("ended");
+            assert_eq!(found, started.as_os_str().as_encoded_bytes());
+        }
     }
 
     #[test]
