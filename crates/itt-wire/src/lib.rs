@@ -34,6 +34,7 @@ pub mod layout;
 mod name;
 #[cfg(feature = "std")]
 mod reader;
+mod ring;
 
 #[cfg(feature = "std")]
 pub use event::EventsBuffer;
@@ -44,6 +45,7 @@ pub use name::NamesBuffer;
 pub use name::{LINES, Lines, Method, Name, Named, Names, OBJECT_BYTES, TEXT_BYTES, names};
 #[cfg(feature = "std")]
 pub use reader::{CHUNK_BYTES, Reader, Round, Sink};
+pub use ring::{Slot, Word};
 
 #[cfg(test)]
 mod tests;

@@ -9,7 +9,7 @@ use core::sync::atomic::{
 use dwell_itt_wire::layout::{
     self, NAMES_AT, NAMES_BYTES, RINGS_AT, RINGS_BYTES, SLOT_BYTES, SLOTS, SLOTS_AT, VERSION, header, slot,
 };
-use dwell_itt_wire::{Named, State, VARIABLE, names};
+use dwell_itt_wire::{Named, Slot, State, VARIABLE, names};
 
 use crate::lock::{self, Entered};
 use crate::{clock, thread};
@@ -72,37 +72,7 @@ impl Header {
     }
 }
 
-/// A slot of the shared file.
-#[repr(C)]
-pub struct Slot([AtomicU64; slot::WORDS]);
-
 static NOWHERE: AtomicU64 = AtomicU64::new(0);
-
-impl Slot {
-    /// The word with this number.
-    #[inline(always)]
-    pub fn word(&self, index: usize) -> &AtomicU64 {
-        self.0.get(index).unwrap_or(&NOWHERE)
-    }
-
-    /// How far the collector has read; `None` while it is just saying it, or never has.
-    pub fn tail(&self) -> Option<u64> {
-        let tail = self.word(slot::TAIL).load(Acquire);
-        let is_whole = tail == !self.word(slot::TAIL_CHECK).load(Relaxed);
-        (is_whole && tail <= self.word(slot::HEAD).load(Relaxed)).then_some(tail)
-    }
-
-    /// The thread will not write into the ring any more.
-    pub fn close(&self) {
-        self.word(slot::THREAD).fetch_or(1 << 32, Release);
-    }
-
-    fn is_free(&self, capacity: u64) -> bool {
-        self.word(slot::THREAD).load(Acquire) >> 32 != 0
-            && self.word(slot::CAPACITY).load(Relaxed) == capacity
-            && self.tail().is_some_and(|tail| tail == self.word(slot::HEAD).load(Relaxed))
-    }
-}
 
 /// A ring that a thread was given.
 pub struct Ring {
@@ -400,12 +370,10 @@ pub fn take_ring(_: &Entered, capacity: u64, tid: u32) -> Option<Ring> {
     if offset < RINGS_AT || offset.saturating_add(capacity) > RINGS_AT.wrapping_add(RINGS_BYTES) {
         return None;
     }
-    slot.word(slot::SEQUENCE).fetch_add(1, Release);
-    slot.word(slot::THREAD).store(u64::from(tid), Release);
-    slot.word(slot::SEQUENCE).fetch_add(1, Release);
+    let head = slot.give(tid);
     header.word(header::SLOTS).store(count, Release);
     let ring = base.wrapping_add(offset as usize).cast();
-    Some(Ring { base: ring, capacity, head: slot.word(slot::HEAD).load(Relaxed), slot })
+    Some(Ring { base: ring, capacity, head, slot })
 }
 
 /// Makes a ring, and room for slot `index`; where the ring lies, or `None` when there is no room.

@@ -5,11 +5,11 @@ use core::ptr::null_mut;
 use core::sync::atomic::{Ordering::Relaxed, Ordering::Release, compiler_fence};
 
 use dwell_itt_wire::layout::{LARGEST_RING, SMALLEST_RING, slot};
-use dwell_itt_wire::{Event, State};
+use dwell_itt_wire::{Event, Slot, State, Word as _};
 
 use crate::clock;
 use crate::lock::Entered;
-use crate::process::{self, Slot};
+use crate::process;
 
 /// A thread's part: 64 bytes that begin as zeros. All but `busy` belong to the call that set it.
 #[repr(C)]
@@ -122,7 +122,7 @@ pub fn renew() {
 unsafe fn count_nested(thread: *mut Thread) {
     // SAFETY: slots stay mapped.
     match unsafe { (*thread).slot.as_ref() } {
-        Some(slot) => drop(slot.word(slot::NESTED).fetch_add(1, Relaxed)),
+        Some(slot) => slot.word(slot::NESTED).add(1, Relaxed),
         None => process::count_ringless(),
     }
 }
@@ -172,7 +172,7 @@ fn write_with(event: Event<'_>, ticks: impl FnOnce() -> u64) {
                 at = at.wrapping_add(8);
             });
             (*thread).head = at;
-            (*(*thread).slot).word(slot::HEAD).store(at, Release);
+            (*(*thread).slot).publish(at);
         }
         compiler_fence(Release);
         (*thread).busy = 0;
@@ -200,7 +200,7 @@ unsafe fn make_room(thread: *mut Thread, bytes: u64) -> bool {
             return true;
         }
         (*thread).is_largest = 1;
-        slot.word(slot::LOST).fetch_add(1, Relaxed);
+        slot.word(slot::LOST).add(1, Relaxed);
         false
     }
 }
