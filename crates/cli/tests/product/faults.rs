@@ -1,8 +1,8 @@
 //! Faults of the system while Dwell writes a result: one after the other, each system call fails, or is the last one of a killed
 //! Dwell. strace injects them, so that each place is hit and can be hit again.
 //!
-//! Without `DWELL_FAULTS=all` some places of each kind are hit; with it all, and docs/reliability.md is written (`make
-//! test-faults`).
+//! Without `DWELL_FAULTS` some places of each kind are hit; `all`, or a number, hits all, or so many, and
+//! docs/reliability.md is written (`make test-faults`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -78,21 +78,23 @@ const FAULTS: &[Fault] = &[
 
 pub fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
-    for stage in STAGES.into_iter().filter(|stage| takes_all() || *stage != Stage::Index) {
+    for stage in STAGES.into_iter().filter(|stage| places_for_table().is_some() || *stage != Stage::Index) {
         let of_fault = |fault: &'static Fault| {
             let name = format!("faults::{}_{}", stage.name(), fault.name.replace(' ', "_"));
             Case::new(name, move || hit(stage, fault))
         };
         cases.extend(FAULTS.iter().map(of_fault));
     }
-    if takes_all() {
+    if places_for_table().is_some() {
         cases.push(Case::new("faults::table", write_table));
     }
     cases
 }
 
-fn takes_all() -> bool {
-    std::env::var("DWELL_FAULTS").is_ok_and(|value| value == "all")
+/// Places of each kind that are to be hit for the table, if it is to be made.
+fn places_for_table() -> Option<usize> {
+    let value = std::env::var("DWELL_FAULTS").ok()?;
+    if value == "all" { Some(usize::MAX) } else { value.parse().ok().filter(|&most| most > 0) }
 }
 
 /// What Dwell does when the fault comes.
@@ -119,11 +121,8 @@ impl Stage {
 
     /// Places at which a fault hits it, at most.
     fn most_places(self) -> usize {
-        match self {
-            _ if !takes_all() => USUAL_PLACES,
-            Self::Index => INDEX_PLACES,
-            _ => usize::MAX,
-        }
+        let most = places_for_table().unwrap_or(USUAL_PLACES);
+        if self == Self::Index { most.min(INDEX_PLACES) } else { most }
     }
 
     /// Reports that are compared.
@@ -342,8 +341,8 @@ fn hit(stage: Stage, fault: &'static Fault) -> Result<()> {
             Err(error) => tally.wrong.push(format!("{}:when={}: {error:#}", place.0, place.1)),
         }
     }
-    if takes_all() {
-        keep_row(stage, fault, &tally)?;
+    if places_for_table().is_some() {
+        keep_row(stage, fault, &tally, all.len())?;
     }
     ensure!(tally.wrong.is_empty(), "{}", tally.wrong.join("\n"));
     Ok(())
@@ -395,7 +394,8 @@ fn was_started(folder: &TempDir) -> Result<bool> {
         .any(|process| fs::read_to_string(process.join("comm")).is_ok_and(|comm| comm.trim() == "sh")))
 }
 
-/// What the reports show at once is right, or they refuse; when the stage is repeated, they are right. What was joined is as before.
+/// What the reports show at once is right, or they refuse; when the stage is repeated, they are right. What was joined
+/// is as before.
 fn made_is_right(stage: Stage, folder: &TempDir, output: &Output) -> Result<bool> {
     let ended_well = output.status.success();
     if stage == Stage::Merge {
@@ -460,10 +460,10 @@ fn collected_is_right(folder: &TempDir, output: &Output) -> Result<bool> {
 }
 
 /// Rows are kept beside the built program until all have been seen.
-fn keep_row(stage: Stage, fault: &Fault, tally: &Tally) -> Result<()> {
+fn keep_row(stage: Stage, fault: &Fault, tally: &Tally, places: usize) -> Result<()> {
     let (whole, mended, wrong) = (tally.whole, tally.mended, tally.wrong.len());
     let row = format!(
-        "| {} | {}: {} `{}` | {} | {} | {whole} | {mended} | {wrong} |\n",
+        "| {} | {}: {} `{}` | {} | {} of {places} | {whole} | {mended} | {wrong} |\n",
         stage.name(),
         fault.name,
         fault.injected,
