@@ -250,7 +250,8 @@ impl Drop for MapEvents {
 /// Bytes of a page on x86-64.
 pub const PAGE_BYTES: usize = 4096;
 
-fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
+/// Type, flags and body of the first record, and what comes behind it.
+pub fn split_record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     let ty = u32::from_ne_bytes(bytes.get(0..4)?.try_into().ok()?);
     let misc = u16::from_ne_bytes(bytes.get(4..6)?.try_into().ok()?);
     let size = usize::from(u16::from_ne_bytes(bytes.get(6..8)?.try_into().ok()?));
@@ -282,10 +283,10 @@ pub fn parse_mapping(misc: u16, body: &[u8], time_ns: u64) -> Option<Mapping> {
 
 /// The number at byte `at`.
 pub fn read_u32(bytes: &[u8], at: usize) -> Option<u32> {
-    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+    Some(u32::from_ne_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
 /// The number at byte `at`.
 pub fn read_u64(bytes: &[u8], at: usize) -> Option<u64> {
-    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+    Some(u64::from_ne_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?))
 }

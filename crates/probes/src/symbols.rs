@@ -1,9 +1,10 @@
 //! Functions by the names that a user gives them: as the linker knows them, or as C++ and Rust read.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use cpp_demangle::DemangleOptions;
+use cpp_demangle::{DemangleOptions, Symbol};
 use object::{Object as _, ObjectSymbol as _, SymbolFlags};
 
 use crate::elf::Elf;
@@ -13,6 +14,8 @@ use crate::error::{Error, Result};
 const MOST_SHOWN: usize = 6;
 /// Similarity from which a name may be a misspelled one.
 const SIMILAR: f64 = 0.75;
+/// Longest readable name: a mangled one can say that it doubles what it has, again and again.
+const MOST_READABLE_BYTES: usize = 64 << 10;
 
 /// A function of a file.
 #[derive(Clone, Debug)]
@@ -100,14 +103,30 @@ fn readable(symbol: &str) -> Option<Readable> {
     if (symbol.starts_with("_R") || symbol.contains("17h"))
         && let Ok(name) = rustc_demangle::try_demangle(symbol)
     {
-        let name = format!("{name:#}");
-        return Some(Readable { full: name.clone(), bare: name });
+        let mut readable = Bounded::default();
+        write!(readable, "{name:#}").ok()?;
+        return Some(Readable { full: readable.0.clone(), bare: readable.0 });
     }
-    let parsed = cpp_demangle::Symbol::new(symbol).ok()?;
+    let parsed = Symbol::new(symbol).ok()?;
     let options = DemangleOptions::new().no_return_type();
-    let full = parsed.demangle_with_options(&options).ok()?;
-    let bare = parsed.demangle_with_options(&options.no_params()).ok()?;
-    Some(Readable { full, bare: bare.trim_end_matches(" const").to_owned() })
+    let (mut full, mut bare) = (Bounded::default(), Bounded::default());
+    parsed.structured_demangle(&mut full, &options).ok()?;
+    parsed.structured_demangle(&mut bare, &options.no_params()).ok()?;
+    Some(Readable { full: full.0, bare: bare.0.trim_end_matches(" const").to_owned() })
+}
+
+/// A text that takes no more than [`MOST_READABLE_BYTES`].
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > MOST_READABLE_BYTES - self.0.len() {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 /// What stands for this function alone.
@@ -151,6 +170,18 @@ mod tests {
 
     fn address(functions: &[Function], name: &str) -> Result<u64> {
         find(functions, name, Path::new("app")).map(|function| function.address)
+    }
+
+    /// Types, each with the one before for both of its template arguments.
+    #[test]
+    fn a_name_that_doubles_what_it_has_is_none_to_be_read() {
+        let reference = |turn: u32| char::from_digit(turn, 36).expect("a digit").to_ascii_uppercase();
+        let types = |count: u32| -> String {
+            (0..count).map(|turn| format!("2t{}IS{1}_S{1}_E", turn % 10, reference(2 * turn))).collect()
+        };
+        let bare = |count| readable(&format!("_Z1fI1A{}Evv", types(count))).map(|name| name.bare);
+        assert_eq!(bare(1).as_deref(), Some("f<A, t0<A, A> >"));
+        assert_eq!(bare(17), None);
     }
 
     #[test]

@@ -3,7 +3,13 @@
 //! A name of C is left as it is, although many would be read as a type of C++: `a` is not `signed char`. Argument lists
 //! and return types are left out, as debug information that has no mangled names leaves them out.
 
+use std::fmt::{self, Write as _};
+
 use cpp_demangle::DemangleOptions;
+
+/// Longest readable name; those of compilers have some ten thousand bytes at most. A mangled name can say that it doubles what it has,
+/// again and again: 300 bytes stand for more than there is memory for.
+const MOST_BYTES: usize = 64 << 10;
 
 /// What every hash of Rust's old mangling begins with.
 const LEGACY_RUST_HASH: &str = "17h";
@@ -38,16 +44,34 @@ fn rust(name: &str) -> Option<String> {
     if !current && !name.contains(LEGACY_RUST_HASH) {
         return None; // the old mangling without a hash is C++'s
     }
-    rustc_demangle::try_demangle(name).ok().map(|name| format!("{name:#}"))
+    let name = rustc_demangle::try_demangle(name).ok()?;
+    let mut readable = Bounded::default();
+    write!(readable, "{name:#}").ok()?;
+    Some(readable.0)
 }
 
 fn cpp(name: &str) -> Option<String> {
     // What the compiler split off a function is the function: `_Z1fv.cold`.
     let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
     let symbol = cpp_demangle::Symbol::new(whole).ok()?;
-    let readable = symbol.demangle_with_options(&DemangleOptions::new().no_params().no_return_type()).ok()?;
-    let bare = QUALIFIERS.iter().fold(readable.as_str(), |name, qualifier| name.trim_end_matches(qualifier));
+    let mut readable = Bounded::default();
+    symbol.structured_demangle(&mut readable, &DemangleOptions::new().no_params().no_return_type()).ok()?;
+    let bare = QUALIFIERS.iter().fold(readable.0.as_str(), |name, qualifier| name.trim_end_matches(qualifier));
     Some(bare.to_owned())
+}
+
+/// A text that takes no more than [`MOST_BYTES`].
+#[derive(Default)]
+struct Bounded(String);
+
+impl fmt::Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.len() > MOST_BYTES - self.0.len() {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
 }
 
 fn without_template_arguments(name: &str) -> &str {
@@ -108,6 +132,27 @@ mod tests {
         ];
         for (mangled, expected) in names {
             assert_eq!(readable(mangled.into()), expected, "{mangled}");
+        }
+    }
+
+    /// A type whose two template arguments are the one before, so often.
+    fn doubled(times: usize) -> String {
+        let reference = |number: usize| {
+            let digit = |number: usize| char::from_digit(number as u32, 36).expect("a digit").to_ascii_uppercase();
+            format!("S{}{}_", digit(number / 36), digit(number % 36))
+        };
+        let types = (0..times).map(|turn| format!("2t{}I{1}{1}E", turn % 10, reference(2 * turn)));
+        format!("_Z1fI1A{}Evv", types.collect::<String>()).replace("S0", "S")
+    }
+
+    #[test]
+    fn a_name_that_doubles_what_it_has_stays_as_it_is() {
+        let short = readable(doubled(3));
+        assert!(short.starts_with("f<A, t0<A, A>, t1<t0<A, A>"), "{short}");
+        for times in [20, 60, 300] {
+            let name = doubled(times);
+            assert_eq!(readable(name.clone()), name);
+            assert_eq!(qualified("f", &name), None);
         }
     }
 

@@ -16,6 +16,9 @@ use crate::files::MOST_ELF_BYTES;
 const MOST_COMPRESSED_BYTES: u64 = 64 << 20;
 /// … and its largest size when it is expanded; Fedora's largest has some 20 MB.
 const MOST_BYTES: u64 = 256 << 20;
+/// Longest name that is taken, and most text of all names: many symbols can have one name, which is as long as the table.
+const MOST_NAME_BYTES: usize = 64 << 10;
+const MOST_TEXT_BYTES: usize = 256 << 20;
 /// Memory for expanding, KiB: what xz needs at its highest level.
 const MOST_MEMORY_KIB: u32 = 128 << 10;
 
@@ -23,6 +26,8 @@ const MOST_MEMORY_KIB: u32 = 128 << 10;
 #[derive(Debug, Default)]
 pub struct SymbolTable {
     symbols: Vec<Symbol>,
+    /// Of all names that were looked at.
+    text_bytes: usize,
 }
 
 #[derive(Debug)]
@@ -57,7 +62,12 @@ impl SymbolTable {
         if bytes.len() as u64 > MOST_BYTES {
             return Err("its .gnu_debugdata expands to too much".into());
         }
-        let elf = object::File::parse(bytes.as_slice()).map_err(|error| format!("its .gnu_debugdata: {error}"))?;
+        Self::of_elf(&bytes)
+    }
+
+    /// The symbols of an ELF file in memory.
+    fn of_elf(bytes: &[u8]) -> Result<Self, String> {
+        let elf = object::File::parse(bytes).map_err(|error| format!("its .gnu_debugdata: {error}"))?;
         let mut table = Self::default();
         table.add(elf.symbols());
         table.sort();
@@ -67,8 +77,15 @@ impl SymbolTable {
     fn add<'d>(&mut self, symbols: impl Iterator<Item = impl ObjectSymbol<'d>>) {
         let of_program = |kind| matches!(kind, SymbolKind::Text | SymbolKind::Data);
         for symbol in symbols.filter(|it| it.is_definition() && it.size() > 0 && of_program(it.kind())) {
-            let name = symbol.name().ok().filter(|name| !name.is_empty()).map(str::to_owned);
-            self.symbols.extend(name.map(|name| Symbol { address: symbol.address(), bytes: symbol.size(), name }));
+            let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else { continue };
+            // What is too long was looked through all the same.
+            self.text_bytes = self.text_bytes.saturating_add(name.len());
+            if self.text_bytes > MOST_TEXT_BYTES {
+                return;
+            }
+            if name.len() <= MOST_NAME_BYTES {
+                self.symbols.push(Symbol { address: symbol.address(), bytes: symbol.size(), name: name.to_owned() });
+            }
         }
     }
 
@@ -97,10 +114,45 @@ mod tests {
         assert!(SymbolTable::of_debug_data(&own).expect("readable").is_none());
     }
 
+    /// An ELF file with so many symbols, all of one name of so many letters.
+    fn alike(symbols: usize, letters: usize) -> Vec<u8> {
+        let (strings_at, strings) = (64, letters + 2);
+        let symbols_at = (strings_at + strings).next_multiple_of(8);
+        let headers_at = symbols_at + symbols * 24;
+        let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        [0, 0, headers_at as u64].iter().for_each(|word| out.extend(word.to_le_bytes()));
+        out.extend([0; 4]);
+        [64u16, 56, 0, 64, 3, 2].iter().for_each(|half| out.extend(half.to_le_bytes()));
+        out.push(0);
+        out.resize(strings_at + 1 + letters, b'a');
+        out.resize(symbols_at, 0);
+        for number in 0..symbols as u64 {
+            out.extend([1, 0, 0, 0, 0x12, 0, 1, 0]); // the name, a function that all see, in the first section
+            [number * 16, 16].iter().for_each(|word| out.extend(word.to_le_bytes()));
+        }
+        out.resize(headers_at + 64, 0);
+        for (ty, at, size, link) in [(2u32, symbols_at, symbols * 24, 2u32), (3, strings_at, strings, 0)] {
+            [0, ty].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [0, 0, at as u64, size as u64].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [link, 0].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [1, if ty == 2 { 24u64 } else { 0 }].iter().for_each(|word| out.extend(word.to_le_bytes()));
+        }
+        out
+    }
+
+    #[test]
+    fn many_symbols_of_one_long_name_take_no_memory() {
+        let honest = SymbolTable::of_elf(&alike(3, 20)).expect("a table");
+        assert_eq!(honest.find(17), Some(("a".repeat(20).as_str(), 1)));
+        let hostile = SymbolTable::of_elf(&alike(2000, 1 << 20)).expect("a table");
+        assert!(hostile.symbols.is_empty());
+        assert!(hostile.text_bytes < MOST_TEXT_BYTES + (2 << 20), "it went on looking: {}", hostile.text_bytes);
+    }
+
     #[test]
     fn a_symbol_covers_its_own_bytes_only() {
         let symbol = |address, bytes, name: &str| Symbol { address, bytes, name: name.into() };
-        let table = SymbolTable { symbols: vec![symbol(0x10, 8, "a"), symbol(0x20, 8, "b")] };
+        let table = SymbolTable { text_bytes: 0, symbols: vec![symbol(0x10, 8, "a"), symbol(0x20, 8, "b")] };
         assert_eq!(table.find(0x17), Some(("a", 7)));
         assert_eq!(table.find(0x18), None);
         assert_eq!(table.find(0xf), None);

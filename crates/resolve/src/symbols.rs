@@ -3,6 +3,7 @@
 //! Each module is one task; modules are done side by side. blazesym reads the files; what it cannot read, or gives up
 //! on, has no names.
 
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -68,6 +69,17 @@ pub struct Request {
     pub data: Vec<u64>,
     /// For each code address, its share of the time of all stacks; empty when nothing is to be listed.
     pub shares: Vec<f64>,
+}
+
+/// Longest name of a symbol as a file spells it: one as long as a file would be had again for each address.
+const MOST_NAME_BYTES: usize = 64 << 10;
+
+/// A symbol's name.
+fn name_of(name: Cow<'_, str>) -> String {
+    if name.len() <= MOST_NAME_BYTES {
+        return name.into_owned();
+    }
+    String::from_utf8_lossy(&name.as_bytes()[..MOST_NAME_BYTES]).into_owned()
 }
 
 /// The names, in the order of the request.
@@ -221,7 +233,7 @@ impl listing::Names for FileNames<'_> {
     fn functions(&self, addresses: &[u64]) -> Vec<Option<String>> {
         self.look_up(addresses, |address, symbol| {
             let inside = address == symbol.addr || extent(&symbol).is_some() || symbol.size.is_none();
-            inside.then(|| readable(symbol.name.into_owned()))
+            inside.then(|| readable(name_of(symbol.name)))
         })
     }
 }
@@ -258,7 +270,7 @@ impl Reader {
     /// The symbols at these places as they stand in the file; none for all when it cannot be read.
     pub fn names_at(&self, places: Input<&[u64]>) -> Vec<Option<String>> {
         let found = self.symbolizer.symbolize(&self.source, places).unwrap_or_default();
-        found.into_iter().map(|symbol| symbol.into_sym().map(|symbol| symbol.name.into_owned())).collect()
+        found.into_iter().map(|symbol| symbol.into_sym().map(|symbol| name_of(symbol.name))).collect()
     }
 
     fn read(&self, addresses: &[u64], take: &mut dyn FnMut(usize, Sym<'_>)) -> Result<(), String> {
@@ -403,9 +415,9 @@ fn kernel_source(files: &KernelFiles) -> Source<'static> {
 }
 
 fn functions(sym: Sym<'_>) -> Vec<Function> {
-    let outer = function(sym.name.into_owned(), sym.code_info.as_deref());
+    let outer = function(name_of(sym.name), sym.code_info.as_deref());
     let inlined = Vec::from(sym.inlined).into_iter();
-    let inlined = inlined.map(|inlined| function(inlined.name.into_owned(), inlined.code_info.as_ref()));
+    let inlined = inlined.map(|inlined| function(name_of(inlined.name), inlined.code_info.as_ref()));
     std::iter::once(outer).chain(inlined).collect()
 }
 
@@ -417,5 +429,17 @@ fn function(name: String, info: Option<&CodeInfo<'_>>) -> Function {
 /// A symbol without a size, like the end of a section, covers nothing.
 fn data_symbol(sym: Sym<'_>) -> Option<DataSymbol> {
     let covers = sym.size.is_some_and(|size| sym.offset < size);
-    covers.then(|| DataSymbol { name: readable(sym.name.into_owned()), offset: sym.offset as u64 })
+    covers.then(|| DataSymbol { name: readable(name_of(sym.name)), offset: sym.offset as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_as_long_as_a_file_is_cut() {
+        assert_eq!(name_of("run".into()), "run");
+        let long = "a".repeat(MOST_NAME_BYTES - 1) + "ä and so on";
+        assert_eq!(name_of(Cow::Borrowed(&long)), "a".repeat(MOST_NAME_BYTES - 1) + "\u{fffd}");
+    }
 }

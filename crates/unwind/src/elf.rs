@@ -12,6 +12,10 @@ use dwell_files::{BoundedFile, section_data};
 
 /// Page size of the processor; mappings and segments are rounded to it.
 pub(crate) const PAGE_BYTES: u64 = 4096;
+/// Many entries can have one string, which is as long as the file.
+const MOST_DYNAMIC_STRINGS: usize = 1000;
+/// `PATH_MAX`.
+const LONGEST_PATH: usize = 4096;
 /// No more than this is read of a file; the largest libraries have 100 MiB of what is asked for.
 pub(crate) const MOST_BYTES: u64 = 512 << 20;
 
@@ -120,11 +124,13 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
         Some(found.to_vec())
     }
 
-    /// The strings of the dynamic section's entries with this tag: `DT_NEEDED`, `DT_RUNPATH`, `DT_RPATH`.
+    /// The strings of the dynamic section's entries with this tag: `DT_NEEDED`, `DT_RUNPATH`, `DT_RPATH`. Not those behind a
+    /// thousand, which no honest file has.
     pub fn dynamic_strings(&self, tag: object::elf::DynamicTag) -> Vec<Vec<u8>> {
         let Ok(table) = self.file.elf_dynamic_table() else { return Vec::new() };
-        let entries = table.iter().filter(|entry| entry.tag == tag);
-        entries.filter_map(|entry| table.string(entry).ok()).map(<[u8]>::to_vec).collect()
+        let entries = table.iter().filter(|entry| entry.tag == tag).take(MOST_DYNAMIC_STRINGS);
+        let strings = entries.filter_map(|entry| table.string(entry).ok());
+        strings.filter(|string| string.len() < LONGEST_PATH).map(<[u8]>::to_vec).collect()
     }
 
     /// The call frame information: `.eh_frame` by its section or, in a file without sections, by its program header;
@@ -190,5 +196,45 @@ impl<'data, R: ReadRef<'data>> Elf<'data, R> {
         let segment = self.segments.iter().find(|segment| (segment.vaddr..segment.end()).contains(&vaddr))?;
         let skip = vaddr - segment.vaddr;
         self.file.data().read_bytes_at(segment.file_offset.checked_add(skip)?, segment.file_size - skip).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that needs so many libraries, all of one name of so many letters.
+    fn with_needed(count: usize, letters: usize) -> Vec<u8> {
+        let (strings_at, strings) = (64, letters + 2);
+        let dynamic_at = (strings_at + strings).next_multiple_of(8);
+        let headers_at = dynamic_at + (count + 1) * 16;
+        let mut out = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0\x01\0\0\0".to_vec();
+        [0, 0, headers_at as u64].iter().for_each(|word| out.extend(word.to_le_bytes()));
+        out.extend([0; 4]);
+        [64u16, 56, 0, 64, 3, 2].iter().for_each(|half| out.extend(half.to_le_bytes()));
+        out.push(0);
+        out.resize(strings_at + 1 + letters, b'a');
+        out.resize(dynamic_at, 0);
+        let needed = [1u64; 2].map(u64::to_le_bytes).concat(); // DT_NEEDED, the name behind the first byte
+        (0..count).for_each(|_| out.extend(&needed));
+        out.resize(headers_at + 64, 0);
+        for (ty, at, size, link) in [(6u32, dynamic_at, (count + 1) * 16, 2u32), (3, strings_at, strings, 0)] {
+            [0, ty].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [0, 0, at as u64, size as u64].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [link, 0].iter().for_each(|word| out.extend(word.to_le_bytes()));
+            [8, if ty == 6 { 16u64 } else { 0 }].iter().for_each(|word| out.extend(word.to_le_bytes()));
+        }
+        out
+    }
+
+    #[test]
+    fn a_file_needs_a_bounded_number_of_libraries() {
+        let needed = |count, letters| {
+            let file = with_needed(count, letters);
+            Elf::parse(&*file).expect("an ELF file").dynamic_strings(object::elf::DT_NEEDED)
+        };
+        assert_eq!(needed(3, 5), vec![b"aaaaa".to_vec(); 3]);
+        assert_eq!(needed(100_000, 5).len(), MOST_DYNAMIC_STRINGS);
+        assert!(needed(100, 1 << 20).is_empty(), "longer than a path can be");
     }
 }

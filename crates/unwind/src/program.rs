@@ -16,6 +16,8 @@ use dwell_files::{BoundedFile, open_regular};
 
 /// More files than this are no honest program's.
 const MAX_FILES: usize = 1000;
+/// More looks for libraries in folders than this no honest program needs: each is a system call before the program starts.
+const MAX_LOOKS: usize = 100_000;
 const STANDARD_FOLDERS: [&str; 4] = ["/lib64", "/usr/lib64", "/lib", "/usr/lib"];
 
 /// The program at `path` (or, for a script, its interpreter), its dynamic linker and the libraries that it needs, theirs
@@ -27,11 +29,12 @@ pub fn program_files(path: &Path) -> Vec<PathBuf> {
     folders.extend(STANDARD_FOLDERS.map(PathBuf::from));
     let mut seen = BTreeSet::new();
     let mut files = Vec::new();
+    let mut looks = MAX_LOOKS;
     let mut waiting: VecDeque<PathBuf> = [script_interpreter(path).unwrap_or_else(|| path.to_owned())].into();
     while let Some(file) = waiting.pop_front().filter(|_| files.len() < MAX_FILES) {
         let Ok(real) = file.canonicalize() else { continue };
         if seen.insert(real.clone()) {
-            waiting.extend(needed_by(&real, &folders).unwrap_or_default());
+            waiting.extend(needed_by(&real, &folders, &mut looks).unwrap_or_default());
             files.push(real);
         }
     }
@@ -47,7 +50,8 @@ pub fn dynamic_linker(path: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(OsString::from_vec(linker)))
 }
 
-fn needed_by(path: &Path, folders: &[PathBuf]) -> Option<Vec<PathBuf>> {
+/// `looks`: how many are left.
+fn needed_by(path: &Path, folders: &[PathBuf], looks: &mut usize) -> Option<Vec<PathBuf>> {
     let data = BoundedFile::open(path, MOST_BYTES).ok()?;
     let elf = Elf::parse(&data).ok()?;
     let origin = path.parent()?;
@@ -55,7 +59,8 @@ fn needed_by(path: &Path, folders: &[PathBuf]) -> Option<Vec<PathBuf>> {
     let own: Vec<PathBuf> = run_paths.flat_map(|list| run_path_folders(&list, origin)).collect();
     let needed = elf.dynamic_strings(DT_NEEDED).into_iter().filter_map(|name| {
         let name = PathBuf::from(OsString::from_vec(name));
-        own.iter().chain(folders).map(|folder| folder.join(&name)).find(|file| file.is_file())
+        let places = own.iter().chain(folders).map(|folder| folder.join(&name)).take(*looks);
+        places.inspect(|_| *looks -= 1).find(|file| file.is_file())
     });
     let interpreter = elf.interpreter().map(|path| PathBuf::from(OsString::from_vec(path)));
     Some(interpreter.into_iter().chain(needed).collect())
@@ -160,6 +165,15 @@ mod tests {
     fn run_paths_may_be_relative_to_the_file() {
         let folders = run_path_folders(b"$ORIGIN/../lib:/opt/x:${ORIGIN}", Path::new("/a/bin"));
         assert_eq!(folders, ["/a/bin/../lib", "/opt/x", "/a/bin/"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn libraries_are_looked_for_a_bounded_number_of_times() {
+        let own = Path::new("/proc/self/exe");
+        let folders = vec![PathBuf::from("/nonexistent"); 20_000];
+        let mut looks = 30_000;
+        needed_by(own, &folders, &mut looks).expect("an ELF file");
+        assert_eq!(looks, 0, "two libraries at least, in all folders");
     }
 
     #[test]

@@ -326,6 +326,14 @@ mod tests {
     }
 
     #[test]
+    fn a_stack_larger_than_all_memory_is_none() {
+        for size in [u64::MAX, u64::MAX - 7, u64::MAX - 8, u64::MAX - 15, 1 << 63] {
+            let stack = [size, 0, 0, 0].map(u64::to_ne_bytes).concat();
+            assert_eq!(copied(&stack), None, "{size:#x}");
+        }
+    }
+
+    #[test]
     fn a_chain_is_read_without_its_marks() {
         let words =
             [77u64, 0x40_1000, 7 << 32 | 5, 9, 1, 3, u64::MAX - 127, 0xffff_ffff_8100_0000, 0xffff_ffff_8200_0000];
