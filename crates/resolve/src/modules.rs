@@ -190,7 +190,9 @@ fn locate(module: &Module, places: &Places<'_>) -> Result<(PathBuf, Vec<Segment>
     for path in candidates(module, places) {
         let Some((build_id, segments)) = read_elf(&path) else { continue };
         let same = if module.build_id.is_empty() {
-            !written_after(&path, places.ended)
+            // Copies of a result have the date of their copying.
+            let is_kept = places.modules.is_some_and(|modules| path.starts_with(modules.path()));
+            is_kept || !written_after(&path, places.ended)
         } else {
             same_build(&build_id, &module.build_id)
         };
