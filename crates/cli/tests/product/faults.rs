@@ -495,7 +495,7 @@ const HEAD: &str = "# Reliability
 `make test-faults` makes this page. Each system call by which Dwell collects, finalizes, joins two results or makes the index of a
 large one fails once, or is the last one of a killed Dwell; strace injects the faults. In all of them the profiled program comes to
 its own end, Dwell does not panic, results that are joined stay as they are, and no report shows other numbers than without the
-fault; a file that could not be opened costs its names, which the losses say. `make test` hits some places of each row.
+fault; a file that could not be opened costs its names, which the result says. `make test` hits some places of each row.
 
 | Dwell does | fault | promised | places hit | whole at once | told, later whole | broken |
 |---|---|---|---:|---:|---:|---:|
