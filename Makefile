@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -97,11 +97,22 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	clang-format-19 --dry-run --Werror $(C_SOURCES)
+	scripts/lint-crates.sh
 
 # What needs neither privileges nor other programs.
 unit:
 	cargo test --workspace --exclude dwell
 	cargo test -p dwell --bins
+
+# Each reader of what others wrote under libFuzzer, for FUZZ seconds; READERS names some of them. Writes docs/fuzzing.md.
+fuzz:
+	scripts/fuzz.sh $(or $(FUZZ),600) $(READERS)
+
+# What is unsafe and makes no system call, interpreted by Miri; docs/fuzzing.md says what that is.
+miri:
+	@cargo +nightly miri --version || { echo 'hint: rustup toolchain install --profile minimal -c miri,rust-src nightly' >&2; exit 1; }
+	cargo +nightly miri test -p dwell-store --lib -- column:: packed::
+	cargo +nightly miri test -p dwell-queues --lib -- bounded:: ring::
 
 # The binary against live programs, bad input and its own layering; says what it skipped, and why.
 product: samples

@@ -44,6 +44,11 @@ pub mod timeline;
 pub mod view;
 mod windows;
 
+/// For the fuzzer.
+pub mod readers {
+    pub use crate::index::open_indexed;
+}
+
 pub use analysis::Analysis;
 pub use conservation::check_conservation;
 pub use findings::FINDINGS;

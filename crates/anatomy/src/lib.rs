@@ -11,6 +11,11 @@ pub mod system;
 pub mod trace;
 mod window;
 
+/// For the fuzzer.
+pub mod readers {
+    pub use crate::recorder::memory_left;
+}
+
 pub use error::Error;
 pub use recorder::{Ended, Recorder, Stopper};
 pub use stream::{Function, Listener, Module, Namer};

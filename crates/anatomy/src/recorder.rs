@@ -223,21 +223,7 @@ impl Recorder {
         self.words.clear();
         self.words.append(self.threads.unfinished.entry(thread).or_default());
         self.words.extend(bytes.as_chunks().0.iter().map(|word| Word(u64::from_le_bytes(*word))));
-        // Few chunks have anything else; this looks at all words, since that is faster than to stop at the first.
-        let is_other = |word: &Word| !(word.is_access() || word.is_block() && word.id() < blocks);
-        let has_others = self.words.iter().fold(false, |others, word| others | is_other(word));
-        if has_others {
-            // Words of another making, as a program that overwrote the memory would leave them, do not come through.
-            self.words.iter_mut().for_each(|word| *word = checked(*word, blocks));
-        }
-        let whole = self.words.iter().rposition(|word| word.is_block()).unwrap_or(0);
-        if has_others {
-            marks_behind(&mut self.words[..whole]);
-        }
-        let mut unfinished = self.words.split_off(whole);
-        if unfinished.len() > CHUNK_WORDS {
-            unfinished = vec![Word::mark(Mark::Lost(unfinished.len() as u32))]; // no execution has so many accesses
-        }
+        let unfinished = split_unfinished(&mut self.words, blocks);
         self.threads.unfinished.insert(thread, unfinished);
         self.tell(thread, listener);
         Ok(())
@@ -317,6 +303,46 @@ fn wait(child: &Mutex<Child>) -> io::Result<ExitStatus> {
         }
         pause = (pause * 2).min(Duration::from_millis(5));
     }
+}
+
+/// Leaves whole executions in `words`, of the first `blocks` blocks, and returns what the last one has so far.
+fn split_unfinished(words: &mut Vec<Word>, blocks: u32) -> Vec<Word> {
+    // Few chunks have anything else; this looks at all words, since that is faster than to stop at the first.
+    let is_other = |word: &Word| !(word.is_access() || word.is_block() && word.id() < blocks);
+    let has_others = words.iter().fold(false, |others, word| others | is_other(word));
+    if has_others {
+        // Words of another making, as a program that overwrote the memory would leave them, do not come through.
+        words.iter_mut().for_each(|word| *word = checked(*word, blocks));
+    }
+    let whole = words.iter().rposition(|word| word.is_block()).unwrap_or(0);
+    if has_others {
+        marks_behind(&mut words[..whole]);
+    }
+    let unfinished = words.split_off(whole);
+    if unfinished.len() > CHUNK_WORDS {
+        return vec![Word::mark(Mark::Lost(unfinished.len() as u32))]; // no execution has so many accesses
+    }
+    unfinished
+}
+
+/// For the fuzzer: what a recorder left in the memory, which the emulated program can write. A lane, the bytes of the outbox that
+/// were read, the bytes of the outbox in two bytes, the outbox, and words of 3 known blocks.
+pub fn memory_left(bytes: &[u8]) -> usize {
+    const BLOCKS: u32 = 3;
+    let Some((lane, rest)) = bytes.split_first_chunk() else { return 0 };
+    let Some((&[taken, low, high], rest)) = rest.split_first_chunk() else { return 0 };
+    let (outbox, words) = rest.split_at(usize::from(u16::from_le_bytes([low, high])).min(rest.len()));
+    let filled = Lane::read(lane, 1 << 40).map_or(0, |(_, words)| words);
+    assert!(filled <= CHUNK_WORDS, "more words than a chunk has");
+    let mut unread = Outbox::unread(outbox, taken.into()).unwrap_or_default();
+    while let Ok(Some(_)) = Message::read(&mut unread) {}
+    let mut words: Vec<Word> = words.as_chunks().0.iter().map(|word| Word(u64::from_le_bytes(*word))).collect();
+    let count = words.len();
+    let unfinished = split_unfinished(&mut words, BLOCKS);
+    let all = || words.iter().chain(&unfinished);
+    assert!(all().all(|word| !word.is_block() || word.id() < BLOCKS), "a word of a block that is not there");
+    assert!(all().count() <= count, "words were made up");
+    filled + count
 }
 
 /// A mark is written when its instruction is executed, among the accesses of its block: it comes behind them.

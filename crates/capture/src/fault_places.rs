@@ -76,7 +76,7 @@ impl FaultPlaces {
 }
 
 /// `start-end perms offset device inode   path`, a line each.
-fn ranges(text: &[u8]) -> Vec<(u64, u64, Name)> {
+pub fn ranges(text: &[u8]) -> Vec<(u64, u64, Name)> {
     let range = |line: &[u8]| {
         let line = String::from_utf8_lossy(line);
         let mut fields = line.splitn(6, ' ');

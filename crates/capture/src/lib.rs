@@ -26,6 +26,7 @@ mod perf;
 mod probe;
 mod proc;
 mod processor_trace;
+pub mod readers;
 mod recorder;
 mod sampling;
 mod scope;

@@ -129,8 +129,12 @@ fn is_same_file(a: &Path, b: &Path) -> bool {
 
 /// The executable mappings of a process that runs already.
 pub fn mappings(pid: u32, time_ns: u64) -> Vec<Mapping> {
-    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-    maps.split(|&byte| byte == b'\n').filter_map(|line| parse_mapping(line, pid, time_ns)).collect()
+    mappings_of(&fs::read(format!("/proc/{pid}/maps")).unwrap_or_default(), pid, time_ns)
+}
+
+/// The executable mappings in the text of `/proc/PID/maps`.
+pub fn mappings_of(text: &[u8], pid: u32, time_ns: u64) -> Vec<Mapping> {
+    text.split(|&byte| byte == b'\n').filter_map(|line| parse_mapping(line, pid, time_ns)).collect()
 }
 
 /// `start-end perms offset major:minor inode   path`

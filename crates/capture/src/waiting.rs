@@ -98,7 +98,7 @@ fn stands_still(record: &RegistersRecord) -> bool {
 }
 
 /// Stack pointer and instruction pointer in the text of `/proc/TID/syscall`, which says `running` of one that runs.
-fn place(text: &str) -> Option<(u64, u64)> {
+pub fn place(text: &str) -> Option<(u64, u64)> {
     let mut fields = text.split_whitespace().rev().map(|field| u64::from_str_radix(field.strip_prefix("0x")?, 16).ok());
     let (ip, sp) = (fields.next()??, fields.next()??);
     Some((sp, ip))

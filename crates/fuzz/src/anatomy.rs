@@ -1,8 +1,13 @@
 //! Instruction traces as input.
 
-use dwell_anatomy::trace::{Head, TraceWriter, read as read_trace};
+use dwell_analyze::json;
+use dwell_anatomy::annotate::{Annotator, Chart, Detail, Phases, Wanted};
+use dwell_anatomy::reports::{Asked, REPORTS, report};
+use dwell_anatomy::trace::{Head, TraceWriter, read as read_trace, replay};
 use dwell_anatomy::{Function, Listener};
-use dwell_itrace::{Block, Lost, Message, NO_MODULE, VERSION, Word};
+use dwell_itrace::ring::{CHUNK_BYTES, chunk_offset};
+use dwell_itrace::{Block, Lost, Mark, Message, NO_MODULE, VERSION, Word};
+use dwell_machine::{DEFAULT_MACHINE, Machine};
 
 /// Bytes before the first frame, and before a frame's payload: kind, length, checksum.
 const MAGIC_BYTES: usize = 8;
@@ -39,7 +44,51 @@ impl Listener for Counted {
 }
 
 pub(crate) fn read(bytes: &[u8]) {
-    let _ = read_trace(&checksummed(bytes)[..], |_| (), &mut Counted::default());
+    let bytes = checksummed(bytes);
+    let mut counted = Counted::default();
+    let _ = read_trace(&bytes[..], |_| (), &mut counted);
+    if counted.words <= MOST_REPLAYED {
+        let _ = replayed(&bytes);
+    }
+}
+
+/// Words of a trace that is replayed: the model takes some 100 ns for each, and the fuzzer's checks as much again.
+const MOST_REPLAYED: usize = 1 << 12;
+
+/// All that is shown of a trace on a machine.
+fn replayed(bytes: &[u8]) -> Option<()> {
+    let annotator = Annotator::new(&Machine::named(DEFAULT_MACHINE).ok()?, Phases::with(None).ok()?).ok()?;
+    let (_, anatomy) = replay(bytes, annotator.with(Detail::new(Wanted::Functions("*".into()), 1000))).ok()?;
+    let asked = Asked { limit: 100, function: None, depth: u16::MAX };
+    for (name, _) in REPORTS {
+        let _ = report(name, &anatomy, &asked).map(|view| json::render(&view));
+    }
+    let _ = Chart::new(&anatomy);
+    Some(())
+}
+
+/// What the plug-in in an emulator says, and what it leaves in the memory.
+pub(crate) fn recorder(bytes: &[u8]) {
+    let mut from = bytes;
+    while let Ok(Some(_)) = dwell_itrace::Message::read(&mut from) {}
+    let _ = dwell_anatomy::readers::memory_left(bytes);
+}
+
+/// A lane, an outbox with a message, and words.
+pub(crate) fn memory() -> Vec<u8> {
+    let chunk = 1u32;
+    let begin = (1u64 << 40) + chunk_offset(chunk).unwrap_or(0) as u64;
+    let lane = [begin + 80, begin + CHUNK_BYTES as u64, begin, chunk.into(), 0, 0, 0, 0];
+    let message = Message::Module { start: 1, end: 2, offset: 0, path: b"/bin/app".to_vec() }.encode();
+    let outbox: Vec<u8> =
+        [10, message.len() as u64].iter().flat_map(|word| word.to_le_bytes()).chain(message).collect();
+    let words =
+        [Word::block(0), Word::access(64, 1, 3, true), Word::mark(Mark::Note(7)), Word::access(128, 2, 3, false)];
+    let words =
+        words.iter().chain([&Word::block(2), &Word::mark(Mark::Thread(1))]).flat_map(|word| word.0.to_le_bytes());
+    let lane = lane.iter().flat_map(|word| word.to_le_bytes());
+    let lengths = [10, outbox.len() as u8, 0];
+    lane.chain(lengths).chain(outbox).chain(words).collect()
 }
 
 /// The same with the checksums of its frames made right.
@@ -84,5 +133,5 @@ pub(crate) fn messages() -> Vec<Vec<u8>> {
         Message::End { cpu: 0 },
         Message::Bye,
     ];
-    vec![all.iter().flat_map(Message::encode).collect()]
+    vec![all.iter().flat_map(Message::encode).collect(), memory()]
 }

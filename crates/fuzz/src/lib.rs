@@ -1,53 +1,109 @@
 //! What reads bytes that others wrote: the readers that a fuzzer drives, and the good inputs that it starts from.
 //!
-//! `fuzz/` gives each of these functions to libFuzzer (`cargo +nightly fuzz run spool`); `tests/mutations.rs` gives them
-//! a bounded, repeatable number of mutated inputs in every `make test`. A target takes any bytes and returns; the
-//! finding is a panic, a hang or memory without bound.
+//! `fuzz/` gives each of these functions to libFuzzer (`cargo +nightly fuzz run spool`, all of them: `make fuzz`);
+//! `tests/mutations.rs` gives them the inputs in `fuzz/corpus` and a bounded, repeatable number of mutations in every
+//! `make test`. A target takes any bytes and returns; the finding is a panic, a hang or memory without bound.
 
 mod anatomy;
+mod capture;
+mod elf;
 mod itt;
+mod raw;
+mod result;
 mod seeds;
 
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use dwell_itt_wire::{Reader, Sink, layout};
 use dwell_machine::{Depth, Machine, Replay};
+use dwell_pt::perf_data::PerfData;
 use dwell_resolve::readers;
 use dwell_store::raw::{Record, Records, SpoolReader, Stream};
-use dwell_store::{Folder, ResultFolder, Trace};
-use dwell_unwind::UnwindTable;
+use dwell_store::{Folder, ResultFolder};
 use tempfile::TempDir;
+
+/// Who can write what a reader reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Writer {
+    /// The profiled program, or the kernel in words that the program chose.
+    Program,
+    /// Whoever hands on a result, a trace or another file.
+    Giver,
+    /// Whoever can reach the server and has the cookie.
+    Client,
+}
 
 /// A reader under test.
 pub struct Target {
     /// Name, as in `fuzz/fuzz_targets/NAME.rs`.
     pub name: &'static str,
+    /// What it reads.
+    pub reads: &'static str,
+    /// Who can write that.
+    pub writer: Writer,
     /// Feeds it with `bytes`.
     pub run: fn(&[u8]),
     /// Good inputs. Empty when they could not be made.
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-/// Every reader.
-pub const TARGETS: &[Target] = &[
-    Target { name: "records", run: records, seeds: seeds::records },
-    Target { name: "spool", run: spool, seeds: seeds::spool },
-    Target { name: "manifest", run: manifest, seeds: seeds::manifest },
-    Target { name: "table", run: table, seeds: seeds::table },
-    Target { name: "unwind", run: unwind, seeds: seeds::unwind },
-    Target { name: "maps", run: maps, seeds: seeds::maps },
-    Target { name: "perf_map", run: perf_map, seeds: seeds::perf_map },
-    Target { name: "jit_dump", run: jit_dump, seeds: seeds::jit_dump },
-    Target { name: "debug_data", run: debug_data, seeds: seeds::debug_data },
-    Target { name: "itt_rows", run: itt_rows, seeds: itt::good },
-    Target { name: "python_lines", run: python_lines, seeds: seeds::python_lines },
-    Target { name: "itt_records", run: itt_records, seeds: seeds::itt_records },
-    Target { name: "itt_file", run: itt_file, seeds: seeds::itt_file },
-    Target { name: "machine", run: machine, seeds: seeds::machine },
-    Target { name: "instruction_trace", run: instruction_trace, seeds: anatomy::traces },
-    Target { name: "recorder_messages", run: recorder_messages, seeds: anatomy::messages },
-];
+impl Target {
+    /// The target of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TARGETS.iter().find(|target| target.name == name)
+    }
+
+    /// The inputs that earlier runs found and that reach all that they reached.
+    pub fn corpus(&self) -> Vec<Vec<u8>> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(self.name);
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        paths.sort();
+        paths.iter().filter_map(|path| std::fs::read(path).ok()).collect()
+    }
+}
+
+macro_rules! targets {
+    ($($name:ident, $writer:ident, $seeds:path, $reads:literal;)*) => {
+        /// Every reader.
+        pub const TARGETS: &[Target] = &[$(Target {
+            name: stringify!($name),
+            reads: $reads,
+            writer: Writer::$writer,
+            run: $name,
+            seeds: $seeds,
+        },)*];
+    };
+}
+
+targets! {
+    perf_records, Program, capture::some_perf_records, "the kernel's records of perf events, with names and stacks";
+    proc_texts, Program, capture::texts, "texts of `/proc`: mappings, sockets, a thread's call, the environment";
+    unwind, Program, elf::programs, "an ELF file's `.eh_frame`, `.debug_frame`, `.gopclntab` and CPython's structures";
+    call_frames, Program, elf::programs, "complete call frame information, by which a hostile stack is walked";
+    elf_file, Program, elf::programs, "an ELF file's build id, links, needed libraries, probes and symbols";
+    debug_info, Program, elf::programs, "DWARF and symbols: names, lines, scopes and machine code";
+    debug_data, Program, seeds::debug_data, "the compressed symbols in `.gnu_debugdata`";
+    symbol_name, Program, seeds::symbol_names, "mangled names of C++ and Rust";
+    perf_map, Program, seeds::perf_map, "`perf-PID.map`";
+    jit_dump, Program, seeds::jit_dump, "`jit-PID.dump`";
+    python_lines, Program, seeds::python_lines, "line tables of CPython";
+    itt_file, Program, seeds::itt_file, "the file of rings that a program shares through ITT";
+    itt_records, Program, seeds::itt_records, "names and events in these rings";
+    itt_rows, Program, itt::good, "the same, up to the rows of a result";
+    recorder, Program, anatomy::messages, "what the emulator's plug-in says, and the memory that it shares";
+    records, Giver, seeds::records, "records of a chunk of a raw trace";
+    spool, Giver, seeds::spool, "chunks of a raw trace";
+    finalized, Giver, raw::seeds, "a raw trace: finalized, merged with itself, every report of it";
+    manifest, Giver, seeds::manifest, "a result's `manifest.json`";
+    table, Giver, result::tables, "one of a result's tables, and every report of the result";
+    index, Giver, result::good_index, "a result's `index.cache`, and every report through it";
+    instruction_trace, Giver, anatomy::traces, "an instruction trace: replayed, every report of it";
+    machine, Giver, seeds::machine, "a machine's description";
+    perf_data, Giver, seeds::perf_data, "a file of `perf record`";
+    query, Client, result::requests, "requests to `dwell view`: address and headers";
+}
 
 /// Records of a decompressed chunk.
 pub fn records(bytes: &[u8]) {
@@ -84,28 +140,6 @@ pub fn manifest(bytes: &[u8]) {
     if let Ok(result) = ResultFolder::open(folder.path()) {
         let _ = result.manifest();
     }
-}
-
-/// A result whose table of waits is `bytes`.
-pub fn table(bytes: &[u8]) {
-    let Some((folder, path)) = seeds::result() else { return };
-    if std::fs::write(path, bytes).is_ok() {
-        let _ = ResultFolder::open(&folder.path().join("result")).and_then(|result| Trace::read(&result));
-    }
-}
-
-/// An ELF file's unwind table, and look-ups in it.
-pub fn unwind(bytes: &[u8]) {
-    if let Ok(table) = UnwindTable::of_bytes(bytes) {
-        for pc in [0, 1, 255, 256, 4096, u32::MAX / 2, u32::MAX] {
-            let _ = table.lookup(pc);
-        }
-    }
-}
-
-/// The text of `/proc/PID/maps`, in which a program chooses the paths.
-pub fn maps(bytes: &[u8]) {
-    let _ = dwell_unwind::parse_maps(1, bytes);
 }
 
 /// The map of run-time code that a runtime writes.
@@ -193,10 +227,29 @@ pub fn instruction_trace(bytes: &[u8]) {
 }
 
 /// What the plug-in in an emulator says.
-pub fn recorder_messages(bytes: &[u8]) {
-    let mut from = bytes;
-    while let Ok(Some(_)) = dwell_itrace::Message::read(&mut from) {}
+pub fn recorder(bytes: &[u8]) {
+    anatomy::recorder(bytes);
 }
+
+/// A mangled name, or a bare one and a mangled one.
+pub fn symbol_name(bytes: &[u8]) {
+    let _ = readers::symbol_name(&String::from_utf8_lossy(bytes));
+}
+
+/// What `perf record` wrote.
+pub fn perf_data(bytes: &[u8]) {
+    let Ok(data) = PerfData::parse(bytes) else { return };
+    let traced: usize = data.traces.iter().map(|trace| trace.bytes.len()).sum();
+    assert!(traced <= bytes.len(), "more was read than is there");
+    for process in data.traces.iter().filter_map(|trace| data.process_of(trace)) {
+        let code = data.code_of(process);
+        [0, 0x1000, u64::MAX].iter().for_each(|address| drop(code.place(*address)));
+    }
+}
+
+pub use capture::{perf_records, proc_texts};
+pub use elf::{call_frames, debug_info, elf_file, unwind};
+pub use result::{finalized, index, query, table};
 
 fn folder_with(name: &str, bytes: &[u8]) -> Option<TempDir> {
     let folder = TempDir::new().ok()?;

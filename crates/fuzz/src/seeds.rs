@@ -1,16 +1,14 @@
 //! Good inputs: what the product itself writes, so that mutations get past the first check.
 
-use std::path::PathBuf;
-
 use dwell_itt_wire::layout::{self, header, slot};
 use dwell_itt_wire::{Clock, Event, EventsBuffer, Id, Lines, Method, Name, Named, NamesBuffer, Numbers, Value};
-use dwell_model::{ObjectId, ProcessId, StackId, ThreadId};
+use dwell_pt::perf_data::Mapping;
+use dwell_pt::snapshot::{self, Settings};
 use dwell_store::raw::wire::{
     MapHeader, PythonCodeHeader, PythonStackHeader, RecordHeader, StackHeader, SwitchRecord, kind,
 };
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
-use dwell_store::tables::{OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CodeTables, CpuInfo, Folder, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CpuInfo, Folder, Manifest, State, TRACE_FORMAT};
 use tempfile::TempDir;
 
 pub(crate) fn records() -> Vec<Vec<u8>> {
@@ -85,72 +83,6 @@ pub(crate) fn a_manifest() -> Manifest {
         losses: Vec::new(),
         notices: Vec::new(),
     }
-}
-
-/// A finalized result, and the path of its table of waits.
-pub(crate) fn result() -> Option<(TempDir, PathBuf)> {
-    let folder = TempDir::new().ok()?;
-    let result = ResultFolder::create(&folder.path().join("result")).ok()?;
-    let mut trace = Trace::new(a_manifest());
-    trace.processes.push(ProcessRow {
-        pid: 1,
-        parent: ProcessId::NONE,
-        name: "app".into(),
-        executable: "/app".into(),
-        command_line: "app".into(),
-        start_ns: 0,
-        end_ns: 1_000,
-        exit_code: 0,
-    });
-    trace.threads.push(ThreadRow {
-        tid: 1,
-        process: ProcessId::from_raw(0),
-        parent: ThreadId::NONE,
-        name: "app".into(),
-        start_ns: 0,
-        end_ns: 1_000,
-        kernel_cpu_ns: 0,
-        exited: true,
-        ignored: false,
-    });
-    for start_ns in 0..50 {
-        trace.off_cpu.push(a_wait(start_ns * 10));
-    }
-    trace.write(&result, &CodeTables::default()).ok()?;
-    let table = result.path().join("tables/off_cpu.parquet");
-    Some((folder, table))
-}
-
-fn a_wait(start_ns: u64) -> OffCpuRow {
-    OffCpuRow {
-        thread: ThreadId::from_raw(0),
-        start_ns,
-        wait_ns: 5,
-        runnable_ns: 1,
-        cpu: 0,
-        reason: 1,
-        outcome: 1,
-        syscall: 202,
-        object: ObjectId::NONE,
-        stack: StackId::NONE,
-        waker: ThreadId::NONE,
-        waker_kind: 3,
-        waker_stack: StackId::NONE,
-        holder: ThreadId::NONE,
-    }
-}
-
-pub(crate) fn table() -> Vec<Vec<u8>> {
-    result().and_then(|(_folder, table)| std::fs::read(table).ok()).into_iter().collect()
-}
-
-/// Small programs of this system: of several compilers' making, where there are several.
-pub(crate) fn unwind() -> Vec<Vec<u8>> {
-    ["/bin/true", "/usr/bin/env"].iter().filter_map(|path| std::fs::read(path).ok()).collect()
-}
-
-pub(crate) fn maps() -> Vec<Vec<u8>> {
-    std::fs::read("/proc/self/maps").into_iter().collect()
 }
 
 pub(crate) fn perf_map() -> Vec<Vec<u8>> {
@@ -245,4 +177,29 @@ pub(crate) fn itt_file() -> Vec<Vec<u8>> {
     file.extend(names.iter().copied().chain(std::iter::repeat(0)).take(1024));
     file.extend(events);
     vec![file]
+}
+
+/// Names of C++, of Rust in both manglings, and one with its bare name before it.
+pub(crate) fn symbol_names() -> Vec<Vec<u8>> {
+    let names = [
+        "_ZNSt6vectorIiSaIiEE9push_backERKi",
+        "_ZZN3app3runEvENKUlT_E_clIiEEDaS0_",
+        "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+        "_RNvNtCs1234_7mycrate3foo3bar",
+        "_RINvNtC3std3mem8align_ofNtNtC3foo3bar3BazE",
+        "__GI___pthread_mutex_lock",
+        "_Z1fv.cold",
+        "run\n_ZN3app12_GLOBAL__N_13runIiEEvT_",
+    ];
+    names.iter().map(|name| name.as_bytes().to_vec()).collect()
+}
+
+pub(crate) fn perf_data() -> Vec<Vec<u8>> {
+    let mapping = |address| Mapping { pid: 7, address, length: 0x1000, offset: 0, path: "/bin/app".into() };
+    let settings = Settings { ty: 8, config: 0x300, mtc_bits: 0x3c00, clock: [10, 1000, 5], ..Settings::default() };
+    vec![snapshot::perf_data(
+        &settings,
+        &[mapping(0x1000), mapping(0x9000)],
+        &[(0, vec![0x02; 40]), (1, vec![0x99; 9])],
+    )]
 }

@@ -1,5 +1,5 @@
-//! A short fuzzing run that is the same every time: each reader takes some hundred mutations of good inputs.
-//! `DWELL_FUZZ_RUNS` sets another number.
+//! A short fuzzing run that is the same every time: each reader takes the inputs in `fuzz/corpus` and some hundred mutations of
+//! these and of good ones. `DWELL_FUZZ_RUNS` sets another number.
 
 use dwell_fuzz::{TARGETS, Target};
 
@@ -34,84 +34,70 @@ fn mutate(input: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-fn exercise(target: &Target) {
+/// Gives the target its good inputs, what was found to reach all of it, and mutations of both. Returns how many inputs.
+fn exercise(target: &Target) -> u64 {
     let runs = std::env::var("DWELL_FUZZ_RUNS").ok().and_then(|text| text.parse().ok()).unwrap_or(RUNS);
-    let seeds = (target.seeds)();
+    let (seeds, corpus) = ((target.seeds)(), target.corpus());
     assert!(!seeds.is_empty(), "{} has no good input to start from", target.name);
+    assert!(!corpus.is_empty(), "{} has no inputs in fuzz/corpus: make fuzz writes them", target.name);
     (target.run)(&[]);
-    for (number, seed) in seeds.iter().enumerate() {
-        (target.run)(seed);
+    let mut given = 0;
+    let mut give = |bytes: &[u8]| {
+        (target.run)(bytes);
+        given += 1;
+    };
+    corpus.iter().for_each(|input| give(input));
+    // As many of each, however many there are.
+    let of_each = runs.div_ceil((seeds.len() + corpus.len()) as u64);
+    for (number, seed) in seeds.iter().chain(&corpus).enumerate() {
+        give(seed);
         let mut random = Random(number as u64);
-        (0..runs).for_each(|_| (target.run)(&mutate(seed, &mut random)));
+        (0..of_each).for_each(|_| give(&mutate(seed, &mut random)));
     }
+    assert!(given >= runs + corpus.len() as u64, "{} ran {given} inputs only", target.name);
+    given
 }
 
-fn exercise_named(name: &str) {
-    let exercised = TARGETS.iter().filter(|target| target.name == name).map(exercise).count();
-    assert_eq!(exercised, 1, "no target {name}");
+macro_rules! exercised {
+    ($($name:ident)*) => {
+        $(#[test]
+        fn $name() {
+            let given = exercise(Target::named(stringify!($name)).expect("a target"));
+            println!("{given} inputs");
+        })*
+
+        #[test]
+        fn every_target_is_exercised() {
+            let named: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(named, [$(stringify!($name),)*]);
+        }
+    };
 }
 
-#[test]
-fn records() {
-    exercise_named("records");
-}
-
-#[test]
-fn spool() {
-    exercise_named("spool");
-}
-
-#[test]
-fn manifest() {
-    exercise_named("manifest");
-}
-
-#[test]
-fn table() {
-    exercise_named("table");
-}
-
-#[test]
-fn unwind() {
-    exercise_named("unwind");
-}
-
-#[test]
-fn maps() {
-    exercise_named("maps");
-}
-
-#[test]
-fn perf_map() {
-    exercise_named("perf_map");
-}
-
-#[test]
-fn jit_dump() {
-    exercise_named("jit_dump");
-}
-
-#[test]
-fn debug_data() {
-    exercise_named("debug_data");
-}
-
-#[test]
-fn itt_rows() {
-    exercise_named("itt_rows");
-}
-
-#[test]
-fn python_lines() {
-    exercise_named("python_lines");
-}
-
-#[test]
-fn itt_records() {
-    exercise_named("itt_records");
-}
-
-#[test]
-fn itt_file() {
-    exercise_named("itt_file");
+exercised! {
+    perf_records
+    proc_texts
+    unwind
+    call_frames
+    elf_file
+    debug_info
+    debug_data
+    symbol_name
+    perf_map
+    jit_dump
+    python_lines
+    itt_file
+    itt_records
+    itt_rows
+    recorder
+    records
+    spool
+    finalized
+    manifest
+    table
+    index
+    instruction_trace
+    machine
+    perf_data
+    query
 }

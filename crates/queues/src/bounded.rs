@@ -75,7 +75,7 @@ mod tests {
     /// Three senders, three receivers: every word comes once, and each sender's in order.
     #[test]
     fn every_word_comes_once() {
-        const WORDS: u64 = 50_000;
+        const WORDS: u64 = if cfg!(miri) { 20 } else { 50_000 };
         let queue = Arc::new(Bounded::<AtomicU64>::new(8));
         let senders: Vec<_> = (0..3u64)
             .map(|sender| {
@@ -128,6 +128,7 @@ mod tests {
 
     /// All interleavings of two senders and one receiver.
     #[test]
+    #[cfg_attr(miri, ignore = "loom switches stacks by itself")]
     fn no_interleaving_loses_or_doubles_a_word() {
         let mut model = loom::model::Builder::new();
         model.preemption_bound = Some(3);

@@ -91,7 +91,7 @@ mod tests {
     fn every_word_comes_once_and_in_order() {
         for slots in [1, 2, 3, 10, 1024] {
             let (mut sender, mut receiver) = ring::<AtomicU64>(slots);
-            const WORDS: u64 = 50_000;
+            const WORDS: u64 = if cfg!(miri) { 20 } else { 50_000 };
             let sending = thread::spawn(move || {
                 for word in 1..=WORDS {
                     while !sender.send(word) {
@@ -125,6 +125,7 @@ mod tests {
 
     /// All interleavings of three words through two slots, with the reorderings that C11 allows.
     #[test]
+    #[cfg_attr(miri, ignore = "loom switches stacks by itself")]
     fn no_interleaving_loses_or_doubles_a_word() {
         loom::model(|| {
             let (mut sender, mut receiver) = ring::<loom::sync::atomic::AtomicU64>(2);

@@ -91,6 +91,11 @@ fn facts(path: &Path) -> Option<Facts> {
     Some(Facts { has_debug_info: has_debug_info(&elf), link: link.filter(|(name, _)| !name.contains('/')) })
 }
 
+/// The name of the debug file that an ELF file links to.
+pub fn link_of(path: &Path) -> Option<String> {
+    facts(path)?.link.map(|(name, _)| name)
+}
+
 fn has_debug_info<'d>(elf: &impl Object<'d>) -> bool {
     elf.section_by_name(".debug_info").is_some_and(|section| section.size() > 0 && section.file_range().is_some())
 }

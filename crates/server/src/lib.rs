@@ -12,6 +12,7 @@ mod guard;
 mod library;
 mod params;
 mod problem;
+pub mod readers;
 mod session;
 mod state;
 mod traces;

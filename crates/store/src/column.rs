@@ -137,3 +137,39 @@ pub(crate) fn map(file: &File) -> std::io::Result<Mmap> {
     // SAFETY: see above; what other processes write into the file is only ever read as plain numbers.
     unsafe { Mmap::map(file) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_in_memory_has_the_values_of_its_vector() {
+        let column = Column::from(vec![7u32, 8, 9]);
+        let moved = Box::new(column);
+        assert_eq!((moved.get(1), moved.get(3), moved.get(1..3)), (Some(&8), None, Some(&[8, 9][..])));
+        assert!(moved.get(2..4).is_none() && moved.get(usize::MAX).is_none());
+        assert_eq!((moved.len(), &moved[..]), (3, &[7, 8, 9][..]));
+        assert!(Column::<u64>::default().is_empty() && Column::<u64>::default().iter().count() == 0);
+    }
+
+    #[test]
+    fn threads_read_one_column() {
+        let column = Arc::new(Column::from((0..100u64).collect::<Vec<_>>()));
+        let sum = |column: Arc<Column<u64>>| move || column.iter().sum::<u64>();
+        let threads: Vec<_> = (0..3).map(|_| std::thread::spawn(sum(column.clone()))).collect();
+        drop(column);
+        assert!(threads.into_iter().all(|thread| thread.join().is_ok_and(|sum| sum == 4950)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "maps a file")]
+    fn a_column_of_a_file_lies_inside_of_it_and_is_aligned() {
+        let file = tempfile::tempfile().expect("file");
+        std::io::Write::write_all(&mut &file, &[1; 64]).expect("bytes");
+        let file = Arc::new(Checked::new(map(&file).expect("a map"), 64..64, Vec::new()).expect("covered"));
+        let column = |at, len| Column::<u64>::mapped(&file, at, len);
+        assert_eq!(column(0, 8).to_vec(), [0x0101_0101_0101_0101; 8]);
+        let outside = [column(0, 9), column(64, 1), column(8, usize::MAX), column(usize::MAX, 1), column(4, 1)];
+        assert!(outside.iter().all(Column::is_empty));
+    }
+}

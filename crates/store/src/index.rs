@@ -158,6 +158,30 @@ impl Index {
     }
 }
 
+/// An index file of this result with the checksums of its header and pieces made right: what is behind them is looked at.
+/// None of one that is too short.
+pub fn sealed(folder: &ResultFolder, bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = bytes.to_vec();
+    let mut header: Header = bytemuck::pod_read_unaligned(bytes.get(..size_of::<Header>())?);
+    (header.magic, header.version, header.identity) = (MAGIC, VERSION, identity(folder).ok()?);
+    header.end = header.end.clamp(HEADER as u64, (bytes.len() as u64).max(HEADER as u64));
+    let end = header.end as usize;
+    for section in &mut header.sections {
+        section.at = section.at.min(header.end);
+        section.size = section.size.min(header.end - section.at);
+    }
+    bytes.resize(end, 0);
+    let mut sums = Sums::default();
+    sums.add(&bytes[HEADER..]);
+    let sums: Vec<u8> = sums.so_far().iter().flat_map(|sum| sum.to_le_bytes()).collect();
+    header.sums = u64::from(crc32fast::hash(&sums));
+    header.checksum = header.checksum();
+    bytes.resize(end.next_multiple_of(ALIGNED), 0);
+    bytes.extend(sums);
+    bytes[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
+    Some(bytes)
+}
+
 /// Whether nobody else may write into a file: cutting it off would end who has it mapped.
 fn is_private(file: &File) -> bool {
     let user = rustix::process::geteuid().as_raw();

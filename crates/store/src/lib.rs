@@ -29,6 +29,11 @@ mod table;
 mod table_reader;
 pub mod tables;
 
+/// For the fuzzer.
+pub mod readers {
+    pub use crate::index::sealed as sealed_index;
+}
+
 pub use annotations::Annotations;
 pub use code_tables::CodeTables;
 pub use column::Column;

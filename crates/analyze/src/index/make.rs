@@ -92,6 +92,11 @@ pub fn open_as(folder: &ResultFolder, fineness: Fineness) -> Result<Trace, Build
     }
 }
 
+/// [`open`] through an index, however small the result is.
+pub fn open_indexed(folder: &ResultFolder) -> Result<Trace, BuildError> {
+    open_as(folder, Fineness { least_events: 1, block_events: 3, block_buckets: 16 })
+}
+
 fn write(writer: &mut IndexWriter, trace: &Trace, fineness: Fineness) -> Result<(), BuildError> {
     let events = (trace.events().off_cpu.count() + trace.events().samples.count()) as u64;
     let level = (events / fineness.block_events).max(1).ilog2() / FAN_OUT.ilog2();

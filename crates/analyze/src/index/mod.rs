@@ -18,4 +18,4 @@ mod tests;
 mod times;
 
 pub use blocks::{BegunRow, ChartBuckets, Plan, pieces};
-pub use make::{BuildError, INDEXED_EVENTS, answered, open};
+pub use make::{BuildError, INDEXED_EVENTS, answered, open, open_indexed};

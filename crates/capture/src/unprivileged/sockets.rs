@@ -69,7 +69,7 @@ impl SocketTable {
         let known = self.by_inode.get(&inode);
         let now = Instant::now();
         if !known.is_some_and(Socket::is_complete) && self.next_look.is_none_or(|next| next <= now) {
-            self.look(tgid);
+            self.read(&|name| fs::read_to_string(format!("/proc/{tgid}/net/{name}")).unwrap_or_default());
             let pause = now.elapsed() * SHARE;
             self.next_look = Some(now + pause.max(Duration::from_millis(1)));
         }
@@ -87,8 +87,13 @@ impl SocketTable {
         self.keys.get(inode).copied()
     }
 
-    fn look(&mut self, tgid: u32) {
-        let read = |name: &str| fs::read_to_string(format!("/proc/{tgid}/net/{name}")).unwrap_or_default();
+    /// All that were found.
+    pub fn found(&self) -> impl Iterator<Item = &Socket> {
+        self.by_inode.values()
+    }
+
+    /// Takes in the tables, whose texts `read` gives by their names.
+    pub fn read(&mut self, read: &dyn Fn(&str) -> String) {
         for &(name, family, protocol) in INTERNET {
             for line in read(name).lines().skip(1) {
                 self.add(internet(line, family, protocol));

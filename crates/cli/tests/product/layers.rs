@@ -55,10 +55,15 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     (
         "dwell-fuzz",
         &[
-            "dwell-model",
             "dwell-store",
+            "dwell-capture",
             "dwell-resolve",
+            "dwell-analyze",
+            "dwell-merge",
+            "dwell-server",
             "dwell-unwind",
+            "dwell-probes",
+            "dwell-pt",
             "dwell-itt-wire",
             "dwell-machine",
             "dwell-anatomy",
