@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -145,6 +145,16 @@ test-kernels: samples
 test-faults: samples
 	scripts/install-deps.sh test
 	DWELL_FAULTS=$(or $(FAULTS),all) cargo test -p dwell --test product -- faults::
+
+# Collections side by side, with a note of their memory, descriptors, maps and disk use each minute; writes docs/soak.md. SOAK=10m or
+# SOAK=24h takes as long, SOAK=again judges the notes of the last run.
+SOAK ?= 2h
+soak: samples
+	DWELL_SOAK=$(SOAK) cargo test --release -p dwell --test product -- soak::
+
+# 200,000 switches a second beside two busy loops, for ten minutes.
+sustained: samples
+	DWELL_SUSTAINED=600 cargo test --release -p dwell --test product -- sustained::beside
 
 # What PyPI's ITT-instrumented packages announce (docs/itt.md). Downloads 120 MB of wheels into a virtual environment of its own.
 test-ecosystem: $(ECOSYSTEM)/installed

@@ -61,6 +61,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
+        loss_times: Vec::new(),
         notices: Vec::new(),
     }
 }

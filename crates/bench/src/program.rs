@@ -183,6 +183,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
+        loss_times: Vec::new(),
         notices: vec!["A synthetic result, made by dwell-bench.".into()],
     }
 }

@@ -29,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::itt::{Itt, Preparation, Wish};
 use crate::keeper::Keeper;
 use crate::launch::{self, Child};
+use crate::losing::Losing;
 use crate::machine;
 use crate::options::{Options, Target};
 use crate::outliers::Outliers;
@@ -120,6 +121,7 @@ struct Collection<'a> {
     is_done: bool,
     rounds: u64,
     late: Late,
+    losing: Losing,
     losses_seen: u64,
     /// The nice value of this thread before the collection.
     nice: i32,
@@ -191,6 +193,7 @@ impl<'a> Collection<'a> {
             is_done: false,
             rounds: 0,
             late: Late::default(),
+            losing: Losing::begin(now),
             losses_seen: 0,
             nice,
             has_intervals: options.requests || !options.task_probes.is_empty(),
@@ -297,10 +300,14 @@ impl<'a> Collection<'a> {
         let mut borrowed = self.drained.borrow_mut();
         let drained = &mut *borrowed;
         drained.recorder.end_round(settled_ns)?;
+        if drained.recorder.wants_all_again() {
+            let since_ns = self.source.tell_again()?;
+            drained.recorder.all_is_told_again(since_ns, monotonic_ns());
+        }
         if let Some(outliers) = &mut self.outliers
             && outliers.is_due(&mut drained.recorder, &drained.lives, time_ns)
         {
-            self.manifest.losses = self.source.losses();
+            note_losses(&*self.source, &mut self.losing, &mut self.manifest);
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
         }
         let limit = self.options.data_limit_bytes;
@@ -356,7 +363,8 @@ impl<'a> Collection<'a> {
     fn progress(&mut self) -> Progress {
         self.rounds += 1;
         if self.rounds.is_multiple_of(ROUNDS_PER_LOSS_COUNT) {
-            self.losses_seen = self.source.losses().iter().map(|(_, count)| count).sum();
+            note_losses(&*self.source, &mut self.losing, &mut self.manifest);
+            self.losses_seen = self.manifest.losses.iter().map(|(_, count)| count).sum();
         }
         let drained = self.drained.borrow();
         Progress {
@@ -386,10 +394,11 @@ impl<'a> Collection<'a> {
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
         walk_copies(&mut drained, &mut self.unwinding, None);
         if let Some(outliers) = &mut self.outliers {
-            self.manifest.losses = self.source.losses();
+            note_losses(&*self.source, &mut self.losing, &mut self.manifest);
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, now)?;
         }
         drained.recorder.flush(monotonic_ns())?;
+        note_losses(&*self.source, &mut self.losing, &mut self.manifest);
         let manifest = &mut self.manifest;
         manifest.state = State::Collected;
         manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
@@ -397,7 +406,6 @@ impl<'a> Collection<'a> {
         manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
         (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = (own_cpu_ns(), dwell_store::peak_bytes());
         manifest.events = drained.recorder.event_count;
-        manifest.losses = self.source.losses();
         let lost = [
             ("stack_copies_lost", drained.copies_lost),
             ("seeded_stacks_lost", drained.seeded_stacks_lost),
@@ -421,6 +429,13 @@ impl<'a> Collection<'a> {
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
+}
+
+/// Puts into the manifest what was lost until now, and when.
+fn note_losses(source: &dyn Source, losing: &mut Losing, manifest: &mut Manifest) {
+    manifest.losses = source.losses();
+    losing.look(monotonic_ns(), &manifest.losses);
+    manifest.loss_times = losing.times();
 }
 
 /// The writing end of the raw trace, with what a trigger looks for.
@@ -569,6 +584,7 @@ fn new_manifest(options: &Options) -> Manifest {
         delays: DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
+        loss_times: Vec::new(),
         notices: Vec::new(),
     }
 }

@@ -13,6 +13,9 @@ use dwell_store::raw::wire::DelayRecord;
 const SOONEST_NS: u64 = 100_000_000;
 /// … and are not believed for longer.
 const OLDEST_NS: u64 = 1_000_000_000;
+/// Those that were not read for so long are forgotten: the fault of a process can be told after its end, and that of a thread before
+/// its process is known.
+const FORGOTTEN_NS: u64 = 10_000_000_000;
 /// Threads and processes that are remembered.
 const MOST: usize = 4096;
 /// Mappings that are remembered, of all processes: a process can have 65,530, unless it is allowed more.
@@ -40,6 +43,7 @@ impl Known {
 pub struct FaultPlaces {
     processes: HashMap<u32, u32>,
     known: HashMap<u32, Known>,
+    forgot_ns: u64,
 }
 
 impl FaultPlaces {
@@ -66,12 +70,20 @@ impl FaultPlaces {
             if self.known.len() >= MOST || count >= MOST_RANGES {
                 self.known.clear();
             }
+            self.forget_old(now_ns);
             let text = fs::read(format!("/proc/{process}/maps")).unwrap_or_default();
             let known = Known { read_ns: now_ns, ranges: ranges(&text) };
             name = known.name(record.detail).or(name);
             self.known.insert(process, known);
         }
         DelayRecord { text: name.unwrap_or_default(), ..record }
+    }
+
+    fn forget_old(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.forgot_ns) >= FORGOTTEN_NS {
+            self.known.retain(|_, known| now_ns.saturating_sub(known.read_ns) < FORGOTTEN_NS);
+            self.forgot_ns = now_ns;
+        }
     }
 }
 
@@ -135,5 +147,19 @@ mod tests {
         assert_eq!(c_string(&places.named(fault, 5).text), "", "there is no such thread");
         places.thread_new(h.tid, std::process::id());
         assert_ne!(c_string(&places.named(fault, 6).text), "", "a stack of this process");
+    }
+
+    #[test]
+    fn who_had_no_fault_for_long_is_forgotten() {
+        let fault = |tid| {
+            let h = RecordHeader { kind: kind::DELAY, size: 0, tid, time_ns: 0 };
+            DelayRecord { h, ..DelayRecord::zeroed() }
+        };
+        let mut places = FaultPlaces::default();
+        for second in 0..100 {
+            places.named(fault((1 << 30) + second as u32), second * 1_000_000_000);
+        }
+        let (kept, seconds) = (places.known.len() as u64, FORGOTTEN_NS / 1_000_000_000);
+        assert!((seconds..=2 * seconds).contains(&kept), "{kept} are known");
     }
 }

@@ -1,7 +1,8 @@
 //! What a bounded recording forgets beside old events: threads and processes that ended before all events that are kept, with
-//! their names, programs, mappings and stacks.
+//! their names, programs, mappings and stacks; and descriptions of stacks, objects and Python functions that no kept event needs.
 //!
-//! Descriptions of objects stay: processes share them, and the kernel side tells each once.
+//! The kernel side describes each of the latter once, for all processes, until it is told to describe everything anew. A keep
+//! time later all events that are left are of after that, and what was described before can go.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,15 +13,21 @@ use dwell_store::raw::{ChunkInfo, Record, Records, SpoolReader, SpoolWriter, Str
 
 use crate::error::Result;
 
-/// Rewrites the stream `meta` of the spool in `folder` without what ended before `until_ns`. Everything is in the stream by then
-/// that came earlier.
-pub fn forget_ended(meta: &mut SpoolWriter, folder: &Folder, until_ns: u64) -> Result<()> {
-    let mut lives = Lives::new(until_ns);
-    for_each_chunk(folder, &mut |_, bytes| {
-        records(bytes).for_each(|(record, _)| lives.note(&record));
-        Ok(())
-    })?;
+/// What kept events need.
+#[derive(Clone, Copy, Debug)]
+pub struct Needed {
+    /// Threads and processes, unless they ended before this. Everything is in the stream by then that came earlier.
+    pub ended_ns: u64,
+    /// Descriptions, unless they are from before this.
+    pub described_ns: u64,
+}
+
+/// Rewrites the stream `meta` of the spool in `folder` without what is not `needed`.
+pub fn forget(meta: &mut SpoolWriter, folder: &Folder, needed: Needed) -> Result<()> {
+    let mut lives = Lives::new(needed);
+    for_each_record(folder, &mut |record| lives.note(&record))?;
     lives.close();
+    for_each_record(folder, &mut |record| lives.note_functions(&record))?;
     Ok(meta.replace(&mut |writer| {
         for_each_chunk(folder, &mut |info, bytes| {
             let kept = records(bytes).filter(|(record, _)| lives.keeps(record));
@@ -40,6 +47,13 @@ fn for_each_chunk(
         act(info, &bytes)?;
     }
     Ok(())
+}
+
+fn for_each_record(folder: &Folder, act: &mut dyn FnMut(Record<'_>)) -> dwell_store::Result<()> {
+    for_each_chunk(folder, &mut |_, bytes| {
+        records(bytes).for_each(|(record, _)| act(record));
+        Ok(())
+    })
 }
 
 /// The records of a chunk, each with its bytes.
@@ -63,22 +77,25 @@ struct Life {
 
 /// Who lived when.
 struct Lives {
-    until_ns: u64,
+    needed: Needed,
     threads: HashMap<u32, Vec<Life>>,
     exits: HashMap<u32, Vec<u64>>,
     processes: HashMap<u32, Vec<Life>>,
     /// Where threads were created that are kept.
     stacks: HashSet<u64>,
+    /// The Python functions of these stacks.
+    functions: HashSet<u64>,
 }
 
 impl Lives {
-    fn new(until_ns: u64) -> Self {
+    fn new(needed: Needed) -> Self {
         Self {
-            until_ns,
+            needed,
             threads: HashMap::new(),
             exits: HashMap::new(),
             processes: HashMap::new(),
             stacks: HashSet::new(),
+            functions: HashSet::new(),
         }
     }
 
@@ -107,7 +124,7 @@ impl Lives {
                 // Whose end was not seen has ended when another one has its id.
                 lives[at].end_ns = within.max().copied().unwrap_or(next_ns);
                 of_processes.entry(lives[at].tgid).or_default().push(lives[at]);
-                if lives[at].end_ns >= self.until_ns {
+                if lives[at].end_ns >= self.needed.ended_ns {
                     self.stacks.insert(lives[at].creator_stack);
                 }
             }
@@ -124,16 +141,26 @@ impl Lives {
         }
     }
 
+    /// After `close`.
+    fn note_functions(&mut self, record: &Record<'_>) {
+        if let Record::PythonStack(stack, frames) = record
+            && self.stacks.contains(&stack.key)
+        {
+            self.functions.extend(frames.iter().map(|frame| frame.code));
+        }
+    }
+
     /// Whether the thread, or process, that had the id at `time_ns`, or last before it, has ended long ago.
     fn has_ended(&self, lives: &HashMap<u32, Vec<Life>>, id: u32, time_ns: u64) -> bool {
         let lives = lives.get(&id).map_or(&[][..], Vec::as_slice);
         let life = lives.iter().rev().find(|life| life.begin_ns <= time_ns);
-        life.is_some_and(|life| life.end_ns < self.until_ns)
+        life.is_some_and(|life| life.end_ns < self.needed.ended_ns)
     }
 
     fn keeps(&self, record: &Record<'_>) -> bool {
         let thread = |h: &RecordHeader| !self.has_ended(&self.threads, h.tid, h.time_ns);
         let process = |tgid: u32, h: &RecordHeader| !self.has_ended(&self.processes, tgid, h.time_ns);
+        let described = |h: &RecordHeader| h.time_ns >= self.needed.described_ns;
         match record {
             Record::ThreadNew(new) => thread(&new.h),
             Record::ThreadName(name) => thread(&name.h),
@@ -142,12 +169,18 @@ impl Lives {
             Record::Map(map, _) => process(map.h.tid, &map.h),
             Record::Command(command, _) => process(command.h.tid, &command.h),
             Record::IttNames(names, _) => process(names.tgid, &names.h),
-            Record::Stack(stack, _) => process(stack.tgid, &stack.h) || self.stacks.contains(&stack.key),
+            Record::Stack(stack, _) => {
+                (described(&stack.h) && process(stack.tgid, &stack.h)) || self.stacks.contains(&stack.key)
+            }
             Record::PythonStack(stack, _) => {
                 let lives = self.threads.get(&stack.h.tid).map_or(&[][..], Vec::as_slice);
                 let life = lives.iter().rev().find(|life| life.begin_ns <= stack.h.time_ns);
-                life.is_none_or(|life| process(life.tgid, &stack.h)) || self.stacks.contains(&stack.key)
+                let lives_on = life.is_none_or(|life| process(life.tgid, &stack.h));
+                (described(&stack.h) && lives_on) || self.stacks.contains(&stack.key)
             }
+            Record::PythonCode(code, _) => described(&code.h) || self.functions.contains(&code.key),
+            Record::Object(object) => described(&object.h),
+            Record::Members(members, _) => described(&members.h),
             _ => true,
         }
     }
@@ -155,9 +188,12 @@ impl Lives {
 
 #[cfg(test)]
 mod tests {
-    use bytemuck::Zeroable;
+    use bytemuck::{Zeroable, bytes_of};
     use dwell_store::raw::RecordBuffer;
-    use dwell_store::raw::wire::{StackHeader, ThreadExitRecord, ThreadNewRecord, kind};
+    use dwell_store::raw::wire::{
+        ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, StackHeader, ThreadExitRecord, ThreadNewRecord,
+        kind,
+    };
 
     use super::*;
 
@@ -188,6 +224,9 @@ mod tests {
                 Record::ThreadNew(new) => format!("{} of {} since {}", new.h.tid, new.tgid, new.h.time_ns),
                 Record::ThreadExit(exit) => format!("{} until {}", exit.h.tid, exit.h.time_ns),
                 Record::Stack(stack, _) => format!("stack {}", stack.key),
+                Record::Object(object) => format!("object {}", object.key),
+                Record::PythonStack(stack, _) => format!("Python stack {}", stack.key),
+                Record::PythonCode(code, _) => format!("function {}", code.key),
                 other => format!("{other:?}"),
             }));
             Ok(())
@@ -217,7 +256,7 @@ mod tests {
         born(&mut buffer, 10, 10, 150);
         ends(&mut buffer, 10, 10, 160); // within what is kept
         writer.append(&buffer.bytes, 60, 160).expect("written");
-        forget_ended(&mut writer, &folder, 100).expect("rewritten");
+        forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 0 }).expect("rewritten");
         let kept = [
             "7 of 7 since 10",
             "stack 71",
@@ -233,5 +272,47 @@ mod tests {
         born(&mut buffer, 11, 11, 170);
         writer.append(&buffer.bytes, 170, 170).expect("written");
         assert_eq!(left(&folder).len(), kept.len() + 1, "and the stream goes on");
+    }
+
+    fn object(buffer: &mut RecordBuffer, key: u64, time_ns: u64) {
+        let h = header(kind::OBJECT, size_of::<ObjectRecord>(), 7, time_ns);
+        buffer.fixed(&ObjectRecord { h, key, ..ObjectRecord::zeroed() });
+    }
+
+    fn python(buffer: &mut RecordBuffer, key: u64, time_ns: u64) {
+        let code = key + 5;
+        let h = header(kind::PYTHON_CODE, size_of::<PythonCodeHeader>(), 0, time_ns);
+        buffer.fixed(&PythonCodeHeader { h, key: code, ..PythonCodeHeader::zeroed() });
+        let size = size_of::<PythonStackHeader>() + size_of::<PythonFrame>();
+        let h = header(kind::PYTHON_STACK, size, 7, time_ns);
+        buffer.bytes.extend_from_slice(bytes_of(&PythonStackHeader {
+            h,
+            key,
+            count: 1,
+            ..PythonStackHeader::zeroed()
+        }));
+        buffer.bytes.extend_from_slice(bytes_of(&PythonFrame { code, ..PythonFrame::zeroed() }));
+    }
+
+    #[test]
+    fn what_is_described_anew_is_forgotten_once() {
+        let folder = tempfile::tempdir().expect("folder");
+        let folder = Folder::open(folder.path()).expect("folder");
+        let mut writer = SpoolWriter::create(&folder, Stream::Meta).expect("spool");
+        let mut buffer = RecordBuffer::default();
+        born(&mut buffer, 7, 7, 10); // created at stack 1010, lives on
+        stack(&mut buffer, 1010, 6, 9);
+        python(&mut buffer, 1010, 9);
+        for time_ns in [20, 60] {
+            stack(&mut buffer, 71, 7, time_ns);
+            python(&mut buffer, 71, time_ns);
+            object(&mut buffer, 72, time_ns);
+        }
+        object(&mut buffer, 73, 21);
+        writer.append(&buffer.bytes, 0, 60).expect("written");
+        forget(&mut writer, &folder, Needed { ended_ns: 100, described_ns: 50 }).expect("rewritten");
+        let of_creator = ["7 of 7 since 10", "stack 1010", "function 1015", "Python stack 1010"];
+        let told_again = ["stack 71", "function 76", "Python stack 71", "object 72"];
+        assert_eq!(left(&folder), [of_creator, told_again].concat());
     }
 }

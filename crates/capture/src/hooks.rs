@@ -78,7 +78,7 @@ impl Hooks {
             period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
             preempt_count_offset: preempt_count_offset.unwrap_or(0),
             has_preempt_count: u32::from(preempt_count_offset.is_some()),
-            reserved: 0,
+            generation: 0,
             since_ns: monotonic_ns(),
         };
         let mut hooks = Self {
@@ -218,6 +218,12 @@ impl Hooks {
     pub fn set_paused(&mut self, paused: bool) -> Result<()> {
         self.control.paused = u32::from(paused);
         self.control.since_ns = monotonic_ns();
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    /// Has the kernel side describe everything anew that events refer to from now on.
+    pub fn tell_again(&mut self) -> Result<()> {
+        self.control.generation = self.control.generation.wrapping_add(1);
         self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
     }
 

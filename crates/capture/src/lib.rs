@@ -18,6 +18,7 @@ mod kernel_types;
 mod latency;
 mod launch;
 mod loading;
+mod losing;
 mod machine;
 mod maps;
 mod options;

@@ -23,7 +23,7 @@ pub struct Control {
     pub period_ns: u32,
     pub preempt_count_offset: i32,
     pub has_preempt_count: u32,
-    pub reserved: u32,
+    pub generation: u32,
     pub since_ns: u64,
 }
 

@@ -34,7 +34,8 @@ pub struct Outliers {
     trace: Vec<u8>,
     /// When results were kept, within the last minute.
     kept_ns: VecDeque<u64>,
-    results: Vec<ResultFolder>,
+    /// Of the results that were kept; held open, each would take a descriptor.
+    names: Vec<String>,
     bytes: u64,
     over_limit: u64,
     failed: u64,
@@ -53,7 +54,7 @@ impl Outliers {
             pending: None,
             trace: Vec::new(),
             kept_ns: VecDeque::new(),
-            results: Vec::new(),
+            names: Vec::new(),
             bytes: 0,
             over_limit: 0,
             failed: 0,
@@ -92,14 +93,14 @@ impl Outliers {
         let Some(outlier) = self.pending.take() else { return Ok(()) };
         self.kept_ns.push_back(now_ns);
         recorder.cut(now_ns)?;
-        let name = format!("{:04}", self.results.len() + self.failed as usize);
+        let name = format!("{:04}", self.names.len() + self.failed as usize);
         let manifest = told(manifest, outlier, recorder, now_ns);
         let trace = std::mem::take(&mut self.trace);
         let parts = Parts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
         match outliers_of(&self.recording).and_then(|all| write(&all, &name, &parts)) {
-            Ok((folder, bytes)) => {
+            Ok(bytes) => {
                 self.bytes += bytes + trace.len() as u64;
-                self.results.push(folder);
+                self.names.push(name);
             }
             Err(error) => {
                 // A full disk, most likely: what was made of it must not take what is left.
@@ -113,15 +114,18 @@ impl Outliers {
 
     /// Gives the results the files that were copied for the recording since. Returns notices and losses.
     pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
-        for folder in &self.results {
+        for name in &self.names {
             // What is missing of them leaves a few functions without a name.
-            let _ = folder.modules().map(|own| link_all(modules, &own));
+            let own = outliers_of(&self.recording)
+                .ok()
+                .and_then(|all| ResultFolder::open_in(&all, name).ok()?.modules().ok());
+            let _ = own.map(|own| link_all(modules, &own));
         }
         let mut notices = Vec::new();
-        if !self.results.is_empty() {
+        if !self.names.is_empty() {
             notices.push(format!(
                 "Outliers that were kept, each a result: {} ({}).",
-                self.results.len(),
+                self.names.len(),
                 self.recording.path().join(FOLDER).display()
             ));
         }
@@ -167,8 +171,8 @@ struct Parts<'a> {
     trace: &'a [u8],
 }
 
-/// Makes the result. Returns it with the bytes that only it and the recording have of the spool.
-fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<(ResultFolder, u64)> {
+/// Makes the result. Returns the bytes that only it and the recording have of the spool.
+fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<u64> {
     let folder = ResultFolder::create_in(all, name).map_err(io::Error::other)?;
     let bytes = link_all(parts.spool, &folder.spool().map_err(io::Error::other)?)?;
     link_all(parts.modules, &folder.modules().map_err(io::Error::other)?)?;
@@ -176,7 +180,7 @@ fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<(ResultFolde
         folder.held().replace(TRACE_FILE, parts.trace)?;
     }
     folder.write_manifest(parts.manifest).map_err(io::Error::other)?;
-    Ok((folder, bytes))
+    Ok(bytes)
 }
 
 /// Links every regular file of `from` into `to`, where it is not there yet. Returns the bytes of those that have no other link.

@@ -6,7 +6,7 @@ use crate::fault_places;
 use crate::perf::{parse_mapping, read_u64, split_record};
 use crate::proc;
 use crate::unprivileged::look::Place;
-use crate::unprivileged::record::{Sort, What, parse, stamp};
+use crate::unprivileged::record::{CallLayout, Sort, What, parse, stamp};
 use crate::unprivileged::sockets::SocketTable;
 use crate::waiting;
 
@@ -40,7 +40,9 @@ fn perf_record(record: &[u8]) -> usize {
             let pieces = sorts.iter().filter_map(|&sort| sample.piece(sort)).map(|piece| piece.bytes.len()).max();
             let found = sample.kernel_frames().len() * 8 + pieces.unwrap_or(0);
             assert!(found <= 2 * record.len(), "more was read than is there");
-            found + usize::from(sample.call().is_some())
+            let layouts =
+                [(false, false), (true, false), (true, true)].map(|(lazy, every)| CallLayout::new(lazy, every));
+            found + layouts.into_iter().filter(|&layout| sample.call(layout).is_some()).count()
         }
         _ => 1,
     }

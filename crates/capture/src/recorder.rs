@@ -7,7 +7,7 @@ use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
-use crate::forgetting::forget_ended;
+use crate::forgetting::{Needed, forget};
 use crate::watch::Watch;
 
 /// A chunk is written when it has this many bytes: a quarter of it gave a server under load half as much again at p99 …
@@ -16,7 +16,7 @@ const CHUNK_BYTES: usize = 1 << 20;
 const LARGEST_CHUNK_BYTES: usize = 8 << 20;
 /// … or when its first record is this old: what a killed collector loses at most.
 const CHUNK_AGE_NS: u64 = 200_000_000;
-/// A bounded recording forgets who ended when it has told this much since the last time …
+/// A bounded recording forgets who ended, and what it described, when it has told this much since the last time …
 const FORGET_BYTES: u64 = 256 << 10;
 /// … of all who ended this long before the oldest event: what they did last can be told late.
 const FORGET_AFTER_NS: u64 = 1_000_000_000;
@@ -41,6 +41,8 @@ pub struct Recorder {
     segment_since_ns: u64,
     segments: VecDeque<Segment>,
     keep_ns: Option<u64>,
+    /// Since everything is described anew: of what was described before the first time, only events until the second need it.
+    told_again: Option<(u64, u64)>,
     /// Time of the earliest event that is still kept: of the oldest segment.
     pub kept_since_ns: u64,
     /// Switches and samples recorded.
@@ -62,6 +64,7 @@ impl Recorder {
             segment_since_ns: now_ns,
             segments: VecDeque::new(),
             keep_ns,
+            told_again: None,
             kept_since_ns: now_ns,
             event_count: 0,
         })
@@ -172,18 +175,31 @@ impl Recorder {
             self.kept_since_ns = oldest.last_ns;
             self.segments.pop_front();
         }
-        self.forget_ended()
+        self.forget_unneeded()
     }
 
-    /// Written anew when it has doubled, the stream costs little more than it would if nothing was forgotten.
-    fn forget_ended(&mut self) -> Result<()> {
+    /// Whether what describes events should be described anew, so that older descriptions can be forgotten when the events are
+    /// gone that need these. It is time when the stream has doubled: then writing it anew costs little more than the
+    /// stream would if nothing was forgotten.
+    pub fn wants_all_again(&self) -> bool {
         let (kept, written) = self.meta_kept;
-        if self.meta.written_bytes - written < kept.max(FORGET_BYTES) {
-            return Ok(());
-        }
+        let grown = self.meta.written_bytes - written >= kept.max(FORGET_BYTES);
+        self.keep_ns.is_some() && self.told_again.is_none() && grown
+    }
+
+    /// Everything that is referred to after `now_ns` was or will be described at `since_ns` or later.
+    pub fn all_is_told_again(&mut self, since_ns: u64, now_ns: u64) {
+        self.told_again = Some((since_ns, now_ns));
+    }
+
+    /// Writes the stream of descriptions anew, without what nothing refers to any more.
+    fn forget_unneeded(&mut self) -> Result<()> {
+        let until_ns = self.kept_since_ns.saturating_sub(FORGET_AFTER_NS);
+        let Some((since_ns, _)) = self.told_again.filter(|(_, told_ns)| *told_ns < until_ns) else { return Ok(()) };
         let before = self.meta.written_bytes;
-        forget_ended(&mut self.meta, &self.folder, self.kept_since_ns.saturating_sub(FORGET_AFTER_NS))?;
+        forget(&mut self.meta, &self.folder, Needed { ended_ns: until_ns, described_ns: since_ns })?;
         self.meta_kept = (self.meta.written_bytes - before, self.meta.written_bytes);
+        self.told_again = None;
         Ok(())
     }
 }

@@ -220,6 +220,7 @@ mod tests {
             delays: dwell_store::DelayFacts::default(),
             events: 0,
             losses: Vec::new(),
+            loss_times: Vec::new(),
             notices: Vec::new(),
         })
     }

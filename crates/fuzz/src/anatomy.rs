@@ -82,10 +82,15 @@ pub(crate) fn memory() -> Vec<u8> {
     let message = Message::Module { start: 1, end: 2, offset: 0, path: b"/bin/app".to_vec() }.encode();
     let outbox: Vec<u8> =
         [10, message.len() as u64].iter().flat_map(|word| word.to_le_bytes()).chain(message).collect();
-    let words =
-        [Word::block(0), Word::access(64, 1, 3, true), Word::mark(Mark::Note(7)), Word::access(128, 2, 3, false)];
-    let words =
-        words.iter().chain([&Word::block(2), &Word::mark(Mark::Thread(1))]).flat_map(|word| word.0.to_le_bytes());
+    let words = [
+        Word::block(0),
+        Word::access(64, 1, 3, true),
+        Word::mark(Mark::Note(7)),
+        Word::access(128, 2, 3, false),
+        Word::block(2),
+        Word::mark(Mark::Thread(1)),
+    ];
+    let words = words.iter().flat_map(|word| word.0.to_le_bytes());
     let lane = lane.iter().flat_map(|word| word.to_le_bytes());
     let lengths = [10, outbox.len() as u8, 0];
     lane.chain(lengths).chain(outbox).chain(words).collect()

@@ -51,7 +51,7 @@ pub(crate) fn sized(mut bytes: &[u8]) -> Vec<Vec<u8>> {
         let there = usize::from(header.size).max(least).min(bytes.len());
         let mut record = bytes[..there].to_vec();
         record.resize(there.max(least).next_multiple_of(8), 0);
-        header.size = record.len().min(usize::from(u16::MAX & !7)) as u16;
+        header.size = record.len().min(usize::from(!7u16)) as u16;
         record.truncate(header.size.into());
         record[..size_of::<RecordHeader>()].copy_from_slice(bytes_of(&header));
         records.push(record);
@@ -175,12 +175,12 @@ impl Maker {
             (it.start_ns, it.cookie, it.object, it.peer_tid) = (1_000, 5, 8, 11);
         });
         self.put::<TcpHoldRecord>((kind::TCP_HOLD, PROCESS, 2_000), |it| {
-            (it.end_ns, it.cookie, it.user_stack) = (2_500, 5, 1)
+            (it.end_ns, it.cookie, it.user_stack) = (2_500, 5, 1);
         });
         self.put::<TcpEventRecord>((kind::TCP_EVENT, PROCESS, 2_100), |it| (it.cookie, it.peer) = (5, 6));
         self.put::<RequestRecord>((kind::REQUEST, PROCESS, 5_000), |it| (it.begin_ns, it.tgid) = (4_000, PROCESS));
         self.put::<StitchRecord>((kind::STITCH, PROCESS, 5_000), |it| {
-            (it.id, it.user_stack, it.tgid) = (9, 1, PROCESS)
+            (it.id, it.user_stack, it.tgid) = (9, 1, PROCESS);
         });
         self.0.mark(kind::PAUSE, 20_000);
         self.0.mark(kind::RESUME, 21_000);

@@ -7,7 +7,7 @@ use dwell_analyze::{Analysis, Query, Report, json, report};
 use dwell_resolve::{KernelFiles, Options, Silent, finalize};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::TABLES;
-use dwell_store::{CodeTables, Opened, ResultFolder, TableDef, Trace, readers};
+use dwell_store::{CodeTables, Opened, ResultFolder, Table as _, TableDef, Trace, readers};
 use tempfile::TempDir;
 
 use crate::raw;

@@ -81,6 +81,7 @@ pub(crate) fn a_manifest() -> Manifest {
         delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
+        loss_times: Vec::new(),
         notices: Vec::new(),
     }
 }

@@ -111,23 +111,35 @@ fn manifest(first: &Manifest, second: &Manifest, earlier: u64, later: u64) -> Ma
     both.collector_cpu_ns += second.collector_cpu_ns;
     both.target_pids.extend(&second.target_pids);
     both.topics.extend(second.topics.iter().filter(|topic| !first.topics.contains(topic)).cloned());
-    (both.losses, both.notices) = (Vec::new(), Vec::new());
+    (both.losses, both.loss_times, both.notices) = (Vec::new(), Vec::new(), Vec::new());
     both
 }
 
 /// What either lost.
 fn losses(first: &Trace, second: &Trace) -> dwell_store::tables::Losses {
-    let mut sums: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
+    let mut sums: BTreeMap<String, LossRow> = BTreeMap::new();
     for losses in [&first.losses, &second.losses] {
-        for row in 0..losses.len() {
-            sums.entry(&losses.name[row]).or_insert((0, &losses.doc[row])).0 += losses.count[row];
+        for row in (0..losses.len()).filter_map(|row| losses.row(row)) {
+            match sums.get_mut(&row.name) {
+                Some(sum) => add(sum, &row),
+                None => drop(sums.insert(row.name.clone(), row)),
+            }
         }
     }
     let mut losses = dwell_store::tables::Losses::default();
-    for (name, (count, doc)) in sums {
-        losses.push(LossRow { name: name.to_owned(), count, doc: doc.to_owned() });
+    for row in sums.into_values() {
+        losses.push(row);
     }
     losses
+}
+
+/// Adds what the other host lost. Of a sum only a part of which has a time the time is not known.
+fn add(sum: &mut LossRow, row: &LossRow) {
+    sum.count += row.count;
+    (sum.start_ns, sum.end_ns) = match (sum.end_ns, row.end_ns) {
+        (0, _) | (_, 0) => (0, 0),
+        (first, second) => (sum.start_ns.min(row.start_ns), first.max(second)),
+    };
 }
 
 /// Puts the rows into the order that readers rely on.

@@ -1,7 +1,7 @@
 //! The names of what was lost, and what is missing because of it: one table for the collector's counters and ours.
 
-use dwell_store::Manifest;
 use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
+use dwell_store::{LossTime, Manifest};
 
 use crate::annotations::{Counted, Decoder};
 
@@ -41,7 +41,7 @@ const DOCS: &[(&str, &str)] = &[
     ),
     (
         "switches_lost",
-        "Context switches that found no room in the kernel's buffer; the intervals around them are inexact.",
+        "Context switches that found no room in the kernel's buffer: as many waits, preemptions and switches are not counted, what ran between them counts as off the CPU for no known reason, and intervals around them are too long.",
     ),
     ("samples_lost", "Samples that found no room in the kernel's buffer; their time went to the next ones."),
     ("stacks_lost", "Stacks that found no room in the kernel's buffer; their events have no stack."),
@@ -253,13 +253,53 @@ pub fn cut_stacks(off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> [(&'s
     counted
 }
 
-/// The table: the collector's counters, then ours; zeros are left out.
+/// The table: the collector's counters, then ours; zeros are left out. What a bounded recording lost before what it has kept is
+/// no loss of the result.
 pub fn table(manifest: &Manifest, ours: &[(&'static str, u64)]) -> Losses {
     let mut losses = Losses::default();
-    let theirs = manifest.losses.iter().map(|(name, count)| (name.as_str(), *count));
-    for (name, count) in theirs.chain(ours.iter().copied()).filter(|&(_, count)| count > 0) {
-        let doc = DOCS.iter().find(|(known, _)| *known == name).map_or("Counted by the collector.", |(_, doc)| doc);
-        losses.push(LossRow { name: name.to_owned(), count, doc: doc.to_owned() });
+    let theirs = manifest.losses.iter().map(|(name, count)| row(name, *count, &manifest.loss_times, manifest.start_ns));
+    let ours = ours.iter().map(|(name, count)| row(name, *count, &[], manifest.start_ns));
+    for row in theirs.chain(ours).filter(|row| row.count > 0) {
+        losses.push(row);
     }
     losses
+}
+
+/// `count` losses of this name, with their time where the collector knows it.
+fn row(name: &str, count: u64, all_times: &[LossTime], start_ns: u64) -> LossRow {
+    let doc = DOCS.iter().find(|(known, _)| *known == name).map_or("Counted by the collector.", |(_, doc)| doc);
+    let times = || all_times.iter().filter(|time| time.name == name);
+    let within = || times().filter(|time| time.end_ns > start_ns);
+    let earlier: u64 = times().filter(|time| time.end_ns <= start_ns).map(|time| time.count).sum();
+    let since_start = |time_ns: u64| time_ns.saturating_sub(start_ns);
+    LossRow {
+        name: name.to_owned(),
+        count: count.saturating_sub(earlier),
+        doc: doc.to_owned(),
+        start_ns: within().map(|time| since_start(time.start_ns)).min().unwrap_or(0),
+        end_ns: within().map(|time| since_start(time.end_ns)).max().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_lost_before_the_kept_events_is_no_loss() {
+        let time = |name: &str, count, start_ns, end_ns| LossTime { name: name.to_owned(), count, start_ns, end_ns };
+        let times = [
+            time("switches_lost", 4, 20, 60),
+            time("switches_lost", 2, 90, 120),
+            time("switches_lost", 3, 140, 150),
+            time("objects_lost", 2, 70, 100),
+        ];
+        let of = |name, count| {
+            let row = row(name, count, &times, 100);
+            (row.count, row.start_ns, row.end_ns)
+        };
+        assert_eq!(of("switches_lost", 9), (5, 0, 50));
+        assert_eq!(of("objects_lost", 2), (0, 0, 0));
+        assert_eq!(of("stacks_lost", 3), (3, 0, 0), "the time is not known");
+    }
 }

@@ -44,7 +44,7 @@ pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEv
 pub use hash::{WordHasher, WordMap};
 pub use index::{Index, IndexWriter, Opened};
 pub use kept::{Kept, module_identity};
-pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, Manifest, State, TRACE_FORMAT};
+pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, LossTime, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};
 pub use parquet_file::TableWriter;
 pub use result::{ResultFolder, Trace, peak_bytes};

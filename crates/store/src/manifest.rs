@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 3;
+pub const TRACE_FORMAT: u32 = 4;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,6 +70,19 @@ pub struct DelayFacts {
     pub idle_states: Vec<String>,
 }
 
+/// Something was lost, between two looks of the collector at its counters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LossTime {
+    /// Name of the counter.
+    pub name: String,
+    /// How much it grew.
+    pub count: u64,
+    /// The look before, CLOCK_MONOTONIC ns.
+    pub start_ns: u64,
+    /// The look after.
+    pub end_ns: u64,
+}
+
 /// The manifest. Times of day are seconds since 1970, durations nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -130,6 +143,9 @@ pub struct Manifest {
     pub events: u64,
     /// Counters of what the collector could not record: name and count, zeros left out.
     pub losses: Vec<(String, u64)>,
+    /// When some of that was lost; empty in older results.
+    #[serde(default)]
+    pub loss_times: Vec<LossTime>,
     /// Remarks for the reader.
     pub notices: Vec<String>,
 }

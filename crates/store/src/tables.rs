@@ -296,6 +296,8 @@ tables! {
         name: String, 1, "Name of the counter.";
         count: u64, 1, "How many.";
         doc: String, 1, "What is missing because of it.";
+        start_ns: u64, 4, "When the first was lost, at the earliest.";
+        end_ns: u64, 4, "When the last was lost, at the latest; 0 where the time is not known.";
     }
     /// One row per remark of collection or finalization that a reader of the result should know.
     Notices NoticeRow "notices" {

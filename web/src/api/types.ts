@@ -38,6 +38,14 @@ export interface Word {
   title: string;
   help: string;
 }
+/** One kind of loss; `time_ns` is from the first to the last, since the start. */
+export interface Loss {
+  name: string;
+  count: number;
+  doc: string;
+  time_ns?: [number, number] | null;
+}
+
 export interface Info {
   manifest: Record<string, unknown>;
   elapsed_ns: number;
@@ -47,7 +55,7 @@ export interface Info {
   levels: Word[];
   filter_keys: Word[];
   reports: Word[];
-  losses: { name: string; count: number; doc: string }[];
+  losses: Loss[];
   notices: string[];
   threads: {
     id: number;

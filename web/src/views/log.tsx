@@ -1,7 +1,7 @@
 import type { Document } from '../api/types';
 import { prose } from '../base/prose';
 import { lossText, t } from '../base/texts';
-import { count } from '../base/units';
+import { count, span } from '../base/units';
 import { tableCsv, tableText } from '../logic/copy';
 import { useCall, useReport } from '../state/resource';
 import { Loaded } from './parts/states';
@@ -28,6 +28,7 @@ export default function LogView() {
                   <tr key={String(row.loss)}>
                     <th scope="row">{String(row.loss)}</th>
                     <td className="number">{count(Number(row.count))}</td>
+                    <td className="number">{row.to_ns ? span(Number(row.from_ns), Number(row.to_ns)) : ''}</td>
                     <td>{lossText(String(row.loss), String(row.missing ?? ''))}</td>
                   </tr>
                 ))}
@@ -65,5 +66,5 @@ function Remarks({ document: { notes, notes_parts: parts } }: { document: Docume
 }
 
 function lossRows(losses: Document | undefined): unknown[][] {
-  return (losses?.rows ?? []).map(({ loss, count, missing }) => [loss, count, missing]);
+  return (losses?.rows ?? []).map(({ loss, count, from_ns, to_ns, missing }) => [loss, count, from_ns, to_ns, missing]);
 }

@@ -35,7 +35,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
 
 /// The banner: what was lost.
 pub fn losses(fold: &Fold<'_>) -> Option<Sentence> {
-    let told: Vec<String> = lost(fold.trace).map(|loss| format!("{} {}", loss.name, loss.count)).collect();
+    let told: Vec<String> = lost(fold.trace).map(|loss| loss.brief()).collect();
     (!told.is_empty()).then(|| say!(LOSSES, lost = told.join(", ")))
 }
 
@@ -48,13 +48,27 @@ pub struct Loss<'t> {
     pub count: u64,
     /// What is missing because of it.
     pub doc: &'t str,
+    /// From when to when, since the start, ns; where that is known.
+    pub time_ns: Option<(u64, u64)>,
+}
+
+impl Loss<'_> {
+    /// How many of what, and when.
+    fn brief(&self) -> String {
+        let when = self.time_ns.map(|(from, to)| format!(" ({} – {})", duration(from), duration(to)));
+        format!("{} {}{}", self.name, self.count, when.unwrap_or_default())
+    }
 }
 
 /// What was lost and could not be made good: what every view warns of.
 pub fn lost(trace: &Trace) -> impl Iterator<Item = Loss<'_>> {
     let losses = &trace.losses;
-    let rows = losses.name.iter().zip(&losses.count).zip(&losses.doc);
-    let rows = rows.map(|((name, count), doc)| Loss { name, count: *count, doc });
+    let times = losses.start_ns.iter().zip(&losses.end_ns);
+    let rows = losses.name.iter().zip(&losses.count).zip(&losses.doc).zip(times);
+    let rows = rows.map(|(((name, count), doc), (from, to))| {
+        let time_ns = (*to > 0).then_some((*from, *to));
+        Loss { name, count: *count, doc, time_ns }
+    });
     rows.filter(|loss| loss.count > 0 && loss.name != PUT_BACK && !loss.name.starts_with(CUT))
 }
 

@@ -266,11 +266,11 @@ __noinline u64 file_object(u64 address, u32 fd, u32 tid, u32 tgid)
 /* The same for a descriptor of `task`, whose thread waits mostly for what it waited for before. */
 static __always_inline u64 fd_object(struct task_struct *task, struct thread *thread, u32 fd)
 {
-	u64 file = (u64)file_of(task, fd), key = file_key(file);
+	u64 file = (u64)file_of(task, fd), key = file_key(file), written = key + generation();
 
-	if (key && key != thread->last_object && file_object(file, fd, tid_of(task), tgid_of(task)) == key &&
+	if (key && written != thread->last_object && file_object(file, fd, tid_of(task), tgid_of(task)) == key &&
 	    is_seen(key))
-		thread->last_object = key;
+		thread->last_object = written;
 	return key;
 }
 
@@ -351,18 +351,19 @@ __noinline u64 describe_set(struct fd_set *set)
 /* The key of a set; describes it when it is new. */
 __noinline u64 set_object(struct fd_set *set, struct thread *thread)
 {
-	u64 key;
+	u64 key, written;
 
 	if (!set || !thread)
 		return 0;
 	key = EMPTY_SET_KEY(set);
 	FOR_EACH_MEMBER (i, set)
 		key = mix(key, file_key(member_file(set, i)));
-	if (key == thread->last_object)
+	written = key + generation();
+	if (written == thread->last_object)
 		return key;
 	if (!is_seen(key))
 		return describe_set(set);
-	thread->last_object = key;
+	thread->last_object = written;
 	return key;
 }
 

@@ -24,8 +24,8 @@ struct control {
 	/* from this CPU's run queue to its preempt count; meaningless unless has_preempt_count */
 	s32 preempt_count_offset;
 	u32 has_preempt_count;
-	u32 reserved;
-	u64 since_ns; /* since when delays are seen without a gap: of what began before, the begin may be another's */
+	u32 generation; /* counts how often user space wanted everything told again */
+	u64 since_ns;   /* since when delays are seen without a gap: of what began before, the begin may be another's */
 };
 
 /* Mirrored in maps.rs, with a sentence each. */
@@ -102,7 +102,7 @@ struct thread {
 	u64 in_runtime_ns;
 	u64 out_time_ns;        /* when it last left the CPU */
 	u64 out_runtime_ns;     /* CPU time that it had used when it last left the CPU */
-	u64 last_object;        /* key of a file or set that it waited for and that is written */
+	u64 last_object;        /* key of a file or set that it waited for and that is written, plus the generation */
 	u64 python_state;       /* its PyThreadState, 0 = not found yet */
 	u64 python_interpreter; /* that one's PyInterpreterState */
 	u64 python_failure_ns;  /* when it was last looked for in vain */
@@ -139,12 +139,13 @@ struct {
 	__type(value, u64);
 } losses SEC(".maps");
 
-/* Keys of stacks and objects that user space has. Forgetting one only means that it is written again. */
+/* Keys of stacks and objects that user space has, with the generation in which they were written. Forgetting one only means
+ * that it is written again. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 131072);
 	__type(key, u64);
-	__type(value, u8);
+	__type(value, u32);
 } seen SEC(".maps");
 
 /* A ring for each CPU: no two CPUs ever contend for one. User space makes them and sets the number of entries. */
@@ -206,16 +207,25 @@ static __always_inline bool write_record(void *record, u32 size, u32 loss)
 	return false;
 }
 
+static __always_inline u32 generation(void)
+{
+	struct control *control = controls();
+
+	return control ? control->generation : 0;
+}
+
 static __always_inline bool is_seen(u64 key)
 {
-	return bpf_map_lookup_elem(&seen, &key) != NULL;
+	u32 *written = bpf_map_lookup_elem(&seen, &key);
+
+	return written && *written == generation();
 }
 
 static __always_inline void set_seen(u64 key)
 {
-	u8 one = 1;
+	u32 now = generation();
 
-	bpf_map_update_elem(&seen, &key, &one, BPF_ANY);
+	bpf_map_update_elem(&seen, &key, &now, BPF_ANY);
 }
 
 /* A step of a 64-bit multiplicative hash (the constant of splitmix64). */

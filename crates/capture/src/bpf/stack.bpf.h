@@ -184,21 +184,23 @@ static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task
 /*
  * The stack of the current thread's user code, by unwind tables, with its Python frames. `memory` is of the thread: where
  * it stood the last time that this program asked, so that a thread which blocks again at the same place is not walked
- * again. The same native stack may be another Python function: it is remembered with the hash of the Python frames.
+ * again. The same native stack may be another Python function: it is remembered with the hash of the Python frames, and
+ * with the generation, so that its description is written again in the next one.
  */
 static __always_inline u64 take_user_stack(struct task_struct *task, struct thread *thread,
 					   struct unwind_memory *memory)
 {
 	struct unwind_scratch *scratch = this_stack_buffer();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u64 space = task->mm->start_stack, python, key;
+	u64 space = task->mm->start_stack, python, key, told;
 
 	if (!scratch)
 		return 0;
 	scratch->stack.flags = 0;
 	unwind_begin(scratch, regs);
 	python = take_python_frames(task, thread, space);
-	key = unwind_recall(scratch, memory, space ^ python);
+	told = (space ^ python) + generation();
+	key = unwind_recall(scratch, memory, told);
 	if (key)
 		return key;
 	if (unwind_walk(tgid_of(task), scratch) <= 0) {
@@ -216,7 +218,7 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	}
 	key = publish_stack(tid_of(task), tgid_of(task), space, python);
 	if (key)
-		unwind_remember(scratch, memory, space ^ python, key);
+		unwind_remember(scratch, memory, told, key);
 	return key;
 }
 

@@ -13,6 +13,7 @@ use dwell_store::raw::RecordBuffer;
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use super::drained::{Drained, take_record};
+use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::hooks::Hooks;
 use crate::keeper::Keeper;
@@ -63,6 +64,12 @@ pub trait Source {
     /// Lets go of the rights that were raised to start, as far as the source can be read without them.
     fn lower(&self, raised: Raised) {
         drop(raised);
+    }
+
+    /// Describes stacks, objects and functions anew to which events refer from now on. Returns the time before which what was
+    /// told is needed only by events until now: 0 where everything is told once.
+    fn tell_again(&mut self) -> Result<u64> {
+        Ok(0)
     }
 
     /// Pauses or resumes recording.
@@ -209,6 +216,12 @@ impl Source for Bpf<'_> {
 
     fn set_paused(&mut self, paused: bool) -> Result<()> {
         self.hooks.set_paused(paused)
+    }
+
+    fn tell_again(&mut self) -> Result<u64> {
+        let now_ns = monotonic_ns();
+        self.hooks.tell_again()?;
+        Ok(now_ns)
     }
 
     fn losses(&self) -> Vec<(String, u64)> {

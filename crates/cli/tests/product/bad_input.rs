@@ -168,6 +168,7 @@ pub fn manifest(state: State) -> Manifest {
         delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: Vec::new(),
+        loss_times: Vec::new(),
         notices: Vec::new(),
     }
 }

@@ -37,9 +37,11 @@ mod remote;
 mod rights;
 mod rights_of_others;
 mod settings;
+mod soak;
 mod sockets;
 mod source;
 mod survival;
+mod sustained;
 mod symbols;
 mod system;
 mod task_probes;
@@ -84,5 +86,7 @@ fn main() -> ExitCode {
     cases.extend(anatomy::cases());
     cases.extend(gdb::cases());
     cases.extend(kernels::cases());
+    cases.extend(sustained::cases());
+    cases.extend(soak::cases());
     harness::run(cases)
 }

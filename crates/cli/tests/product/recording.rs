@@ -175,7 +175,9 @@ pub fn needs_program(program: &str) -> Result<String> {
 
 /// A finished recording.
 pub struct Recording {
-    folder: TempDir,
+    path: PathBuf,
+    /// What is deleted with it.
+    _folder: Option<TempDir>,
     pub output: Output,
 }
 
@@ -191,12 +193,17 @@ impl Recording {
         let mut command = collect(folder.path(), options, program);
         command.envs(environment.iter().copied());
         let output = Running::start(&mut command)?.finish()?;
-        Self { folder, output }.checked()
+        Self::in_folder(folder, output)
     }
 
     /// A recording that `dwell` made in `folder`, however it ended.
     pub fn in_folder(folder: TempDir, output: Output) -> Result<Self> {
-        Self { folder, output }.checked()
+        Self { path: folder.path().join("result"), _folder: Some(folder), output }.checked()
+    }
+
+    /// A recording that stays, and what `dwell` said of it last.
+    pub fn kept(path: PathBuf, output: Output) -> Result<Self> {
+        Self { path, _folder: None, output }.checked()
     }
 
     fn checked(self) -> Result<Self> {
@@ -207,7 +214,7 @@ impl Recording {
     }
 
     pub fn path(&self) -> PathBuf {
-        self.folder.path().join("result")
+        self.path.clone()
     }
 
     /// `dwell report …` of this recording as JSON.

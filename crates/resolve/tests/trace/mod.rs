@@ -45,6 +45,7 @@ pub fn manifest(end_ns: u64) -> Manifest {
         delays: dwell_store::DelayFacts::default(),
         events: 0,
         losses: vec![],
+        loss_times: vec![],
         notices: vec![],
     }
 }

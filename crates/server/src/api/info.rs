@@ -87,7 +87,8 @@ pub fn info(trace: &Trace) -> Result<String, Problem> {
             "better": metric.better.id(), "help": metric.short_help, "detail": metric.long_help,
         })
     });
-    let losses = lost(trace).map(|loss| json!({ "name": loss.name, "count": loss.count, "doc": loss.doc }));
+    let losses = lost(trace)
+        .map(|loss| json!({ "name": loss.name, "count": loss.count, "doc": loss.doc, "time_ns": loss.time_ns }));
     document(&json!({
         "manifest": serde_json::to_value(&trace.manifest).map_err(|_| Problem::internal())?,
         "elapsed_ns": dwell_analyze::elapsed_ns(trace),

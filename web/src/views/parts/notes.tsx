@@ -1,7 +1,7 @@
-import type { Noted } from '../../api/types';
+import type { Loss, Noted } from '../../api/types';
 import { prose } from '../../base/prose';
 import { lossText, t } from '../../base/texts';
-import { count } from '../../base/units';
+import { count, span } from '../../base/units';
 
 /** What a reader must know about the numbers above. */
 export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
@@ -22,7 +22,7 @@ export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
 const PUT_BACK = 'switches_unseen';
 
 /** What was lost, above every view. */
-export function Banner({ losses }: { losses: { name: string; count: number; doc: string }[] }) {
+export function Banner({ losses }: { losses: Loss[] }) {
   const told = losses.filter(({ name, count }) => count > 0 && name !== PUT_BACK);
   if (told.length === 0) return null;
   // What it is about, without the consequence.
@@ -30,9 +30,10 @@ export function Banner({ losses }: { losses: { name: string; count: number; doc:
   return (
     <div className="banner" role="status">
       <strong>{t('losses.title')}</strong>{' '}
-      {told.map(({ name, count: times, doc }) => (
+      {told.map(({ name, count: times, doc, time_ns: when }) => (
         <span key={name} data-tip={`${name}: ${lossText(name, doc)}`} className="loss">
           {count(times)} × {brief(lossText(name, doc)) ?? name}
+          {when ? ` (${span(...when)})` : ''}
         </span>
       ))}
     </div>
