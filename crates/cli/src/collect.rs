@@ -21,6 +21,7 @@ use crate::finalize::Naming;
 use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress::Collecting;
+use crate::reading::Reading;
 use crate::{finalize, output, report, trust};
 
 /// The suffix of result folders: `r000th`.
@@ -51,6 +52,7 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
         eprintln!("dwell: result {}", folder.path().display());
     }
     signals.let_through();
+    Reading::default().to_held(folder.held()).fetching(finalize::debug_files()).confine()?;
     let finished = finish(args, &folder, &kernel);
     give_away(invoker.as_ref(), &folder);
     finished?;

@@ -9,6 +9,7 @@ use dwell_store::ResultFolder;
 
 use crate::args::{CompareArgs, Format, GateArg, Switch};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
+use crate::reading::Reading;
 use crate::text::style::Style;
 use crate::text::units;
 use crate::{csv, output, text};
@@ -22,6 +23,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 fn compared(args: &CompareArgs) -> Result<ExitCode> {
     let query = query(args)?;
     let level = Level::parse(args.level.trim())?;
+    Reading::of([&*args.first, &*args.second]).to_file(args.output.as_deref()).confine()?;
     let (first, second) = (ResultFolder::open(&args.first)?, ResultFolder::open(&args.second)?);
     let (mut view, verdicts) = dwell_analyze::answered(&first, |first| {
         dwell_analyze::answered(&second, |second| {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use dwell_resolve::{Mode, Options};
+use dwell_resolve::{DebuginfodSettings, Mode, Options};
 use dwell_store::{ResultFolder, Trace};
 use indicatif::ProgressBar;
 
@@ -13,14 +13,16 @@ use crate::error::{Hinted, Result, quoted};
 use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress;
+use crate::reading::Reading;
 
 /// Finalizes the result that the command line names.
 pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
-    let folder = ResultFolder::open(&args.result)?;
     if matches!(args.finalization_mode, FinalizationMode::Deferred | FinalizationMode::None) {
         return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
     }
     let kernel = KernelSymbols::take()?;
+    Reading::of([&*args.result]).to_folder(&args.result).fetching(debug_files()).confine()?;
+    let folder = ResultFolder::open(&args.result)?;
     let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel: &kernel };
     let trace = run_on(&folder, &naming, args.quiet)?;
     if let Some(invoker) = Invoker::of_sudo() {
@@ -35,6 +37,15 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
         eprintln!("dwell: result {}; next: dwell report summary {}", folder.path().display(), quoted(folder.path()));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the debug files are kept that are fetched; `None` when none are.
+pub fn debug_files() -> Option<PathBuf> {
+    debuginfod().map(|settings| settings.cache)
+}
+
+fn debuginfod() -> Option<DebuginfodSettings> {
+    debuginfod::settings(|name| std::env::var(name).ok())
 }
 
 /// How a result gets its names.
@@ -53,7 +64,7 @@ pub fn run_on(folder: &ResultFolder, args: &Naming<'_>, quiet: bool) -> Result<T
     let fast = mode == FinalizationMode::Fast;
     let options = Options {
         search_dirs: args.search_dirs.to_vec(),
-        debuginfod: debuginfod::settings(|name| std::env::var(name).ok()),
+        debuginfod: debuginfod(),
         kernel: args.kernel.files(),
         mode: if fast { Mode::Fast } else { Mode::Full },
         inlines: !fast,

@@ -1,5 +1,5 @@
-//! The kernel's symbols for a user who may see their addresses only through Dwell's rights: read before finalization, which has
-//! none. Whoever may see them, or never, uses the kernel's own files.
+//! The kernel's symbols for root, and for a user who may see their addresses only through Dwell's rights: read before finalization,
+//! which has none. Whoever may never see them uses the kernel's own files.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use dwell_resolve::KernelFiles;
 use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::process::geteuid;
 
 use crate::error::Result;
 use crate::trust;
@@ -19,7 +20,7 @@ pub struct KernelSymbols(Option<[OwnedFd; 2]>);
 impl KernelSymbols {
     /// Reads them with the right to, where this process holds it and can record kernel code.
     pub fn read() -> Self {
-        if !dwell_rights::may_see_kernel() {
+        if !geteuid().is_root() && !dwell_rights::may_see_kernel() {
             return Self(None);
         }
         let _raised = trust::to_read_symbols();

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Hinted, Result};
 use crate::owner::Invoker;
+use crate::reading::is_device;
 
 /// Writes `text` to `path`, or to standard output.
 pub fn write(text: &str, path: Option<&Path>) -> Result<()> {
@@ -50,12 +51,6 @@ fn fill(file: &mut File, text: &str) -> io::Result<()> {
         invoker.take_file(file)?;
     }
     file.sync_all()
-}
-
-/// Whether the path is to be written in place: /dev/stdout, a named pipe.
-fn is_device(path: &Path) -> bool {
-    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-    special || path.starts_with("/dev") || path.starts_with("/proc")
 }
 
 fn partial_name(path: &Path) -> io::Result<PathBuf> {

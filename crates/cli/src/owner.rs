@@ -8,6 +8,7 @@ use std::io;
 
 use dwell_store::Folder;
 use rustix::fs::{Gid, Uid, fchown};
+use rustix::process::{getegid, getgroups};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 /// The user on whose behalf root runs.
@@ -37,6 +38,22 @@ impl Invoker {
         set_thread_groups(&[gid])?;
         set_thread_res_gid(gid, gid, gid)?;
         Ok(set_thread_res_uid(uid, uid, uid)?)
+    }
+
+    /// The same if `is_allowed` says, as the user, that the user may do what is to be done; else this process stays root's.
+    pub fn become_user_if(&self, is_allowed: impl FnOnce() -> bool) -> io::Result<()> {
+        let (user, root) = (Uid::from_raw(self.uid), Uid::ROOT);
+        let (group, groups, own) = (Gid::from_raw(self.gid), getgroups()?, getegid());
+        set_thread_groups(&[group])?;
+        set_thread_res_gid(own, group, own)?;
+        set_thread_res_uid(root, user, root)?;
+        let is_allowed = is_allowed();
+        set_thread_res_uid(root, root, root)?;
+        if is_allowed {
+            return self.become_user();
+        }
+        set_thread_res_gid(own, own, own)?;
+        Ok(set_thread_groups(&groups)?)
     }
 
     /// The user as finalization asks for one.

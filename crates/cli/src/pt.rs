@@ -13,11 +13,13 @@ use dwell_resolve::CodeNames;
 
 use crate::args::{Format, PtArgs};
 use crate::error::{Hinted, Result, status};
+use crate::reading::Reading;
 use crate::text::style::Style;
 use crate::{csv, output, text};
 
 /// Decodes and prints.
 pub fn run(args: &PtArgs) -> Result<ExitCode> {
+    Reading::of([&*args.file]).confine()?;
     let data = PerfData::open(&args.file).map_err(|error| explain(&error))?;
     let mut view = View { title: "Instruction trace".into(), columns: columns(), ..View::default() };
     let mut functions = Functions::default();

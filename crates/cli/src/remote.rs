@@ -17,6 +17,7 @@ use crate::args::{CollectArgs, FinalizationMode, SshTarget};
 use crate::collect::{Signals, create_folder, give_away};
 use crate::error::{Hinted, Result, shell_word, status};
 use crate::owner::Invoker;
+use crate::reading::Reading;
 use crate::{output, report};
 
 /// Exit status of ssh when it could not do its own part.
@@ -193,6 +194,8 @@ impl<'t> There<'t> {
     }
 
     fn unpack(&self, folder: &ResultFolder, result: &str) -> Result<()> {
+        // What is there may be hostile: no device is made of it, nothing runs, nothing is written elsewhere.
+        Reading::default().to_held(folder.held()).fetching(Some(self.local.path().to_owned())).confine_as_is()?;
         // Those of the result are made as they are there.
         for made in ["spool", "modules"] {
             let _ = folder.held().remove(made);
@@ -202,7 +205,7 @@ impl<'t> There<'t> {
             sender.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(|error| self.no_ssh(&error))?;
         let archive = sender.stdout.take().map_or_else(Stdio::null, Stdio::from);
         let mut tar = Command::new("tar");
-        tar.args(["--no-same-owner", "-xf", "-", "-C"]).arg(folder.path()).stdin(archive);
+        tar.args(["--no-same-owner", "--no-same-permissions", "-xf", "-", "-C"]).arg(folder.path()).stdin(archive);
         let received =
             tar.output().map_err(|error| Hinted::new(format!("cannot run tar: {error}")).hint("apt-get install tar"));
         drop(tar); // it holds the pipe's reading end, without which the sender ends

@@ -13,7 +13,7 @@ use dwell_store::{ResultFolder, Trace};
 use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, Switch, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
-use crate::{csv, hgrm, html, output, text};
+use crate::{csv, hgrm, html, output, reading, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -22,7 +22,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     }
     let asked = Asked::parse(&args.words)?;
     let query = query(args, &asked)?;
-    let folder = ResultFolder::open(&result_path(&asked)?)?;
+    let folder = reading::open(&result_path(&asked)?, args.output.as_deref())?;
     if args.format == ReportFormat::Hgrm {
         if asked.what != What::View(Report::Latency) {
             let error = Hinted::usage("--format hgrm is of the report latency");
@@ -81,7 +81,7 @@ fn html_file(args: &ReportArgs, file: &Path) -> Result<ExitCode> {
     };
     let asked = Asked { what: What::View(Report::Summary), subject: None, result };
     let query = query(args, &asked)?;
-    let folder = ResultFolder::open(&result_path(&asked)?)?;
+    let folder = reading::open(&result_path(&asked)?, Some(file))?;
     let html = dwell_analyze::answered(&folder, |trace| Ok::<_, Hinted>(html::render(trace, &query)?))?;
     output::write(&html, Some(file))?;
     Ok(ExitCode::SUCCESS)

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 use dwell_analyze::source::{SourceQuery, SourceView, Syntax};
 use dwell_analyze::{Filter, Query, json, warnings};
-use dwell_store::{CodeTables, ResultFolder};
+use dwell_store::CodeTables;
 
 use crate::args::{AssemblySyntax, Format, Part, SourceArgs, Switch};
 use crate::error::{Hinted, Result, quoted};
 use crate::report::newest_result;
 use crate::text::style::Style;
-use crate::{csv, output, text};
+use crate::{csv, output, reading, text};
 
 /// Writes the source that the command line asks for.
 pub fn run(args: &SourceArgs) -> Result<ExitCode> {
     let (result, function) = words(args)?;
-    let folder = ResultFolder::open(&result)?;
+    let folder = reading::open(&result, args.output.as_deref())?;
     let query = query(args)?;
     let asked = SourceQuery {
         name: function,

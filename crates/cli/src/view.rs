@@ -16,6 +16,7 @@ use crate::args::ViewArgs;
 use crate::error::{Hinted, Result, quoted};
 use crate::output;
 use crate::owner::Invoker;
+use crate::reading::Reading;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &ViewArgs) -> Result<ExitCode> {
@@ -32,6 +33,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     if !args.no_browser {
         open_browser(server.url());
     }
+    Reading::of([&*args.path]).serving().confine_as_is()?;
     server.run()?;
     Ok(ExitCode::SUCCESS)
 }

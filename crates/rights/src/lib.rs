@@ -7,6 +7,8 @@
 //! Root keeps what it has: nothing here changes a process of root. Nor one whose capabilities are its user's own, such as
 //! the ambient ones of a service: these go on to the launched program as they would without Dwell.
 
+pub mod confine;
+
 use std::io;
 use std::sync::OnceLock;
 

@@ -227,7 +227,7 @@ fn places(folder: &ResultFolder, identity: [u64; 4]) -> Vec<Place> {
 
 /// The user's folder of Dwell's caches, made where it is not there yet; `None` where it cannot be, or is another's. Root has
 /// one of its own where its home, as sudo leaves it, is the user's.
-fn caches() -> Option<Folder> {
+pub fn caches() -> Option<Folder> {
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let users = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from).or_else(home);
     let roots = rustix::process::geteuid().is_root().then(|| PathBuf::from("/var/cache"));

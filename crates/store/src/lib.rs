@@ -42,7 +42,7 @@ pub use dwell_files::Folder;
 pub use error::{Error, Result};
 pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
 pub use hash::{WordHasher, WordMap};
-pub use index::{Index, IndexWriter, Opened};
+pub use index::{Index, IndexWriter, Opened, caches};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, LossTime, Manifest, State, TRACE_FORMAT};
 pub use nesting::{Nesting, OUTSIDE, Scope};

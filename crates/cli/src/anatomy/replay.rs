@@ -15,6 +15,7 @@ use indicatif::ProgressBar;
 use super::chart;
 use crate::args::{AnatomyCompareArgs, AnatomyReportArgs, CompareBy, Format, ModelArgs, ShownArgs};
 use crate::error::{Hinted, Result, quoted};
+use crate::reading::Reading;
 use crate::text::style::Style;
 use crate::{csv, output, progress, text};
 
@@ -36,6 +37,7 @@ pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
     if OF_FUNCTIONS.contains(&args.name.as_str()) {
         annotator = annotator.with(Detail::new(wanted(args)?, args.shown.limit));
     }
+    Reading::of([&*path]).to_file(args.shown.output.as_deref()).confine()?;
     let anatomy = replay(&path, annotator)?;
     let asked = Asked { limit: args.shown.limit, function: args.function.clone(), depth: args.depth };
     show(&args.name, &anatomy, &asked, &args.shown)?;
@@ -59,8 +61,9 @@ pub fn compare(args: &AnatomyCompareArgs) -> Result<ExitCode> {
         machine: args.second_machine.clone().unwrap_or_else(|| args.model.machine.clone()),
         phases: args.model.phases.clone(),
     };
-    let first = replay(&args.first, annotator(&args.model)?)?;
-    let second = replay(&args.second, annotator(&second_model)?)?;
+    let (first, second) = (annotator(&args.model)?, annotator(&second_model)?);
+    Reading::of([&*args.first, &*args.second]).to_file(args.shown.output.as_deref()).confine()?;
+    let (first, second) = (replay(&args.first, first)?, replay(&args.second, second)?);
     let by = if args.by == CompareBy::Phase { By::Phase } else { By::Function };
     let view = side_by_side(&first, &second, by, args.shown.limit);
     output::write(&rendered(&view, &args.shown), args.shown.output.as_deref())?;

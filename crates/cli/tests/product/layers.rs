@@ -160,6 +160,7 @@ const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
     ("crates/cli/src/install.rs", "Dwell's own file"),
     ("crates/cli/src/kernel_symbols.rs", "the kernel's symbols"),
     ("crates/cli/src/output.rs", "writes what the user names with --output: a new file, or a device on purpose"),
+    ("crates/cli/src/reading.rs", "names the places that a confined command may write, with O_PATH"),
     ("crates/cli/src/trust.rs", "a file of root's in /etc"),
     ("crates/cli/src/view.rs", "makes the page that the browser opens, in the user's own run-time folder"),
     ("crates/unwind/src/program.rs", "the dynamic linker's configuration in /etc"),

@@ -9,6 +9,7 @@ mod bad_code;
 mod bad_input;
 mod bench;
 mod chain;
+mod confined;
 mod conservation;
 mod containers;
 mod doctor;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     cases.extend(hostile_folders::cases());
     cases.extend(faults::cases());
     cases.extend(hostile_tables::cases());
+    cases.extend(confined::cases());
     cases.extend(looking::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());

@@ -1,0 +1,143 @@
+//! What a command gives up before it reads what others made: root's rights where its user's suffice, and then all but reading
+//! and a few places to write ([`dwell_rights::confine`]).
+//!
+//! Under sudo the process becomes the user's who called it. It stays root's only where that user could not do what was asked for:
+//! a result in root's home, say. Then it reads any file, and still writes nowhere else.
+
+use std::fs::{self, File};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use dwell_rights::confine::{Needs, confine};
+use dwell_store::{Folder, ResultFolder};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
+
+use crate::error::{Hinted, Result};
+use crate::owner::Invoker;
+
+/// What a command reads and writes.
+#[derive(Debug, Default)]
+pub struct Reading {
+    reads: Vec<PathBuf>,
+    writes: Vec<PathBuf>,
+    /// Folders that it writes below, wherever these are by now.
+    held: Vec<Folder>,
+    /// Where it may write if it can: an index lies beside its result, or in the user's caches.
+    may_write: Vec<PathBuf>,
+    fetches: Option<PathBuf>,
+    serves: bool,
+}
+
+impl Reading {
+    /// Reads the results or traces at these paths.
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let reads: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
+        Self { may_write: reads.clone(), reads, ..Self::default() }
+    }
+
+    /// Writes a file of this name as well; `None` and `-` are standard output.
+    pub fn to_file(mut self, file: Option<&Path>) -> Self {
+        let file = file.filter(|file| *file != Path::new("-"));
+        self.writes.extend(file.map(|file| if is_device(file) { file.to_owned() } else { folder_of(file) }));
+        self
+    }
+
+    /// Writes below this folder, or makes it.
+    pub fn to_folder(mut self, folder: &Path) -> Self {
+        self.writes.push(if folder.is_dir() { folder.to_owned() } else { folder_of(folder) });
+        self
+    }
+
+    /// Writes below this folder, wherever somebody may have moved it.
+    pub fn to_held(mut self, folder: &Folder) -> Self {
+        self.held.push(folder.clone());
+        self
+    }
+
+    /// Asks other machines, and keeps their answers in `cache`.
+    pub fn fetching(mut self, cache: Option<PathBuf>) -> Self {
+        self.fetches = cache;
+        self
+    }
+
+    /// Answers on a socket.
+    pub fn serving(mut self) -> Self {
+        self.serves = true;
+        self
+    }
+
+    /// Gives up all else, for good. Only while this process has one thread.
+    pub fn confine(&self) -> Result<()> {
+        if let Some(invoker) = Invoker::of_sudo() {
+            let failed =
+                |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
+            invoker.become_user_if(|| self.is_allowed()).map_err(failed)?;
+        }
+        self.confine_as_is()
+    }
+
+    /// The same, as whom this process runs.
+    pub fn confine_as_is(&self) -> Result<()> {
+        if let Some(cache) = &self.fetches {
+            let _ = fs::create_dir_all(cache); // who fetches into it says why it is not there
+        }
+        let caches = dwell_store::caches();
+        let optional = self.may_write.iter().chain(&self.fetches).map(PathBuf::as_path);
+        let optional = optional.chain(caches.as_ref().map(Folder::path));
+        let optional = optional.chain(self.fetches.is_some().then_some(Path::new("/dev/null"))); // of the programs that fetch
+        let places = self.writes.iter().map(PathBuf::as_path).chain(optional);
+        let others = |folder: &Folder| !folder.is_this_users();
+        let is_of_others = self.writes.iter().any(|path| is_of_others(path)) || self.held.iter().any(others);
+        let held = self.held.iter().filter_map(|folder| folder.as_fd().try_clone_to_owned().ok());
+        let needs = Needs {
+            writes: places.filter_map(place).chain(held).collect(),
+            writes_for_others: Invoker::of_sudo().is_some() || is_of_others,
+            fetches: self.fetches.is_some(),
+            serves: self.serves,
+        };
+        confine(&needs).map_err(|error| Hinted::new(format!("cannot give up rights: {error}")))
+    }
+
+    /// Whether this user may do it all.
+    fn is_allowed(&self) -> bool {
+        let may = |path: &Path, access| accessat(CWD, path, access, AtFlags::EACCESS).is_ok();
+        let read = |path: &PathBuf| match path.is_dir() {
+            true => may(path, Access::READ_OK | Access::EXEC_OK) && may(&path.join(MANIFEST), Access::READ_OK),
+            false => may(path, Access::READ_OK),
+        };
+        let all = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
+        self.reads.iter().all(read)
+            && self.writes.iter().all(|path| may(path, Access::WRITE_OK))
+            && self.held.iter().all(|folder| accessat(folder, c".", all, AtFlags::EACCESS).is_ok())
+    }
+}
+
+const MANIFEST: &str = "manifest.json";
+
+/// Opens a result to read it, and gives up all that this does not need.
+pub fn open(path: &Path, output: Option<&Path>) -> Result<ResultFolder> {
+    Reading::of([path]).to_file(output).confine()?;
+    Ok(ResultFolder::open(path)?)
+}
+
+/// Without opening it: who could write there is not asked, and a device does nothing.
+fn place(path: &Path) -> Option<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    File::options().read(true).custom_flags(flags.bits() as i32).open(path).ok().map(OwnedFd::from)
+}
+
+fn is_of_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| metadata.uid() != rustix::process::geteuid().as_raw())
+}
+
+/// Whether the path is written in place: /dev/stdout, a named pipe.
+pub fn is_device(path: &Path) -> bool {
+    let special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+    special || path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new(".")).to_owned()
+}

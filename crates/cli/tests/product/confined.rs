@@ -1,0 +1,168 @@
+//! What a command that reads still is when it shows what it read: the user who called sudo, or root with one right left; in either
+//! case unable to start a program or to write elsewhere.
+//!
+//! Each command is looked at while it prints: its output is a pipe that is full.
+
+use std::fs::{self, Permissions};
+use std::io::{PipeReader, PipeWriter, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::fs::OFlags;
+use tempfile::TempDir;
+
+use crate::harness::Case;
+use crate::recording::{dwell, needs_recording, sample, wait_for};
+
+const USER: u32 = 65_534;
+/// Opens and reads any file.
+const DAC_READ_SEARCH: u64 = 1 << 2;
+/// As `/proc/PID/status` says that a filter of system calls is in force.
+const FILTERED: &str = "2";
+/// How `/proc/PID/syscall` begins of a thread in write(2).
+const WRITE: &str = "1 ";
+
+pub fn cases() -> Vec<Case> {
+    vec![
+        Case::new("confined::under_sudo_readers_are_the_users", || readers(true)),
+        Case::new("confined::roots_readers_only_read", || readers(false)),
+        Case::new("confined::what_only_root_may_read_root_reads", what_only_root_may_read),
+    ]
+}
+
+/// What each thread of a process may do.
+#[derive(Debug, PartialEq)]
+struct Standing {
+    uid: u32,
+    /// Those that it has or can have.
+    capabilities: u64,
+    is_filtered: bool,
+    gains_nothing: bool,
+}
+
+impl Standing {
+    fn of(status: &str) -> Result<Self> {
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+            line.map(str::trim).with_context(|| format!("no {name}: {status}"))
+        };
+        let ids: Vec<u32> = field("Uid")?.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+        let [uid, ..] = ids[..] else { bail!("no user: {status}") };
+        ensure!(ids.iter().all(|id| *id == uid), "it could go back: {status}");
+        Ok(Self {
+            uid,
+            capabilities: u64::from_str_radix(field("CapPrm")?, 16)?,
+            is_filtered: field("Seccomp")? == FILTERED,
+            gains_nothing: field("NoNewPrivs")? == "1",
+        })
+    }
+}
+
+/// Both ends of a pipe that takes no more.
+fn full_pipe() -> Result<(PipeReader, PipeWriter)> {
+    let (reads, mut writes) = std::io::pipe()?;
+    rustix::fs::fcntl_setfl(&writes, OFlags::NONBLOCK)?;
+    while writes.write(&[b' '; 4096]).is_ok() {}
+    while writes.write(b" ").is_ok() {}
+    rustix::fs::fcntl_setfl(&writes, OFlags::empty())?;
+    Ok((reads, writes))
+}
+
+/// What every thread of the command is while it waits to print.
+fn while_it_prints(command: &mut Command, errors_too: bool) -> Result<Vec<Standing>> {
+    let (reads, writes) = full_pipe()?;
+    let errors = if errors_too { Stdio::from(writes.try_clone()?) } else { Stdio::null() };
+    let mut child = command.stdin(Stdio::null()).stdout(writes).stderr(errors).spawn()?;
+    let found = waiting_to_print(&child);
+    drop(reads); // it gets EPIPE, and ends
+    child.wait()?;
+    found
+}
+
+fn waiting_to_print(child: &Child) -> Result<Vec<Standing>> {
+    let process = format!("/proc/{}", child.id());
+    let writes = || fs::read_to_string(format!("{process}/syscall")).is_ok_and(|call| call.starts_with(WRITE));
+    wait_for("it prints", || writes().then_some(()))?;
+    let tasks = fs::read_dir(format!("{process}/task"))?.flatten();
+    tasks.map(|task| Standing::of(&fs::read_to_string(task.path().join("status"))?)).collect()
+}
+
+/// A folder of the user's with results of theirs: one finished, and one raw.
+fn results() -> Result<TempDir> {
+    let folder = TempDir::new()?;
+    for (name, mode) in [("one", "full"), ("raw", "none")] {
+        let options = ["collect", "threading", "--quiet", "--finalization-mode", mode, "--result-dir", name, "--"];
+        let status =
+            dwell(&options).arg(sample("convoy")?).current_dir(folder.path()).stdout(Stdio::null()).status()?;
+        ensure!(status.success(), "{name}: {status}");
+    }
+    Ok(folder)
+}
+
+fn give_to_user(path: &Path) -> Result<()> {
+    rustix::fs::chown(path, Some(rustix::fs::Uid::from_raw(USER)), Some(rustix::fs::Gid::from_raw(USER)))?;
+    if path.is_dir() {
+        fs::read_dir(path)?.flatten().try_for_each(|entry| give_to_user(&entry.path()))?;
+    }
+    Ok(())
+}
+
+fn under_sudo(command: &mut Command) {
+    command.env("SUDO_USER", "nobody").env("SUDO_UID", USER.to_string()).env("SUDO_GID", USER.to_string());
+}
+
+fn readers(by_sudo: bool) -> Result<()> {
+    needs_recording()?;
+    let folder = results()?;
+    if by_sudo {
+        give_to_user(folder.path())?;
+    }
+    // Each prints at its end; `collect` says something before, too.
+    let commands: [(&[&str], bool); 6] = [
+        (&["report", "summary", "one"], false),
+        (&["source", "one", "main"], false),
+        (&["compare", "one", "one"], false),
+        (&["merge", "one", "one", "--offset-ns", "0", "--result-dir", "both"], true),
+        (&["finalize", "raw"], true),
+        (&["collect", "threading", "--result-dir", "made", "--", "sleep", "0.2"], false),
+    ];
+    let uid = if by_sudo { USER } else { 0 };
+    for (words, errors_too) in commands {
+        let mut command = dwell(words);
+        command.current_dir(folder.path());
+        if by_sudo {
+            under_sudo(&mut command);
+        }
+        let found = while_it_prints(&mut command, errors_too).with_context(|| words.join(" "))?;
+        let is_right = |it: &Standing| {
+            let rights = it.capabilities & !if by_sudo { 0 } else { DAC_READ_SEARCH };
+            it.uid == uid && rights == 0 && it.is_filtered && it.gains_nothing
+        };
+        ensure!(!found.is_empty() && found.iter().all(is_right), "{words:?}: {found:?}");
+    }
+    for made in ["both", "made"] {
+        let owner = fs::metadata(folder.path().join(made).join("tables"))?.uid();
+        ensure!(owner == uid, "{made} is {owner}'s");
+    }
+    Ok(())
+}
+
+/// Under sudo, in a folder that the user may not enter.
+fn what_only_root_may_read() -> Result<()> {
+    needs_recording()?;
+    let folder = results()?;
+    fs::set_permissions(folder.path(), Permissions::from_mode(0o700))?;
+    let result = folder.path().join("one").display().to_string();
+    let mut command = dwell(&["report", "summary", &result]);
+    under_sudo(&mut command);
+    let found = while_it_prints(&mut command, false)?;
+    ensure!(found.iter().all(|it| it.uid == 0 && it.is_filtered && it.gains_nothing), "{found:?}");
+    let outside = TempDir::new()?;
+    let output = outside.path().join("report.txt").display().to_string();
+    let mut command = dwell(&["report", "summary", &result, "--output", &output]);
+    under_sudo(&mut command);
+    ensure!(command.status()?.success() && fs::metadata(&output)?.uid() == USER, "no report, or not the user's");
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! Confinement of a command that only reads what others made: it keeps the few rights that it needs, whoever runs it, and a
+//! hostile file that took over one of its readers could neither run a program, nor reach another process, nor write elsewhere.
+//!
+//! Takes what the command still has to do; gives up all else, for good. What the kernel does not offer (Landlock, before
+//! Linux 5.13; seccomp, in a container that refuses it) is left out: the reader's own checks are the first line, not these.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, RestrictionStatus, Ruleset, RulesetAttr,
+    RulesetCreated, RulesetCreatedAttr, RulesetError,
+};
+use libc as c;
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+
+/// What a command that reads still has to do.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// Folders that it writes below, and files that it writes.
+    pub writes: Vec<OwnedFd>,
+    /// Writes into a folder of another user's, as root.
+    pub writes_for_others: bool,
+    /// Runs programs that reach other machines.
+    pub fetches: bool,
+    /// Answers on a socket.
+    pub serves: bool,
+}
+
+/// Landlock of Linux 6.2, the first that keeps whoever may not write from emptying files; older ones do what they can.
+const KNOWN: ABI = ABI::V3;
+
+/// No reader needs these: they change other processes, the machine, or this process's own rights.
+const NEVER: &[c::c_long] = &[
+    c::SYS_acct,
+    c::SYS_add_key,
+    c::SYS_adjtimex,
+    c::SYS_bpf,
+    c::SYS_capset,
+    c::SYS_chroot,
+    c::SYS_clock_adjtime,
+    c::SYS_clock_settime,
+    c::SYS_delete_module,
+    c::SYS_finit_module,
+    c::SYS_fsconfig,
+    c::SYS_fsmount,
+    c::SYS_fsopen,
+    c::SYS_fspick,
+    c::SYS_init_module,
+    c::SYS_io_uring_setup,
+    c::SYS_ioperm,
+    c::SYS_iopl,
+    c::SYS_kcmp,
+    c::SYS_kexec_file_load,
+    c::SYS_kexec_load,
+    c::SYS_keyctl,
+    c::SYS_mknod,
+    c::SYS_mknodat,
+    c::SYS_modify_ldt,
+    c::SYS_mount,
+    c::SYS_mount_setattr,
+    c::SYS_move_mount,
+    c::SYS_open_by_handle_at,
+    c::SYS_open_tree,
+    c::SYS_perf_event_open,
+    c::SYS_personality,
+    c::SYS_pidfd_getfd,
+    c::SYS_pidfd_send_signal,
+    c::SYS_pivot_root,
+    c::SYS_process_madvise,
+    c::SYS_process_vm_readv,
+    c::SYS_process_vm_writev,
+    c::SYS_ptrace,
+    c::SYS_quotactl,
+    c::SYS_reboot,
+    c::SYS_request_key,
+    c::SYS_setdomainname,
+    c::SYS_setfsgid,
+    c::SYS_setfsuid,
+    c::SYS_setgid,
+    c::SYS_setgroups,
+    c::SYS_sethostname,
+    c::SYS_setns,
+    c::SYS_setregid,
+    c::SYS_setresgid,
+    c::SYS_setresuid,
+    c::SYS_setreuid,
+    c::SYS_settimeofday,
+    c::SYS_setuid,
+    c::SYS_swapoff,
+    c::SYS_swapon,
+    c::SYS_syslog,
+    c::SYS_umount2,
+    c::SYS_unshare,
+    c::SYS_userfaultfd,
+    c::SYS_vhangup,
+];
+/// Only who fetches needs these: they run and end programs.
+const TO_RUN: &[c::c_long] = &[c::SYS_execve, c::SYS_execveat, c::SYS_kill];
+/// Only who fetches or serves needs these.
+const TO_REACH: &[c::c_long] = &[c::SYS_socket, c::SYS_connect, c::SYS_bind, c::SYS_listen];
+
+/// Keeps only what `needs` names: of this thread and all that it makes, and their programs. Call it before there is a
+/// second thread.
+///
+/// # Errors
+///
+/// Those of capset(2): then the process must not go on.
+pub fn confine(needs: &Needs) -> io::Result<()> {
+    drop_capabilities(needs)?;
+    set_no_new_privs(true)?;
+    let _ = write_only_below(needs);
+    let _ = forbid_calls(needs);
+    Ok(())
+}
+
+/// Root reads any file, and nothing else.
+fn drop_capabilities(needs: &Needs) -> io::Result<()> {
+    let mut kept = CapabilitySet::empty();
+    if geteuid().is_root() {
+        kept |= CapabilitySet::DAC_READ_SEARCH;
+    }
+    if geteuid().is_root() && needs.writes_for_others {
+        kept |= CapabilitySet::DAC_OVERRIDE | CapabilitySet::CHOWN | CapabilitySet::FOWNER;
+    }
+    let permitted = capabilities(None)?.permitted & kept;
+    let left = CapabilitySets { effective: permitted, permitted, inheritable: CapabilitySet::empty() };
+    Ok(set_capabilities(None, left)?)
+}
+
+fn write_only_below(needs: &Needs) -> Result<RestrictionStatus, RulesetError> {
+    let writing = AccessFs::from_write(KNOWN);
+    let ruleset = Ruleset::default().set_compatibility(CompatLevel::BestEffort).handle_access(writing)?.create()?;
+    let allow = |ruleset: RulesetCreated, place: &OwnedFd| {
+        let allowed: BitFlags<AccessFs> = if is_folder(place) { writing } else { writing & AccessFs::from_file(KNOWN) };
+        ruleset.add_rule(PathBeneath::new(place, allowed))
+    };
+    needs.writes.iter().try_fold(ruleset, allow)?.restrict_self()
+}
+
+fn is_folder(place: &OwnedFd) -> bool {
+    rustix::fs::fstat(place).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
+/// Refused with EPERM: a library that tries one gets an error, and the program goes on.
+fn forbid_calls(needs: &Needs) -> Result<(), seccompiler::Error> {
+    let to_run = TO_RUN.iter().filter(|_| !needs.fetches);
+    let to_reach = TO_REACH.iter().filter(|_| !needs.fetches && !needs.serves);
+    let calls = NEVER.iter().chain(to_run).chain(to_reach);
+    let rules: BTreeMap<i64, Vec<_>> = calls.map(|&call| (call, Vec::new())).collect();
+    let refused = SeccompAction::Errno(c::EPERM as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, TargetArch::x86_64)?;
+    apply_filter(&BpfProgram::try_from(filter)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::net::UdpSocket;
+    use std::process::Command;
+
+    use super::*;
+
+    /// What `act` finds in a thread that is confined so.
+    fn confined<T: Send>(needs: Needs, act: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    confine(&needs).unwrap();
+                    act()
+                })
+                .join()
+                .unwrap()
+        })
+    }
+
+    #[test]
+    fn a_reader_writes_where_it_must_and_nowhere_else() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(outside.path().join("theirs"), "whole").unwrap();
+        let needs = Needs { writes: vec![File::open(inside.path()).unwrap().into()], ..Needs::default() };
+        let (written, moved, made, emptied, read, removed) = confined(needs, || {
+            (
+                fs::write(inside.path().join("ours"), "x").is_ok(),
+                fs::rename(inside.path().join("ours"), inside.path().join("done")).is_ok(),
+                fs::write(outside.path().join("new"), "x").is_ok(),
+                File::options().write(true).truncate(true).open(outside.path().join("theirs")).is_ok(),
+                fs::read_to_string(outside.path().join("theirs")).is_ok_and(|text| text == "whole"),
+                fs::remove_file(outside.path().join("theirs")).is_ok(),
+            )
+        });
+        assert!(written && moved && read);
+        if has_landlock() {
+            assert!(!made && !emptied && !removed);
+            assert_eq!(fs::read_to_string(outside.path().join("theirs")).unwrap(), "whole");
+        }
+    }
+
+    /// Whether the kernel has Landlock of Linux 6.2 or newer.
+    fn has_landlock() -> bool {
+        confined(Needs::default(), || File::create("/dev/null").is_err())
+    }
+
+    #[test]
+    fn a_reader_runs_nothing_and_reaches_nobody() {
+        let tried = || {
+            let ran = Command::new("/bin/true").status().is_ok();
+            (ran, UdpSocket::bind("127.0.0.1:0").is_ok(), fs::metadata("/").is_ok())
+        };
+        assert_eq!(confined(Needs::default(), tried), (false, false, true));
+        assert_eq!(confined(Needs { serves: true, ..Needs::default() }, tried), (false, true, true));
+        assert_eq!(confined(Needs { fetches: true, ..Needs::default() }, tried), (true, true, true));
+    }
+
+    #[test]
+    fn root_reads_and_no_more() {
+        let kept = |needs| confined(needs, || capabilities(None).unwrap().permitted);
+        let reads = if geteuid().is_root() { CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::empty() };
+        assert!(reads.contains(kept(Needs::default())));
+        let writes = kept(Needs { writes_for_others: true, ..Needs::default() });
+        assert!(!writes.intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::SETUID | CapabilitySet::SYS_PTRACE));
+        assert!(geteuid().is_root() || writes.is_empty());
+    }
+}
