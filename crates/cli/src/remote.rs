@@ -5,9 +5,10 @@
 //! collection is over, also when the connection breaks (the far side notices the end of its input).
 
 use std::fs::File;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitCode, ExitStatus, Output, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use dwell_store::{Manifest, ResultFolder, State};
@@ -58,6 +59,7 @@ pub fn collect(args: &CollectArgs, target: &SshTarget) -> Result<ExitCode> {
     let folder = there.fetch(args, ended)?;
     give_away(invoker.as_ref(), &folder);
     drop(there);
+    Reading::default().to_held(folder.held()).confine()?;
     show(args, &folder)?;
     let code = ended.code().unwrap_or(i32::from(status::FAILURE));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(status::FAILURE)))
@@ -194,8 +196,6 @@ impl<'t> There<'t> {
     }
 
     fn unpack(&self, folder: &ResultFolder, result: &str) -> Result<()> {
-        // What is there may be hostile: no device is made of it, nothing runs, nothing is written elsewhere.
-        Reading::default().to_held(folder.held()).fetching(Some(self.local.path().to_owned())).confine_as_is()?;
         // Those of the result are made as they are there.
         for made in ["spool", "modules"] {
             let _ = folder.held().remove(made);
@@ -206,8 +206,7 @@ impl<'t> There<'t> {
         let archive = sender.stdout.take().map_or_else(Stdio::null, Stdio::from);
         let mut tar = Command::new("tar");
         tar.args(["--no-same-owner", "--no-same-permissions", "-xf", "-", "-C"]).arg(folder.path()).stdin(archive);
-        let received =
-            tar.output().map_err(|error| Hinted::new(format!("cannot run tar: {error}")).hint("apt-get install tar"));
+        let received = self.confined(folder, || tar.output());
         drop(tar); // it holds the pipe's reading end, without which the sender ends
         let sent = sender.wait();
         let received = received?;
@@ -215,6 +214,19 @@ impl<'t> There<'t> {
             return Ok(());
         }
         Err(self.unexpected(&received, "bringing the result here"))
+    }
+
+    /// Runs a program on what comes from there, which may be hostile: it makes no device, and writes nowhere but in the result.
+    fn confined(&self, folder: &ResultFolder, run: impl FnOnce() -> io::Result<Output> + Send) -> Result<Output> {
+        let reading = Reading::default().to_held(folder.held()).fetching(Some(self.local.path().to_owned()));
+        // The kernel confines a thread and the programs that it starts.
+        let confined = || reading.confine_as_is().map(|()| run());
+        let no_tar = |error| Hinted::new(format!("cannot run tar: {error}")).hint("apt-get install tar");
+        thread::scope(|scope| {
+            let thread = thread::Builder::new().spawn_scoped(scope, confined).map_err(no_tar)?;
+            let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            ended?.map_err(no_tar)
+        })
     }
 
     /// Runs a script there to its end.
@@ -247,7 +259,7 @@ impl<'t> There<'t> {
         command.args(words).arg("-o").arg(format!("ControlPath={}", socket.display()));
         command.args(["-o", "ControlMaster=auto", "-o", "ControlPersist=10"]);
         command.args(["-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15"]);
-        if !std::io::stdin().is_terminal() {
+        if !io::stdin().is_terminal() {
             command.args(["-o", "BatchMode=yes"]);
         }
         if let Some(port) = self.target.port {

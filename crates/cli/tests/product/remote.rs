@@ -24,6 +24,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("remote::a_machine_without_tar", no_tar),
         Case::new("remote::an_older_c_library_there", old_library),
         Case::new("remote::a_full_disk_there", full_disk),
+        Case::new("remote::a_hostile_machine", hostile),
     ]
 }
 
@@ -279,6 +280,33 @@ fn old_library() -> Result<()> {
     let output = Running::start(command.env("DWELL_SSH", ssh))?.finish()?;
     expect_error(&output, &["there has an older C library", "make dist"])?;
     ensure!(fs::read_dir(folder.path().join("far"))?.count() == 0, "something was left behind");
+    Ok(())
+}
+
+/// The far side sends a program with a foreign user's rights, and a disk of this machine.
+fn hostile() -> Result<()> {
+    needs_recording()?;
+    let tar = needs_program("tar")?;
+    for (sent, comes) in [("cp /bin/true setuid && chmod 6755 setuid", true), ("mknod disk b 8 0", false)] {
+        let folder = TempDir::new()?;
+        let prepared = folder.path().join("hostile");
+        fs::create_dir(&prepared)?;
+        ensure!(Command::new("sh").args(["-c", sent]).current_dir(&prepared).status()?.success(), "{sent}");
+        let more = format!("exec {tar} \"$@\" -C {} .", prepared.display());
+        let sender = format!("case \"$*\" in *-cf*) {more};; *) exec {tar} \"$@\";; esac");
+        let ssh = stand_in(folder.path(), &[("tar", &sender)])?;
+        let mut command = collect(folder.path(), &["--target", "ssh:there"], &["true"]);
+        let output = Running::start(command.env("DWELL_SSH", ssh))?.finish()?;
+        let result = folder.path().join("result");
+        if !comes {
+            expect_error(&output, &["bringing the result here"])?;
+            ensure!(!result.exists(), "the result stayed");
+            continue;
+        }
+        ensure!(output.code() == 0, "{}", output.stderr);
+        let mode = fs::metadata(result.join("setuid"))?.permissions().mode() & 0o7777;
+        ensure!(mode == 0o755, "a program of mode {mode:o}");
+    }
     Ok(())
 }
 
