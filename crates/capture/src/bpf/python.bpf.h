@@ -120,13 +120,19 @@ struct {
 	__type(value, u32);
 } python_in_use SEC(".maps");
 
-/* Which thread a thread state is of: mix(tgid, its address) -> thread id. */
+/* Which thread a thread state is of: python_thread_key() -> thread id. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
 	__type(key, u64);
 	__type(value, u32);
 } python_threads SEC(".maps");
+
+/* Of the thread state at this address: ids of processes come again, when they began does not. */
+static __always_inline u64 python_thread_key(struct task_struct *task, u64 state)
+{
+	return mix(mix(task->tgid, task->group_leader->start_time), state);
+}
 
 /* One for each program, as stack_buffer. */
 struct {
@@ -229,7 +235,7 @@ static __always_inline u64 python_state(struct python_process *process, struct t
 	}
 	thread->python_state = search.found;
 	thread->python_interpreter = search.owner;
-	key = mix(task->tgid, search.found);
+	key = python_thread_key(task, search.found);
 	bpf_map_update_elem(&python_threads, &key, &tid, BPF_ANY);
 	return search.found;
 }
@@ -516,7 +522,7 @@ static __always_inline bool python_gil(struct task_struct *task, struct thread *
 	bpf_probe_read_user(&locked, sizeof(locked), (void *)gil + process->gil_locked);
 	if (locked != 1 || state == thread->python_state)
 		return true;
-	key = mix(task->tgid, state);
+	key = python_thread_key(task, state);
 	tid = bpf_map_lookup_elem(&python_threads, &key);
 	*holder = tid ? *tid : 0;
 	return true;

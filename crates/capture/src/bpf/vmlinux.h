@@ -336,7 +336,9 @@ struct task_struct {
 	unsigned int flags;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
+	u64 start_time;
 	struct task_struct *real_parent;
+	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	const struct cred *real_cred;
 	struct mm_struct *mm;
