@@ -11,6 +11,7 @@ mod fold;
 mod guard;
 mod library;
 mod params;
+mod patience;
 mod problem;
 pub mod readers;
 mod session;

@@ -1,12 +1,14 @@
 //! The results and instruction traces that are served: one, or all of a folder. Clients name them by ids that are looked up in
 //! these lists.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use dwell_anatomy::trace;
 use dwell_store::{CodeTables, Folder, Manifest, ResultFolder, State};
 
 use crate::Error;
+use crate::patience::Silent;
 use crate::problem::{Fault, Problem};
 
 /// What an instruction trace's name ends in.
@@ -17,6 +19,7 @@ const TRACE: &str = ".dwt";
 pub struct Library {
     path: PathBuf,
     kind: Kind,
+    silent: Silent,
 }
 
 /// What the path is.
@@ -48,7 +51,8 @@ impl Library {
             path if path.is_dir() || !path.exists() => Kind::Folder,
             _ => Kind::Trace,
         };
-        let library = Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), kind };
+        let library =
+            Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), kind, silent: Silent::default() };
         match kind {
             Kind::Result => drop(ResultFolder::open(path)?),
             Kind::Trace => {
@@ -97,13 +101,24 @@ impl Library {
         }
         let Ok(parent) = Folder::open(&self.path) else { return Vec::new() };
         let names = parent.names().unwrap_or_default();
-        // A link may lead anywhere.
-        let meant = names.iter().filter_map(|name| name.to_str()).filter(|name| ResultFolder::is_meant(&parent, name));
-        let one = |name: &str| listed(&self.path.join(name), ResultFolder::open_in(&parent, name));
-        let mut results: Vec<Listed> = meant.filter_map(one).collect();
+        let names = names.iter().filter_map(|name| name.to_str()).map(str::to_owned).collect();
+        let mut results = self.look(&parent, names);
         let started = |result: &Listed| result.manifest.as_ref().map_or(f64::MIN, |manifest| manifest.started_at);
         results.sort_by(|a, b| started(b).total_cmp(&started(a)).then_with(|| b.id.cmp(&a.id)));
         results
+    }
+
+    /// Those of the names that mean results.
+    fn look(&self, parent: &Folder, names: Vec<String>) -> Vec<Listed> {
+        let (parent, path) = (parent.clone(), self.path.clone());
+        // A link may lead anywhere.
+        let one = move |name: &str| {
+            let is_meant = ResultFolder::is_meant(&parent, name);
+            is_meant.then(|| listed(&path.join(name), ResultFolder::open_in(&parent, name))).flatten()
+        };
+        let of_silent = |path: &Path| listed(path, Err(silent(path)));
+        let found = self.silent.look(names, one).into_iter();
+        found.filter_map(|(name, found)| found.unwrap_or_else(|| of_silent(&self.path.join(name)))).collect()
     }
 
     /// The result of this id.
@@ -117,10 +132,11 @@ impl Library {
             Kind::Result => Err(none()),
             Kind::Folder => {
                 let parent = Folder::open(&self.path).map_err(|_| none())?;
-                if !ResultFolder::is_meant(&parent, id) {
-                    return Err(none());
+                match self.look(&parent, vec![id.to_owned()]).pop() {
+                    None => Err(none()),
+                    Some(Listed { manifest: Err(error), .. }) => Err(error.into()),
+                    Some(_) => Ok(ResultFolder::open_in(&parent, id)?),
                 }
-                Ok(ResultFolder::open_in(&parent, id)?)
             }
         }
     }
@@ -132,6 +148,11 @@ impl Library {
             Problem::new(Fault::NoCode, "the Dwell that finalized this result kept neither code nor sources")
         })
     }
+}
+
+fn silent(path: &Path) -> dwell_store::Error {
+    let source = io::Error::new(io::ErrorKind::TimedOut, "its file system does not answer");
+    dwell_store::Error::Io { path: path.to_owned(), source }
 }
 
 fn listed(path: &Path, opened: Result<ResultFolder, dwell_store::Error>) -> Option<Listed> {

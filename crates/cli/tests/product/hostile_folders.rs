@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::bad_input::{expect_error, manifest, small_trace};
 use crate::harness::{Case, Skip};
 use crate::looking::{Site, view};
-use crate::recording::{Output, Running, collect, dwell, needs_recording, run_dwell, sample};
+use crate::recording::{Output, Running, collect, dwell, needs_program, needs_recording, run_dwell, sample, wait_for};
 
 /// `nobody`, who called sudo in these cases.
 const USER: u32 = 65534;
@@ -37,6 +37,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("hostile_folders::flipped_index", flipped_index),
         Case::new("hostile_folders::index_of_another", index_of_another),
         Case::new("hostile_folders::view_shows_the_others", view_shows_the_others),
+        Case::new("hostile_folders::a_file_system_that_hangs", a_file_system_that_hangs),
     ]
 }
 
@@ -413,6 +414,56 @@ fn index_of_another() -> Result<()> {
 
 /// A server of results among which are bad ones: its address is printed, the others are served, each bad one is in the list
 /// with its reason, and Ctrl-C ends it while one is being asked for.
+/// A file system of which nobody answers: FUSE without a program behind it.
+struct Hung {
+    at: PathBuf,
+    _holder: Running,
+}
+
+impl Hung {
+    fn mount(at: &Path) -> Result<Self> {
+        needs_recording()?;
+        needs_program("mount")?;
+        if !Path::new("/dev/fuse").exists() {
+            return Err(Skip("there is no /dev/fuse".into()).into());
+        }
+        fs::create_dir(at)?;
+        let script = "exec 3<>/dev/fuse && mount -i -t fuse -o fd=3,rootmode=40000,user_id=0,group_id=0 none \"$0\" && \
+                      echo mounted && exec sleep 600";
+        let holder = Running::start(Command::new("sh").args(["-c", script]).arg(at))?;
+        wait_for("the mount", || holder.stdout().contains("mounted").then_some(()))?;
+        Ok(Self { at: at.to_owned(), _holder: holder })
+    }
+}
+
+impl Drop for Hung {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.at).status();
+    }
+}
+
+/// One result lies on a file system that hangs: the others are shown, and that one with the reason.
+fn a_file_system_that_hangs() -> Result<()> {
+    let folder = TempDir::new()?;
+    write(&folder.path().join("r000th"), small_trace())?;
+    let _hung = Hung::mount(&folder.path().join("r001th"))?;
+    let site = Site::open(&mut view(folder.path()))?;
+    for _ in 0..2 {
+        let results = site.json("/api/results")?;
+        let results = results.as_array().context("no list")?;
+        let why = |id: &str| results.iter().find(|row| row["id"] == id).map(|row| row["problem"].to_string());
+        ensure!(why("r000th").as_deref() == Some("null"), "the good one: {results:?}");
+        ensure!(why("r001th").is_some_and(|why| why.contains("does not answer")), "the bad one: {results:?}");
+    }
+    for _ in 0..5 {
+        let (head, body) = site.ask("/api/r/r001th/info")?;
+        let body = String::from_utf8_lossy(&body);
+        ensure!(head.starts_with("HTTP/1.1 422") && body.contains("does not answer"), "{head}\n{body}");
+    }
+    site.get("/api/r/r000th/info")?;
+    Ok(())
+}
+
 fn view_shows_the_others() -> Result<()> {
     let folder = TempDir::new()?;
     write(&folder.path().join("r000th"), small_trace())?;
