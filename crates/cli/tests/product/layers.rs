@@ -104,6 +104,8 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("axum", &["dwell-server"]),
     ("hyper", &["dwell-server"]),
     ("tokio", &["dwell-server"]),
+    ("landlock", &["dwell-rights"]),
+    ("seccompiler", &["dwell-rights"]),
 ];
 
 /// Folders and files whose code may say `unsafe`.
