@@ -52,7 +52,7 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
         eprintln!("dwell: result {}", folder.path().display());
     }
     signals.let_through();
-    Reading::default().to_held(folder.held()).fetching(finalize::debug_files()).confine()?;
+    Reading::default().writing_held(folder.held()).fetching(finalize::debug_files()).confine()?;
     let finished = finish(args, &folder, &kernel);
     give_away(invoker.as_ref(), &folder);
     finished?;

@@ -37,20 +37,20 @@ impl Reading {
     }
 
     /// Writes a file of this name as well; `None` and `-` are standard output.
-    pub fn to_file(mut self, file: Option<&Path>) -> Self {
+    pub fn writing_file(mut self, file: Option<&Path>) -> Self {
         let file = file.filter(|file| *file != Path::new("-"));
         self.writes.extend(file.map(|file| if is_device(file) { file.to_owned() } else { folder_of(file) }));
         self
     }
 
     /// Writes below this folder, or makes it.
-    pub fn to_folder(mut self, folder: &Path) -> Self {
+    pub fn writing_below(mut self, folder: &Path) -> Self {
         self.writes.push(if folder.is_dir() { folder.to_owned() } else { folder_of(folder) });
         self
     }
 
     /// Writes below this folder, wherever somebody may have moved it.
-    pub fn to_held(mut self, folder: &Folder) -> Self {
+    pub fn writing_held(mut self, folder: &Folder) -> Self {
         self.held.push(folder.clone());
         self
     }
@@ -117,7 +117,7 @@ const MANIFEST: &str = "manifest.json";
 
 /// Opens a result to read it, and gives up all that this does not need.
 pub fn open(path: &Path, output: Option<&Path>) -> Result<ResultFolder> {
-    Reading::of([path]).to_file(output).confine()?;
+    Reading::of([path]).writing_file(output).confine()?;
     Ok(ResultFolder::open(path)?)
 }
 

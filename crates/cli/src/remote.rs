@@ -59,7 +59,7 @@ pub fn collect(args: &CollectArgs, target: &SshTarget) -> Result<ExitCode> {
     let folder = there.fetch(args, ended)?;
     give_away(invoker.as_ref(), &folder);
     drop(there);
-    Reading::default().to_held(folder.held()).confine()?;
+    Reading::default().writing_held(folder.held()).confine()?;
     show(args, &folder)?;
     let code = ended.code().unwrap_or(i32::from(status::FAILURE));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(status::FAILURE)))
@@ -218,7 +218,7 @@ impl<'t> There<'t> {
 
     /// Runs a program on what comes from there, which may be hostile: it makes no device, and writes nowhere but in the result.
     fn confined(&self, folder: &ResultFolder, run: impl FnOnce() -> io::Result<Output> + Send) -> Result<Output> {
-        let reading = Reading::default().to_held(folder.held()).fetching(Some(self.local.path().to_owned()));
+        let reading = Reading::default().writing_held(folder.held()).fetching(Some(self.local.path().to_owned()));
         // The kernel confines a thread and the programs that it starts.
         let confined = || reading.confine_as_is().map(|()| run());
         let no_tar = |error| Hinted::new(format!("cannot run tar: {error}")).hint("apt-get install tar");

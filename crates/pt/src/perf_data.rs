@@ -291,9 +291,9 @@ pub struct MappedCode {
 impl MappedCode {
     /// The file that `address` is in, and where in it: of mappings that overlap, the last one's.
     pub fn place(&self, address: u64) -> Option<(&Path, u64)> {
-        let holds = |mapping: &&Mapping| address.wrapping_sub(mapping.address) < mapping.length;
-        let mapping = self.mappings.iter().rev().find(holds)?;
-        Some((&mapping.path, (address - mapping.address).checked_add(mapping.offset)?))
+        let within = |mapping: &Mapping| address.checked_sub(mapping.address).filter(|&bytes| bytes < mapping.length);
+        let (mapping, bytes) = self.mappings.iter().rev().find_map(|mapping| Some((mapping, within(mapping)?)))?;
+        Some((&mapping.path, bytes.checked_add(mapping.offset)?))
     }
 }
 
@@ -303,5 +303,18 @@ impl Code for MappedCode {
         let mut files = self.files.borrow_mut();
         let file = files.entry(path.to_owned()).or_insert_with(|| open_regular(path).ok());
         file.as_ref().and_then(|file| file.read_at(buffer, offset).ok()).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mapping_beyond_all_memory_holds_what_lies_behind_its_begin() {
+        let mapping = Mapping { pid: 1, address: u64::MAX - 9, length: 100, offset: 7, path: "/code".into() };
+        let code = MappedCode { mappings: vec![mapping], files: RefCell::default() };
+        assert_eq!(code.place(u64::MAX), Some((Path::new("/code"), 16)));
+        assert_eq!(code.place(0), None, "it does not go on at the begin");
     }
 }
