@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dwell_analyze::CallStackMode;
 use dwell_capture::{Launch, Options, Target, pids_named};
 use dwell_store::{Manifest, ResultFolder};
+use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::args::{CollectArgs, FinalizationMode, IntervalArg};
@@ -36,7 +37,8 @@ const FLIGHT_RECORDER_BYTES: u64 = 1_000_000_000;
 /// Collects what the command line says. Returns the program's exit status.
 pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     let own_only = trust::begin_collection()?;
-    let kernel = KernelSymbols::read();
+    // Root reads them when they are needed; who has the right to from Dwell's file gives it up.
+    let kernel = (!geteuid().is_root()).then(KernelSymbols::read);
     let options = Options { own_only, ..options(args, own_only)? };
     let invoker = Invoker::of_sudo();
     let folder = create_folder(args)?;
@@ -52,6 +54,7 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
         eprintln!("dwell: result {}", folder.path().display());
     }
     signals.let_through();
+    let kernel = kernel.unwrap_or_else(KernelSymbols::read);
     Reading::default().writing_held(folder.held()).fetching(finalize::debug_files()).confine()?;
     let finished = finish(args, &folder, &kernel);
     give_away(invoker.as_ref(), &folder);

@@ -24,7 +24,10 @@ impl KernelSymbols {
             return Self(None);
         }
         let _raised = trust::to_read_symbols();
-        Self(copy("/proc/kallsyms").zip(copy("/proc/modules")).map(<[_; 2]>::from))
+        // A kernel that has no modules has no list of them.
+        let modules = fs::read("/proc/modules").unwrap_or_default();
+        let symbols = fs::read("/proc/kallsyms").ok().and_then(|symbols| in_memory(&symbols));
+        Self(symbols.zip(in_memory(&modules)).map(<[_; 2]>::from))
     }
 
     /// The same; then gives up all rights.
@@ -44,9 +47,8 @@ impl KernelSymbols {
     }
 }
 
-fn copy(path: &str) -> Option<OwnedFd> {
-    let text = fs::read(path).ok()?;
+fn in_memory(text: &[u8]) -> Option<OwnedFd> {
     let mut file = File::from(memfd_create("dwell-symbols", MemfdFlags::CLOEXEC).ok()?);
-    file.write_all(&text).ok()?;
+    file.write_all(text).ok()?;
     Some(file.into())
 }
