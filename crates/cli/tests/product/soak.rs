@@ -172,7 +172,10 @@ fn finish(folder: &Path) -> Result<(Vec<Ended>, Vec<String>)> {
     let (mut ended, mut wrong) = (Vec::new(), Vec::new());
     for (name, _) in COLLECTIONS {
         let result = folder.join(name).join("result");
-        let output = answer(&["finalize", "--quiet"], &result)?;
+        // `again` may find it as the last time left it.
+        let is_finalized = dwell_store::ResultFolder::open(&result)?.manifest()?.state == dwell_store::State::Finalized;
+        let words: &[&str] = if is_finalized { &["report", "summary"] } else { &["finalize", "--quiet"] };
+        let output = answer(words, &result)?;
         ensure!(output.status.success(), "{name}: {}", output.stderr);
         for report in REPORTS {
             let output = answer(&["report", report], &result)?;
