@@ -83,7 +83,7 @@ impl ByRunning {
         if counts.len() > MOST_COUNTS {
             return Ok(());
         }
-        let begin = writer.begin_section();
+        let begin = writer.begin_section()?;
         let mut written = Written::new(writer, counts.len(), blocks);
         let room = Room(AtomicUsize::new(MOST_TIMES));
         for first in (0..blocks).step_by(BATCH as usize) {

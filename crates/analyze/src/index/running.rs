@@ -71,7 +71,7 @@ impl RunningWriter {
     /// Writes those of all parts of the time, in order.
     pub fn write(parts: Vec<Self>, writer: &mut IndexWriter) -> dwell_store::Result<()> {
         let (mut slabs, mut words) = (Vec::new(), 0);
-        let begin = writer.begin_section();
+        let begin = writer.begin_section()?;
         for mut part in parts {
             part.close();
             writer.extend(&part.words)?;

@@ -154,7 +154,7 @@ impl GroupSums {
             at += if kept(buckets) { buckets.len() as u64 } else { 0 };
         }
         writer.append(SECTIONS[0], &places)?;
-        let begin = writer.begin_section();
+        let begin = writer.begin_section()?;
         for buckets in self.done.values().filter(|buckets| kept(buckets)) {
             writer.extend(buckets)?;
         }
