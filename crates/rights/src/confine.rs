@@ -165,11 +165,11 @@ mod tests {
     use super::*;
 
     /// What `act` finds in a thread that is confined so.
-    fn confined<T: Send>(needs: Needs, act: impl FnOnce() -> T + Send) -> T {
+    fn confined<T: Send>(needs: &Needs, act: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
             scope
                 .spawn(|| {
-                    confine(&needs).unwrap();
+                    confine(needs).unwrap();
                     act()
                 })
                 .join()
@@ -182,7 +182,7 @@ mod tests {
         let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         fs::write(outside.path().join("theirs"), "whole").unwrap();
         let needs = Needs { writes: vec![File::open(inside.path()).unwrap().into()], ..Needs::default() };
-        let (written, moved, made, emptied, read, removed) = confined(needs, || {
+        let (written, moved, made, emptied, read, removed) = confined(&needs, || {
             (
                 fs::write(inside.path().join("ours"), "x").is_ok(),
                 fs::rename(inside.path().join("ours"), inside.path().join("done")).is_ok(),
@@ -201,7 +201,7 @@ mod tests {
 
     /// Whether the kernel has Landlock of Linux 6.2 or newer.
     fn has_landlock() -> bool {
-        confined(Needs::default(), || File::create("/dev/null").is_err())
+        confined(&Needs::default(), || File::create("/dev/null").is_err())
     }
 
     #[test]
@@ -210,17 +210,17 @@ mod tests {
             let ran = Command::new("/bin/true").status().is_ok();
             (ran, UdpSocket::bind("127.0.0.1:0").is_ok(), fs::metadata("/").is_ok())
         };
-        assert_eq!(confined(Needs::default(), tried), (false, false, true));
-        assert_eq!(confined(Needs { serves: true, ..Needs::default() }, tried), (false, true, true));
-        assert_eq!(confined(Needs { fetches: true, ..Needs::default() }, tried), (true, true, true));
+        assert_eq!(confined(&Needs::default(), tried), (false, false, true));
+        assert_eq!(confined(&Needs { serves: true, ..Needs::default() }, tried), (false, true, true));
+        assert_eq!(confined(&Needs { fetches: true, ..Needs::default() }, tried), (true, true, true));
     }
 
     #[test]
     fn root_reads_and_no_more() {
-        let kept = |needs| confined(needs, || capabilities(None).unwrap().permitted);
+        let kept = |needs: &Needs| confined(needs, || capabilities(None).unwrap().permitted);
         let reads = if geteuid().is_root() { CapabilitySet::DAC_READ_SEARCH } else { CapabilitySet::empty() };
-        assert!(reads.contains(kept(Needs::default())));
-        let writes = kept(Needs { writes_for_others: true, ..Needs::default() });
+        assert!(reads.contains(kept(&Needs::default())));
+        let writes = kept(&Needs { writes_for_others: true, ..Needs::default() });
         assert!(!writes.intersects(CapabilitySet::SYS_ADMIN | CapabilitySet::SETUID | CapabilitySet::SYS_PTRACE));
         assert!(geteuid().is_root() || writes.is_empty());
     }
