@@ -1,7 +1,7 @@
 //! CLOCK_MONOTONIC, the clock of every record.
 #![allow(unsafe_code, reason = "system calls")]
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds on CLOCK_MONOTONIC.
 pub fn monotonic_ns() -> u64 {
@@ -17,6 +17,16 @@ pub fn suspended_ns() -> u64 {
     // SAFETY: as above.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
     (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64).saturating_sub(monotonic_ns())
+}
+
+/// The time of day at `time_ns` on CLOCK_MONOTONIC, if neither clock was set nor the machine suspended since.
+pub fn time_of_day_at(time_ns: u64) -> SystemTime {
+    ago(Duration::from_nanos(monotonic_ns().saturating_sub(time_ns)))
+}
+
+/// The time of day a while ago.
+pub fn ago(elapsed: Duration) -> SystemTime {
+    SystemTime::now().checked_sub(elapsed).unwrap_or(UNIX_EPOCH)
 }
 
 /// Ticks in a second of the times in /proc.

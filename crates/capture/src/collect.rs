@@ -522,7 +522,7 @@ fn seed(source: &mut dyn Source) -> Result<()> {
 
 /// Gives up the rights that nothing needs any more once recording has begun. Kept, without effect until they are raised:
 /// with BPF, CAP_BPF for the tables of code that is mapped later, and CAP_PERFMON where hooks come and go (delays, and who asks
-/// for work through ITT); for users who may record everyone, the rights that read their processes and files.
+/// for work through ITT); for users who may record everyone, the rights that read their processes and files. Root keeps a list.
 fn settle_rights(options: &Options, source: &str) -> Result<()> {
     let mut kept = Vec::new();
     if source == "bpf" {
@@ -533,7 +533,8 @@ fn settle_rights(options: &Options, source: &str) -> Result<()> {
     if !options.own_only {
         kept.extend(TO_LOOK);
     }
-    rights::keep(&kept).map_err(|source| Error::System { what: "giving up capabilities", source })
+    let settled = rights::keep(&kept).and_then(|()| rights::confine::confine_recorder());
+    settled.map_err(|source| Error::System { what: "giving up capabilities", source })
 }
 
 /// What reads processes and files of other users, for whoever may record these.

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use dwell_store::Folder;
 
@@ -22,12 +22,16 @@ const MOST_OPEN: usize = 400;
 /// How long the end of the collection waits for copies.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How far a file's times may lie before the clock's: file systems take the time of the last tick, /proc that of another.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
+
 /// Where a file's contents come from.
 pub enum Origin {
     /// A file that is open.
     File(File),
-    /// A file that may be in this folder, by its name; it must belong to one of the owners.
-    Named(Arc<OwnedFd>, String, Vec<u32>),
+    /// A file that may be in this folder, by its name. It must belong to one of the owners, and one that was written before its
+    /// process was born is an earlier process's with the same id.
+    Named { folder: Arc<OwnedFd>, name: String, owners: Vec<u32>, born: Option<SystemTime> },
 }
 
 /// What is copied.
@@ -72,7 +76,7 @@ impl Copying {
         let (waiting, target) = (Arc::clone(&open), folder);
         let work = move || {
             // What it opens is the profiled program's, and where it writes the user's.
-            if dwell_rights::keep(&[]).is_err() {
+            if dwell_rights::confine::keep_to_copy().is_err() {
                 return;
             }
             let mut room = MOST_BYTES;
@@ -119,8 +123,9 @@ impl Copying {
 fn copy(job: Job, folder: &Folder, room: &mut u64) -> io::Result<()> {
     let mut source = match job.origin {
         Origin::File(file) => file,
-        Origin::Named(folder, name, owners) => match open_owned(folder.as_fd(), &name, &owners) {
+        Origin::Named { folder, name, owners, born } => match open_owned(folder.as_fd(), &name, &owners) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Ok(file) if is_older(&file, born) => return Ok(()),
             opened => opened?,
         },
     };
@@ -133,6 +138,12 @@ fn copy(job: Job, folder: &Folder, room: &mut u64) -> io::Result<()> {
     let copied = write(source, limit, (folder, &job.target))?;
     *room -= copied.min(*room);
     if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
+}
+
+/// Whether the file was last written before `born`.
+fn is_older(file: &File, born: Option<SystemTime>) -> bool {
+    let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    written.zip(born).is_some_and(|(written, born)| written + CLOCKS_DIFFER < born)
 }
 
 /// Under another name until it is done: half a file would be taken for a whole one, also when the collection ends meanwhile.
@@ -164,18 +175,23 @@ mod tests {
         let large = File::create(path("large")).expect("file");
         large.set_len(MOST_FILE_BYTES + 1).expect("a sparse file");
         let owners = vec![folder.path().metadata().expect("metadata").uid()];
-        let named = |name: &str| {
+        let born_at = |name: &str, born: Option<SystemTime>| {
             let folder: OwnedFd = File::open(folder.path()).expect("folder").into();
-            Origin::Named(folder.into(), name.into(), owners.clone())
+            Origin::Named { folder: folder.into(), name: name.into(), owners: owners.clone(), born }
         };
+        let named = |name: &str| born_at(name, None);
         let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"));
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap);
         copying.copy(named("perf-2.map"), "none".into(), What::JitMap);
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap); // is there already
+        let now = SystemTime::now();
+        copying.copy(born_at("perf-1.map", Some(now)), "its own".into(), What::JitMap);
+        copying.copy(born_at("perf-1.map", Some(now + Duration::from_mins(1))), "a stranger's".into(), What::JitMap);
         copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), What::Module);
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");
-        assert!(!path("none").exists() && !path("module").exists());
+        assert!(path("its own").exists());
+        assert!(["none", "module", "a stranger's"].iter().all(|name| !path(name).exists()));
     }
 
     #[test]

@@ -12,13 +12,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::time::SystemTime;
 
 use dwell_files::open_regular;
 use dwell_store::{Folder, Kept, module_identity};
 use dwell_unwind::build_id_of;
 
+use crate::clock::time_of_day_at;
 use crate::copying::{Copying, Origin, What};
 use crate::perf::Mapping;
+use crate::proc::{self, Began};
 use crate::view::{View, is_owned};
 
 /// Files held open at most, so that descriptors are left for everything else.
@@ -35,6 +38,8 @@ struct Process {
     /// Its id in its own pid namespace, 0 when unknown.
     inner_pid: u32,
     owners: Vec<u32>,
+    /// The time of day at which it began; `None` when unknown.
+    born: Option<SystemTime>,
 }
 
 struct Dump {
@@ -84,15 +89,17 @@ impl Keeper {
     pub fn program(&mut self, tgid: u32, time_ns: u64, is_still: bool) {
         self.end_program(tgid, time_ns.saturating_sub(1));
         self.ended.retain(|&ended| ended != tgid);
-        let mut process = Process::default();
+        let known = self.processes.get(&tgid).and_then(|process| process.born);
+        let mut process = Process { born: known, ..Process::default() };
         if is_still {
+            process.born = known.or_else(|| proc::began(tgid).map(Began::time_of_day));
             self.look_at(tgid, &mut process);
         }
         self.processes.insert(tgid, process);
     }
 
-    /// A thread of process `tgid` came; `parent` forked the process when that is another one.
-    pub fn thread_new(&mut self, tgid: u32, parent: u32) {
+    /// A thread of process `tgid` came; `parent` forked the process when that is another one, at `born_ns` where this was seen.
+    pub fn thread_new(&mut self, tgid: u32, parent: u32, born_ns: Option<u64>) {
         if self.ended.contains(&tgid) {
             self.end_round(); // the id is used again
         }
@@ -100,6 +107,7 @@ impl Keeper {
             return note_owner(tgid, process);
         }
         let mut process = self.processes.get(&parent).cloned().unwrap_or_default();
+        process.born = born_ns.map(time_of_day_at);
         // The child of a process in the same pid namespace as ours has the id that we know; others are asked.
         if process.inner_pid == parent && parent != 0 {
             process.inner_pid = tgid;
@@ -206,7 +214,8 @@ impl Keeper {
         let Some(folder) = process.view.as_ref().and_then(|view| view.temporary()) else { return };
         let name = format!("perf-{}.map", process.inner_pid);
         let target = Kept::PerfMap { tgid, time_ns }.file_name();
-        self.copying.copy(Origin::Named(folder, name, process.owners.clone()), target, What::JitMap);
+        let origin = Origin::Named { folder, name, owners: process.owners.clone(), born: process.born };
+        self.copying.copy(origin, target, What::JitMap);
     }
 
     fn hold_dump(&mut self, mapping: &Mapping) {

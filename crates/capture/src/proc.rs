@@ -5,13 +5,14 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::clock::{suspended_ns, ticks_per_second};
+use crate::clock::{ago, monotonic_ns, suspended_ns, ticks_per_second};
 use crate::perf::Mapping;
 
 /// Processes whose program has this base name, kernel threads left out; `own_only` = and those that this user may not look at.
@@ -50,8 +51,18 @@ pub struct Began(u64);
 impl Began {
     /// Whether it began after `time_ns`, CLOCK_MONOTONIC. Within a tick, 10 ms mostly, the answer is no.
     pub fn is_after(self, time_ns: u64) -> bool {
-        let tick_ns = 1_000_000_000 / ticks_per_second();
-        self.0.saturating_mul(tick_ns) > time_ns.saturating_add(suspended_ns())
+        self.boot_ns() > time_ns.saturating_add(suspended_ns())
+    }
+
+    /// The time of day then, to a tick.
+    pub fn time_of_day(self) -> SystemTime {
+        let now_ns = monotonic_ns().saturating_add(suspended_ns());
+        ago(Duration::from_nanos(now_ns.saturating_sub(self.boot_ns())))
+    }
+
+    /// On CLOCK_BOOTTIME.
+    fn boot_ns(self) -> u64 {
+        self.0.saturating_mul(1_000_000_000 / ticks_per_second())
     }
 }
 

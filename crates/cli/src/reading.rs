@@ -23,8 +23,6 @@ pub struct Reading {
     writes: Vec<PathBuf>,
     /// Folders that it writes below, wherever these are by now.
     held: Vec<Folder>,
-    /// Where it may write if it can: an index lies beside its result, or in the user's caches.
-    may_write: Vec<PathBuf>,
     fetches: Option<PathBuf>,
     serves: bool,
 }
@@ -32,8 +30,7 @@ pub struct Reading {
 impl Reading {
     /// Reads the results or traces at these paths.
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
-        let reads: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
-        Self { may_write: reads.clone(), reads, ..Self::default() }
+        Self { reads: paths.into_iter().map(Path::to_owned).collect(), ..Self::default() }
     }
 
     /// Writes a file of this name as well; `None` and `-` are standard output.
@@ -83,7 +80,9 @@ impl Reading {
             let _ = fs::create_dir_all(cache); // who fetches into it says why it is not there
         }
         let caches = dwell_store::caches();
-        let optional = self.may_write.iter().chain(&self.fetches).map(PathBuf::as_path);
+        // An index lies in its result, or in the user's caches.
+        let results = self.reads.iter().filter(|path| path.is_dir());
+        let optional = results.chain(&self.fetches).map(PathBuf::as_path);
         let optional = optional.chain(caches.as_ref().map(Folder::path));
         let optional = optional.chain(self.fetches.is_some().then_some(Path::new("/dev/null"))); // of the programs that fetch
         let places = self.writes.iter().map(PathBuf::as_path).chain(optional);

@@ -1,5 +1,6 @@
-//! Confinement of a command that only reads what others made: it keeps the few rights that it needs, whoever runs it, and a
+//! Confinement of who meets what others made. A command that only reads keeps the few rights that it needs, whoever runs it: a
 //! hostile file that took over one of its readers could neither run a program, nor reach another process, nor write elsewhere.
+//! A collector keeps what recording takes ([`confine_recorder`]).
 //!
 //! Takes what the command still has to do; gives up all else, for good. What the kernel does not offer (Landlock, before
 //! Linux 5.13; seccomp, in a container that refuses it) is left out: the reader's own checks are the first line, not these.
@@ -15,7 +16,7 @@ use landlock::{
 use libc as c;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter, apply_filter_all_threads};
 
 /// What a command that reads still has to do.
 #[derive(Debug, Default)]
@@ -98,6 +99,17 @@ const NEVER: &[c::c_long] = &[
     c::SYS_userfaultfd,
     c::SYS_vhangup,
 ];
+/// What a collector does of that: it reads stacks and kernel tables, raises its rights, and becomes its user in the end.
+const TO_RECORD: &[c::c_long] = &[
+    c::SYS_bpf,
+    c::SYS_capset,
+    c::SYS_perf_event_open,
+    c::SYS_process_vm_readv,
+    c::SYS_ptrace,
+    c::SYS_setgroups,
+    c::SYS_setresgid,
+    c::SYS_setresuid,
+];
 /// Only who fetches needs these: they run and end programs.
 const TO_RUN: &[c::c_long] = &[c::SYS_execve, c::SYS_execveat, c::SYS_kill];
 /// Only who fetches or serves needs these.
@@ -117,15 +129,64 @@ pub fn confine(needs: &Needs) -> io::Result<()> {
     Ok(())
 }
 
+/// Keeps what a collector that has started needs until its end: root's named capabilities in this thread, and in all threads
+/// no call that changes other processes or the machine. Its program must run by then, or be another process: it keeps all.
+///
+/// # Errors
+///
+/// Those of capset(2): then the process must not go on.
+pub fn confine_recorder() -> io::Result<()> {
+    if geteuid().is_root() {
+        let permitted = capabilities(None)?.permitted;
+        // Some containers give the rights of both by the older name.
+        let has_both = permitted.contains(CapabilitySet::BPF | CapabilitySet::PERFMON);
+        let older = if has_both { CapabilitySet::empty() } else { CapabilitySet::SYS_ADMIN };
+        keep_capabilities(RECORDS | WRITES_FOR_OTHERS | older)?;
+    }
+    let _ =
+        filter(NEVER.iter().filter(|call| !TO_RECORD.contains(call))).map(|filter| apply_filter_all_threads(&filter));
+    Ok(())
+}
+
+/// Keeps, of root's capabilities, those that read any file and write for others: in this thread.
+///
+/// # Errors
+///
+/// Those of capset(2).
+pub fn keep_to_copy() -> io::Result<()> {
+    if geteuid().is_root() { keep_capabilities(READS | WRITES_FOR_OTHERS) } else { crate::keep(&[]) }
+}
+
+/// Reads any file.
+const READS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
+/// Writes files of other users, and makes files theirs.
+const WRITES_FOR_OTHERS: CapabilitySet =
+    CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::CHOWN).union(CapabilitySet::FOWNER);
+/// Hooks and tables, other users' processes and their files, the kernel's symbols; room for rings, a place before others;
+/// ending the program, and becoming the user who called sudo.
+const RECORDS: CapabilitySet = READS
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::PERFMON)
+    .union(CapabilitySet::SYS_PTRACE)
+    .union(CapabilitySet::CHECKPOINT_RESTORE)
+    .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::IPC_LOCK)
+    .union(CapabilitySet::SYS_RESOURCE)
+    .union(CapabilitySet::SYS_NICE)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SETGID);
+
 /// Root reads any file, and nothing else.
 fn drop_capabilities(needs: &Needs) -> io::Result<()> {
-    let mut kept = CapabilitySet::empty();
-    if geteuid().is_root() {
-        kept |= CapabilitySet::DAC_READ_SEARCH;
-    }
-    if geteuid().is_root() && needs.writes_for_others {
-        kept |= CapabilitySet::DAC_OVERRIDE | CapabilitySet::CHOWN | CapabilitySet::FOWNER;
-    }
+    keep_capabilities(match (geteuid().is_root(), needs.writes_for_others) {
+        (false, _) => CapabilitySet::empty(),
+        (true, false) => READS,
+        (true, true) => READS | WRITES_FOR_OTHERS,
+    })
+}
+
+fn keep_capabilities(kept: CapabilitySet) -> io::Result<()> {
     let permitted = capabilities(None)?.permitted & kept;
     let left = CapabilitySets { effective: permitted, permitted, inheritable: CapabilitySet::empty() };
     Ok(set_capabilities(None, left)?)
@@ -150,10 +211,14 @@ fn forbid_calls(needs: &Needs) -> Result<(), seccompiler::Error> {
     let to_run = TO_RUN.iter().filter(|_| !needs.fetches);
     let to_reach = TO_REACH.iter().filter(|_| !needs.fetches && !needs.serves);
     let calls = NEVER.iter().chain(to_run).chain(to_reach);
-    let rules: BTreeMap<i64, Vec<_>> = calls.map(|&call| (call, Vec::new())).collect();
-    let refused = SeccompAction::Errno(c::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, TargetArch::x86_64)?;
-    apply_filter(&BpfProgram::try_from(filter)?)
+    apply_filter(&filter(calls)?)
+}
+
+fn filter<'c>(refused: impl Iterator<Item = &'c c::c_long>) -> Result<BpfProgram, seccompiler::Error> {
+    let rules: BTreeMap<i64, Vec<_>> = refused.map(|&call| (call, Vec::new())).collect();
+    let error = SeccompAction::Errno(c::EPERM as u32);
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, TargetArch::x86_64)?;
+    Ok(BpfProgram::try_from(filter)?)
 }
 
 #[cfg(test)]

@@ -268,7 +268,7 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
                 }
                 drained.lives.thread_new(tgid, time_ns);
                 unwinding.thread_new(tgid, parent)?;
-                keeper.thread_new(tgid, parent);
+                keeper.thread_new(tgid, parent, is_first.then_some(time_ns));
                 continue;
             }
             News::ThreadExit(tgid) => {

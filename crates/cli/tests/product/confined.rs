@@ -19,6 +19,11 @@ use crate::recording::{dwell, needs_recording, sample, wait_for};
 const USER: u32 = 65_534;
 /// Opens and reads any file.
 const DAC_READ_SEARCH: u64 = 1 << 2;
+/// That, writing files of other users, and making files theirs.
+const COPIES: u64 = 0b1111;
+/// Capabilities that change the machine: CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_ADMIN, CAP_SYS_BOOT,
+/// CAP_SYS_TIME, CAP_MKNOD, CAP_SETFCAP.
+const OF_THE_MACHINE: u64 = 1 << 12 | 1 << 13 | 1 << 16 | 1 << 17 | 1 << 21 | 1 << 22 | 1 << 25 | 1 << 27 | 1 << 31;
 /// As `/proc/PID/status` says that a filter of system calls is in force.
 const FILTERED: &str = "2";
 /// How `/proc/PID/syscall` begins of a thread in write(2).
@@ -29,6 +34,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("confined::under_sudo_readers_are_the_users", || readers(true)),
         Case::new("confined::roots_readers_only_read", || readers(false)),
         Case::new("confined::what_only_root_may_read_root_reads", what_only_root_may_read),
+        Case::new("confined::who_records_keeps_what_it_names", who_records),
     ]
 }
 
@@ -85,7 +91,11 @@ fn waiting_to_print(child: &Child) -> Result<Vec<Standing>> {
     let process = format!("/proc/{}", child.id());
     let writes = || fs::read_to_string(format!("{process}/syscall")).is_ok_and(|call| call.starts_with(WRITE));
     wait_for("it prints", || writes().then_some(()))?;
-    let tasks = fs::read_dir(format!("{process}/task"))?.flatten();
+    threads_of(child.id())
+}
+
+fn threads_of(pid: u32) -> Result<Vec<Standing>> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?.flatten();
     tasks.map(|task| Standing::of(&fs::read_to_string(task.path().join("status"))?)).collect()
 }
 
@@ -164,5 +174,28 @@ fn what_only_root_may_read() -> Result<()> {
     let mut command = dwell(&["report", "summary", &result, "--output", &output]);
     under_sudo(&mut command);
     ensure!(command.status()?.success() && fs::metadata(&output)?.uid() == USER, "no report, or not the user's");
+    Ok(())
+}
+
+/// While root records: the collector, the thread of it that copies files, and the program, which keeps all.
+fn who_records() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let mut command = dwell(&["collect", "threading", "--quiet", "--", "cat"]);
+    let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
+    let children = format!("/proc/{0}/task/{0}/children", child.id());
+    let program = wait_for("the program runs", || {
+        let pid: u32 = fs::read_to_string(&children).ok()?.trim().parse().ok()?;
+        (fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim() == "cat").then_some(pid)
+    })?;
+    let settled = || threads_of(child.id()).ok().filter(|threads| threads.iter().all(|it| it.is_filtered));
+    let collector = wait_for("the collector has settled", settled);
+    let (program, own) = (threads_of(program)?, threads_of(std::process::id())?);
+    drop(child.stdin.take()); // the program ends
+    ensure!(child.wait()?.success(), "the collection failed");
+    let collector = collector?;
+    ensure!(collector.iter().all(|it| it.gains_nothing && it.capabilities & OF_THE_MACHINE == 0), "{collector:?}");
+    ensure!(collector.iter().filter(|it| it.capabilities & !COPIES == 0).count() == 1, "{collector:?}");
+    ensure!(program.iter().all(|it| *it == own[0]), "{program:?} {own:?}");
     Ok(())
 }

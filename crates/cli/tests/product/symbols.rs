@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("symbols::java_map", java_map),
         Case::new("symbols::python_map", python_map),
         Case::new("symbols::foreign_map", foreign_map),
+        Case::new("symbols::map_of_an_earlier_process", map_of_an_earlier_process),
         Case::new("symbols::mount_namespace", mount_namespace),
         Case::new("symbols::short_lived_in_a_namespace", short_lived_in_a_namespace),
         Case::new("symbols::replaced_while_it_ran", replaced_while_it_ran),
@@ -188,6 +189,26 @@ fn foreign_map() -> Result<()> {
     let losses = recording.report(&["losses"])?.to_string();
     ensure!(losses.contains("jit_maps_unreadable"), "{losses}");
     ensure!(kept(&recording, ".map")?.is_empty(), "{:?}", kept(&recording, ".map")?);
+    Ok(())
+}
+
+/// A map that an earlier process with the same id left behind is not this process's.
+fn map_of_an_earlier_process() -> Result<()> {
+    needs_recording()?;
+    let own = "echo '1000 10 own' >/tmp/perf-$$.map; echo pid $$";
+    let script =
+        "sh -c \"$0\"; echo '1000 10 old' >/tmp/perf-$$.map; touch -d '1 hour ago' /tmp/perf-$$.map; echo pid $$";
+    let recording = Recording::of(&[], &["sh", "-c", script, own])?;
+    let pids: Vec<&str> = recording.output.stdout.lines().filter_map(|line| line.strip_prefix("pid ")).collect();
+    for pid in &pids {
+        fs::remove_file(format!("/tmp/perf-{pid}.map"))?;
+    }
+    let maps = kept(&recording, ".map")?;
+    ensure!(pids.len() == 2 && !maps.is_empty(), "{pids:?} {maps:?}\n{}", recording.output.stderr);
+    for map in maps {
+        let text = fs::read_to_string(recording.path().join("modules").join(&map))?;
+        ensure!(text == "1000 10 own\n", "{map}: {text}");
+    }
     Ok(())
 }
 
