@@ -1,7 +1,6 @@
 //! The results and instruction traces that are served: one, or all of a folder. Clients name them by ids that are looked up in
 //! these lists.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use dwell_anatomy::trace;
@@ -116,9 +115,9 @@ impl Library {
             let is_meant = ResultFolder::is_meant(&parent, name);
             is_meant.then(|| listed(&path.join(name), ResultFolder::open_in(&parent, name))).flatten()
         };
-        let of_silent = |path: &Path| listed(path, Err(silent(path)));
+        let unread = |path: PathBuf, source| listed(&path, Err(dwell_store::Error::Io { path: path.clone(), source }));
         let found = self.silent.look(names, one).into_iter();
-        found.filter_map(|(name, found)| found.unwrap_or_else(|| of_silent(&self.path.join(name)))).collect()
+        found.filter_map(|(name, found)| found.unwrap_or_else(|error| unread(self.path.join(name), error))).collect()
     }
 
     /// The result of this id.
@@ -148,11 +147,6 @@ impl Library {
             Problem::new(Fault::NoCode, "the Dwell that finalized this result kept neither code nor sources")
         })
     }
-}
-
-fn silent(path: &Path) -> dwell_store::Error {
-    let source = io::Error::new(io::ErrorKind::TimedOut, "its file system does not answer");
-    dwell_store::Error::Io { path: path.to_owned(), source }
 }
 
 fn listed(path: &Path, opened: Result<ResultFolder, dwell_store::Error>) -> Option<Listed> {
