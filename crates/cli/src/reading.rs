@@ -8,12 +8,15 @@ use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
 
 use dwell_rights::confine::{Needs, confine};
 use dwell_store::{Folder, ResultFolder};
 use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 
-use crate::error::{Hinted, Result};
+use crate::error::{Hinted, Result, shell_word};
 use crate::owner::Invoker;
 
 /// What a command reads and writes.
@@ -66,16 +69,22 @@ impl Reading {
 
     /// Gives up all else, for good. Only while this process has one thread.
     pub fn confine(&self) -> Result<()> {
+        await_answers(&self.reads)?;
         if let Some(invoker) = Invoker::of_sudo() {
             let failed =
                 |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
             invoker.become_user_if(|| self.is_allowed()).map_err(failed)?;
         }
-        self.confine_as_is()
+        self.give_up()
     }
 
     /// The same, as whom this process runs.
     pub fn confine_as_is(&self) -> Result<()> {
+        await_answers(&self.reads)?;
+        self.give_up()
+    }
+
+    fn give_up(&self) -> Result<()> {
         if let Some(cache) = &self.fetches {
             let _ = fs::create_dir_all(cache); // who fetches into it says why it is not there
         }
@@ -113,6 +122,32 @@ impl Reading {
 }
 
 const MANIFEST: &str = "manifest.json";
+/// A file system that takes longer does not answer. A disk that spins up takes as long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits until all of the paths can be looked at, in a thread: looking may block for good, where a server is gone or a disk hangs.
+fn await_answers(paths: &[PathBuf]) -> Result<()> {
+    let (sender, answers) = channel();
+    let asked = paths.to_vec();
+    let look = move || {
+        for path in asked {
+            let _ = fs::metadata(path.join(MANIFEST)).or_else(|_| fs::metadata(&path)); // whoever reads it says what is wrong
+            let _ = sender.send(()); // nobody waits any more after the first that hangs
+        }
+    };
+    // Without a thread to spare, whoever reads them waits.
+    let Ok(looking) = thread::Builder::new().name("looking".into()).spawn(look) else { return Ok(()) };
+    for path in paths {
+        if answers.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+            let message = format!("{}: its file system does not answer", path.display());
+            return Err(
+                Hinted::new(message).hint(format!("see whether `ls {}` does", shell_word(&path.to_string_lossy())))
+            );
+        }
+    }
+    let _ = looking.join(); // it looked at all: there is one thread again
+    Ok(())
+}
 
 /// Opens a result to read it, and gives up all that this does not need.
 pub fn open(path: &Path, output: Option<&Path>) -> Result<ResultFolder> {

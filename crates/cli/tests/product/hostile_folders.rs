@@ -412,8 +412,6 @@ fn index_of_another() -> Result<()> {
     Ok(())
 }
 
-/// A server of results among which are bad ones: its address is printed, the others are served, each bad one is in the list
-/// with its reason, and Ctrl-C ends it while one is being asked for.
 /// A file system of which nobody answers: FUSE without a program behind it.
 struct Hung {
     at: PathBuf,
@@ -446,7 +444,7 @@ impl Drop for Hung {
 fn a_file_system_that_hangs() -> Result<()> {
     let folder = TempDir::new()?;
     write(&folder.path().join("r000th"), small_trace())?;
-    let _hung = Hung::mount(&folder.path().join("r001th"))?;
+    let hung = Hung::mount(&folder.path().join("r001th"))?;
     let site = Site::open(&mut view(folder.path()))?;
     for _ in 0..2 {
         let results = site.json("/api/results")?;
@@ -461,9 +459,16 @@ fn a_file_system_that_hangs() -> Result<()> {
         ensure!(head.starts_with("HTTP/1.1 422") && body.contains("does not answer"), "{head}\n{body}");
     }
     site.get("/api/r/r000th/info")?;
+    for words in [&["report", "summary"][..], &["finalize"]] {
+        let output = Running::start(dwell(words).arg(&hung.at))?.finish_within(Duration::from_secs(60))?;
+        let is_told = output.stderr.contains("does not answer") && output.stderr.contains("hint: ");
+        ensure!(is_told && output.status.code() == Some(1), "{words:?}: {} {}", output.status, output.stderr);
+    }
     Ok(())
 }
 
+/// A server of results among which are bad ones: its address is printed, the others are served, each bad one is in the list
+/// with its reason, and Ctrl-C ends it while one is being asked for.
 fn view_shows_the_others() -> Result<()> {
     let folder = TempDir::new()?;
     write(&folder.path().join("r000th"), small_trace())?;
