@@ -152,7 +152,7 @@ SOAK ?= 2h
 soak: samples
 	DWELL_SOAK=$(SOAK) cargo test --release -p dwell --test product -- soak::
 
-# 200,000 switches a second beside two busy loops, for ten minutes.
+# 200,000 switches a second, or as many as the machine makes beside two busy loops, for ten minutes.
 sustained: samples
 	DWELL_SUSTAINED=600 cargo test --release -p dwell --test product -- sustained::beside
 

@@ -1,12 +1,14 @@
 /*
  * Context switches, so many a second for so many seconds: on each CPU two threads that wake each other in turn, a burst each
- * millisecond. What it is late by it makes up for.
+ * millisecond. What it is late by it makes up for while there is time.
  *   switches PER_SECOND SECONDS
  */
 #include "sample.h"
 
 #include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 
 #define MOST_CPUS 64
 
@@ -14,6 +16,7 @@ struct pair {
 	sem_t ping, pong;
 	uint64_t rounds_per_ms, milliseconds;
 	int cpu;
+	atomic_bool over;
 };
 
 static void stay_on(int cpu)
@@ -31,11 +34,12 @@ static void *answer(void *argument)
 	struct pair *pair = argument;
 
 	stay_on(pair->cpu);
-	for (uint64_t i = 0; i < pair->milliseconds * pair->rounds_per_ms; i++) {
+	for (;;) {
 		sem_wait(&pair->ping);
+		if (pair->over)
+			return NULL;
 		sem_post(&pair->pong);
 	}
-	return NULL;
 }
 
 static void *ask(void *argument)
@@ -45,13 +49,15 @@ static void *ask(void *argument)
 
 	stay_on(pair->cpu);
 	begin = now_ns();
-	for (uint64_t at = 1; at <= pair->milliseconds; at++) {
+	for (uint64_t at = 1; now_ns() < begin + pair->milliseconds * MS; at++) {
 		for (uint64_t i = 0; i < pair->rounds_per_ms; i++) {
 			sem_post(&pair->ping);
 			sem_wait(&pair->pong);
 		}
 		sleep_until(begin + at * MS);
 	}
+	pair->over = true;
+	sem_post(&pair->ping);
 	return NULL;
 }
 
@@ -77,6 +83,7 @@ int main(int argc, char **argv)
 	for (int i = 0; i < count; i++) {
 		/* A round is two switches. */
 		pairs[i].rounds_per_ms = strtoull(argv[1], NULL, 10) / 2000 / (uint64_t)count;
+		pairs[i].over = false;
 		pairs[i].milliseconds = strtoull(argv[2], NULL, 10) * 1000;
 		sem_init(&pairs[i].ping, 0, 0);
 		sem_init(&pairs[i].pong, 0, 0);

@@ -1,6 +1,7 @@
 //! Switching as fast as a machine of two CPUs does it, beside busy loops: nothing is lost, or what is lost is counted, with the
 //! time of it.
 
+use std::fs;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::conservation;
 use crate::harness::Case;
-use crate::recording::{Recording, Running, collect, needs_recording, number, sample, text, wait_for};
+use crate::recording::{Recording, Running, collect, needs_recording, number, root, sample, text, wait_for};
 
 /// Switches a second that are asked for.
 const PER_SECOND: &str = "200000";
@@ -52,13 +53,40 @@ fn beside_busy_loops() -> Result<()> {
     let recording = Recording::in_folder(folder, running.finish_within(limit)?)?;
     whole_or_told(&recording)?;
     if seconds != SECONDS {
-        let of = |key: &str| recording.output.truth(key).unwrap_or_default();
-        let manifest = ResultFolder::open(&recording.path())?.manifest()?;
-        println!("     {} switches in {:.1} s; lost:", of("switches"), of("elapsed_ns") / 1e9);
-        manifest.losses.iter().for_each(|(name, count)| println!("     {name} {count}"));
-        manifest.loss_times.iter().for_each(|time| println!("     {time:?}"));
+        fs::write(root().join("docs/sustained.md"), page(&recording)?)?;
     }
     Ok(())
+}
+
+/// What a long run came to.
+fn page(recording: &Recording) -> Result<String> {
+    let of = |key: &str| recording.output.truth(key).unwrap_or_default();
+    let manifest = ResultFolder::open(&recording.path())?.manifest()?;
+    let (switches, elapsed_ns) = (of("switches"), of("elapsed_ns"));
+    let lost = manifest.loss_times.iter().filter(|time| OF_RINGS.contains(&time.name.as_str()));
+    let lost: Vec<String> = lost
+        .map(|time| {
+            let at = |ns: u64| (ns.saturating_sub(manifest.start_ns)) as f64 / 1e9;
+            format!("| {} | {} | {:.1} | {:.1} |\n", time.name, time.count, at(time.start_ns), at(time.end_ns))
+        })
+        .collect();
+    let lost = match lost.is_empty() {
+        true => "Nothing was lost.\n".to_owned(),
+        false => format!("| lost | count | from, s | to, s |\n|---|---:|---:|---:|\n{}", lost.concat()),
+    };
+    let cpus = std::thread::available_parallelism()?;
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(format!(
+        "# Sustained load\n\n`make sustained` makes this page: {PER_SECOND} context switches a second are asked for, on each CPU by two \
+         threads that wake\neach other, beside two busy loops at the same nice value (samples/switches.c). It fails when fewer \
+         switches are recorded or counted as\nlost than the program made, when a loss has no time, or when running + runnable + waiting \
+         is not a thread's lifetime.\n\nThe last run, on {cpus} CPUs, Linux {}: {switches:.0} switches in {:.0} s, {:.0} a second; \
+         {} events recorded, of which the last second is kept.\n\n{lost}",
+        kernel.trim(),
+        elapsed_ns / 1e9,
+        switches / elapsed_ns * 1e9,
+        manifest.events,
+    ))
 }
 
 /// As many switches are recorded, or counted as lost with the time of it, as the program made.
