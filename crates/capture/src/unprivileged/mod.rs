@@ -18,6 +18,7 @@ mod ring;
 pub mod sockets;
 mod stacks;
 mod threads;
+mod unix_peers;
 mod wakers;
 
 use std::cell::RefCell;

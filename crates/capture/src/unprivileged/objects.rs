@@ -115,7 +115,7 @@ impl Objects {
                 if let Some(socket) = self.sockets.find(holder.tgid, file.inode) {
                     socket.describe(&mut record);
                     record.key = mix(mix(file.inode, record.local_port.into()), record.remote_port.into());
-                    peer = self.sockets.peer(&socket).unwrap_or(0);
+                    peer = self.sockets.peer(file.inode, &socket).unwrap_or(0);
                 }
             }
             object_kind::ANONYMOUS => {
@@ -253,6 +253,14 @@ mod tests {
         let (again, _) = look(&mut objects, near.as_raw_fd());
         assert_eq!((second.peer, again.peer), (first.key, second.key));
         assert_eq!(look(&mut objects, listener.as_raw_fd()).1[0].socket_state, 10);
+    }
+
+    #[test]
+    fn unix_sockets_know_each_other() {
+        let (near, far) = std::os::unix::net::UnixStream::pair().expect("a pair");
+        let mut objects = Objects::default();
+        let (first, _) = look(&mut objects, near.as_raw_fd());
+        assert_eq!(look(&mut objects, far.as_raw_fd()).0.peer, first.key);
     }
 
     #[test]

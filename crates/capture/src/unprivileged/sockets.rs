@@ -1,10 +1,13 @@
-//! The sockets of a network namespace, as the tables under /proc/PID/net have them: inode, addresses, state.
+//! The sockets of a network namespace, as the tables under /proc/PID/net have them: inode, addresses, state; and who is connected
+//! with whom.
 
 use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
 use dwell_store::raw::wire::{ObjectRecord, TEXT_BYTES};
+
+use super::unix_peers;
 
 const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;
@@ -47,11 +50,6 @@ impl Socket {
         record.text[..kept].copy_from_slice(&self.path[..kept]);
         record.text_bytes = kept as u16;
     }
-
-    /// Whether it can still get another end.
-    fn is_complete(&self) -> bool {
-        self.family == AF_UNIX || self.remote.1 != 0
-    }
 }
 
 /// The sockets that were found so far.
@@ -59,6 +57,9 @@ impl Socket {
 pub struct SocketTable {
     by_inode: HashMap<u64, Socket>,
     by_ends: HashMap<(End, End), u64>,
+    unix_peers: HashMap<u64, u64>,
+    /// The kernel does not tell these.
+    no_unix_peers: bool,
     keys: HashMap<u64, u64>,
     next_look: Option<Instant>,
 }
@@ -66,14 +67,30 @@ pub struct SocketTable {
 impl SocketTable {
     /// The socket with this inode in the network namespace of process `tgid`.
     pub fn find(&mut self, tgid: u32, inode: u64) -> Option<Socket> {
-        let known = self.by_inode.get(&inode);
         let now = Instant::now();
-        if !known.is_some_and(Socket::is_complete) && self.next_look.is_none_or(|next| next <= now) {
+        if !self.is_complete(inode) && self.next_look.is_none_or(|next| next <= now) {
             self.read(&|name| fs::read_to_string(format!("/proc/{tgid}/net/{name}")).unwrap_or_default());
+            self.read_unix_peers();
             let pause = now.elapsed() * SHARE;
             self.next_look = Some(now + pause.max(Duration::from_millis(1)));
         }
         self.by_inode.get(&inode).cloned()
+    }
+
+    /// Whether the socket is known, with its other end.
+    fn is_complete(&self, inode: u64) -> bool {
+        self.by_inode.get(&inode).is_some_and(|socket| match socket.family {
+            AF_UNIX => self.no_unix_peers || self.unix_peers.contains_key(&inode),
+            _ => socket.remote.1 != 0,
+        })
+    }
+
+    fn read_unix_peers(&mut self) {
+        if self.unix_peers.len() >= MOST_SOCKETS {
+            self.unix_peers.clear();
+        }
+        let told = unix_peers::each(&mut |inode, peer| drop(self.unix_peers.insert(inode, peer)));
+        self.no_unix_peers = told.is_err();
     }
 
     /// The object of the socket with this inode.
@@ -82,9 +99,12 @@ impl SocketTable {
     }
 
     /// The object of the other end, when a profiled process has used it.
-    pub fn peer(&self, socket: &Socket) -> Option<u64> {
-        let inode = self.by_ends.get(&(socket.remote, socket.local)).filter(|_| socket.remote.1 != 0)?;
-        self.keys.get(inode).copied()
+    pub fn peer(&self, inode: u64, socket: &Socket) -> Option<u64> {
+        let peer = match socket.family {
+            AF_UNIX => self.unix_peers.get(&inode),
+            _ => self.by_ends.get(&(socket.remote, socket.local)).filter(|_| socket.remote.1 != 0),
+        };
+        self.keys.get(peer?).copied()
     }
 
     /// All that were found.
