@@ -533,7 +533,8 @@ fn settle_rights(options: &Options, source: &str) -> Result<()> {
     if !options.own_only {
         kept.extend(TO_LOOK);
     }
-    let settled = rights::keep(&kept).and_then(|()| rights::confine::confine_recorder());
+    let sets_uprobes_as_events = options.itt && !task_probes::are_set_at_once();
+    let settled = rights::keep(&kept).and_then(|()| rights::confine::confine_recorder(sets_uprobes_as_events));
     settled.map_err(|source| Error::System { what: "giving up capabilities", source })
 }
 

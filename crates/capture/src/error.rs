@@ -145,6 +145,11 @@ impl Error {
         Self::Unsupported { reason: reason.into(), remedy, log: String::new() }
     }
 
+    /// Whether the kernel would do it for someone with more rights.
+    pub fn is_for_lack_of_rights(&self) -> bool {
+        matches!(self, Self::TaskProbeRefused { source, .. } if source.kind() == libbpf_rs::ErrorKind::PermissionDenied)
+    }
+
     /// What the kernel said, a line each; mostly empty.
     pub(crate) fn log(&self) -> &str {
         if let Self::Unsupported { log, .. } = self { log } else { "" }

@@ -20,6 +20,7 @@ use crate::error::{Error, Result};
 use crate::kernel;
 use crate::machine;
 use crate::scope::Scope;
+use crate::task_probes;
 
 /// Keeps the bytes of an object file aligned as an ELF header wants.
 #[repr(align(16))]
@@ -102,6 +103,7 @@ pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Sco
         let mut notices: Vec<String> = leave_out_absent(&mut open).into_iter().collect();
         notices.extend(refused.iter().map(|refusal| leave_out(&mut open, refusal)));
         prepare(&mut open, shared, scope)?;
+        choose_way_of_uprobes(&mut open);
         hear();
         let source = match open.load() {
             Ok(object) => {
@@ -155,6 +157,13 @@ fn open(name: &str) -> Result<OpenObject> {
     let failed = |source| Error::Bpf { what: format!("opening the {name} hooks"), source };
     let (_, file) = FAMILIES.iter().find(|(family, _)| *family == name).copied().unwrap_or_default();
     ObjectBuilder::default().name(name).and_then(|builder| builder.open_memory(file)).map_err(failed)
+}
+
+fn choose_way_of_uprobes(open: &mut OpenObject) {
+    let uprobes = open.progs_mut().filter(|program| program.section() == "uprobe");
+    uprobes.filter(|_| task_probes::are_set_at_once()).for_each(|mut program| {
+        program.set_attach_type(ProgramAttachType::TraceUprobeMulti);
+    });
 }
 
 /// Lets `open` use the maps in `shared`, tells it the scope, and makes the others as this machine and kernel want them.

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 use dwell_model::SYSCALLS;
 use dwell_probes::{At, Edge, Place, Point, Site, TaskProbe, point_sites, sites};
 use dwell_unwind::{parse_maps, program_files};
-use libbpf_rs::{Link, MapCore, MapFlags, Object, UprobeOpts};
+use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, UprobeMultiOpts, UprobeOpts};
 
 use crate::error::{Error, Result};
+use crate::kernel;
 
 /// The places of a task probe, found in a file.
 pub struct Found {
@@ -180,24 +181,49 @@ pub fn set_calls(calls: &[CallPoint], object: &Object) -> Result<()> {
     Ok(())
 }
 
+/// Whether the kernel sets the probes of a file by one link (`uprobe.multi`), for which CAP_BPF and CAP_PERFMON suffice: as perf
+/// events they need CAP_SYS_ADMIN since Linux 6.17, and in the stable series of then. It is there since Linux 6.6, and from
+/// 6.10 on it tells all threads of a process from those of others.
+pub fn are_set_at_once() -> bool {
+    kernel::version() >= (6, 10)
+}
+
 /// Sets the probes; `pids` = in these processes only. They are there until the links are dropped.
 pub fn set(found: &[Found], object: &Object, pids: Option<&[u32]>) -> Result<Vec<Link>> {
     let mut links = Vec::new();
     let Some(program) = object.progs_mut().next() else { return Ok(links) };
     let pids: Vec<i32> = pids.map_or_else(|| vec![-1], |pids| pids.iter().map(|&pid| pid as i32).collect());
-    for Found { probe, name, file, sites } in found {
-        let refused = |source| Error::TaskProbeRefused { probe: name.clone(), source };
+    for found in found.iter().filter(|found| !found.sites.is_empty()) {
         for &pid in &pids {
-            for site in sites {
-                let options = UprobeOpts {
-                    ref_ctr_offset: site.semaphore as usize,
-                    cookie: cookie(*probe, site.edge),
-                    ..UprobeOpts::default()
-                };
-                let link = program.attach_uprobe_with_opts(pid, file, site.offset as usize, options);
-                links.push(link.map_err(refused)?);
-            }
+            let set =
+                if are_set_at_once() { set_at_once(found, &program, pid) } else { set_each(found, &program, pid) };
+            let refused = |source| Error::TaskProbeRefused { probe: found.name.clone(), source };
+            links.extend(set.map_err(refused)?);
         }
     }
     Ok(links)
+}
+
+fn set_at_once(found: &Found, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+    let of_sites = |number: &dyn Fn(&Site) -> u64| found.sites.iter().map(number).collect::<Vec<u64>>();
+    let sizes = |numbers: Vec<u64>| numbers.into_iter().map(|number| number as usize).collect();
+    let options = UprobeMultiOpts {
+        offsets: sizes(of_sites(&|site| site.offset)),
+        ref_ctr_offsets: sizes(of_sites(&|site| site.semaphore)),
+        cookies: of_sites(&|site| cookie(found.probe, site.edge)),
+        ..UprobeMultiOpts::default()
+    };
+    Ok(vec![program.attach_uprobe_multi_with_opts(pid, &found.file, "", options)?])
+}
+
+fn set_each(found: &Found, program: &ProgramMut<'_>, pid: i32) -> libbpf_rs::Result<Vec<Link>> {
+    let set = |site: &Site| {
+        let options = UprobeOpts {
+            ref_ctr_offset: site.semaphore as usize,
+            cookie: cookie(found.probe, site.edge),
+            ..UprobeOpts::default()
+        };
+        program.attach_uprobe_with_opts(pid, &found.file, site.offset as usize, options)
+    };
+    found.sites.iter().map(set).collect()
 }

@@ -236,6 +236,9 @@ pub fn explain(error: dwell_capture::Error, kept: Option<&Path>) -> Hinted {
         E::TooManyAtACall { most } => hinted.hint(format!("leave out --interval until no call ends more than {most}")),
         E::NoSuchCall { .. } => hinted.hint("man 2 syscalls lists them; dwell knows those of x86-64"),
         E::NoSuchProbeFile { .. } => hinted.hint("name it with its path: --task-probe NAME=uprobe:/path/to/file:FUNCTION"),
+        E::TaskProbeRefused { .. } if error.is_for_lack_of_rights() => {
+            hinted.hint(with_more_rights()).with_status(status::UNAVAILABLE)
+        }
         E::TaskProbeRefused { .. } => hinted
             .hint("zgrep CONFIG_UPROBE_EVENTS /proc/config.gz tells whether the kernel has uprobes; the file must be on a disk"),
         E::NoSuchUser { .. } => hinted.hint("getent passwd lists the users"),

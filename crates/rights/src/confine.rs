@@ -129,18 +129,22 @@ pub fn confine(needs: &Needs) -> io::Result<()> {
     Ok(())
 }
 
-/// Keeps what a collector that has started needs until its end: root's named capabilities in this thread, and in all threads
-/// no call that changes other processes or the machine. Its program must run by then, or be another process: it keeps all.
+/// Keeps what a collector that has started needs until its end: root's named capabilities in this thread, CAP_SYS_ADMIN among them
+/// only if it `administers`, and in all threads no call that changes other processes or the machine. The profiled program is
+/// another process by then, and keeps all.
+///
+/// Who may not trace everybody keeps all capabilities, too: the kernel lets a process look into one of the same user only if it has
+/// all that the other one has.
 ///
 /// # Errors
 ///
 /// Those of capset(2): then the process must not go on.
-pub fn confine_recorder() -> io::Result<()> {
-    if geteuid().is_root() {
-        let permitted = capabilities(None)?.permitted;
+pub fn confine_recorder(administers: bool) -> io::Result<()> {
+    let permitted = capabilities(None)?.permitted;
+    if geteuid().is_root() && permitted.contains(CapabilitySet::SYS_PTRACE) {
         // Some containers give the rights of both by the older name.
         let has_both = permitted.contains(CapabilitySet::BPF | CapabilitySet::PERFMON);
-        let older = if has_both { CapabilitySet::empty() } else { CapabilitySet::SYS_ADMIN };
+        let older = if has_both && !administers { CapabilitySet::empty() } else { CapabilitySet::SYS_ADMIN };
         keep_capabilities(RECORDS | WRITES_FOR_OTHERS | older)?;
     }
     let _ =

@@ -25,6 +25,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("rights::installing_is_refused_where_it_is_unsafe", installing_is_refused_where_it_is_unsafe),
         Case::new("rights::a_member_records_its_own_program", a_member_records_its_own_program),
         Case::new("rights::a_member_attaches_to_its_own_only", a_member_attaches_to_its_own_only),
+        Case::new("rights::a_member_sets_probes_in_its_own_program", a_member_sets_probes),
         Case::new("rights::none_are_left_while_it_runs", none_are_left_while_it_runs),
         Case::new("rights::programs_that_change_their_user_are_left_out", programs_that_change_their_user_are_left_out),
         Case::new("rights::files_of_others_stay_closed", files_of_others_stay_closed),
@@ -291,6 +292,26 @@ fn programs_that_change_their_user_are_left_out() -> Result<()> {
     let losses = installed.rows(&["losses"])?;
     let left_out = losses.iter().find(|row| text(row, "loss") == "programs_out_of_scope");
     ensure!(left_out.is_some_and(|row| number(row, "count").is_ok_and(|count| count >= 1.0)), "{losses:?}");
+    Ok(())
+}
+
+/// Probes of its own, and those that tell who asked for work.
+fn a_member_sets_probes() -> Result<()> {
+    let installed = Installed::new()?;
+    let program = open_sample(&installed, "announce")?;
+    chown(&program, Some(NOBODY), Some(NOBODY))?;
+    let probe = "whole=uprobe:main";
+    let output =
+        installed.run(&["collect", "threading", "-r", "r", "--task-probe", probe, "--", &program, "stitch", "200"])?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    ensure!(!output.stderr.contains("Who asked for the work"), "{}", output.stderr);
+    let tasks = installed.rows(&["tasks"])?;
+    ensure!(tasks.iter().any(|row| text(row, "task") == "whole"), "{tasks:?}");
+    let losses = installed.rows(&["losses"])?;
+    let unknown = losses.iter().find(|row| text(row, "loss") == "itt_askers_unknown");
+    // Those before the probe was set.
+    let unknown = unknown.map_or(Ok(0.0), |row| number(row, "count"))?;
+    ensure!(unknown <= 100.0, "who asked is unknown {unknown} times of 200: {}", output.stderr);
     Ok(())
 }
 
