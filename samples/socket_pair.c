@@ -12,8 +12,8 @@ static NOINLINE void receive_message(struct meter *waiting)
 	char byte;
 
 	meter_start(waiting);
-	if (recv(ends[0], &byte, 1, 0) != 1)
-		die("recv");
+	if (read(ends[0], &byte, 1) != 1)
+		die("read");
 	meter_stop(waiting);
 }
 
@@ -26,8 +26,8 @@ static void *reader(void *argument)
 
 static NOINLINE void send_message(void)
 {
-	if (send(ends[1], "", 1, 0) != 1)
-		die("send");
+	if (write(ends[1], "", 1) != 1)
+		die("write");
 }
 
 int main(void)

@@ -57,10 +57,10 @@ pub fn memory_maps(text: &[u8]) -> usize {
 pub fn sockets(table: &str, text: &str) -> usize {
     let mut sockets = SocketTable::default();
     sockets.read(&|name| if name == table { text.to_owned() } else { String::new() });
-    for socket in sockets.found() {
+    for (inode, socket) in sockets.found() {
         let mut record: ObjectRecord = bytemuck::Zeroable::zeroed();
         socket.describe(&mut record);
-        let _ = sockets.peer(socket);
+        let _ = sockets.peer(inode, socket);
     }
     sockets.found().count()
 }

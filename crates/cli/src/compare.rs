@@ -23,7 +23,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 fn compared(args: &CompareArgs) -> Result<ExitCode> {
     let query = query(args)?;
     let level = Level::parse(args.level.trim())?;
-    Reading::of([&*args.first, &*args.second]).writing_file(args.output.as_deref()).confine()?;
+    Reading::of([&*args.first, &*args.second])?.writing_file(args.output.as_deref()).confine()?;
     let (first, second) = (ResultFolder::open(&args.first)?, ResultFolder::open(&args.second)?);
     let (mut view, verdicts) = dwell_analyze::answered(&first, |first| {
         dwell_analyze::answered(&second, |second| {

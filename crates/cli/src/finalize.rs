@@ -21,7 +21,7 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
         return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
     }
     let kernel = KernelSymbols::take()?;
-    Reading::of([&*args.result]).writing_below(&args.result).fetching(debug_files()).confine()?;
+    Reading::of([&*args.result])?.writing_below(&args.result).fetching(debug_files()).confine()?;
     let folder = ResultFolder::open(&args.result)?;
     let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel: &kernel };
     let trace = run_on(&folder, &naming, args.quiet)?;

@@ -18,7 +18,7 @@ const LONGEST_NS: u64 = 1 << 62;
 /// Joins the results that the command line names.
 pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     let target = args.result_dir.as_deref().unwrap_or(Path::new("."));
-    Reading::of([&*args.first, &*args.second]).writing_below(target).confine()?;
+    Reading::of([&*args.first, &*args.second])?.writing_below(target).confine()?;
     let (first, second) = (read(&args.first)?, read(&args.second)?);
     let (offset_ns, how) = offset(&first.0, &second.0, args)?;
     if offset_ns.unsigned_abs() > LONGEST_NS {

@@ -19,7 +19,7 @@ use crate::{csv, output, text};
 
 /// Decodes and prints.
 pub fn run(args: &PtArgs) -> Result<ExitCode> {
-    Reading::of([&*args.file]).confine()?;
+    Reading::of([&*args.file])?.confine()?;
     let data = PerfData::open(&args.file).map_err(|error| explain(&error))?;
     let mut view = View { title: "Instruction trace".into(), columns: columns(), ..View::default() };
     let mut functions = Functions::default();

@@ -31,9 +31,11 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads the results or traces at these paths.
-    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
-        Self { reads: paths.into_iter().map(Path::to_owned).collect(), ..Self::default() }
+    /// Reads the results or traces at these paths, all of which answer.
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Result<Self> {
+        let reads: Vec<PathBuf> = paths.into_iter().map(Path::to_owned).collect();
+        await_answers(&reads)?;
+        Ok(Self { reads, ..Self::default() })
     }
 
     /// Writes a file of this name as well; `None` and `-` are standard output.
@@ -69,22 +71,16 @@ impl Reading {
 
     /// Gives up all else, for good. Only while this process has one thread.
     pub fn confine(&self) -> Result<()> {
-        await_answers(&self.reads)?;
         if let Some(invoker) = Invoker::of_sudo() {
             let failed =
                 |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
             invoker.become_user_if(|| self.is_allowed()).map_err(failed)?;
         }
-        self.give_up()
+        self.confine_as_is()
     }
 
     /// The same, as whom this process runs.
     pub fn confine_as_is(&self) -> Result<()> {
-        await_answers(&self.reads)?;
-        self.give_up()
-    }
-
-    fn give_up(&self) -> Result<()> {
         if let Some(cache) = &self.fetches {
             let _ = fs::create_dir_all(cache); // who fetches into it says why it is not there
         }
@@ -126,9 +122,10 @@ const MANIFEST: &str = "manifest.json";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until all of the paths can be looked at, in a thread: looking may block for good, where a server is gone or a disk hangs.
-fn await_answers(paths: &[PathBuf]) -> Result<()> {
+/// Call it before anything else is asked of them.
+pub fn await_answers(paths: &[PathBuf]) -> Result<()> {
     let (sender, answers) = channel();
-    let asked = paths.to_vec();
+    let asked = paths.to_owned();
     let look = move || {
         for path in asked {
             let _ = fs::metadata(path.join(MANIFEST)).or_else(|_| fs::metadata(&path)); // whoever reads it says what is wrong
@@ -151,7 +148,7 @@ fn await_answers(paths: &[PathBuf]) -> Result<()> {
 
 /// Opens a result to read it, and gives up all that this does not need.
 pub fn open(path: &Path, output: Option<&Path>) -> Result<ResultFolder> {
-    Reading::of([path]).writing_file(output).confine()?;
+    Reading::of([path])?.writing_file(output).confine()?;
     Ok(ResultFolder::open(path)?)
 }
 

@@ -22,6 +22,7 @@ use crate::reading::Reading;
 pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let tls = tls(args)?;
     let listen = SocketAddr::new(args.listen, args.port);
+    let reading = Reading::of([&*args.path])?;
     drop_privileges(&args.path)?;
     let library = library(&args.path)?;
     let server = Server::bind(Options { library, listen, tls })?;
@@ -33,7 +34,7 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     if !args.no_browser {
         open_browser(server.url());
     }
-    Reading::of([&*args.path]).serving().confine_as_is()?;
+    reading.serving().confine_as_is()?;
     server.run()?;
     Ok(ExitCode::SUCCESS)
 }

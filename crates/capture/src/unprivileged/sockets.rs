@@ -89,7 +89,9 @@ impl SocketTable {
         if self.unix_peers.len() >= MOST_SOCKETS {
             self.unix_peers.clear();
         }
-        let told = unix_peers::each(&mut |inode, peer| drop(self.unix_peers.insert(inode, peer)));
+        let told = unix_peers::each(&mut |inode, peer| {
+            self.unix_peers.insert(inode, peer);
+        });
         self.no_unix_peers = told.is_err();
     }
 
@@ -107,9 +109,9 @@ impl SocketTable {
         self.keys.get(peer?).copied()
     }
 
-    /// All that were found.
-    pub fn found(&self) -> impl Iterator<Item = &Socket> {
-        self.by_inode.values()
+    /// All that were found, by inode.
+    pub fn found(&self) -> impl Iterator<Item = (u64, &Socket)> {
+        self.by_inode.iter().map(|(inode, socket)| (*inode, socket))
     }
 
     /// Takes in the tables, whose texts `read` gives by their names.

@@ -131,7 +131,10 @@ mod tests {
         let (one, other) = UnixStream::pair().expect("a pair");
         let inode = |end: &UnixStream| rustix::fs::fstat(end.as_fd()).expect("a socket").st_ino;
         let mut found = HashMap::new();
-        each(&mut |inode, peer| drop(found.insert(inode, peer))).expect("the kernel tells");
+        each(&mut |inode, peer| {
+            found.insert(inode, peer);
+        })
+        .expect("the kernel tells");
         assert_eq!(found.get(&inode(&one)), Some(&inode(&other)));
         assert_eq!(found.get(&inode(&other)), Some(&inode(&one)));
     }

@@ -37,7 +37,7 @@ pub fn report(args: &AnatomyReportArgs) -> Result<ExitCode> {
     if OF_FUNCTIONS.contains(&args.name.as_str()) {
         annotator = annotator.with(Detail::new(wanted(args)?, args.shown.limit));
     }
-    Reading::of([&*path]).writing_file(args.shown.output.as_deref()).confine()?;
+    Reading::of([&*path])?.writing_file(args.shown.output.as_deref()).confine()?;
     let anatomy = replay(&path, annotator)?;
     let asked = Asked { limit: args.shown.limit, function: args.function.clone(), depth: args.depth };
     show(&args.name, &anatomy, &asked, &args.shown)?;
@@ -62,7 +62,7 @@ pub fn compare(args: &AnatomyCompareArgs) -> Result<ExitCode> {
         phases: args.model.phases.clone(),
     };
     let (first, second) = (annotator(&args.model)?, annotator(&second_model)?);
-    Reading::of([&*args.first, &*args.second]).writing_file(args.shown.output.as_deref()).confine()?;
+    Reading::of([&*args.first, &*args.second])?.writing_file(args.shown.output.as_deref()).confine()?;
     let (first, second) = (replay(&args.first, first)?, replay(&args.second, second)?);
     let by = if args.by == CompareBy::Phase { By::Phase } else { By::Function };
     let view = side_by_side(&first, &second, by, args.shown.limit);
