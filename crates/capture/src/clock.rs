@@ -19,14 +19,36 @@ pub fn suspended_ns() -> u64 {
     (time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64).saturating_sub(monotonic_ns())
 }
 
-/// The time of day at `time_ns` on CLOCK_MONOTONIC, if neither clock was set nor the machine suspended since.
-pub fn time_of_day_at(time_ns: u64) -> SystemTime {
-    ago(Duration::from_nanos(monotonic_ns().saturating_sub(time_ns)))
+/// When something began: on CLOCK_BOOTTIME, and the time of day that this was as it was noted.
+#[derive(Clone, Copy, Debug)]
+pub struct Birth {
+    boot_ns: u64,
+    noted: SystemTime,
 }
 
-/// The time of day a while ago.
-pub fn ago(elapsed: Duration) -> SystemTime {
-    SystemTime::now().checked_sub(elapsed).unwrap_or(UNIX_EPOCH)
+impl Birth {
+    /// At this time on CLOCK_BOOTTIME.
+    pub fn at_boot(boot_ns: u64) -> Self {
+        Self { boot_ns, noted: time_of_day_at(boot_ns) }
+    }
+
+    /// At this time on CLOCK_MONOTONIC, since when the machine was not suspended.
+    pub fn at(time_ns: u64) -> Self {
+        Self::at_boot(time_ns.saturating_add(suspended_ns()))
+    }
+
+    /// The earliest time of day that it can have been, if the clock was set since it was noted.
+    pub fn earliest(self) -> SystemTime {
+        self.noted.min(time_of_day_at(self.boot_ns))
+    }
+}
+
+/// The time of day at this time on CLOCK_BOOTTIME, as the clock is set now.
+fn time_of_day_at(boot_ns: u64) -> SystemTime {
+    let now_ns = monotonic_ns().saturating_add(suspended_ns());
+    let (now, distance) = (SystemTime::now(), Duration::from_nanos(now_ns.abs_diff(boot_ns)));
+    let then = if boot_ns > now_ns { now.checked_add(distance) } else { now.checked_sub(distance) };
+    then.unwrap_or(UNIX_EPOCH)
 }
 
 /// Ticks in a second of the times in /proc.

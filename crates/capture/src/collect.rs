@@ -33,7 +33,7 @@ use crate::losing::Losing;
 use crate::machine;
 use crate::options::{Options, Target};
 use crate::outliers::Outliers;
-use crate::perf::Mapping;
+use crate::perf::{self, Mapping};
 use crate::proc::{self, Began};
 use crate::processor_trace::ProcessorTrace;
 use crate::recorder::Recorder;
@@ -534,7 +534,9 @@ fn settle_rights(options: &Options, source: &str) -> Result<()> {
         kept.extend(TO_LOOK);
     }
     let sets_uprobes_as_events = options.itt && !task_probes::are_set_at_once();
-    let settled = rights::keep(&kept).and_then(|()| rights::confine::confine_recorder(sets_uprobes_as_events));
+    let opens_events = options.topics.contains(&Topic::Latency) && perf::level_for_root().is_some();
+    let settled =
+        rights::keep(&kept).and_then(|()| rights::confine::confine_recorder(sets_uprobes_as_events || opens_events));
     settled.map_err(|source| Error::System { what: "giving up capabilities", source })
 }
 

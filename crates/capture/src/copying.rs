@@ -1,16 +1,18 @@
 //! Copies files of the profiled program into the result, beside the collection: a drain must not wait for a disk, nor for
 //! a file system that the program itself serves.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
 use dwell_store::Folder;
 
+use crate::clock::Birth;
 use crate::view::open_owned;
 
 /// No file larger than this is copied whole …
@@ -22,8 +24,8 @@ const MOST_OPEN: usize = 400;
 /// How long the end of the collection waits for copies.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How far a file's times may lie before the clock's: file systems take the time of the last tick, /proc that of another.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
+/// How far a file's times may lie before the clock's: file systems take the time of the last tick, FAT an even second, a server its own.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(3);
 
 /// Where a file's contents come from.
 pub enum Origin {
@@ -31,7 +33,7 @@ pub enum Origin {
     File(File),
     /// A file that may be in this folder, by its name. It must belong to one of the owners, and one that was written before its
     /// process was born is an earlier process's with the same id.
-    Named { folder: Arc<OwnedFd>, name: String, owners: Vec<u32>, born: Option<SystemTime> },
+    Named { folder: Arc<OwnedFd>, name: String, owners: Vec<u32>, born: Option<Birth> },
 }
 
 /// What is copied.
@@ -140,10 +142,14 @@ fn copy(job: Job, folder: &Folder, room: &mut u64) -> io::Result<()> {
     if copied < bytes { Err(io::ErrorKind::FileTooLarge.into()) } else { Ok(()) }
 }
 
-/// Whether the file was last written before `born`.
-fn is_older(file: &File, born: Option<SystemTime>) -> bool {
-    let written = file.metadata().and_then(|metadata| metadata.modified()).ok();
-    written.zip(born).is_some_and(|(written, born)| written + CLOCKS_DIFFER < born)
+/// Whether the file was last changed before `born`. What is restored or copied may have been written before.
+fn is_older(file: &File, born: Option<Birth>) -> bool {
+    let changed = |file: &Metadata| {
+        let since_1970 = Duration::new(u64::try_from(file.ctime()).ok()?, u32::try_from(file.ctime_nsec()).ok()?);
+        Some(file.modified().ok()?.max(UNIX_EPOCH + since_1970))
+    };
+    let changed = file.metadata().ok().as_ref().and_then(changed);
+    changed.zip(born).is_some_and(|(changed, born)| changed + CLOCKS_DIFFER < born.earliest())
 }
 
 /// Under another name until it is done: half a file would be taken for a whole one, also when the collection ends meanwhile.
@@ -163,7 +169,7 @@ fn write(source: File, limit: u64, (folder, name): (&Folder, &str)) -> io::Resul
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::MetadataExt;
+    use crate::clock::monotonic_ns;
 
     use super::*;
 
@@ -175,7 +181,7 @@ mod tests {
         let large = File::create(path("large")).expect("file");
         large.set_len(MOST_FILE_BYTES + 1).expect("a sparse file");
         let owners = vec![folder.path().metadata().expect("metadata").uid()];
-        let born_at = |name: &str, born: Option<SystemTime>| {
+        let born_at = |name: &str, born: Option<Birth>| {
             let folder: OwnedFd = File::open(folder.path()).expect("folder").into();
             Origin::Named { folder: folder.into(), name: name.into(), owners: owners.clone(), born }
         };
@@ -184,9 +190,9 @@ mod tests {
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap);
         copying.copy(named("perf-2.map"), "none".into(), What::JitMap);
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap); // is there already
-        let now = SystemTime::now();
-        copying.copy(born_at("perf-1.map", Some(now)), "its own".into(), What::JitMap);
-        copying.copy(born_at("perf-1.map", Some(now + Duration::from_mins(1))), "a stranger's".into(), What::JitMap);
+        let born = |after_s: u64| Some(Birth::at(monotonic_ns() + after_s * 1_000_000_000));
+        copying.copy(born_at("perf-1.map", born(0)), "its own".into(), What::JitMap);
+        copying.copy(born_at("perf-1.map", born(60)), "a stranger's".into(), What::JitMap);
         copying.copy(Origin::File(File::open(path("large")).expect("file")), "module".into(), What::Module);
         assert_eq!(copying.finish(), (1, 1));
         assert_eq!(std::fs::read_to_string(path("copy")).expect("copy"), "1000 10 f\n");

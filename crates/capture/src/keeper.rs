@@ -12,13 +12,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
 
 use dwell_files::open_regular;
 use dwell_store::{Folder, Kept, module_identity};
 use dwell_unwind::build_id_of;
 
-use crate::clock::time_of_day_at;
+use crate::clock::Birth;
 use crate::copying::{Copying, Origin, What};
 use crate::perf::Mapping;
 use crate::proc::{self, Began};
@@ -38,8 +37,8 @@ struct Process {
     /// Its id in its own pid namespace, 0 when unknown.
     inner_pid: u32,
     owners: Vec<u32>,
-    /// The time of day at which it began; `None` when unknown.
-    born: Option<SystemTime>,
+    /// When it began; `None` when unknown.
+    born: Option<Birth>,
 }
 
 struct Dump {
@@ -92,7 +91,7 @@ impl Keeper {
         let known = self.processes.get(&tgid).and_then(|process| process.born);
         let mut process = Process { born: known, ..Process::default() };
         if is_still {
-            process.born = known.or_else(|| proc::began(tgid).map(Began::time_of_day));
+            process.born = known.or_else(|| proc::began(tgid).map(Began::birth));
             self.look_at(tgid, &mut process);
         }
         self.processes.insert(tgid, process);
@@ -107,7 +106,7 @@ impl Keeper {
             return note_owner(tgid, process);
         }
         let mut process = self.processes.get(&parent).cloned().unwrap_or_default();
-        process.born = born_ns.map(time_of_day_at);
+        process.born = born_ns.map(Birth::at);
         // The child of a process in the same pid namespace as ours has the id that we know; others are asked.
         if process.inner_pid == parent && parent != 0 {
             process.inner_pid = tgid;

@@ -5,14 +5,13 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::time::{Duration, SystemTime};
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
-use crate::clock::{ago, monotonic_ns, suspended_ns, ticks_per_second};
+use crate::clock::{Birth, suspended_ns, ticks_per_second};
 use crate::perf::Mapping;
 
 /// Processes whose program has this base name, kernel threads left out; `own_only` = and those that this user may not look at.
@@ -54,10 +53,9 @@ impl Began {
         self.boot_ns() > time_ns.saturating_add(suspended_ns())
     }
 
-    /// The time of day then, to a tick.
-    pub fn time_of_day(self) -> SystemTime {
-        let now_ns = monotonic_ns().saturating_add(suspended_ns());
-        ago(Duration::from_nanos(now_ns.saturating_sub(self.boot_ns())))
+    /// The same as a birth, to a tick.
+    pub fn birth(self) -> Birth {
+        Birth::at_boot(self.boot_ns())
     }
 
     /// On CLOCK_BOOTTIME.

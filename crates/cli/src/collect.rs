@@ -23,7 +23,7 @@ use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress::Collecting;
 use crate::reading::Reading;
-use crate::{finalize, output, report, trust};
+use crate::{finalize, output, reading, report, trust};
 
 /// The suffix of result folders: `r000th`.
 pub const SUFFIX: &str = "th";
@@ -178,6 +178,7 @@ pub fn create_folder(args: &CollectArgs) -> Result<ResultFolder> {
     match &args.result_dir {
         Some(path) => Ok(ResultFolder::create(path)?),
         None => {
+            reading::await_results_here()?;
             let suffix = if args.analyze.is_latency() { LATENCY_SUFFIX } else { SUFFIX };
             Ok(ResultFolder::create_next(Path::new(""), suffix)?)
         }

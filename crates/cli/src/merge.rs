@@ -9,7 +9,7 @@ use dwell_store::{CodeTables, ResultFolder, Table, Trace};
 use crate::args::MergeArgs;
 use crate::collect::SUFFIX;
 use crate::error::{Hinted, Result, quoted};
-use crate::reading::Reading;
+use crate::reading::{self, Reading};
 use crate::text::units;
 
 /// Offsets beyond which times would have no room.
@@ -18,6 +18,9 @@ const LONGEST_NS: u64 = 1 << 62;
 /// Joins the results that the command line names.
 pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     let target = args.result_dir.as_deref().unwrap_or(Path::new("."));
+    if args.result_dir.is_none() {
+        reading::await_results_here()?;
+    }
     Reading::of([&*args.first, &*args.second])?.writing_below(target).confine()?;
     let (first, second) = (read(&args.first)?, read(&args.second)?);
     let (offset_ns, how) = offset(&first.0, &second.0, args)?;

@@ -4,6 +4,7 @@
 //! Under sudo the process becomes the user's who called it. It stays root's only where that user could not do what was asked for:
 //! a result in root's home, say. Then it reads any file, and still writes nowhere else.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -120,6 +121,16 @@ impl Reading {
 const MANIFEST: &str = "manifest.json";
 /// A file system that takes longer does not answer. A disk that spins up takes as long.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The same of the results in the current folder, among which a command finds the newest one or the next number.
+pub fn await_results_here() -> Result<()> {
+    let names = fs::read_dir(".").into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_numbered = |name: &OsString| {
+        let name = name.as_encoded_bytes();
+        name.first() == Some(&b'r') && name.get(1).is_some_and(u8::is_ascii_digit)
+    };
+    await_answers(&names.filter(is_numbered).map(PathBuf::from).collect::<Vec<_>>())
+}
 
 /// Waits until all of the paths can be looked at, in a thread: looking may block for good, where a server is gone or a disk hangs.
 /// Call it before anything else is asked of them.

@@ -109,6 +109,7 @@ fn result_path(asked: &Asked) -> Result<PathBuf> {
 
 /// The newest result in the current folder; where there is none, the hint has the `form` that names another.
 pub fn newest_result(form: &str) -> Result<PathBuf> {
+    reading::await_results_here()?;
     let newest = ResultFolder::latest(Path::new("."));
     newest.map(|path| path.strip_prefix(".").map(Path::to_owned).unwrap_or(path)).ok_or_else(|| {
         Hinted::new("there is no result in this folder")

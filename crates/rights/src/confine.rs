@@ -16,7 +16,10 @@ use landlock::{
 use libc as c;
 use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch, apply_filter, apply_filter_all_threads};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter, apply_filter_all_threads,
+};
 
 /// What a command that reads still has to do.
 #[derive(Debug, Default)]
@@ -78,6 +81,8 @@ const NEVER: &[c::c_long] = &[
     c::SYS_quotactl,
     c::SYS_reboot,
     c::SYS_request_key,
+    c::SYS_rt_sigqueueinfo,
+    c::SYS_rt_tgsigqueueinfo,
     c::SYS_setdomainname,
     c::SYS_setfsgid,
     c::SYS_setfsuid,
@@ -94,22 +99,25 @@ const NEVER: &[c::c_long] = &[
     c::SYS_swapoff,
     c::SYS_swapon,
     c::SYS_syslog,
+    c::SYS_tkill,
     c::SYS_umount2,
     c::SYS_unshare,
     c::SYS_userfaultfd,
     c::SYS_vhangup,
 ];
-/// What a collector does of that: it reads stacks and kernel tables, raises its rights, and becomes its user in the end.
+/// What a collector does of that: it reads stacks and kernel tables, raises its rights, and becomes its user in the end. It lets go
+/// of a program that made it its tracer ([`OF_PTRACE`]).
 const TO_RECORD: &[c::c_long] = &[
     c::SYS_bpf,
     c::SYS_capset,
     c::SYS_perf_event_open,
     c::SYS_process_vm_readv,
-    c::SYS_ptrace,
     c::SYS_setgroups,
     c::SYS_setresgid,
     c::SYS_setresuid,
 ];
+/// The requests of ptrace(2) that a collector makes.
+const OF_PTRACE: [c::c_uint; 2] = [c::PTRACE_GETSIGINFO, c::PTRACE_DETACH];
 /// Only who fetches needs these: they run and end programs.
 const TO_RUN: &[c::c_long] = &[c::SYS_execve, c::SYS_execveat, c::SYS_kill];
 /// Only who fetches or serves needs these.
@@ -130,7 +138,7 @@ pub fn confine(needs: &Needs) -> io::Result<()> {
 }
 
 /// Keeps what a collector that has started needs until its end: root's named capabilities in this thread, CAP_SYS_ADMIN among them
-/// only if it `administers`, and in all threads no call that changes other processes or the machine. The profiled program is
+/// only if it `administers`, and in all threads none of the calls that change the machine or what it is. The profiled program is
 /// another process by then, and keeps all.
 ///
 /// Who may not trace everybody keeps all capabilities, too: the kernel lets a process look into one of the same user only if it has
@@ -142,13 +150,16 @@ pub fn confine(needs: &Needs) -> io::Result<()> {
 pub fn confine_recorder(administers: bool) -> io::Result<()> {
     let permitted = capabilities(None)?.permitted;
     if geteuid().is_root() && permitted.contains(CapabilitySet::SYS_PTRACE) {
-        // Some containers give the rights of both by the older name.
-        let has_both = permitted.contains(CapabilitySet::BPF | CapabilitySet::PERFMON);
-        let older = if has_both && !administers { CapabilitySet::empty() } else { CapabilitySet::SYS_ADMIN };
+        // Some containers give these rights by the older name.
+        let has_all = permitted.contains(NEWER);
+        let older = if has_all && !administers { CapabilitySet::empty() } else { CapabilitySet::SYS_ADMIN };
         keep_capabilities(RECORDS | WRITES_FOR_OTHERS | older)?;
     }
-    let _ =
-        filter(NEVER.iter().filter(|call| !TO_RECORD.contains(call))).map(|filter| apply_filter_all_threads(&filter));
+    let refused = NEVER.iter().filter(|call| !TO_RECORD.contains(call));
+    let _ = other_than(&OF_PTRACE).and_then(|other| {
+        let rules = refused.map(|&call| (call, if call == c::SYS_ptrace { vec![other.clone()] } else { Vec::new() }));
+        apply_filter_all_threads(&filter(rules)?)
+    });
     Ok(())
 }
 
@@ -166,18 +177,13 @@ const READS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// Writes files of other users, and makes files theirs.
 const WRITES_FOR_OTHERS: CapabilitySet =
     CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::CHOWN).union(CapabilitySet::FOWNER);
-/// Hooks and tables, other users' processes and their files, the kernel's symbols; room for rings, a place before others;
-/// ending the program, and becoming the user who called sudo.
+/// Parts of what CAP_SYS_ADMIN gave before Linux 5.8 and 5.9: hooks and tables, and the files that processes have mapped.
+const NEWER: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::CHECKPOINT_RESTORE);
+/// That, other users' processes and their files, the kernel's symbols, and becoming the user who called sudo.
 const RECORDS: CapabilitySet = READS
-    .union(CapabilitySet::BPF)
-    .union(CapabilitySet::PERFMON)
+    .union(NEWER)
     .union(CapabilitySet::SYS_PTRACE)
-    .union(CapabilitySet::CHECKPOINT_RESTORE)
     .union(CapabilitySet::SYSLOG)
-    .union(CapabilitySet::IPC_LOCK)
-    .union(CapabilitySet::SYS_RESOURCE)
-    .union(CapabilitySet::SYS_NICE)
-    .union(CapabilitySet::KILL)
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETGID);
 
@@ -215,11 +221,19 @@ fn forbid_calls(needs: &Needs) -> Result<(), seccompiler::Error> {
     let to_run = TO_RUN.iter().filter(|_| !needs.fetches);
     let to_reach = TO_REACH.iter().filter(|_| !needs.fetches && !needs.serves);
     let calls = NEVER.iter().chain(to_run).chain(to_reach);
-    apply_filter(&filter(calls)?)
+    apply_filter(&filter(calls.map(|&call| (call, Vec::new())))?)
 }
 
-fn filter<'c>(refused: impl Iterator<Item = &'c c::c_long>) -> Result<BpfProgram, seccompiler::Error> {
-    let rules: BTreeMap<i64, Vec<_>> = refused.map(|&call| (call, Vec::new())).collect();
+/// What a call's first argument is when it is none of these.
+fn other_than(arguments: &[c::c_uint]) -> Result<SeccompRule, seccompiler::Error> {
+    let other =
+        |&argument: &c::c_uint| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, argument.into());
+    Ok(SeccompRule::new(arguments.iter().map(other).collect::<Result<_, _>>()?)?)
+}
+
+/// Refuses calls: all of a kind, or those to which a rule applies.
+fn filter(refused: impl Iterator<Item = (c::c_long, Vec<SeccompRule>)>) -> Result<BpfProgram, seccompiler::Error> {
+    let rules: BTreeMap<i64, Vec<SeccompRule>> = refused.collect();
     let error = SeccompAction::Errno(c::EPERM as u32);
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, TargetArch::x86_64)?;
     Ok(BpfProgram::try_from(filter)?)

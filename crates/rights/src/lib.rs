@@ -4,7 +4,7 @@
 //! with the user's own rights. Each is raised for the few calls that need it and given up when nothing later does. The
 //! kernel keeps them by thread: a new thread has those of the one that made it.
 //!
-//! Root keeps what it has: nothing here changes a process of root. Nor one whose capabilities are its user's own, such as
+//! None of this changes a process of root, whom only [`confine`] restricts. Nor one whose capabilities are its user's own, such as
 //! the ambient ones of a service: these go on to the launched program as they would without Dwell.
 
 pub mod confine;

@@ -21,6 +21,10 @@ const INTERNET: &[(&str, u16, u16)] =
     &[("tcp", AF_INET, TCP), ("tcp6", AF_INET6, TCP), ("udp", AF_INET, UDP), ("udp6", AF_INET6, UDP)];
 /// Reading them takes this share of the time at most.
 const SHARE: u32 = 20;
+/// How often they are read for a connected Unix socket whose other end is not told: it may be in another network namespace.
+const MOST_LOOKS: u8 = 5;
+/// `SS_CONNECTED` of `linux/net.h`.
+const CONNECTED: u8 = 3;
 /// Sockets of tables that are kept; beyond it the rest has no addresses.
 const MOST_SOCKETS: usize = 1 << 20;
 
@@ -58,7 +62,9 @@ pub struct SocketTable {
     by_inode: HashMap<u64, Socket>,
     by_ends: HashMap<(End, End), u64>,
     unix_peers: HashMap<u64, u64>,
-    /// The kernel does not tell these.
+    /// How often a peer was looked for in vain.
+    looks: HashMap<u64, u8>,
+    /// The kernel does not tell peers.
     no_unix_peers: bool,
     keys: HashMap<u64, u64>,
     next_look: Option<Instant>,
@@ -70,7 +76,7 @@ impl SocketTable {
         let now = Instant::now();
         if !self.is_complete(inode) && self.next_look.is_none_or(|next| next <= now) {
             self.read(&|name| fs::read_to_string(format!("/proc/{tgid}/net/{name}")).unwrap_or_default());
-            self.read_unix_peers();
+            self.read_unix_peers(inode);
             let pause = now.elapsed() * SHARE;
             self.next_look = Some(now + pause.max(Duration::from_millis(1)));
         }
@@ -80,15 +86,19 @@ impl SocketTable {
     /// Whether the socket is known, with its other end.
     fn is_complete(&self, inode: u64) -> bool {
         self.by_inode.get(&inode).is_some_and(|socket| match socket.family {
-            AF_UNIX => self.no_unix_peers || self.unix_peers.contains_key(&inode),
+            AF_UNIX if self.no_unix_peers || socket.state != CONNECTED => true,
+            AF_UNIX => self.unix_peers.contains_key(&inode) || self.looks.get(&inode) >= Some(&MOST_LOOKS),
             _ => socket.remote.1 != 0,
         })
     }
 
-    fn read_unix_peers(&mut self) {
-        if self.unix_peers.len() >= MOST_SOCKETS {
+    /// Reads all; `inode` is looked for.
+    fn read_unix_peers(&mut self, inode: u64) {
+        if self.unix_peers.len() >= MOST_SOCKETS || self.looks.len() >= MOST_SOCKETS {
             self.unix_peers.clear();
+            self.looks.clear();
         }
+        *self.looks.entry(inode).or_default() += 1;
         let told = unix_peers::each(&mut |inode, peer| {
             self.unix_peers.insert(inode, peer);
         });

@@ -7,6 +7,8 @@ use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
+/// `NLMSG_ERROR`.
+const ERROR: u16 = 2;
 /// `SOCK_DIAG_BY_FAMILY`: a request, and each answer to it.
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
@@ -77,7 +79,11 @@ pub fn each(found: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let (bytes, _) = recv(&monitor, piece.as_mut_slice(), RecvFlags::empty())?;
-        if !answers(&piece[..bytes], found) {
+        let piece = &piece[..bytes];
+        if take::<Header>(piece).is_some_and(|(header, _)| header.kind == ERROR) {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        if !answers(piece, found) {
             return Ok(());
         }
     }
@@ -94,7 +100,8 @@ fn answers(mut piece: &[u8], found: &mut dyn FnMut(u64, u64)) -> bool {
         let Some((answer, attributes)) = take::<Answer>(body).filter(|_| header.kind == BY_FAMILY) else {
             return false;
         };
-        if let Some(peer) = peer(attributes) {
+        // A connection that was not accepted yet has an end without an inode.
+        if let Some(peer) = peer(attributes).filter(|peer| *peer != 0) {
             found(answer.inode.into(), peer.into());
         }
         piece = piece.get(bytes.next_multiple_of(4)..).unwrap_or_default();

@@ -13,13 +13,14 @@ use anyhow::{Context, Result, bail, ensure};
 use rustix::fs::OFlags;
 use tempfile::TempDir;
 
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{dwell, needs_recording, sample, wait_for};
 
 const USER: u32 = 65_534;
 /// Opens and reads any file.
 const DAC_READ_SEARCH: u64 = 1 << 2;
-/// That, writing files of other users, and making files theirs.
+const SYS_PTRACE: u64 = 1 << 19;
+/// DAC_READ_SEARCH, writing files of other users, and making files theirs.
 const COPIES: u64 = 0b1111;
 /// Capabilities that change the machine: CAP_NET_ADMIN, CAP_NET_RAW, CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_ADMIN, CAP_SYS_BOOT,
 /// CAP_SYS_TIME, CAP_MKNOD, CAP_SETFCAP.
@@ -180,15 +181,22 @@ fn what_only_root_may_read() -> Result<()> {
 /// While root records: the collector, the thread of it that copies files, and the program, which keeps all.
 fn who_records() -> Result<()> {
     needs_recording()?;
+    if threads_of(std::process::id())?.iter().any(|it| it.capabilities & SYS_PTRACE == 0) {
+        return Err(Skip("without CAP_SYS_PTRACE root keeps all".into()).into());
+    }
     let folder = TempDir::new()?;
-    let mut command = dwell(&["collect", "threading", "--quiet", "--", "cat"]);
+    // With ITT it keeps CAP_SYS_ADMIN before Linux 6.10.
+    let mut command = dwell(&["collect", "threading", "--quiet", "--no-itt", "--", "cat"]);
     let mut child = command.current_dir(folder.path()).stdin(Stdio::piped()).stdout(Stdio::null()).spawn()?;
     let children = format!("/proc/{0}/task/{0}/children", child.id());
     let program = wait_for("the program runs", || {
         let pid: u32 = fs::read_to_string(&children).ok()?.trim().parse().ok()?;
         (fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim() == "cat").then_some(pid)
     })?;
-    let settled = || threads_of(child.id()).ok().filter(|threads| threads.iter().all(|it| it.is_filtered));
+    let has_settled = |threads: &Vec<Standing>| {
+        threads.iter().all(|it| it.is_filtered) && threads.iter().any(|it| it.capabilities & !COPIES == 0)
+    };
+    let settled = || threads_of(child.id()).ok().filter(has_settled);
     let collector = wait_for("the collector has settled", settled);
     let (program, own) = (threads_of(program)?, threads_of(std::process::id())?);
     drop(child.stdin.take()); // the program ends

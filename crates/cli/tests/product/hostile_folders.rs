@@ -459,8 +459,17 @@ fn a_file_system_that_hangs() -> Result<()> {
         ensure!(head.starts_with("HTTP/1.1 422") && body.contains("does not answer"), "{head}\n{body}");
     }
     site.get("/api/r/r000th/info")?;
-    for words in [&["report", "summary"][..], &["finalize"]] {
-        let output = Running::start(dwell(words).arg(&hung.at))?.finish_within(Duration::from_secs(60))?;
+    let at = hung.at.display().to_string();
+    let commands: [&[&str]; 5] = [
+        &["report", "summary", &at],
+        &["finalize", &at],
+        &["source", &at, "main"],
+        &["report", "summary"],
+        &["collect", "threading", "--", "true"],
+    ];
+    for words in commands {
+        let mut command = dwell(words);
+        let output = Running::start(command.current_dir(folder.path()))?.finish_within(Duration::from_secs(60))?;
         let is_told = output.stderr.contains("does not answer") && output.stderr.contains("hint: ");
         ensure!(is_told && output.status.code() == Some(1), "{words:?}: {} {}", output.status, output.stderr);
     }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::harness::Case;
+use crate::harness::{Case, Skip};
 use crate::recording::{
     Output, Running, dwell, needs_program, needs_recording, number, run_dwell, sample, text, wait_for,
 };
@@ -295,23 +295,34 @@ fn programs_that_change_their_user_are_left_out() -> Result<()> {
     Ok(())
 }
 
+/// Major and minor number of the running Linux.
+fn kernel_version() -> Result<(u32, u32)> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
+    let mut next = || numbers.next().context("no version")?.context("no number");
+    Ok((next()?, next()?))
+}
+
 /// Probes of its own, and those that tell who asked for work.
 fn a_member_sets_probes() -> Result<()> {
+    if kernel_version()? < (6, 10) {
+        return Err(Skip("before Linux 6.10 some kernels set uprobes for root only".into()).into());
+    }
     let installed = Installed::new()?;
     let program = open_sample(&installed, "announce")?;
     chown(&program, Some(NOBODY), Some(NOBODY))?;
     let probe = "whole=uprobe:main";
     let output =
-        installed.run(&["collect", "threading", "-r", "r", "--task-probe", probe, "--", &program, "stitch", "200"])?;
+        installed.run(&["collect", "threading", "-r", "r", "--task-probe", probe, "--", &program, "stitch", "1000"])?;
     ensure!(output.status.success(), "{}", output.stderr);
     ensure!(!output.stderr.contains("Who asked for the work"), "{}", output.stderr);
     let tasks = installed.rows(&["tasks"])?;
     ensure!(tasks.iter().any(|row| text(row, "task") == "whole"), "{tasks:?}");
     let losses = installed.rows(&["losses"])?;
     let unknown = losses.iter().find(|row| text(row, "loss") == "itt_askers_unknown");
-    // Those before the probe was set.
+    // Those before the probe was set: a call takes 3 ms.
     let unknown = unknown.map_or(Ok(0.0), |row| number(row, "count"))?;
-    ensure!(unknown <= 100.0, "who asked is unknown {unknown} times of 200: {}", output.stderr);
+    ensure!(unknown <= 800.0, "who asked is unknown {unknown} times of 1000: {}", output.stderr);
     Ok(())
 }
 

@@ -71,7 +71,7 @@ fn page(recording: &Recording) -> Result<String> {
         })
         .collect();
     let lost = match lost.is_empty() {
-        true => "Nothing was lost.\n".to_owned(),
+        true => "Nothing was lost in the rings.\n".to_owned(),
         false => format!("| lost | count | from, s | to, s |\n|---|---:|---:|---:|\n{}", lost.concat()),
     };
     let cpus = std::thread::available_parallelism()?;
