@@ -23,14 +23,17 @@ umask 022
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 
 # Compiles and links for the older system. The flags are in a file, not in RUSTFLAGS, from which cargo makes symbols' hashes. By
-# --sysroot alone gcc would look in its own folders first, where this machine's C library lies.
+# --sysroot alone gcc would look in its own folders first, where this machine's C library lies. What was compiled by another compiler is
+# compiled again: makefiles of libraries do not know.
 write_compiler() {
   mkdir -p "$build"
-  cat > "$build/cc" <<SCRIPT
+  cat > "$build/cc.new" <<SCRIPT
 #!/bin/sh
 exec gcc --sysroot='$sysroot' -B'$libraries/' -L'$libraries' -L'$sysroot/lib/x86_64-linux-gnu' -ffile-prefix-map='$cargo_home'=/cargo -ffile-prefix-map='$build'=/build \
-  -ffile-prefix-map='$root'=/dwell -ffile-prefix-map='$sysroot'=/sysroot -Wl,--build-id=sha1 "\$@"
+  -ffile-prefix-map='$root'=/dwell -ffile-prefix-map='$sysroot'=/sysroot -fno-canonical-system-headers -Wl,--build-id=sha1 "\$@"
 SCRIPT
+  cmp -s "$build/cc.new" "$build/cc" || rm -rf "$build/dist"
+  mv "$build/cc.new" "$build/cc"
   chmod +x "$build/cc"
 }
 
