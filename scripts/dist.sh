@@ -12,7 +12,8 @@ mkdir -p "$1"
 target=$(realpath "$1")
 build=$target/packages
 out=$target/dist
-sysroot=$target/roots/sysroot-bullseye
+# As the compiler names it.
+sysroot=$(realpath -m "$target/roots/sysroot-bullseye")
 libraries=$sysroot/usr/lib/x86_64-linux-gnu
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 cd "$root"
