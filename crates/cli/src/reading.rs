@@ -134,9 +134,9 @@ pub fn await_results_here() -> Result<()> {
 
 /// Waits until all of the paths can be looked at, in a thread: looking may block for good, where a server is gone or a disk hangs.
 /// Call it before anything else is asked of them.
-pub fn await_answers(paths: &[PathBuf]) -> Result<()> {
+pub fn await_answers(paths: &[impl AsRef<Path>]) -> Result<()> {
     let (sender, answers) = channel();
-    let asked = paths.to_owned();
+    let asked: Vec<PathBuf> = paths.iter().map(|path| path.as_ref().to_owned()).collect();
     let look = move || {
         for path in asked {
             let _ = fs::metadata(path.join(MANIFEST)).or_else(|_| fs::metadata(&path)); // whoever reads it says what is wrong
@@ -145,7 +145,7 @@ pub fn await_answers(paths: &[PathBuf]) -> Result<()> {
     };
     // Without a thread to spare, whoever reads them waits.
     let Ok(looking) = thread::Builder::new().name("looking".into()).spawn(look) else { return Ok(()) };
-    for path in paths {
+    for path in paths.iter().map(AsRef::as_ref) {
         if answers.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
             let message = format!("{}: its file system does not answer", path.display());
             return Err(

@@ -17,8 +17,7 @@ use crate::{csv, hgrm, html, output, reading, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
-    let words: Vec<PathBuf> = args.words.iter().map(PathBuf::from).collect();
-    reading::await_answers(&words)?; // one may be a result
+    reading::await_answers(&args.words)?; // one may be a result
     if let Some(file) = &args.html {
         return html_file(args, file);
     }

@@ -15,8 +15,7 @@ use crate::{csv, output, reading, text};
 
 /// Writes the source that the command line asks for.
 pub fn run(args: &SourceArgs) -> Result<ExitCode> {
-    let asked: Vec<PathBuf> = args.words.iter().map(PathBuf::from).collect();
-    reading::await_answers(&asked)?; // one may be a result
+    reading::await_answers(&args.words)?; // one may be a result
     let (result, function) = words(args)?;
     let folder = reading::open(&result, args.output.as_deref())?;
     let query = query(args)?;

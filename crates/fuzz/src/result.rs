@@ -19,7 +19,7 @@ const WIDTH: usize = 64;
 const PARTS: usize = 16;
 const BANDS: [BandKind; 3] = [BandKind::Thread, BandKind::Object, BandKind::Cpu];
 
-/// Asks some of what can be asked of a result, as `input` chooses: all of it would take a hundred times as long as reading it.
+/// Asks some of what can be asked of a result, as `input` chooses: all of it would take most of the time.
 /// None of it may fail.
 fn ask(trace: Trace, input: &[u8]) {
     let analysis = Analysis::new(trace);

@@ -98,7 +98,8 @@ impl SocketTable {
             self.unix_peers.clear();
             self.looks.clear();
         }
-        *self.looks.entry(inode).or_default() += 1;
+        let looks = self.looks.entry(inode).or_default();
+        *looks = looks.saturating_add(1); // a socket that listens is looked for as long as somebody waits there
         let told = unix_peers::each(&mut |inode, peer| {
             self.unix_peers.insert(inode, peer);
         });
@@ -203,5 +204,12 @@ mod tests {
         let (inode, socket) = unix("0000000000000000: 00000003 00000000 00000000 0001 03 815 @/tmp/x").expect("a line");
         assert_eq!((inode, socket.path.as_slice()), (815, b"\0/tmp/x".as_slice()));
         assert!(internet("garbage", AF_INET, TCP).is_none() && unix("").is_none());
+    }
+
+    #[test]
+    fn who_never_gets_a_peer_can_be_looked_for_without_end() {
+        let mut sockets = SocketTable::default();
+        (0..300).for_each(|_| sockets.read_unix_peers(7));
+        assert_eq!(sockets.looks.get(&7), Some(&u8::MAX));
     }
 }

@@ -112,7 +112,7 @@ impl Guest<'_> {
         command.args("-nodefaults -no-user-config -no-reboot -display none -machine q35 -smp 1 -m 2G".split(' '));
         // Real-time kernels take the serial port's interrupts for stray ones and stop them: noirqdebug.
         // With more threads than one QEMU loses its way where a kernel changes its own code. Behind cmpxchg16b its flags are
-        // garbage at times (EFLAGS 81ef6242, which no processor has), of which the kernel's allocator panics: none without cx16.
+        // garbage at times (EFLAGS 81ef6242, which no processor has), and the kernel's allocator panics: no cx16.
         command.args(["-accel", "tcg,thread=single", "-cpu", "max,-la57,-cx16", "-icount", "shift=1,sleep=off"]);
         command.arg("-kernel").arg(self.image).arg("-initrd").arg(at("initrd"));
         command.args([
