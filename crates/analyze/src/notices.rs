@@ -2,7 +2,7 @@
 //! lies; who shows them in another language needs to know which sentence each is, with which values. This table says so: it
 //! repeats what those crates write (a test of the product compares them), and a text that fits no row stays as it came.
 
-use crate::sentences::{Piece, Prose, Sentence, SentenceDef, Word, pieces};
+use dwell_view::{Piece, Prose, Sentence, SentenceDef, Word, pieces};
 
 const fn notice(id: &'static str, text: &'static str) -> SentenceDef {
     SentenceDef { id, text }

@@ -2,26 +2,13 @@
 //! another language gets each sentence's id and typed values (`*_parts` in JSON) and has a template of its own by that id.
 //! What other crates said is in `notices.rs`.
 
-use std::fmt;
-
-use serde_json::{Map, Value as Json, json};
-
-use crate::json::cut_text;
-
-/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number.
-#[derive(Debug, PartialEq, Eq)]
-pub struct SentenceDef {
-    /// Its name in JSON.
-    pub id: &'static str,
-    /// The English.
-    pub text: &'static str,
-}
+use dwell_view::{PLAIN, SentenceDef};
 
 /// Declares the table.
 macro_rules! sentences {
     ($($name:ident = $id:literal, $text:literal;)*) => {
         /// Every sentence.
-        pub static SENTENCES: &[SentenceDef] = &[$(SentenceDef { id: $id, text: $text },)*];
+        pub static SENTENCES: &[SentenceDef] = &[PLAIN, $(SentenceDef { id: $id, text: $text },)*];
 
         /// The definitions by name.
         pub(crate) mod def {
@@ -32,8 +19,6 @@ macro_rules! sentences {
 }
 
 sentences! {
-    PLAIN = "plain", "{text}";
-
     LOCK_CONVOY = "lock-convoy",
         "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.";
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.";
@@ -187,220 +172,22 @@ sentences! {
     TEXT_NEWER = "text-newer", "{file} is newer than the program: lines may have moved.";
 }
 
-/// A value of a sentence, by which each language writes it.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Word {
-    /// A name.
-    Text(String),
-    /// Nanoseconds.
-    Ns(u64),
-    /// How many.
-    Count(u64),
-    /// A part of 1.
-    Share(f64),
-    /// A number, and the digits behind its point.
-    Real(f64, usize),
-    /// A place in the program, if it is known.
-    Place(Option<String>),
-}
-
-impl Word {
-    /// A part of a whole; of nothing it is none.
-    pub fn part(part: u64, whole: u64) -> Self {
-        Self::Share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
-    }
-
-    fn json(&self) -> Json {
-        match self {
-            Self::Text(text) => json!({ "text": text }),
-            Self::Ns(ns) => json!({ "ns": ns }),
-            Self::Count(count) => json!({ "count": count }),
-            Self::Share(share) => json!({ "share": share }),
-            Self::Real(real, digits) => json!({ "real": real, "digits": digits }),
-            Self::Place(place) => json!({ "place": place }),
-        }
-    }
-}
-
-impl From<&str> for Word {
-    fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
-    }
-}
-
-impl From<String> for Word {
-    fn from(text: String) -> Self {
-        Self::Text(text)
-    }
-}
-
-impl From<u64> for Word {
-    fn from(count: u64) -> Self {
-        Self::Count(count)
-    }
-}
-
-impl From<usize> for Word {
-    fn from(count: usize) -> Self {
-        Self::Count(count as u64)
-    }
-}
-
-impl From<u32> for Word {
-    fn from(count: u32) -> Self {
-        Self::Count(count.into())
-    }
-}
-
-impl From<Option<String>> for Word {
-    fn from(place: Option<String>) -> Self {
-        Self::Place(place)
-    }
-}
-
-impl fmt::Display for Word {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Text(text) | Self::Place(Some(text)) => f.write_str(text),
-            Self::Ns(ns) => f.write_str(&crate::reports::duration(*ns)),
-            Self::Count(count) => write!(f, "{count}"),
-            Self::Share(share) => write!(f, "{:.1} %", share * 100.0),
-            Self::Real(real, digits) => write!(f, "{real:.digits$}"),
-            Self::Place(None) => f.write_str("an unknown place"),
-        }
-    }
-}
-
-/// A sentence with its values.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Sentence {
-    def: &'static SentenceDef,
-    values: Vec<(&'static str, Word)>,
-}
-
-impl Sentence {
-    /// `values` are those that `def` names, all of them.
-    pub fn new(def: &'static SentenceDef, values: Vec<(&'static str, Word)>) -> Self {
-        debug_assert!(pieces(def.text).all(|piece| piece.value(&values).is_some()), "{}: a value is missing", def.id);
-        debug_assert!(values.iter().all(|(name, _)| pieces(def.text).any(|piece| piece.name() == Some(name))));
-        Self { def, values }
-    }
-
-    fn json(&self) -> Json {
-        let values: Map<String, Json> =
-            self.values.iter().map(|(name, word)| ((*name).to_owned(), word.json())).collect();
-        json!({ "id": self.def.id, "values": values })
-    }
-}
-
 /// `say!(NAME, value = …, …)`: the sentence `NAME` of the table.
 macro_rules! say {
     ($def:ident $(, $name:ident = $value:expr)* $(,)?) => {
-        $crate::sentences::Sentence::new(
+        dwell_view::Sentence::new(
             &$crate::sentences::def::$def,
-            vec![$((stringify!($name), $crate::sentences::Word::from($value))),*],
+            vec![$((stringify!($name), dwell_view::Word::from($value))),*],
         )
     };
 }
 pub(crate) use say;
 
-/// A piece of a template.
-pub(crate) enum Piece<'t> {
-    Text(&'t str),
-    Value(&'t str),
-    /// A word that goes with a number: of one, of more.
-    Number(&'t str, &'t str, &'t str),
-}
-
-impl Piece<'_> {
-    fn name(&self) -> Option<&str> {
-        match self {
-            Self::Text(_) => None,
-            Self::Value(name) | Self::Number(name, ..) => Some(name),
-        }
-    }
-
-    /// What it becomes; `None` where its value is missing.
-    fn value(&self, values: &[(&'static str, Word)]) -> Option<String> {
-        let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
-        Some(match self {
-            Self::Text(text) => (*text).to_owned(),
-            Self::Value(name) => of(name)?.to_string(),
-            Self::Number(name, one, more) => if of(name)?.to_string() == "1" { *one } else { *more }.to_owned(),
-        })
-    }
-}
-
-pub(crate) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
-    template.split('{').enumerate().flat_map(|(index, part)| {
-        let (value, text) = if index == 0 {
-            (None, part)
-        } else {
-            part.split_once('}').map_or((None, part), |(value, text)| (Some(value), text))
-        };
-        let value = value.map(|value| match value.split('|').collect::<Vec<_>>().as_slice() {
-            [name, one, more] => Piece::Number(name, one, more),
-            _ => Piece::Value(value),
-        });
-        value.into_iter().chain((!text.is_empty()).then_some(Piece::Text(text)))
-    })
-}
-
-impl fmt::Display for Sentence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pieces(self.def.text).try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
-    }
-}
-
-/// Sentences that follow one another.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prose(Vec<Sentence>);
-
-impl Prose {
-    /// What others said, in their words.
-    pub fn plain(text: impl Into<String>) -> Self {
-        say!(PLAIN, text = text.into()).into()
-    }
-
-    /// With another sentence behind it, if there is one.
-    pub fn and(mut self, more: impl IntoIterator<Item = Sentence>) -> Self {
-        self.0.extend(more);
-        self
-    }
-
-    /// Its sentences: ids and values.
-    pub fn parts(&self) -> Json {
-        self.0.iter().map(Sentence::json).collect()
-    }
-
-    /// Cuts names of more than `longest` bytes.
-    pub fn cut(&mut self, longest: usize) {
-        for (_, word) in self.0.iter_mut().flat_map(|sentence| &mut sentence.values) {
-            if let Word::Text(text) | Word::Place(Some(text)) = word {
-                cut_text(text, longest);
-            }
-        }
-    }
-}
-
-impl From<Sentence> for Prose {
-    fn from(sentence: Sentence) -> Self {
-        Self(vec![sentence])
-    }
-}
-
-impl fmt::Display for Prose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, sentence) in self.0.iter().enumerate() {
-            let blank = if index > 0 { " " } else { "" };
-            write!(f, "{blank}{sentence}")?;
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use dwell_view::{Prose, Word};
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -2,16 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use dwell_store::Trace;
+use dwell_view::{Value, View};
 use proptest::prelude::*;
 
+use crate::engine::conservation::check_conservation;
+use crate::engine::fold::Fold;
 use crate::explore::filter_values;
-use crate::fold::Fold;
 use crate::picture::{CELL, build, text, trace};
-use crate::query::{CallStackMode, Filter, FilterKey, FrameRates, Level, Query, QueryError};
-use crate::said;
-use crate::view::{Value, View};
-use crate::{Report, check_conservation, report};
-use dwell_store::Trace;
+use crate::question::error::QueryError;
+use crate::question::filter::{Filter, FilterKey};
+use crate::question::level::{CallStackMode, Level};
+use crate::question::query::Query;
+use crate::question::rates::FrameRates;
+use crate::reports::Report;
+use crate::{report, said};
 
 /// Three workers and a main thread that joins them; `m` is held across a sleep.
 const CONVOY: &str = "
@@ -121,7 +126,7 @@ fn every_report_of_tasks() {
 fn results_compare_by_task() {
     let (first, second, query) = (trace(TASKS), trace(&TASKS.replace("P==P=", "R===R")), Query::default());
     let fold = |trace| crate::Fold::new(trace, &query).unwrap();
-    let view = crate::compare::compare(&fold(&first), &fold(&second), Level::TaskType);
+    let view = crate::reports::compare::compare(&fold(&first), &fold(&second), Level::TaskType);
     let difference = |name: &str| {
         let row = view.rows.iter().find(|row| row.values[0] == Value::Text(name.into())).unwrap();
         row.values[3].clone()
@@ -426,7 +431,7 @@ fn times_by_task(trace: &Trace, lines: &[Vec<char>], tasks: &[(usize, u64, u64, 
                 Some('P') => "parse",
                 Some('T') => "tokenize",
                 Some(_) => "render",
-                None => crate::tasks::NONE,
+                None => crate::stacks::tasks::NONE,
             };
             let what = if *cell == '-' { 1 } else { usize::from(cell.is_ascii_lowercase()) * 2 };
             times.entry(name.to_owned()).or_default()[what] += CELL;
@@ -458,7 +463,7 @@ fn waits_by_class(lines: &[Vec<char>], cpus: u32) -> [u64; 5] {
     for at in 0..length {
         let cells = || lines.iter().filter_map(|cells| cells.get(at)).filter(|cell| **cell != ' ');
         let ran = cells().filter(|cell| matches!(cell, '#' | '1')).count();
-        let class = crate::sweep::class_of(ran, cpus, &crate::Thresholds::default());
+        let class = crate::measure::utilization::class_of(ran, cpus, &crate::Thresholds::default());
         classes[class] += cells().filter(|cell| cell.is_ascii_lowercase()).count() as u64 * CELL;
     }
     classes
@@ -521,7 +526,7 @@ proptest! {
         let a = totals(&trace, &filters(&["thread=a"]));
         let b = totals(&trace, &filters(&["thread=b"]));
         prop_assert_eq!(plus(a, b), totals(&trace, &filters(&["thread=a", "thread=b"])));
-        let classes = crate::CLASSES.map(|class| totals(&trace, &filters(&[&format!("utilization={class}")])));
+        let classes = dwell_view::CLASSES.map(|class| totals(&trace, &filters(&[&format!("utilization={class}")])));
         prop_assert_eq!(classes.into_iter().fold([0; 6], plus), whole);
         let idle = totals(&trace, &filters(&["idle=yes"]))[1] + totals(&trace, &filters(&["idle=no"]))[1];
         prop_assert_eq!(idle, whole[1]);
@@ -575,9 +580,9 @@ proptest! {
     #[test]
     fn looking_back_step_by_step_finds_what_a_search_finds(lines in lines(), steps in prop::collection::vec(1..3 * CELL, 1..40)) {
         let trace = build(&named(&lines), 2);
-        let index = crate::thread_index::ThreadIndex::new(&trace);
+        let index = crate::study::thread_index::ThreadIndex::new(&trace);
         for thread in 0..trace.threads.tid.len() {
-            let (mut time, mut reached) = (trace.elapsed_ns() + 1, crate::thread_index::Reached::default());
+            let (mut time, mut reached) = (trace.elapsed_ns() + 1, crate::study::thread_index::Reached::default());
             for step in &steps {
                 let piece = index.before_from(thread, time, &mut reached);
                 prop_assert_eq!(piece, index.before(thread, time));

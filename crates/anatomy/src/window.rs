@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use dwell_analyze::glob;
 use dwell_itrace::{Block, Event, Lost, Mark, Word, marks};
+use dwell_view::glob;
 
 use crate::annotate::{Code, Phases, StackChange, Stacks};
 use crate::stream::{Function, Listener};

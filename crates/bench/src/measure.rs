@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use dwell_analyze::timeline::{BandKind, BandOrder, DurationKind, TileRequest, bands, charts, histogram, tile};
-use dwell_analyze::{Analysis, Filter, Level, Query, Report};
+use dwell_analyze::{Analysis, Filter, Level, Query, Report, report};
 use dwell_store::ResultFolder;
 
 use crate::program::Dice;
@@ -45,14 +45,14 @@ pub fn run(folder: &Path) -> Result<(), Box<dyn Error>> {
     ];
     let reports = [Report::Summary, Report::Waits, Report::Hotspots, Report::BottomUp, Report::Findings];
     for (what, query) in &queries {
-        for report in reports {
-            timed(&format!("{}{what}", report.id()), || black_box(analysis.report(report, query)))?;
+        for kind in reports {
+            timed(&format!("{}{what}", kind.id()), || black_box(report(kind, analysis.trace(), query)))?;
         }
     }
     let nested = Query { group_by: vec![Level::Object, Level::Function], range, ..Query::default() };
-    timed("waits by object and function of a range", || black_box(analysis.report(Report::Waits, &nested)))?;
+    timed("waits by object and function of a range", || black_box(report(Report::Waits, analysis.trace(), &nested)))?;
     let sliders = Query { target_concurrency: Some(32), ..Query::default() };
-    timed("waits at another target concurrency", || black_box(analysis.report(Report::Waits, &sliders)))?;
+    timed("waits at another target concurrency", || black_box(report(Report::Waits, analysis.trace(), &sliders)))?;
     timed("threads", || black_box(dwell_analyze::thread_times(analysis.trace())));
     let query = Query::default();
     let order = BandOrder::default();

@@ -3,9 +3,10 @@
 use std::process::ExitCode;
 
 use dwell_analyze::compare::{Limit, Verdict, compare};
-use dwell_analyze::{Filter, Fold, Level, Prose, Query, json, parse_metric};
+use dwell_analyze::{Filter, Fold, Level, Query, parse_metric};
 use dwell_model::Unit;
 use dwell_store::ResultFolder;
+use dwell_view::{Prose, json};
 
 use crate::args::{CompareArgs, Format, GateArg, Switch};
 use crate::error::{Hinted, Result, quoted, shell_word, status};

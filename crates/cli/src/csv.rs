@@ -3,8 +3,7 @@
 //! Fields by utilization class become five columns; a list (stack, histogram) is one field with `;` between its
 //! entries; a view within a row is one field of JSON. Notes are not data and go to standard error.
 
-use dwell_analyze::json;
-use dwell_analyze::view::{Row, Value, View};
+use dwell_view::{Row, Value, View, json};
 
 use crate::text::bars::CLASSES;
 

@@ -189,8 +189,9 @@ mod tests {
 
     use super::*;
 
-    use dwell_analyze::{Query, Report, View};
+    use dwell_analyze::{Query, Report};
     use dwell_store::{CpuInfo, Manifest, State, Trace};
+    use dwell_view::View;
 
     fn empty_trace() -> Trace {
         Trace::new(Manifest {
@@ -228,7 +229,7 @@ mod tests {
     /// The fields of a report, those of views within it included.
     fn fields(view: &View) -> Vec<&'static str> {
         let nested = view.rows.iter().flat_map(|row| &row.values).flat_map(|value| match value {
-            dwell_analyze::Value::Rows(view) => fields(view),
+            dwell_view::Value::Rows(view) => fields(view),
             _ => Vec::new(),
         });
         view.columns.iter().map(|column| column.id).chain(nested).collect()

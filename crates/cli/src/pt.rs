@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use dwell_analyze::Prose;
-use dwell_analyze::json;
-use dwell_analyze::view::{Column, Row, Value, View};
 use dwell_pt::calls::{Stretch, Timeline};
 use dwell_pt::decoder::Decoder;
 use dwell_pt::perf_data::{MappedCode, PerfData, Trace};
 use dwell_resolve::CodeNames;
+use dwell_view::{Column, Prose, Row, Value, View, json};
 
 use crate::args::{Format, PtArgs};
 use crate::error::{Hinted, Result, status};

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dwell_analyze::json;
 use dwell_analyze::latency::Latency;
-use dwell_analyze::view::{Column, Row, Value, View};
 use dwell_analyze::{Filter, Fold, FrameRates, Level, Query, Report, parse_metric, warnings};
 use dwell_model::Topic;
 use dwell_store::{ResultFolder, Trace};
+use dwell_view::{Column, Row, Value, View, json};
 
 use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, Switch, What};
 use crate::error::{Hinted, Result, quoted, shell_word};

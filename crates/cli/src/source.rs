@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::source::{SourceQuery, SourceView, Syntax};
-use dwell_analyze::{Filter, Query, json, warnings};
+use dwell_analyze::{Filter, Query, warnings};
 use dwell_store::CodeTables;
+use dwell_view::json;
 
 use crate::args::{AssemblySyntax, Format, Part, SourceArgs, Switch};
 use crate::error::{Hinted, Result, quoted};

@@ -1,7 +1,6 @@
 //! Views made by hand, for the tests of the renderers.
 
-use dwell_analyze::Prose;
-use dwell_analyze::view::{Column, Row, Value, View};
+use dwell_view::{Column, Prose, Row, Value, View};
 
 fn column(id: &'static str, title: &'static str) -> Column {
     Column { id, title, help: "", detail: false }

@@ -1,6 +1,5 @@
 //! Instruction traces as input.
 
-use dwell_analyze::json;
 use dwell_anatomy::annotate::{Annotator, Chart, Detail, Phases, Wanted};
 use dwell_anatomy::reports::{Asked, REPORTS, report};
 use dwell_anatomy::trace::{Head, TraceWriter, read as read_trace, replay};
@@ -8,6 +7,7 @@ use dwell_anatomy::{Function, Listener};
 use dwell_itrace::ring::{CHUNK_BYTES, chunk_offset};
 use dwell_itrace::{Block, Lost, Mark, Message, NO_MODULE, VERSION, Word};
 use dwell_machine::{DEFAULT_MACHINE, Machine};
+use dwell_view::json;
 
 /// Bytes before the first frame, and before a frame's payload: kind, length, checksum.
 const MAGIC_BYTES: usize = 8;

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use dwell_analyze::timeline::{BandKind, BandOrder, TileRequest, bands, charts, tile};
-use dwell_analyze::{Analysis, Query, Report, json, report};
+use dwell_analyze::{Analysis, Query, Report, report};
 use dwell_resolve::{KernelFiles, Options, Silent, finalize};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::TABLES;
 use dwell_store::{CodeTables, Opened, ResultFolder, Table as _, TableDef, Trace, readers};
+use dwell_view::json;
 use tempfile::TempDir;
 
 use crate::raw;

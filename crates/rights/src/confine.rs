@@ -18,7 +18,7 @@ use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter, apply_filter_all_threads,
+    TargetArch, apply_filter, apply_filter_all_threads, sock_filter,
 };
 
 /// What a command that reads still has to do.
@@ -235,8 +235,22 @@ fn other_than(arguments: &[c::c_uint]) -> Result<SeccompRule, seccompiler::Error
 fn filter(refused: impl Iterator<Item = (c::c_long, Vec<SeccompRule>)>) -> Result<BpfProgram, seccompiler::Error> {
     let rules: BTreeMap<i64, Vec<SeccompRule>> = refused.collect();
     let error = SeccompAction::Errno(c::EPERM as u32);
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, error, TargetArch::x86_64)?;
-    Ok(BpfProgram::try_from(filter)?)
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, error.clone(), TargetArch::x86_64)?;
+    let rules = BpfProgram::try_from(filter)?;
+    Ok(refuse_x32(&error).into_iter().chain(rules).collect())
+}
+
+/// Refuses each call of the x32 ABI: the same calls by other numbers, on kernels that have it (`__X32_SYSCALL_BIT` in
+/// arch/x86/include/uapi/asm/unistd.h).
+fn refuse_x32(error: &SeccompAction) -> [sock_filter; 3] {
+    const NUMBER: u32 = std::mem::offset_of!(c::seccomp_data, nr) as u32;
+    const X32_SYSCALL_BIT: u32 = 0x4000_0000;
+    let instruction = |code: u32, jf, k| sock_filter { code: code as u16, jt: 0, jf, k };
+    [
+        instruction(c::BPF_LD | c::BPF_W | c::BPF_ABS, 0, NUMBER),
+        instruction(c::BPF_JMP | c::BPF_JGE | c::BPF_K, 1, X32_SYSCALL_BIT),
+        instruction(c::BPF_RET | c::BPF_K, 0, error.clone().into()),
+    ]
 }
 
 #[cfg(test)]
@@ -296,6 +310,18 @@ mod tests {
         assert_eq!(confined(&Needs::default(), tried), (false, false, true));
         assert_eq!(confined(&Needs { serves: true, ..Needs::default() }, tried), (false, true, true));
         assert_eq!(confined(&Needs { fetches: true, ..Needs::default() }, tried), (true, true, true));
+    }
+
+    #[test]
+    #[expect(unsafe_code, reason = "no library makes calls of this ABI; this one has no argument")]
+    fn a_reader_makes_no_call_by_another_number() {
+        let called = || {
+            // SAFETY: getpid(2) touches no memory.
+            let result = unsafe { c::syscall(0x4000_0000 | c::SYS_getpid) };
+            (result, io::Error::last_os_error().raw_os_error())
+        };
+        assert_eq!(confined(&Needs::default(), called), (-1, Some(c::EPERM)));
+        assert_ne!(called(), (-1, Some(c::EPERM)), "the filter is of that thread");
     }
 
     #[test]

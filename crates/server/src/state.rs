@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dwell_analyze::stop::{Stop, stoppable};
 use dwell_analyze::{Analysis, Query};
 use dwell_store::Index;
+use dwell_work::stop::{Stop, stoppable};
 use tokio::sync::Semaphore;
 
 use crate::cache::Cache;

@@ -1,7 +1,6 @@
 //! What goes over the wire: a name of ten million letters is cut, and says so.
 
-use dwell_analyze::json;
-use dwell_analyze::view::{Value, View};
+use dwell_view::{Value, View};
 use serde::Serialize;
 
 use crate::problem::Problem;
@@ -18,8 +17,8 @@ pub fn cut(view: &mut View) {
 
 fn cut_value(value: &mut Value) {
     match value {
-        Value::Text(text) => json::cut_text(text, LONGEST_TEXT),
-        Value::Stack(frames) => frames.iter_mut().for_each(|frame| json::cut_text(frame, LONGEST_TEXT)),
+        Value::Text(text) => dwell_view::cut_text(text, LONGEST_TEXT),
+        Value::Stack(frames) => frames.iter_mut().for_each(|frame| dwell_view::cut_text(frame, LONGEST_TEXT)),
         Value::Prose(prose) => prose.cut(LONGEST_TEXT),
         Value::Rows(view) => cut(view),
         _ => {}
@@ -29,13 +28,13 @@ fn cut_value(value: &mut Value) {
 /// A name, cut when it is over-long.
 pub fn cut_name(name: &str) -> String {
     let mut name = name.to_owned();
-    json::cut_text(&mut name, LONGEST_TEXT);
+    dwell_view::cut_text(&mut name, LONGEST_TEXT);
     name
 }
 
 /// An answer as JSON, over-long texts cut.
 pub fn document(answer: &impl Serialize) -> Result<String, Problem> {
     let mut answer = serde_json::to_value(answer).map_err(|_| Problem::internal())?;
-    json::cut_texts(&mut answer, LONGEST_TEXT);
+    dwell_view::cut_texts(&mut answer, LONGEST_TEXT);
     Ok(answer.to_string())
 }

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use dwell_view::CLASSES;
 use serde::Serialize;
 
-use crate::counter_filter;
-use crate::fold::{Fold, Site};
-use crate::query::FilterKey;
-use crate::selection;
-use crate::sweep::CLASSES;
-use crate::windows;
+use crate::engine::fold::Fold;
+use crate::engine::selection;
+use crate::measure::site::Site;
+use crate::question::filter::FilterKey;
+use crate::question::{counter_time, windows};
 
 /// The entries of one key.
 #[derive(Clone, Debug, Serialize)]
@@ -52,7 +52,7 @@ pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize
     if key == FilterKey::Counter {
         let elapsed_ns = windows::elapsed_ns(fold.trace);
         let part = |time: u64| time as f64 / elapsed_ns.max(1) as f64;
-        let choices = counter_filter::choices(fold.trace, elapsed_ns).into_iter();
+        let choices = counter_time::choices(fold.trace, elapsed_ns).into_iter();
         let entry = |(value, time)| FilterValue { value, cpu_ns: 0, wait_ns: 0, share: part(time) };
         let found = choices.map(entry).filter(|entry| entry.value.to_lowercase().contains(&search));
         let mut values: Vec<FilterValue> = found.collect(); // counter by counter

@@ -6,11 +6,13 @@ use dwell_model::ThreadId;
 use dwell_store::WordMap;
 use serde::Serialize;
 
-use crate::call_stacks::FunctionId;
-use crate::fold::{Fold, Site, Weights};
-use crate::grouping::thread_label;
-use crate::query::words;
-use crate::reports::functions;
+use crate::engine::fold::Fold;
+use crate::engine::functions::functions;
+use crate::engine::grouping::thread_label;
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::question::words::words;
+use crate::stacks::call_stacks::FunctionId;
 
 words! { "weight";
     /// What the width of a node is.

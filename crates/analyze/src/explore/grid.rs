@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
+use dwell_model::MetricDef;
+use dwell_store::WordMap;
+use dwell_view::{Value, json};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use dwell_model::MetricDef;
-use dwell_store::WordMap;
-
-use super::path::{Place, Step, Walk};
-use crate::fold::{Fold, Site, Weights};
-use crate::json;
-use crate::metrics::{magnitude, metric, value};
-use crate::query::Level;
-use crate::view::Value;
+use crate::engine::fold::Fold;
+use crate::explore::path::{Place, Step, Walk};
+use crate::measure::metrics::{magnitude, metric, value};
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::question::level::Level;
 
 /// Rows of one answer at most.
 const MOST_ROWS: usize = 10_000;
@@ -244,11 +244,11 @@ impl Rows<'_, '_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::explore::parse_grid_levels;
+    use crate::explore::path::parse_grid_levels;
     use crate::picture::trace;
-    use crate::query::Query;
+    use crate::question::query::Query;
     use crate::reports::Report;
-    use crate::view::Row;
+    use dwell_view::Row;
 
     fn level(fold: &Fold<'_>, place: Place, search: &str) -> Grid {
         let (search, order) = (search.to_owned(), Order::Metric);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::fold::Fold;
-use crate::latency::{IntervalType, Latency, Outlier, Statistics};
-use crate::query::QueryError;
-use crate::timeline::{Histogram, histogram_of};
+use crate::engine::fold::Fold;
+use crate::measure::histogram::{Histogram, histogram_of};
+use crate::question::error::QueryError;
+use crate::study::latency::{IntervalType, Latency, Outlier, Statistics};
 
 /// Outliers that are told one by one, and other intervals that are drawn: more are no picture.
 const MOST_OUTLIERS: usize = 2000;

@@ -1,10 +1,14 @@
 //! Where in a grid something is: its levels, and the keys of the rows that lead there.
 
-use crate::call_stacks::FunctionId;
-use crate::fold::{Fold, Site};
-use crate::grouping::Labels;
-use crate::query::{Level, QueryError, glob};
-use crate::reports::functions;
+use dwell_view::glob;
+
+use crate::engine::fold::Fold;
+use crate::engine::functions::functions;
+use crate::engine::grouping::Labels;
+use crate::measure::site::Site;
+use crate::question::error::QueryError;
+use crate::question::level::Level;
+use crate::stacks::call_stacks::FunctionId;
 
 /// A level of a grid: a grouping level, or at the end a way on through the stacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

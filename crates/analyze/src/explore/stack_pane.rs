@@ -5,10 +5,12 @@ use std::collections::HashMap;
 use dwell_model::StackId;
 use serde::Serialize;
 
-use super::path::{Place, Walk};
-use crate::fold::{Fold, Site, Weights};
-use crate::query::words;
-use crate::timeline::{StackFrame, frames};
+use crate::engine::fold::Fold;
+use crate::explore::path::{Place, Walk};
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::question::words::words;
+use crate::stacks::frames::{StackFrame, frames};
 
 words! { "kind of stack";
     /// Which stacks.

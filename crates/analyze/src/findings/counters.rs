@@ -1,13 +1,14 @@
 //! Counters: what the program's own numbers say of its waits.
 
-use crate::sentences::{Sentence, Word, def};
 use std::collections::BTreeSet;
 
 use dwell_model::FindingDef;
+use dwell_view::{Sentence, Word};
 
-use super::Finding;
-use super::evidence::Evidence;
-use crate::correlation::{Beside, Correlation, correlations};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::Finding;
+use crate::sentences::def;
+use crate::study::correlation::{Beside, Correlation, correlations};
 
 /// A counter tells the long waits from the short ones.
 pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {

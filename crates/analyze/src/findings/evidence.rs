@@ -1,20 +1,23 @@
 //! What the detectors look at, gathered once: the waits of each object, and where they are.
 
-use crate::sentences::{Sentence, Word, say};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
 use dwell_model::{ObjectId, ObjectType, StackId, TaskTypeId, Topic};
 use dwell_store::WordMap;
+use dwell_view::{Sentence, Word};
 
-use super::sockets::{Group, groups};
-use crate::blame::{Blame, FINDINGS_BUDGET, blame};
-use crate::fold::{Fold, Site, Weights};
-use crate::latency::Latency;
-use crate::reports::hidden;
-use crate::sockets::SocketWaits;
-use crate::tasks::name;
-use crate::thread_index::ThreadIndex;
+use crate::engine::fold::Fold;
+use crate::engine::hidden::hidden;
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::sentences::say;
+use crate::stacks::tasks::name;
+use crate::study::blame::{Blame, FINDINGS_BUDGET, blame};
+use crate::study::latency::Latency;
+use crate::study::socket_groups::{Group, groups};
+use crate::study::sockets::SocketWaits;
+use crate::study::thread_index::ThreadIndex;
 
 /// The waits on one object that are not an idle worker's.
 #[derive(Clone, Debug, Default)]

@@ -1,13 +1,14 @@
 //! Locks: many threads queue for one, or its holder waits for something else.
 
-use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_view::{Prose, Word};
 
-use super::Finding;
-use super::evidence::{Evidence, heaviest};
-use crate::blame::{Blame, Doing};
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::sentences::say;
+use crate::study::blame::{Blame, Doing};
 
 /// Types that one thread holds while others wait.
 const LOCKS: &[ObjectType] = &[

@@ -6,6 +6,7 @@
 
 mod counters;
 mod evidence;
+mod finding;
 mod locks;
 mod nagle;
 mod outliers;
@@ -18,14 +19,16 @@ mod sockets;
 mod tests;
 mod wakeups;
 
-use dwell_model::{FindingDef, StackId};
+use dwell_model::FindingDef;
+use dwell_view::{Row, Value, View};
+use dwell_work::parallel;
 
 use self::evidence::Evidence;
-use crate::fold::Fold;
-use crate::parallel;
-use crate::reports::{cut_note, detail, notes, plain, stack_value};
-use crate::sentences::{Prose, say};
-use crate::view::{Row, Value, View};
+use self::finding::Finding;
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// Declares the table: a definition and its detector, side by side.
 macro_rules! findings {
@@ -71,21 +74,6 @@ findings! {
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;
     runtime::SPINNING => runtime::spinning;
     runtime::THREAD_CHURN => runtime::thread_churn;
-}
-
-/// One diagnosis of this run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Finding {
-    /// What it is about: an object, a function, a thread's name.
-    pub subject: String,
-    /// The evidence with its numbers.
-    pub evidence: Prose,
-    /// Where in the program: the stack with the most of it.
-    pub stack: StackId,
-    /// Estimate of what it costs, ns: of the threads' time that it wastes.
-    pub cost_ns: u64,
-    /// When, where it is a stretch of time: ns since the start.
-    pub during: Option<(u64, u64)>,
 }
 
 /// The findings of a fold, the dearest first.

@@ -1,18 +1,19 @@
 //! Nagle's algorithm and delayed acknowledgements: who writes in small pieces, what it costs, what is gained without.
 
-use crate::sentences::{Prose, Sentence, Word, say};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, HoldKind, SocketCause, StackId};
 use dwell_store::Table;
+use dwell_view::{Prose, Sentence, Word};
 
-use super::Finding;
-use super::evidence::Evidence;
-use super::sockets::Group;
-use crate::fold::Fold;
-use crate::quantile::median_of;
-use crate::sockets::{SocketWait, SocketWaits, main_cause};
+use crate::engine::fold::Fold;
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::Finding;
+use crate::measure::quantile::median_of;
+use crate::sentences::say;
+use crate::study::socket_groups::Group;
+use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
 
 /// Small pieces wait for a delayed acknowledgement.
 pub const NAGLE_DELAYED_ACK: FindingDef = FindingDef {

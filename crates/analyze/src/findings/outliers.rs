@@ -2,11 +2,12 @@
 //! Only of collections that recorded what delays threads.
 
 use dwell_model::{Delay, FindingDef, StackId};
+use dwell_view::Word;
 
-use super::Finding;
-use super::evidence::Evidence;
-use crate::latency::{IntervalType, Kind, Latency, Origin, Piece};
-use crate::sentences::{Word, say};
+use crate::findings::evidence::Evidence;
+use crate::findings::finding::Finding;
+use crate::sentences::say;
+use crate::study::latency::{IntervalType, Kind, Latency, Origin, Piece};
 
 /// Outliers from which on they are no accident.
 const FEWEST: usize = 5;
@@ -159,7 +160,7 @@ fn by_causes(evidence: &Evidence<'_, '_>, causes: &[Delay]) -> Vec<Finding> {
 }
 
 fn finding(latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option<Finding> {
-    let time = |outlier: &crate::latency::Outlier| -> u64 {
+    let time = |outlier: &crate::study::latency::Outlier| -> u64 {
         causes.iter().fold(0, |sum, cause| sum.saturating_add(outlier.split.causes.of(*cause)))
     };
     let cost_ns = of.outliers.iter().fold(0, |sum: u64, outlier| sum.saturating_add(time(outlier)));

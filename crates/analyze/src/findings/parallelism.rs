@@ -1,18 +1,21 @@
 //! Too many threads for the CPUs, or too few of them at work.
 
-use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, Reason, StackId};
+use dwell_view::{Prose, Word};
 
-use super::Finding;
-use super::evidence::{Evidence, Waits, heaviest};
-use crate::blame::Doing;
-use crate::fold::{Fold, Site};
-use crate::metrics::total;
-use crate::query::Query;
-use crate::sweep::{Levels, target_concurrency};
-use crate::timeline::Columns;
+use crate::engine::columns::Columns;
+use crate::engine::fold::Fold;
+use crate::engine::sweep::Levels;
+use crate::engine::target::target_concurrency;
+use crate::findings::evidence::{Evidence, Waits, heaviest};
+use crate::findings::finding::Finding;
+use crate::measure::site::Site;
+use crate::measure::utilization::total;
+use crate::question::query::Query;
+use crate::sentences::say;
+use crate::study::blame::Doing;
 
 /// More threads have work than there are CPUs.
 pub const OVERSUBSCRIPTION: FindingDef = FindingDef {

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{FindingDef, SocketCause, SocketDirection, StackId, ThreadId};
+use dwell_view::{Prose, Word};
 
-use super::Finding;
-use super::evidence::{Evidence, heaviest};
-use super::sockets::name;
-use crate::quantile::median_of;
-use crate::sentences::{Prose, Word, say};
-use crate::sockets::{SocketWait, SocketWaits, main_cause};
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::measure::quantile::median_of;
+use crate::sentences::say;
+use crate::study::socket_groups::name;
+use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
 
 /// Part of the elapsed time that a queue must cost.
 const COST_SHARE: f64 = 0.05;

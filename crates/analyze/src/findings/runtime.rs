@@ -1,13 +1,14 @@
 //! CPU time that does no work: spinning, and making threads that hardly live.
 
-use crate::sentences::{Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, Reason, StackId};
+use dwell_view::Word;
 
-use super::Finding;
-use super::evidence::{Evidence, heaviest};
-use crate::metrics::total;
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::measure::utilization::total;
+use crate::sentences::say;
 
 /// CPU time burnt while waiting.
 pub const SPINNING: FindingDef = FindingDef {

@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{FindingDef, ProcessId, StackId};
+use dwell_view::Word;
 
-use super::Finding;
-use super::evidence::{Evidence, heaviest};
-use crate::fold::Fold;
-use crate::sentences::{Word, say};
+use crate::engine::fold::Fold;
+use crate::findings::evidence::{Evidence, heaviest};
+use crate::findings::finding::Finding;
+use crate::sentences::say;
+use crate::study::socket_groups::name;
 
 /// Little is received by a call although there is more.
 pub const SMALL_READS: FindingDef = FindingDef {
@@ -36,7 +38,7 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     // Who never waits receives, too: groups of all sockets, not of those that were waited on.
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for socket in (0..sockets.receives_short.len()).filter(|socket| sockets.receives_short[*socket] > 0) {
-        let name = super::sockets::name(evidence.fold, evidence.sockets(), socket);
+        let name = name(evidence.fold, evidence.sockets(), socket);
         groups.entry(name).or_default().push(socket);
     }
     groups.retain(|_, rows| {

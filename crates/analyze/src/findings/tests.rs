@@ -1,11 +1,12 @@
 //! Each finding on a program that has it, and none on healthy ones.
 
-use crate::fold::Fold;
-use crate::picture::{CELL, build, trace};
-use crate::query::Query;
 use dwell_store::Trace;
 
-use super::{FINDINGS, Finding, findings_of};
+use crate::engine::fold::Fold;
+use crate::findings::finding::Finding;
+use crate::findings::{FINDINGS, findings_of};
+use crate::picture::{CELL, build, trace};
+use crate::question::query::Query;
 
 fn found(trace: &Trace) -> Vec<(&'static str, Finding)> {
     let query = Query::default();

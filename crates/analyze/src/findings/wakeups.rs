@@ -1,13 +1,14 @@
 //! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
 
-use crate::sentences::{Prose, Word, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
+use dwell_view::{Prose, Word};
 
-use super::Finding;
-use super::evidence::{Evidence, Waits, heaviest};
-use crate::metrics::total;
+use crate::findings::evidence::{Evidence, Waits, heaviest};
+use crate::findings::finding::Finding;
+use crate::measure::utilization::total;
+use crate::sentences::say;
 
 /// A thread sleeps and looks, again and again.
 pub const SLEEP_POLLING: FindingDef = FindingDef {

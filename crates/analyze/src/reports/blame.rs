@@ -1,19 +1,20 @@
 //! Blame: who waited on an object, what its holders did meanwhile, and from where the waiters were woken.
 
-use crate::sentences::{Word, say};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
+use dwell_view::{Column, Row, Value, View, Word, duration, glob};
 
-use super::grouped::{detail, plain, stack_value};
-use super::notes::{duration, notes};
-use crate::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
-use crate::fold::{Fold, Site};
-use crate::grouping::thread_label;
-use crate::query::{QueryError, glob};
-use crate::thread_index::ThreadIndex;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
+use crate::measure::site::Site;
+use crate::question::error::QueryError;
+use crate::sentences::say;
+use crate::study::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
+use crate::study::thread_index::ThreadIndex;
+use crate::tables::grouped::{detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// The objects that the query names.
 fn subjects(fold: &Fold<'_>) -> Result<Vec<ObjectId>, QueryError> {

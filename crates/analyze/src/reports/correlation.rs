@@ -1,12 +1,13 @@
-//! Counters that tell long waits from short ones, see [`crate::correlation`].
+//! Counters that tell long waits from short ones, see [`crate::study::correlation`].
 
-use super::counters::name;
-use super::grouped::{cut_note, detail, plain, stack_value};
-use super::notes::notes;
-use crate::correlation::{Correlation, SEPARATES, correlations};
-use crate::fold::Fold;
-use crate::sentences::{Prose, Word, say};
-use crate::view::{Column, Row, Value, View};
+use dwell_view::{Column, Prose, Row, Value, View, Word};
+
+use crate::engine::fold::Fold;
+use crate::reports::counters::name;
+use crate::sentences::say;
+use crate::study::correlation::{Correlation, SEPARATES, correlations};
+use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// A row per object and counter that separates its waits, the one with the most time in long waits first.
 pub fn correlation(fold: &Fold<'_>) -> View {

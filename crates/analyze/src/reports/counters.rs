@@ -1,13 +1,13 @@
 //! Counters: the values that the program gave them.
 
-use crate::sentences::say;
 use dwell_model::{CounterId, CounterKind, ProcessId};
+use dwell_view::{Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::selection::TaskFilter;
-use crate::view::{Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::selection::TaskFilter;
+use crate::sentences::say;
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// The values of one counter in the range.
 #[derive(Default)]

@@ -2,15 +2,15 @@
 
 use dwell_model::{ObjectId, ObjectType};
 use dwell_store::WordMap;
+use dwell_view::{Column, Prose, Row, Value, View, Word};
 
-use super::grouped::{cut_note, plain};
-use super::notes::losses;
-use crate::critical_path::{Detour, Follower, Segment, critical_path as path_of};
-use crate::fold::Fold;
-use crate::intervals::Activity;
-use crate::sentences::{Prose, Word, say};
-use crate::thread_index::ThreadIndex;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::study::critical_path::{Detour, Follower, Segment, critical_path as path_of};
+use crate::study::intervals::Activity;
+use crate::study::thread_index::ThreadIndex;
+use crate::tables::grouped::{cut_note, plain};
+use crate::tables::notes::losses;
 
 /// What a stretch of the path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,7 +68,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
 }
 
 fn span(fold: &Fold<'_>) -> (u64, u64) {
-    let elapsed = crate::windows::elapsed_ns(fold.trace);
+    let elapsed = crate::question::windows::elapsed_ns(fold.trace);
     let (from, to) = fold.query.range.unwrap_or((0, elapsed));
     (from.min(elapsed), to.min(elapsed).max(from.min(elapsed)))
 }

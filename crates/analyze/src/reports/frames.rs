@@ -1,15 +1,15 @@
 //! Frames by domain: how many, how long, how many of them slow, good and fast.
 
-use crate::sentences::say;
 use dwell_model::{TaskKind, TaskTypeId};
+use dwell_view::{Column, Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use super::tasks::{Lengths, kind, length_columns, lengths};
-use crate::fold::Fold;
-use crate::query::FrameRates;
-use crate::selection::TaskFilter;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::selection::TaskFilter;
+use crate::question::rates::FrameRates;
+use crate::reports::tasks::{Lengths, kind, length_columns, lengths};
+use crate::sentences::say;
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// A row per domain, the one with the most frames first.
 pub fn frames(fold: &Fold<'_>) -> View {

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{Delay, Topic};
+use dwell_view::{Column, Prose, Row, Value, View, Word};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::grouping::thread_label;
-use crate::latency::{
+use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
+use crate::sentences::say;
+use crate::study::latency::{
     Interval, IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, OUTLIER_DISTANCES, Outlier,
     ThreadDelays,
 };
-use crate::sentences::{Prose, Word, say};
-use crate::view::{Column, Row, Value, View};
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// Types shown, unless asked otherwise.
 const MOST_TYPES: usize = 20;

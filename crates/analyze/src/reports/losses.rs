@@ -2,11 +2,11 @@
 
 use dwell_store::Trace;
 use dwell_store::tables::LossRow;
+use dwell_view::{Prose, Row, Value, View};
 
-use super::grouped::plain;
 use crate::notices::told;
-use crate::sentences::{Prose, say};
-use crate::view::{Row, Value, View};
+use crate::sentences::say;
+use crate::tables::grouped::plain;
 
 /// One row per kind of loss; none when nothing was lost. Remarks of the collection are the notes.
 pub fn losses(trace: &Trace) -> View {

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{MarkerScope, TaskTypeId};
+use dwell_view::{Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::selection::TaskFilter;
-use crate::tasks::TaskNames;
-use crate::view::{Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::selection::TaskFilter;
+use crate::stacks::tasks::TaskNames;
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// A row per marker and scope, the most frequent first.
 pub fn markers(fold: &Fold<'_>) -> View {

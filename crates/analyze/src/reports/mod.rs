@@ -2,15 +2,15 @@
 //! one interval reads events by itself, since it tells them one by one.
 
 mod blame;
+pub mod compare;
 mod correlation;
 mod counters;
 mod critical_path;
 mod frames;
-mod grouped;
+mod hotspots;
 mod latency;
 mod losses;
 mod markers;
-mod notes;
 mod outlier;
 mod socket_waits;
 mod sockets;
@@ -24,17 +24,14 @@ mod transitions;
 mod trees;
 mod waits;
 
-pub(crate) use grouped::{cut_note, detail, plain, stack_value};
-pub use notes::{Loss, lost, warnings};
-pub(crate) use notes::{duration, notes};
-pub(crate) use threads::hidden;
-pub(crate) use trees::functions;
-
 use dwell_store::Trace;
+use dwell_view::View;
 
-use crate::fold::Fold;
-use crate::query::{Query, QueryError, words};
-use crate::view::View;
+use crate::engine::fold::Fold;
+use crate::question::error::QueryError;
+use crate::question::query::Query;
+use crate::question::words::words;
+use crate::tables::grouped::grouped;
 
 words! { "report";
     /// A report.
@@ -91,14 +88,14 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
         Report::Summary => summary::summary(fold),
         Report::Waits => waits::waits(fold),
-        Report::Hotspots => grouped::hotspots(fold),
+        Report::Hotspots => hotspots::hotspots(fold),
         Report::BottomUp => trees::bottom_up(fold),
         Report::TopDown => trees::top_down(fold),
         Report::CallerCallee => trees::caller_callee(fold)?,
         Report::Threads if fold.query.group_by.is_empty() => threads::threads(fold),
         Report::Threads => {
             let metrics = ["cpu_ns", "preemption_ns", "wait_ns", "unknown_ns", "switches", "preemption_count"];
-            grouped::grouped(fold, &[], &metrics, |weights| weights.cpu_ns() as f64)
+            grouped(fold, &[], &metrics, |weights| weights.cpu_ns() as f64)
         }
         Report::Transitions => transitions::transitions(fold),
         Report::Timeline => timeline::timeline(fold),

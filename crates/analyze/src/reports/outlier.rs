@@ -1,16 +1,16 @@
 //! The story of one interval, line by line: what its thread did from its begin to its end.
 
 use dwell_model::{Delay, Outcome, StackId};
+use dwell_view::{Column, Prose, Row, Sentence, Value, View, Word, duration};
 
-use super::grouped::{detail, plain, stack_value};
-use super::latency::{not_recorded, parts};
-use super::notes::{duration, notes};
-use crate::fold::Fold;
-use crate::grouping::thread_label;
-use crate::latency::{Interval, IntervalId, IntervalType, Latency, Origin, Piece, ThreadDelays};
-use crate::query::QueryError;
-use crate::sentences::{Prose, Sentence, Word, def, say};
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
+use crate::question::error::QueryError;
+use crate::reports::latency::{not_recorded, parts};
+use crate::sentences::{def, say};
+use crate::study::latency::{Interval, IntervalId, IntervalType, Latency, Origin, Piece, ThreadDelays};
+use crate::tables::grouped::{detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// Lines of a story: with more pieces, the shortest are left out.
 const MOST_LINES: usize = 200;

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 
 use dwell_model::{SocketDirection, SocketProtocol};
+use dwell_view::{Column, Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain, stack_value};
-use super::notes::notes;
-use super::sockets::{not_recorded, parts, shows_others};
-use crate::fold::Fold;
-use crate::query::QueryError;
-use crate::sockets::{SocketWait, SocketWaits, main_cause};
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::question::error::QueryError;
+use crate::reports::sockets::{not_recorded, parts, shows_others};
+use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
+use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// A row per wait, the longest first; of the socket only whose row the query's subject is, if it has one. Fails when that
 /// is none.

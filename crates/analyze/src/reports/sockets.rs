@@ -1,18 +1,18 @@
 //! Sockets: what went through each, how long threads waited on it, and why.
 
-use crate::sentences::{Prose, say};
 use std::cmp::Reverse;
 
 use dwell_model::{SocketProtocol, Topic};
 use dwell_store::{SocketTables, Table};
+use dwell_view::{Column, Prose, Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::query::FilterKey;
-use crate::sockets::{ByCause, SocketWaits};
-use crate::timeline::histogram_of;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::measure::histogram::histogram_of;
+use crate::question::filter::FilterKey;
+use crate::sentences::say;
+use crate::study::sockets::{ByCause, SocketWaits};
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// A row per socket, the one with the most wait time first.
 pub fn sockets(fold: &Fold<'_>) -> View {

@@ -1,15 +1,17 @@
 //! The summary: one record of the whole.
 
-use super::grouped::plain;
-use super::notes::{notes, stacks};
-use super::waits::waits;
+use dwell_view::{Column, Row, Value, View};
+
+use crate::engine::fold::Fold;
+use crate::engine::sweep::Levels;
+use crate::engine::target::target_concurrency;
 use crate::findings;
-use crate::fold::Fold;
-use crate::metrics::total;
-use crate::query::Query;
-use crate::sweep::{Levels, target_concurrency};
-use crate::view::{Column, Row, Value, View};
-use crate::windows::Windows;
+use crate::measure::utilization::total;
+use crate::question::query::Query;
+use crate::question::windows::Windows;
+use crate::reports::waits::waits;
+use crate::tables::grouped::plain;
+use crate::tables::notes::{notes, stacks};
 
 /// Objects named in the summary.
 const TOP_OBJECTS: usize = 5;

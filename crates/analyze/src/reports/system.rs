@@ -5,10 +5,10 @@
 
 use dwell_model::system::{PROCESSOR, SOFT_INTERRUPTS, SYSTEM};
 use dwell_store::Trace;
+use dwell_view::{Row, Value, View};
 
-use super::grouped::{detail, plain};
-use crate::view::{Row, Value, View};
-use crate::windows::Windows;
+use crate::question::windows::Windows;
+use crate::tables::grouped::{detail, plain};
 
 /// Shares of all processor time from which on they are notable.
 const NOTABLE_SHARES: &[(&str, f64, &str)] = &[
@@ -168,7 +168,7 @@ mod tests {
     use dwell_store::tables::{CounterRow, CounterValueRow};
 
     use super::*;
-    use crate::Query;
+    use crate::question::query::Query;
 
     /// A machine of two CPUs that is recorded for ten seconds, with these counters read every second.
     fn trace(counters: &[(&str, &str, &str, [f64; 11])]) -> Trace {

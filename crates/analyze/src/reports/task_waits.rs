@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::grouped::{Table, cut_note, metrics_or, plain, wait_rank};
-use super::notes::notes;
-use super::tasks::spent;
-use crate::fold::{Fold, Site};
-use crate::grouping::Groups;
-use crate::query::Level;
-use crate::view::{Value, View};
+use dwell_view::{Value, View};
+
+use crate::engine::fold::Fold;
+use crate::engine::grouping::Groups;
+use crate::measure::site::Site;
+use crate::question::level::Level;
+use crate::reports::tasks::spent;
+use crate::tables::grouped::{Table, cut_note, metrics_or, plain, wait_rank};
+use crate::tables::notes::notes;
 
 const METRICS: &[&str] = &["wait_ns", "wait_count", "spin_ns", "max_wait_ns"];
 

@@ -1,19 +1,21 @@
 //! The program's tasks: how many of each type, how long, and what their threads did in them.
 
-use crate::sentences::{Prose, say};
 use std::collections::BTreeMap;
 
 use dwell_model::{TaskId, TaskKind, TaskTypeId};
+use dwell_view::{Column, Prose, Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain};
-use super::notes::notes;
-use crate::distribution::Distribution;
-use crate::fold::{Fold, Weights};
-use crate::lengths::Run;
-use crate::metrics::{magnitude, total, value};
-use crate::selection::TaskFilter;
-use crate::tasks::TaskNames;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::selection::TaskFilter;
+use crate::measure::distribution::Distribution;
+use crate::measure::lengths::Run;
+use crate::measure::metrics::{magnitude, value};
+use crate::measure::utilization::total;
+use crate::measure::weights::Weights;
+use crate::sentences::say;
+use crate::stacks::tasks::TaskNames;
+use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::notes::notes;
 
 /// The lengths of the tasks of one type.
 #[derive(Default)]
@@ -195,7 +197,7 @@ pub fn longest(fold: &Fold<'_>) -> View {
             Value::Text(names.name(tasks.task_type[*row])),
             Value::Ns(length(*row)),
             Value::Ns(tasks.start_ns[*row]),
-            Value::Text(crate::grouping::thread_label(fold, tasks.thread[*row])),
+            Value::Text(crate::engine::grouping::thread_label(fold, tasks.thread[*row])),
             data.get(row).map_or(Value::None, |text| Value::Text(text.clone())),
             Value::Text(if tasks.finished[*row] { "yes" } else { "no" }.into()),
             Value::Text(kind(fold, tasks.task_type[*row]).id().into()),

@@ -1,14 +1,16 @@
 //! Running, runnable and waiting time of each thread.
 
-use crate::sentences::{Prose, Word, say};
 use dwell_model::ThreadId;
+use dwell_view::{Column, Prose, Row, Value, View, Word};
 
-use super::grouped::{cut_note, plain};
-use super::notes::notes;
-use crate::fold::{Fold, Weights};
-use crate::metrics::{magnitude, total, value};
-use crate::query::{Filter, FilterKey};
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::hidden::hidden;
+use crate::measure::metrics::{magnitude, value};
+use crate::measure::utilization::total;
+use crate::measure::weights::Weights;
+use crate::sentences::say;
+use crate::tables::grouped::{cut_note, plain};
+use crate::tables::notes::notes;
 
 /// One row per thread that the filters let through, the busiest first.
 pub fn threads(fold: &Fold<'_>) -> View {
@@ -38,14 +40,6 @@ pub fn threads(fold: &Fold<'_>) -> View {
     notes.extend(hidden_note(&hidden_threads));
     notes.extend(cut_note(cut));
     View { columns: columns(), rows, notes, ..View::default() }
-}
-
-/// Which threads the program asked to be left out of analyses (`__itt_thread_ignore`). They count in every sum, or
-/// these would not add up; views of single threads leave them out unless a filter names threads.
-pub fn hidden(fold: &Fold<'_>) -> Vec<bool> {
-    let by_thread = |filter: &Filter| matches!(filter.key, FilterKey::Thread | FilterKey::Tid);
-    let named = fold.query.filters.iter().any(by_thread);
-    fold.trace.threads.ignored.iter().map(|ignored| *ignored && !named).collect()
 }
 
 fn hidden_note(threads: &[(usize, Weights)]) -> Option<Prose> {

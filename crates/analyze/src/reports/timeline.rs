@@ -1,13 +1,14 @@
 //! The time line in bins: how many threads ran and were ready, and what each thread did.
 
-use super::grouped::{detail, plain};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::grouping::thread_label;
-use crate::intervals::{Activity, for_each_interval};
-use crate::view::{Row, Value, View};
-use crate::windows::Windows;
 use dwell_model::ThreadId;
+use dwell_view::{Row, Value, View};
+
+use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
+use crate::question::windows::Windows;
+use crate::study::intervals::{Activity, for_each_interval};
+use crate::tables::grouped::{detail, plain};
+use crate::tables::notes::notes;
 
 /// Bins at most: what a screen can show, with room.
 const MOST_BINS: usize = 10_000;
@@ -132,7 +133,7 @@ fn thread_rows(fold: &Fold<'_>, threads: &std::collections::BTreeMap<usize, Time
     View { columns, rows: threads.iter().map(row).collect(), ..View::default() }
 }
 
-fn columns() -> Vec<crate::view::Column> {
+fn columns() -> Vec<dwell_view::Column> {
     vec![
         plain("start_ns", "Start", "Start of the bin, from the start of the collection."),
         plain("length_ns", "Length", "Length of the bin."),

@@ -2,13 +2,13 @@
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
 use dwell_store::WordMap;
+use dwell_view::{Column, Row, Value, View};
 
-use super::grouped::{cut_note, detail, plain, stack_value};
-use super::notes::notes;
-use crate::fold::Fold;
-use crate::grouping::thread_label;
-use crate::metrics::total;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
+use crate::measure::utilization::total;
+use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::notes::notes;
 
 /// What is told of the waits that were ended alike.
 #[derive(Clone, Copy, Default)]

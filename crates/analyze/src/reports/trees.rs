@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 
 use dwell_model::StackId;
+use dwell_view::{Column, Row, Value, View};
 
-use super::grouped::{cut_note, metrics_or, plain};
-use super::notes::notes;
-use crate::call_stacks::{FunctionId, NO_FUNCTION};
-use crate::fold::{Fold, Weights};
-use crate::metrics::{column, magnitude, value};
-use crate::query::QueryError;
-use crate::view::{Column, Row, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::functions::functions;
+use crate::measure::metrics::{column, magnitude, value};
+use crate::measure::weights::Weights;
+use crate::question::error::QueryError;
+use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
+use crate::tables::grouped::{cut_note, metrics_or, plain};
+use crate::tables::notes::notes;
 
 /// A node of a tree of functions.
 struct Node {
@@ -101,12 +103,6 @@ fn weights_of_stacks(fold: &Fold<'_>) -> Vec<(StackId, Weights)> {
     weights
 }
 
-/// Functions of a stack, leaf first; an empty stack is one unknown function.
-pub fn functions(fold: &Fold<'_>, stack: StackId) -> Vec<FunctionId> {
-    let functions: Vec<_> = fold.stacks.chain(stack).map(|stack| fold.stacks.function(stack)).collect();
-    if functions.is_empty() { vec![NO_FUNCTION] } else { functions }
-}
-
 const TREE_METRICS: &[&str] = &["cpu_ns", "wait_ns", "wait_count", "spin_ns", "overhead_ns", "preemption_ns"];
 
 /// Functions with their callers below them; a caller's row has the part that it caused.
@@ -170,7 +166,7 @@ struct Totals {
 pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
     let stacks: Vec<_> = weights_of_stacks(fold).into_iter().map(|(stack, w)| (functions(fold, stack), w)).collect();
     let Some(subject) = &fold.query.subject else { return Ok(all_functions(fold, &stacks)) };
-    let is_subject = |function: FunctionId| crate::query::glob(subject, fold.stacks.function_name(function));
+    let is_subject = |function: FunctionId| dwell_view::glob(subject, fold.stacks.function_name(function));
     let mut focus = Totals::default();
     let mut callers: HashMap<FunctionId, Totals> = HashMap::new();
     let mut callees: HashMap<FunctionId, Totals> = HashMap::new();

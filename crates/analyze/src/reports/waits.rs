@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, ObjectType};
+use dwell_view::{Column, Value, View};
 
-use super::grouped::{Table, cut_note, detail, levels_or, metrics_or, name_columns, plain, stack_value, wait_rank};
-use super::notes::notes;
-use crate::distribution::Distribution;
-use crate::fold::{Fold, Site};
-use crate::grouping::{Groups, Node};
-use crate::query::Level;
-use crate::view::{Column, Value, View};
+use crate::engine::fold::Fold;
+use crate::engine::grouping::{Groups, Node};
+use crate::measure::distribution::Distribution;
+use crate::measure::site::Site;
+use crate::question::level::Level;
+use crate::tables::grouped::{
+    Table, cut_note, detail, levels_or, metrics_or, name_columns, plain, stack_value, wait_rank,
+};
+use crate::tables::notes::notes;
 
 const METRICS: &[&str] = &["wait_ns", "wait_count", "wait_poor_ns", "wait_by_class", "max_wait_ns"];
 
@@ -70,7 +73,7 @@ fn cells(groups: &Groups<'_, '_>, fold: &Fold<'_>, node: (usize, &Node), lengths
         quantile(0.5),
         quantile(0.99),
         Value::Count(groups.threads(index) as u64),
-        Value::Ns(crate::metrics::total(&node.weights.idle)),
+        Value::Ns(crate::measure::utilization::total(&node.weights.idle)),
         // No collector records creation sites yet: the object's allocation costs a probe on every one.
         Value::None,
         first.map_or(Value::None, Value::Text),

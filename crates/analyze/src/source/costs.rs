@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::{ModuleId, StackId};
 
-use super::Cost;
-use super::subject::Subject;
-use crate::fold::Fold;
+use crate::engine::fold::Fold;
+use crate::source::cost::Cost;
+use crate::source::subject::Subject;
 
 /// A line: file, number, and the inlined function that it is of.
 pub type Line<'t> = (&'t str, u32, Option<&'t str>);

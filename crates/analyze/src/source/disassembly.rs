@@ -4,7 +4,7 @@ use dwell_model::ModuleId;
 use dwell_store::CodeTables;
 use iced_x86::{Decoder, DecoderOptions, Formatter, GasFormatter, Instruction as Decoded, IntelFormatter, Mnemonic};
 
-use super::Syntax;
+use crate::source::asked::Syntax;
 
 /// A decoded instruction.
 pub struct Line {

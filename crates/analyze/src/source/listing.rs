@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use dwell_model::{InlineId, SourceId};
 use dwell_store::CodeTables;
+use dwell_view::{Prose, Sentence};
 
-use super::costs::{Address, Costs, Means};
-use super::disassembly::{self, disassemble};
-use super::subject::Subject;
-use super::{Cost, Inlined, Instruction, SourceLine, SourceView, Syntax};
-use crate::fold::Fold;
-use crate::reports::notes;
-use crate::sentences::{Prose, Sentence, say};
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::source::asked::Syntax;
+use crate::source::cost::Cost;
+use crate::source::costs::{Address, Costs, Means};
+use crate::source::disassembly::{self, disassemble};
+use crate::source::subject::Subject;
+use crate::source::view::{Inlined, Instruction, SourceLine, SourceView};
+use crate::tables::notes::notes;
 
 /// Lines shown before the first and behind the last line of a function that has code.
 const MARGIN: u32 = 2;

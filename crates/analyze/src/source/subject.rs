@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::ModuleId;
 use dwell_store::{CodeTables, Trace};
+use dwell_view::{Sentence, glob};
 
-use super::SourceQuery;
-use crate::query::{QueryError, glob};
-use crate::sentences::{Sentence, say};
+use crate::question::error::QueryError;
+use crate::sentences::say;
+use crate::source::asked::SourceQuery;
 
 /// Most names that an error lists.
 const MOST_CHOICES: usize = 8;

@@ -4,9 +4,12 @@ use dwell_model::{CodeId, InlineId, ModuleId, SourceId};
 use dwell_store::tables::{CodeRow, InlineRow, LineRow, SourceRow};
 use dwell_store::{CodeTables, Trace};
 
-use super::{SourceQuery, SourceView, Syntax, source};
 use crate::picture;
-use crate::query::{Query, QueryError};
+use crate::question::error::QueryError;
+use crate::question::query::Query;
+use crate::source::asked::{SourceQuery, Syntax};
+use crate::source::source;
+use crate::source::view::SourceView;
 
 /// `nop; call +0; syscall; ret`, the third and fourth of `g`, inlined in line 11.
 const CODE: &[u8] = &[0x90, 0xe8, 0, 0, 0, 0, 0x0f, 0x05, 0xc3];

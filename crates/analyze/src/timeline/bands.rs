@@ -3,15 +3,18 @@
 use dwell_model::MetricDef;
 use dwell_store::Trace;
 
-use super::BandKind;
 use crate::analysis::Analysis;
-use crate::fold::{Fold, Weights};
-use crate::grouping::Groups;
-use crate::metrics::{METRICS, magnitude, value};
-use crate::query::{Level, Query, QueryError};
-use crate::reports::hidden;
-use crate::selection::TaskFilter;
-use crate::windows::Windows;
+use crate::engine::fold::Fold;
+use crate::engine::grouping::Groups;
+use crate::engine::hidden::hidden;
+use crate::engine::selection::TaskFilter;
+use crate::history::band_kind::BandKind;
+use crate::measure::metrics::{METRICS, magnitude, value};
+use crate::measure::weights::Weights;
+use crate::question::error::QueryError;
+use crate::question::level::Level;
+use crate::question::query::Query;
+use crate::question::windows::Windows;
 
 /// Metrics that every band carries, for sorting and hovering.
 const BAND_METRICS: &[&str] =
@@ -35,7 +38,7 @@ impl BandOrder {
         Ok(match text {
             "" | "start" => Self::Start,
             "name" => Self::Name,
-            id => Self::Metric(crate::query::parse_metric(id)?.id),
+            id => Self::Metric(crate::question::metric::parse_metric(id)?.id),
         })
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::BandKind;
-use super::groups::together;
-use super::pieces::{Piece, for_each_off_cpu, for_each_piece, for_each_run};
-use super::pyramid::BUCKETS;
-use super::states::{STATES, TimelineState, shown};
-use super::tile::{BandTile, MANY};
+use dwell_work::parallel;
+
 use crate::analysis::Analysis;
-use crate::parallel;
+use crate::history::band_kind::BandKind;
+use crate::history::groups::together;
+use crate::history::pieces::{Piece, for_each_off_cpu, for_each_piece, for_each_run};
+use crate::history::pyramid::BUCKETS;
+use crate::history::states::{STATES, TimelineState, shown};
+use crate::timeline::band_tile::{BandTile, MANY};
 
 /// The pixels of all bands.
 struct Pixels {
@@ -175,7 +176,7 @@ pub(crate) fn coarse_band(
     Some(band)
 }
 
-fn pixel(bucket: &super::groups::GroupBucket, per_pixel: u64) -> u64 {
+fn pixel(bucket: &crate::history::groups::GroupBucket, per_pixel: u64) -> u64 {
     u64::from(bucket.bucket) / per_pixel
 }
 

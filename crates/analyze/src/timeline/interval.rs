@@ -1,28 +1,14 @@
 //! What a thread did at an instant, with everything that is known of it.
 
-use dwell_model::{Outcome, Reason, StackId, Syscall, WakerKind};
-use dwell_store::Trace;
+use dwell_model::{Outcome, Reason, Syscall, WakerKind};
 use serde::Serialize;
 
-use super::pieces::{Piece, for_each_piece};
 use crate::analysis::Analysis;
-use crate::call_stacks::CallStacks;
-use crate::fold::object_type;
-use crate::query::Query;
-
-/// A frame of a stack, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the columns of the frames table")]
-pub struct StackFrame {
-    pub function: String,
-    pub module: String,
-    pub file: String,
-    pub line: u32,
-    pub inlined: bool,
-    pub kernel: bool,
-    /// Whether it is the system's: kernel, C library, a threading runtime.
-    pub system: bool,
-}
+use crate::history::pieces::{Piece, for_each_piece};
+use crate::question::query::Query;
+use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::frames::{StackFrame, frames};
+use crate::stacks::object::object_type;
 
 /// What a thread did at an instant.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -59,24 +45,6 @@ pub struct IntervalInfo {
     pub stack: Vec<StackFrame>,
     /// Where the waker was, leaf first.
     pub waker_stack: Vec<StackFrame>,
-}
-
-/// The frames that `stacks` shows of `stack`, leaf first.
-pub(crate) fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<StackFrame> {
-    let frame = |place: StackId| {
-        let frame = stacks.frame(place)?;
-        let module = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
-        Some(StackFrame {
-            function: trace.frames.function[frame].clone(),
-            module: module.cloned().unwrap_or_default(),
-            file: trace.frames.file[frame].clone(),
-            line: trace.frames.line[frame],
-            inlined: trace.frames.inlined[frame],
-            kernel: trace.frames.kernel[frame],
-            system: stacks.is_system(place),
-        })
-    };
-    stacks.chain(stack).filter_map(frame).collect()
 }
 
 /// What `thread` did at `time`; `None` where it was not alive.

@@ -5,11 +5,12 @@ use dwell_store::Trace;
 use dwell_store::tables::{CounterRow, CounterValueRow, MarkerRow, TaskRow, TaskTypeRow};
 use proptest::prelude::*;
 
-use super::*;
-use crate::Analysis;
-use crate::Fold;
+use crate::analysis::Analysis;
+use crate::engine::fold::Fold;
 use crate::picture::{CELL, build, trace};
-use crate::query::{Filter, FilterKey, Query};
+use crate::question::filter::{Filter, FilterKey};
+use crate::question::query::Query;
+use crate::timeline::*;
 
 const CONVOY: &str = "
     main: ##jjjjjjjjjjjjjjjjjjj##

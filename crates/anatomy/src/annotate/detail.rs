@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_analyze::glob;
 use dwell_itrace::Block;
 use dwell_machine::{Instruction, Level};
+use dwell_view::glob;
 use iced_x86::{Decoder, DecoderOptions, Formatter as _, IntelFormatter};
 
 use super::stacks::Change;

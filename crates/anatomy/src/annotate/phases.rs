@@ -1,6 +1,6 @@
 //! Phases: which part of the work a function begins, by a table of patterns.
 
-use dwell_analyze::glob;
+use dwell_view::glob;
 use serde::Deserialize;
 
 /// The table that is part of Dwell.

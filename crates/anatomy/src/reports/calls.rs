@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use dwell_analyze::{Column, Prose, Row as Line, Value, View, glob};
 use dwell_machine::{Counts, TICKS_PER_CYCLE};
+use dwell_view::{Column, Prose, Row as Line, Value, View, glob};
 
 use super::{FUNCTION, MODULE, PHASE, named, sums};
 use crate::annotate::{Anatomy, Call, LATER, MOST_CALLS};

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use dwell_analyze::{Prose, Row as Line, Value, View};
 use dwell_machine::{Counts, Level};
+use dwell_view::{Prose, Row as Line, Value, View};
 
 use super::{FUNCTION, PHASE, losses, named, sums};
 use crate::annotate::{Anatomy, Row};

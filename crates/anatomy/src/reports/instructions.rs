@@ -1,7 +1,7 @@
 //! Each instruction of a function or a call with its events: the third phase of the annotated trace.
 
-use dwell_analyze::{Column, Prose, Row as Line, Value, View};
 use dwell_machine::{Instruction, Level, TICKS_PER_CYCLE};
+use dwell_view::{Column, Prose, Row as Line, Value, View};
 
 use super::{FUNCTION, named};
 use crate::annotate::{Anatomy, Sum};

@@ -1,7 +1,7 @@
 //! What is shown of counts: one table, from which every report takes its columns.
 
-use dwell_analyze::{Column, Value};
 use dwell_machine::{Counts, Level};
+use dwell_view::{Column, Value};
 
 /// A figure of some executions, seen against all of them.
 pub struct Measure {

@@ -10,9 +10,9 @@ mod sections;
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use dwell_analyze::{Column, Prose, Row as Line, Value, View};
 use dwell_itrace::Lost;
 use dwell_machine::Counts;
+use dwell_view::{Column, Prose, Row as Line, Value, View};
 
 use self::measures::{MEASURES, Measure, measures};
 use crate::annotate::{Anatomy, Half, Row};

@@ -1,6 +1,6 @@
 //! The parts of a trace by time: what its marks tell apart, and its packets.
 
-use dwell_analyze::{Column, Row as Line, Value, View};
+use dwell_view::{Column, Row as Line, Value, View};
 
 use super::calls::cycles;
 use super::named;

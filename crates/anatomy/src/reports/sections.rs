@@ -1,7 +1,7 @@
 //! What a buffer costs, by its size: sections of the trace that the receiver's marks tell apart.
 
-use dwell_analyze::{Column, Prose, Row as Line, Value, View};
 use dwell_machine::Counts;
+use dwell_view::{Column, Prose, Row as Line, Value, View};
 
 use super::{named, sums};
 use crate::annotate::Anatomy;

@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dwell_analyze::stop;
+use dwell_work::stop;
 use rustix::fs::OFlags;
 
 use super::{Head, TraceError, head, read};
@@ -47,7 +47,7 @@ pub fn replay(from: impl Read, mut annotator: Annotator) -> Result<(Head, Anatom
     Ok((head, annotator.finish()))
 }
 
-/// A file that says how far it was read, and can be stopped (`dwell_analyze::stop`).
+/// A file that says how far it was read, and can be stopped (`dwell_work::stop`).
 pub struct Watched<'a> {
     file: File,
     progress: &'a Progress,

@@ -2,8 +2,8 @@
 
 use std::io::{ErrorKind, Read};
 
-use dwell_analyze::stop;
 use dwell_itrace::{Event, MOST_THREADS, Mark, Word};
+use dwell_work::stop;
 
 use super::codec::Reader;
 use super::definitions::{Definition, next};

@@ -1,6 +1,6 @@
 //! The report `buffers` as a chart for the terminal: what a KiB costs, by the size of the buffer that it comes in.
 
-use dwell_analyze::{Value, View};
+use dwell_view::{Value, View};
 
 use crate::text::bars::bar;
 
@@ -37,7 +37,7 @@ pub fn buffers(view: &View) -> String {
 
 #[cfg(test)]
 mod tests {
-    use dwell_analyze::{Column, Row};
+    use dwell_view::{Column, Row};
 
     use super::*;
 

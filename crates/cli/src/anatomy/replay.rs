@@ -4,12 +4,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use dwell_analyze::{View, json};
 use dwell_anatomy::annotate::{Anatomy, Annotator, Detail, Phases, Wanted};
 use dwell_anatomy::reports::{Asked, By, REPORTS, compare as side_by_side, report as make};
 use dwell_anatomy::trace::{self, TraceError};
 use dwell_files::open_regular;
 use dwell_machine::{Machine, MachineError};
+use dwell_view::{View, json};
 use indicatif::ProgressBar;
 
 use super::chart;

@@ -5,8 +5,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use dwell_analyze::explore::{FlameQuery, FlameWeight, flame};
 use dwell_analyze::timeline::{BandKind, BandOrder, TileRequest, TimelineState, bands, tile};
-use dwell_analyze::{Analysis, Fold, Query, QueryError, Report, Value, View, json, lost, report_of, warnings};
+use dwell_analyze::{Analysis, Fold, Query, QueryError, Report, lost, report_of, warnings};
 use dwell_store::Trace;
+use dwell_view::{Value, View, json};
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
@@ -48,7 +49,7 @@ pub fn render(trace: Trace, query: &Query) -> Result<String, QueryError> {
             data[report.id()] = table(&view);
         }
     }
-    json::cut_texts(&mut data, LONGEST_TEXT);
+    dwell_view::cut_texts(&mut data, LONGEST_TEXT);
     Ok(page(&data))
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Made from the same summary view as `dwell report summary`; fields that it does not have are left out.
 
-use dwell_analyze::view::{Row, Value, View};
+use dwell_view::{Row, Value, View};
 
 use super::style::{Ink, Style, printable, wrap};
 use super::{body, note_lines, units, words};

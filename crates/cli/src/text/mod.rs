@@ -10,8 +10,7 @@ pub mod style;
 pub mod table;
 pub mod units;
 
-use dwell_analyze::Prose;
-use dwell_analyze::view::{Column, Row, Value, View};
+use dwell_view::{Column, Prose, Row, Value, View};
 
 use self::style::{Ink, Style, printable, width, wrap};
 use self::table::{Cell, Table};

@@ -7,10 +7,10 @@ use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::routing::get;
-use dwell_analyze::{View, json};
 use dwell_anatomy::annotate::{Anatomy, Call, Detail, Lit, Sought, Wanted};
 use dwell_anatomy::reports::{self, By, REPORTS};
 use dwell_machine::{MACHINES, Machine, TICKS_PER_CYCLE};
+use dwell_view::{View, json};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 

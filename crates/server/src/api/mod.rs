@@ -15,7 +15,8 @@ use axum::http::Uri;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use dwell_analyze::{Analysis, Fold, Level, Query, json};
+use dwell_analyze::{Analysis, Fold, Level, Query};
+use dwell_view::json;
 
 #[cfg(test)]
 pub use self::views::MOST_ROWS;

@@ -1,9 +1,9 @@
 //! The reports, as documents and with their columns.
 
 use dwell_analyze::source::{SourceQuery, Syntax};
-use dwell_analyze::view::View;
-use dwell_analyze::{Fold, METRICS, Query, Report, json};
+use dwell_analyze::{Fold, METRICS, Query, Report};
 use dwell_store::{CodeTables, Trace};
+use dwell_view::{View, json};
 use serde_json::{Value as Json, json};
 
 use crate::params::Params;

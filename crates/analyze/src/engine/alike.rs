@@ -1,0 +1,48 @@
+//! Which event keys count as one where threads or CPUs only are told apart: there may be as many sites else as intervals.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+
+use dwell_store::Trace;
+
+use crate::engine::selection::Selection;
+use crate::engine::sites::{classify, sites_of};
+use crate::engine::sums::KeySums;
+use crate::measure::site::Site;
+use crate::question::filter::{Filter, FilterKey};
+use crate::question::query::Query;
+use crate::stacks::call_stacks::CallStacks;
+
+/// The number that stands for each outside of tasks, where only CPUs are asked for: the first one that is classified
+/// likewise and that the other filters treat likewise. There may be as many sites else as intervals.
+pub fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> {
+    let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength | FilterKey::Counter);
+    let kept = |filters: &[Filter]| filters.iter().filter(of_site).cloned().collect();
+    let query = Query { filters: kept(&query.filters), exclude: kept(&query.exclude), ..query.clone() };
+    let mut sites = site_of_each_key(trace, stacks);
+    Selection::new(trace, &query).apply(stacks, &mut sites);
+    first_like(&sites, |site| (site.key.reason, site.cpu_kind, site.idle, site.selected))
+}
+
+/// The key that stands for each where threads and CPUs are told apart: the first one of its thread that is classified
+/// likewise.
+pub fn alike_by_thread(trace: &Trace) -> Vec<u32> {
+    let sites = site_of_each_key(trace, &CallStacks::new(trace, &Query::default()));
+    first_like(&sites, |site| (site.key.thread, site.key.reason, site.cpu_kind, site.idle))
+}
+
+fn site_of_each_key(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<Site> {
+    let mut sums = KeySums::new(trace.events().keys.len());
+    (0..trace.events().keys.len() as u64).for_each(|number| {
+        sums.slot(number);
+    });
+    let (mut sites, _) = sites_of(trace, &sums, None, [true; 5]);
+    classify(trace, stacks, &mut sites);
+    sites
+}
+
+/// The number of the first site of the same kind, for each.
+fn first_like<K: Eq + Hash>(sites: &[Site], kind: impl Fn(&Site) -> K) -> Vec<u32> {
+    let mut first: HashMap<K, u32> = HashMap::new();
+    sites.iter().enumerate().map(|(number, site)| *first.entry(kind(site)).or_insert(number as u32)).collect()
+}

@@ -1,0 +1,290 @@
+//! The fold: what a sweep tells, summed by everything that it can be grouped by. Self weights are summed once, in
+//! sites; every table and tree is a projection of the sites.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use dwell_model::{ObjectId, ObjectType};
+use dwell_store::Trace;
+use dwell_work::parallel;
+
+use crate::engine::alike::alike;
+use crate::engine::close_look::{PIECES, Rows, close_look};
+use crate::engine::index::{BegunRow, Plan, pieces};
+use crate::engine::length_cut::LengthCut;
+use crate::engine::selection::Selection;
+use crate::engine::sites::{NOWHERE, classify, sites_of};
+use crate::engine::sums::{DetailKeys, Numbering, Places};
+use crate::engine::sweep::Levels;
+use crate::measure::distribution::Distribution;
+use crate::measure::lengths::Run;
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::question::error::QueryError;
+use crate::question::length_rules::LengthRules;
+use crate::question::query::Query;
+use crate::question::windows::Windows;
+use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::object::object_type;
+use crate::stacks::tasks::began_in;
+
+/// What is summed, whatever is then shown of it: the same for all questions of one selection.
+pub struct Sums<'t> {
+    /// Where it was looked at.
+    pub windows: Windows,
+    /// The stacks as the query shows them.
+    pub stacks: CallStacks<'t>,
+    /// Every site, selected or not.
+    pub sites: Vec<Site>,
+    /// n(t) and c(t).
+    pub levels: Levels,
+    /// Classes that the filters let through.
+    pub class_mask: [bool; 5],
+    plan: Plan<'t>,
+    details: Option<DetailKeys>,
+    /// Site of each number of key and context, or of each pair of these and a detail.
+    site_of: Places,
+    cut: Option<LengthCut>,
+    keys: Numbering,
+    shown: OnceLock<Weights>,
+    whole: OnceLock<Weights>,
+    rows: OnceLock<Rows>,
+    by_object: OnceLock<Option<BTreeMap<ObjectId, Distribution>>>,
+}
+
+/// Objects of which the lengths of each one's waits are kept, at most: what they take stays with the fold.
+const KEPT_OBJECTS: usize = 1024;
+
+/// The fold of a trace.
+pub struct Fold<'t> {
+    /// What was folded.
+    pub trace: &'t Trace,
+    /// What was asked.
+    pub query: &'t Query,
+    sums: Arc<Sums<'t>>,
+}
+
+impl<'t> Deref for Fold<'t> {
+    type Target = Sums<'t>;
+
+    fn deref(&self) -> &Sums<'t> {
+        &self.sums
+    }
+}
+
+impl<'t> Fold<'t> {
+    /// Folds `trace` for `query`. Fails when the query's range is empty.
+    pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
+        let windows = Windows::of_query(trace, query)?;
+        let stacks = CallStacks::new(trace, query);
+        let selection = Selection::new(trace, query);
+        let class_mask = selection.class_mask();
+        let mut details = DetailKeys::of_query(query);
+        if let Some(details) = details.as_mut().filter(|_| query.only_cpus) {
+            details.set_alike(alike(trace, &stacks, query));
+        }
+        let plan = Plan::new(trace, query, &windows, details.as_ref());
+        let sums = plan.sum(details.as_mut());
+        let (mut sites, site_of) = sites_of(trace, &sums, details.as_ref(), class_mask);
+        classify(trace, &stacks, &mut sites);
+        selection.apply(&stacks, &mut sites);
+        let cut = LengthRules::of_query(query).map(|rules| {
+            let (told_apart, cut) = ((&site_of, details.as_mut()), (&mut sites, class_mask));
+            LengthCut::new(rules, trace, (&plan, &windows), told_apart, cut)
+        });
+        let levels = sums.levels;
+        let (shown, whole, rows, by_object) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let keys = Numbering::of_keys(trace);
+        let sums = Sums {
+            windows,
+            stacks,
+            sites,
+            levels,
+            class_mask,
+            plan,
+            details,
+            site_of,
+            cut,
+            keys,
+            shown,
+            whole,
+            rows,
+            by_object,
+        };
+        Ok(Self { trace, query, sums: Arc::new(sums) })
+    }
+
+    /// The same sums for another question of the same [`Query::selection`]: grouping, metrics, order and limit are
+    /// the projection's.
+    pub fn asked<'q>(&self, query: &'q Query) -> Fold<'q>
+    where
+        't: 'q,
+    {
+        Fold { trace: self.trace, query, sums: self.sums.clone() }
+    }
+
+    /// How much of the time is swept.
+    #[cfg(test)]
+    pub fn swept_ns(&self) -> u64 {
+        self.plan.swept_ns()
+    }
+
+    /// Memory that the sums take, bytes.
+    pub fn bytes(&self) -> usize {
+        let rows = self.rows.get().map_or(0, |rows| size_of_val(rows.rows.as_slice()));
+        let lengths = self.by_object.get().and_then(Option::as_ref);
+        let lengths: usize = lengths.map_or(0, |lengths| lengths.values().map(Distribution::bytes).sum());
+        self.site_of.bytes() + size_of_val(self.sites.as_slice()) + rows + lengths
+    }
+
+    /// The sites that the filters let through, with their numbers and weights.
+    pub fn selected(&self) -> impl Iterator<Item = (usize, &Site, Weights)> {
+        self.selected_sites().map(|(index, site)| (index, site, site.weights(self.class_mask)))
+    }
+
+    /// The sites that the filters let through, with their numbers.
+    pub fn selected_sites(&self) -> impl Iterator<Item = (usize, &Site)> {
+        self.sites.iter().enumerate().filter(|(_, site)| site.selected)
+    }
+
+    /// The sum over what the filters let through.
+    pub fn shown(&self) -> &Weights {
+        self.shown.get_or_init(|| {
+            let mut sum = Weights::default();
+            self.selected_sites().for_each(|(_, site)| sum.add_site(site, self.class_mask));
+            sum
+        })
+    }
+
+    /// A metric of what the filters let through.
+    pub fn total(&self, metric: &dwell_model::MetricDef) -> dwell_view::Value {
+        crate::measure::metrics::value(metric, self.shown())
+    }
+
+    /// The sum over everything.
+    pub fn whole(&self) -> &Weights {
+        self.whole.get_or_init(|| {
+            let mut sum = Weights::default();
+            self.sites.iter().for_each(|site| sum.add_site(site, [true; 5]));
+            sum
+        })
+    }
+
+    /// What is made of the lengths of the waits that began in the windows and in a selected class: `add` gets each run
+    /// with what `target_of` says of its selected site, unless that is [`NOWHERE`]; by several workers, of which each makes its
+    /// own.
+    pub fn lengths<T: Send>(
+        &self,
+        target_of: impl Fn(usize) -> u32,
+        new: impl Fn() -> T + Sync,
+        add: impl Fn(&mut T, u32, &Run) + Sync,
+    ) -> Vec<T> {
+        let of_site = |(index, site): (usize, &Site)| if site.is_wait() { target_of(index) } else { NOWHERE };
+        let targets: Vec<u32> = self.sites.iter().enumerate().map(of_site).collect();
+        let target_of = |site: Option<usize>| site.map_or(NOWHERE, |site| targets[site]);
+        let known = |number: u64| target_of(self.site_of.get(number).map(|site| site as usize));
+        // Rows are many: where their key tells all, its target is in one small list.
+        let plain = self.details.is_none() && self.trace.nesting().is_empty();
+        let of_key: Vec<u32> = if plain { (0..self.keys.outside() as u64).map(known).collect() } else { Vec::new() };
+        let run = |made: &mut T, run: &Run| {
+            let target = if plain { of_key.get(run.number as usize).copied() } else { Some(known(run.number)) };
+            if let Some(target) = target.filter(|to| *to != NOWHERE && self.class_mask[usize::from(run.class)]) {
+                add(made, target, run);
+            }
+        };
+        let row = |made: &mut T, begun: BegunRow| {
+            let target = match of_key.get(begun.key as usize) {
+                Some(_) if self.cut.as_ref().is_some_and(|cut| !cut.takes(begun.wait_ns)) => NOWHERE,
+                Some(target) => *target,
+                None => target_of(self.site_of(begun.row, begun.key)),
+            };
+            if target != NOWHERE && self.class_mask[begun.class] {
+                add(made, target, &Run::one(0, begun.class as u8, begun.wait_ns));
+            }
+        };
+        self.plan.lengths(new, run, row)
+    }
+
+    /// Lengths of the waits for each object, of what the filters let through; gathered once. None where the objects are
+    /// too many to keep those of each.
+    pub fn lengths_by_object(&self) -> Option<&BTreeMap<ObjectId, Distribution>> {
+        let gather = || {
+            let waits = self.sites.iter().filter(|site| site.selected && site.is_wait());
+            let mut places: BTreeMap<ObjectId, u32> = BTreeMap::new();
+            for site in waits {
+                let next = places.len() as u32;
+                places.entry(site.key.object).or_insert(next);
+                if places.len() > KEPT_OBJECTS {
+                    return None;
+                }
+            }
+            let place_of = |site: usize| {
+                let site = &self.sites[site];
+                if site.selected { places.get(&site.key.object).copied().unwrap_or(NOWHERE) } else { NOWHERE }
+            };
+            let new = || vec![Distribution::default(); places.len()];
+            let add = |of_place: &mut Vec<Distribution>, place: u32, run: &Run| of_place[place as usize].add(run);
+            let sums =
+                self.lengths(place_of, new, add).into_iter().reduce(|sum, part| Distribution::merged(sum, &part))?;
+            Some(places.iter().map(|(object, place)| (*object, sums[*place as usize].clone())).collect())
+        };
+        self.by_object.get_or_init(gather).as_ref()
+    }
+
+    /// Off-CPU rows to look at closely, see [`Rows`]; gathered once.
+    pub fn rows(&self) -> &Rows {
+        self.rows.get_or_init(|| {
+            let (parts, share) = close_look(self.trace, &self.windows);
+            let pieces = pieces(&parts, PIECES);
+            let off_cpu = &self.trace.events().off_cpu;
+            let of_piece = |piece: usize| {
+                let mut rows: Vec<(u64, u32, u32)> = Vec::new();
+                self.plan.for_each_begun(pieces[piece], |begun| {
+                    let site = self.site_of(begun.row, begun.key);
+                    if let Some(site) = site.filter(|_| self.class_mask[begun.class]) {
+                        rows.push((off_cpu.start_ns(begun.row), begun.row as u32, site as u32));
+                    }
+                });
+                rows.sort_unstable();
+                rows.into_iter().map(|(_, row, site)| (row, site)).collect::<Vec<_>>()
+            };
+            Rows { rows: parallel::map(pieces.len(), of_piece).concat(), share }
+        })
+    }
+
+    /// Tells the off-CPU rows that began in the windows and that the filters let through, each with its site: in no order.
+    pub fn for_each_begun(&self, mut tell: impl FnMut(usize, &Site)) {
+        let mut told = |begun: BegunRow| {
+            let site = self.site_of(begun.row, begun.key).filter(|_| self.class_mask[begun.class]);
+            let selected = site.map(|site| &self.sites[site]).filter(|site| site.selected);
+            selected.into_iter().for_each(|site| tell(begun.row, site));
+        };
+        self.windows.inside(0, u64::MAX).for_each(|part| self.plan.for_each_begun(part, &mut told));
+    }
+
+    /// The site of an off-CPU row with its key, as it began; none when it did nothing in the windows.
+    fn site_of(&self, row: usize, key: u32) -> Option<usize> {
+        let events = self.trace.events();
+        let key = self.keys.number(key, began_in(self.trace, row));
+        let details = self.details.as_ref();
+        let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
+        let site = self.site_of.get(number)? as usize;
+        Some(self.cut.as_ref().map_or(site, |cut| cut.part(site, events.off_cpu.wait_ns(row))))
+    }
+
+    /// Type of an object.
+    pub fn object_type(&self, object: ObjectId) -> ObjectType {
+        object_type(self.trace, object)
+    }
+
+    /// Name of an object.
+    pub fn object_name(&self, object: ObjectId) -> &'t str {
+        object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("[no object]", String::as_str)
+    }
+
+    /// What an off-CPU row waited on.
+    pub fn object_of(&self, row: usize) -> ObjectId {
+        self.trace.events().off_cpu_key(row).object()
+    }
+}

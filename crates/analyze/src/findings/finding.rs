@@ -1,0 +1,19 @@
+//! What a detector says.
+
+use dwell_model::StackId;
+use dwell_view::Prose;
+
+/// One diagnosis of this run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What it is about: an object, a function, a thread's name.
+    pub subject: String,
+    /// The evidence with its numbers.
+    pub evidence: Prose,
+    /// Where in the program: the stack with the most of it.
+    pub stack: StackId,
+    /// Estimate of what it costs, ns: of the threads' time that it wastes.
+    pub cost_ns: u64,
+    /// When, where it is a stretch of time: ns since the start.
+    pub during: Option<(u64, u64)>,
+}

@@ -1,0 +1,384 @@
+//! Stacks as the query wants to see them: system functions folded into their callers by the call-stack mode, inlined
+//! functions shown or not, functions as numbers.
+
+use std::collections::HashMap;
+
+use dwell_model::{FrameId, ModuleId, StackId};
+use dwell_store::Trace;
+
+use crate::question::level::CallStackMode;
+use crate::question::query::Query;
+
+/// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
+const SYSTEM_LIBRARIES: &[&str] = &[
+    "libc",
+    "libm",
+    "libpthread",
+    "libdl",
+    "librt",
+    "libresolv",
+    "ld-linux-x86-64",
+    "ld-musl-x86_64",
+    "libstdc++",
+    "libgcc_s",
+    "libc++",
+    "libc++abi",
+    "libgomp",
+    "libomp",
+    "libiomp5",
+    "libtbb",
+    "libatomic",
+    "libunwind",
+    "libasan",
+    "libtsan",
+    "libubsan",
+];
+
+/// How the files of interpreters are called, whose functions the program's own code runs in: `python3.11`,
+/// `libpython3.12.so.1.0`.
+const INTERPRETERS: &[&str] = &["python3", "libpython3"];
+/// Where the sources of Python's standard library lie, and how what it does not have in files is called.
+const PYTHON_LIBRARY: &str = "/lib/python3";
+const PYTHON_NATIVE: &str = "/lib-dynload/";
+const PYTHON_PACKAGES: &str = "-packages/";
+const PYTHON_FROZEN: &str = "<frozen ";
+
+/// Where the sources of standard libraries lie that are compiled into programs.
+const STANDARD_SOURCES: &[&str] = &["/usr/include/", "/usr/lib/gcc/", "/rustc/"];
+/// How their functions' names begin, for want of sources.
+const STANDARD_NAMES: &[&str] = &["std::", "core::", "alloc::", "__gthread_", "__gnu_cxx::", "<std::", "<core::"];
+
+/// A row of the functions that this query tells apart: name and module.
+pub type FunctionId = u32;
+
+/// No function: an empty stack.
+pub const NO_FUNCTION: FunctionId = u32::MAX;
+
+/// What to show of each stack.
+pub struct CallStacks<'t> {
+    trace: &'t Trace,
+    inlines: bool,
+    /// For each stack, the one that is left of it after folding system functions.
+    shown: Vec<StackId>,
+    /// For each stack, whether it has a Python function.
+    in_python: Vec<bool>,
+    function_of_frame: Vec<FunctionId>,
+    functions: Vec<(&'t str, ModuleId)>,
+    system: Vec<bool>,
+    /// The frames of interpreters, which a query for the program's own code does not show among Python functions.
+    interpreter: Vec<bool>,
+}
+
+/// What folding knows of a stack, its callers included.
+#[derive(Clone, Copy, Default)]
+struct Folding {
+    /// It has a function of the program's own.
+    has_user: bool,
+    /// Such a function is its innermost one, but for what an interpreter does to run it.
+    ends_in_user: bool,
+    /// It has a Python function.
+    in_python: bool,
+}
+
+impl<'t> CallStacks<'t> {
+    /// Prepares every stack of the trace: time and memory in proportion to the stacks table.
+    pub fn new(trace: &'t Trace, query: &Query) -> Self {
+        let (function_of_frame, functions) = intern_functions(trace);
+        let mut stacks = Self {
+            trace,
+            inlines: query.inlines,
+            shown: Vec::new(),
+            in_python: Vec::new(),
+            function_of_frame,
+            functions,
+            system: frames_of(trace, is_system_module, true),
+            interpreter: match query.call_stack_mode {
+                CallStackMode::All => Vec::new(),
+                _ => frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
+            },
+        };
+        stacks.fold_system_frames(query.call_stack_mode);
+        stacks
+    }
+
+    /// Parents come before their children, so that one pass is enough.
+    fn fold_system_frames(&mut self, mode: CallStackMode) {
+        let mut rows: Vec<Folding> = Vec::with_capacity(self.trace.stacks.frame.len());
+        for row in 0..self.trace.stacks.frame.len() {
+            let stack = StackId::new(row);
+            let parent = self.parent(stack).get();
+            let below = parent.map_or_else(Folding::default, |parent| rows[parent]);
+            let above = parent.map_or(StackId::NONE, |parent| self.shown[parent]);
+            let is_user = !self.is_system(stack);
+            let transparent = below.in_python && self.is_interpreter(stack);
+            let hidden = transparent || (!self.inlines && self.is_inlined(stack));
+            let keep = match mode {
+                CallStackMode::All => true,
+                _ if is_user || !below.has_user => true,
+                CallStackMode::User => false,
+                // An inlined frame of the one system function belongs to that function.
+                CallStackMode::UserPlusOne => below.ends_in_user,
+            };
+            self.shown.push(if keep && !hidden { stack } else { above });
+            rows.push(Folding {
+                has_user: is_user || below.has_user,
+                ends_in_user: if transparent { below.ends_in_user } else { is_user },
+                in_python: below.in_python || self.is_python(stack),
+            });
+        }
+        self.in_python = rows.iter().map(|row| row.in_python).collect();
+    }
+
+    /// What is shown of `stack`: a stack whose frame is the one that the time is attributed to.
+    pub fn shown(&self, stack: StackId) -> StackId {
+        stack.get().and_then(|row| self.shown.get(row)).copied().unwrap_or(StackId::NONE)
+    }
+
+    /// The stacks from what is shown of `stack` to the root: one for each frame shown. What an interpreter does to run
+    /// Python functions is left out.
+    pub fn chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
+        let shown = self.shown(stack);
+        let in_python = shown.get().is_some_and(|row| self.in_python[row]);
+        let visible = move |stack: &StackId| {
+            (self.inlines || !self.is_inlined(*stack)) && !(in_python && self.is_interpreter(*stack))
+        };
+        self.whole_chain(shown).filter(visible)
+    }
+
+    /// The stacks from `stack` to the root, whatever the query shows.
+    pub fn whole_chain(&self, stack: StackId) -> impl Iterator<Item = StackId> + '_ {
+        let next = |stack: &StackId| Some(self.parent(*stack));
+        std::iter::successors(Some(stack), next).take_while(|stack| self.frame(*stack).is_some())
+    }
+
+    /// The caller's stack. One that is not before its callee, which no sound trace has, counts as none.
+    fn parent(&self, stack: StackId) -> StackId {
+        let parent = stack.get().and_then(|row| self.trace.stacks.parent.get(row)).copied().unwrap_or(StackId::NONE);
+        if parent < stack { parent } else { StackId::NONE }
+    }
+
+    /// The frame at the end of `stack`.
+    pub fn frame(&self, stack: StackId) -> Option<usize> {
+        let frame = stack.get().and_then(|row| self.trace.stacks.frame.get(row)).copied().and_then(FrameId::get)?;
+        (frame < self.trace.frames.function.len()).then_some(frame)
+    }
+
+    /// The function at the end of `stack`.
+    pub fn function(&self, stack: StackId) -> FunctionId {
+        self.frame(stack).map_or(NO_FUNCTION, |frame| self.function_of_frame[frame])
+    }
+
+    /// The function at the end of `stack` that is not inlined.
+    pub fn source_function(&self, stack: StackId) -> FunctionId {
+        let outer = self.whole_chain(stack).find(|stack| !self.is_inlined(*stack));
+        outer.map_or(NO_FUNCTION, |stack| self.function(stack))
+    }
+
+    /// Name of a function.
+    pub fn function_name(&self, function: FunctionId) -> &'t str {
+        self.functions.get(function as usize).map_or("[unknown]", |(name, _)| name)
+    }
+
+    /// Path of the file that a function's code is in.
+    pub fn module_path(&self, function: FunctionId) -> Option<&'t str> {
+        let (_, module) = self.functions.get(function as usize)?;
+        self.trace.modules.path.get(module.get()?).map(String::as_str)
+    }
+
+    /// Names of the frames shown, leaf first.
+    pub fn names(&self, stack: StackId) -> Vec<String> {
+        self.chain(stack).map(|stack| self.function_name(self.function(stack)).to_owned()).collect()
+    }
+
+    /// Names of all frames, leaf first.
+    pub fn whole_names(&self, stack: StackId) -> impl Iterator<Item = &'t str> + '_ {
+        self.whole_chain(stack).map(|stack| self.function_name(self.function(stack)))
+    }
+
+    /// The program's own place on `stack`: `function (file:line)`, the innermost one that is neither the system's nor
+    /// a standard library's, as far as there is one.
+    pub fn place(&self, stack: StackId) -> Option<String> {
+        let frame = self.frame(self.own(stack))?;
+        let name = &self.trace.frames.function[frame];
+        Some(match self.source_line(frame) {
+            Some(line) => format!("{name} ({line})"),
+            None => name.clone(),
+        })
+    }
+
+    /// The innermost stack of `stack` that ends in the program's own code; else outside the system's, else itself.
+    pub fn own(&self, stack: StackId) -> StackId {
+        let is_user = |stack: &StackId| !self.is_system(*stack);
+        let own = self.whole_chain(stack).filter(is_user).find(|stack| !self.is_standard_library(*stack));
+        own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
+    }
+
+    /// Whether the code was compiled into the program from a standard library's sources.
+    fn is_standard_library(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| {
+            let (file, name) = (&self.trace.frames.file[frame], &self.trace.frames.function[frame]);
+            let python = self.trace.frames.python[frame];
+            (python && is_python_library(file))
+                || STANDARD_SOURCES.iter().any(|start| file.starts_with(start))
+                || STANDARD_NAMES.iter().any(|start| name.starts_with(start))
+        })
+    }
+
+    /// `file:line` of a frame, as far as known.
+    pub fn source_line(&self, frame: usize) -> Option<String> {
+        let (file, line) = (&self.trace.frames.file[frame], self.trace.frames.line[frame]);
+        match (file.as_str(), line) {
+            ("", _) => None,
+            (file, 0) => Some(file.to_owned()),
+            (file, line) => Some(format!("{file}:{line}")),
+        }
+    }
+
+    /// Whether the frame at the end of `stack` is of the system: kernel, C library, a threading runtime.
+    pub fn is_system(&self, stack: StackId) -> bool {
+        self.frame(stack).is_none_or(|frame| self.system[frame])
+    }
+
+    fn is_python(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.python[frame])
+    }
+
+    fn is_interpreter(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.interpreter.get(frame).copied().unwrap_or(false))
+    }
+
+    /// Whether the frame at the end of `stack` is kernel code.
+    pub fn is_kernel(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.kernel[frame])
+    }
+
+    fn is_inlined(&self, stack: StackId) -> bool {
+        self.frame(stack).is_some_and(|frame| self.trace.frames.inlined[frame])
+    }
+}
+
+fn intern_functions(trace: &Trace) -> (Vec<FunctionId>, Vec<(&str, ModuleId)>) {
+    let mut ids = HashMap::new();
+    let mut functions = Vec::new();
+    let of_frame = trace.frames.function.iter().zip(&trace.frames.module).map(|(name, module)| {
+        *ids.entry((name.as_str(), *module)).or_insert_with(|| {
+            functions.push((name.as_str(), *module));
+            functions.len() as FunctionId - 1
+        })
+    });
+    (of_frame.collect(), functions)
+}
+
+/// For each frame, whether it is in a module that `belongs`; for those of the kernel `kernel`.
+fn frames_of(trace: &Trace, belongs: fn(&str) -> bool, kernel: bool) -> Vec<bool> {
+    let modules: Vec<bool> = trace.modules.path.iter().map(|path| belongs(path)).collect();
+    let of_module = |module: &ModuleId| module.get().and_then(|row| modules.get(row)).copied().unwrap_or(false);
+    let frames = trace.frames.module.iter().zip(&trace.frames.kernel);
+    frames.map(|(module, in_kernel)| (*in_kernel && kernel) || of_module(module)).collect()
+}
+
+/// Whether the file is an interpreter, or a native part of its standard library.
+fn is_interpreter(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let program = INTERPRETERS.iter().any(|name| base.starts_with(name)) && !base.ends_with(".py");
+    program || (path.contains(PYTHON_LIBRARY) && path.contains(PYTHON_NATIVE))
+}
+
+/// Whether the code is what `python3 -X perf` makes to have a native frame for each Python function.
+fn is_trampoline(path: &str) -> bool {
+    path.strip_prefix("[jit] ").is_some_and(is_interpreter)
+}
+
+fn is_python_library(file: &str) -> bool {
+    file.starts_with(PYTHON_FROZEN) || (file.contains(PYTHON_LIBRARY) && !file.contains(PYTHON_PACKAGES))
+}
+
+/// Modules that are the kernel's. Others in brackets are memory that the program wrote its code into.
+const KERNEL_MODULES: &[&str] = &["[kernel]", "[vdso]", "[vsyscall]", "[uprobes]"];
+
+/// Whether the file is the system's: `[kernel]`, `[vdso]`, `/usr/lib/…/libc.so.6`, `libtbb.so.12`.
+fn is_system_module(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let stem = base.split(".so").next().unwrap_or(base);
+    let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
+    KERNEL_MODULES.contains(&base) || is_interpreter(path) || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_store::tables::{FrameRow, ModuleRow, StackRow};
+
+    use super::*;
+
+    #[test]
+    fn system_libraries_are_known_by_their_base_name() {
+        for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
+            assert!(is_system_module(path), "{path}");
+        }
+        for path in [
+            "/usr/bin/python3.11",
+            "/usr/lib/x86_64-linux-gnu/libpython3.12.so.1.0",
+            "/usr/lib/python3.11/lib-dynload/_ssl.cpython-311-x86_64-linux-gnu.so",
+        ] {
+            assert!(is_system_module(path) && is_interpreter(path), "{path}");
+        }
+        for path in [
+            "/srv/python3.py",
+            "/usr/lib/python3/dist-packages/app.py",
+            "/usr/bin/libc",
+            "/usr/lib/libavcodec.so.59",
+            "/srv/app",
+            "",
+            "[jit] node",
+            "[anon]",
+        ] {
+            assert!(!is_system_module(path), "{path}");
+        }
+    }
+
+    /// A trace with one stack: module and function of each frame, root first; `py` in front of a Python function.
+    fn stack_of(frames: &[(&str, &str)]) -> (Trace, StackId) {
+        let mut trace = Trace::new(crate::picture::manifest(1, 1));
+        let mut parent = StackId::NONE;
+        for (path, function) in frames {
+            let module = trace.modules.push(ModuleRow { path: (*path).into(), build_id: String::new() });
+            let frame = trace.frames.push(FrameRow {
+                module: ModuleId::new(module),
+                offset: 0,
+                function: function.trim_start_matches("py ").into(),
+                file: String::new(),
+                line: 0,
+                inlined: false,
+                kernel: false,
+                after_call: false,
+                python: function.starts_with("py "),
+            });
+            parent = StackId::new(trace.stacks.push(StackRow { parent, frame: FrameId::new(frame), end: 1 }));
+        }
+        (trace, parent)
+    }
+
+    #[test]
+    fn what_runs_python_functions_is_not_shown_among_them() {
+        let (trace, stack) = stack_of(&[
+            ("/usr/lib/libc.so.6", "__libc_start_main"),
+            ("/usr/bin/python3.12", "Py_BytesMain"),
+            ("/usr/bin/python3.12", "_PyEval_EvalFrameDefault"),
+            ("/srv/app.py", "py main"),
+            ("[jit] python3.12", "work"),
+            ("/usr/bin/python3.12", "_PyEval_EvalFrameDefault"),
+            ("/srv/app.py", "py work"),
+            ("/usr/bin/python3.12", "time_sleep"),
+            ("/usr/lib/libc.so.6", "clock_nanosleep"),
+        ]);
+        let shown = |mode| {
+            let query = Query { call_stack_mode: mode, ..Query::default() };
+            CallStacks::new(&trace, &query).names(stack).join(" ")
+        };
+        assert_eq!(shown(CallStackMode::User), "work main __libc_start_main");
+        assert_eq!(shown(CallStackMode::UserPlusOne), "clock_nanosleep work main __libc_start_main");
+        assert_eq!(shown(CallStackMode::All).split(' ').count(), 9);
+        let stacks = CallStacks::new(&trace, &Query::default());
+        assert_eq!(stacks.place(stack).as_deref(), Some("work"));
+    }
+}

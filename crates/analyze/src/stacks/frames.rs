@@ -1,0 +1,39 @@
+//! The frames of a stack, as a reader sees them.
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+use serde::Serialize;
+
+use crate::stacks::call_stacks::CallStacks;
+
+/// A frame of a stack, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[allow(missing_docs, reason = "the columns of the frames table")]
+pub struct StackFrame {
+    pub function: String,
+    pub module: String,
+    pub file: String,
+    pub line: u32,
+    pub inlined: bool,
+    pub kernel: bool,
+    /// Whether it is the system's: kernel, C library, a threading runtime.
+    pub system: bool,
+}
+
+/// The frames that `stacks` shows of `stack`, leaf first.
+pub fn frames(stacks: &CallStacks<'_>, trace: &Trace, stack: StackId) -> Vec<StackFrame> {
+    let frame = |place: StackId| {
+        let frame = stacks.frame(place)?;
+        let module = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
+        Some(StackFrame {
+            function: trace.frames.function[frame].clone(),
+            module: module.cloned().unwrap_or_default(),
+            file: trace.frames.file[frame].clone(),
+            line: trace.frames.line[frame],
+            inlined: trace.frames.inlined[frame],
+            kernel: trace.frames.kernel[frame],
+            system: stacks.is_system(place),
+        })
+    };
+    stacks.chain(stack).filter_map(frame).collect()
+}

@@ -1,0 +1,286 @@
+//! Waits of idle workers: nothing was held up, there was nothing to do. By one table of patterns over the functions on
+//! the stack and the type of what was waited on.
+//!
+//! A pattern must be clear: a condition variable on which productive work waits is contention, whatever the thread is
+//! called. So a worker's function counts only next to the waiting call, where no task of the program is in between.
+
+use dwell_model::{ObjectType as T, StackId};
+use dwell_store::WordMap;
+use dwell_view::glob;
+
+use crate::stacks::call_stacks::CallStacks;
+
+/// One pattern.
+struct Pattern {
+    /// Types of object that it is about; empty: any.
+    types: &'static [T],
+    /// Where the function must be.
+    place: Place,
+    /// Names of functions, demangled; `*` stands for any characters. `f < g`: f, called by g.
+    functions: &'static [&'static str],
+}
+
+/// Where on the stack a pattern's function must be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Among the system's frames at the leaf: the waiting call itself.
+    Call,
+    /// One of the first functions above the waiting call.
+    Near,
+    /// Anywhere: a thread that does nothing else.
+    Anywhere,
+}
+
+/// How many functions above the waiting call are near: a loop and a lambda or wrapper in it.
+const NEAR: usize = 3;
+/// Frames looked at, at most.
+const DEPTH: usize = 64;
+
+const POOL: &[T] =
+    &[T::ConditionVariable, T::Semaphore, T::Futex, T::TbbScheduler, T::JvmMonitor, T::GoRuntime, T::Unknown];
+const POLL: &[T] = &[T::Event, T::Socket, T::Stream, T::Unknown];
+
+const PATTERNS: &[Pattern] = &[
+    // Event loops: a set of descriptors is waited on for whatever comes.
+    Pattern {
+        types: POLL,
+        place: Place::Call,
+        functions: &["epoll_wait", "epoll_pwait*", "__epoll_wait*", "*sys_epoll_wait", "*sys_epoll_pwait*", "ep_poll"],
+    },
+    // Accept loops.
+    Pattern {
+        types: &[T::Socket, T::Unknown],
+        place: Place::Call,
+        functions: &["accept", "accept4", "__libc_accept*", "*sys_accept4", "*sys_accept", "inet_csk_accept"],
+    },
+    // poll and select are event loops only in a library's loop; else they wait for one answer.
+    Pattern {
+        types: POLL,
+        place: Place::Near,
+        functions: &[
+            "event_base_loop",
+            "event_base_dispatch",
+            "event_dispatch",
+            "uv_run",
+            "uv__io_poll",
+            "g_main_loop_run",
+            "g_main_context_iterate*",
+            "g_main_context_poll*",
+            "aeMain",
+            "aeProcessEvents",
+            "aeApiPoll",
+            "ev_run",
+            "ngx_process_events_and_timers",
+            "ngx_*_process_events",
+            "boost::asio::detail::*::run*",
+            "asio::detail::*::run*",
+            "mio::*::poll",
+            "tokio::runtime::*park*",
+            "QEventDispatcher*",
+            "ServerLoop",
+            "select_poll*",
+            "fpm_event_loop",
+            "rte_eal_*",
+            "server_mainloop*",
+        ],
+    },
+    // Threads that handle signals.
+    Pattern {
+        types: &[T::Signal, T::Unknown],
+        place: Place::Call,
+        functions: &[
+            "sigwait",
+            "__sigwait",
+            "sigwaitinfo",
+            "sigtimedwait",
+            "__sigtimedwait",
+            "pause",
+            "__pause",
+            "sigsuspend*",
+        ],
+    },
+    // Timer threads.
+    Pattern {
+        types: &[T::Sleep, T::Timer, T::ConditionVariable, T::Signal],
+        place: Place::Near,
+        functions: &[
+            "timer_helper_thread",
+            "timer_sigev_thread",
+            "*TimerThread*",
+            "*timer_thread*",
+            "*TimerQueue*",
+            "WatcherThread::*",
+        ],
+    },
+    // Thread pools of C and C++.
+    Pattern {
+        types: POOL,
+        place: Place::Near,
+        functions: &[
+            "g_thread_pool_wait_for_new_task",
+            "QThreadPoolThread::run*",
+            "ngx_thread_pool_cycle",
+            "bioProcessBackgroundJobs",
+            "IOThreadMain",
+            "blas_thread_server",
+            "POOL_thread",
+            "background_thread_entry",
+            "fio_worker*",
+            "uv_cond_wait < worker",
+            "node::inspector::*StartIoThreadMain*",
+            "worker_thread_idle*",
+            "*wait_for_work*",
+            "*WaitForWork*",
+            "*wait_for_task*",
+            "*WaitForTask*",
+            "*wait_for_job*",
+            "*WaitForJob*",
+            "*take_work_from_queue*",
+            "*ThreadPool*::worker*",
+            "*ThreadPool*::Worker*",
+            "*ThreadPool::run*",
+            "*ThreadPool::ThreadPool(*)::{lambda*",
+            "*thread_pool*::worker*",
+            "thread_pool_worker*",
+            "*worker_loop*",
+            "*WorkerLoop*",
+            "*workerLoop*",
+            "*::worker_main*",
+            "*PlatformWorkerThread*",
+            "*WorkerThreadsTaskRunner*",
+            "boost::asio::detail::scheduler::do_run_one*",
+            "asio::detail::scheduler::do_run_one*",
+            "folly::*ThreadPoolExecutor::threadRun*",
+            "Per_thread_connection_handler::block_until_new_connection*",
+            "srv_worker_thread*",
+            "srv_purge_coordinator*",
+            "buf_flush_page_cleaner*",
+        ],
+    },
+    // Python's: a worker of concurrent.futures that waits for an item, with nothing of the program's in between.
+    Pattern { types: &[T::ConditionVariable, T::Mutex], place: Place::Call, functions: &["_worker"] },
+    // oneTBB: workers without work leave their arena and sleep.
+    Pattern {
+        types: POOL,
+        place: Place::Near,
+        functions: &[
+            "tbb::detail::r1::rml::private_worker::run*",
+            "tbb::detail::r1::rml::internal::thread_monitor::*",
+            "tbb::*thread_monitor::commit_wait*",
+            "rml::internal::*",
+        ],
+    },
+    Pattern {
+        types: &[T::TbbScheduler],
+        place: Place::Anywhere,
+        functions: &["*private_worker::run*", "*private_worker::thread_routine*"],
+    },
+    // Rust.
+    Pattern {
+        types: &[],
+        place: Place::Near,
+        functions: &[
+            "rayon_core::sleep::Sleep::sleep*",
+            "rayon_core::registry::WorkerThread::wait_until*",
+            "tokio::runtime::*park*",
+            "tokio::runtime::blocking::pool::*::run*",
+            "threadpool::*",
+            "futures_executor::thread_pool::PoolState::work*",
+        ],
+    },
+    // Go: a thread without a goroutine.
+    Pattern {
+        types: &[],
+        place: Place::Anywhere,
+        functions: &[
+            "runtime.stopm",
+            "runtime.sysmon",
+            "runtime.netpoll",
+            "runtime.templateThread",
+            "runtime.sigqueue*",
+        ],
+    },
+    // The JVM's own threads without work.
+    Pattern {
+        types: &[],
+        place: Place::Near,
+        functions: &[
+            "WorkerThread::run*",
+            "GangWorker::*",
+            "AbstractGangWorker::*",
+            "GCTaskThread::*",
+            "VMThread::*",
+            "CompileQueue::get*",
+            "ConcurrentGCThread::*",
+            "G1ServiceThread::*",
+            "G1ConcurrentRefineThread*",
+            "G1ConcurrentMarkThread*",
+            "MonitorDeflationThread::*",
+            "ServiceThread::*",
+            "SignalHandler*",
+            "os::signal_wait*",
+            "java.util.concurrent.ThreadPoolExecutor.getTask*",
+            "java.util.concurrent.ForkJoinPool.awaitWork*",
+            "java.util.concurrent.ScheduledThreadPoolExecutor$DelayedWorkQueue.take*",
+            "java.lang.ref.ReferenceQueue.remove*",
+            "java.lang.ref.Reference$ReferenceHandler.run*",
+        ],
+    },
+];
+
+/// The judgement of each stack and type, made once.
+#[derive(Default)]
+pub struct IdleWaits {
+    memo: WordMap<(StackId, T), bool>,
+}
+
+impl IdleWaits {
+    /// Whether a wait at `stack` on an object of type `object` is an idle worker's.
+    pub fn is_idle(&mut self, stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
+        *self.memo.entry((stack, object)).or_insert_with(|| judge(stacks, stack, object))
+    }
+}
+
+/// Whether the first of `places` is the function that the pattern names, called by the one that it names with it.
+fn is_at(functions: &str, places: &[(&str, bool)]) -> bool {
+    let is = |pattern: &str, at: usize| places.get(at).is_some_and(|(name, _)| glob(pattern, name));
+    match functions.split_once(" < ") {
+        Some((function, caller)) => is(function, 0) && is(caller, 1),
+        None => is(functions, 0),
+    }
+}
+
+fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
+    let places: Vec<(&str, bool)> = stacks
+        .whole_chain(stack)
+        .take(DEPTH)
+        .map(|place| (stacks.function_name(stacks.function(place)), stacks.is_system(place)))
+        .collect();
+    // The waiting call: the system's frames at the leaf. A stack of nothing but these is all call.
+    let call = places.iter().position(|(_, is_system)| !is_system).unwrap_or(places.len());
+    let near = places.len().min(call + NEAR);
+    let found = |pattern: &Pattern, range: &[(&str, bool)]| {
+        (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
+    };
+    let holds = |pattern: &Pattern| match pattern.place {
+        Place::Call => found(pattern, &places[..call]),
+        Place::Near => found(pattern, &places[..near]),
+        Place::Anywhere => found(pattern, &places),
+    };
+    PATTERNS.iter().any(|pattern| (pattern.types.is_empty() || pattern.types.contains(&object)) && holds(pattern))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_can_be_asked_for() {
+        let places = [("uv_cond_wait", false), ("worker", false), ("start_thread", true)];
+        assert!(is_at("uv_cond_wait < worker", &places));
+        assert!(is_at("uv_*", &places));
+        assert!(!is_at("uv_cond_wait < main", &places));
+        assert!(!is_at("uv_cond_wait < worker", &places[..1]));
+        assert!(!is_at("worker", &places));
+    }
+}

@@ -1,0 +1,11 @@
+//! What surrounds an event: its call stack, the tasks that it lies in, the object that it waits on.
+//!
+//! Takes keys of a trace; gives functions, and what time there is: work, spinning, overhead of a runtime, or an idle worker's wait.
+//! It sums nothing.
+
+pub mod call_stacks;
+pub mod frames;
+pub mod idle;
+pub mod object;
+pub mod spin;
+pub mod tasks;

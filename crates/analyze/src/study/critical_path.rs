@@ -1,0 +1,274 @@
+//! The critical path: the chain of running and waiting segments that determined the elapsed time.
+//!
+//! It is followed backwards from the end of the main process's last thread. While the thread runs, that is a segment.
+//! Where it waited and a thread of the program ended the wait, the path goes over to the waker at the time of the
+//! wake-up, and follows it no further back than the start of that wait (golang/go#57175): then it is back at the
+//! waiter. A wait that a timer, the network or another program ended stays a waiting segment. A thread's time before
+//! its start is its creator's. Every instant is on the path exactly once, so that its segments add up to the elapsed
+//! time.
+//!
+//! Where the last thread begins to run the path is back at it, whatever came behind: pieces of the path between such
+//! instants are followed side by side.
+
+use dwell_model::{ObjectId, ThreadId};
+use dwell_store::{Trace, WordMap};
+use dwell_work::{parallel, stop};
+
+use crate::study::intervals::Activity;
+use crate::study::thread_index::{Piece, Reached, ThreadIndex};
+
+/// A segment of the path; never empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Segment {
+    /// The thread; none where no thread of the program is on the path.
+    pub thread: Option<usize>,
+    /// What it did there: running time is split by samples. `row` is its off-CPU row.
+    pub piece: Piece,
+}
+
+/// A wait that the path went around, by way of the waker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// What was waited on.
+    pub object: ObjectId,
+    /// Start of the part of the wait that the path went around.
+    pub from: u64,
+    /// End of the wait.
+    pub to: u64,
+    /// Whether a detour around the same object has it inside: then that one counts.
+    pub nested: bool,
+}
+
+/// Hears of the path, latest first. It may have as many segments as the trace has intervals: nobody keeps them.
+pub trait Follower {
+    /// The path has this segment: without gap or overlap.
+    fn segment(&mut self, segment: Segment);
+    /// It went around this wait.
+    fn detour(&mut self, detour: Detour);
+}
+
+/// Pieces of the path that are followed side by side.
+const PIECES: u64 = 16;
+
+/// Follows the path from `to` back to `from`: each follower hears of parts of it.
+pub fn critical_path<F: Follower + Send>(
+    trace: &Trace,
+    index: &ThreadIndex<'_>,
+    (from, to): (u64, u64),
+    new: impl Fn() -> F + Sync,
+) -> Vec<F> {
+    let last = last_thread(trace, to);
+    let instants = instants(index, (from, to), last);
+    let follow = |follower: &mut F, piece: usize| {
+        Walker::new(trace, index, follower, instants[piece + 1]).walk(instants[piece], last);
+    };
+    parallel::fold(instants.len() - 1, new, follow)
+}
+
+/// Instants in order, `from` and `to` and those between at which the last thread begins to run: no part of the path
+/// crosses them.
+fn instants(index: &ThreadIndex<'_>, (from, to): (u64, u64), last: Option<usize>) -> Vec<u64> {
+    let mut instants = vec![from];
+    for piece in 1..PIECES {
+        let about = from + (u128::from(to - from) * u128::from(piece) / u128::from(PIECES)) as u64;
+        let began = last.and_then(|last| index.begins_to_run(last, about));
+        let before = instants.last().copied().unwrap_or(from);
+        instants.extend(began.filter(|began| (before + 1..to).contains(began)));
+    }
+    instants.push(to);
+    instants
+}
+
+/// The thread of the main process that ends last; one that is there at `to` as good as any: the first one, then.
+fn last_thread(trace: &Trace, to: u64) -> Option<usize> {
+    let threads = &trace.threads;
+    let main = |thread: &usize| threads.process[*thread].get() == Some(0) && threads.start_ns[*thread] < to;
+    let end = |thread: &usize| threads.end_ns[*thread].min(to);
+    let of_main = (0..threads.tid.len()).rev().filter(main).max_by_key(end);
+    of_main.or_else(|| (0..threads.tid.len()).rev().filter(|thread| threads.start_ns[*thread] < to).max_by_key(end))
+}
+
+/// Steps after which it is asked whether anybody still waits for the path.
+const CHECKED: u32 = 4096;
+
+/// A wait that the path is going around.
+struct Open {
+    waiter: usize,
+    /// Where the path returns to the waiter.
+    bound: u64,
+    object: ObjectId,
+}
+
+struct Walker<'a, 't, F> {
+    trace: &'t Trace,
+    index: &'a ThreadIndex<'t>,
+    follower: &'a mut F,
+    open: Vec<Open>,
+    /// Rows gone around at this instant. None twice: wakers that wake one another at one instant would never end.
+    followed: WordMap<usize, ()>,
+    /// Where the path is; it only goes back.
+    time: u64,
+    /// Where the path last looked at each thread.
+    reached: Vec<Reached>,
+    /// Pieces of the running time at hand.
+    samples: Vec<Piece>,
+}
+
+impl<'a, 't, F: Follower> Walker<'a, 't, F> {
+    fn new(trace: &'t Trace, index: &'a ThreadIndex<'t>, follower: &'a mut F, time: u64) -> Self {
+        let reached = vec![Reached::default(); trace.threads.tid.len()];
+        let (open, followed, samples) = (Vec::new(), WordMap::default(), Vec::new());
+        Self { trace, index, follower, open, followed, time, reached, samples }
+    }
+
+    fn walk(mut self, from: u64, last: Option<usize>) {
+        let mut thread = last;
+        let mut steps = 0u32;
+        while self.time > from {
+            steps = steps.wrapping_add(1);
+            if steps.is_multiple_of(CHECKED) {
+                stop::check();
+            }
+            let bound = self.open.last().map_or(from, |open| open.bound.max(from));
+            if self.time <= bound {
+                thread = self.open.pop().map(|open| open.waiter);
+                continue;
+            }
+            let Some(current) = thread else {
+                self.outside(bound);
+                continue;
+            };
+            match self.before(current) {
+                None => thread = self.before_life(current, bound),
+                Some(piece) => thread = Some(self.step(current, piece, bound)),
+            }
+        }
+    }
+
+    /// What a thread did before the time at hand.
+    fn before(&mut self, thread: usize) -> Option<Piece> {
+        self.index.before_from(thread, self.time, &mut self.reached[thread])
+    }
+
+    /// One interval of the thread at hand; returns the thread with which the path goes on.
+    fn step(&mut self, thread: usize, piece: Piece, bound: u64) -> usize {
+        let cut = Piece { from: piece.from.max(bound), to: self.time.min(piece.to), ..piece };
+        let ended_here = piece.activity == Activity::Waiting && piece.to == self.time;
+        let waker = piece.row.filter(|_| ended_here).and_then(|row| self.waker(thread, row));
+        if let Some((waker, row)) = waker {
+            let object = self.trace.events().off_cpu_key(row).object();
+            let nested = self.open.iter().any(|open| open.object == object);
+            self.follower.detour(Detour { object, from: cut.from, to: cut.to, nested });
+            self.open.push(Open { waiter: thread, bound: cut.from, object });
+            return waker;
+        }
+        self.segment(Some(thread), cut);
+        self.go_back(cut.from);
+        thread
+    }
+
+    /// The thread of the program that ended the wait, where the path can go.
+    fn waker(&mut self, thread: usize, row: usize) -> Option<(usize, usize)> {
+        let waker: ThreadId = self.trace.events().off_cpu_key(row).waker();
+        let waker = waker.get().filter(|waker| *waker != thread && *waker < self.trace.threads.tid.len())?;
+        self.before(waker)?;
+        self.followed.insert(row, ()).is_none().then_some((waker, row))
+    }
+
+    /// The path is where the thread is not alive: before its start its creator made it, after its end nobody ran.
+    fn before_life(&mut self, thread: usize, bound: u64) -> Option<usize> {
+        let threads = &self.trace.threads;
+        let end = threads.end_ns[thread];
+        if self.time > end && end > threads.start_ns[thread] {
+            self.outside(end.max(bound));
+            return Some(thread);
+        }
+        let parent = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len() && *parent != thread);
+        // Creators are older; a chain that is not, in a damaged trace, ends here.
+        parent.filter(|parent| threads.start_ns[*parent] < self.time && self.before(*parent).is_some())
+    }
+
+    /// Time down to `bound` in which no thread of the program is on the path.
+    fn outside(&mut self, bound: u64) {
+        let piece = Piece {
+            activity: Activity::Waiting,
+            from: bound,
+            to: self.time,
+            row: None,
+            stack: dwell_model::StackId::NONE,
+        };
+        self.segment(None, piece);
+        self.go_back(bound);
+    }
+
+    fn go_back(&mut self, time: u64) {
+        if time < self.time && !self.followed.is_empty() {
+            self.followed = WordMap::default();
+        }
+        self.time = time;
+    }
+
+    fn segment(&mut self, thread: Option<usize>, piece: Piece) {
+        let Some(of) = thread.filter(|_| piece.activity == Activity::Running) else {
+            return self.follower.segment(Segment { thread, piece });
+        };
+        let (pieces, reached) = (&mut self.samples, &mut self.reached[of]);
+        self.index.split_running_from(of, piece, reached, &mut |piece| pieces.push(piece));
+        // Samples go forwards, the path backwards.
+        pieces.drain(..).rev().for_each(|piece| self.follower.segment(Segment { thread, piece }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::{CELL, build};
+
+    #[derive(Default)]
+    struct Kept {
+        segments: Vec<Segment>,
+        detours: Vec<Detour>,
+    }
+
+    impl Follower for Kept {
+        fn segment(&mut self, segment: Segment) {
+            self.segments.push(segment);
+        }
+        fn detour(&mut self, detour: Detour) {
+            self.detours.push(detour);
+        }
+    }
+
+    impl Kept {
+        fn in_order(mut self) -> Self {
+            self.segments.sort_by_key(|segment| segment.piece.from);
+            self.detours.sort_by_key(|detour| (detour.to, detour.from));
+            self
+        }
+    }
+
+    #[test]
+    fn its_pieces_are_those_of_the_whole() {
+        let cells = |line: &str| line.chars().cycle().take(3000).collect::<Vec<char>>();
+        let lines = [("a", cells("##mm#s-#mmm1#m")), ("b", cells("#mm##1mm#-")), ("c", cells("m##lll#m-#s"))];
+        let trace = build(&lines, 2);
+        let index = ThreadIndex::new(&trace);
+        for (from, to) in [(0, 3000 * CELL), (100 * CELL + 7, 2500 * CELL + 9), (10, 20), (5 * CELL, 17 * CELL)] {
+            let parts = critical_path(&trace, &index, (from, to), Kept::default);
+            let mut pieces = Kept::default();
+            parts.into_iter().for_each(|part| {
+                pieces.segments.extend(part.segments);
+                pieces.detours.extend(part.detours);
+            });
+            let mut whole = Kept::default();
+            Walker::new(&trace, &index, &mut whole, to).walk(from, last_thread(&trace, to));
+            let (pieces, whole) = (pieces.in_order(), whole.in_order());
+            assert_eq!(pieces.segments, whole.segments);
+            assert_eq!(pieces.detours, whole.detours);
+            if to - from > 1000 * CELL {
+                let count = instants(&index, (from, to), last_thread(&trace, to)).len();
+                assert!(count > 8 && whole.detours.len() > 100, "{count} {}", whole.detours.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Who waited for whom, and why: blame, the critical path, sockets, delays, counters beside waits.
+//!
+//! Takes a fold or a trace; gives what the findings and reports tell. It makes no tables and no sentences.
+
+pub mod blame;
+pub mod correlation;
+pub mod critical_path;
+pub mod intervals;
+pub mod latency;
+pub mod socket_groups;
+pub mod sockets;
+pub mod thread_index;

@@ -1,0 +1,124 @@
+//! Tables with a row per group: waits, hotspots, and any other grouping with any metrics.
+
+use dwell_model::{MetricDef, StackId};
+use dwell_view::{Column, Prose, Row, Value, View};
+
+use crate::engine::fold::Fold;
+use crate::engine::grouping::{Groups, Node};
+use crate::measure::metrics::{column, metric, value};
+use crate::measure::site::Site;
+use crate::measure::weights::Weights;
+use crate::question::level::Level;
+use crate::sentences::say;
+use crate::tables::notes::notes;
+
+/// A column that is no metric.
+pub fn plain(id: &'static str, title: &'static str, help: &'static str) -> Column {
+    Column { id, title, help, detail: false }
+}
+
+/// The same, left out of text.
+pub fn detail(id: &'static str, title: &'static str, help: &'static str) -> Column {
+    Column { detail: true, ..plain(id, title, help) }
+}
+
+/// Columns that name a row: the level, or for nested ones the name and each level's own.
+pub fn name_columns(levels: &[Level]) -> Vec<Column> {
+    match levels {
+        [level] => vec![plain(level.id(), level.title(), level.help())],
+        _ => {
+            let name = plain("name", "Name", "The group; indented under the one that it is part of.");
+            let own = levels.iter().map(|level| detail(level.id(), level.title(), level.help()));
+            std::iter::once(name).chain(own).collect()
+        }
+    }
+}
+
+/// The cells of [`name_columns`]; `path` has the names of the groups above.
+pub fn name_cells(levels: &[Level], path: &[String]) -> Vec<Value> {
+    let last = Value::Text(path.last().cloned().unwrap_or_default());
+    if levels.len() == 1 {
+        return vec![last];
+    }
+    let own = (0..levels.len()).map(|depth| path.get(depth).map_or(Value::None, |name| Value::Text(name.clone())));
+    std::iter::once(last).chain(own).collect()
+}
+
+/// The query's metrics, or these.
+pub fn metrics_or(fold: &Fold<'_>, ids: &[&str]) -> Vec<&'static MetricDef> {
+    if fold.query.metrics.is_empty() {
+        ids.iter().filter_map(|id| metric(id)).collect()
+    } else {
+        fold.query.metrics.clone()
+    }
+}
+
+/// The query's grouping, or these.
+pub fn levels_or(fold: &Fold<'_>, levels: &[Level]) -> Vec<Level> {
+    if fold.query.group_by.is_empty() { levels.to_vec() } else { fold.query.group_by.clone() }
+}
+
+/// Rank of waits: what idle workers did not spend while utilization was poor, then the rest.
+pub fn wait_rank(fold: &Fold<'_>) -> impl Fn(&Weights) -> f64 + use<> {
+    let include_idle = fold.query.include_idle;
+    move |weights| {
+        let (poor, all) = match include_idle {
+            true => (weights.wait_poor_ns(), weights.wait_ns()),
+            false => (weights.blocking_poor_ns(), weights.blocking_ns()),
+        };
+        // The rest decides only between groups without wait at poor utilization.
+        poor as f64 + all as f64 * 1e-6 + weights.wait_ns() as f64 * 1e-12
+    }
+}
+
+/// A row per group with the metrics' columns, in the order of the sort.
+pub struct Table<'g, 'f, 't> {
+    pub groups: &'g Groups<'f, 't>,
+    pub levels: &'g [Level],
+    pub metrics: &'g [&'static MetricDef],
+}
+
+impl Table<'_, '_, '_> {
+    /// The table; `more` columns with their cells stand behind the metrics.
+    pub fn view(&self, more: Vec<Column>, cells: impl Fn(usize, &Node) -> Vec<Value>) -> View {
+        let mut columns = name_columns(self.levels);
+        columns.extend(self.metrics.iter().map(|metric| column(metric)));
+        columns.extend(more);
+        let mut path: Vec<String> = Vec::new();
+        let mut rows = Vec::new();
+        for index in self.groups.in_order() {
+            let node = &self.groups.nodes[index];
+            path.truncate(node.depth);
+            path.push(self.groups.label(index));
+            let mut values = name_cells(self.levels, &path);
+            values.extend(self.metrics.iter().map(|metric| value(metric, &node.weights)));
+            values.extend(cells(index, node));
+            rows.push(Row { depth: node.depth, values });
+        }
+        View { columns, rows, ..View::default() }
+    }
+}
+
+/// Says how many rows the limit left out.
+pub fn cut_note(cut: usize) -> Option<Prose> {
+    (cut > 0).then(|| say!(ROWS_CUT, rows = cut).into())
+}
+
+/// A stack as a cell.
+pub fn stack_value(fold: &Fold<'_>, stack: StackId) -> Value {
+    let names = fold.stacks.names(stack);
+    if names.is_empty() { Value::None } else { Value::Stack(names) }
+}
+
+/// Any grouping with these metrics, largest `by` first.
+pub fn grouped(fold: &Fold<'_>, levels: &[Level], metrics: &[&str], by: impl Fn(&Weights) -> f64) -> View {
+    let levels = levels_or(fold, levels);
+    let metrics = metrics_or(fold, metrics);
+    let mut groups = Groups::new(fold, &levels, |_: &Site| true);
+    let cut = groups.sort(by);
+    let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
+    let mut view = table.view(Vec::new(), |_, _| Vec::new());
+    view.notes = notes(fold);
+    view.notes.extend(cut_note(cut));
+    view
+}

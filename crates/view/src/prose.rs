@@ -1,0 +1,226 @@
+//! Sentences with typed values: what Dwell says, which each language writes by its own template.
+//!
+//! Takes a template and its values; gives the English, or the parts for JSON. The templates belong to the crates that speak.
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::cut::cut_text;
+use crate::duration::duration;
+
+/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SentenceDef {
+    /// Its name in JSON.
+    pub id: &'static str,
+    /// The English.
+    pub text: &'static str,
+}
+
+/// Text in the words of others.
+pub const PLAIN: SentenceDef = SentenceDef { id: "plain", text: "{text}" };
+
+/// A value of a sentence, by which each language writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Word {
+    /// A name.
+    Text(String),
+    /// Nanoseconds.
+    Ns(u64),
+    /// How many.
+    Count(u64),
+    /// A part of 1.
+    Share(f64),
+    /// A number, and the digits behind its point.
+    Real(f64, usize),
+    /// A place in the program, if it is known.
+    Place(Option<String>),
+}
+
+impl Word {
+    /// A part of a whole; of nothing it is none.
+    pub fn part(part: u64, whole: u64) -> Self {
+        Self::Share(if whole == 0 { 0.0 } else { part as f64 / whole as f64 })
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            Self::Text(text) => json!({ "text": text }),
+            Self::Ns(ns) => json!({ "ns": ns }),
+            Self::Count(count) => json!({ "count": count }),
+            Self::Share(share) => json!({ "share": share }),
+            Self::Real(real, digits) => json!({ "real": real, "digits": digits }),
+            Self::Place(place) => json!({ "place": place }),
+        }
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Word {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Word {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Word {
+    fn from(count: usize) -> Self {
+        Self::Count(count as u64)
+    }
+}
+
+impl From<u32> for Word {
+    fn from(count: u32) -> Self {
+        Self::Count(count.into())
+    }
+}
+
+impl From<Option<String>> for Word {
+    fn from(place: Option<String>) -> Self {
+        Self::Place(place)
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) | Self::Place(Some(text)) => f.write_str(text),
+            Self::Ns(ns) => f.write_str(&duration(*ns)),
+            Self::Count(count) => write!(f, "{count}"),
+            Self::Share(share) => write!(f, "{:.1} %", share * 100.0),
+            Self::Real(real, digits) => write!(f, "{real:.digits$}"),
+            Self::Place(None) => f.write_str("an unknown place"),
+        }
+    }
+}
+
+/// A sentence with its values.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sentence {
+    def: &'static SentenceDef,
+    values: Vec<(&'static str, Word)>,
+}
+
+impl Sentence {
+    /// `values` are those that `def` names, all of them.
+    pub fn new(def: &'static SentenceDef, values: Vec<(&'static str, Word)>) -> Self {
+        debug_assert!(pieces(def.text).all(|piece| piece.value(&values).is_some()), "{}: a value is missing", def.id);
+        debug_assert!(values.iter().all(|(name, _)| pieces(def.text).any(|piece| piece.name() == Some(name))));
+        Self { def, values }
+    }
+
+    fn json(&self) -> Json {
+        let values: Map<String, Json> =
+            self.values.iter().map(|(name, word)| ((*name).to_owned(), word.json())).collect();
+        json!({ "id": self.def.id, "values": values })
+    }
+}
+
+/// A piece of a template.
+pub enum Piece<'t> {
+    /// Text as it stands.
+    Text(&'t str),
+    /// A value, by its name.
+    Value(&'t str),
+    /// A word that goes with a number: of one, of more.
+    Number(&'t str, &'t str, &'t str),
+}
+
+impl Piece<'_> {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Value(name) | Self::Number(name, ..) => Some(name),
+        }
+    }
+
+    /// What it becomes; `None` where its value is missing.
+    fn value(&self, values: &[(&'static str, Word)]) -> Option<String> {
+        let of = |name: &str| values.iter().find(|(known, _)| *known == name).map(|(_, word)| word);
+        Some(match self {
+            Self::Text(text) => (*text).to_owned(),
+            Self::Value(name) => of(name)?.to_string(),
+            Self::Number(name, one, more) => if of(name)?.to_string() == "1" { *one } else { *more }.to_owned(),
+        })
+    }
+}
+
+/// The pieces of a template, in order.
+pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
+    template.split('{').enumerate().flat_map(|(index, part)| {
+        let (value, text) = if index == 0 {
+            (None, part)
+        } else {
+            part.split_once('}').map_or((None, part), |(value, text)| (Some(value), text))
+        };
+        let value = value.map(|value| match value.split('|').collect::<Vec<_>>().as_slice() {
+            [name, one, more] => Piece::Number(name, one, more),
+            _ => Piece::Value(value),
+        });
+        value.into_iter().chain((!text.is_empty()).then_some(Piece::Text(text)))
+    })
+}
+
+impl fmt::Display for Sentence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        pieces(self.def.text).try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
+    }
+}
+
+/// Sentences that follow one another.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Prose(Vec<Sentence>);
+
+impl Prose {
+    /// What others said, in their words.
+    pub fn plain(text: impl Into<String>) -> Self {
+        Sentence::new(&PLAIN, vec![("text", Word::Text(text.into()))]).into()
+    }
+
+    /// With another sentence behind it, if there is one.
+    pub fn and(mut self, more: impl IntoIterator<Item = Sentence>) -> Self {
+        self.0.extend(more);
+        self
+    }
+
+    /// Its sentences: ids and values.
+    pub fn parts(&self) -> Json {
+        self.0.iter().map(Sentence::json).collect()
+    }
+
+    /// Cuts names of more than `longest` bytes.
+    pub fn cut(&mut self, longest: usize) {
+        for (_, word) in self.0.iter_mut().flat_map(|sentence| &mut sentence.values) {
+            if let Word::Text(text) | Word::Place(Some(text)) = word {
+                cut_text(text, longest);
+            }
+        }
+    }
+}
+
+impl From<Sentence> for Prose {
+    fn from(sentence: Sentence) -> Self {
+        Self(vec![sentence])
+    }
+}
+
+impl fmt::Display for Prose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, sentence) in self.0.iter().enumerate() {
+            let blank = if index > 0 { " " } else { "" };
+            write!(f, "{blank}{sentence}")?;
+        }
+        Ok(())
+    }
+}
