@@ -1,7 +1,7 @@
 // Who woke whom, as arrows from the waker's band to that of the woken.
 
 import type { Arrows } from '../../api/types';
-import type { BandRow } from './bands';
+import type { BandRow } from './band';
 import { type Viewport, xOf } from './viewport';
 
 export type Arrow = Arrows['arrows'][number];

@@ -1,14 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  arrangedBands,
-  type Band,
-  heightOf,
-  NOTHING_ARRANGED,
-  rowAt,
-  scrollToRow,
-  toggled,
-  visibleBands,
-} from './bands';
+import type { Band } from './band';
+import { arrangedBands, heightOf, NOTHING_ARRANGED, rowAt, scrollToRow, toggled, visibleBands } from './bands';
 
 const bands: Band[] = ['main', 'io-1', 'io-2', 'worker 7'].map((label, id) => ({
   id,

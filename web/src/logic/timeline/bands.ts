@@ -1,13 +1,6 @@
 // Which bands there are and where: order, pins, hidden ones, search, and heights.
 
-import type { Bands } from '../../api/types';
-import { LANE_HEIGHT, lanesOf } from './lanes';
-
-/** `state` is false where a band has no state of its own: one of tasks. */
-export type Band = Bands['bands'][number] & { state?: boolean };
-
-export const BAND_HEIGHT = 20;
-export const EXPANDED_HEIGHT = 40;
+import { type Band, type BandRow, heightsOf, lanesOf } from './band';
 
 /** What the reader arranged; ids of bands. */
 export interface Arrangement {
@@ -21,19 +14,6 @@ export interface Arrangement {
 
 export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '', tasks: false };
 
-/** A band in its place, px from the top of the first. */
-export interface BandRow {
-  band: Band;
-  top: number;
-  height: number;
-  pinned: boolean;
-  expanded: boolean;
-  /** Lanes of tasks that it shows. */
-  lanes: number;
-  /** Height of its state and samples; the lanes are below. */
-  stateHeight: number;
-}
-
 /** Pinned bands first, in the order of pinning, then the others as the server sorted them; hidden ones and those that
  * the search does not match are left out, but a pinned band is always there. */
 export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[] {
@@ -45,23 +25,10 @@ export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[
   let top = 0;
   return [...pinned, ...others].map((band) => {
     const expanded = toggled.has(band.id) !== (by.tasks && lanesOf(band) > 0 && band.state !== false);
-    const row = { band, top, pinned: pins.has(band.id), expanded, ...heights(band, expanded) };
+    const row = { band, top, pinned: pins.has(band.id), expanded, ...heightsOf(band, expanded) };
     top += row.height;
     return row;
   });
-}
-
-/** A band without a state of its own is all lanes. */
-function heights(band: Band, expanded: boolean): Pick<BandRow, 'height' | 'lanes' | 'stateHeight'> {
-  const lanes = lanesOf(band);
-  if (band.state === false) {
-    const height = Math.max(BAND_HEIGHT, lanes * LANE_HEIGHT + 2);
-    return { height: expanded ? 2 * height : height, lanes, stateHeight: 0 };
-  }
-  if (!expanded) return { height: BAND_HEIGHT, lanes: 0, stateHeight: BAND_HEIGHT };
-  if (lanes === 0) return { height: EXPANDED_HEIGHT, lanes: 0, stateHeight: EXPANDED_HEIGHT };
-  const height = Math.max(EXPANDED_HEIGHT, BAND_HEIGHT + lanes * LANE_HEIGHT);
-  return { height, lanes, stateHeight: BAND_HEIGHT };
 }
 
 /** Every word of the search is in the label or the process, whatever the case. */

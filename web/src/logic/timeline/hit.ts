@@ -2,7 +2,8 @@
 
 import type { TileBand } from '../../api/tile';
 import { STATES, type State } from '../../base/palette';
-import { type BandRow, rowAt } from './bands';
+import type { BandRow } from './band';
+import { rowAt } from './bands';
 import { FLAG_MANY, firstEndingAfter, type Part } from './columns';
 import { type BandSpans, type Span, spanAt } from './lanes';
 import { timeAt, type Viewport } from './viewport';

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { arrangedBands, type Band, NOTHING_ARRANGED } from './bands';
+import type { Band } from './band';
+import { arrangedBands, NOTHING_ARRANGED } from './bands';
 import { hitTest } from './hit';
 import { type BandSpans, laneBox, spanQuestion } from './lanes';
 

@@ -1,6 +1,6 @@
 // Tasks, frames and markers of a band: where their lanes are, what is in them at a place, and how to ask for them.
 
-import type { Band, BandRow } from './bands';
+import type { BandRow } from './band';
 import { chartQuestion } from './charts';
 import { timeAt, type Viewport } from './viewport';
 
@@ -27,16 +27,6 @@ export interface Span {
   type: number;
   task: number | null;
   lane: number;
-}
-
-/** A lane's height, px; in a band of tasks they share the room. */
-export const LANE_HEIGHT = 10;
-/** Lanes that are drawn below a thread's state: deeper ones are seen in the detail of a task. */
-export const MOST_LANES = 6;
-
-/** Lanes of a band that are drawn when it is expanded. */
-export function lanesOf(band: Band): number {
-  return Math.min(band.lanes ?? 0, MOST_LANES);
 }
 
 /** Where a lane is, px from the top of its band. */

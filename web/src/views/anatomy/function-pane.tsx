@@ -6,7 +6,7 @@ import { useTrace, useTraceView } from '../../state/trace';
 import { ReportToolbar } from '../grid/report-grid';
 import { Empty, Loaded } from '../parts/states';
 import { InstructionGrid } from './instructions';
-import { Siblings } from './picked';
+import { Siblings } from './siblings';
 
 export function FunctionPane() {
   const { name, module, tab } = useView((state) => ({ name: state.function, module: state.module, tab: state.tab }));

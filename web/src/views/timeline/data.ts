@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { fetchTile, resultUrl } from '../../api/client';
 import type { Info } from '../../api/types';
 import { begin, busy, onActivity } from '../../base/activity';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import type { Part } from '../../logic/timeline/columns';
 import { AGAIN_AFTER_MS, TileLoader } from '../../logic/timeline/loader';
 import type { Scene } from '../../logic/timeline/scene';

@@ -5,7 +5,7 @@ import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { span } from '../../base/units';
 import { arrowShapes } from '../../logic/timeline/arrows';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import { hitTest } from '../../logic/timeline/hit';
 import { laneBox } from '../../logic/timeline/lanes';
 import { xOf } from '../../logic/timeline/viewport';

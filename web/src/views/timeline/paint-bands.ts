@@ -3,7 +3,7 @@
 import type { Palette } from '../../base/palette';
 import type { ArrowShape } from '../../logic/timeline/arrows';
 import type { Axis } from '../../logic/timeline/axis';
-import { BAND_HEIGHT, type BandRow } from '../../logic/timeline/bands';
+import { BAND_HEIGHT, type BandRow } from '../../logic/timeline/band';
 import { type Columns, newColumns, type Part, paintColumns } from '../../logic/timeline/columns';
 import type { BandSpans } from '../../logic/timeline/lanes';
 import { fillTexture, type Inks, STATE_ROWS, TEXTURE_ROWS } from '../../logic/timeline/texture';

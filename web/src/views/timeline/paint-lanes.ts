@@ -3,7 +3,7 @@
 
 import type { Info } from '../../api/types';
 import type { Palette } from '../../base/palette';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import { type BandSpans, firstAfter, type Lane, laneBox } from '../../logic/timeline/lanes';
 import { type Viewport, xOf } from '../../logic/timeline/viewport';
 

@@ -2,7 +2,7 @@
 
 import { createContext, useContext, useEffect, useState } from 'react';
 import type { Info, Interval } from '../../api/types';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
 import type { Viewport } from '../../logic/timeline/viewport';

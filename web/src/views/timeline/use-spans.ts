@@ -1,7 +1,8 @@
 // Tasks, frames and markers of the bands on the screen.
 
 import { useMemo, useRef } from 'react';
-import { type BandRow, visibleBands } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
+import { visibleBands } from '../../logic/timeline/bands';
 import { type BandSpans, spanQuestion } from '../../logic/timeline/lanes';
 import type { Scene } from '../../logic/timeline/scene';
 import { useCall } from '../../state/resource';
