@@ -166,6 +166,14 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   'run-queue': ['実行キュー', ''],
   paused: ['一時停止', ''],
 
+  preempted: ['プリエンプション', ''],
+  yielded: ['CPU を譲渡', ''],
+  starting: ['開始中', ''],
+  woken: ['起床', ''],
+  'timed-out': ['タイムアウト', ''],
+  interrupted: ['中断', ''],
+  unfinished: ['未完了', ''],
+
   mutex: ['ミューテックス', ''],
   'condition-variable': ['条件変数', ''],
   rwlock: ['読み書きロック', ''],

@@ -1,6 +1,7 @@
 // One line about what is under the pointer: what the tile knows at once, the rest as soon as the server has said it.
 
 import type { Info, Interval } from '../../api/types';
+import { nameText } from '../../base/names';
 import type { State } from '../../base/palette';
 import { type TextKey, t } from '../../base/texts';
 import { duration } from '../../base/units';
@@ -30,7 +31,7 @@ export function describeInterval(interval: Interval): string {
   const top = stack[0]?.function;
   const parts = [
     `${stateText(state)} ${duration(lengthOf(interval))}`,
-    object && t('hover.on', { object }),
+    object && t('hover.on', { object: nameText(object, 'object') }),
     waker && t('hover.by', { waker }),
     top && t('hover.in', { function: top }),
     isRunning(state) && cpu >= 0 && t('hover.cpu', { cpu }),

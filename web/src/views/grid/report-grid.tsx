@@ -2,6 +2,7 @@
 
 import { type ReactNode, useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { reportCsv, reportText } from '../../logic/copy';
 import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
@@ -79,7 +80,7 @@ export function ReportGrid(props: Props) {
         <Cell
           key={column.id}
           kind={column.kind}
-          value={value}
+          value={column.kind === 'text' && typeof value === 'string' ? nameText(value, column.id) : value}
           full={isLength(column.id) ? 0 : (full.get(column.id) ?? 0)}
           total={total}
           style={numbers}

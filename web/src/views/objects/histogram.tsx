@@ -3,6 +3,7 @@
 
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
+import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
 import { histogramRows, tableCsv, tableText } from '../../logic/copy';
@@ -20,7 +21,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
   return (
     <section className="pane" aria-label={t('histogram.title')}>
       <Toolbar>
-        <strong className="ellipsis">{object || t('histogram.all')}</strong>
+        <strong className="ellipsis">{object ? nameText(object, 'object') : t('histogram.all')}</strong>
         <span className="grow" />
         <select
           aria-label={t('histogram.of')}

@@ -2,6 +2,7 @@
 
 import { useLayoutEffect, useRef, useState } from 'react';
 import type { Document, Info } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { count, duration, percent, real } from '../../base/units';
 import { tableCsv, tableText } from '../../logic/copy';
@@ -207,7 +208,7 @@ function TopObjects({ rows, info }: { rows: Row[]; info: Info | undefined }) {
                 onClick={() => dispatch({ tab: 'objects', object: String(row.object) })}
                 data-tip={row.first_wait_at ? t('finding.where', { location: String(row.first_wait_at) }) : undefined}
               >
-                {String(row.object)}
+                {nameText(String(row.object), 'object')}
               </button>
             </td>
             <td>{title(String(row.type), String(row.type))}</td>

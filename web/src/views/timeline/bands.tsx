@@ -1,6 +1,7 @@
 // The bands: labels as a grid that the keyboard and a screen reader can walk, and beside it the canvas.
 
 import { type KeyboardEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { nameText } from '../../base/names';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { count, duration } from '../../base/units';
@@ -203,7 +204,7 @@ function Label({ row, index, active, choose }: { row: BandRow; index: number; ac
       onPointerDown={choose}
     >
       <span role="gridcell" aria-label={description} className="tl-name" data-tip={description}>
-        {band.label}
+        {nameText(band.label, by)}
         {expanded && <span className="faint tl-second">{band.process}</span>}
       </span>
       {shown !== undefined && (
@@ -232,7 +233,7 @@ function describe({ label, process, values }: BandRow['band'], by: BandKind): st
     return t('band.describe-task', { label, domain: process, count: count(times), total: duration(total) });
   }
   const { cpu_ns: cpu = 0, wait_ns: wait = 0 } = values;
-  return t('band.describe', { label, process, cpu: duration(cpu), wait: duration(wait) });
+  return t('band.describe', { label: nameText(label, by), process, cpu: duration(cpu), wait: duration(wait) });
 }
 
 interface ButtonProps {

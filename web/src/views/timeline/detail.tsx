@@ -1,6 +1,7 @@
 // Everything that is known of the picked interval: what it was, where, and who ended it.
 
 import type { Info, Interval } from '../../api/types';
+import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
 import { exactTime } from '../../logic/timeline/axis';
@@ -169,15 +170,15 @@ function Facts({ interval }: { interval: Interval }) {
       object && (
         <>
           <button type="button" className="link" onClick={() => dispatch({ tab: 'objects', object })}>
-            {object}
+            {nameText(object, 'object')}
           </button>{' '}
-          <span className="faint">{type}</span>
+          <span className="faint">{nameText(type, 'object-type')}</span>
         </>
       ),
     ],
     [t('detail.waker'), wakerText(waker, kind)],
-    [t('detail.reason'), reason],
-    [t('detail.outcome'), outcome],
+    [t('detail.reason'), nameText(reason, 'wait-kind')],
+    [t('detail.outcome'), nameText(outcome, 'wait-kind')],
     [t('detail.syscall'), syscall],
     [t('detail.cpu'), cpu >= 0 && String(cpu)],
   ];

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricDef, Word } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { tableCsv, tableText } from '../../logic/copy';
 import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, namesTitle } from '../../logic/grouping';
@@ -162,7 +163,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
         label={props.label}
         columns={columns}
         rows={rows.length}
-        row={(index) => gridRow(rows[index], fields, { full, total: tree.total, style: numbers })}
+        row={(index) => gridRow(rows[index], groupBy, fields, { full, total: tree.total, style: numbers })}
         selected={selectedRow(tree, selection, props.chosen)}
         onSelect={select}
         onToggle={(index, open) => tree.toggle(pathOf(index), open)}
@@ -192,14 +193,20 @@ interface Scale {
   style: NumberStyle;
 }
 
-function gridRow(at: FlatRow | undefined, fields: Field[], { full, total, style }: Scale): GridRow {
+function gridRow(
+  at: FlatRow | undefined,
+  groupBy: readonly string[],
+  fields: Field[],
+  { full, total, style }: Scale,
+): GridRow {
   const row = at?.row;
   if (!at || !row) {
     return { key: String(at?.index), depth: at?.parent.length ?? 0, expanded: null, cells: [<Waiting key="name" />] };
   }
+  const name = nameText(row.label, levelAt(groupBy, at.parent.length));
   const cells: ReactNode[] = [
-    <span key="name" className="cell-text" data-tip={row.label.length > 30 ? row.label : undefined}>
-      {row.label}
+    <span key="name" className="cell-text" data-tip={name.length > 30 ? name : undefined}>
+      {name}
     </span>,
     ...fields.map(({ id, additive }) => (
       <Cell
