@@ -145,7 +145,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   'report-frames': ['フレーム', ''],
   'report-counters': ['カウンター', ''],
   name: ['名前', ''],
-  role: ['役割', '待つスレッド、保持するスレッドがしていたこと、起床させたもの。'],
+  role: ['役割', '待つスレッド、保持するスレッドがしていたこと、起床元。'],
   kind: ['種類', '実行、待機、実行キュー、プログラム外、一時停止。'],
   segments: ['区間数', 'クリティカル・パスに現れる回数。'],
   gain_share: ['短縮の割合', '短縮の上限の、経過時間に対する割合。'],
@@ -215,7 +215,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   'object-type': ['オブジェクト・タイプ', '待機の対象の種類。'],
   type: ['オブジェクト・タイプ', '待機の対象の種類。'],
   'wait-kind': ['待機の種類', 'CPU を離れた理由と、待機の終わり方。'],
-  waker: ['起床させたもの', '待機を終わらせたスレッド、タイマー、ネットワーク。'],
+  waker: ['起床元', '待機を終わらせたスレッド、タイマー、ネットワーク。'],
   cpu: ['CPU', 'スレッドが実行された CPU。'],
   tid: ['スレッド ID', 'スレッドの ID。'],
   pid: ['プロセス ID', 'プロセスの ID。'],
@@ -229,22 +229,22 @@ const WORDS: Record<string, [title: string, help?: string]> = {
 
   'long-waits-by-counter': [
     'カウンターの値による長い待機',
-    'カウンターがその値のときにプログラムが何をするかを調べてください。ソケットの待機が長い理由は、ソケットを記録すれば (--analyze threading,sockets) ソケットの診断が示します。',
+    'カウンターがその値のときのプログラムの動作を調べてください。ソケットの待機が長い理由は、ソケットを記録すれば (--analyze threading,sockets) 検出結果が示します。',
   ],
   'nagle-delayed-ack': [
     '小さな書き込みが遅延 ACK を待つ',
-    'メッセージを 1 回の呼び出しで送ってください (writev、MSG_MORE)。または TCP_NODELAY を、受信側で TCP_QUICKACK を設定してください。',
+    'メッセージを 1 回の呼び出しで送ってください (writev、MSG_MORE)。または送信側で TCP_NODELAY か、受信側で TCP_QUICKACK を設定してください。',
   ],
   retransmission: [
     '失われたセグメント',
     '経路での破棄 (ip -s link、nstat -az | grep -i drop)、小さすぎる受信バッファー (SO_RCVBUF、net.ipv4.tcp_rmem)、接続をやり直す場合は listen のバックログを調べてください。',
   ],
   'full-receive-window': [
-    '受信ウィンドウに空きがない',
+    '受信ウィンドウ満杯',
     '受信側がより早く読むようにするか (読むだけのスレッド、大きな読み取り)、バッファーを大きくしてください。SO_RCVBUF は設定せず、net.ipv4.tcp_rmem を上げます。',
   ],
   'full-send-buffer': [
-    '送信バッファーに空きがない',
+    '送信バッファー満杯',
     '送信専用のスレッドから送るか、SO_SNDBUF (net.ipv4.tcp_wmem) を上げてください。Unix ソケットでは、相手側がより早く読むようにしてください。',
   ],
   'chatty-protocol': [
@@ -256,8 +256,8 @@ const WORDS: Record<string, [title: string, help?: string]> = {
     '接続を保持して再利用するか (プール、keep-alive)、同時に複数接続してください。往復時間よりずっと長い場合は、listen のバックログと net.core.somaxconn を調べてください。',
   ],
   'accept-bottleneck': [
-    '受け入れを待つ接続',
-    '接続を受け入れるだけのスレッドを置き (または SO_REUSEPORT で複数)、処理は別のスレッドに渡してください。一時的な集中には listen のバックログと net.core.somaxconn を上げます。',
+    '受け付けを待つ接続',
+    '接続を受け付けるだけのスレッドを置き (または SO_REUSEPORT で複数)、処理は別のスレッドに渡してください。一時的な集中には listen のバックログと net.core.somaxconn を上げます。',
   ],
   'head-of-line-blocking': [
     '1 つの遅い応答の後ろで待つ応答',
@@ -278,7 +278,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   ],
   oversubscription: [
     'オーバーサブスクリプション',
-    '計算スレッドは CPU の数だけ開始し、入れ子の並列領域とライブラリーには 1 つのプールを共有させてください。',
+    '計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共有させてください。',
   ],
   'single-threaded-phase': [
     'シングルスレッドの区間',
