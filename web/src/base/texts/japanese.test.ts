@@ -1,5 +1,6 @@
 // The Japanese texts hold no English, and one word for one thing.
 
+import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { ja } from './ja';
 import { lossesJa } from './losses-ja';
@@ -48,6 +49,19 @@ function english(text: string): string[] {
 test('no Japanese text has English words in it', () => {
   expect(english('Sleep in {place} は待機')).toEqual(['Sleep', 'in']);
   expect(texts.flatMap(([id, text]) => english(text).map((word) => `${id}: ${word}`))).toEqual([]);
+});
+
+test('every column of a report has a title in Japanese', () => {
+  const folder = new URL('../../../../crates/analyze/src/', import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.rs'));
+  const columns = files.flatMap((name) => [
+    ...readFileSync(new URL(name, folder), 'utf8').matchAll(/\b(?:plain|detail)\(\s*"(\w+)",\s*"/g),
+  ]);
+  const ids = columns.map(([, id = '']) => id);
+  expect(ids.length).toBeGreaterThan(100);
+  // Columns that no screen shows.
+  const programs = ['id', 'title', 'help'];
+  expect([...new Set(ids)].filter((id) => !titleJa[id] && !programs.includes(id))).toEqual([]);
 });
 
 test('one thing has one word', () => {
