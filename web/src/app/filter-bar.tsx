@@ -1,4 +1,4 @@
-// What is shown of the whole, and by which filters; every view obeys them at once.
+// The share that the filters leave, and the filters themselves; every view obeys them at once.
 
 import { useState } from 'react';
 import type { Info, Word } from '../api/types';
@@ -12,7 +12,7 @@ import { STACK_MODES, type ViewState } from '../state/view-state';
 import { Menu } from '../views/parts/menu';
 import { Loaded } from '../views/parts/states';
 
-/** Filters that have a list of their own, in this order; those that the server does not know are left out. */
+/** Filters with a list of their own, in this order, as far as the server knows them. */
 const LISTED = ['process', 'thread', 'module', 'object', 'object-type', 'utilization', 'task', 'counter'];
 
 export function FilterBar({ info }: { info: Info | undefined }) {
@@ -147,7 +147,7 @@ function FilterList({ word, filters, excludes }: { word: Word; filters: string[]
   );
 }
 
-/** Filters by keys that have no list: by function, waker, … */
+/** Filters by keys without a list: function, waker, … */
 function OtherFilters({ known, words }: { known: string[]; words: Word[] }) {
   const others = useView((state) => [
     ...state.filters.filter(({ key }) => !known.includes(key)).map((filter) => ({ ...filter, not: false })),
@@ -204,7 +204,7 @@ function TimeFilters() {
   );
 }
 
-/** How stacks and waits are counted; belongs to the selection like the filters do. */
+/** How to count stacks and waits; part of the selection, like the filters. */
 function Options({ info }: { info: Info | undefined }) {
   const { stackMode, inlines, includeIdle, target } = useView(({ stackMode, inlines, includeIdle, target }) => ({
     stackMode,

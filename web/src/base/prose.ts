@@ -1,4 +1,4 @@
-// Sentences of the server in the chosen language: English as it came, another one from its catalogue by the sentence's id.
+// Sentences of the server in the chosen language: English as received, another language from its catalogue by sentence id.
 
 import { nameText } from './names';
 import { language, t } from './texts';
@@ -6,7 +6,7 @@ import { noticesJa } from './texts/notices-ja';
 import { sentencesJa } from './texts/sentences-ja';
 import { count, duration } from './units';
 
-/** A value of a sentence, with what it is. */
+/** A typed value of a sentence. */
 export type Word =
   | { text: string }
   | { ns: number }
@@ -21,7 +21,7 @@ export interface Sentence {
   values: Record<string, Word>;
 }
 
-/** `english` in the chosen language; as it is where a sentence of it has no words there. */
+/** `english` in the chosen language; unchanged when the catalogue lacks one of its sentences. */
 export function prose(english: string, parts: readonly Sentence[] | undefined): string {
   if (language() === 'en' || !parts || parts.length === 0) return english;
   const sentences = parts.map(translated);

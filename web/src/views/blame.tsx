@@ -1,4 +1,4 @@
-// Blame: what the others did while threads waited for an object; and the chain that determined the elapsed time.
+// Blame: the activity of holders and wakers while threads waited on an object; and the critical path of the run.
 
 import type { ViewDocument } from '../api/types';
 import { blameText, nameText } from '../base/names';

@@ -22,7 +22,7 @@ export const anatomyEn = {
   'anatomy.overview.help': 'Drag: show that part; click: centre it.',
   'anatomy.chart': 'Calls over the clock',
   'anatomy.chart.help':
-    'Cycles from left to right, callers above. Wheel: zoom; drag: move; click: a call and its instructions; double click: the whole trace.',
+    'Cycles from left to right, callers above. Wheel: zoom; drag: move; click: a call and its instructions; double click: zoom to the call.',
   'anatomy.missing': 'Calls are kept up to cycle {cycles}.',
   'anatomy.cut': 'Calls deeper than {depth} are not drawn.',
   'anatomy.cycles': '{cycles} cycles',

@@ -1,4 +1,4 @@
-// Every text of the screen that is not data. `{name}` is filled in; ja.ts has the same keys, which the compiler checks.
+// Every text of the screen that is not data. `t` fills in `{name}`; the compiler checks that ja.ts has the same keys.
 
 import { anatomyEn } from './anatomy-en';
 import { timelineEn } from './timeline-en';

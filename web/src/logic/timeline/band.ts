@@ -1,15 +1,15 @@
-// One band of the timeline: its row on the screen, how high it is, and how many lanes of tasks it shows.
+// One band of the timeline: its row on the screen, its height, and its lanes of tasks.
 
 import type { Bands } from '../../api/types';
 
-/** `state` is false where a band has no state of its own: one of tasks. */
+/** A band; `state` is false when it shows only tasks. */
 export type Band = Bands['bands'][number] & { state?: boolean };
 
 export const BAND_HEIGHT = 20;
 export const EXPANDED_HEIGHT = 40;
-/** A lane's height, px; in a band of tasks they share the room. */
+/** A lane's height, px; in a band of tasks, lanes share the height. */
 const LANE_HEIGHT = 10;
-/** Lanes that are drawn below a thread's state: deeper ones are seen in the detail of a task. */
+/** The most lanes below a thread's state; the detail of a task shows deeper ones. */
 const MOST_LANES = 6;
 
 /** A band in its place, px from the top of the first. */
@@ -19,18 +19,18 @@ export interface BandRow {
   height: number;
   pinned: boolean;
   expanded: boolean;
-  /** Lanes of tasks that it shows. */
+  /** Number of visible lanes of tasks. */
   lanes: number;
   /** Height of its state and samples; the lanes are below. */
   stateHeight: number;
 }
 
-/** Lanes of a band that are drawn when it is expanded. */
+/** Number of lanes that an expanded band shows. */
 export function lanesOf(band: Band): number {
   return Math.min(band.lanes ?? 0, MOST_LANES);
 }
 
-/** A band without a state of its own is all lanes. */
+/** The height and lanes of a band; a band without a state consists of lanes. */
 export function heightsOf(band: Band, expanded: boolean): Pick<BandRow, 'height' | 'lanes' | 'stateHeight'> {
   const lanes = lanesOf(band);
   if (band.state === false) {

@@ -1,8 +1,8 @@
-// Which bands there are and where: order, pins, hidden ones, search, and heights.
+// The visible bands and their places: order, pins, hidden bands, search, and heights.
 
 import { type Band, type BandRow, heightsOf, lanesOf } from './band';
 
-/** What the reader arranged; ids of bands. */
+/** The reader's arrangement, by ids of bands. */
 export interface Arrangement {
   pinned: readonly number[];
   hidden: readonly number[];
@@ -14,8 +14,8 @@ export interface Arrangement {
 
 export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '', tasks: false };
 
-/** Pinned bands first, in the order of pinning, then the others as the server sorted them; hidden ones and those that
- * the search does not match are left out, but a pinned band is always there. */
+/** Pinned bands first, in the order of pinning, then the others as the server sorted them, without hidden bands and those
+ * that the search does not match. A pinned band is always visible. */
 export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[] {
   const pinned = by.pinned.flatMap((id) => bands.find((band) => band.id === id) ?? []);
   const hidden = new Set(by.hidden);
@@ -31,7 +31,7 @@ export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[
   });
 }
 
-/** Every word of the search is in the label or the process, whatever the case. */
+/** Whether the label or the process contains each word of the search, ignoring case. */
 function matches({ label, process }: Band, search: string): boolean {
   const text = `${label} ${process}`.toLowerCase();
   return search
@@ -45,7 +45,7 @@ export function heightOf(rows: readonly BandRow[]): number {
   return last ? last.top + last.height : 0;
 }
 
-/** Indices of the first row that is seen and one past the last. */
+/** Indices of the first visible row and one past the last. */
 export function visibleBands(
   rows: readonly BandRow[],
   scrollTop: number,
@@ -74,13 +74,13 @@ function firstEndingAfter(rows: readonly BandRow[], y: number): number {
   return low;
 }
 
-/** The scroll position nearest to the present one at which the row is seen whole. */
+/** The scroll position nearest to the current one that shows the whole row. */
 export function scrollToRow(row: BandRow, scrollTop: number, height: number): number {
   if (row.top < scrollTop) return row.top;
   return Math.max(scrollTop, row.top + row.height - height);
 }
 
-/** The list with the id put in at its end, or taken out. */
+/** The list with the id appended, or removed if it was there. */
 export function toggled(ids: readonly number[], id: number): number[] {
   return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id];
 }

@@ -1,4 +1,4 @@
-// The picked function: how often it was called, and its code with the sum of each instruction's executions.
+// The picked function: its number of calls, and its code with the sums over each instruction's executions.
 
 import { t } from '../../base/texts';
 import { useDispatch, useView } from '../../state/provider';

@@ -1,4 +1,4 @@
-// What is known of the picked call, or else of the picked function.
+// The picked call, or else the picked function.
 
 import type { CallAnswer, TraceInfo } from '../../api/anatomy';
 import { phaseColor } from '../../base/phases';

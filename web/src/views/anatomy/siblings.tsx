@@ -1,4 +1,4 @@
-// The other calls of the picked function: how many there are, and the way to them.
+// The calls of the picked function: their number, and buttons to reach them.
 
 import type { TraceCall, TraceInfo } from '../../api/anatomy';
 import { t } from '../../base/texts';

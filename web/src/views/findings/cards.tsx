@@ -1,5 +1,5 @@
-// Findings: one card each, with the number, its evidence as a chart, the place, the advice, and a button that shows it
-// in the views.
+// Findings: one card each, with the cost, the evidence as a chart, the place, the advice, and a button that opens the view
+// with its evidence.
 
 import { nameText } from '../../base/names';
 import { prose, type Sentence } from '../../base/prose';
@@ -62,7 +62,7 @@ function Card({ finding }: { finding: Finding }) {
   );
 }
 
-/** The call site; it opens the source. */
+/** The call site, which opens the source. */
 function Place({ finding, location }: { finding: Finding; location: string }) {
   const dispatch = useDispatch();
   const name = location.replace(/ \([^()]*\)$/, '');

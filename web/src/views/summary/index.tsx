@@ -1,4 +1,4 @@
-// Summary: how long it took, where the time went, what is wrong, where it was recorded.
+// Summary: elapsed time, where the time went, the findings, and the recording.
 
 import { useLayoutEffect, useRef, useState } from 'react';
 import type { Document, Info } from '../../api/types';
@@ -62,7 +62,7 @@ function Body({ document, hotspots, info }: BodyProps) {
   );
 }
 
-/** Findings that have room beside the rest. */
+/** The most findings that fit beside the rest. */
 const FINDINGS = 4;
 
 function TopFindings({ findings }: { findings: Finding[] }) {
@@ -81,7 +81,7 @@ function TopFindings({ findings }: { findings: Finding[] }) {
   );
 }
 
-/** The figures as they are on the screen. */
+/** The figures as text, as on the screen. */
 function figuresText(document: Document): string {
   return tableText(FIGURES.map(([id, english, format]) => [title(id, english), format(Number(document[id]))]));
 }
@@ -110,7 +110,7 @@ const FIGURES = [
   ['paused_ns', 'Paused Time', duration],
 ] as const;
 
-/** Where zero says nothing. */
+/** Fields to hide when they are zero. */
 const ONLY_WHEN_SOME: readonly string[] = ['paused_ns', 'oversubscription_ns', 'idle_ns'];
 
 function Figures({ document, info }: { document: Document; info: Info | undefined }) {

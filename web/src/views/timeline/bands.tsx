@@ -1,4 +1,4 @@
-// The bands: labels as a grid that the keyboard and a screen reader can walk, and beside it the canvas.
+// The bands: labels as a grid for the keyboard and screen readers, and the canvas beside it.
 
 import { type KeyboardEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { nameText } from '../../base/names';
@@ -19,7 +19,7 @@ import { LABELS, useSetting } from './setting';
 import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
-/** The time axis above the bands; dragging it moves the view. */
+/** The time axis above the bands; a drag moves the view. */
 export function AxisLine({ height }: { height: number }) {
   const { scene } = useSetting();
   const { theme } = usePreferences();
@@ -109,7 +109,7 @@ interface ListProps {
   scroller: React.RefObject<HTMLDivElement | null>;
 }
 
-/** Labels, each with what can be done to its band. One of them can be reached with Tab, the others with the arrows. */
+/** The labels, each with the actions on its band. Tab reaches one of them, the arrow keys the others. */
 function BandList({ place, scroller }: ListProps) {
   const { rows, by, scene } = useSetting();
   const [cursor, setCursor] = useState(0);

@@ -1,4 +1,4 @@
-// What lies over the bands and follows the pointer: cursor, outlines, arrows, the selected range and its menu.
+// The layer over the bands that follows the pointer: cursor, outlines, arrows, the selected range and its menu.
 
 import { type RefObject, useEffect, useRef } from 'react';
 import { palette } from '../../base/palette';
@@ -95,7 +95,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
   );
 }
 
-/** What to do with the selected range; stays at its right end while the view moves. */
+/** The actions on the selected range; stays at its right end while the view moves. */
 function SelectionMenu({ range }: { range: { from: number; to: number } }) {
   const { scene } = useSetting();
   const dispatch = useDispatch();
