@@ -9,7 +9,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     fileParallelism: false,
-    // A browser beside a server on two CPUs: once is no proof of a fault.
+    // A browser beside a server on two CPUs is slow at times, so one failure proves nothing.
     retry: 2,
   },
 });

@@ -1,5 +1,5 @@
-// Perfetto's trace processor in a worker, for a page: the stream protocol of perfetto's
-// protos/perfetto/trace_processor/trace_processor.proto, as far as loading and asking need it.
+// Perfetto's trace processor in a worker, for a page: the part of the stream protocol in perfetto's
+// protos/perfetto/trace_processor/trace_processor.proto that loading and queries need.
 
 const APPEND = 1;
 const FINALIZE = 2;
@@ -59,7 +59,7 @@ export class Engine {
     return this.#answers.shift();
   }
 
-  /** Answers come in pieces of any length. */
+  /** Reads answers, which arrive in pieces of any length. */
   #receive(data) {
     this.#received = join(this.#received, data);
     for (;;) {
@@ -88,7 +88,7 @@ function varint(value) {
   return [...digits, value];
 }
 
-/** A number and where it ends; NaN when it is not whole. */
+/** A number and its end; NaN when it is incomplete. */
 function readVarint(message, from) {
   let value = 0;
   for (let at = from, scale = 1; at < message.length; at += 1, scale *= 128) {

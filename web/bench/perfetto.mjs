@@ -1,5 +1,6 @@
-// A trace in Perfetto's trace processor, as its UI runs it in the browser: `node bench/perfetto.mjs ENGINE TRACE`, ENGINE the
-// folder with engine_bundle.js. Prints as JSON how long loading and the first answers take, ms, and the renderer's memory, MB.
+// Measures Perfetto's trace processor in the browser, as its UI runs it: `node bench/perfetto.mjs ENGINE TRACE`, with ENGINE
+// the folder of engine_bundle.js. Prints as JSON the times of loading and of the first answers, ms, and the renderer's
+// memory, MB.
 
 import { readFileSync, statSync } from 'node:fs';
 import { open } from 'node:fs/promises';

@@ -1,6 +1,6 @@
-// What the UI costs, in a real browser: `node bench/ui.mjs [--json] URL [RESULT]`, URL as `dwell view --no-browser` prints
-// it. Its token is good once: who has used it gives the cookie, NAME=VALUE, in DWELL_COOKIE. Prints lines of a table, name,
-// value and goal; with --json all figures, times in ms.
+// Measures the UI in a real browser: `node bench/ui.mjs [--json] URL [RESULT]`, with the URL of `dwell view --no-browser`. Its
+// token is valid once; after that, DWELL_COOKIE must hold the cookie, NAME=VALUE. Prints lines of a table, name, value and
+// goal; with --json all figures, times in ms.
 
 import { chromium } from 'playwright-core';
 
@@ -17,7 +17,7 @@ const { origin } = new URL(address);
 const [name, value] = (process.env.DWELL_COOKIE ?? '').split(/=(.*)/s);
 if (name && value) await context.addCookies([{ name, value, url: origin }]);
 
-/** Counts how long the callbacks of each frame take. */
+/** Measures the time of each frame's callbacks. */
 await context.addInitScript(() => {
   window.frameWork = [];
   const request = window.requestAnimationFrame.bind(window);
@@ -52,7 +52,7 @@ async function firstPaint(hash) {
   return { page, shown: round(all), first_contentful_paint: round(contentful) };
 }
 
-/** Turns or pushes the wheel over the bands in every frame, as a hand would, the pointer on them, and looks at the frames. */
+/** Turns or pushes the wheel over the bands in every frame, as a hand would, and measures the frames. */
 async function gesture(page, kind) {
   return page.evaluate(
     ([how, length]) =>
@@ -113,7 +113,7 @@ async function heapMegabytes(page) {
   return round(bytes / 1e6);
 }
 
-/** From the press of `f` on a selected range to everything of the view being final, as the page itself sees both. */
+/** The time from pressing `f` on a selected range until the whole view is final, as the page itself sees both. */
 async function filterIn(page, tab, hash) {
   await page.goto('about:blank');
   await page.goto(`${origin}/#${hash.replace('tab=platform', `tab=${tab}`)}`);
@@ -177,7 +177,7 @@ const tiles = await tileTimes(timeline.page);
 const heap_mb = await heapMegabytes(timeline.page);
 const filter_in = {};
 for (const [at, tab] of ['platform', 'bottom-up', 'objects'].entries()) {
-  // Several ranges, of which the server knows none: the median.
+  // The median of several ranges that the server has not seen before.
   const times = [];
   for (const turn of [0, 1, 2]) {
     const cut = (at * 3 + turn + 1) * 1_000_003;

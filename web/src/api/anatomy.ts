@@ -1,5 +1,5 @@
-// What the server answers about an instruction trace: GET /api/t/:id/QUESTION?machine=NAME. Times are ticks of the model's
-// clock since the beginning of the trace; `ticks_per_cycle` of them are a cycle.
+// The server's answers about an instruction trace: GET /api/t/:id/QUESTION?machine=NAME. Times are ticks of the model's
+// clock since the start of the trace; a cycle has `ticks_per_cycle` of them.
 
 export interface TraceInfo {
   command: string;
@@ -12,14 +12,14 @@ export interface TraceInfo {
   ticks: number;
   ticks_per_cycle: number;
   depths: number;
-  /** From when on calls are not kept. */
+  /** The trace keeps no calls after this time. */
   missing: number | null;
-  /** Whether there are calls below the last depth that is drawn. */
+  /** Whether calls exist below the last drawn depth. */
   is_cut: boolean;
   calls: number;
 }
 
-/** One call; its number is that of the annotated trace. */
+/** One call; its number is the one of the annotated trace. */
 export interface TraceCall {
   number: number;
   function: string;
@@ -38,7 +38,7 @@ export interface CallAnswer {
   above: TraceCall[];
 }
 
-/** GET …/calls?function=&module=&at=N: of a function, the one before and behind call N. */
+/** GET …/calls?function=&module=&at=N: the calls of a function before and after call N. */
 export interface CallsAnswer {
   count: number;
   before: TraceCall | null;
@@ -53,11 +53,11 @@ export interface ChartTile {
   depth: number[];
   begin: number[];
   end: number[];
-  /** The call; of several in one pixel the longest. */
+  /** The call; the longest one when several share the pixel. */
   call: number[];
   /** How many calls. */
   calls: number[];
-  /** What they take of the piece. */
+  /** Their share of the piece's time. */
   ticks: number[];
   function: number[];
   phase: number[];
@@ -65,7 +65,7 @@ export interface ChartTile {
   names: Record<string, string>;
 }
 
-/** GET …/progress: of a replay that is under way. */
+/** GET …/progress: how far a running replay is. */
 export interface ReplayProgress {
   read_bytes: number;
   size_bytes: number;

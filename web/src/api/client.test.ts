@@ -17,7 +17,7 @@ const later = () => new Promise((done) => setTimeout(done, 5));
 
 afterEach(() => void vi.unstubAllGlobals());
 
-test('what several ask at the same time is asked once, and kept', async () => {
+test('concurrent callers share one request, and the answer is kept', async () => {
   const asked = server();
   const answers = [fetchJson('/a'), fetchJson('/a'), fetchJson('/b')];
   expect(asked.map(({ url }) => url)).toEqual(['/a', '/b']);
@@ -28,7 +28,7 @@ test('what several ask at the same time is asked once, and kept', async () => {
   expect(asked).toHaveLength(2);
 });
 
-test('who goes does not take it from the others; when all have gone it is given up', async () => {
+test("a caller that leaves does not abort the others' request; when all have left, it is aborted", async () => {
   const asked = server();
   const [first, second, third] = [new AbortController(), new AbortController(), new AbortController()];
   const gone = fetchJson('/c', first.signal).catch((error: Error) => error.name);

@@ -1,5 +1,5 @@
-// Every call to the server: typed, abortable, with errors that say what to do. Answers that do not change (a result is
-// immutable) are kept, so that going back in the view's history asks nothing again.
+// Every call to the server: typed, abortable, with errors that say what to do. A result never changes, so its answers stay
+// in memory: going back in the view's history sends no requests.
 
 import { begin } from '../base/activity';
 import { problemHint, problemText } from '../base/texts';
@@ -30,24 +30,24 @@ export class ApiError extends Error {
     message: string,
     readonly hint: string | null,
     readonly status: number,
-    /** What is wrong, by the server's name for it, or `offline`. */
+    /** The server's id of the problem, or `offline`. */
     readonly kind: string = '',
   ) {
     super(message);
   }
 
-  /** In the chosen language. */
+  /** The problem as a sentence in the chosen language. */
   get text(): string {
     return problemText(this.kind, this.message);
   }
 
-  /** What to do, likewise. */
+  /** What to do, in the chosen language. */
   get advice(): string | null {
     return problemHint(this.kind, this.hint);
   }
 }
 
-/** What each call answers. */
+/** The type of each call's answer. */
 export interface Answers {
   report: Document;
   view: ViewDocument;
@@ -84,7 +84,7 @@ export async function fetchResults(signal?: AbortSignal): Promise<ResultInfo[]> 
   return (await fetchJson('/api/results', signal)) as ResultInfo[];
 }
 
-/** A request that is under way, for all who ask the same. */
+/** An open request, shared by all callers that ask the same. */
 interface Pending {
   answer: Promise<unknown>;
   abort: AbortController;
@@ -93,7 +93,7 @@ interface Pending {
 
 const pending = new Map<string, Pending>();
 
-/** One JSON answer, from memory when it was had before; asked for once, however many want it at the same time. */
+/** One JSON answer, from memory if possible; concurrent callers share one request. */
 export async function fetchJson(url: string, signal?: AbortSignal): Promise<unknown> {
   const known = remembered(url);
   if (known !== undefined) return known;
@@ -104,7 +104,7 @@ export async function fetchJson(url: string, signal?: AbortSignal): Promise<unkn
     const leave = () => {
       shared.askers -= 1;
       reject(signal?.reason);
-      // Who follows in the same turn, another screen say, takes it over.
+      // A caller of the same turn, such as the next screen, takes the request over.
       setTimeout(() => shared.askers === 0 && shared.abort.abort());
     };
     signal?.addEventListener('abort', leave, { once: true });
@@ -116,7 +116,7 @@ function ask(url: string): Pending {
   const abort = new AbortController();
   const answer = received(url, abort.signal).finally(() => pending.get(url) === shared && pending.delete(url));
   const shared: Pending = { answer, abort, askers: 0 };
-  // When it is given up nobody waits for it any more.
+  // Only when the last caller gives up, nobody waits for it.
   answer.catch(() => {});
   abort.signal.addEventListener('abort', () => pending.delete(url));
   pending.set(url, shared);
@@ -130,7 +130,7 @@ async function received(url: string, signal: AbortSignal): Promise<unknown> {
   return value;
 }
 
-/** What is read of the answer; the page is not idle before. */
+/** Reads the answer; the page stays busy until then. */
 async function awaited<T>(url: string, signal: AbortSignal, read: (response: Response) => Promise<T>): Promise<T> {
   const end = begin();
   try {
@@ -140,18 +140,18 @@ async function awaited<T>(url: string, signal: AbortSignal, read: (response: Res
   }
 }
 
-/** One JSON answer that is another one each time. */
+/** One JSON answer that changes from call to call. */
 export async function fetchAnew<T>(url: string, signal: AbortSignal): Promise<T> {
   return awaited(url, signal, (response) => response.json() as Promise<T>);
 }
 
-/** One tile of the timeline. Who asks keeps it, and says whether the page waits for it. */
+/** One tile of the timeline. The caller stores it, and decides whether the page waits for it. */
 export async function fetchTile(url: string, signal: AbortSignal): Promise<Tile> {
   const response = await request(url, signal);
   return decodeTile(await response.arrayBuffer());
 }
 
-/** An answer that is in memory already; undefined when it is not. */
+/** An answer from memory, or undefined. */
 export function remembered(url: string): unknown {
   const entry = kept.get(url);
   if (!entry) return undefined;

@@ -1,4 +1,4 @@
-// The binary tile of the timeline, as laid out in types.ts: header, then for each band its arrays.
+// Reads the binary tile of the timeline, laid out as `TileHeader` in types.ts describes: header, then each band's arrays.
 
 import type { TileHeader } from './types';
 
@@ -11,7 +11,7 @@ export interface TileBand {
   object: Uint32Array;
   /** Index into `TileHeader.states`. */
   state: Uint8Array;
-  /** Bit 0: many merged; bit 1: clipped. */
+  /** Bit 0: merged from several; bit 1: clipped. */
   flags: Uint8Array;
   sampleTime: Float64Array;
   sampleDensity: Uint8Array;
@@ -22,7 +22,7 @@ export interface Tile {
   bands: TileBand[];
 }
 
-/** Reads a tile; a buffer that is too short for what its header announces is an error. */
+/** Reads a tile; throws when the buffer is shorter than its header announces. */
 export function decodeTile(buffer: ArrayBuffer): Tile {
   const view = new DataView(buffer);
   const headerBytes = view.getUint32(0, true);

@@ -1,15 +1,19 @@
+// The answers of crates/server, by the call that gives each. Every call is a GET that changes nothing, and answers JSON
+// unless stated otherwise. Times are whole nanoseconds since the start of the collection. An error is HTTP 4xx or 5xx with
+// {error: string, hint?: string}. GET /?token=ONE_TIME sets the session cookie (HttpOnly, SameSite=Strict) and redirects
+// to /.
+//
+// Every data call takes a selection, written "…" below, in the words of the CLI's options:
+//   from, to            ns; both or neither
+//   filter              KEY=VALUE, repeatable; values of one key are alternatives, all keys must hold; `*` matches any text
+//   exclude             KEY=VALUE, repeatable ("Filter out")
+//   excluded-range      FROM-TO, repeatable
+//   include-idle, call-stack-mode (all|user|user+1), inlines (on|off), target-concurrency,
+//   poor, ok, ideal     limits of the classes, as fractions of the target concurrency
+
 import type { Sentence } from '../base/prose';
 
-// Contract between crates/server and web/ (lands as web/src/api/types.ts; the server's tests check its answers against the shapes named here).
-// All JSON unless said otherwise. Times: integer nanoseconds since the start of the collection. Errors: HTTP 4xx/5xx with {error: string, hint?: string}.
-// The session cookie (HttpOnly, SameSite=Strict) comes from GET /?token=ONE_TIME, which redirects to /. Mutations do not exist: every call is a GET.
-
-// Query string that every data call takes ("selection"), the same words as the CLI's options:
-//   from, to            ns; both or none
-//   filter              KEY=VALUE, repeatable; same key = alternatives, different keys = all must hold; `*` globs as in the CLI
-//   exclude             KEY=VALUE, repeatable ("Filter out"); excluded-range=FROM-TO repeatable likewise
-//   include-idle, call-stack-mode (all|user|user+1), inlines (on|off), target-concurrency, poor, ok, ideal (fractions of T)
-
+/** GET /api/results -> ResultInfo[]: one for `dwell view r000th`, all of a folder for `dwell view FOLDER`. */
 export interface ResultInfo {
   id: string;
   name: string;
@@ -19,10 +23,9 @@ export interface ResultInfo {
   created: string;
   size_bytes: number;
   problem?: string | null;
-  /** The server's name for it. */
+  /** The server's id of the problem. */
   problem_kind?: string | null;
 }
-// GET /api/results -> ResultInfo[]         (one when `dwell view r000th`; all of a folder when `dwell view FOLDER`)
 
 export interface MetricDef {
   id: string;
@@ -33,12 +36,14 @@ export interface MetricDef {
   help: string;
   detail: string;
 }
+
 export interface Word {
   id: string;
   title: string;
   help: string;
 }
-/** One kind of loss; `time_ns` is from the first to the last, since the start. */
+
+/** One kind of loss; `time_ns` has the times of the first and the last. */
 export interface Loss {
   name: string;
   count: number;
@@ -46,6 +51,7 @@ export interface Loss {
   time_ns?: [number, number] | null;
 }
 
+/** GET /api/r/:id/info */
 export interface Info {
   manifest: Record<string, unknown>;
   elapsed_ns: number;
@@ -71,25 +77,30 @@ export interface Info {
     waits: number;
     switches: number;
   }[];
-  /** Names of tasks, frames, regions and markers; a task says its row. */
+  /** Names of tasks, frames, regions and markers; tasks refer to them by index. */
   task_types: { name: string; domain: string; kind: string }[];
   /** Number of counters. */
   counters: number;
 }
-// GET /api/r/:id/info -> Info
 
-/** What a reader must know of the numbers: texts in English, and the same sentence by sentence. */
+/** Remarks about the numbers: English texts, and the same ones as sentences with values, for translation. */
 export interface Noted {
   notes: string[];
   notes_parts?: Sentence[][];
 }
 
-// GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=  -> the document of `dwell report NAME --format json --limit 10000` (or the limit asked for), byte for byte but for texts of more than 4 KiB, which are cut
+/**
+ * GET /api/r/:id/report/:name?…&subject=&group-by=a,b&metrics=a,b&sort=&limit=&bins=
+ *
+ * The output of `dwell report NAME --format json --limit 10000`, or with the requested limit, byte for byte, except that
+ * texts above 4 KiB are cut.
+ */
 export interface Document extends Noted {
   rows?: Record<string, unknown>[];
   [field: string]: unknown;
 }
-// GET /api/r/:id/view/:name?same  -> the same view with its columns, for generic grids
+
+/** GET /api/r/:id/view/:name?… with the parameters of a report: the report with its columns, for generic grids. */
 export interface ViewDocument extends Noted {
   columns: {
     id: string;
@@ -101,15 +112,19 @@ export interface ViewDocument extends Noted {
   total: Record<string, unknown>;
 }
 
-// GET /api/r/:id/grid?…&group-by=a,b,c&metrics=&sort=&descending=&path=JSON array of keys&offset=&limit=&search=  -> one level of the tree grid, children fetched on demand.
-// Any level list; the pseudo level `callers` / `callees` (at the end) gives the bottom-up / top-down continuation of a function row.
+/**
+ * GET /api/r/:id/grid?…&group-by=a,b,c&metrics=&sort=&descending=&path=JSON&offset=&limit=&search=
+ *
+ * One level of the tree grid: the children of the row at `path`, an array of keys. `group-by` lists any levels; a last level
+ * `callers` or `callees` continues a function row bottom-up or top-down.
+ */
 export interface Grid {
   total_rows: number;
   rows: { key: string; label: string; children: boolean; values: Record<string, unknown> }[];
   total: Record<string, unknown>;
 }
 
-// GET /api/r/:id/stacks?…&kind=cpu|wait|waker|creation&group-by=&path=&index=N -> the N-th heaviest stack behind the selected row
+/** GET /api/r/:id/stacks?…&kind=cpu|wait|waker|creation&group-by=&path=&index=N: a row's N-th heaviest stack. */
 export interface StackPane {
   count: number;
   index: number;
@@ -128,7 +143,11 @@ export interface StackPane {
   end: string;
 }
 
-// GET /api/r/:id/flame?…&weight=cpu|wait|both&inverted=0|1&by-thread=0|1&min-share=0.0005 -> columns, node i's parent is below i
+/**
+ * GET /api/r/:id/flame?…&weight=cpu|wait|both&inverted=0|1&by-thread=0|1&min-share=0.0005
+ *
+ * Nodes as columns; the index of a parent is lower than those of its children.
+ */
 export interface Flame {
   total_ns: number;
   parent: number[];
@@ -142,22 +161,25 @@ export interface Flame {
   pruned_ns: number;
 }
 
-// GET /api/r/:id/histogram?…&of=wait|off_cpu|runnable[&object=NAME] -> log2-of-2^(1/4) bins
+/**
+ * GET /api/r/:id/histogram?…&of=wait|off_cpu|runnable[&object=NAME], and
+ * GET /api/r/:id/socket-lengths?…[&subject=ROW] for the waits on one socket or on all.
+ *
+ * The upper limit of a bin is 2^(1/4) times its lower one.
+ */
 export interface Histogram {
   bins: { from_ns: number; to_ns: number; count: number; total_ns: number }[];
   humps: { centre_ns: number; count: number; total_ns: number }[];
 }
 
-// GET /api/r/:id/socket-lengths?…[&subject=ROW] -> likewise, of the waits on one socket or on all
-
-// GET /api/r/:id/latency?…[&subject=INTERVAL] -> the intervals of one type, as they are drawn; of the first one without a subject
+/** GET /api/r/:id/latency?…[&subject=INTERVAL]: the intervals of one type, as drawn; without a subject, the first type. */
 export interface LatencyPane {
   interval: string;
   count: number;
   limit_ns: number;
   percentiles: [part: number, ns: number][];
   lengths: Histogram;
-  /** Those that are no outliers; of many, evenly spread ones. */
+  /** Intervals that are not outliers; an evenly spread choice where there are many. */
   points: [start: number, ns: number][];
   outliers: {
     id: string;
@@ -169,13 +191,17 @@ export interface LatencyPane {
   }[];
 }
 
-// GET /api/r/:id/filters?…&key=thread&search=&limit= -> the entries of a filter's list, with the share of CPU + wait time that each has; and what part of the whole is shown now
+/**
+ * GET /api/r/:id/filters?…&key=thread&search=&limit=
+ *
+ * The values of a filter, each with its share of CPU time plus wait time; `shown` is the share that the selection leaves.
+ */
 export interface FilterValues {
   values: { value: string; cpu_ns: number; wait_ns: number; share: number }[];
   shown: number;
 }
 
-// GET /api/r/:id/bands?…&by=thread|process|object|cpu|task&sort=start|name|METRIC&search= -> order of the timeline's bands
+/** GET /api/r/:id/bands?…&by=thread|process|object|cpu|task&sort=start|name|METRIC&search=: bands, in order. */
 export interface Bands {
   bands: {
     id: number;
@@ -183,13 +209,17 @@ export interface Bands {
     process: string;
     start_ns: number;
     end_ns: number;
-    /** Lanes of the tasks in it. */
+    /** Number of lanes that its tasks need. */
     lanes?: number;
     values: Record<string, number>;
   }[];
 }
-// GET /api/r/:id/tasks?from&to&width=PX&by=thread|task&bands=3,4 -> tasks, frames and markers of bands, lane by lane; what is
-// shorter than a pixel is one span without a task
+
+/**
+ * GET /api/r/:id/tasks?from&to&width=PX&by=thread|task&bands=3,4
+ *
+ * Tasks, frames and markers of bands, lane by lane. Tasks shorter than a pixel are merged into one span without a task.
+ */
 export interface TaskSpans {
   from: number;
   to: number;
@@ -199,7 +229,8 @@ export interface TaskSpans {
     markers: { time: number[]; type: number[]; count: number[] };
   }[];
 }
-// GET /api/r/:id/task?task=ROW -> everything that is known of one task
+
+/** GET /api/r/:id/task?task=ROW: all facts about one task. */
 export interface Task {
   name: string;
   domain: string;
@@ -213,7 +244,8 @@ export interface Task {
   parent: string;
   metadata: [key: string, value: string][];
 }
-// GET /api/r/:id/counters?from&to&width=PX -> curves of the counters, a value per pixel, null before the first
+
+/** GET /api/r/:id/counters?from&to&width=PX: curves of the counters, one value per pixel, null before the first value. */
 export interface CounterCurves {
   from: number;
   to: number;
@@ -224,7 +256,7 @@ export interface CounterCurves {
     process: string;
     unit: string;
     kind: string;
-    /** No value is below the one before. */
+    /** The value never decreases. */
     grows: boolean;
     range: [least: number, most: number];
     values: number;
@@ -234,10 +266,19 @@ export interface CounterCurves {
     rate: number[];
   }[];
 }
-// GET /api/r/:id/tile?from&to&width=PX&by=thread&bands=3,4,5…(selection) -> BINARY application/octet-stream, little endian:
-//   u32 length of header; header JSON (TileHeader), padded with blanks so that the arrays start at a multiple of 8;
-//   then for each band in order: f64 start[n], f64 end[n] (ns), u32 object[n] (0xffffffff none), u8 state[n] (index into TileHeader.states), u8 flags[n] (1 = many merged, majority state shown; 2 = clipped), padded to 8;
-//   then f64 sample_time[m] (decimated to one a pixel), u16 … padded likewise: u8 sample_density[m]
+
+/**
+ * GET /api/r/:id/tile?…&width=PX&by=thread&bands=3,4,5: binary, application/octet-stream, little endian.
+ *
+ *   u32 length of the header; the header as JSON, padded with blanks so that the arrays start at a multiple of 8
+ *   for each band in order:
+ *     f64 start[n], f64 end[n] in ns
+ *     u32 object[n]: 0xffffffff is none
+ *     u8 state[n]: index into `states`; of merged segments, the state with the most time in the pixel
+ *     u8 flags[n]: 1 merged from several, 2 clipped; padded to a multiple of 8
+ *     f64 sample_time[m]: at most one a pixel
+ *     u8 sample_density[m], padded likewise
+ */
 export interface TileHeader {
   from: number;
   to: number;
@@ -245,19 +286,21 @@ export interface TileHeader {
   states: string[];
   bands: { id: number; segments: number; samples: number }[];
 }
-// states: running, spin, overhead, lock, condition, idle, socket, io, sleep, other-wait, preempted, starting, absent  (majority by time in a pixel)
-// GET /api/r/:id/charts?from&to&width=PX(selection) -> per-pixel columns
+
+/** GET /api/r/:id/charts?…&width=PX: CPU usage, running threads and concurrency, one column per pixel. */
 export interface Charts {
   from: number;
   to: number;
   series: { id: string; title: string; unit: string; max: number; mean: number[]; peak: number[] }[];
-} // cpu_usage, running (n), concurrency (c), counters
-// GET /api/r/:id/arrows?from&to&thread=…&limit= -> transitions in range
+}
+
+/** GET /api/r/:id/arrows?from&to&thread=&limit=: wake-ups in a time range. */
 export interface Arrows {
   total: number;
   arrows: { waker: number; woken: number; time_ns: number; run_ns: number; object: string }[];
 }
-// GET /api/r/:id/interval?thread=&at= -> what the thread did at that instant
+
+/** GET /api/r/:id/interval?thread=&at=: what the thread did at that instant. */
 export interface Interval {
   thread: number;
   state: string;
@@ -277,6 +320,8 @@ export interface Interval {
   waker_stack: StackPane['frames'];
 }
 
-// GET /api/r/:id/source?…&function=NAME[&module=] -> see the document of `dwell source --format json` (made by another change; keep the route, pass it through)
-// GET /api/r/:id/log -> { text: string }
-// GET /api/compare?a=ID&b=ID&level=function|object&… -> Document of `dwell compare A B --format json`; difference = first − second
+// Calls whose answers other files describe:
+//   GET /api/r/:id/source?…&function=NAME[&module=]: the output of `dwell source --format json` (logic/source.ts)
+//   GET /api/r/:id/log: { text: string }
+//   GET /api/compare?…&a=ID&b=ID&level=function|object: the output of `dwell compare A B --format json`
+//   (logic/compare.ts); difference = first − second

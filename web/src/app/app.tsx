@@ -25,7 +25,7 @@ import { TracePage } from './trace-page';
 import { VIEWS } from './views';
 
 export function App() {
-  // Another language renders everything again.
+  // A new language renders everything again.
   const { language } = usePreferences();
   useEffect(() => {
     const listen = (event: KeyboardEvent) => dispatchKey(event) && event.preventDefault();
@@ -51,14 +51,14 @@ function Page() {
     fetchResults(abort.signal).then(setResults, (reason) => !abort.signal.aborted && setError(asApiError(reason)));
     return () => abort.abort();
   }, []);
-  // A folder with one result opens it; a link to a result that is gone shows the list.
+  // A folder with one result opens it; a link to a missing result shows the list.
   useEffect(() => {
     const only = results?.length === 1 ? results[0] : undefined;
     if (only && result !== only.id) dispatch({ result: only.id }, 'touch');
   }, [results, result, dispatch]);
   const current = results?.find(({ id }) => id === result);
   const isTrace = current?.analysis === 'anatomy';
-  // A result's tab says nothing of a trace, nor the other way round.
+  // A result's tabs do not fit a trace, nor the reverse.
   useEffect(() => {
     if (current && isTrace !== (tabsBeside(tab) === TRACE_TABS)) {
       dispatch({ tab: isTrace ? 'calls' : 'summary' }, 'touch');

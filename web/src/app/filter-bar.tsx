@@ -1,7 +1,8 @@
-// What is shown of the whole, and by which filters; every view obeys them at once.
+// The share that the filters leave, and the filters themselves; every view obeys them at once.
 
 import { useState } from 'react';
 import type { Info, Word } from '../api/types';
+import { nameText } from '../base/names';
 import { help, t, title } from '../base/texts';
 import { count, percent, span } from '../base/units';
 import { clearFilters, filtered, filterIn, filterOut, removeFilter } from '../state/actions';
@@ -11,7 +12,7 @@ import { STACK_MODES, type ViewState } from '../state/view-state';
 import { Menu } from '../views/parts/menu';
 import { Loaded } from '../views/parts/states';
 
-/** Filters that have a list of their own, in this order; those that the server does not know are left out. */
+/** Filters with a list of their own, in this order, as far as the server knows them. */
 const LISTED = ['process', 'thread', 'module', 'object', 'object-type', 'utilization', 'task', 'counter'];
 
 export function FilterBar({ info }: { info: Info | undefined }) {
@@ -52,7 +53,8 @@ function FilterMenu({ word }: { word: Word }) {
     excludes: state.excludes.filter(({ key }) => key === word.id).map(({ value }) => value),
   }));
   const dispatch = useDispatch();
-  const texts = [...chosen.filters, ...chosen.excludes.map((value) => `${t('filter.not')} ${value}`)];
+  const shown = (value: string) => nameText(value, word.id);
+  const texts = [...chosen.filters.map(shown), ...chosen.excludes.map((value) => `${t('filter.not')} ${shown(value)}`)];
   const label =
     texts.length === 0 ? t('filter.any') : texts.length <= 2 ? texts.join(', ') : `${texts[0]} +${texts.length - 1}`;
   const clear = () =>
@@ -116,12 +118,12 @@ function FilterList({ word, filters, excludes }: { word: Word; filters: string[]
                     checked={filters.includes(value)}
                     onChange={({ target }) => toggle(value, target.checked)}
                   />
-                  <span className="filter-text">{value}</span>
+                  <span className="filter-text">{nameText(value, word.id)}</span>
                 </label>
                 <button
                   type="button"
                   className={excludes.includes(value) ? 'exclude exclude-set' : 'exclude'}
-                  aria-label={`${t('filter.out')} ${value}`}
+                  aria-label={`${t('filter.out')} ${nameText(value, word.id)}`}
                   aria-pressed={excludes.includes(value)}
                   data-tip={t('filter.out')}
                   onClick={() =>
@@ -145,7 +147,7 @@ function FilterList({ word, filters, excludes }: { word: Word; filters: string[]
   );
 }
 
-/** Filters by keys that have no list: by function, waker, … */
+/** Filters by keys without a list: function, waker, … */
 function OtherFilters({ known, words }: { known: string[]; words: Word[] }) {
   const others = useView((state) => [
     ...state.filters.filter(({ key }) => !known.includes(key)).map((filter) => ({ ...filter, not: false })),
@@ -154,16 +156,17 @@ function OtherFilters({ known, words }: { known: string[]; words: Word[] }) {
   const dispatch = useDispatch();
   return others.map(({ key, value, not }) => {
     const name = title(key, words.find(({ id }) => id === key)?.title ?? key);
+    const shown = nameText(value, key);
     return (
       <span key={`${not} ${key} ${value}`} className="filter filter-set">
         <span className="filter-chip">
           <span className="faint">{name}:</span> {not ? `${t('filter.not')} ` : ''}
-          <span className="filter-value">{value}</span>
+          <span className="filter-value">{shown}</span>
         </span>
         <button
           type="button"
           className="remove"
-          aria-label={t('filter.remove', { key: name, value })}
+          aria-label={t('filter.remove', { key: name, value: shown })}
           onClick={() => dispatch((state) => removeFilter(state, key, value))}
         >
           ×
@@ -201,7 +204,7 @@ function TimeFilters() {
   );
 }
 
-/** How stacks and waits are counted; belongs to the selection like the filters do. */
+/** How to count stacks and waits; part of the selection, like the filters. */
 function Options({ info }: { info: Info | undefined }) {
   const { stackMode, inlines, includeIdle, target } = useView(({ stackMode, inlines, includeIdle, target }) => ({
     stackMode,

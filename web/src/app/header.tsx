@@ -1,4 +1,4 @@
-// Result, program, tabs, and what belongs to the page as a whole.
+// Result, program, tabs, and the buttons of the page as a whole.
 
 import { useEffect, useRef, useState } from 'react';
 import type { ResultInfo } from '../api/types';
@@ -61,7 +61,7 @@ function Tabs() {
   const active = useView((state) => state.tab);
   const dispatch = useDispatch();
   const bar = useRef<HTMLElement>(null);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another tab is to be seen whole where not all have room.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new tab scrolls into view where not all tabs fit.
   useEffect(() => {
     void bar.current?.querySelector('[aria-current]')?.scrollIntoView({ inline: 'nearest' });
   }, [active]);

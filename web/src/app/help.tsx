@@ -9,7 +9,7 @@ import { preferences, setPreferences, toggleTheme } from '../state/preferences';
 import { useStore } from '../state/provider';
 import { tabsBeside } from '../state/view-state';
 
-/** The keys of the page; whether its map is open. */
+/** Handles the keys of the page, and tells whether the map is open. */
 export function useAppKeys() {
   const store = useStore();
   const [open, setOpen] = useState(false);

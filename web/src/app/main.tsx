@@ -3,7 +3,7 @@ import { preferences } from '../state/preferences';
 import { StoreProvider } from '../state/provider';
 import { Store, windowBrowser } from '../state/store';
 import { App } from './app';
-// In this order: what comes later may say more about what comes before.
+// The order matters: later style sheets override earlier ones.
 import './styles/page.css';
 import './styles/parts.css';
 import './styles/grids.css';

@@ -1,4 +1,4 @@
-// A line at the top while work takes long.
+// A progress line at the top when work takes long.
 
 import { useEffect, useState } from 'react';
 import { busy, onActivity } from '../base/activity';

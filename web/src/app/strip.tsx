@@ -1,4 +1,4 @@
-// The timeline below the other views; can be hidden.
+// The timeline strip below the other views; the reader can hide it.
 
 import { lazy } from 'react';
 import { t } from '../base/texts';

@@ -1,4 +1,4 @@
-// An instruction trace: the machine that it is replayed on, how far that is, and the view.
+// An instruction trace: the machine that replays it, the progress of the replay, and the view.
 
 import { useEffect } from 'react';
 import type { TraceInfo } from '../api/anatomy';
@@ -13,7 +13,7 @@ import { Boundary } from '../views/parts/boundary';
 import { Failure } from '../views/parts/states';
 import { VIEWS } from './views';
 
-/** Machines, until the server has told them. */
+/** The machines, until the server's list arrives. */
 const DEFAULT_MACHINE = 'skylake-sp';
 
 export function TracePage({ name }: { name: string }) {
@@ -38,7 +38,7 @@ export function TracePage({ name }: { name: string }) {
   );
 }
 
-/** The first replay is under way. */
+/** Shown during the first replay. */
 function Replaying({ done }: { done: number | null }) {
   return (
     <main className="message" aria-label={t('anatomy.replaying')}>

@@ -1,4 +1,4 @@
-// The tabs and their views, loaded when first shown.
+// The tabs and their views, which load when first shown.
 
 import { type ComponentType, type LazyExoticComponent, lazy } from 'react';
 import type { Tab } from '../state/view-state';
@@ -6,12 +6,12 @@ import { SummaryView } from '../views/summary';
 
 interface TabView {
   View: ComponentType | LazyExoticComponent<ComponentType>;
-  /** Whether the timeline strip is below it. */
+  /** Whether the view has the timeline strip below it. */
   strip: boolean;
 }
 
 export const VIEWS: Record<Tab, TabView> = {
-  // The first paint shows it, so it comes with the page.
+  // The first paint shows it, so it loads with the page.
   summary: { View: SummaryView, strip: false },
   'bottom-up': { View: lazy(() => import('../views/bottom-up')), strip: true },
   'caller-callee': { View: lazy(() => import('../views/caller-callee')), strip: true },

@@ -1,5 +1,5 @@
-// Whether the page has work under way: requests, and data that is not drawn yet. `<html data-idle="true">` tells tests
-// that what is on the screen is final; the progress line reads the same state.
+// Whether the page is busy: it has open requests, or data that is not drawn yet. `<html data-idle="true">` tells tests that
+// the screen is final; the progress line reads the same state.
 
 let running = 0;
 let settle: ReturnType<typeof setTimeout> | undefined;
@@ -10,7 +10,7 @@ function publish(): void {
   for (const listener of listeners) listener();
 }
 
-/** Work begins; the function given back ends it, once. The page is idle two frames after the last work has ended. */
+/** Begins a piece of work and returns a function that ends it. The page is idle two frames after the last piece ended. */
 export function begin(): () => void {
   running += 1;
   if (settle) clearTimeout(settle);
@@ -20,10 +20,10 @@ export function begin(): () => void {
   return () => {
     if (ended) return;
     ended = true;
-    // What the data changed is rendered, and drawn on canvases, before the work counts as done.
+    // React renders and the canvases draw the new data before the work counts as done.
     afterFrames(() => {
       running -= 1;
-      // Data often leads to the next request: idle is only what stays idle.
+      // Data often leads to the next request, so the page must stay idle for a moment.
       if (running === 0) settle = setTimeout(() => running === 0 && publish(), 30);
     });
   };
@@ -34,7 +34,7 @@ function afterFrames(action: () => void): void {
   else requestAnimationFrame(() => requestAnimationFrame(action));
 }
 
-/** Whether work is under way. */
+/** Whether the page is busy. */
 export function busy(): boolean {
   return running > 0;
 }

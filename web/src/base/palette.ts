@@ -1,6 +1,5 @@
-// Colours, one table for both themes: the style sheet's variables and the canvases are made from it. Colours say state
-// and nothing else; the hues are told apart with any colour-vision deficiency (after Okabe and Ito) and differ in
-// lightness too.
+// Colours, one table for both themes: the style sheet's variables and the canvases use it. Colours mean state and
+// nothing else; the hues are distinct with any colour-vision deficiency (after Okabe and Ito) and differ in lightness too.
 
 export const THEMES = ['dark', 'light'] as const;
 export type Theme = (typeof THEMES)[number];
@@ -27,7 +26,7 @@ export type State = (typeof STATES)[number];
 export const CLASSES = ['idle', 'poor', 'ok', 'ideal', 'over'] as const;
 export type Class = (typeof CLASSES)[number];
 
-/** Why waits on sockets last, in the order of a legend: held by TCP, the other end, buffers and windows, the way. */
+/** Causes of waits on sockets, in the order of a legend: TCP's holds, the other end, buffers and windows, the network. */
 export const CAUSES = [
   'delayed-ack',
   'nagle',
@@ -48,7 +47,7 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** What delays a thread, and running, in the order of a legend. */
+/** Causes of a thread's delay, and running, in the order of a legend. */
 export const DELAYS = [
   'preemption',
   'kernel-work',
@@ -248,7 +247,7 @@ const CAUSE_COLORS: Record<Theme, Record<Cause | Delay, string>> = {
   },
 };
 
-/** The colour of a cause as CSS; one that this version does not know is a plain bar. */
+/** The colour of a cause as CSS; an unknown cause gets that of a plain bar. */
 export function causeColor(id: string): string {
   return [...CAUSES, ...DELAYS].some((known) => known === id) ? `var(--cause-${id})` : 'var(--bar)';
 }

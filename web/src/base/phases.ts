@@ -20,16 +20,16 @@ const PHASES: Record<string, string> = {
   synchronization: '#a84d72',
 };
 
-/** For phases of the reader's own. */
+/** Colours for phases that a user defines. */
 const OTHERS = ['#2f9fae', '#b0a13c', '#c76e4b', '#6a76d8', '#5aa36b', '#b3679f'];
 
-/** The colour of a phase; one that Dwell does not know gets one by its name. */
+/** The colour of a phase; an unknown phase gets one derived from its name. */
 export function phaseColor(name: string): string {
   const sum = [...name].reduce((hash, letter) => (hash * 31 + (letter.codePointAt(0) ?? 0)) >>> 0, 7);
   return PHASES[name] ?? OTHERS[sum % OTHERS.length] ?? '#888888';
 }
 
-/** Where the slots went, in the order of a bar; `memory_bound` is a part of the back-end bound ones. */
+/** The parts of the slots, in the order of a bar; `memory_bound` is a part of the back-end bound slots. */
 export const SPLIT = ['retiring', 'bad_speculation', 'frontend_bound', 'core_bound', 'memory_bound'] as const;
 export type SplitPart = (typeof SPLIT)[number];
 
@@ -41,7 +41,7 @@ export const SPLIT_COLORS: Record<SplitPart, string> = {
   memory_bound: '#3f8fdc',
 };
 
-/** A colour moved towards another one: `share` of it is left. Both as #rrggbb. */
+/** Mixes two colours `#rrggbb`: `share` of the first, the rest of the second. */
 export function mixed(color: string, ground: string, share: number): string {
   const parts = [1, 3, 5].map((at) => {
     const [own, other] = [color, ground].map((text) => Number.parseInt(text.slice(at, at + 2), 16));

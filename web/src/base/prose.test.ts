@@ -30,7 +30,7 @@ test('every remark of collection and finalization has words in Japanese, with th
   for (const [, id = '', text = ''] of english) expect(values(noticesJa[id] ?? ''), id).toEqual(values(text));
 });
 
-test('everything that can be lost has words in Japanese', () => {
+test('every loss has words in Japanese', () => {
   const table = source('resolve/src/losses.rs');
   const constants = new Map([...table.matchAll(/pub const (\w+): &str = "(\w+)"/g)].map(([, name, id]) => [name, id]));
   const docs = table.slice(table.indexOf('const DOCS'), table.indexOf('];', table.indexOf('const DOCS')));
@@ -45,7 +45,7 @@ test('everything that can be lost has words in Japanese', () => {
   expect(lossText('of_a_later_version', 'Later.')).toBe('Later.');
 });
 
-test('a sentence has its values in either language; one that is not known stays as it came', () => {
+test('a sentence has its values in either language; an unknown one stays English', () => {
   const range: Sentence = { id: 'range', values: { from: { ns: 1.5e9 }, to: { ns: 3.2e9 }, share: { share: 0.1234 } } };
   const late: Sentence = { id: 'barrier-late', values: { place: { place: null } } };
   expect(prose('As it came.', [range])).toBe('As it came.');

@@ -1,11 +1,12 @@
-// Sentences of the server in the chosen language: English as it came, another one from its catalogue by the sentence's id.
+// Sentences of the server in the chosen language: English as received, another language from its catalogue by sentence id.
 
+import { nameText } from './names';
 import { language, t } from './texts';
 import { noticesJa } from './texts/notices-ja';
 import { sentencesJa } from './texts/sentences-ja';
 import { count, duration } from './units';
 
-/** A value of a sentence, with what it is. */
+/** A typed value of a sentence. */
 export type Word =
   | { text: string }
   | { ns: number }
@@ -20,7 +21,7 @@ export interface Sentence {
   values: Record<string, Word>;
 }
 
-/** `english` in the chosen language; as it is where a sentence of it has no words there. */
+/** `english` in the chosen language; unchanged when the catalogue lacks one of its sentences. */
 export function prose(english: string, parts: readonly Sentence[] | undefined): string {
   if (language() === 'en' || !parts || parts.length === 0) return english;
   const sentences = parts.map(translated);
@@ -30,15 +31,16 @@ export function prose(english: string, parts: readonly Sentence[] | undefined): 
 function translated({ id, values }: Sentence): string | null {
   const template = sentencesJa[id] ?? noticesJa[id];
   if (template === undefined) return null;
-  const word = (name: string) => (values[name] ? wordText(values[name]) : `{${name}}`);
+  const word = (name: string) => (values[name] ? wordText(values[name], name) : `{${name}}`);
   return template.replace(/\{(\w+)\}/g, (_, name: string) => word(name));
 }
 
-function wordText(word: Word): string {
+/** The objects of a sentence are its `name` and `on`. */
+function wordText(word: Word, name: string): string {
   if ('ns' in word) return duration(word.ns);
   if ('count' in word) return count(word.count);
   if ('share' in word) return `${(word.share * 100).toFixed(1)} %`;
   if ('real' in word) return word.real.toFixed(word.digits);
-  if ('place' in word) return word.place ?? t('place.unknown');
-  return word.text;
+  if ('place' in word) return word.place === null ? t('place.unknown') : nameText(word.place, 'function');
+  return nameText(word.text, name === 'name' || name === 'on' ? 'object' : 'function');
 }

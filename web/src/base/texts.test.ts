@@ -23,7 +23,7 @@ test('each text has the same names to fill in, in both languages', () => {
   for (const key of Object.keys(en) as (keyof typeof en)[]) expect(names(ja[key]), key).toEqual(names(en[key]));
 });
 
-test('no text is without use', () => {
+test('every text is used', () => {
   const source = new URL('..', import.meta.url);
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => /\.tsx?$/.test(name));
   const code = files
@@ -55,7 +55,7 @@ test('every cause of a wait on a socket has a colour and words', () => {
   for (const id of rows) expect(word('cause', id), id).not.toBe(id);
 });
 
-test('everything that delays a thread has a colour and words', () => {
+test('every cause of a delay has a colour and words', () => {
   const text = readFileSync(new URL('../../../docs/latency.md', import.meta.url), 'utf8');
   const table = text.slice(text.indexOf('| cause | what'), text.indexOf('`unexplained` is the rest'));
   const cells = [...table.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, ids]) => (ids ?? '').match(/[a-z-]+/g) ?? []);
@@ -64,7 +64,7 @@ test('everything that delays a thread has a colour and words', () => {
   for (const id of cells) expect(word('cause', id), id).not.toBe(id);
 });
 
-test('everything that the server cannot answer has words in Japanese, and nothing else has', () => {
+test('every problem of the server has words in Japanese, and nothing else has', () => {
   const text = readFileSync(new URL('../../../crates/server/src/problem.rs', import.meta.url), 'utf8');
   const kinds = [...text.matchAll(/^ {4}\w+ = "([\w-]+)", [A-Z_]+;$/gm)].map(([, id]) => id ?? '');
   expect(kinds.length).toBeGreaterThan(15);
@@ -77,7 +77,7 @@ test('everything that the server cannot answer has words in Japanese, and nothin
   expect(problemHint('damaged', 'again')).toMatch(/dwell finalize/);
 });
 
-test('the language is the first of the browser that there is a catalogue for', () => {
+test('the language is the first of the browser that has a catalogue', () => {
   expect(browserLanguage(['fr-FR', 'ja-JP', 'en'])).toBe('ja');
   expect(browserLanguage(['fr'])).toBe('en');
 });

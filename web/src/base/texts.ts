@@ -13,13 +13,13 @@ export type TextKey = keyof typeof en;
 const CATALOGUES: Record<Language, Record<TextKey, string>> = { en, ja };
 let current: Language = 'en';
 
-/** The language of the browser, when there is a catalogue for it. */
+/** The first language of the browser that has a catalogue, else English. */
 export function browserLanguage(languages: readonly string[]): Language {
   const known = languages.map((tag) => LANGUAGES.find((language) => tag.toLowerCase().split('-')[0] === language));
   return known.find((language) => language !== undefined) ?? 'en';
 }
 
-/** Which language `t` speaks; the caller renders everything again. */
+/** Sets the language of `t`; the caller must render everything again. */
 export function setLanguage(language: Language): void {
   current = language;
 }
@@ -28,7 +28,7 @@ export function language(): Language {
   return current;
 }
 
-/** The text of a key, with `{name}` filled in, and of `{name|wait|waits}` the first word for one, else the second. */
+/** The text of a key. Fills in `{name}`, and picks the word of `{name|wait|waits}`: the first for 1, else the second. */
 export function t(key: TextKey, values: Record<string, string | number> = {}): string {
   return CATALOGUES[current][key].replace(/\{(\w+)(?:\|([^|}]*)\|([^}]*))?\}/g, (_, name: string, one, more) => {
     const value = String(values[name] ?? '');
@@ -37,38 +37,38 @@ export function t(key: TextKey, values: Record<string, string | number> = {}): s
   });
 }
 
-/** A title that the server gives in English (a metric, grouping level, filter key, finding), by its id. */
+/** The title of a metric, grouping level, filter key or finding; `english` is the server's. */
 export function title(id: string, english: string): string {
   return (current === 'ja' ? titleJa[id] : undefined) ?? english;
 }
 
-/** Likewise for help. */
+/** The help of one of those. */
 export function help(id: string, english: string): string {
   return (current === 'ja' ? helpJa[id] : undefined) ?? english;
 }
 
-/** What is missing because of a loss, by its name. */
+/** What a loss means for the result, by the loss's name. */
 export function lossText(name: string, english: string): string {
   return (current === 'ja' ? lossesJa[name] : undefined) ?? english;
 }
 
-/** What went wrong, by the server's name for it; `english` is its sentence. */
+/** The problem as a sentence, by the server's id; `english` is the server's sentence. */
 export function problemText(kind: string, english: string): string {
   return (current === 'ja' ? problemsJa[kind] : undefined)?.replace('{error}', english) ?? english;
 }
 
-/** What to do about it; commands are the same in every language. */
+/** How to solve the problem; commands are the same in every language. */
 export function problemHint(kind: string, english: string | null): string | null {
   return (current === 'ja' ? problemHintsJa[kind] : undefined) ?? english;
 }
 
-/** The word for a value of a kind that the server gives by its id; for one that this version does not know, the id. */
+/** The word for an id of one of these kinds; an unknown id stays as it is. */
 export function word(kind: 'cause' | 'direction' | 'protocol' | 'stack-end', id: string): string {
   const key = `${kind}.${id}`;
   return key in en ? t(key as TextKey) : id;
 }
 
-/** A day and a time of day; empty for what is none. */
+/** A date with its time of day; empty for an invalid date. */
 export function dateText(date: Date): string {
   return Number.isNaN(date.getTime()) ? '' : date.toLocaleString(current, { dateStyle: 'medium', timeStyle: 'medium' });
 }

@@ -52,7 +52,7 @@ export function bytes(value: number): string {
   return `${significant(value / scale)} ${unit}`;
 }
 
-/** A point in time since the start: as many decimals as tell two points `step` ns apart. */
+/** A time since the start, with enough decimals to tell two times `step` ns apart. */
 export function instant(ns: number, step: number): string {
   const [unit, scale] = step >= 1e6 || ns >= 1e9 ? ['s', 1e9] : step >= 1e3 || ns >= 1e6 ? ['ms', 1e6] : ['µs', 1e3];
   const decimals = Math.min(9, Math.max(0, Math.ceil(Math.log10(Number(scale) / Math.max(step, 1)))));

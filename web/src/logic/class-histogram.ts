@@ -6,7 +6,7 @@ import type { Thresholds } from '../state/view-state';
 
 export const DEFAULT_THRESHOLDS: Thresholds = { poor: 0.5, ok: 0.85, ideal: 1.15 };
 
-/** The class of `running` threads, as crates/analyze/src/sweep.rs has it. */
+/** The class of `running` threads, as crates/analyze/src/sweep.rs defines it. */
 export function classOf(running: number, target: number, { poor, ok, ideal }: Thresholds): Class {
   const share = running / target;
   if (running === 0) return 'idle';
@@ -23,7 +23,7 @@ export interface HistogramBar {
   name: Class;
   x: number;
   width: number;
-  /** Of the plot's height, 0 to 1. */
+  /** Fraction of the plot's height. */
   height: number;
 }
 
@@ -31,14 +31,14 @@ export interface ClassHistogram {
   bars: HistogramBar[];
   /** Numbers of threads per bar. */
   step: number;
-  /** Where a number of threads lies on the axis; between bars for fractions. */
+  /** The place of a number of threads on the axis; a fraction lies between bars. */
   xOf(threads: number): number;
   threadsAt(x: number): number;
 }
 
 /**
- * Bars of `values` (entry i: ns at i threads) over `width` px. The axis reaches the target and the highest number that
- * occurs; where there are more numbers than fit, neighbours share a bar.
+ * Bars of `values` (entry i: ns at i threads) over `width` px. The axis includes the target and the highest number that
+ * occurs; if more numbers occur than fit, neighbours share a bar.
  */
 export function layoutHistogram(
   values: readonly number[],
@@ -77,8 +77,8 @@ export function layoutHistogram(
 }
 
 /**
- * The limits after the reader put limit `which` at `threads` (the last number of the class): halves between numbers do
- * not matter, so the limit becomes that number over T; limits never cross.
+ * The limits after the reader moved limit `which` to `threads`, the last number of the class. The limit becomes that
+ * number over T; limits never cross.
  */
 export function moveLimit(limits: Thresholds, which: keyof Thresholds, threads: number, target: number): Thresholds {
   const share = Math.max(0.5, Math.floor(threads + 0.5) + 0.25) / target;

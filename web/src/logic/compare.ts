@@ -16,8 +16,7 @@ export function sideOf(id: string): { metric: string; side: Side } | null {
 }
 
 /**
- * The table. `names` gives the first column's title and the words for the sides; titles of metrics are those of
- * `metrics`.
+ * The table. `names` gives the title of each column: of a metric's sides, and of the others by id.
  */
 export function comparison(
   document: Document,

@@ -5,7 +5,7 @@ import { duration } from '../base/units';
 import { nameOf, pathTo } from './flame';
 import { asText, csvField } from './values';
 
-/** A line for each row, fields apart by tabs. */
+/** One line per row, fields separated by tabs. */
 export function tableText(rows: readonly (readonly unknown[])[]): string {
   return rows.map((fields) => `${fields.map((field) => String(field ?? '')).join('\t')}\n`).join('');
 }
@@ -15,7 +15,7 @@ export function tableCsv(rows: readonly (readonly unknown[])[]): string {
   return rows.map((fields) => `${fields.map(csvField).join(',')}\r\n`).join('');
 }
 
-/** A report as it is on the screen, rows below others moved to the right. */
+/** A report as on the screen, child rows indented. */
 export function reportText({ columns, rows }: ViewDocument): string {
   const line = ({ depth, values }: ViewDocument['rows'][number]) =>
     columns.map(({ kind }, at) => `${at === 0 ? '  '.repeat(depth) : ''}${asText(kind, values[at])}`);
@@ -41,7 +41,7 @@ export function reportCsv({ columns, rows }: ViewDocument): string {
   return tableCsv([head, ...rows.map(line)]);
 }
 
-/** Lengths of waits: what is in each bin. */
+/** The bins of a histogram of wait lengths. */
 export function histogramRows({ bins }: Histogram): unknown[][] {
   return bins.filter(({ count }) => count > 0).map((bin) => [bin.from_ns, bin.to_ns, bin.count, bin.total_ns]);
 }
@@ -60,7 +60,7 @@ export function foldedStacks(flame: Flame): string {
   return lines.join('');
 }
 
-/** The same for people: depth, total and own time. */
+/** A flame graph for people: depth, total and self time. */
 export function flameText(flame: Flame): string {
   return tableText(
     flame.parent.map((_, node) => [

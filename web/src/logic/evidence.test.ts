@@ -14,7 +14,7 @@ test('a finding about a lock leads to what held it, one about waits to their len
   expect(show('spinning', 'pthread_spin_lock')).toMatchObject({ tab: 'caller-callee', function: 'pthread_spin_lock' });
 });
 
-test('what the finding before was filtered to is no alternative', () => {
+test('the filters of another finding are replaced', () => {
   const state = {
     ...EMPTY,
     filters: [

@@ -1,4 +1,4 @@
-// What a finding's card draws as its evidence, and where "show me" leads, one row for each finding.
+// The evidence charts of a finding's card, and the view that "Show me" opens, one row per finding.
 
 import { filterInRange, only } from '../state/actions';
 import type { ViewState } from '../state/view-state';
@@ -7,17 +7,17 @@ export interface Finding {
   id: string;
   subject: string | null;
   cost_ns: number | null;
-  /** The stretch of time that it is about, if it is one. */
+  /** The time range of the finding, if it has one. */
   from_ns?: number | null;
   to_ns?: number | null;
 }
 
 export type Evidence =
-  /** How long the waits of one filter's value took. */
+  /** The lengths of the waits that one filter selects. */
   | { kind: 'waits'; key: 'object' | 'object-type'; value: string }
-  /** How much of these waits the finding is. */
+  /** The finding's share of these waits. */
   | { kind: 'waits-share'; value: string }
-  /** How much of the CPU time it is. */
+  /** The finding's share of the CPU time. */
   | { kind: 'cpu-share' }
   /** Ready threads over time. */
   | { kind: 'concurrency' };
@@ -31,7 +31,7 @@ const named = ({ subject }: Finding) => subject ?? '';
 const waits = (finding: Finding): Evidence[] => [{ kind: 'waits', key: 'object', value: named(finding) }];
 const concurrency = (): Evidence[] => [{ kind: 'concurrency' }];
 
-/** The waits for an object, in the view that has what is asked of them. */
+/** The waits on an object, in the view that shows their property. */
 function showObject(tab: 'blame' | 'objects' | 'sockets') {
   return (state: ViewState, finding: Finding): ViewState => {
     const object = named(finding);
@@ -43,7 +43,7 @@ const LOCK: Case = { evidence: waits, show: showObject('blame') };
 const WAITS: Case = { evidence: waits, show: showObject('objects') };
 const SOCKET: Case = { evidence: waits, show: showObject('sockets') };
 
-/** Of intervals: what the threads did, those that queued most for a CPU first. */
+/** The activity of the threads, those with the most time in run queues first. */
 const OUTLIERS: Case = {
   evidence: concurrency,
   show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
@@ -80,7 +80,7 @@ const CASES: Record<string, Case> = {
   'small-reads': SOCKET,
   'accept-bottleneck': SOCKET,
   'connection-churn': {
-    // Of an address, not of one object: each connection is one of its own.
+    // By address, not by object: each connection is an object of its own.
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'socket' }],
     show: (state) => only({ ...state, tab: 'sockets', socket: '' }, 'object-type', 'socket'),
   },
@@ -113,12 +113,12 @@ const CASES: Record<string, Case> = {
   },
 };
 
-/** The charts of a finding; none of one that this version does not know. */
+/** The charts of a finding; none for an unknown finding. */
 export function evidenceOf(finding: Finding): Evidence[] {
   return CASES[finding.id]?.evidence(finding) ?? [];
 }
 
-/** The view that has its evidence, filtered to its subject. */
+/** The view with its evidence, filtered to its subject. */
 export function showFinding(state: ViewState, finding: Finding): ViewState {
   return CASES[finding.id]?.show(state, finding) ?? { ...state, tab: 'platform' };
 }

@@ -12,7 +12,7 @@ import {
   searchFlame,
 } from './flame';
 
-/** `main 10`, `. f 3`: an outline as the server's columns. Names with `!` have the module before it. */
+/** `main 10`, `. f 3`: an outline as the server's columns. A name may have its module before a `!`. */
 function flame(outline: string): Flame {
   const result: Flame = {
     total_ns: 0,
@@ -72,7 +72,7 @@ test('boxes are as wide as their time, the heaviest on the left, children below'
   );
 });
 
-test('a focused node is as wide as the canvas, with those above it', () => {
+test('a focused node and its ancestors are as wide as the canvas', () => {
   const layout = layoutFlame(example);
   const big = findNode(layout, ['main', 'big']);
   expect(drawn(big).sort()).toEqual(['main 0+100 0', 'big 0+100 1', 'lock 0+75 2'].sort());
@@ -80,7 +80,7 @@ test('a focused node is as wide as the canvas, with those above it', () => {
   expect(findNode(layout, ['gone'])).toBe(-1);
 });
 
-test('what is too narrow or out of sight is not drawn', () => {
+test('nodes that are too narrow or out of sight are not drawn', () => {
   expect(drawn(-1, 50).some((text) => text.startsWith('lock 30'))).toBe(false);
   const below = flameBoxes(layoutFlame(example), -1, 100, 2 * NODE_HEIGHT, 3 * NODE_HEIGHT);
   expect(below.map(({ node }) => nameOf(example, node))).toEqual(['lock', 'lock']);
@@ -92,7 +92,7 @@ test('a point hits the box under it', () => {
   expect(nodeAt(boxes, 55, NODE_HEIGHT + 1)).toBe(-1);
 });
 
-test('arrow keys go up, down and to the brothers', () => {
+test('arrow keys go up, down and to the siblings', () => {
   const layout = layoutFlame(example);
   const go = (...keys: string[]) =>
     nameOf(
@@ -104,7 +104,7 @@ test('arrow keys go up, down and to the brothers', () => {
   expect(go('ArrowDown', 'ArrowRight', 'ArrowDown', 'ArrowUp', 'ArrowRight')).toBe('start');
 });
 
-test('a search counts the time of what it finds once', () => {
+test('a search counts nested matches once', () => {
   expect(searchFlame(example, 'libc').ns).toBe(31);
   expect(searchFlame(example, 'MAIN').ns).toBe(60);
   expect(searchFlame(flame('f 9\n. f 8'), 'f').ns).toBe(9);

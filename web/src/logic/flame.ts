@@ -1,5 +1,5 @@
-// Layout of the flame graph: where each node lies, which one is at a point, and how to find a node again by its names.
-// Roots are on top; what a node called (or, inverted, who called it) lies below it, the heaviest on the left.
+// Layout of the flame graph: the position of each node, the node at a point, and the node with given names. Roots are on
+// top; a node's callees (inverted: its callers) lie below it, the heaviest on the left.
 
 import type { Flame } from '../api/types';
 
@@ -11,7 +11,7 @@ export interface FlameLayout {
   flame: Flame;
   /** Depth of each node. */
   depth: Uint16Array;
-  /** Where each node begins, in ns from the left. */
+  /** Left edge of each node, ns. */
   start: Float64Array;
   /** Children of each node, the heaviest first; entry `count` has the roots. */
   children: number[][];
@@ -41,7 +41,7 @@ export function layoutFlame(flame: Flame): FlameLayout {
   };
   const roots = children[count] ?? [];
   place(roots, 0, 0);
-  // A parent comes before its children, so that it is placed already.
+  // A parent comes before its children, so it has its place already.
   for (let node = 0; node < count; node += 1) place(children[node] ?? [], start[node] ?? 0, (depth[node] ?? 0) + 1);
   return { flame, depth, start, children, levels, total: roots.reduce((sum, node) => sum + weight(node), 0) };
 }
@@ -53,7 +53,7 @@ export interface FlameBox {
   width: number;
 }
 
-/** Boxes of the nodes that are seen with `focus` as wide as the canvas (-1: all), between the rows `top` and `bottom` px. */
+/** Boxes of the visible nodes: `focus` is as wide as the canvas (-1: all), rows from `top` to `bottom` px. */
 export function flameBoxes(layout: FlameLayout, focus: number, width: number, top: number, bottom: number): FlameBox[] {
   const { flame, depth, start, children } = layout;
   const boxes: FlameBox[] = [];
@@ -100,7 +100,7 @@ export function moduleOf(flame: Flame, node: number): string {
   return flame.modules[flame.module[node] ?? -1] ?? '';
 }
 
-/** The node with these names from the root on, as far as they exist; -1 when not even the first does. */
+/** The deepest node on the path of these names from the root; -1 when no root has the first name. */
 export function findNode({ flame, children }: FlameLayout, names: readonly string[]): number {
   let found = -1;
   for (const name of names) {
@@ -133,7 +133,7 @@ export function neighbour({ flame, children }: FlameLayout, node: number, key: s
 }
 
 /**
- * Which nodes a search finds (by name or module), and the time in them: a node below one that matches is counted once.
+ * The nodes that a search finds (by name or module), and the time in them; nested matches count once.
  */
 export function searchFlame(flame: Flame, search: string): { hits: Uint8Array; ns: number } {
   const wanted = search.trim().toLowerCase();

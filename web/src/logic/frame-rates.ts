@@ -1,4 +1,4 @@
-// The histogram of frame rates in the report `frames`: which of its bars are slow, good and fast.
+// The histogram of frame rates in the report `frames`: its slow, good and fast bars.
 
 import type { Class } from '../base/palette';
 
@@ -10,16 +10,16 @@ export interface RateBin {
 
 export type Speed = 'slow' | 'good' | 'fast';
 
-/** The colours of the classes of utilization say the same here: too little, as it should be, more than needed. */
+/** The colours of the utilization classes mean the same here: too low, ideal, more than needed. */
 export const SPEED_CLASSES: Record<Speed, Class> = { slow: 'poor', good: 'ideal', fast: 'over' };
 
 export interface RateBar extends RateBin {
   speed: Speed;
-  /** Part of the highest bar. */
+  /** Fraction of the highest bar. */
   height: number;
 }
 
-/** The bars in order of rate. Slow ones come first and fast ones last, as many of each as the report counted. */
+/** The bars in order of rate: slow ones first, fast ones last, by the counts of the report. */
 export function rateBars(bins: readonly RateBin[], counts: Record<Speed, number>): RateBar[] {
   const most = Math.max(...bins.map(({ count }) => count), 1);
   let before = 0;

@@ -1,4 +1,4 @@
-// Groupings of the Bottom-up grid, and which filter a row of each level stands for.
+// Groupings of the Bottom-up grid, and the filter for a row of each level.
 
 import type { Word } from '../api/types';
 import { t, title } from '../base/texts';
@@ -6,11 +6,11 @@ import type { Filter } from '../state/view-state';
 
 /** Every function of the stacks, in one list. */
 export const ALL_FUNCTIONS = 'all-functions';
-/** The level that goes on from a function to its callers. */
+/** The level of a function's callers, which repeats to the end of the stack. */
 export const CALLERS = 'callers';
 export const CALLEES = 'callees';
 
-/** What the list offers; anything else can be nested by hand. */
+/** The list's groupings; the reader can nest any other by hand. */
 export const GROUPINGS: readonly (readonly string[])[] = [
   ['function', CALLERS],
   ['object', 'function', CALLERS],
@@ -26,7 +26,7 @@ export const GROUPINGS: readonly (readonly string[])[] = [
   ['cpu', 'thread'],
 ];
 
-/** Filter keys of the levels whose rows are called by name. */
+/** Filter keys of the levels whose rows are named. */
 const KEYS: Record<string, string> = {
   function: 'function',
   'source-function': 'function',
@@ -41,10 +41,10 @@ const KEYS: Record<string, string> = {
   cpu: 'cpu',
 };
 
-/** Levels whose rows are called `name (id)`, and the filter by that id. */
+/** Levels whose rows are named `name (id)`, and the filter by that id. */
 const NUMBERED: Record<string, string> = { thread: 'tid', process: 'pid' };
 
-/** The filter that a row of a level stands for; null where there is none. */
+/** The filter for a row of a level; null if none exists. */
 export function filterOf(level: string, key: string): Filter | null {
   const byId = NUMBERED[level];
   if (byId) {
@@ -55,7 +55,7 @@ export function filterOf(level: string, key: string): Filter | null {
   return byName ? { key: byName, value: key } : null;
 }
 
-/** The level of the row at this depth: what follows the last level are its callers or callees. */
+/** The level of the row at this depth; the last level, callers or callees, repeats. */
 export function levelAt(groupBy: readonly string[], depth: number): string {
   return groupBy[Math.min(depth, groupBy.length - 1)] ?? '';
 }
@@ -70,13 +70,13 @@ export function filtersOf(groupBy: readonly string[], path: readonly string[]): 
   return [...found.values()];
 }
 
-/** The heading of the names nested by these levels: a way through the stacks alone shows functions. */
+/** The heading of names nested by these levels; callers or callees alone are functions. */
 export function namesTitle(groupBy: readonly string[], levels: readonly Word[]): string {
   const endless = groupBy.length === 1 && (groupBy[0] === CALLERS || groupBy[0] === CALLEES);
   return endless ? title('function', 'Function') : groupBy.map((level) => levelTitle(level, levels)).join(' / ');
 }
 
-/** What a level is called on the screen. */
+/** The title of a level. */
 export function levelTitle(id: string, levels: readonly Word[]): string {
   if (id === ALL_FUNCTIONS) return title('function', 'Function');
   if (id === CALLERS) return t('grid.callers');

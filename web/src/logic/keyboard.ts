@@ -1,10 +1,10 @@
-// The keyboard map: one table, from which the help overlay and the listener are made.
+// The keyboard map: one table for the help overlay and the listener.
 
 import type { TextKey } from '../base/texts';
 
 export interface Key {
   id: string;
-  /** As `KeyboardEvent.key`; several do the same. */
+  /** Values of `KeyboardEvent.key`; all do the same. */
   keys: readonly string[];
   /** As the help shows it. */
   shown: string;
@@ -39,14 +39,14 @@ export const KEYS = [
   },
   { id: 'copy', keys: ['c'], shown: 'c', text: 'keys.copy', group: 'list' },
   { id: 'stack', keys: ['<', '>'], shown: '< >', text: 'keys.stack', group: 'list' },
-  // A heading's own.
+  // Keys of a heading.
   { id: 'width', keys: [], shown: '⇧← ⇧→', text: 'keys.width', group: 'list' },
   { id: 'zoom', keys: ['z'], shown: 'z', text: 'keys.zoom', group: 'timeline' },
   { id: 'zoom-all', keys: ['0'], shown: '0', text: 'keys.zoom-all', group: 'timeline' },
   { id: 'pan', keys: ['a', 'd'], shown: 'a d', text: 'keys.pan', group: 'timeline' },
   { id: 'zoom-in', keys: ['w', 's', '+', '-'], shown: 'w s', text: 'keys.zoom-in', group: 'timeline' },
   { id: 'interval', keys: ['N', 'n'], shown: 'N n', text: 'keys.interval', group: 'timeline' },
-  // These are the band list's own, or those of lists with another meaning.
+  // Keys of the band list, or of lists with another meaning.
   { id: 'ends', keys: [], shown: 'Home End', text: 'keys.ends', group: 'timeline' },
   { id: 'band', keys: [], shown: 'p h e', text: 'keys.pin', group: 'timeline' },
   { id: 'pick', keys: [], shown: '↵', text: 'keys.pick', group: 'timeline' },
@@ -54,11 +54,11 @@ export const KEYS = [
 
 export type KeyId = (typeof KEYS)[number]['id'];
 
-/** What a key does; false: nothing here, let another handler or the browser have it. */
+/** Handles a key; false leaves it to another handler or the browser. */
 export type Handler = (event: KeyboardEvent) => boolean | undefined;
 export type Handlers = Partial<Record<KeyId, Handler>>;
 
-/** The id of the key, unless it belongs to a text field or is a browser's short cut. */
+/** The id of the key, unless it belongs to a text field or is a shortcut of the browser. */
 export function keyOf(
   event: Pick<KeyboardEvent, 'key' | 'ctrlKey' | 'metaKey' | 'altKey'>,
   typing: boolean,
@@ -68,14 +68,14 @@ export function keyOf(
   return KEYS.find(({ keys }) => (keys as readonly string[]).includes(event.key))?.id ?? null;
 }
 
-/** Whether keys go into a text field. */
+/** Whether a text field has the focus. */
 export function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false;
   if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'range', 'button'].includes(target.type);
   return target instanceof HTMLTextAreaElement || target instanceof HTMLSelectElement || target.isContentEditable;
 }
 
-/** Handlers of the screens that are shown; the newest is asked first. */
+/** Handlers of the mounted components; the newest comes first. */
 const stack: Handlers[] = [];
 
 export function pushHandlers(handlers: Handlers): () => void {
@@ -86,7 +86,7 @@ export function pushHandlers(handlers: Handlers): () => void {
   };
 }
 
-/** Gives a key press to the newest handler that takes it; true when one did. */
+/** Passes a key press to the newest handler that takes it; true when one did. */
 export function dispatchKey(event: KeyboardEvent): boolean {
   const id = keyOf(event, isTyping(event.target));
   if (!id) return false;

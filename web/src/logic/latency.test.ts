@@ -26,7 +26,7 @@ test('lengths are on a logarithmic axis with a label for each decade', () => {
   expect(y(1e3)).toBeLessThanOrEqual(100);
 });
 
-test('causes of a row become parts, what nothing explains among them', () => {
+test('causes of a row become parts, with the unexplained time', () => {
   const causes = { lock: { total_ns: 5, count: 1 }, timer: { total_ns: 2, count: 1 } };
   expect(causeParts(causes, 3)).toEqual({ lock: 5, timer: 2, unexplained: 3 });
   expect(causeParts(null, 0)).toEqual({});

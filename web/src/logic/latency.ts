@@ -1,11 +1,11 @@
-// Lengths of intervals as drawings: percentiles as HdrHistogram's users know them, and each interval over time.
+// Layout of the charts of interval lengths: percentiles as in HdrHistogram, and each interval over time.
 
 import type { Info, LatencyPane } from '../api/types';
 import type { ViewState } from '../state/view-state';
 import { around } from './sockets';
 import type { Parts } from './values';
 
-/** An axis of decades: where a length lies, and its labels. */
+/** An axis of decades: the place of a length, and the labels. */
 export interface LengthAxis {
   y(ns: number): number;
   ticks: { ns: number; y: number }[];
@@ -23,12 +23,12 @@ export function lengthAxis(shortest: number, longest: number, top: number, botto
 export interface PercentileCurve {
   path: string;
   axis: LengthAxis;
-  /** 0 %, 90 %, 99 %, … as far as there are that many intervals. */
+  /** 0 %, 90 %, 99 %, … as far as the number of intervals allows. */
   ticks: { label: string; x: number }[];
   x(part: number): number;
 }
 
-/** The rest above a percentile is halved again and again: each nine has the same room. */
+/** A logarithmic axis of the share above a percentile: each nine has the same width. */
 export function percentileCurve(
   { percentiles, count }: Pick<LatencyPane, 'percentiles' | 'count'>,
   { width, top, bottom }: { width: number; top: number; bottom: number },
@@ -44,19 +44,19 @@ export function percentileCurve(
   return { path: points.length > 0 ? `M${points.join('L')}` : '', axis, ticks, x };
 }
 
-/** Times of a row's causes, from the column `causes` of the report `latency`: cause to what it did. */
+/** Times by cause, from the column `causes` of the report `latency`. */
 export function causeParts(causes: unknown, unexplainedNs: number): Parts {
   const known = typeof causes === 'object' && causes !== null ? Object.entries(causes) : [];
   const parts = Object.fromEntries(known.map(([cause, did]) => [cause, Number(did?.total_ns ?? 0)]));
   return unexplainedNs > 0 ? { ...parts, unexplained: unexplainedNs } : parts;
 }
 
-/** The largest first. */
+/** The times, the largest first. */
 export function ordered(parts: Parts): Parts {
   return Object.fromEntries(Object.entries(parts).sort(([, a], [, b]) => b - a));
 }
 
-/** The timeline at an outlier, whose thread is picked where it begins. */
+/** The timeline at an outlier, with its thread picked at its start. */
 export function showOutlier(
   state: ViewState,
   outlier: LatencyPane['outliers'][number],

@@ -21,20 +21,20 @@ const tree = rows(`
 `);
 const names = (some: { values: unknown[] }[]) => some.map(({ values }) => values[0]).join('');
 
-test('a closed row hides what is below it and nothing else', () => {
+test('a closed row hides its subtree and nothing else', () => {
   expect(hasChildren(tree)).toEqual([true, true, false, false, false]);
   expect(shownRows(tree, new Set([1]))).toEqual([0, 1, 3, 4]);
   expect(shownRows(tree, new Set([0]))).toEqual([0, 4]);
   expect(shownRows(tree, new Set())).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('a search shows what matches with what is above it', () => {
+test('a search shows matching rows and their ancestors', () => {
   expect(matchingRows(tree, 'C')).toEqual([0, 1, 2]);
   expect(matchingRows(tree, '')).toHaveLength(5);
   expect(matchingRows(tree, 'nothing')).toEqual([]);
 });
 
-test('sorting orders brothers and keeps families together', () => {
+test('sorting orders siblings and keeps subtrees together', () => {
   const number = ({ values }: { values: unknown[] }) => values[1] as number;
   expect(names(sortedRows(tree, number, true))).toBe('eadbc');
   expect(names(sortedRows(tree, number, false))).toBe('abcde'.replace('abcde', 'abcde'));

@@ -1,4 +1,4 @@
-// Rows of a report: a flat list with depths, of which parts can be folded away.
+// Rows of a report: a flat list with depths, whose subtrees can be closed.
 
 export interface ReportRow {
   depth: number;
@@ -10,7 +10,7 @@ export function hasChildren(rows: readonly ReportRow[]): boolean[] {
   return rows.map(({ depth }, at) => (rows[at + 1]?.depth ?? 0) > depth);
 }
 
-/** Indices of the rows that are seen when those in `closed` hide what is below them. */
+/** Indices of the visible rows; rows in `closed` hide their subtrees. */
 export function shownRows(rows: readonly ReportRow[], closed: ReadonlySet<number>): number[] {
   const shown: number[] = [];
   let hiddenBelow = Number.POSITIVE_INFINITY;
@@ -22,7 +22,7 @@ export function shownRows(rows: readonly ReportRow[], closed: ReadonlySet<number
   return shown;
 }
 
-/** Indices of the rows whose text has `search`, and of those above them in the tree. */
+/** Indices of the rows whose text contains `search`, and of their ancestors. */
 export function matchingRows(rows: readonly ReportRow[], search: string): number[] {
   const wanted = search.trim().toLowerCase();
   if (wanted === '') return rows.map((_, at) => at);
@@ -38,8 +38,8 @@ export function matchingRows(rows: readonly ReportRow[], search: string): number
 }
 
 /**
- * The rows with brothers ordered by the numbers of one column, largest or smallest first; children stay below their
- * parents. `number` gives the value that is compared; rows without one come last.
+ * The rows, siblings sorted by one column, largest or smallest first; children stay below their parents. `number` gives
+ * the value to compare; rows without one come last.
  */
 export function sortedRows<R extends ReportRow>(
   rows: readonly R[],

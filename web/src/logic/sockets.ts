@@ -1,30 +1,30 @@
-// Waits on sockets: where they are on the timeline, and what all of them together were for.
+// Waits on sockets: their places on the timeline, and their causes in sum.
 
 import type { Info } from '../api/types';
 import { filterInRange } from '../state/actions';
 import type { Range, ViewState } from '../state/view-state';
 import type { Parts } from './values';
 
-/** One wait, as the report `socket-waits` has it. */
+/** One wait of the report `socket-waits`. */
 export interface Wait {
   tid: number;
   startNs: number;
   waitNs: number;
 }
 
-/** The thread that waited: ids are used again, so it is the one that lived then. Null: none of this id did. */
+/** The thread that waited: ids are reused, so the one that lived then. Null if none of this id did. */
 export function waiter({ tid, startNs }: Wait, threads: Info['threads']): number | null {
   const lived = (thread: Info['threads'][number]) => thread.start_ns <= startNs && startNs <= thread.end_ns;
   return threads.find((thread) => thread.tid === tid && lived(thread))?.id ?? null;
 }
 
-/** Around a wait that is in the middle fifth: what came before it and what after. */
+/** A range with the wait in its middle fifth. */
 export function around({ startNs, waitNs }: Pick<Wait, 'startNs' | 'waitNs'>, elapsedNs: number): Range {
   const margin = Math.max(2 * waitNs, 1000);
   return { from: Math.max(0, startNs - margin), to: Math.min(elapsedNs, startNs + waitNs + margin) };
 }
 
-/** The timeline at a wait, which is picked there. */
+/** The timeline at a wait, with the wait picked. */
 export function showWait(state: ViewState, wait: Wait, { threads, elapsed_ns }: Info): ViewState {
   const thread = waiter(wait, threads);
   const picked = thread === null ? null : { thread, at: wait.startNs };
@@ -36,7 +36,7 @@ export function onlyWait(state: ViewState, { startNs, waitNs }: Wait): ViewState
   return filterInRange(state, { from: startNs, to: startNs + Math.max(waitNs, 1) });
 }
 
-/** Times of several sockets together, the largest first. */
+/** Sums of the times of several sockets, the largest first. */
 export function sumParts(all: readonly Parts[]): Parts {
   const sums = new Map<string, number>();
   for (const parts of all) for (const [name, ns] of Object.entries(parts)) sums.set(name, (sums.get(name) ?? 0) + ns);

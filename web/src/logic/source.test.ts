@@ -13,18 +13,18 @@ const line = (file: string, number: number, cpu_ns = 0, inlined_from: string | n
   inlined_from,
 });
 
-test('the dearest line is the first to look at', () => {
+test('the line with the most time comes first', () => {
   expect(hottest([line('a.c', 1), line('a.c', 2, 5), line('a.c', 3, 2)])).toBe(1);
   expect(hottest([])).toBe(0);
 });
 
-test('lines and instructions are of one spot when file and line agree', () => {
+test('lines and instructions belong together when file and line agree', () => {
   expect(sameSpot({ file: 'a.c', line: 3 }, line('a.c', 3))).toBe(true);
   expect(sameSpot({ file: 'b.c', line: 3 }, line('a.c', 3))).toBe(false);
   expect(sameSpot({ file: null, line: null }, { file: null, line: null })).toBe(false);
 });
 
-test('a line leads to its dearest instruction', () => {
+test('a line leads to its instruction with the most time', () => {
   const instruction = (line: number, wait_ns: number) => ({ file: 'a.c', line, cpu_ns: 0, wait_ns }) as Instruction;
   const code = [instruction(1, 9), instruction(2, 0), instruction(3, 0), instruction(2, 5)];
   expect(hottestOf(code, { file: 'a.c', line: 2 })).toBe(3);

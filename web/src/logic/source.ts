@@ -38,7 +38,7 @@ export interface SourceDocument extends Document {
   instructions: Instruction[];
 }
 
-/** Where a line or an instruction is from, to find the one from the other. */
+/** The source line of a line or an instruction, which links the two. */
 export interface Spot {
   file: string | null;
   line: number | null;
@@ -48,7 +48,7 @@ export function sameSpot(a: Spot, b: Spot): boolean {
   return a.line !== null && a.line > 0 && a.line === b.line && a.file === b.file;
 }
 
-/** Index of the line or instruction with the most time of its own, the first to look at; 0 when none has any. */
+/** Index of the line or instruction with the most self time; 0 when none has any. */
 export function hottest(rows: readonly { cpu_ns: number; wait_ns: number }[]): number {
   let best = 0;
   let most = 0;
@@ -61,18 +61,18 @@ export function hottest(rows: readonly { cpu_ns: number; wait_ns: number }[]): n
   return best;
 }
 
-/** Index of the line's instruction with the most time, the first when none has any; -1 when the line has none. */
+/** Index of the line's instruction with the most time, or its first one; -1 when the line has no instructions. */
 export function hottestOf(instructions: readonly Instruction[], spot: Spot): number {
   const of = instructions.filter((instruction) => sameSpot(instruction, spot));
   return instructions.indexOf(of[hottest(of)] as Instruction);
 }
 
-/** Whether the text of a line is in the result; else its file was not found, or not allowed to be copied. */
+/** Whether the result has the text of a line; if not, its file was missing, or must not be copied. */
 export function textKept({ lines }: SourceDocument): boolean {
   return lines.some(({ text }) => text !== null && text !== '');
 }
 
-/** Heading of each run of lines of one file and function: shown where it changes. */
+/** The heading of a line: its file and function, where these differ from the line before. */
 export function heading(lines: readonly SourceLine[], at: number): string | null {
   const [line, before] = [lines[at], lines[at - 1]];
   if (!line || (before && before.file === line.file && before.inlined_from === line.inlined_from)) return null;

@@ -44,7 +44,7 @@ test('a row shows its children when it is opened', async () => {
   expect(tree.total).toEqual({ wait_ns: 7 });
 });
 
-test('a long level is had in pages, as it is scrolled to', async () => {
+test('a long level loads in pages, as the reader scrolls', async () => {
   const { fetchPage, asked } = server(100_000, 1);
   const tree = new Tree(fetchPage, new Set(), () => undefined);
   await tree.start();
@@ -57,7 +57,7 @@ test('a long level is had in pages, as it is scrolled to', async () => {
   expect(asked).toEqual(['+0', '+51100', '+51200']);
 });
 
-test('what was open stays open in the next question', async () => {
+test('open rows stay open in the next question', async () => {
   const first = new Tree(server(2, 3).fetchPage, new Set(), () => undefined);
   await first.start();
   first.toggle(['r1'], true);
@@ -96,7 +96,7 @@ test('an error is kept, and asking again is possible', async () => {
   expect(tree.ready).toBe(true);
 });
 
-test('rows that only lead to what is searched for are open, until they are closed', async () => {
+test('rows that only lead to matches are open, until the reader closes them', async () => {
   const { fetchPage } = server(2, 3);
   const named = async (path: readonly string[], offset: number, limit: number): Promise<Grid> => {
     const page = await fetchPage(path, offset, limit);

@@ -1,11 +1,11 @@
-// The rows of a tree of which the server gives one level at a time, in pages: which are known, which are open, and what
-// to ask for so that the rows on the screen can be drawn.
+// The rows of a tree that the server sends one level at a time, in pages: the known rows, the open rows, and the requests
+// for the visible rows.
 
 import type { Grid } from '../api/types';
 
 export type GridRow = Grid['rows'][number];
 
-/** A row of the flat list; `row` is missing as long as its page is on its way. */
+/** A row of the flat list; `row` is missing until its page arrives. */
 export interface FlatRow {
   /** Keys from the outermost row to this one's parent. */
   parent: readonly string[];
@@ -22,26 +22,26 @@ interface Level {
 }
 
 const PAGE = 100;
-/** Most rows that "expand all" opens at once, and how deep: what a reader can take in. */
+/** The most rows and levels that "expand all" opens: more than that, nobody reads. */
 const EXPAND_ROWS = 500;
 const EXPAND_DEPTH = 40;
 
 const name = (path: readonly string[]) => JSON.stringify(path);
 
 export class Tree {
-  /** Sums of the whole, once the first page is there. */
+  /** Sums of the whole tree, once the first page has arrived. */
   total: Record<string, unknown> = {};
   error: Error | null = null;
   private readonly levels = new Map<string, Level>();
   private readonly asked = new Set<string>();
-  /** Rows that a search has opened and the reader has closed again. */
+  /** Rows that a search opened and the reader closed again. */
   private readonly shut = new Set<string>();
   private flat: FlatRow[] | null = null;
 
   /**
-   * `fetchPage` has the question (filters, grouping, sort); another question is another tree. `open` holds the names of
-   * open rows and may be handed on to it. `changed` is called when rows have come. `search` is what the question searches
-   * for: rows that do not have it themselves lead to it, and are open.
+   * `fetchPage` knows the question (filters, grouping, sort); another question needs another tree. `open` holds the names
+   * of open rows; the next tree may share it. The tree calls `changed` when rows arrive. `search` is the question's search:
+   * rows that do not contain it lead to rows that do, and are open.
    */
   constructor(
     private readonly fetchPage: FetchPage,
@@ -59,7 +59,7 @@ export class Tree {
     return this.page([], 0);
   }
 
-  /** Every row that can be scrolled to. */
+  /** Every row of the list. */
   rows(): readonly FlatRow[] {
     this.flat ??= this.flatten([], []);
     return this.flat;
@@ -77,7 +77,7 @@ export class Tree {
     this.update();
   }
 
-  /** Asks for what the rows from `first` to `last` lack. */
+  /** Requests the missing rows from `first` to `last`. */
   need(first: number, last: number): void {
     for (const { parent, index, row, expanded } of this.rows().slice(first, last)) {
       if (!row) void this.page(parent, Math.floor(index / PAGE) * PAGE);
@@ -88,7 +88,7 @@ export class Tree {
     }
   }
 
-  /** Opens everything below a row, level by level, as far as a reader can take it in. */
+  /** Opens everything below a row, level by level, up to the limits. */
   async expandAll(path: readonly string[]): Promise<void> {
     let opened = 0;
     let front: (readonly string[])[] = [path];
@@ -112,7 +112,7 @@ export class Tree {
     );
   }
 
-  /** Names of the rows on the way to this one, as far as they are known. */
+  /** Labels of the row's ancestors and its own, as far as they are known. */
   labels(path: readonly string[]): string[] {
     return path.flatMap((key, depth) => {
       const rows = this.levels.get(name(path.slice(0, depth)))?.rows.values() ?? [];
@@ -154,7 +154,7 @@ export class Tree {
     this.changed();
   }
 
-  /** `found`: a row above has what is searched for. */
+  /** `found`: an ancestor contains the search. */
   private flatten(path: readonly string[], into: FlatRow[], found = this.search === ''): FlatRow[] {
     const level = this.levels.get(name(path));
     if (!level) return into;
@@ -169,7 +169,7 @@ export class Tree {
     return into;
   }
 
-  /** A row without what is searched for leads to it. */
+  /** A row that does not contain the search leads to rows that do. */
   private isOpen(row: string, found: boolean): boolean {
     return this.open.has(row) || (!found && !this.shut.has(row));
   }

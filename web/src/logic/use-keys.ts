@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react';
 import { type Handler, type Handlers, type KeyId, pushHandlers } from './keyboard';
 
-/** Handles keys while the component is shown; handlers may change with each render. */
+/** Handles keys while the component is mounted; handlers may change with each render. */
 export function useKeys(handlers: Handlers): void {
   const newest = useRef(handlers);
   newest.current = handlers;

@@ -30,7 +30,7 @@ test('a stacked bar has the parts of the classes that have time', () => {
   expect(barParts(classes, 0)).toEqual([]);
 });
 
-test('CSV quotes what would break a row', () => {
+test('CSV quotes fields that would break a row', () => {
   expect(csvField('a,"b"')).toBe('"a,""b"""');
   expect(csvField(['x', 'y'])).toBe('x;y');
   expect(csvField(null)).toBe('');

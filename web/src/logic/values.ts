@@ -1,4 +1,4 @@
-// Values of tables: how each kind is shown as text, and how long its bar is.
+// Values of tables: the text of each kind, and the length of its bar.
 
 import { CLASSES, type Class } from '../base/palette';
 import { word } from '../base/texts';
@@ -28,7 +28,7 @@ export function isParts(value: unknown): value is Parts {
   return isObject && Object.values(value).every((part) => typeof part === 'number');
 }
 
-/** What a column holds, by its id's ending as docs/reports.md defines them, or by a value of it. */
+/** The kind of a column, by the ending of its id (docs/reports.md), or by one of its values. */
 export function kindOf(id: string, value?: unknown): Kind {
   if (id.endsWith('_by_class') || isByClass(value)) return 'by_class';
   if (id.endsWith('_ns')) return 'ns';
@@ -40,7 +40,7 @@ export function kindOf(id: string, value?: unknown): Kind {
   return Array.isArray(value) ? 'rows' : 'text';
 }
 
-/** Whether a column of times is of single intervals, such as the longest, and not of sums: bars would compare nothing. */
+/** Whether a column has lengths of single intervals, such as the longest, and not sums: bars would compare nothing. */
 export function isLength(id: string): boolean {
   return /^(max|min|mean|median|p\d+)_/.test(id);
 }
@@ -57,13 +57,13 @@ export function isNumeric(kind: Kind): boolean {
   );
 }
 
-/** The number behind a value: the sum of the classes or parts, or itself; null for text and what is unknown. */
+/** The number of a value: the sum of its classes or parts, or itself; null for text and unknown values. */
 export function amount(value: unknown): number | null {
   if (typeof value === 'number') return value;
   return isParts(value) ? Object.values(value).reduce((sum, part) => sum + part, 0) : null;
 }
 
-/** The value as text; empty for what is unknown. */
+/** The value as text; empty for an unknown value. */
 export function asText(kind: Kind, value: unknown): string {
   if (value === null || value === undefined) return '';
   if (kind === 'stack' && Array.isArray(value)) return value.map(String).join(' ← ');

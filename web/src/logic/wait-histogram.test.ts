@@ -16,7 +16,7 @@ const humps = [
 ];
 const layout = layoutWaits({ bins, humps } as Histogram, 600);
 
-test('both populations are seen: one by number, the other by time', () => {
+test('both populations are visible: one by number, the other by time', () => {
   const fast = layout.bars.filter(({ fromNs }) => fromNs < 1e7);
   const slow = layout.bars.filter(({ fromNs }) => fromNs > 1e8);
   expect(Math.max(...fast.map(({ up }) => up))).toBe(1);
@@ -32,7 +32,7 @@ test('the axis is logarithmic with a tick for each decade', () => {
   expect(layout.bars.every(({ x, width }) => x >= 0 && x + width <= 600)).toBe(true);
 });
 
-test('humps are named, side by side or one below the other', () => {
+test('humps have labels, side by side or on two lines', () => {
   expect(layout.humps.map(({ count, line }) => [count, line])).toEqual([
     [5000, 0],
     [35, 0],
@@ -43,7 +43,7 @@ test('humps are named, side by side or one below the other', () => {
   expect(layoutWaits({ bins, humps: crowded } as Histogram, 600).humps.map(({ count }) => count)).toEqual([4, 3]);
 });
 
-test('a brush takes in whole bins, drawn in either direction', () => {
+test('a brush covers whole bins, in either direction', () => {
   const range = brushed(layout, layout.xOf(3e8), layout.xOf(5e7));
   expect(range).toEqual(brushed(layout, layout.xOf(5e7), layout.xOf(3e8)));
   const slow = bins
@@ -53,7 +53,7 @@ test('a brush takes in whole bins, drawn in either direction', () => {
   expect(brushed(layout, 0, 0.001)).toBeNull();
 });
 
-test('a hump is taken in whole, and nothing of another one', () => {
+test('a brush covers a whole hump, and nothing of another one', () => {
   const [fast, slow] = [humpRange(layout, 1e6), humpRange(layout, 1.9e8)];
   if (!fast || !slow) throw new Error('two humps');
   expect(fast.fromNs).toBeLessThan(1e6);

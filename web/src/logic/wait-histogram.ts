@@ -1,5 +1,5 @@
-// Layout of the histogram of the waits' lengths: a logarithmic axis; upwards how many waits, downwards how much time,
-// each as a part of its own highest bar, so that many short waits and few long ones are both seen.
+// Layout of the histogram of wait lengths: a logarithmic axis; the number of waits upwards, their time downwards, each
+// scaled to its own highest bar, so that many short waits and a few long ones are both visible.
 
 import type { Histogram } from '../api/types';
 
@@ -20,15 +20,15 @@ export interface WaitHistogram {
   /** Decades of the axis. */
   ticks: { ns: number; x: number }[];
   /**
-   * Humps with a name, the largest by number or time first; a name that would lie on another one is a line lower, and left
-   * out where that line is taken too.
+   * Humps with a label, the largest by number or time first. A label that would overlap another one moves a line down, or
+   * disappears if that line is taken too.
    */
   humps: { x: number; line: number; centreNs: number; count: number; totalNs: number }[];
   xOf(ns: number): number;
   nsAt(x: number): number;
 }
 
-/** Names of humps need this much room. */
+/** Width of a hump's label, px. */
 const NAME_PX = 132;
 
 export function layoutWaits({ bins, humps }: Histogram, width: number): WaitHistogram {
@@ -70,7 +70,7 @@ function named(humps: Histogram['humps'], xOf: (ns: number) => number, width: nu
   const size = ({ count, total_ns }: Histogram['humps'][number]) => Math.max(count / mostCount, total_ns / mostTime);
   const order = [...humps].sort((a, b) => size(b) - size(a));
   for (const { centre_ns: centreNs, count, total_ns: totalNs } of order) {
-    // A name stays within the chart.
+    // A label stays within the chart.
     const x = Math.min(Math.max(xOf(centreNs), NAME_PX / 2), Math.max(width - NAME_PX / 2, NAME_PX / 2));
     const free = (line: number) => placed.every((other) => other.line !== line || Math.abs(other.x - x) >= NAME_PX);
     const line = [0, 1].find(free);
@@ -79,7 +79,7 @@ function named(humps: Histogram['humps'], xOf: (ns: number) => number, width: nu
   return placed;
 }
 
-/** What lies between two lengths: bins count whose middle does. */
+/** Number and time of the waits between two lengths, of the bins whose middle lies there. */
 export function between(bars: readonly WaitBar[], fromNs: number, toNs: number): { count: number; totalNs: number } {
   const inside = bars.filter(({ fromNs: from, toNs: to }) => (from + to) / 2 >= fromNs && (from + to) / 2 < toNs);
   return {
@@ -88,11 +88,10 @@ export function between(bars: readonly WaitBar[], fromNs: number, toNs: number):
   };
 }
 
-/** Bars below this part of a hump's height are no part of it. */
+/** Lower bars than this fraction of a hump's height are outside it. */
 const FOOT = 0.1;
 
-/** The lengths that belong to a hump: its bars as far as they rise above its foot, and no further than half the way to the
- * next hump. */
+/** The lengths of a hump: its neighbouring bars above its foot, at most half the way to the next hump. */
 export function humpRange({ bars, humps }: WaitHistogram, centreNs: number): { fromNs: number; toNs: number } | null {
   const others = humps.map(({ centreNs: other }) => other).filter((other) => other !== centreNs);
   const middle = (other: number) => Math.sqrt(other * centreNs);
@@ -111,7 +110,7 @@ export function humpRange({ bars, humps }: WaitHistogram, centreNs: number): { f
   return { fromNs: Math.round(from.fromNs), toNs: Math.round(to.toNs) };
 }
 
-/** The lengths that a brush from one x to another takes in: whole bins. */
+/** The lengths that a brush from one x to another covers: whole bins. */
 export function brushed(layout: WaitHistogram, from: number, to: number): { fromNs: number; toNs: number } | null {
   const [left, right] = from < to ? [from, to] : [to, from];
   const hit = layout.bars.filter((bar) => bar.x + bar.width > left && bar.x < right);
@@ -119,7 +118,7 @@ export function brushed(layout: WaitHistogram, from: number, to: number): { from
   return first && last ? { fromNs: Math.round(first.fromNs), toNs: Math.round(last.toNs) } : null;
 }
 
-/** These lengths as a value of the filter `wait-length`: whole microseconds where they are long enough to be named so. */
+/** These lengths as a value of the filter `wait-length`, in whole microseconds if they are long enough. */
 export function lengthFilter({ fromNs, toNs }: { fromNs: number; toNs: number }): string {
   const exact = fromNs < 1e5;
   return exact ? `${fromNs}-${toNs}` : `${Math.floor(fromNs / 1e3)}us-${Math.ceil(toNs / 1e3)}us`;

@@ -1,8 +1,8 @@
-// Which rows of a long list are on the screen, and where the list must scroll to show one. Rows have one height.
+// The visible rows of a long list, and the scroll position that shows a row. All rows have one height.
 
 export const ROW_HEIGHT = 22;
 
-/** First row and one past the last that may be seen, with a few more on both sides. */
+/** The first visible row and one past the last, with a few more on both sides. */
 export function visibleRows(
   scrollTop: number,
   height: number,
@@ -14,7 +14,7 @@ export function visibleRows(
   return { first: Math.min(first, last), last };
 }
 
-/** The scroll position nearest to `scrollTop` at which the row is seen whole, under a header of one row. */
+/** The scroll position nearest to `scrollTop` that shows the whole row, below a header of one row. */
 export function scrollTo(row: number, scrollTop: number, height: number): number {
   const top = row * ROW_HEIGHT;
   const room = height - ROW_HEIGHT;

@@ -1,32 +1,32 @@
-// Changes of the view that several screens make. Each gives a new view, or the same one where nothing changes.
+// Changes of the view that several screens make. Each returns a new view, or the same one if nothing changes.
 
 import type { Filter, Range, ViewState } from './view-state';
 
-/** Only what matches `value` is shown; with a filter of the same key, either. */
+/** Shows only what matches `value`, or another filter of the same key. */
 export function filterIn(state: ViewState, key: string, value: string): ViewState {
   if (has(state.filters, key, value)) return state;
   return { ...state, filters: [...state.filters, { key, value }], excludes: without(state.excludes, key, value) };
 }
 
-/** No filter of the key any more. */
+/** Removes the filters of a key. */
 export function anyOf(state: ViewState, key: string): ViewState {
   const others = (filters: Filter[]) => filters.filter((filter) => filter.key !== key);
   return { ...state, filters: others(state.filters), excludes: others(state.excludes) };
 }
 
-/** Only what matches `value` is shown, whatever other values of the key were. */
+/** Shows only what matches `value`, in place of other values of the key. */
 export function only(state: ViewState, key: string, value: string): ViewState {
   const others = anyOf(state, key);
   return { ...others, filters: [...others.filters, { key, value }] };
 }
 
-/** What matches `value` is not shown. */
+/** Hides what matches `value`. */
 export function filterOut(state: ViewState, key: string, value: string): ViewState {
   if (has(state.excludes, key, value)) return state;
   return { ...state, excludes: [...state.excludes, { key, value }], filters: without(state.filters, key, value) };
 }
 
-/** Takes both a filter in and a filter out of this value away. */
+/** Removes the filter in and the filter out of this value. */
 export function removeFilter(state: ViewState, key: string, value: string): ViewState {
   return {
     ...state,
@@ -35,28 +35,28 @@ export function removeFilter(state: ViewState, key: string, value: string): View
   };
 }
 
-/** Only this time is shown, and the timeline zooms to it. */
+/** Shows only this time, and zooms the timeline to it. */
 export function filterInRange(state: ViewState, range: Range): ViewState {
   return { ...state, range: whole(range), zoom: whole(range), mark: null };
 }
 
-/** This time is not shown. */
+/** Hides this time. */
 export function filterOutRange(state: ViewState, range: Range): ViewState {
   return { ...state, excludedRanges: [...state.excludedRanges, whole(range)], mark: null };
 }
 
-/** Every filter is taken away; the timeline stays where it is. */
+/** Removes all filters; the timeline keeps its zoom. */
 export function clearFilters(state: ViewState): ViewState {
   return { ...state, range: null, excludedRanges: [], filters: [], excludes: [] };
 }
 
-/** Whether anything is filtered. */
+/** Whether any filter is set. */
 export function filtered(state: ViewState): boolean {
   const { range, excludedRanges, filters, excludes } = state;
   return range !== null || excludedRanges.length + filters.length + excludes.length > 0;
 }
 
-/** The view of another result: what belongs to the names of this one is dropped. */
+/** The view of another result, without the names that only this result has. */
 export function openResult(state: ViewState, result: string): ViewState {
   return {
     ...clearFilters(state),

@@ -1,4 +1,4 @@
-// What belongs to the reader and not to the view: theme, language, sizes of panes. Kept in the browser.
+// What belongs to the reader and not to the view: theme, language, sizes of panes. The browser stores it.
 
 import { useSyncExternalStore } from 'react';
 import { THEMES, type Theme, variables } from '../base/palette';
@@ -32,7 +32,7 @@ function defaults(): Preferences {
   };
 }
 
-/** What is kept, with everything that is unknown or wrong replaced by the default. */
+/** The stored preferences, with defaults for missing and invalid ones. */
 function load(): Preferences {
   const base = defaults();
   try {
@@ -64,12 +64,12 @@ export function setPreferences(patch: Partial<Preferences>): void {
   try {
     localStorage.setItem(KEY, JSON.stringify(current));
   } catch {
-    // A browser that keeps nothing (private window): the choice holds until the page is closed.
+    // The browser stores nothing (private window): the choice lasts until the page closes.
   }
   for (const listener of listeners) listener();
 }
 
-/** The preferences, in a component that renders again when they change. */
+/** The preferences, in a component that re-renders when they change. */
 export function usePreferences(): Preferences {
   return useSyncExternalStore(subscribe, preferences);
 }

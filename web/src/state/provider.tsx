@@ -1,4 +1,4 @@
-// The store in React: `useView` renders again when what it picks changes, `useDispatch` changes the view.
+// The store in React: `useView` re-renders when the picked part changes, `useDispatch` changes the view.
 
 import { createContext, type ReactNode, useContext, useRef, useSyncExternalStore } from 'react';
 import type { Dispatch, Store } from './store';
@@ -16,7 +16,7 @@ export function useStore(): Store {
   return store;
 }
 
-/** Part of the view; the component renders again only when that part is another one (by JSON). */
+/** A part of the view; the component re-renders only when that part changes (compared as JSON). */
 export function useView<T>(pick: (state: ViewState) => T): T {
   const store = useStore();
   const last = useRef<{ text: string; value: T } | null>(null);

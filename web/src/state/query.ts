@@ -1,14 +1,14 @@
-// The query string of a view: what every data call is asked with.
+// The query string of a view, a part of every data call.
 
 import type { ViewState } from './view-state';
 
-/** Which part of the selection a call obeys. */
+/** The part of the selection that a call obeys. */
 export interface Without {
-  /** The timeline draws all times, filtered or not. */
+  /** For the timeline, which draws all times, filtered or not. */
   time?: boolean;
 }
 
-/** The selection as the server's parameters, in a fixed order so that equal selections are equal texts. */
+/** The selection as the server's parameters, in a fixed order: equal selections give equal strings. */
 export function selectionQuery(state: ViewState, without: Without = {}): URLSearchParams {
   const query = new URLSearchParams();
   if (state.range && !without.time) {
@@ -28,7 +28,7 @@ export function selectionQuery(state: ViewState, without: Without = {}): URLSear
   return query;
 }
 
-/** Adds parameters; those that are empty are left out. */
+/** Adds the parameters that are not empty. */
 export function withParams(
   query: URLSearchParams,
   params: Record<string, string | number | boolean | null | undefined>,

@@ -1,5 +1,5 @@
-// Data of the server in a component: asked again when the address changes, the call before aborted, the data before
-// kept on the screen meanwhile so that nothing jumps.
+// The server's data in a component. When the address changes, it aborts the old call and keeps the old data on the screen
+// until the new data arrives, so that nothing jumps.
 
 import { useEffect, useMemo, useState } from 'react';
 import { type Answers, ApiError, fetchJson, remembered, resultUrl } from '../api/client';
@@ -8,16 +8,16 @@ import { selectionQuery, type Without, withParams } from './query';
 import type { ViewState } from './view-state';
 
 export interface Resource<T> {
-  /** The newest data; of the question before while `loading`. */
+  /** The newest data; while `loading`, that of the previous question. */
   data: T | undefined;
   error: ApiError | null;
   loading: boolean;
-  /** Loading for longer than an answer should take: time for a skeleton, or to dim what is old. */
+  /** Whether loading takes longer than it should: time for a skeleton, or to dim the old data. */
   slow: boolean;
   retry(): void;
 }
 
-/** What comes sooner is not worth dimming the whole pane twice, which costs browsers without a GPU as much as the answer. */
+/** Faster answers dim nothing: without a GPU, dimming a pane and undoing it costs as much as the answer. */
 const PATIENCE_MS = 300;
 
 interface Received<T> {
@@ -26,12 +26,12 @@ interface Received<T> {
   error: ApiError | null;
 }
 
-/** The JSON answer at `url`; null asks nothing. */
+/** The JSON answer at `url`; null sends no request. */
 export function useJson<T>(url: string | null): Resource<T> {
   const [received, setReceived] = useState<Received<T> | null>(null);
   const [slowUrl, setSlowUrl] = useState<string | null>(null);
   const [attempt, setAttempt] = useState(0);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt asks again, at the same address.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: another attempt repeats the request to the same address.
   useEffect(() => {
     if (url === null) return;
     const abort = new AbortController();
@@ -59,14 +59,14 @@ export function useJson<T>(url: string | null): Resource<T> {
 export type Params = Record<string, string | number | boolean | null | undefined>;
 
 export interface CallOptions {
-  /** What is asked beside the selection. */
+  /** Parameters beside the selection. */
   params?: Params | undefined;
   without?: Without | undefined;
-  /** Ask nothing as long as false. */
+  /** False sends no request. */
   when?: boolean | undefined;
-  /** Another result than the view's. */
+  /** A result other than the view's. */
   result?: string | undefined;
-  /** Another selection than the view's, made from it. */
+  /** A selection derived from the view's. */
   change?: ((state: ViewState) => ViewState) | undefined;
 }
 
@@ -96,7 +96,7 @@ export function useCallUrl(call: string, options: CallOptions): string | null {
 
 export function callUrl(state: ViewState, call: string, params: Params, without?: Without, result?: string): string {
   const id = result ?? state.result;
-  // The facts about a result and its log are not selected from.
+  // The selection does not affect the facts about a result, nor its log.
   const query = call === 'info' || call === 'log' ? new URLSearchParams() : selectionQuery(state, without);
   return resultUrl(id, call, withParams(query, params));
 }

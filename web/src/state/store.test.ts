@@ -74,7 +74,7 @@ test('a search stays with its screen', () => {
   expect(store.get().search).toBe('x');
 });
 
-test('a change that changes nothing is no step', () => {
+test('a change without an effect is not a step', () => {
   const browser = new FakeBrowser();
   const store = new Store(browser);
   let told = 0;
@@ -103,12 +103,12 @@ test('filters in and out replace each other', () => {
   expect(clearFilters(filterInRange(outside, { from: 1.5, to: 1.6 }))).toMatchObject({ range: null, excludes: [] });
 });
 
-test('another result keeps how one looks and drops what one looked at', () => {
+test('another result keeps the settings and drops names of the old result', () => {
   const state = openResult({ ...filterIn(EMPTY, 'thread', 'a'), tab: 'objects', object: 'm', sort: null }, 'r001th');
   expect(state).toMatchObject({ result: 'r001th', tab: 'objects', filters: [], object: '' });
 });
 
-test('a selection is asked for in the words of the command line', () => {
+test('a request has the selection in the words of the command line', () => {
   const state = filterInRange(filterOut(filterIn(EMPTY, 'thread', 'a b'), 'module', 'libc'), { from: 1.2, to: 9.9 });
   const query = selectionQuery({ ...state, stackMode: 'all', inlines: false, target: 4 });
   expect(query.toString()).toBe(

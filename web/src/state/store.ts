@@ -1,13 +1,13 @@
-// Holds the current view and its past and future. The browser's own history keeps them, so that Back, Forward, `[` and
-// `]` are one thing and a reload loses nothing.
+// Holds the current view, its past and its future, in the browser's own history: Back is `[`, Forward is `]`, and a reload
+// loses nothing.
 
 import { fromHash, toHash } from './url';
 import type { ViewState } from './view-state';
 
-/** What the store needs of `window`; tests give their own. */
+/** The part of `window` that the store needs; tests have their own. */
 export interface Browser {
   hash(): string;
-  /** The index kept with the current entry; null for one that is not ours. */
+  /** The index stored with the current entry; null for another page's entry. */
   index(): number | null;
   push(hash: string, index: number): void;
   replace(hash: string, index: number): void;
@@ -15,7 +15,7 @@ export interface Browser {
   onChange(listener: () => void): void;
 }
 
-/** `step`: can be undone with `[`; `touch`: goes with the step before (selecting a row, typing, dragging). */
+/** `step`: `[` undoes it; `touch`: belongs to the previous step (selecting a row, typing, dragging). */
 export type How = 'step' | 'touch';
 export type Change = (state: ViewState) => ViewState;
 export type Dispatch = (change: Change | Partial<ViewState>, how?: How) => void;
@@ -43,7 +43,7 @@ export class Store {
 
   readonly dispatch: Dispatch = (change, how = 'step') => {
     const made = typeof change === 'function' ? change(this.state) : { ...this.state, ...change };
-    // What was searched for in one list is not what one looks for in another.
+    // A search in one list makes no sense in another.
     const elsewhere = made.tab !== this.state.tab && made.search === this.state.search;
     const next = elsewhere ? { ...made, search: '' } : made;
     if (toHash(next) === toHash(this.state)) return;
@@ -58,12 +58,12 @@ export class Store {
     this.publish();
   };
 
-  /** `[`: the step before. */
+  /** `[`: goes to the previous step. */
   readonly undo = (): void => {
     if (this.index > 0) this.browser.go(-1);
   };
 
-  /** `]`: the step after, when there is one. */
+  /** `]`: goes to the next step, if any. */
   readonly redo = (): void => {
     if (this.index < this.newest) this.browser.go(1);
   };
@@ -71,7 +71,7 @@ export class Store {
   private arrived(): void {
     const index = this.browser.index();
     if (index === null) {
-      // A link typed or pasted into this page: it is the newest step now.
+      // A link typed or pasted into this page becomes the newest step.
       this.index += 1;
       this.newest = this.index;
       this.browser.replace(this.browser.hash(), this.index);

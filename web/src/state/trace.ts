@@ -14,7 +14,7 @@ interface TraceAnswers {
   calls: CallsAnswer;
 }
 
-/** The address of a question; the machine that Dwell takes when none is named is left out. */
+/** The address of a question, without the machine if it is the default. */
 export function traceUrl(trace: string, question: string, machine: string, params: Params = {}): string {
   const query = withParams(new URLSearchParams(), { machine, ...params });
   return `/api/t/${encodeURIComponent(trace)}/${question}${query.size > 0 ? `?${query}` : ''}`;
@@ -24,7 +24,7 @@ export function useTraceUrl(question: string, params: Params = {}): string {
   return useView(({ result, machine }) => traceUrl(result, question, machine, params));
 }
 
-/** What the server says; `params` null asks nothing. */
+/** The server's answer; null `params` send no request. */
 export function useTrace<Q extends keyof TraceAnswers>(
   question: Q,
   params: Params | null = {},
@@ -41,7 +41,7 @@ export function useTraceView(name: string, params: Params | null = {}): Resource
 
 const POLL_MS = 200;
 
-/** How far a replay is, 0 … 1, as long as `waiting`; null where that is not known. */
+/** The progress of a replay, 0 … 1, while `waiting`; null if unknown. */
 export function useReplayProgress(waiting: boolean): number | null {
   const url = useTraceUrl('progress');
   const [done, setDone] = useState<number | null>(null);

@@ -54,7 +54,7 @@ const full: ViewState = {
 
 test('a link restores every part of the view', () => {
   expect(fromHash(`#${toHash(full)}`)).toEqual(full);
-  // Every field differs from the empty view: else the test would not see one that is forgotten.
+  // Every field differs from the empty view, so that the test notices a forgotten one.
   for (const key of Object.keys(EMPTY) as (keyof ViewState)[]) expect(full[key], key).not.toEqual(EMPTY[key]);
 });
 
@@ -63,7 +63,7 @@ test('the empty view has an empty link', () => {
   expect(fromHash('')).toEqual(EMPTY);
 });
 
-test('what a link has wrong is left out, the rest is kept', () => {
+test('wrong parts of a link are dropped, the rest is kept', () => {
   const state = fromHash(
     '#r=r000th&tab=nonsense&range=9-3&xrange=x&filter=novalue&classes=2,1,0&flame=[1]&sel={}&target=no&sort=x&group=&at=3&pin=a,1&hide=&open=-1',
   );

@@ -1,5 +1,5 @@
-// ViewState <-> the part of the address behind `#`. What is as in the empty view is left out, so that links stay short;
-// what cannot be read (a link typed by hand, or of another version) is left as in the empty view.
+// ViewState <-> the part of the address after `#`. Fields equal to those of the empty view are left out, which keeps links
+// short; fields that cannot be read (a link typed by hand, or of another version) become those of the empty view.
 
 import {
   BAND_KINDS,
@@ -16,7 +16,7 @@ import {
   type ViewState,
 } from './view-state';
 
-/** How one field is written and read back; `read` gives undefined for what it does not understand. */
+/** How to write and read one field; `read` returns undefined for text that it does not understand. */
 interface Field<T> {
   write(value: T): string[];
   read(texts: string[]): T | undefined;
@@ -31,7 +31,7 @@ const list: Field<string[]> = {
     return Array.isArray(values) && values.every((value) => typeof value === 'string') ? values : undefined;
   },
 };
-/** Words that are ids, without commas of their own. */
+/** Ids, which contain no commas. */
 const words: Field<string[]> = {
   write: (values) => [values.join(',')],
   read: ([first]) => (first === undefined || first === '' ? undefined : first.split(',')),
@@ -144,7 +144,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   off: ['off', words],
 };
 
-/** The link's part behind `#`. */
+/** The part of the link after `#`. */
 export function toHash(state: ViewState): string {
   const query = new URLSearchParams();
   for (const key of Object.keys(FIELDS) as (keyof ViewState)[]) writeField(query, state, key);

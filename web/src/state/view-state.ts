@@ -1,5 +1,5 @@
-// What is looked at: one plain value that the address bar holds, so that a link shows the same view again. Theme,
-// language and the sizes of panes are the reader's own and not part of it.
+// The view: one plain value, stored in the address bar, so that a link shows the same view again. Theme, language and pane
+// sizes belong to the reader (preferences.ts).
 
 export const TABS = [
   'summary',
@@ -18,11 +18,11 @@ export const TABS = [
   'log',
   'compare',
 ] as const;
-/** Those of an instruction trace. */
+/** The tabs of an instruction trace. */
 export const TRACE_TABS = ['calls', 'functions', 'phases', 'packets', 'buffers', 'machines'] as const;
 export type Tab = (typeof TABS)[number] | (typeof TRACE_TABS)[number];
 
-/** The tabs beside one: those of a result, or of an instruction trace. */
+/** The tabs beside a tab: those of a result, or of an instruction trace. */
 export function tabsBeside(tab: Tab): readonly Tab[] {
   return TRACE_TABS.some((known) => known === tab) ? TRACE_TABS : TABS;
 }
@@ -51,7 +51,7 @@ export interface Filter {
   value: string;
 }
 
-/** A thread at an instant: what it did then is selected on the timeline. */
+/** A thread at an instant: selects what it did then on the timeline. */
 export interface Instant {
   thread: number;
   at: number;
@@ -68,7 +68,7 @@ export interface ViewState {
   /** Id of the result; empty: the list of results. */
   result: string;
   tab: Tab;
-  /** Filtered in by time; null: the whole collection. */
+  /** The time that is filtered in; null: the whole collection. */
   range: Range | null;
   excludedRanges: Range[];
   /** Same key: alternatives; different keys: all must hold. */
@@ -88,46 +88,46 @@ export interface ViewState {
   sort: { metric: string; descending: boolean } | null;
   /** Keys of the selected row, outermost first; empty: none. */
   selection: string[];
-  /** Likewise of the row selected in the Top-down tree. */
+  /** Keys of the row selected in the Top-down tree. */
   callees: string[];
   stackKind: StackKind;
   search: string;
 
-  /** Object that Sync objects and Blame look at. */
+  /** Object of Sync Objects and Blame. */
   object: string;
-  /** Row of the socket that Sockets looks at; empty: all. */
+  /** Row of the chosen socket; empty: all sockets. */
   socket: string;
-  /** Type of intervals that Latency looks at, and the id of the chosen outlier; empty: the first type, none. */
+  /** Latency's type of intervals (empty: the first), and the id of the chosen outlier (empty: none). */
   interval: string;
   outlier: string;
-  /** Function that Caller/Callee and Source look at. */
+  /** Function of Caller/Callee and Source. */
   function: string;
   module: string;
   flame: { weight: FlameWeight; inverted: boolean; byThread: boolean; focus: string[] };
   /** The other result of Compare. */
   compare: string;
 
-  /** Machine on which an instruction trace is replayed, and the one that it is compared with; empty: Dwell's own choice. */
+  /** Machine that replays an instruction trace, and the one to compare it with; empty: Dwell's own choice. */
   machine: string;
   second: string;
-  /** Phases that stand out in the chart; none: all. */
+  /** Phases to highlight in the chart; empty: all. */
   lit: string[];
-  /** Number of the call that is looked at. */
+  /** Number of the picked call. */
   call: number | null;
   /** Column of the buffer-size chart. */
   measure: string;
 
-  /** What the timeline shows; null: all. */
+  /** The visible time of the timeline; null: all. */
   zoom: Range | null;
-  /** Selected on the timeline, not yet filtered. */
+  /** The time selected on the timeline, not yet a filter. */
   mark: Range | null;
   bands: BandKind;
   bandSort: string;
-  /** What a thread did at an instant, shown beside the timeline. */
+  /** The picked interval, shown beside the timeline. */
   picked: Instant | null;
   /** Row of the picked task. */
   task: number | null;
-  /** Bands that are held at the top, left out, shown higher; ids of the kind that `bands` says. */
+  /** Pinned, hidden and expanded bands; ids of the kind in `bands`. */
   pinned: number[];
   hidden: number[];
   expanded: number[];

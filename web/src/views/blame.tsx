@@ -1,6 +1,9 @@
-// Blame: what the others did while threads waited for an object; and the chain that determined the elapsed time.
+// Blame: the activity of holders and wakers while threads waited on an object; and the critical path of the run.
 
+import type { ViewDocument } from '../api/types';
+import { blameText, nameText } from '../base/names';
 import { t, title } from '../base/texts';
+import type { ReportRow } from '../logic/report-tree';
 import { useDispatch, useView } from '../state/provider';
 import { useReport, useReportView } from '../state/resource';
 import { field, ReportGrid, ReportToolbar } from './grid/report-grid';
@@ -30,10 +33,10 @@ function Blame() {
         <label>
           {title('object', 'Sync Object')}{' '}
           <select value={object} onChange={({ target }) => dispatch({ object: target.value })}>
-            {!objects.includes(object) && <option value={object}>{object}</option>}
+            {!objects.includes(object) && <option value={object}>{nameText(object, 'object')}</option>}
             {objects.map((name) => (
               <option key={name} value={name}>
-                {name}
+                {nameText(name, 'object')}
               </option>
             ))}
           </select>
@@ -41,7 +44,19 @@ function Blame() {
         <span className="faint">{t('blame.help')}</span>
       </ReportToolbar>
       <Loaded of={blame}>
-        {(document) => <ReportGrid name="blame" label={t('tab.blame')} document={document} empty={t('empty.waits')} />}
+        {(document) => (
+          <ReportGrid
+            name="blame"
+            label={t('tab.blame')}
+            document={document}
+            show={(column, row) =>
+              column === 'name'
+                ? nameCell(blameText(text(document, row, 'name'), text(document, row, 'role')))
+                : undefined
+            }
+            empty={t('empty.waits')}
+          />
+        )}
       </Loaded>
     </section>
   );
@@ -61,6 +76,11 @@ function CriticalPath() {
             name="path"
             label={t('blame.path')}
             document={document}
+            show={(column, row) => {
+              if (column !== 'name') return undefined;
+              const of = text(document, row, 'kind') === 'waiting' ? 'object' : 'function';
+              return nameCell(nameText(text(document, row, 'name'), of));
+            }}
             onOpen={(row) =>
               field(document, row, 'kind') === 'waiting' && dispatch({ object: String(field(document, row, 'name')) })
             }
@@ -68,5 +88,17 @@ function CriticalPath() {
         )}
       </Loaded>
     </section>
+  );
+}
+
+function text(document: ViewDocument, row: ReportRow, column: string): string {
+  return String(field(document, row, column));
+}
+
+function nameCell(name: string) {
+  return (
+    <span key="name" className="cell-text">
+      {name}
+    </span>
   );
 }

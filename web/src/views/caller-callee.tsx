@@ -1,5 +1,4 @@
-// Caller/Callee: every function with self and total on the left; for the chosen one, the trees of its callers and of what
-// it calls.
+// Caller/Callee: every function with self and total time on the left; the trees of callers and callees of the chosen one.
 
 import { useMemo, useState } from 'react';
 import type { Info, MetricDef } from '../api/types';
@@ -51,7 +50,7 @@ const EVERY = [ALL_FUNCTIONS];
 
 function Functions({ info, metrics, name }: PaneProps & { name: string }) {
   const dispatch = useDispatch();
-  // The row is known by its key, the function by its name: a link has the name.
+  // The grid selects by key, a link by the function's name.
   const [row, setRow] = useState<string[]>([]);
   const search = useView((state) => state.search);
   return (
@@ -87,7 +86,7 @@ interface AroundProps extends PaneProps {
   way: typeof CALLERS | typeof CALLEES;
 }
 
-/** One of the trees at a function. */
+/** The tree of callers or callees of a function. */
 function Around({ name, way, info, metrics }: AroundProps) {
   const dispatch = useDispatch();
   const [selection, setSelection] = useState<string[]>([]);
@@ -122,7 +121,7 @@ function Around({ name, way, info, metrics }: AroundProps) {
   );
 }
 
-/** The function's own time beside all of it. */
+/** The function's self and total time. */
 function Times({ tree }: { tree: Tree }) {
   const time = (id: string) => duration(Number(tree.total[id] ?? 0));
   return (

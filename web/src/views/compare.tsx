@@ -1,4 +1,4 @@
-// Two results side by side: the same metrics of the same names, and their difference.
+// Compares two results: the metrics of each name side by side, and their difference.
 
 import { useMemo, useState } from 'react';
 import type { Document, Info, ResultInfo } from '../api/types';
@@ -59,7 +59,7 @@ export default function CompareView() {
   );
 }
 
-/** What one compares with most often: the result of the same program that was recorded before this one, or any. */
+/** The default: the previous result of the same program, or any other. */
 function before(others: readonly ResultInfo[], current: ResultInfo | undefined): string | undefined {
   if (!current) return undefined;
   const rank = ({ id, program }: ResultInfo) =>
@@ -76,7 +76,7 @@ interface TableProps {
   other: string;
 }
 
-/** The other result is the first, this one the second: the difference is what was gained. */
+/** The other result is the first, this one the second: a positive difference is a gain. */
 function compareUrl(selection: URLSearchParams, first: string, second: string, level: string): string {
   return `/api/compare?${withParams(selection, { a: first, b: second, level })}`;
 }

@@ -7,7 +7,7 @@ import { useCall, useReport } from '../state/resource';
 import { Loaded } from './parts/states';
 import { CopyMenu } from './parts/toolbar';
 
-/** What was lost, what was remarked, and the log of collection and finalization. */
+/** The losses, the remarks, and the log of collection and finalization. */
 export default function LogView() {
   const log = useCall('log');
   const losses = useReport('losses');
@@ -49,7 +49,7 @@ export default function LogView() {
   );
 }
 
-/** What the collector and finalization had to say. */
+/** The remarks of the collector and of finalization. */
 function Remarks({ document: { notes, notes_parts: parts } }: { document: Document }) {
   const said = notes.map((note, at) => ({ note, of: parts?.[at] })).filter(({ of }) => of?.[0]?.id !== 'nothing-lost');
   if (said.length === 0) return null;

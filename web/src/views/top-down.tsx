@@ -1,4 +1,4 @@
-// Top-down Tree: from the start of the threads to where they spend their time, self and total.
+// Top-down Tree: from the threads' entry functions to the functions that spend the time, self and total.
 
 import { useMemo } from 'react';
 import type { Info } from '../api/types';

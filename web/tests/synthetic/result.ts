@@ -1,5 +1,5 @@
-// A result that was never recorded, answered like the server's, for looking at the timeline and measuring it without
-// one: any number of threads that run, wait and are preempted in a rhythm of their own, at any time one asks about.
+// A synthetic result with the answers of the server, to look at the timeline and to measure it without a recording: any
+// number of threads that run, wait and are preempted, each in its own rhythm, at any time.
 
 import type { Bands, Charts, Info, Interval, TileHeader } from '../../src/api/types';
 import { STATES } from '../../src/base/palette';
@@ -25,7 +25,7 @@ const CYCLE = [
   'sleep',
 ];
 
-/** The same number for the same event. */
+/** A random number, the same for the same event. */
 function noise(a: number, b: number): number {
   let hash =
     Math.imul(a ^ 0x9e3779b9, 0x85ebca6b) ^
@@ -40,7 +40,7 @@ function rhythm({ periodNs }: Shape, thread: number): number {
   return Math.round(periodNs * (0.4 + 1.2 * noise(thread, 7)));
 }
 
-/** Event `index` of a thread: it begins somewhere in its own cell of time, so that any event is found at once. */
+/** Event `index` of a thread; it begins within its own cell of time, so that finding any event takes one step. */
 function event(shape: Shape, thread: number, index: number) {
   const cell = rhythm(shape, thread);
   const start = index === 0 ? 0 : Math.round((index + 0.7 * noise(thread, index)) * cell);
@@ -115,7 +115,7 @@ function segments(shape: Shape, thread: number, from: number, to: number, width:
   }
 }
 
-/** Where many events share a pixel: one of them stands for all. */
+/** One event stands for all that share a pixel. */
 function merged(shape: Shape, thread: number, from: number, to: number, px: number): Segment[] {
   const found: Segment[] = [];
   for (let start = from; start < to; start += px) {

@@ -21,7 +21,7 @@ export interface Served {
   close(): void;
 }
 
-/** Serves `dist` and the calls that the timeline makes; tiles come after `delayMs`. */
+/** Serves `dist` and the calls of the timeline; tiles arrive after `delayMs`. */
 export async function serve(shape: Shape, delayMs = 0, dist = DIST): Promise<Served> {
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');

@@ -1,4 +1,4 @@
-// Instruction traces: the numbers of the command line, the chart that is zoomed and clicked, and a link that shows the same.
+// Instruction traces: the numbers of the command line, zooming and clicking the chart, and a link that restores the view.
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { served, skipped, useScreen } from './screen';
 
 type Row = Record<string, unknown>;
 
-/** What the command line says of the trace. */
+/** The command line's output for the trace. */
 function rows(report: string, ...options: string[]): Row[] {
   const trace = join(served.folder, served.trace);
   const all = ['anatomy', 'report', report, trace, '--format', 'json', '--limit', '100000000', ...options];

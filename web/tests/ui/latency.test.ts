@@ -1,4 +1,4 @@
-// Latency: the screen has the numbers of the command line, and leads from an outlier to its place on the timeline.
+// Latency: the screen shows the numbers of the command line, and leads from an outlier to its place on the timeline.
 
 import { describe, expect, test } from 'vitest';
 import { word } from '../../src/base/texts';

@@ -19,7 +19,7 @@ describe.skipIf(skipped)('numbers', () => {
     expect(await screen().text('[data-figure=wait_count] dd')).toBe(count(Number(summary.wait_count)));
     expect(await screen().text('[data-figure=cpu_utilization] dd')).toContain(percent(Number(summary.cpu_utilization)));
     const cards = await screen().page.locator('.card h3').allInnerTexts();
-    // The screen has room for four.
+    // The screen shows four.
     const findings = (summary.findings as Row[]).slice(0, 4);
     expect(cards).toEqual(findings.map(({ title, subject }) => `${title}: ${subject}`));
   });
@@ -100,7 +100,7 @@ describe.skipIf(skipped)('numbers', () => {
 
   test('a filter by thread and time gives the numbers of the same filter on the command line', async () => {
     const whole = report<{ rows: Row[] }>('r000th', 'waits');
-    // Nearly all of the thread's life: how long it took to start it is the machine's affair.
+    // Nearly all of the thread's life: its start takes longer on a slow machine.
     await screen().open('r=r000th');
     const { threads } = await screen().page.evaluate<Info>(async () => (await fetch('/api/r/r000th/info')).json());
     const life = threads.find(({ name }) => name === 'worker-1');

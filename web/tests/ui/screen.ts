@@ -1,4 +1,4 @@
-// What the tests do with a browser.
+// The browser actions of the tests.
 
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, inject } from 'vite
 export const served = inject('served');
 export const skipped = served.origin === '';
 
-/** The page under test; new for each test, in one session. */
+/** The page under test, new for each test, in one session. */
 export class Screen {
   readonly errors: string[] = [];
 
@@ -18,14 +18,14 @@ export class Screen {
     page.on('console', (message) => message.type() === 'error' && this.errors.push(message.text()));
   }
 
-  /** Shows the view of a link and waits until it is final. */
+  /** Opens the view of a link and waits until it is final. */
   async open(hash: string): Promise<void> {
     await this.page.goto('about:blank');
     await this.page.goto(`${served.origin}/#${hash}`);
     await this.idle();
   }
 
-  /** Waits until nothing is under way and everything is drawn. */
+  /** Waits until the page is idle and everything is drawn. */
   async idle(): Promise<void> {
     await this.page.waitForFunction(() => document.documentElement.dataset.idle === 'true');
   }
@@ -43,7 +43,7 @@ export class Screen {
     return (await this.page.locator(selector).first().innerText()).replaceAll('\u00a0', ' ').trim();
   }
 
-  /** The text of every cell of a grid's rows that are drawn. */
+  /** The text of every cell of a grid's rendered rows. */
   async rows(label: string): Promise<string[][]> {
     return this.page
       .getByRole('treegrid', { name: label, exact: true })
@@ -75,7 +75,7 @@ export class Screen {
   }
 }
 
-/** One browser for a file of tests; `screen()` is the page of the running test, with nothing kept from the one before. */
+/** One browser for a file of tests; `screen()` is the page of the running test, without state of earlier tests. */
 export function useScreen(): () => Screen {
   let browser: Browser;
   let context: BrowserContext;
@@ -100,7 +100,7 @@ export function useScreen(): () => Screen {
   return () => current;
 }
 
-/** What the command line says of the same result. */
+/** The command line's output for the same result. */
 export function report<T>(result: string, name: string, ...options: string[]): T {
   const text = execFileSync(
     served.dwell,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { TABS } from '../../src/state/view-state';
 import { report, served, skipped, useScreen } from './screen';
 
-/** Four results, and the trace where it could be recorded. */
+/** Four results, and the trace if it was recorded. */
 const LISTED = served.trace ? 5 : 4;
 
 describe.skipIf(skipped)('screens', () => {
@@ -87,7 +87,7 @@ describe.skipIf(skipped)('screens', () => {
     await screen().page.getByRole('combobox', { name: 'Language' }).selectOption('ja');
     await screen().idle();
     expect(await screen().text('main [role=alert]')).toMatch(/指定された名前.*no such object/);
-    // The browser's own words for each answer with that status.
+    // The browser's own message for each answer with that status.
     expect(
       screen()
         .errors.splice(0)
@@ -111,7 +111,7 @@ describe.skipIf(skipped)('screens', () => {
     await screen().open(`r=r001th&tab=objects&idle=1&${new URLSearchParams({ object: socket })}`);
     const names = await screen().page.locator('.hump').allTextContents();
     expect(names.length).toBeGreaterThanOrEqual(2);
-    // A delayed acknowledgement takes 40 ms and what a busy machine adds; the other answers come at once.
+    // A delayed acknowledgement takes 40 ms, more on a busy machine; other answers arrive at once.
     const lengths = names.map(
       (name) => Number.parseFloat(name) * (/^[\d.]+ (\S+)/.exec(name)?.[1] === 'ms' ? 1 : 0.001),
     );

@@ -1,5 +1,5 @@
-// Records four programs and an instruction trace, serves them with `dwell view`, and says where; without root, a browser or a dwell it says why the
-// tests are skipped.
+// Records four programs and an instruction trace, serves them with `dwell view`, and provides the address. Without root, a
+// browser or a dwell, it gives the reason why the tests are skipped.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -8,13 +8,13 @@ import { join, resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
 
 export interface Served {
-  /** Where the page is; empty: skipped. */
+  /** Origin of the page; empty: tests are skipped. */
   origin: string;
-  /** Cookie of the session, for every browser of the tests: the token is good for one visit. */
+  /** Cookie of the session, for every browser of the tests: the token is valid for one visit. */
   cookie: { name: string; value: string };
   dwell: string;
   folder: string;
-  /** An instruction trace in the folder; empty where QEMU is missing. */
+  /** An instruction trace in the folder; empty without QEMU. */
   trace: string;
 }
 
@@ -60,7 +60,7 @@ export default async function setup(project: TestProject): Promise<(() => void) 
   };
 }
 
-/** The instructions of a small program. */
+/** Traces the instructions of a small program. */
 function traced(dwell: string, folder: string): string {
   const emulator = '/usr/bin/qemu-x86_64';
   if (!existsSync(emulator) || !execFileSync(emulator, ['-help']).includes('-plugin')) {

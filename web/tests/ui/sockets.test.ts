@@ -1,4 +1,4 @@
-// Sockets: the screen has the numbers of the command line, and leads to each wait on the timeline.
+// Sockets: the screen shows the numbers of the command line, and leads to each wait on the timeline.
 
 import { describe, expect, test } from 'vitest';
 import { word } from '../../src/base/texts';
@@ -26,7 +26,7 @@ interface Socket {
 describe.skipIf(skipped)('sockets', () => {
   const screen = useScreen();
   const sockets = () => report<{ rows: Socket[] }>('r003th', 'sockets').rows;
-  /** The end that asks: each small command waits for a delayed acknowledgement. */
+  /** The client's end: each small command waits for a delayed acknowledgement. */
   const client = () => sockets().find(({ modes }) => modes.some(({ centre_ns: ns }) => ns > 30e6)) as Socket;
 
   test('rows are those of the command line', async () => {
@@ -109,7 +109,7 @@ describe.skipIf(skipped)('sockets', () => {
     expect(await screen().faults()).toEqual([]);
   });
 
-  test('of a result without them, the screen says what to do', async () => {
+  test('without recorded sockets, the screen says what to do', async () => {
     await screen().open('r=r000th&tab=sockets');
     expect(await screen().page.getByRole('main').innerText()).toContain('--analyze threading,sockets');
   });

@@ -1,4 +1,4 @@
-// Filters that every view obeys, links, undo, the keyboard, and names that are not to be trusted.
+// Filters in every view, links, undo, the keyboard, and untrusted names.
 
 import { describe, expect, test } from 'vitest';
 import { report, skipped, useScreen } from './screen';
@@ -83,7 +83,7 @@ describe.skipIf(skipped)('state', () => {
     expect(await screen().page.getByRole('dialog').innerText()).toContain('filter in');
     await screen().press('Escape');
     expect(await screen().page.getByRole('dialog').count()).toBe(0);
-    // From the start of the page the tabulator key reaches the tabs, the filters and the list.
+    // From the start of the page, Tab reaches the tabs, the filters and the list.
     const reached = new Set<string>();
     await screen().page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
     for (let step = 0; step < 60; step += 1) {

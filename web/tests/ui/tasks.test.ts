@@ -1,4 +1,4 @@
-// What the program says of itself: tasks in the timeline, counters below it, and their screen.
+// The program's own data: tasks on the timeline, counters below it, and their screen.
 
 import { describe, expect, test } from 'vitest';
 import type { Bands, CounterCurves, Task, TaskSpans } from '../../src/api/types';
@@ -6,7 +6,7 @@ import { duration } from '../../src/base/units';
 import { fromHash } from '../../src/state/url';
 import { report, type Screen, skipped, useScreen } from './screen';
 
-/** An answer of the server that the page talks to. */
+/** An answer of the page's server. */
 function ask<T>(screen: Screen, call: string): Promise<T> {
   return screen.page.evaluate(async (url) => (await fetch(url)).json(), `/api/r/r002th/${call}`) as Promise<T>;
 }
@@ -14,7 +14,7 @@ function ask<T>(screen: Screen, call: string): Promise<T> {
 describe.skipIf(skipped)('tasks', () => {
   const screen = useScreen();
 
-  /** The longest task called `name` that is drawn, its thread's row, and where it is on the screen. */
+  /** The longest visible task called `name`, its thread's row, and its place on the screen. */
   async function longest(name: string): Promise<{ task: Task; row: number; x: number; y: number }> {
     const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
     const { bands: spans } = await ask<TaskSpans>(screen(), `tasks?width=2000&bands=${bands.map(({ id }) => id)}`);

@@ -8,12 +8,12 @@ import { type Screen, skipped, useScreen } from './screen';
 
 const LABELS = 190;
 
-/** An answer of the server that the page talks to. */
+/** An answer of the page's server. */
 function ask<T>(screen: Screen, call: string): Promise<T> {
   return screen.page.evaluate(async (url) => (await fetch(url)).json(), `/api/r/r000th/${call}`) as Promise<T>;
 }
 
-/** Where the timeline's time is on the screen. */
+/** The place of the timeline's time on the screen. */
 async function place(screen: Screen): Promise<{ x: number; y: number; width: number; height: number }> {
   const box = await screen.page.locator('.tl-pointer').boundingBox();
   if (!box) throw new Error('no timeline');
@@ -38,7 +38,7 @@ function colorAt(screen: Screen, x: number, y: number): Promise<string> {
   );
 }
 
-/** The longest waits of the recording, each with where it is in the list of bands. */
+/** The longest waits of the recording, each with its place in the list of bands. */
 async function longWaits(screen: Screen): Promise<{ interval: Interval; row: number }[]> {
   const { elapsed_ns: elapsed } = await ask<Info>(screen, 'info');
   const { bands } = await ask<Bands>(screen, 'bands?by=thread');
@@ -54,7 +54,7 @@ async function longWaits(screen: Screen): Promise<{ interval: Interval; row: num
   return found.sort((a, b) => b.interval.wait_ns - a.interval.wait_ns);
 }
 
-/** Waits until what the pointer did has begun to have its effect, and then until that is final. */
+/** Waits until the pointer's action takes effect, and then until the page is final. */
 async function settled(screen: Screen): Promise<void> {
   for (let frame = 0; frame < 3; frame += 1) {
     await screen.page.evaluate(() => new Promise((done) => requestAnimationFrame(done)));
@@ -84,7 +84,7 @@ describe.skipIf(skipped)('timeline', () => {
       if (at < (life?.start_ns ?? 0) || at >= (life?.end_ns ?? 0)) continue;
       const there = await ask<Interval>(screen(), `interval?thread=${interval.thread}&at=${at}`);
       const px = (shown.to - shown.from) / box.width;
-      // Wide enough that the pixel is its own, and not hatched.
+      // Wide enough to fill a pixel, and not hatched.
       const blocked = there.start_ns + there.wait_ns;
       const isPlain = !['spin', 'overhead'].includes(there.state);
       const inside = at - there.start_ns > 3 * px && there.end_ns - at > 3 * px && Math.abs(at - blocked) > 3 * px;
@@ -221,7 +221,7 @@ describe.skipIf(skipped)('timeline', () => {
     expect(zoom()?.from).toBeGreaterThan(near?.from ?? 0);
     await screen().press('Home');
     expect(zoom()?.from).toBe(0);
-    // In the middle of the collection every thread is there, however long it took to start them.
+    // In the middle of the collection every thread is alive, even after a slow start.
     await screen().press('0', 'ArrowUp', 'ArrowUp', 'Enter');
     const picked = fromHash(screen().hash).picked;
     expect(picked).not.toBeNull();

@@ -24,7 +24,7 @@ export const anatomyJa: Record<keyof typeof anatomyEn, string> = {
   'anatomy.overview.help': 'ドラッグ: その部分を表示。クリック: 中央に表示。',
   'anatomy.chart': 'クロックに沿った呼び出し',
   'anatomy.chart.help':
-    '左から右へサイクル、上が呼び出し元。ホイール: ズーム、ドラッグ: 移動、クリック: 呼び出しとその命令、ダブルクリック: 全体を表示。',
+    '左から右へサイクル、上が呼び出し元。ホイール: 拡大・縮小、ドラッグ: 移動、クリック: 呼び出しとその命令、ダブルクリック: 呼び出しを拡大。',
   'anatomy.missing': '呼び出しはサイクル {cycles} まで保持されています。',
   'anatomy.cut': '深さ {depth} を超える呼び出しは描かれません。',
   'anatomy.cycles': '{cycles} サイクル',

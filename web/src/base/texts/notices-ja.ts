@@ -5,15 +5,15 @@ export const noticesJa: Record<string, string> = {
   'wakes-from-interrupts':
     'このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。',
   'collector-died':
-    'コレクターが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。',
+    '収集プログラムが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。',
   'without-bpf':
     'BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床と、その起床から CPU を得るまでの時間は分かりません。',
   'kernel-unseen':
     'カーネルが何をしたかは分かりません。一般ユーザーに見えるのは kernel.perf_event_paranoid が 1 以下の場合だけです。',
-  'calls-untraced': 'システム・コールをトレースできませんでした。短い待機が何を待ったかは分かりません。',
-  'system-calls-uncounted-without-bpf': 'BPF なしではシステム・コールは数えられません。',
+  'calls-untraced': 'システムコールをトレースできませんでした。短い待機が何を待ったかは分かりません。',
+  'system-calls-uncounted-without-bpf': 'BPF なしではシステムコールは数えられません。',
   'fewer-calls-traced':
-    'プログラムが多くのスレッドを作成するため、負荷を抑えるよう以後はトレースするシステム・コールを減らし、最後は futex だけにしました。ほかの待機は数ミリ秒続いた場合に分かります。',
+    'プログラムが多くのスレッドを作成するため、負荷を抑えるよう以後はトレースするシステムコールを減らし、最後は futex だけにしました。ほかの待機は数ミリ秒続いた場合に分かります。',
   'wakers-unknown': 'このカーネルでは、誰が待機を終わらせたかは分かりません ({error})。',
   'socket-waits-unexplained': 'このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。',
   'system-calls-uncounted': 'このカーネルでは、システムコールは数えられません ({error})。',
@@ -30,7 +30,7 @@ export const noticesJa: Record<string, string> = {
   'threads-not-sampled': '実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。',
   'code-looked-up':
     'プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。',
-  'asker-unknown': '他のスレッドに処理を依頼したのが誰かは分かりません ({error})。',
+  'asker-unknown': '他のスレッドの仕事を誰が依頼したかは分かりません ({error})。',
   'sockets-before': '収集前から開いていたソケットは、最初に使われたときから分かります ({error})。',
   'sockets-until': 'ソケットは {seconds} s までしか分かりません ({error})。',
   'itt-not-recorded': 'プログラムが ITT で通知することは記録されていません: {why}。',

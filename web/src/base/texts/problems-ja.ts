@@ -21,7 +21,7 @@ export const problemsJa: Record<string, string> = {
   unreadable: 'ファイルを読み取れません ({error})',
   'not-a-result': 'Dwell の結果ではありません ({error})',
   'other-version': '別のバージョンの Dwell で書かれています ({error})',
-  'not-finalized': '収集されましたが、ファイナライズされていません ({error})',
+  'not-finalized': '収集されましたが、最終処理が終わっていません ({error})',
   damaged: '途中で切れているか、書き込み後に変更されています ({error})',
   internal: 'このビューを計算できません',
 };

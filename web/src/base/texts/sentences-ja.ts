@@ -35,7 +35,7 @@ export const sentencesJa: Record<string, string> = {
   'connection-churn':
     '{connections} 本の接続 (毎秒 {rate} 本) が、多くても {turns} 件の要求の後に閉じられました。存続時間の中央値は {life} で、接続に少なくとも合計 {made} かかりました。',
   queued:
-    '{connections} 個の接続が、受け入れられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。',
+    '{connections} 個の接続が、受け付けられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。',
   dropped: 'キューに空きがないため {drops} 個が破棄されました。',
   'behind-slow':
     '{waits} 回の待機のうち {long} 回は {length} (中央値)、ほかは {usual} で、待機時間の {share} です。そのとき {questions} 個 (中央値) の要求が送信済みで、その応答は遅い応答の後になりました。',

@@ -7,7 +7,7 @@ export interface Plot {
   lines: { value: number; y: number }[];
 }
 
-/** From so many times the least value on, the axis is logarithmic. */
+/** The axis is logarithmic when the largest value is this many times the least one. */
 const WIDE = 30;
 
 /** A line through the values by size; in px, `y` downwards. */

@@ -4,7 +4,7 @@ import { boxAt, CALL_HEIGHT, ChartTiles, cycleText, cycleTicks, phaseStrip } fro
 
 const TICKS = 1 << 20;
 
-/** Pieces as [depth, begin, end, call, phase], times since the begin of the trace. */
+/** Pieces as [depth, begin, end, call, phase], times since the start of the trace. */
 function tile(from: number, pieces: [number, number, number, number, number][]): ChartTile {
   const column = (at: number) => pieces.map((piece) => piece[at] ?? 0);
   return {
@@ -43,7 +43,7 @@ describe('tiles', () => {
     ]);
   });
 
-  test('while a tile is on its way the closest coarser one is drawn', () => {
+  test('until a tile arrives, the closest coarser one is drawn', () => {
     const tiles = new ChartTiles(TICKS);
     const view = { from: 4096, to: 5120 };
     expect(tiles.boxes(view, 1024)).toEqual([]);

@@ -1,4 +1,4 @@
-// The chart of calls over the clock: which tiles a view needs, what of them is drawn where, and what lies under the pointer.
+// The chart of calls over the clock: which tiles a view needs, where it draws their pieces, and what the pointer is over.
 // Times are ticks of the model's clock.
 
 import type { ChartTile } from '../../api/anatomy';
@@ -10,7 +10,7 @@ export const CALL_HEIGHT = 18;
 /** Tiles in memory. */
 const MOST_TILES = 96;
 
-/** A piece of a call, or of several that share a pixel, as it is drawn. */
+/** The drawn piece of a call, or of several calls that share a pixel. */
 export interface Box {
   depth: number;
   x: number;
@@ -21,13 +21,13 @@ export interface Box {
   calls: number;
   phase: number;
   name: string;
-  /** Which part of it the calls take. */
+  /** The share of it that the calls take. */
   covered: number;
 }
 
 const nameOf = ({ level, index }: TileId) => `${level}/${index}`;
 
-/** Tiles of one question (a trace on a machine, all calls or some), the least recently used dropped. */
+/** Tiles of one question (a trace on a machine, all calls or some); drops the least recently used ones. */
 export class ChartTiles {
   private readonly kept = new Map<string, ChartTile>();
 
@@ -49,7 +49,7 @@ export class ChartTiles {
     if (this.kept.size > MOST_TILES && oldest !== undefined) this.kept.delete(oldest);
   }
 
-  /** The tile, or while it is on its way the closest coarser one. */
+  /** The tile, or until it arrives the closest coarser one. */
   best(tile: TileId): ChartTile | null {
     for (let { level, index } = tile; level < 64; level += 1, index = Math.floor(index / 2)) {
       const name = nameOf({ level, index });
@@ -62,7 +62,7 @@ export class ChartTiles {
     return null;
   }
 
-  /** What is drawn of a view, each piece once. */
+  /** The pieces to draw for a view, each once. */
   boxes(view: Viewport, width: number): Box[] {
     const boxes: Box[] = [];
     let drawnTo = Number.NEGATIVE_INFINITY;
@@ -77,7 +77,7 @@ export class ChartTiles {
   }
 }
 
-/** Adds the pieces in a range, but for those that began before `drawnTo` and were added with the tile before. */
+/** Adds the pieces in a range, except those that began before `drawnTo`: the previous tile added them. */
 function take(boxes: Box[], data: ChartTile, range: Viewport, drawnTo: number): void {
   for (let at = 0; at < data.depth.length; at += 1) {
     const begin = data.from + (data.begin[at] ?? 0);
@@ -108,12 +108,12 @@ function place(box: Box, view: Viewport, width: number): void {
 export function boxAt(boxes: readonly Box[], x: number, y: number): Box | null {
   const depth = Math.floor(y / CALL_HEIGHT);
   const near = boxes.filter((box) => box.depth === depth && x >= box.x - 1 && x <= box.x + box.width + 1);
-  // Where several are near, the one whose middle is nearest.
+  // Of several near pieces, the one whose middle is nearest.
   const distance = (box: Box) => Math.max(0, box.x - x, x - box.x - box.width);
   return near.reduce<Box | null>((best, box) => (best && distance(best) <= distance(box) ? best : box), null);
 }
 
-/** For each pixel of the width the phase of the innermost call; -1 where there is none. */
+/** The phase of the innermost call at each pixel; -1 without a call. */
 export function phaseStrip(boxes: readonly Box[], width: number): Int16Array {
   const phases = new Int16Array(Math.max(width, 0)).fill(-1);
   const depths = new Int16Array(Math.max(width, 0)).fill(-1);
@@ -128,7 +128,7 @@ export function phaseStrip(boxes: readonly Box[], width: number): Int16Array {
   return phases;
 }
 
-/** The shortest view: some cycles. */
+/** The shortest view: a few cycles. */
 export function closest(ticksPerCycle: number): number {
   return 8 * ticksPerCycle;
 }

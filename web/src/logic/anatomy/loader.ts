@@ -1,4 +1,4 @@
-// Fetches the tiles that a view of the chart lacks: those of what is seen now, a few at once.
+// Fetches the missing tiles of the chart's current view, a few at once.
 
 import type { ChartTile } from '../../api/anatomy';
 import { type TileId, tileQuestion } from '../timeline/tiles';
@@ -16,11 +16,11 @@ export class ChartLoader {
       question: { from: number; to: number; width: number },
       signal: AbortSignal,
     ) => Promise<ChartTile>,
-    /** A tile is there, or is no longer asked for: `null`; or what went wrong. */
+    /** Called when a tile has arrived or its request ended: with `null`, or with the error. */
     private readonly arrived: (error: unknown) => void,
   ) {}
 
-  /** Asks for what the view lacks, and no longer for what it does not need. */
+  /** Requests the tiles that the view lacks, and aborts requests that it does not need. */
   want(view: Viewport, width: number): void {
     if (width <= 0) return;
     const wanted = this.tiles.wanted(view, width).filter((tile) => !this.tiles.has(tile));

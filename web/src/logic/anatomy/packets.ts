@@ -1,8 +1,8 @@
-// The stages of packets as lanes, the longest packet as long as the place.
+// The stages of packets as lanes; the longest packet fills the width.
 
 import type { ViewDocument } from '../../api/types';
 
-/** The stages in the order of a packet's way, with the phases whose colours they have. */
+/** The stages in the order of a packet's way, each with the phase that gives its colour. */
 export const STAGES = [
   { id: 'device', phase: 'device', english: 'Device' },
   { id: 'ip', phase: 'IP', english: 'IP' },

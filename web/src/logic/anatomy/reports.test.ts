@@ -31,7 +31,7 @@ test('the split of the slots sums to all of them, memory apart from the core', (
   expect(withSplit(view(['phase'], ['IP']))).toEqual(view(['phase'], ['IP']));
 });
 
-test('lanes are as long as their packets, the longest as long as the place', () => {
+test('lanes are as long as their packets, the longest fills the width', () => {
   const lanes = packetLanes(
     view(['packet', 'packet_cycles', 'device', 'tcp', 'other'], [1, 200, 50, 150, 0], [2, 100, 100, 0, 0]),
   );

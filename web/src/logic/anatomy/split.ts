@@ -1,4 +1,4 @@
-// The four-way split of a report's rows, the memory part of the back-end bound apart.
+// The four-way split of a report's rows, with the memory part of the back end as a fifth share.
 
 import type { ViewDocument } from '../../api/types';
 import type { SplitPart } from '../../base/phases';
@@ -6,7 +6,7 @@ import type { SplitPart } from '../../base/phases';
 /** Shares of the slots; they sum to 1. */
 export type Split = Record<SplitPart, number>;
 
-/** The split of a row of a report that has its parts as columns. */
+/** The split of a row, from the columns with its parts. */
 export function splitOf(document: ViewDocument, row: ViewDocument['rows'][number]): Split {
   const share = (id: string) => Number(row.values[document.columns.findIndex((column) => column.id === id)] ?? 0);
   const memory = share('memory_bound');
@@ -19,7 +19,7 @@ export function splitOf(document: ViewDocument, row: ViewDocument['rows'][number
   };
 }
 
-/** The report with a column behind the CPI for the bar; it sorts by the slots that were used. */
+/** The report with a column for the bar after the CPI; it sorts by the retiring slots. */
 export function withSplit(document: ViewDocument): ViewDocument {
   const behind = document.columns.findIndex(({ id }) => id === 'cpi') + 1;
   const retiring = document.columns.findIndex(({ id }) => id === 'retiring');

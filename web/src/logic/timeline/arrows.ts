@@ -1,7 +1,7 @@
-// Who woke whom, as arrows from the waker's band to that of the woken.
+// Wake-ups as arrows from the waker's band to the band of the thread that it woke.
 
 import type { Arrows } from '../../api/types';
-import type { BandRow } from './bands';
+import type { BandRow } from './band';
 import { type Viewport, xOf } from './viewport';
 
 export type Arrow = Arrows['arrows'][number];
@@ -21,7 +21,7 @@ export interface Sheet {
   scrollTop: number;
 }
 
-/** The arrows that can be seen; one whose other end is not among the bands is left out. */
+/** The visible arrows: both ends are among the bands. */
 export function arrowShapes(arrows: readonly Arrow[], rows: readonly BandRow[], sheet: Sheet): ArrowShape[] {
   const places = new Map(rows.map((row) => [row.band.id, row.top + row.height / 2 - sheet.scrollTop]));
   return arrows.flatMap((arrow) => {
@@ -34,7 +34,7 @@ export function arrowShapes(arrows: readonly Arrow[], rows: readonly BandRow[], 
   });
 }
 
-/** The arrow that ends a thread's wait which lasts to about `time`; null: none. */
+/** The arrow that ends a thread's wait at about `time`; null: none. */
 export function arrowOfWait(arrows: readonly Arrow[], thread: number, from: number, to: number): Arrow | null {
   return arrows.find(({ woken, time_ns }) => woken === thread && from < time_ns && time_ns <= to + 1) ?? null;
 }

@@ -1,5 +1,5 @@
-// The time axis: round steps, labels relative to the start of the collection. When the steps are so short that labels
-// would be rows of digits, a base is said once and the labels count from there: "3.200 000 s" and "+20 ns".
+// The time axis: round steps, labels relative to the start of the collection. When steps are so short that labels would be
+// rows of digits, the axis shows a base once and the labels count from it: "3.200 000 s" and "+20 ns".
 
 import type { Viewport } from './viewport';
 import { xOf } from './viewport';
@@ -9,28 +9,28 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 /** Steps above ten seconds are those of a clock. */
 const CLOCK_STEPS = [15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 18_000, 36_000, 86_400].map((s) => s * SECOND);
-/** From so many steps since the start on, labels count from a base. */
+/** Labels count from a base when the view starts this many steps after the start. */
 const MANY_STEPS = 1e5;
 
 export interface Tick {
   time: number;
   x: number;
-  /** Null: a short line without a label. */
+  /** Null for a short line without a label. */
   text: string | null;
 }
 
 export interface Axis {
   step: number;
-  /** What the labels count from, when that is not the start. */
+  /** The time that the labels count from, unless it is the start. */
   base: { time: number; text: string } | null;
   ticks: Tick[];
 }
 
-/** The shortest round step that is at least `ns`: 1, 2, 5, 10, …; of a clock above ten seconds. */
+/** The shortest round step of at least `ns`: 1, 2, 5, 10, …; clock steps above ten seconds. */
 export function roundStep(ns: number): number {
   if (ns > 10 * SECOND) return CLOCK_STEPS.find((step) => step >= ns) ?? Math.ceil(ns / (24 * HOUR)) * 24 * HOUR;
   const power = 10 ** Math.floor(Math.log10(Math.max(ns, 1)));
-  // 1000 * 10^k is not always exact as a power: compare with a little room.
+  // 1000 * 10^k is not always an exact power, so the comparison has a tolerance.
   const found = [1, 2, 5, 10].find((digit) => digit * power >= ns * (1 - 1e-9)) ?? 10;
   return found * power;
 }
@@ -50,21 +50,21 @@ export function axisOf(view: Viewport, width: number, labelWidth = 90): Axis {
   return { step, base: base === null ? null : { time: base, text: exactTime(base) }, ticks };
 }
 
-/** Short lines between labels: fifths or halves, whole ns only. */
+/** The step of short lines between labels: a fifth or a half, whole ns only. */
 function minorStep(step: number): number {
   const digit = step / 10 ** Math.floor(Math.log10(step));
   const parts = step > 10 * SECOND ? 3 : digit === 2 ? 4 : 5;
   return Number.isInteger(step / parts) ? step / parts : step;
 }
 
-/** A round time at or before the left edge, when labels from the start would be long. */
+/** The base of the labels: a round time at or before the left edge, if labels from the start would be long. */
 function baseOf({ from }: Viewport, step: number): number | null {
   if (from / step < MANY_STEPS) return null;
   const coarse = step * 1000;
   return Math.floor(from / coarse) * coarse;
 }
 
-/** All labels of an axis have the unit that its end needs. */
+/** All labels of an axis have the unit that suits its end. */
 function label(time: number, step: number, { base, last }: { base: number | null; last: number }): string {
   return base === null ? timeText(time, step, last) : `+${timeText(time - base, step, last - base)}`;
 }
@@ -94,7 +94,7 @@ function clockText(time: number, step: number, largest: number): string {
   return `${hours}:${String(minutes).padStart(2, '0')}:${seconds} h`;
 }
 
-/** Every ns of a time, in groups of three: `3.200 000 010 s`; without the groups that are zero at its end. */
+/** A time to the ns, in groups of three digits without trailing zero groups: `3.200 000 010 s`. */
 export function exactTime(time: number): string {
   const whole = Math.floor(time);
   const seconds = Math.floor(whole / SECOND);

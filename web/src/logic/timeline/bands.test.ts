@@ -1,14 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import {
-  arrangedBands,
-  type Band,
-  heightOf,
-  NOTHING_ARRANGED,
-  rowAt,
-  scrollToRow,
-  toggled,
-  visibleBands,
-} from './bands';
+import type { Band } from './band';
+import { arrangedBands, heightOf, NOTHING_ARRANGED, rowAt, scrollToRow, toggled, visibleBands } from './bands';
 
 const bands: Band[] = ['main', 'io-1', 'io-2', 'worker 7'].map((label, id) => ({
   id,
@@ -26,7 +18,7 @@ describe('bands', () => {
     expect(labels({ pinned: [2, 0] })).toEqual(['io-2', 'main', 'io-1', 'worker 7']);
   });
 
-  it('leaves out hidden ones and what the search does not match, but no pinned one', () => {
+  it('leaves out hidden bands and those that the search does not match, but no pinned band', () => {
     expect(labels({ hidden: [0] })).toEqual(['io-1', 'io-2', 'worker 7']);
     expect(labels({ search: 'IO server' })).toEqual(['io-1', 'io-2']);
     expect(labels({ search: 'helper', pinned: [1] })).toEqual(['io-1', 'worker 7']);

@@ -1,15 +1,8 @@
-// Which bands there are and where: order, pins, hidden ones, search, and heights.
+// The visible bands and their places: order, pins, hidden bands, search, and heights.
 
-import type { Bands } from '../../api/types';
-import { LANE_HEIGHT, lanesOf } from './lanes';
+import { type Band, type BandRow, heightsOf, lanesOf } from './band';
 
-/** `state` is false where a band has no state of its own: one of tasks. */
-export type Band = Bands['bands'][number] & { state?: boolean };
-
-export const BAND_HEIGHT = 20;
-export const EXPANDED_HEIGHT = 40;
-
-/** What the reader arranged; ids of bands. */
+/** The reader's arrangement, by ids of bands. */
 export interface Arrangement {
   pinned: readonly number[];
   hidden: readonly number[];
@@ -21,21 +14,8 @@ export interface Arrangement {
 
 export const NOTHING_ARRANGED: Arrangement = { pinned: [], hidden: [], expanded: [], search: '', tasks: false };
 
-/** A band in its place, px from the top of the first. */
-export interface BandRow {
-  band: Band;
-  top: number;
-  height: number;
-  pinned: boolean;
-  expanded: boolean;
-  /** Lanes of tasks that it shows. */
-  lanes: number;
-  /** Height of its state and samples; the lanes are below. */
-  stateHeight: number;
-}
-
-/** Pinned bands first, in the order of pinning, then the others as the server sorted them; hidden ones and those that
- * the search does not match are left out, but a pinned band is always there. */
+/** Pinned bands first, in the order of pinning, then the others as the server sorted them, without hidden bands and those
+ * that the search does not match. A pinned band is always visible. */
 export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[] {
   const pinned = by.pinned.flatMap((id) => bands.find((band) => band.id === id) ?? []);
   const hidden = new Set(by.hidden);
@@ -45,26 +25,13 @@ export function arrangedBands(bands: readonly Band[], by: Arrangement): BandRow[
   let top = 0;
   return [...pinned, ...others].map((band) => {
     const expanded = toggled.has(band.id) !== (by.tasks && lanesOf(band) > 0 && band.state !== false);
-    const row = { band, top, pinned: pins.has(band.id), expanded, ...heights(band, expanded) };
+    const row = { band, top, pinned: pins.has(band.id), expanded, ...heightsOf(band, expanded) };
     top += row.height;
     return row;
   });
 }
 
-/** A band without a state of its own is all lanes. */
-function heights(band: Band, expanded: boolean): Pick<BandRow, 'height' | 'lanes' | 'stateHeight'> {
-  const lanes = lanesOf(band);
-  if (band.state === false) {
-    const height = Math.max(BAND_HEIGHT, lanes * LANE_HEIGHT + 2);
-    return { height: expanded ? 2 * height : height, lanes, stateHeight: 0 };
-  }
-  if (!expanded) return { height: BAND_HEIGHT, lanes: 0, stateHeight: BAND_HEIGHT };
-  if (lanes === 0) return { height: EXPANDED_HEIGHT, lanes: 0, stateHeight: EXPANDED_HEIGHT };
-  const height = Math.max(EXPANDED_HEIGHT, BAND_HEIGHT + lanes * LANE_HEIGHT);
-  return { height, lanes, stateHeight: BAND_HEIGHT };
-}
-
-/** Every word of the search is in the label or the process, whatever the case. */
+/** Whether the label or the process contains each word of the search, ignoring case. */
 function matches({ label, process }: Band, search: string): boolean {
   const text = `${label} ${process}`.toLowerCase();
   return search
@@ -78,7 +45,7 @@ export function heightOf(rows: readonly BandRow[]): number {
   return last ? last.top + last.height : 0;
 }
 
-/** Indices of the first row that is seen and one past the last. */
+/** Indices of the first visible row and one past the last. */
 export function visibleBands(
   rows: readonly BandRow[],
   scrollTop: number,
@@ -107,13 +74,13 @@ function firstEndingAfter(rows: readonly BandRow[], y: number): number {
   return low;
 }
 
-/** The scroll position nearest to the present one at which the row is seen whole. */
+/** The scroll position nearest to the current one that shows the whole row. */
 export function scrollToRow(row: BandRow, scrollTop: number, height: number): number {
   if (row.top < scrollTop) return row.top;
   return Math.max(scrollTop, row.top + row.height - height);
 }
 
-/** The list with the id put in at its end, or taken out. */
+/** The list with the id appended, or removed if it was there. */
 export function toggled(ids: readonly number[], id: number): number[] {
   return ids.includes(id) ? ids.filter((other) => other !== id) : [...ids, id];
 }

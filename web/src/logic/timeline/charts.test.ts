@@ -16,12 +16,12 @@ describe('charts', () => {
     expect(over(300, 500, 2)).toEqual({ mean: [0.25, Number.NaN], peak: [0.5, Number.NaN] });
   });
 
-  it('tell the value at a time', () => {
+  it('give the value at a time', () => {
     expect(valueAt(charts, series, 250)).toEqual({ mean: 4, peak: 4 });
     expect(valueAt(charts, series, 400)).toBeNull();
   });
 
-  it('ask for more than is seen, and the same again after small steps', () => {
+  it('ask for more than the visible time, and the same after small steps', () => {
     const next = random(1);
     for (let round = 0; round < 200; round += 1) {
       const span = 100 + next() * 1e9;
@@ -35,7 +35,7 @@ describe('charts', () => {
     }
   });
 
-  it('tell handles from the middle of the overview', () => {
+  it("distinguish the overview's handles from its middle", () => {
     const [range, whole] = [
       { from: 100, to: 200 },
       { from: 0, to: 1000 },

@@ -5,8 +5,8 @@ import { type Viewport, xOf } from './viewport';
 
 export type Series = Charts['series'][number];
 
-/** What the charts are asked for a viewport: a little more on both sides, on a grid of their own, so that panning does
- * not ask again at every step. */
+/** The request of the charts for a viewport: a little more on both sides, aligned to a grid, so that panning does not send
+ * a request at every step. */
 export function chartQuestion(
   view: Viewport,
   width: number,
@@ -20,7 +20,7 @@ export function chartQuestion(
   return { from, to, width: Math.max(1, Math.min(columns, 8192)) };
 }
 
-/** A curve by columns of the screen, heights as fractions of the scale; NaN where the data does not reach. */
+/** A curve by columns of the screen, heights as fractions of the scale; NaN outside the data. */
 export interface Curve {
   mean: Float64Array;
   peak: Float64Array;
@@ -35,7 +35,7 @@ export function curveOver({ from, to }: Viewport, series: Series, view: Viewport
   const start = (view.from - from) / length;
   const scale = Math.max(series.max, 1e-9);
   for (let x = 0; x < width; x += 1) {
-    // A little room: the end of one column is the start of the next, whatever the rounding.
+    // The tolerance keeps rounding from taking the next column's data.
     const first = Math.floor(start + x * step + 1e-9);
     const last = Math.max(first, Math.ceil(start + (x + 1) * step - 1e-9) - 1);
     if (last >= 0 && first < bins) {
@@ -61,7 +61,7 @@ function setColumn(curve: Curve, x: number, { mean, peak }: Series, { first, las
   curve.peak[x] = highest / scale;
 }
 
-/** The value of a series at a time; null: there is none. */
+/** The value of a series at a time; null without a value. */
 export function valueAt(charts: Charts, series: Series, time: number): { mean: number; peak: number } | null {
   const bin = Math.floor(((time - charts.from) / Math.max(charts.to - charts.from, 1)) * series.mean.length);
   const [mean, peak] = [series.mean[bin], series.peak[bin]];
@@ -76,7 +76,7 @@ export function rangeX(range: Viewport, view: Viewport, width: number): { x0: nu
 
 export type Grip = 'from' | 'to' | 'middle' | 'outside';
 
-/** What of the overview's range is at x: its handles are `reach` px wide on both sides. */
+/** The part of the overview's range at x; its handles reach `reach` px to both sides. */
 export function gripAt(x: number, range: Viewport, whole: Viewport, width: number, reach = 6): Grip {
   const { x0, x1 } = rangeX(range, whole, width);
   const [left, right] = [Math.abs(x - x0), Math.abs(x - x1)];

@@ -1,5 +1,5 @@
-// One band's events as columns of the screen: which state each pixel shows, whether many events share it, and how many
-// samples lie in it. What it costs depends on pixels and on what the server's tiles hold, which is bounded by theirs.
+// One band's events as columns of the screen: the state of each pixel, whether many events share it, and its number of
+// samples. The cost depends on the pixels of the screen and of the server's tiles, not on the number of events.
 
 import type { TileBand } from '../../api/tile';
 import { STATES } from '../../base/palette';
@@ -10,7 +10,7 @@ export const NO_STATE = 255;
 export const FLAG_MANY = 1;
 export const FLAG_CLIPPED = 2;
 
-/** Part of a band's data, to be drawn between two times. Parts of one band follow one another in time. */
+/** Part of a band's data, to draw between two times. Parts of one band follow one another in time. */
 export interface Part {
   data: TileBand;
   from: number;
@@ -36,11 +36,11 @@ export function newColumns(width: number): Columns {
   };
 }
 
-/** Draws parts into columns, one after another, and settles each column when the next begins: what took most of its
- * time is shown, and time without events counts for nothing, so that no event is lost in emptiness. */
+/** Draws parts into columns, one after another, and decides each column when the next begins. It shows the state with the
+ * most time; time without events does not count, so that a short event in an empty column stays visible. */
 class Painter {
   private column = -1;
-  /** The column's state as long as it has only one, and the time of it; with more, `weight` has the time of each. */
+  /** The column's only state and its time; with more than one state, `weight` has the time of each. */
   private state = NO_STATE;
   private stateWeight = 0;
   private mixed = false;
@@ -75,7 +75,7 @@ class Painter {
     this.flagged ||= many;
   }
 
-  /** Decides the column that is being filled. */
+  /** Decides the current column. */
   settle(): void {
     if (this.column < 0) return;
     const most = this.mixed ? this.heaviest() : this.state;
@@ -95,7 +95,7 @@ class Painter {
   }
 
   private enter(column: number, time: number, state: number): void {
-    // The smallest weight still counts more than nothing.
+    // Even the smallest weight counts.
     const weight = Math.max(time, 1e-9);
     if (column !== this.column) {
       this.settle();
@@ -120,7 +120,7 @@ class Painter {
   }
 }
 
-/** Draws a band. `states` says which of STATES each state of the tile is. */
+/** Draws a band. `states` maps the tile's states to STATES. */
 export function paintColumns(parts: readonly Part[], view: Viewport, out: Columns, states: Uint8Array): void {
   out.state.fill(NO_STATE);
   out.many.fill(0);
@@ -180,7 +180,7 @@ function firstNotBefore(times: Float64Array, time: number): number {
   return at > 0 && times[at - 1] === time ? at - 1 : at;
 }
 
-/** How the states of a tile's header are numbered in STATES; a state that this version does not know is another wait. */
+/** Maps the states of a tile's header to indices of STATES; an unknown state becomes other-wait. */
 export function stateNumbers(names: readonly string[]): Uint8Array {
   return Uint8Array.from(names, (name) => {
     const at = (STATES as readonly string[]).indexOf(name);

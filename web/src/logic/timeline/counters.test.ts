@@ -17,7 +17,7 @@ const counter: Counter = {
   rate: [0, 5, 7],
 };
 
-test('counters are shown in full as long as they can be read, in their units', () => {
+test('counters have all digits while they are readable, in their units', () => {
   expect(valueText(146, 'B')).toBe('146 B');
   expect(valueText(8, '')).toBe('8');
   expect(valueText(1460, 'items')).toBe('1,460 items');
@@ -42,24 +42,24 @@ test('counters lie below their domain; those of all sockets are the program’s'
   expect(isOfMachine(of('System', 'Processes'))).toBe(true);
 });
 
-test('of a set counter the values are drawn, of a sum how fast it grows', () => {
+test('a set counter draws its values, a sum its rate', () => {
   expect(curveOf(counter)).toEqual({ mean: [0, 8, 700], peak: [0, 8, 1460], low: 0, high: 1460 });
   expect(curveOf({ ...counter, kind: 'sum' })).toMatchObject({ mean: [0, 5, 7], high: 7 });
   expect(curveOf({ ...counter, range: [-4, 2] }).low).toBe(-4);
 });
 
-test('what is added to and taken from is drawn as it is', () => {
+test('a sum that also decreases draws its values', () => {
   expect(curveOf({ ...counter, kind: 'sum', grows: false }).high).toBe(1460);
 });
 
-test('counters of one name are told apart by their processes', () => {
+test('processes distinguish counters of one name', () => {
   const [server, client] = [12, 34].map((pid) => ({ ...counter, process: `app (${pid})` }));
   if (!server || !client) throw new Error();
   expect(nameOf(server, [server, client])).toBe('recv_ctrl (12)');
   expect(nameOf(server, [server, { ...client, name: 'other' }])).toBe('recv_ctrl');
 });
 
-test('under the mouse is the value that holds then', () => {
+test('the mouse shows the value at its time', () => {
   const curves = { from: 0, to: 300, counters: [counter] };
   expect(at(curves, counter, 50)).toBeNull();
   expect(at(curves, counter, 299)).toEqual({ value: 1460, rate: 7 });

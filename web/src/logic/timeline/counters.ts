@@ -1,4 +1,4 @@
-// Values of counters as text, and what is drawn of them.
+// Values of counters as text, and their curves.
 
 import type { CounterCurves } from '../../api/types';
 import { bytes, count, duration, real } from '../../base/units';
@@ -14,30 +14,30 @@ export function valueText(value: number, unit: string): string {
   return unit === '' ? text : `${text} ${unit}`;
 }
 
-/** What a counter changes per second: `1.20 MB/s`; time per second as such: `0.66 s/s`. */
+/** A counter's change per second: `1.20 MB/s`, `0.66 s/s`. */
 export function rateText(perSecond: number, unit: string): string {
   if (unit === 'ns') return `${real(perSecond / 1e9)} s/s`;
   if (unit === 'B' || unit === 'bytes') return `${bytes(perSecond)}/s`;
   return unit === '' ? `${scaled(perSecond)}/s` : `${scaled(perSecond)} ${unit}/s`;
 }
 
-/** Counters of one domain, in order of appearance; of the program's sockets each has its own. */
+/** Counters of one domain, in order of appearance; each of the program's sockets is a group of its own. */
 export interface Section {
   domain: string;
   counters: Counter[];
 }
 
-/** By domain. */
+/** The counters by domain. */
 export function sections(counters: readonly Counter[]): Section[] {
   const found = new Map<string, Counter[]>();
   for (const counter of counters) found.set(counter.domain, [...(found.get(counter.domain) ?? []), counter]);
   return [...found].map(([domain, of]) => ({ domain, counters: of }));
 }
 
-/** Domain of the throughput of all sockets of the program together: they are of no one process, nor of the machine. */
+/** Domain of the total throughput of the program's sockets: it belongs to no single process, nor to the machine. */
 const ALL_SOCKETS = 'Sockets';
 
-/** Whether a counter is the machine's and not the program's. */
+/** Whether a counter belongs to the machine and not to the program. */
 export function isOfMachine({ process, domain }: Counter): boolean {
   return process === '' && domain !== ALL_SOCKETS;
 }
@@ -55,12 +55,12 @@ function scaled(value: number): string {
   return `${real(value / scale)}${prefix === '' ? '' : ` ${prefix}`}`;
 }
 
-/** Whether the rate is drawn: of what is added up and never taken from. */
+/** Whether to draw the rate: for sums that never decrease. */
 export function isRate({ kind, grows }: Counter): boolean {
   return kind === 'sum' && grows;
 }
 
-/** What is drawn: of a counter that only grows its rate, of others their values. `low` is the bottom of the scale. */
+/** The curve of a counter: its rate if it only grows, else its values. `low` is the bottom of the scale. */
 export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low: number; high: number } {
   if (isRate(counter)) {
     const low = Math.min(0, ...counter.rate);
@@ -72,7 +72,7 @@ export function curveOf(counter: Counter): { mean: number[]; peak: number[]; low
   return { mean: known(counter.mean), peak: known(counter.peak), low, high: Math.max(most, low + 1e-9) };
 }
 
-/** Its name, with its process where another one has a counter of this name in the same domain. */
+/** The counter's name, with its process if another process has a counter of that name in the same domain. */
 export function nameOf(counter: Counter, all: readonly Counter[]): string {
   const { name, domain, process } = counter;
   const others = all.filter((other) => other.name === name && other.domain === domain && other.process !== process);
@@ -80,7 +80,7 @@ export function nameOf(counter: Counter, all: readonly Counter[]): string {
   return others.length > 0 && pid ? `${name} (${pid})` : name;
 }
 
-/** Whether a counter was anything but zero. */
+/** Whether a counter was ever different from zero. */
 export function isSilent({ range: [least, most] }: Counter): boolean {
   return least === 0 && most === 0;
 }

@@ -12,10 +12,10 @@ function drawn(mean: number[], peak: number[], height: number): string[] {
 }
 
 it('fills to the mean and draws the peaks as one line', () => {
-  // Ten rows, of which the upper three stay free.
+  // Ten rows; the upper three stay free.
   expect(drawn([0.3, 0.3, 0], [0.3, 1, 1], 10)).toEqual(['1200000000', '1233333000', '0000003000']);
 });
 
-it('draws nothing where there is no data, and begins the line anew behind it', () => {
+it('draws nothing without data, and restarts the line after the gap', () => {
   expect(drawn([1, Number.NaN, 0.5], [1, Number.NaN, 0.5], 7)).toEqual(['1112000', '0000000', '1200000']);
 });

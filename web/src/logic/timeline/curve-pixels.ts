@@ -1,4 +1,5 @@
-// A curve as pixels: means as an area, peaks as a line over it. Paths of thousands of points take longer than all bands.
+// A curve as pixels: means as an area, peaks as a line over it. Canvas paths of thousands of points take longer to draw than
+// all bands.
 
 import type { Palette } from '../../base/palette';
 import type { Curve } from './charts';
@@ -7,7 +8,7 @@ import { mix, pixel, rgb } from './ink';
 export interface CurveInks {
   ground: number;
   area: number;
-  /** The line, over the area and over the ground. */
+  /** Colours of the line, over the area and over the background. */
   line: number;
   lineOnGround: number;
 }
@@ -23,7 +24,7 @@ export function curveInks({ ground, state }: Palette): CurveInks {
   };
 }
 
-/** Rows above the highest value. */
+/** Empty rows above the highest value. */
 const FREE = 3;
 
 /** Draws a curve of `width` columns into rows of `pixels`, the top one first. */

@@ -1,13 +1,14 @@
-// One line about what is under the pointer: what the tile knows at once, the rest as soon as the server has said it.
+// One line about the interval under the pointer: the tile's facts at once, the rest when the server has answered.
 
 import type { Info, Interval } from '../../api/types';
+import { nameText } from '../../base/names';
 import type { State } from '../../base/palette';
 import { type TextKey, t } from '../../base/texts';
 import { duration } from '../../base/units';
 import type { Piece } from './hit';
 import type { Span } from './lanes';
 
-/** The interval, if it is of this thread and holds the time. */
+/** The interval, if it belongs to this thread and contains the time. */
 export function covering(interval: Interval | null | undefined, thread: number | null, time: number): Interval | null {
   const there = interval && interval.thread === thread && interval.start_ns <= time && time < interval.end_ns;
   return there ? interval : null;
@@ -30,7 +31,7 @@ export function describeInterval(interval: Interval): string {
   const top = stack[0]?.function;
   const parts = [
     `${stateText(state)} ${duration(lengthOf(interval))}`,
-    object && t('hover.on', { object }),
+    object && t('hover.on', { object: nameText(object, 'object') }),
     waker && t('hover.by', { waker }),
     top && t('hover.in', { function: top }),
     isRunning(state) && cpu >= 0 && t('hover.cpu', { cpu }),

@@ -1,4 +1,4 @@
-// Timelines written as text, for tests: each letter is one unit of time, a dot is a time without an event.
+// Timelines written as text, for tests: each letter is a unit of time with an event, a dot is one without.
 //   R running, S spin, L lock, C condition, I idle, N socket, D I/O, Z sleep, P preempted
 
 import type { Tile, TileBand } from '../../api/tile';
@@ -18,7 +18,7 @@ const LETTERS: Record<string, State> = {
 
 export const ALL_STATES = Uint8Array.from(STATES, (_, at) => at);
 
-/** A band whose events are the runs of equal letters, `unit` ns for each letter, from `origin` on. */
+/** A band with an event for each run of equal letters, `unit` ns per letter, from `origin` on. */
 export function band(id: number, text: string, unit = 1, origin = 0): TileBand {
   const runs = [...text.matchAll(/([A-Z])\1*/g)].map(({ 0: run, index }) => ({
     from: index,
@@ -42,7 +42,7 @@ export function tile(from: number, to: number, bands: TileBand[], exact = true):
   return { header: { from, to, exact, states: [...STATES], bands: sizes }, bands };
 }
 
-/** Columns as text; small letters where many events share a column. */
+/** Columns as text, in lower case where many events share a column. */
 export function text(columns: { state: Uint8Array; many: Uint8Array }): string {
   const letter = (state: number) => Object.entries(LETTERS).find(([, name]) => name === STATES[state])?.[0] ?? '.';
   return [...columns.state]
@@ -50,7 +50,7 @@ export function text(columns: { state: Uint8Array; many: Uint8Array }): string {
     .join('');
 }
 
-/** The same numbers in every run. */
+/** Random numbers, the same in every run. */
 export function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -21,7 +21,7 @@ describe('dragging', () => {
     if (!drag) throw new Error('no drag');
     const [moved, effect] = moveDrag(drag, 20, 10, frame);
     expect(effect).toEqual({ kind: 'select', range: { from: 1200, to: 1500 }, done: false });
-    // Back to where it began it is still a selection, not a click.
+    // A drag that returns to its start is still a selection, not a click.
     expect(endDrag(moved, 51, 10, frame)).toEqual({ kind: 'select', range: { from: 1500, to: 1510 }, done: true });
     expect(endDrag(moved, -1000, 10, frame)).toEqual({ kind: 'select', range: { from: 0, to: 1500 }, done: true });
   });

@@ -1,9 +1,9 @@
-// What pointer movements over the bands mean, apart from any element: a press that moves on the bands selects time, on
-// the axis or with Shift or the middle button it moves the view; one that does not move is a click.
+// Interprets pointer movements over the bands, without knowing any element. A drag on the bands selects time; on the axis,
+// or with Shift or the middle button, it moves the view; a press without a movement is a click.
 
 import { panBy, timeAt, type Viewport } from './viewport';
 
-/** A press that moves less is a click, px. */
+/** A press that moves less than this is a click, px. */
 export const CLICK_PX = 4;
 
 export interface Press {
@@ -17,10 +17,10 @@ export interface Press {
 export interface Drag {
   kind: 'select' | 'pan';
   start: Press;
-  /** The view when the press began: a pan is computed from it, so that errors do not add up. */
+  /** The view when the press began; a pan starts from it, so that errors do not accumulate. */
   view: Viewport;
   scrollTop: number;
-  /** Whether it has become more than a click. */
+  /** Whether it moved too far for a click. */
   moved: boolean;
 }
 
@@ -41,14 +41,14 @@ export function beginDrag(start: Press, view: Viewport, scrollTop: number): Drag
   return { kind: pan ? 'pan' : 'select', start, view, scrollTop, moved: false };
 }
 
-/** The pointer has moved: the drag afterwards and what to do. */
+/** The pointer moved: the new drag, and what to do. */
 export function moveDrag(drag: Drag, x: number, y: number, frame: Frame): [Drag, Effect] {
   const far = Math.abs(x - drag.start.x) >= CLICK_PX || (drag.kind === 'pan' && Math.abs(y - drag.start.y) >= CLICK_PX);
   const next = drag.moved || far ? { ...drag, moved: true } : drag;
   return [next, next.moved ? effectOf(next, x, y, frame, false) : { kind: 'none' }];
 }
 
-/** The pointer was let go. */
+/** The pointer was released. */
 export function endDrag(drag: Drag, x: number, y: number, frame: Frame): Effect {
   return drag.moved ? effectOf(drag, x, y, frame, true) : { kind: 'click', x, y };
 }

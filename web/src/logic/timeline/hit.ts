@@ -1,8 +1,9 @@
-// What lies under the pointer, found in the data and not on the screen.
+// The band, time and event under the pointer, found in the data and not on the screen.
 
 import type { TileBand } from '../../api/tile';
 import { STATES, type State } from '../../base/palette';
-import { type BandRow, rowAt } from './bands';
+import type { BandRow } from './band';
+import { rowAt } from './bands';
 import { FLAG_MANY, firstEndingAfter, type Part } from './columns';
 import { type BandSpans, type Span, spanAt } from './lanes';
 import { timeAt, type Viewport } from './viewport';
@@ -11,9 +12,9 @@ export interface Hit {
   row: number;
   /** ns since the start; not whole. */
   time: number;
-  /** What the band did then; null where there is nothing, or nothing has come yet. */
+  /** What the band did then; null without an event, or before its tile has arrived. */
   piece: Piece | null;
-  /** The task that lies there. */
+  /** The task at that place. */
   span: Span | null;
 }
 
@@ -21,7 +22,7 @@ export interface Piece {
   state: State;
   from: number;
   to: number;
-  /** More events than pixels: the state is the one that most of them have. */
+  /** Whether events share the pixel: the state is that of most of the time. */
   many: boolean;
   /** Row of the objects table. */
   object: number | null;
@@ -36,7 +37,7 @@ export interface Place {
   width: number;
 }
 
-/** Which band and time are at a place, and what was there. */
+/** The band, the time and the event at a place. */
 export function hitTest(
   place: Place,
   view: Viewport,
@@ -53,7 +54,7 @@ export function hitTest(
     return { row: index, time, piece: null, span: spanAt(row, spansOf(row.band.id), down, view, place) };
   }
   const { parts, states } = partsOf(row.band.id);
-  // A pixel of time on both sides: an event narrower than a pixel can be pointed at.
+  // A pixel of tolerance on both sides makes events narrower than a pixel reachable.
   const slack = (view.to - view.from) / Math.max(place.width, 1) / 2;
   const piece = pieceAt(parts, states, time) ?? nearest(parts, states, time, slack);
   return { row: index, time, piece, span: null };
@@ -77,7 +78,7 @@ function nearest(parts: readonly Part[], states: Uint8Array, time: number, slack
   return null;
 }
 
-/** The event at an index, with its other pieces in the neighbouring tiles. */
+/** The event at an index, joined with its pieces in the neighbouring tiles. */
 function joined(parts: readonly Part[], part: Part, at: number, states: Uint8Array): Piece {
   const piece = pieceOf(part.data, at, states);
   const index = parts.indexOf(part);

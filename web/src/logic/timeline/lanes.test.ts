@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { arrangedBands, type Band, NOTHING_ARRANGED } from './bands';
+import type { Band } from './band';
+import { arrangedBands, NOTHING_ARRANGED } from './bands';
 import { hitTest } from './hit';
 import { type BandSpans, laneBox, spanQuestion } from './lanes';
 
@@ -40,7 +41,7 @@ test('a band with tasks is as high as its lanes need, when these are shown', () 
     [80, 6],
     [32, 3],
   ]);
-  // The reader's own choice turns each around.
+  // The reader's choice inverts each.
   expect(heights(true, [0, 3])).toEqual([
     [20, 0],
     [20, 0],
@@ -56,7 +57,7 @@ test('a task is found in its lane, and a thread above it', () => {
   expect(at(20, 24)?.span).toEqual({ from: 0, to: 400, type: 1, task: 7, lane: 0 });
   expect(at(15, 34)?.span).toEqual({ from: 100, to: 200, type: 3, task: 8, lane: 1 });
   expect(at(30, 34)?.span).toBeNull();
-  // Narrower than a pixel.
+  // A task narrower than a pixel.
   expect(at(49.6, 24)?.span).toMatchObject({ from: 500, task: null });
   const row = rows[0];
   expect(row && [laneBox(row, 0), laneBox(row, 1)]).toEqual([
@@ -65,7 +66,7 @@ test('a task is found in its lane, and a thread above it', () => {
   ]);
 });
 
-test('only bands that show lanes are asked for', () => {
+test('the request names only bands that show lanes', () => {
   const rows = arrangedBands([band(4, 2), band(5, 0), band(6, 1)], { ...NOTHING_ARRANGED, tasks: true });
   expect(spanQuestion(view, 100, 1000, rows)).toMatchObject({ from: 0, to: 1000, bands: '4,6' });
 });

@@ -1,6 +1,6 @@
-// Tasks, frames and markers of a band: where their lanes are, what is in them at a place, and how to ask for them.
+// Tasks, frames and markers of a band: the places of their lanes, the task at a place, and the request for them.
 
-import type { Band, BandRow } from './bands';
+import type { BandRow } from './band';
 import { chartQuestion } from './charts';
 import { timeAt, type Viewport } from './viewport';
 
@@ -29,29 +29,19 @@ export interface Span {
   lane: number;
 }
 
-/** A lane's height, px; in a band of tasks they share the room. */
-export const LANE_HEIGHT = 10;
-/** Lanes that are drawn below a thread's state: deeper ones are seen in the detail of a task. */
-export const MOST_LANES = 6;
-
-/** Lanes of a band that are drawn when it is expanded. */
-export function lanesOf(band: Band): number {
-  return Math.min(band.lanes ?? 0, MOST_LANES);
-}
-
-/** Where a lane is, px from the top of its band. */
+/** The place of a lane, px from the top of its band. */
 export function laneBox(row: BandRow, lane: number): { top: number; height: number } {
   const { first, room } = lanePlace(row);
   const height = room / Math.max(row.lanes, 1);
   return { top: first + lane * height, height: Math.max(1, height - 1) };
 }
 
-/** Lanes are below the state, or where there is none, in all of the band. */
+/** Lanes lie below the state, or fill a band that has no state. */
 function lanePlace({ height, stateHeight }: BandRow): { first: number; room: number } {
   return stateHeight === 0 ? { first: 1, room: height - 3 } : { first: stateHeight, room: height - stateHeight - 1 };
 }
 
-/** What is in the lanes of a band at a time and px from its top; a pixel on both sides counts. */
+/** The task at a time and a height in a band, or within a pixel of it. */
 export function spanAt(
   row: BandRow,
   spans: BandSpans | undefined,
@@ -90,7 +80,7 @@ export interface SpanQuestion {
   bands: string;
 }
 
-/** What to ask for the bands on the screen that show lanes. */
+/** The request for the visible bands that show lanes. */
 export function spanQuestion(view: Viewport, width: number, elapsedNs: number, rows: readonly BandRow[]): SpanQuestion {
   const ids = rows.filter(({ lanes }) => lanes > 0).map(({ band }) => band.id);
   return { ...chartQuestion(view, width, elapsedNs), bands: ids.join(',') };

@@ -1,10 +1,10 @@
-// Asks for missing tiles, a few at a time, the most useful first. What is not wanted any more is not asked for, and
-// aborted if it was.
+// Requests missing tiles, a few at a time, the most useful first. Drops tiles that are no longer wanted, and aborts their
+// requests.
 
 import type { Tile } from '../../api/tile';
 import type { Request, TileId, TileMemory } from './tiles';
 
-/** How long a server that failed is left alone. */
+/** Pause after a failed request. */
 export const AGAIN_AFTER_MS = 3000;
 
 export type FetchTile = (request: Request, signal: AbortSignal) => Promise<Tile>;
@@ -19,19 +19,19 @@ export class TileLoader {
   private readonly running = new Set<Running>();
   private queue: Request[] = [];
   private failedAt = 0;
-  /** Why the newest request failed; null: it did not. */
+  /** Error of the newest request; null if it succeeded. */
   error: unknown = null;
 
   constructor(
     private readonly memory: TileMemory,
     private readonly fetch: FetchTile,
-    /** Called when something has come, or failed. */
+    /** Called when a tile arrives or its request fails. */
     private readonly arrived: () => void,
     private readonly atOnce = 4,
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** Replaces what is wanted. */
+  /** Replaces the list of wanted tiles. */
   want(requests: readonly Request[]): void {
     for (const running of this.running) {
       if (!requests.some(({ tile }) => same(tile, running.tile))) running.abort.abort();
@@ -55,7 +55,7 @@ export class TileLoader {
   }
 
   private pump(): void {
-    // A server that fails is not asked sixty times a second.
+    // Without the pause, a failing server would get sixty requests a second.
     if (this.error !== null && this.now() - this.failedAt < AGAIN_AFTER_MS - 100) return;
     while (this.running.size < this.atOnce) {
       const request = this.queue.shift();

@@ -27,7 +27,7 @@ describe('scene', () => {
     expect(frames).toHaveLength(2);
   });
 
-  it('tells a movement once, when it rests', () => {
+  it('updates the state once, when a movement rests', () => {
     const { scene, settled } = harness();
     for (let step = 1; step < 50; step += 1) {
       scene.moveTo({ from: step, to: 500 + step });
@@ -39,7 +39,7 @@ describe('scene', () => {
     expect(scene.view).toEqual({ from: 49, to: 549 });
   });
 
-  it('follows the state, but not the echo of its own words', () => {
+  it('follows the state, but not the echo of its own update', () => {
     const { scene, settled } = harness();
     scene.moveTo({ from: 100.3, to: 110.6 });
     vi.advanceTimersByTime(500);
@@ -52,7 +52,7 @@ describe('scene', () => {
     expect(settled).toHaveBeenCalledTimes(1);
   });
 
-  it('takes an undo during a movement for the last word', () => {
+  it('obeys an undo during a movement', () => {
     const { scene, settled } = harness({ from: 5, to: 50 });
     scene.moveTo({ from: 100, to: 200 });
     scene.follow({ from: 7, to: 70 });

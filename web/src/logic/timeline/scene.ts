@@ -1,5 +1,5 @@
-// What moves while the reader zooms, pans and points: kept outside of React, drawn once a frame by whoever shows part of
-// it. When a movement has ended, the view's state is told, so that the link and the history have whole steps.
+// The state that changes while the reader zooms, pans and points. It lives outside React, and its painters draw once a
+// frame. At the end of a movement the scene updates the view's state, so that the link and the history have whole steps.
 
 import { begin } from '../../base/activity';
 import { type Viewport, wholeNs, within } from './viewport';
@@ -8,16 +8,16 @@ const SETTLED_MS = 220;
 
 export class Scene {
   view: Viewport;
-  /** Size of the drawn time in px; the same for bands, axis, charts. */
+  /** Width of the drawn time in px; the same for bands, axis, charts. */
   width = 0;
-  /** Height of the place in which bands are seen. */
+  /** Height of the visible part of the bands. */
   height = 0;
   scrollTop = 0;
-  /** The pointer over the time, px; y is of the bands' place and null elsewhere. */
+  /** The pointer over the time, px; y counts from the top of the visible bands, and is null elsewhere. */
   pointer: { x: number; y: number | null } | null = null;
-  /** The range that is being selected, before the state is told. */
+  /** The range of the selection under way. */
   mark: Viewport | null = null;
-  /** Counts what changes the bands; a moved pointer does not. */
+  /** Counts the changes of the bands; a moved pointer is none. */
   revision = 0;
   /** Whether the movement under way changes how much time is shown. */
   zooming = false;
@@ -27,7 +27,7 @@ export class Scene {
   private frame = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private told: Viewport;
-  /** Ends the activity of a movement; the page is not idle before the state knows where it ended. */
+  /** Ends the activity of a movement; the page stays busy until the state has its end. */
   private moving: (() => void) | undefined;
 
   constructor(
@@ -39,14 +39,14 @@ export class Scene {
     this.told = wholeNs(this.view);
   }
 
-  /** Calls `paint` in every frame in which something has changed. */
+  /** Calls `paint` in every frame with a change. */
   onFrame(paint: () => void): () => void {
     this.painters.add(paint);
     this.invalidate();
     return () => void this.painters.delete(paint);
   }
 
-  /** Calls `listener` when the view has come to rest. */
+  /** Calls `listener` when the view comes to rest. */
   onSettled(listener: (view: Viewport) => void): () => void {
     this.settledListeners.add(listener);
     return () => void this.settledListeners.delete(listener);
@@ -57,7 +57,7 @@ export class Scene {
     this.redraw();
   };
 
-  /** Draws what is not as it was drawn, the bands only if they have changed. */
+  /** Draws what has changed, the bands only if they did. */
   readonly redraw = (): void => {
     if (this.frame) return;
     this.frame = true;
@@ -67,7 +67,7 @@ export class Scene {
     });
   };
 
-  /** Moves the view; the state is told when it rests. */
+  /** Moves the view; the state follows when it rests. */
   moveTo(view: Viewport, restAfterMs = SETTLED_MS): void {
     const next = within(view, this.elapsedNs);
     const [before, after] = [this.view.to - this.view.from, next.to - next.from];
@@ -79,7 +79,7 @@ export class Scene {
     this.timer = setTimeout(() => this.settle(), restAfterMs);
   }
 
-  /** Home and End: as much time as now, at the start or the end of the collection; false for other keys. */
+  /** Home and End move the view to the start or the end of the collection; false for other keys. */
   toEnd(key: string): boolean {
     const length = this.view.to - this.view.from;
     if (key === 'Home') this.moveTo({ from: 0, to: length });
@@ -87,8 +87,8 @@ export class Scene {
     return key === 'Home' || key === 'End';
   }
 
-  /** The state has another view (undo, a link, a finding): shows it. The echo of what was told is not followed, since
-   * whole ns would make the closest looks jump. */
+  /** Shows the state's new view (undo, a link, a finding). Ignores the echo of the scene's own update: its whole ns would make
+   * high zooms jump. */
   follow(zoom: Viewport | null): void {
     const next = within(zoom ?? { from: 0, to: this.elapsedNs }, this.elapsedNs);
     const whole = wholeNs(next);
@@ -100,7 +100,7 @@ export class Scene {
     for (const listener of this.settledListeners) listener(this.view);
   }
 
-  /** The range under the pointer's drag; null: none. */
+  /** Sets the range of the selection under way; null: none. */
   select(mark: Viewport | null): void {
     this.mark = mark;
     this.redraw();
@@ -143,7 +143,7 @@ export class Scene {
 
   private settle(): void {
     this.stop();
-    // What is near may be asked for now.
+    // Tiles near the view may be requested now.
     this.invalidate();
     const whole = wholeNs(this.view);
     if (whole.from === this.told.from && whole.to === this.told.to) return;

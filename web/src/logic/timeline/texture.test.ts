@@ -26,11 +26,11 @@ function picture(timeline: string, flags: number[] = [], off: string[] = []) {
 }
 
 describe('texture', () => {
-  it('is one colour for one event, nothing where there is none', () => {
+  it('has one colour for one event, none without an event', () => {
     const { row, inks } = picture('R.L');
     expect(row(0, 0, 8)).toEqual(new Set([inks.plain[0]]));
     expect(row(2, 8, 16)).toEqual(new Set([0]));
-    // #1fa187, opaque, in the order of bytes of an ImageData.
+    // #1fa187, opaque, in the byte order of an ImageData.
     expect(inks.plain[0]).toBe(0xff87a11f);
   });
 

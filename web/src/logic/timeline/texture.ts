@@ -1,5 +1,5 @@
-// Columns as pixels: a band is a few rows of a picture as wide as the screen, which is then stretched to the band's
-// height. So a frame costs what its columns cost, however many events there are.
+// Columns as pixels: a band is a few rows of a picture as wide as the screen, which the canvas stretches to the band's
+// height. So a frame costs as much as its columns, however many events it shows.
 
 import { type Palette, STATES, type State } from '../../base/palette';
 import { type Columns, NO_STATE } from './columns';
@@ -12,16 +12,16 @@ export const TEXTURE_ROWS = STATE_ROWS + 1;
 /** Colours as the pixels of an ImageData hold them. */
 export interface Inks {
   plain: Uint32Array;
-  /** Stripes over columns in which many events lie. */
+  /** Stripes over columns with many events. */
   many: Uint32Array;
-  /** Stripes of states that are drawn hatched; the same as `plain` for the others. */
+  /** Stripes of hatched states; the same as `plain` for the others. */
   hatch: Uint32Array;
   /** Samples: few to many. */
   ticks: Uint32Array;
 }
 
 const HATCHED: readonly State[] = ['spin', 'overhead'];
-/** How much of a state that is switched off is left. */
+/** The opacity of a state that the legend switched off. */
 const QUIET = 0.12;
 
 export function inksOf({ ground, state }: Palette, off: readonly string[]): Inks {
@@ -48,8 +48,8 @@ export function inksOf({ ground, state }: Palette, off: readonly string[]): Inks
   };
 }
 
-/** Draws a band's columns into the rows of `pixels` that begin at `top`. Stripes lean one way for "many", the other for
- * hatched states, so that they are told apart without colour. */
+/** Draws a band's columns into the rows of `pixels` from `top` on. Stripes lean one way for "many", the other for hatched
+ * states: both are distinct without colour. */
 export function fillTexture(pixels: Uint32Array, top: number, columns: Columns, inks: Inks): void {
   const { width, state, samples } = columns;
   const first = top * width;
@@ -57,7 +57,7 @@ export function fillTexture(pixels: Uint32Array, top: number, columns: Columns, 
     const at = state[column] ?? NO_STATE;
     pixels[first + column] = at === NO_STATE ? 0 : (inks.plain[at] ?? 0);
   }
-  // Most columns are plain: their rows are one row copied, and only stripes are drawn by themselves.
+  // Most columns are plain: their rows are copies of one row, and only striped rows need drawing.
   for (let row = 1; row < STATE_ROWS; row += 1) pixels.copyWithin(first + row * width, first, first + width);
   fillStripes(pixels, first, columns, inks);
   const ticks = (top + STATE_ROWS) * width;

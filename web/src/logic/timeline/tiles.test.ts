@@ -44,13 +44,13 @@ describe('tiles', () => {
     }
   });
 
-  it('ask for whole ns and no time behind the end', () => {
+  it('ask for whole ns and no time after the end', () => {
     expect(topLevel(12.4e9)).toBe(24);
     expect(tileQuestion({ level: 24, index: 0 }, 12.4e9)).toEqual({ from: 0, to: 12.4e9, width: 740 });
     expect(tileQuestion({ level: 0, index: 3 }, 1e9)).toEqual({ from: 3072, to: 4096, width: 1024 });
   });
 
-  it('draw the coarser tile until the finer one has come', () => {
+  it('draw the coarser tile until the finer one arrives', () => {
     const memory = new TileMemory(2, NO_MERGED);
     const elapsed = 4 * TILE_PX;
     const coarse = { ...band(1, 'RL', 2 * TILE_PX), flags: Uint8Array.of(1, 1) };
@@ -66,7 +66,7 @@ describe('tiles', () => {
     expect(memory.parts(view, 1, elapsed, 2)).toEqual([]);
   });
 
-  it('draw closer tiles while a coarser one is on its way', () => {
+  it('draw finer tiles until a coarser one arrives', () => {
     const memory = new TileMemory(2, NO_MERGED);
     const view = { from: 0, to: 4 * TILE_PX };
     memory.add({ level: 2, index: 0 }, tile(0, view.to, [{ ...band(1, 'R', view.to), flags: Uint8Array.of(1) }]));
@@ -76,7 +76,7 @@ describe('tiles', () => {
     expect(text(columns)).toBe('rLrr');
   });
 
-  it('need no closer tile where nothing was merged', () => {
+  it('need no finer tile without merged events', () => {
     const memory = new TileMemory(10, NO_MERGED);
     const elapsed = TILE_PX * 1024;
     memory.add(
@@ -97,7 +97,7 @@ describe('tiles', () => {
     expect(shared.has({ level: 0, index: 0 }, 1)).toBe(false);
   });
 
-  it('ask for what is seen first, then for what is near', () => {
+  it('request visible tiles first, then those near', () => {
     const elapsed = TILE_PX * 64;
     const view = { from: 10 * TILE_PX, to: 13 * TILE_PX };
     const sight = { view, level: 0, elapsedNs: elapsed, bands: [1], nearBands: [2], ahead: 'all' as const };
@@ -119,7 +119,7 @@ describe('tiles', () => {
     expect(zooming.map(({ bands }) => bands)).toEqual([[1], [1], [1], [1]]);
   });
 
-  it('stay within their memory, the tile of everything always', () => {
+  it('stay within their memory, but keep the tile of the whole collection', () => {
     const memory = new TileMemory(12, NO_MERGED, 40_000);
     memory.add({ level: 12, index: 0 }, tile(0, 1, [band(1, 'RL'.repeat(20))]));
     for (let index = 0; index < 200; index += 1) {
@@ -192,7 +192,7 @@ describe('loading tiles', () => {
     expect(arrivals()).toBe(1);
   });
 
-  it('aborts what is not wanted any more', async () => {
+  it('aborts unwanted requests', async () => {
     const { asked, loader, arrivals } = harness();
     loader.want(want(1, 2));
     loader.want(want(2, 9));
@@ -203,7 +203,7 @@ describe('loading tiles', () => {
     expect(loader.error).toBeNull();
   });
 
-  it('gives a failing server time', async () => {
+  it('pauses after an error', async () => {
     const { asked, loader, wait } = harness();
     loader.want(want(1));
     asked[0]?.fail();

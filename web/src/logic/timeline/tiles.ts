@@ -1,6 +1,6 @@
-// Which tiles a viewport needs, and the ones that are in memory. A tile is a fixed piece of time at a level: at level k
-// a pixel of it is 2^k ns, so that tiles are asked for again and again by the same names whatever way one came. A band in
-// which nothing was merged holds every event of its time and serves all closer looks, too.
+// The tiles that a viewport needs, and those in memory. A tile is a fixed piece of time at a level: a pixel of level k is
+// 2^k ns. So every way to a view needs tiles with the same names. A band without merged events holds every event of its
+// time, and serves all finer levels, too.
 
 import type { Tile, TileBand } from '../../api/tile';
 import type { Part } from './columns';
@@ -15,17 +15,17 @@ export interface TileId {
   index: number;
 }
 
-/** The coarsest level whose pixels are not larger than the screen's; never finer than a ns. */
+/** The coarsest level whose pixels are at most as long as the screen's; never finer than 1 ns. */
 export function levelFor(nsPerPx: number): number {
   return Math.max(0, Math.floor(Math.log2(Math.max(nsPerPx, 1)) + 1e-9));
 }
 
-/** The level at which one tile holds the whole collection. */
+/** The finest level at which one tile holds the whole collection. */
 export function topLevel(elapsedNs: number): number {
   return Math.max(0, Math.ceil(Math.log2(Math.max(elapsedNs, 1) / TILE_PX)));
 }
 
-/** The time of a tile, ns; not cut at the end of the collection. */
+/** The time of a tile, ns; may exceed the end of the collection. */
 export function tileTime({ level, index }: TileId): Viewport {
   const length = TILE_PX * 2 ** level;
   return { from: index * length, to: (index + 1) * length };
@@ -39,7 +39,7 @@ export function tilesOver(view: Viewport, level: number, elapsedNs: number): Til
   return Array.from({ length: end - first }, (_, at) => ({ level, index: first + at }));
 }
 
-/** What the server is asked for a tile: whole ns and whole px, cut at the end of the collection. */
+/** The request for a tile: whole ns and whole px, cut at the end of the collection. */
 export function tileQuestion(tile: TileId, elapsedNs: number): { from: number; to: number; width: number } {
   const { from, to } = tileTime(tile);
   const end = Math.max(from + 1, Math.min(to, Math.ceil(elapsedNs)));
@@ -57,10 +57,10 @@ interface KeptBand {
   exact: boolean;
 }
 
-/** One number for a tile: there are fewer than 64 levels, and indices stay far below 2^47. */
+/** A tile's level and index as one number: levels are below 64, indices far below 2^47. */
 const nameOf = (level: number, index: number) => index * 64 + level;
 
-/** Tiles in memory, of one selection and kind of bands; the least recently used go when there are too many bytes. */
+/** Tiles in memory, of one selection and kind of bands; drops the least recently used ones above a limit of bytes. */
 export class TileMemory {
   private readonly kept = new Map<number, Kept>();
   private bytes = 0;
@@ -69,7 +69,7 @@ export class TileMemory {
 
   constructor(
     private readonly top: number,
-    /** Whether events of a band have their own ends when none are merged: not where threads share a band. */
+    /** Whether unmerged events of a band have exact ends; false where threads share a band. */
     private readonly ownEnds: boolean,
     private readonly limit = MEMORY_BYTES,
   ) {}
@@ -95,13 +95,13 @@ export class TileMemory {
     this.shrink();
   }
 
-  /** Whether the band needs not be asked for in this tile. */
+  /** Whether this tile needs no request for the band. */
   has(id: TileId, band: number): boolean {
     return this.own(id, band) !== null || this.exactAbove(id, band) !== null;
   }
 
-  /** What there is to draw a band over a viewport with, in order of time: the tiles of the level where they have come,
-   * meanwhile closer ones, or else the closest coarser one. */
+  /** The parts to draw a band with over a viewport, in order of time: tiles of the level that have arrived, else finer ones,
+   * else the closest coarser one. */
   parts(view: Viewport, level: number, elapsedNs: number, band: number): Part[] {
     const parts: Part[] = [];
     for (const tile of tilesOver(view, level, elapsedNs)) this.cover(tile, band, 2, parts);
@@ -162,7 +162,7 @@ export class TileMemory {
   private shrink(): void {
     for (const [name, { tile, bytes }] of this.kept) {
       if (this.bytes <= this.limit) return;
-      // The tile of everything is what is drawn while others come: it stays.
+      // The tile of the whole collection stays: it fills the gaps until others arrive.
       if (tile.level >= this.top) continue;
       this.kept.delete(name);
       this.bytes -= bytes;
@@ -170,16 +170,16 @@ export class TileMemory {
   }
 }
 
-/** Whether every event and every sample of a band is there by itself. */
+/** Whether nothing was merged: every event and every sample of a band is separate. */
 function isExact({ flags, sampleDensity }: TileBand): boolean {
   return flags.every((flag) => (flag & FLAG_MANY) === 0) && sampleDensity.every((density) => density <= 1);
 }
 
-/** Bands to ask for in one tile. */
+/** The bands to request in one tile. */
 export interface Request {
   tile: TileId;
   bands: number[];
-  /** Nothing of it is seen yet: nobody waits for it. */
+  /** Nothing of it is visible yet, so the page does not wait for it. */
   ahead: boolean;
 }
 
@@ -187,16 +187,15 @@ export interface Sight {
   view: Viewport;
   level: number;
   elapsedNs: number;
-  /** Ids of the bands that are seen, then of those near. */
+  /** Ids of the visible bands, then of those near them. */
   bands: readonly number[];
   nearBands: readonly number[];
-  /** What is asked for ahead of being seen: the neighbours in time while the view is panned, the bands around when all
-   * else has come. */
+  /** What to request ahead: the neighbours in time during a pan, the bands around when everything visible has arrived. */
   ahead: 'nothing' | 'beside' | 'all';
 }
 
-/** What is missing for a sight, in the order in which it helps: the tile of everything, what is seen from its middle
- * outwards, then the neighbours on both sides and the bands above and below. */
+/** The missing tiles, the most useful first: the whole collection, the visible time from its middle outwards, then the
+ * neighbours on both sides and the bands above and below. */
 export function missingTiles(memory: TileMemory, sight: Sight, top: number): Request[] {
   const { view, level, elapsedNs, bands, nearBands } = sight;
   const seen = tilesOver(view, level, elapsedNs);

@@ -17,7 +17,7 @@ const HOUR = 3600e9;
 const next = random(42);
 const any = (least: number, most: number) => least * (most / least) ** next();
 
-/** A view of a collection of up to ten hours, from the closest look to all of it. */
+/** A random view of a collection of up to ten hours, from the highest zoom to all of it. */
 function anyView(): { view: Viewport; elapsed: number; width: number } {
   const elapsed = Math.round(any(1e3, 10 * HOUR));
   const span = any(SHORTEST_NS, elapsed);
@@ -36,12 +36,12 @@ describe('viewport', () => {
       expect(zoomed.to - zoomed.from).toBeGreaterThanOrEqual(SHORTEST_NS * (1 - 1e-3));
       if (zoomed.from === 0 || zoomed.to >= elapsed - 1) continue;
       const moved = Math.abs(xOf(timeAt(x, view, width), zoomed, width) - x);
-      // Ten hours at 10 ns: a pixel is finer than the numbers, so that a hundredth of it may be off.
+      // Ten hours at 10 ns: a pixel is finer than the numbers, so an error of a hundredth is allowed.
       expect(moved).toBeLessThan(0.05 * Math.max(1, width / 500));
     }
   });
 
-  it('comes back after zooming in and out about one place', () => {
+  it('returns after zooming in and out about one place', () => {
     for (let round = 0; round < 500; round += 1) {
       const { view, elapsed, width } = anyView();
       const x = next() * width;

@@ -1,4 +1,4 @@
-// What a buffer costs by its size: one figure as a line over 64 … 65536 bytes, all of them as a table.
+// The cost of a buffer by its size: one figure as a line over 64 … 65536 bytes, all figures as a table.
 
 import type { ViewDocument } from '../../api/types';
 import { t, title } from '../../base/texts';
@@ -12,7 +12,7 @@ import { Split } from '../parts/split';
 import { Empty, Loaded } from '../parts/states';
 import './anatomy.css';
 
-/** Columns that are no figures of a buffer. */
+/** Columns without a figure of a buffer. */
 const OTHERS = ['buffer_bytes', 'buffers'];
 const FIRST = 'buffer_cycles';
 

@@ -1,4 +1,4 @@
-// The annotated trace: the chart of calls; below it the functions, and what is known of the call or function that is picked.
+// The annotated trace: the chart of calls; below it the functions, and the picked call or function.
 
 import { useView } from '../../state/provider';
 import { useTrace } from '../../state/trace';

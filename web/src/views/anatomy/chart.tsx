@@ -1,4 +1,4 @@
-// The annotated trace as a flame chart over the clock, with the whole of it in a strip above.
+// The annotated trace as a flame chart over the clock, with the whole trace in a strip above.
 
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState, type WheelEvent } from 'react';
 import type { ChartTile, TraceInfo } from '../../api/anatomy';
@@ -70,7 +70,7 @@ export function CallChart({ info }: { info: TraceInfo }) {
       />
       <canvas ref={axis} className="calls-axis" {...useRangePointer(scene, false)} />
       {error !== null && <Failure error={error} hint={null} />}
-      {/* biome-ignore lint/a11y/useSemanticElements: a drawing that is moved in is no form. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a drawing to move in is not a form. */}
       <div
         className="calls-place"
         role="group"
@@ -86,11 +86,11 @@ export function CallChart({ info }: { info: TraceInfo }) {
   );
 }
 
-/** The scene of a trace; follows the view's zoom and tells it. */
+/** The scene of a trace, in sync with the view's zoom. */
 function useScene(ticks: number): Scene {
   const store = useStore();
   const zoom = useView((state) => state.zoom);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a new zoom moves the scene that there is.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new zoom moves the existing scene.
   const scene = useMemo(() => new Scene(ticks, zoom), [ticks]);
   useEffect(() => scene.follow(zoom), [scene, zoom]);
   useEffect(
@@ -117,10 +117,10 @@ interface Drawn {
   error: string | null;
 }
 
-/** The tiles of one question, fetched as they are drawn; null asks nothing. */
+/** The tiles of one question, fetched on drawing; null fetches nothing. */
 function useTiles(scene: Scene, ticks: number, query: string | null): Drawn {
   const { result, machine } = useView((state) => ({ result: state.result, machine: state.machine }));
-  // Its words: what is drawn asks again, and fails alike, until nothing changes.
+  // The error as text: every drawing retries and fails the same way, and an equal text renders nothing again.
   const [failed, setFailed] = useState<string | null>(null);
   const known = useMemo(() => {
     const tiles = new ChartTiles(ticks);
@@ -132,7 +132,7 @@ function useTiles(scene: Scene, ticks: number, query: string | null): Drawn {
       setFailed(error === null ? null : asApiError(error).text);
       if (error === null) scene.invalidate();
     };
-    // What the strip shows is not given up for what is seen closely.
+    // A loader of its own keeps the strip's tiles when the chart zooms in.
     const loader = () => new ChartLoader(tiles, ticks, ask, arrived);
     return { tiles, near: loader(), whole: loader() };
   }, [scene, ticks, result, machine, query]);
@@ -158,7 +158,7 @@ interface Pointed {
   point: (box: Box | null) => void;
 }
 
-/** The wheel zooms, a drag moves, a click picks a call, a double click shows all of it. */
+/** The wheel zooms, a drag moves, a click picks a call, a double click zooms to it. */
 function useChartPointer(scene: Scene, info: TraceInfo, { at, point }: Pointed) {
   const dispatch = useDispatch();
   const drag = useRef<{ x: number; y: number; view: Viewport; top: number; moved: boolean } | null>(null);
@@ -210,7 +210,7 @@ function limitedTop(top: number, scene: Scene, info: TraceInfo): number {
   return Math.max(0, Math.min(top, (info.depths + 1) * CALL_HEIGHT - scene.height));
 }
 
-/** Scrolls to a depth that is not seen. */
+/** Scrolls to a depth outside the screen. */
 function reveal(scene: Scene, depth: number, info: TraceInfo): void {
   const top = depth * CALL_HEIGHT;
   const isSeen = top >= scene.scrollTop && top + CALL_HEIGHT <= scene.scrollTop + scene.height;
@@ -228,7 +228,7 @@ function around({ begin, end }: { begin: number; end: number }, info: TraceInfo)
   return { from: begin - room, to: end + room };
 }
 
-/** A drag over a line of the whole or of what is shown selects what is shown then; a click on the whole centres it. */
+/** A drag over the strip or over the axis selects the visible time; a click on the strip centres it. */
 function useRangePointer(scene: Scene, whole: boolean) {
   const start = useRef<{ x: number; view: Viewport } | null>(null);
   const x = (event: PointerEvent<HTMLElement>) => event.clientX - event.currentTarget.getBoundingClientRect().left;
@@ -263,7 +263,7 @@ function useChartKeys(scene: Scene, info: TraceInfo): void {
   });
 }
 
-/** Arrow keys go to the caller, the first call within, the one before and behind; Enter shows all of the call. */
+/** Arrow keys go to the caller, the first callee, the previous and the next call; Enter zooms to the call. */
 function useCallKeys(shown: { current: readonly Box[] }, scene: Scene) {
   const dispatch = useDispatch();
   const call = useView((state) => state.call);
@@ -281,7 +281,7 @@ function useCallKeys(shown: { current: readonly Box[] }, scene: Scene) {
   };
 }
 
-/** The box that an arrow key leads to from one. */
+/** The box that an arrow key leads to. */
 function neighbour(boxes: readonly Box[], own: Box, key: string): Box | undefined {
   const at = (depth: number) => boxes.filter((box) => box.depth === depth);
   if (key === 'ArrowUp') return at(own.depth - 1).find((box) => box.begin <= own.begin && box.end > own.begin);
@@ -291,7 +291,7 @@ function neighbour(boxes: readonly Box[], own: Box, key: string): Box | undefine
   return undefined;
 }
 
-/** One line about what is under the pointer. */
+/** One line about the call under the pointer. */
 function Details({ box, info }: { box: Box | null; info: TraceInfo }) {
   const cycles = (ticks: number) => count(ticks / info.ticks_per_cycle);
   return (

@@ -1,4 +1,4 @@
-// The picked function: how often it was called, and its code with the sum of each instruction's executions.
+// The picked function: its number of calls, and its code with the sums over each instruction's executions.
 
 import { t } from '../../base/texts';
 import { useDispatch, useView } from '../../state/provider';
@@ -6,7 +6,7 @@ import { useTrace, useTraceView } from '../../state/trace';
 import { ReportToolbar } from '../grid/report-grid';
 import { Empty, Loaded } from '../parts/states';
 import { InstructionGrid } from './instructions';
-import { Siblings } from './picked';
+import { Siblings } from './siblings';
 
 export function FunctionPane() {
   const { name, module, tab } = useView((state) => ({ name: state.function, module: state.module, tab: state.tab }));

@@ -12,7 +12,7 @@ import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
 import { Loaded } from '../parts/states';
 import { SearchField } from '../parts/toolbar';
 
-/** Shown by the bar. */
+/** Columns that the bar shows. */
 const HIDDEN = ['retiring', 'bad_speculation', 'backend_bound', 'memory_bound', 'cycles', 'instructions'];
 const LIMIT = 10_000;
 
@@ -69,7 +69,7 @@ interface MeasureProps {
   onOpen?: (() => void) | undefined;
 }
 
-/** A report of measures, the split of the slots as a bar behind the CPI. */
+/** A report of measures, with the split of the slots as a bar after the CPI. */
 export function MeasureGrid({ document, onOpen, hidden = HIDDEN, ...rest }: MeasureProps) {
   const shown = useMemo(() => withSplit(document), [document]);
   return (

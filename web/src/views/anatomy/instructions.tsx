@@ -1,4 +1,4 @@
-// Each instruction of a call, or the code of a function, with what the model says of it.
+// Each instruction of a call, or the code of a function, with the model's figures.
 
 import { useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
@@ -10,7 +10,7 @@ import { Loaded } from '../parts/states';
 
 const LIMIT = 2000;
 
-/** What a call executed; of its own function's code, or with what it calls. */
+/** The instructions of a call: of its own function, or including callees. */
 export function Instructions({ params, own }: { params: Params; own: string }) {
   const all = useTraceView('instructions', { ...params, limit: LIMIT });
   const [callees, setCallees] = useState(false);
@@ -33,7 +33,7 @@ export function Instructions({ params, own }: { params: Params; own: string }) {
 interface GridProps {
   document: ViewDocument;
   name: string;
-  /** Only those of this function; null: all. */
+  /** Only instructions of this function; null: all. */
   own: string | null;
 }
 
@@ -52,7 +52,7 @@ export function InstructionGrid({ document, name, own }: GridProps) {
   );
 }
 
-/** The function behind what it is: an address names a row. */
+/** Moves the function column to the end: the address names a row. */
 function addressFirst(document: ViewDocument, own: string | null): ViewDocument {
   const at = document.columns.findIndex(({ id }) => id === 'function');
   const moved = <T,>(list: readonly T[]) => [...list.toSpliced(at, 1), ...list.slice(at, at + 1)];

@@ -12,7 +12,7 @@ import { Loaded } from '../parts/states';
 import { SearchField } from '../parts/toolbar';
 import './anatomy.css';
 
-/** What a machine is compared with unless somebody chooses. */
+/** The default machine to compare with. */
 const beside = (machine: string) => (machine === 'zen5' ? 'skylake-sp' : 'zen5');
 
 export default function MachinesView() {
@@ -29,7 +29,7 @@ export default function MachinesView() {
   const other = compare || result;
   const [by, setBy] = useState<'phase' | 'function'>('phase');
   const dispatch = useDispatch();
-  // The same trace on the same machine has no difference.
+  // A trace does not differ from itself on the same machine.
   const on = second || (other === result ? beside(machine) : machine || 'skylake-sp');
   const query = withParams(new URLSearchParams(), { a: result, b: other, machine, second: on, by });
   const document = useJson<ViewDocument>(`/api/compare-traces?${query}`);

@@ -1,4 +1,4 @@
-// The life of the first packets: what each stage took, as lanes and as a table.
+// The first packets: the time of each stage, as lanes and as a table.
 
 import type { ViewDocument } from '../../api/types';
 import { phaseColor } from '../../base/phases';

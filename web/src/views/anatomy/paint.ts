@@ -1,4 +1,4 @@
-// Draws the chart of calls: the colour is the phase; what does not stand out is grey.
+// Draws the chart of calls: the colour is the phase; calls that are not highlighted are grey.
 
 import type { TraceInfo } from '../../api/anatomy';
 import { palette, type Theme } from '../../base/palette';
@@ -8,7 +8,7 @@ import { type Viewport, xOf } from '../../logic/timeline/viewport';
 
 export interface Picture {
   boxes: readonly Box[];
-  /** What stands out; null: everything. */
+  /** The highlighted phases; null: all. */
   lit: readonly Box[] | null;
   /** Numbers of calls. */
   call: number | null;
@@ -65,7 +65,7 @@ function paintBox({ context, top, height, letter }: Paint, box: Box, fill: strin
   context.globalAlpha = 0.35 + 0.65 * covered;
   context.fillRect(x, y, Math.max(width - (width > 3 ? 1 : 0), 0.7), CALL_HEIGHT - 1);
   context.globalAlpha = 1;
-  // A name stays in sight where its call begins left of the screen.
+  // The name of a call that begins left of the screen stays visible.
   const from = Math.max(x, 0);
   const room = Math.floor((x + width - from - 2 * PADDING) / letter);
   if (x + width - from < TEXT_PX || room < 2) return;
@@ -80,7 +80,7 @@ function paintMissing(context: CanvasRenderingContext2D, x: number, { width, hei
   context.fillRect(Math.max(x, 0), 0, width, height);
 }
 
-/** The innermost call's phase at each pixel, and what is shown below. */
+/** The strip: the innermost call's phase at each pixel, and the visible time. */
 export function paintOverview(context: CanvasRenderingContext2D, picture: Picture, shown: Viewport): void {
   const { boxes, lit, info, theme, width, height, view } = picture;
   const { ground } = palette(theme);

@@ -1,4 +1,4 @@
-// The parts of a trace by time, buffers of one size and packets: where to look in the chart.
+// A list of places in the chart: buffers of one size, and packets.
 
 import type { TraceInfo } from '../../api/anatomy';
 import type { ViewDocument } from '../../api/types';
@@ -8,7 +8,7 @@ import { useDispatch } from '../../state/provider';
 import { useTraceView } from '../../state/trace';
 import { field } from '../grid/report-grid';
 
-/** Parts in the list: more are found in the chart. */
+/** The most parts in the list; the chart has the rest. */
 const LIMIT = 500;
 
 export function PartPicker({ info }: { info: TraceInfo }) {

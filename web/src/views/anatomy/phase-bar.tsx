@@ -1,4 +1,4 @@
-// The phases as one bar of cycles; a click lets one stand out in the chart.
+// The phases as one bar of cycles; a click highlights a phase in the chart.
 
 import type { ViewDocument } from '../../api/types';
 import { phaseColor } from '../../base/phases';
@@ -8,7 +8,7 @@ import { useDispatch, useView } from '../../state/provider';
 import { useTraceView } from '../../state/trace';
 import { field } from '../grid/report-grid';
 
-/** Shares below this have no room for their names. */
+/** Smaller shares have no room for their names. */
 const NAMED = 0.045;
 
 export function PhaseBar() {

@@ -1,4 +1,4 @@
-// Where the work is done: top half, interrupts, bottom half, with the phases of each.
+// The cycles by place: top half, interrupts, bottom half, with the phases of each.
 
 import { t } from '../../base/texts';
 import { useView } from '../../state/provider';

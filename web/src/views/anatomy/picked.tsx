@@ -1,16 +1,16 @@
-// What is known of the picked call, or else of the picked function.
+// The picked call, or else the picked function.
 
-import type { CallAnswer, TraceCall, TraceInfo } from '../../api/anatomy';
+import type { CallAnswer, TraceInfo } from '../../api/anatomy';
 import { phaseColor } from '../../base/phases';
 import { t } from '../../base/texts';
 import { count, real } from '../../base/units';
-import { useKeys } from '../../logic/use-keys';
 import { useDispatch, useView } from '../../state/provider';
 import { useTrace } from '../../state/trace';
 import { Loaded } from '../parts/states';
 import { Toolbar } from '../parts/toolbar';
 import { FunctionPane } from './function-pane';
 import { Instructions } from './instructions';
+import { Siblings } from './siblings';
 
 export function PickedPane() {
   const { call, name } = useView((state) => ({ call: state.call, name: state.function }));
@@ -73,36 +73,5 @@ function Figure({ id, title, value }: { id: string; title: string; value: string
       <dt>{title}</dt>
       <dd>{value}</dd>
     </div>
-  );
-}
-
-/** To the call of the same function before and behind this one, and the longest. */
-export function Siblings({ call, info }: { call: TraceCall | null; info: TraceInfo }) {
-  const chosen = useView((state) => ({ function: state.function, module: state.module }));
-  const of = call ? { function: call.function, module: call.module } : chosen;
-  const calls = useTrace('calls', { ...of, at: call?.number });
-  const dispatch = useDispatch();
-  const show = (found: TraceCall | null | undefined) => {
-    if (!found) return false;
-    const room = (found.end - found.begin) * 2 + 50 * info.ticks_per_cycle;
-    const zoom = { from: Math.max(0, Math.floor(found.begin - room)), to: Math.ceil(found.end + room) };
-    dispatch({ call: found.number, zoom });
-    return true;
-  };
-  useKeys({ interval: ({ key }) => show(key === 'n' ? calls.data?.next : calls.data?.before) });
-  if (!calls.data) return null;
-  const { before, next, longest } = calls.data;
-  const button = (text: string, tip: string, found: TraceCall | null) => (
-    <button type="button" disabled={!found} data-tip={tip} aria-label={tip} onClick={() => show(found)}>
-      {text}
-    </button>
-  );
-  return (
-    <span className="siblings">
-      <span className="faint">{t('anatomy.calls-of', { calls: count(calls.data.count) })}</span>
-      {button('‹', `${t('anatomy.call.before')}  N`, before)}
-      {button('›', `${t('anatomy.call.next')}  n`, next)}
-      {button(t('anatomy.longest'), t('anatomy.call.longest'), longest)}
-    </span>
   );
 }

@@ -1,4 +1,4 @@
-// Which levels the rows are nested by: a list of the usual ones, and any other nesting by hand.
+// The nesting of the rows: a list of the usual ones, and any other by hand.
 
 import type { Word } from '../../api/types';
 import { help, t } from '../../base/texts';
@@ -96,7 +96,7 @@ function Nesting({ groupBy, levels, set }: NestingProps) {
   );
 }
 
-/** Callers and callees go on without end, so they come last. */
+/** Callers and callees repeat to the end of the stack, so they come last. */
 function inOrder(levels: readonly string[]): string[] {
   const endless = (level: string) => level === CALLERS || level === CALLEES;
   return [...levels.filter((level) => !endless(level)), ...levels.filter(endless).slice(0, 1)];

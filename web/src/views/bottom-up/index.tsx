@@ -1,4 +1,4 @@
-// Bottom-up: what costs time, grouped at will, with the stacks behind the selected row.
+// Bottom-up: the time by any grouping, with the stacks of the selected row.
 
 import { useMemo } from 'react';
 import type { Info } from '../../api/types';

@@ -1,6 +1,7 @@
-// Findings: one card each, with the number, its evidence as a chart, the place, the advice, and a button that shows it
-// in the views.
+// Findings: one card each, with the cost, the evidence as a chart, the place, the advice, and a button that opens the view
+// with its evidence.
 
+import { nameText } from '../../base/names';
 import { prose, type Sentence } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
@@ -37,7 +38,7 @@ function Card({ finding }: { finding: Finding }) {
       <header>
         <h3 data-tip={finding.help}>
           {title(id, finding.title)}
-          {subject && <span className="subject">: {subject}</span>}
+          {subject && <span className="subject">: {nameText(subject, 'subject')}</span>}
         </h3>
         {cost !== null && (
           <strong className="cost" data-tip={t('finding.cost.help')}>
@@ -61,7 +62,7 @@ function Card({ finding }: { finding: Finding }) {
   );
 }
 
-/** The call site; it opens the source. */
+/** The call site, which opens the source. */
 function Place({ finding, location }: { finding: Finding; location: string }) {
   const dispatch = useDispatch();
   const name = location.replace(/ \([^()]*\)$/, '');
@@ -73,7 +74,7 @@ function Place({ finding, location }: { finding: Finding; location: string }) {
         data-tip={finding.stack?.join(' ← ')}
         onClick={() => dispatch({ tab: 'source', function: name, module: '' })}
       >
-        {t('finding.where', { location })}
+        {t('finding.where', { location: nameText(location, 'function') })}
       </button>
     </p>
   );

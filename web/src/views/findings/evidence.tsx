@@ -38,7 +38,7 @@ function Chart({ evidence, finding }: { evidence: Evidence; finding: Finding }) 
 }
 
 function useWaits({ key, value }: { key: string; value: string }): Histogram | undefined {
-  // Of one object they are asked for as such: the server gathers those of every object at once.
+  // The histogram of one object has its own call; the server computes those of every object at once.
   const byName = key === 'object';
   return useCall('histogram', {
     params: { of: 'wait', object: byName ? value : '' },
@@ -46,7 +46,7 @@ function useWaits({ key, value }: { key: string; value: string }): Histogram | u
   }).data;
 }
 
-/** Upwards the number, downwards the time, as in Sync Objects. */
+/** The number upwards, the time downwards, as in Sync Objects. */
 function Waits({ filter }: { filter: { key: string; value: string } }) {
   const histogram = useWaits(filter);
   const layout = layoutWaits(histogram ?? { bins: [], humps: [] }, WIDTH);
@@ -97,7 +97,7 @@ function CpuShare({ part }: { part: number }) {
   return <Share part={part} whole={Number(summary.data?.cpu_ns ?? 0)} of={title('cpu_ns', 'CPU Time')} />;
 }
 
-/** A part of a whole; nothing is drawn before the whole is known. */
+/** A part of a whole; draws nothing until the whole is known. */
 function Share({ part, whole, of }: { part: number; whole: number; of: string }) {
   const share = whole > 0 ? Math.min(1, part / whole) : 0;
   const text = t('finding.share', { share: percent(share), of, whole: duration(whole) });
@@ -111,7 +111,7 @@ function Share({ part, whole, of }: { part: number; whole: number; of: string })
   );
 }
 
-/** Ready threads and the target, over the time of the view; the finding's own time is marked. */
+/** Ready threads and the target over the time of the view, with the finding's own time marked. */
 function Concurrency({ finding: { from_ns: from, to_ns: to } }: { finding: Finding }) {
   const charts = useCall('charts', { params: { width: WIDTH }, without: { time: true } }).data;
   const info = useCall('info').data;
@@ -158,7 +158,7 @@ function TimeEnds({ charts: { from, to } }: { charts: Charts }) {
   );
 }
 
-/** The area below a curve with a value for each pixel. */
+/** The area below a curve, one value per pixel. */
 function area(values: readonly number[], y: (value: number) => number): string {
   const step = WIDTH / Math.max(1, values.length);
   const points = values.map(

@@ -8,7 +8,7 @@ import { Loaded } from '../parts/states';
 import { CopyMenu } from '../parts/toolbar';
 import { type Finding, FindingCards } from './cards';
 
-/** All findings of the selection, the dearest first. */
+/** All findings of the selection, the most expensive first. */
 export default function FindingsView() {
   const findings = useReport('findings');
   return (

@@ -93,7 +93,7 @@ export function FlameChart({ flame }: { flame: Flame }) {
   );
 }
 
-/** Makes a node as wide as the canvas; outside of the nodes: all. */
+/** Zooms to a node; a click outside the nodes zooms out. */
 function useZoom(layout: FlameLayout): (node: number) => void {
   const store = useStore();
   const last = useRef(layout);
@@ -105,7 +105,7 @@ function useZoom(layout: FlameLayout): (node: number) => void {
   };
 }
 
-/** `f` and `F` filter by the function of the node that the keyboard or a click chose. */
+/** `f` and `F` filter by the function of the chosen node. */
 function useNodeKeys(flame: Flame, cursor: number): void {
   const dispatch = useDispatch();
   const filter = (change: typeof filterIn) => {
@@ -116,7 +116,7 @@ function useNodeKeys(flame: Flame, cursor: number): void {
   useKeys({ 'filter-in': () => filter(filterIn), 'filter-out': () => filter(filterOut) });
 }
 
-/** Arrow keys begin at what is focused. */
+/** Arrow keys start at the zoomed node. */
 function visibleNeighbour(layout: FlameLayout, cursor: number, focus: number, key: string): number {
   return cursor < 0 && focus >= 0 ? focus : neighbour(layout, cursor, key);
 }

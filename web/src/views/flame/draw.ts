@@ -1,4 +1,4 @@
-// Draws the boxes of the flame graph: the colour says how much of a node's time is running and how much waiting.
+// Draws the boxes of the flame graph: the colour mixes running and waiting by their shares of a node's time.
 
 import type { Flame } from '../../api/types';
 import type { Palette } from '../../base/palette';
@@ -7,11 +7,11 @@ import { type FlameBox, NODE_HEIGHT, nameOf } from '../../logic/flame';
 interface Scene {
   flame: Flame;
   palette: Palette;
-  /** First row of px that is seen. */
+  /** First visible row of px. */
   top: number;
   pointed: number;
   cursor: number;
-  /** What a search found; null: no search. */
+  /** The nodes that a search found; null without a search. */
   hits: Uint8Array | null;
 }
 
@@ -46,12 +46,12 @@ export function drawFlame(context: CanvasRenderingContext2D, boxes: readonly Fla
   }
 }
 
-/** The name when it has room, else its end: of C++ names the beginning says least. */
+/** The name if it fits, else its end: the beginning of a C++ name says least. */
 function shortened(name: string, room: number): string {
   return name.length <= room ? name : `${name.slice(0, Math.max(0, room - 1))}…`;
 }
 
-/** Running and waiting mixed by share, towards the ground so that text can be read; neighbours differ a little. */
+/** Running and waiting mixed by share, and with the background to keep text readable; neighbours differ a little. */
 function color(flame: Flame, node: number, { state, ground, theme }: Palette): string {
   const wait = Math.round((flame.wait_share[node] ?? 0) * 100);
   const mixed = `color-mix(in srgb, ${state['other-wait']} ${wait}%, ${state.running})`;

@@ -1,4 +1,4 @@
-// Flame graph: where CPU time, wait time or both go, from the start of the threads down, or inverted from the place up.
+// Flame graph of CPU time, wait time or both: from the threads' entry functions down, or inverted from the leaves up.
 
 import type { Flame } from '../../api/types';
 import { t } from '../../base/texts';
@@ -32,7 +32,7 @@ export default function FlameView() {
 function FlameToolbar({ of }: { of: Flame | undefined }) {
   const flame = useView((state) => state.flame);
   const dispatch = useDispatch();
-  // What is in the middle of one tree is not in another.
+  // A zoomed node of one tree may not exist in another.
   const set = (patch: Partial<ViewState['flame']>) => dispatch({ flame: { ...flame, focus: [], ...patch } });
   return (
     <Toolbar>

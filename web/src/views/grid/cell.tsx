@@ -19,9 +19,9 @@ import type { NumberStyle } from '../../state/preferences';
 interface Props {
   kind: Kind;
   value: unknown;
-  /** The value whose bar is as long as the column is wide. */
+  /** The value whose bar fills the column. */
   full: number;
-  /** The value that is 100 %; null where shares make no sense. */
+  /** The value of 100 %; null if shares make no sense. */
   total: number | null;
   style: NumberStyle;
 }
@@ -57,7 +57,7 @@ function Bar({ value, number, full }: { value: unknown; number: number; full: nu
   );
 }
 
-/** Times by cause, one behind the other. */
+/** Times by cause, side by side in one bar. */
 export function PartsBar({ parts, full }: { parts: Parts; full: number }) {
   return (
     <span className="bar">

@@ -1,5 +1,5 @@
-// A table of any length: rows of one height, only those on the screen are drawn; columns can be sorted and resized;
-// moved through by keyboard. It knows nothing of where its rows come from.
+// A table of any length. It renders only the visible rows, all of one height; columns can be sorted and resized; the keyboard
+// moves through the rows. It does not know where its rows come from.
 
 import {
   type KeyboardEvent,
@@ -20,13 +20,13 @@ export interface GridColumn {
   title: string;
   help?: string | undefined;
   numeric: boolean;
-  /** Width in px before the reader changes it; the first column may be wider where there is room. */
+  /** Default width in px; the first column may be wider if space is left. */
   width: number;
-  /** Where there is less room it becomes as narrow as this, px: a text is cut before another column is out of sight. */
+  /** Least width in px for lack of space: cutting a text is better than hiding another column. */
   least?: number;
-  /** Takes what is left over. */
+  /** Takes the remaining space. */
   grow?: boolean;
-  /** Takes what is left over up to this, px: beyond it numbers would be too far from what they are of. */
+  /** Takes the remaining space up to this width, px: beyond it, numbers would be too far from their names. */
   most?: number;
   sortable?: boolean;
 }
@@ -34,32 +34,32 @@ export interface GridColumn {
 export interface GridRow {
   key: string;
   depth: number;
-  /** null: has no children. */
+  /** null: without children. */
   expanded: boolean | null;
   cells: ReactNode[];
 }
 
 interface Props {
-  /** Under which widths are remembered; the accessible name is `label`. */
+  /** The key of the stored widths; the accessible name is `label`. */
   name: string;
   label: string;
   columns: GridColumn[];
   rows: number;
-  /** Builds the row at an index; called for rows on the screen only. */
+  /** Builds the row at an index; called only for visible rows. */
   row: (index: number) => GridRow;
   selected: number;
   onSelect: (index: number) => void;
   onToggle?: (index: number, open: boolean) => void;
-  /** Enter or a double click. */
+  /** Called on Enter or a double click. */
   onOpen?: (index: number) => void;
   onKey?: (event: KeyboardEvent, index: number) => boolean;
   sort?: { metric: string; descending: boolean } | null;
   onSort?: (column: string) => void;
-  /** The rows that are drawn, so that their data can be had. */
+  /** Called with the visible rows, so that the owner can fetch their data. */
   onVisible?: (first: number, last: number) => void;
 }
 
-/** Room that a heading needs to be read whole, px; Chinese characters are twice as wide. */
+/** The full width of a heading, px; Chinese characters count twice. */
 export function titleWidth(title: string): number {
   return [...title].reduce((sum, letter) => sum + (letter > '\u2e7f' ? 12.5 : 7), 24);
 }
@@ -67,7 +67,7 @@ export function titleWidth(title: string): number {
 const LEAST_WIDTH = 48;
 /** By how much a key makes a column wider, px. */
 const STEP = 16;
-/** How wide the names of rows become where there is room. */
+/** Width of the names of rows if space is left, px. */
 export const NAME_WIDTH = 560;
 
 export function Grid(props: Props) {
@@ -165,7 +165,7 @@ function Head({ name, columns, sort, onSort, template, least }: Props & { templa
               className={numeric ? 'grid-cell numeric' : 'grid-cell'}
               aria-sort={sortable ? order : undefined}
               data-tip={help}
-              // One without a button has no other place for the focus.
+              // A heading without a button takes the focus itself.
               tabIndex={sortable && onSort ? undefined : 0}
               onKeyDown={(event) => key(event, id)}
             >
@@ -245,7 +245,7 @@ function Row({
   );
 }
 
-/** Keys of a list with the focus. What it does not handle goes on to the page. */
+/** Keys of a list with the focus. It passes other keys on to the page. */
 function gridKey(event: KeyboardEvent, props: Props, height: number): void {
   if (event.target !== event.currentTarget || event.ctrlKey || event.metaKey || event.altKey) return;
   const { rows, selected, onSelect } = props;

@@ -1,7 +1,8 @@
-// A report of the server as a grid: every column that fits a screen, folding, sorting, searching, copying.
+// A report of the server as a grid, with closing of subtrees, sorting, searching and copying.
 
 import { type ReactNode, useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { reportCsv, reportText } from '../../logic/copy';
 import { hasChildren, matchingRows, type ReportRow, shownRows, sortedRows } from '../../logic/report-tree';
@@ -19,10 +20,10 @@ interface Props {
   name: string;
   label: string;
   document: ViewDocument;
-  /** Columns that are not shown: ids that only programs need. */
+  /** Ids of columns to hide, because only programs need them. */
   hidden?: readonly string[];
   search?: string;
-  /** Text shown instead of a cell's value, by column id. */
+  /** Content in place of a cell's value, by column id. */
   show?: (column: string, row: ReportRow) => ReactNode | undefined;
   selected?: (row: ReportRow) => boolean;
   onSelect?: (row: ReportRow) => void;
@@ -30,7 +31,7 @@ interface Props {
   empty?: ReactNode;
 }
 
-/** Columns whose values are words of Dwell and not names of the program. */
+/** Columns whose values are words of Dwell, not names of the program. */
 const WORDS: readonly string[] = ['role', 'kind', 'type', 'object_type'];
 
 /** The value of a column by id. */
@@ -79,7 +80,7 @@ export function ReportGrid(props: Props) {
         <Cell
           key={column.id}
           kind={column.kind}
-          value={value}
+          value={column.kind === 'text' && typeof value === 'string' ? nameText(value, column.id) : value}
           full={isLength(column.id) ? 0 : (full.get(column.id) ?? 0)}
           total={total}
           style={numbers}
@@ -116,7 +117,7 @@ export function ReportGrid(props: Props) {
   );
 }
 
-/** Largest first, then smallest first, then as the report came. */
+/** The next sort order: largest first, then smallest first, then the report's own. */
 export function nextSort(sort: { metric: string; descending: boolean } | null, metric: string) {
   if (sort?.metric !== metric) return { metric, descending: true };
   return sort.descending ? { metric, descending: false } : null;
@@ -149,7 +150,7 @@ function order(
   return sortedRows(found, number, sort.descending);
 }
 
-/** A name for each row that stays when rows are sorted or filtered: its path of names. */
+/** An identity for each row, stable under sorting and filtering: its path of names. */
 function identities(rows: readonly ReportRow[]): string[] {
   const path: string[] = [];
   const seen = new Map<string, number>();
@@ -173,10 +174,10 @@ function maxima(document: ViewDocument, columns: Shown[]): Map<string, number> {
   return new Map(columns.map((shown) => [shown.column.id, largest(shown)]));
 }
 
-/** Kinds whose values differ so much in length that the column's width is that of its values. */
+/** Kinds whose values vary so much in length that they determine the column's width. */
 const OF_VALUES: readonly string[] = ['text', 'count', 'real'];
 
-/** Letters of the longest value of each such column, what it is set in by with them. */
+/** Letters of the longest value of each such column, including the indentation. */
 function longest(document: ViewDocument, columns: Shown[]): Map<string, number> {
   const texts = columns.filter(({ column }) => OF_VALUES.includes(column.kind));
   const letters = ({ column: { kind }, index }: Shown) =>
@@ -190,7 +191,7 @@ function longest(document: ViewDocument, columns: Shown[]): Map<string, number> 
 /** Width of a letter of the widest font that the style sheet names, px. */
 const LETTER = 7.4;
 
-/** Names and other texts are not cut further than to this, px. */
+/** Least widths of names and of other texts, px. */
 const LEAST_NAME = 230;
 const LEAST_TEXT = 150;
 
@@ -203,9 +204,9 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const ofKind = { by_class: 164, parts: 164, ns: sums, count: digits, fraction: 64, real: digits, stack: 240 }[
     kind as string
   ];
-  // A cause is shown by its name, with its colour, and not by its id.
+  // A cause appears with its name and colour, not as an id.
   const least = id === 'cause' ? 150 : (ofKind ?? Math.max(70, Math.min(letters * LETTER + 22, 250)));
-  // A heading is read whole, as far as it is no sentence.
+  // The column shows its whole heading, unless that is a sentence.
   const width = names
     ? Math.max(kind === 'text' ? 120 : 150, Math.min(letters * LETTER + 34, 330))
     : Math.max(least, Math.min(titleWidth(shown) - 2, 170));
@@ -213,7 +214,7 @@ function gridColumn(column: Column, names: boolean, letters: number): GridColumn
   const isCut = grow || (kind === 'text' && id !== 'instruction');
   const room = isCut ? Math.min(width, names ? LEAST_NAME : Math.max(titleWidth(shown), LEAST_TEXT)) : width;
   const made = { id, title: shown, help: help(id, text), numeric, width, least: room, grow, sortable: true };
-  // The first column has the room that its numbers or names need: beyond it the others would be far from them.
+  // The first column is as wide as its numbers or names: if wider, the others would be far from them.
   return { ...made, most: numeric ? width : Math.min(letters * LETTER + 34, NAME_WIDTH) };
 }
 
@@ -223,7 +224,7 @@ function copyRow(columns: Shown[], row: ReportRow | undefined): boolean {
   return true;
 }
 
-/** The line above a report: what belongs to its list on the left, on the right the notes and copying, once it is there. */
+/** The line above a report: the list's controls on the left; on the right the notes and copying, once it has loaded. */
 export function ReportToolbar({ of, children }: { of: ViewDocument | undefined; children: ReactNode }) {
   return (
     <Toolbar>

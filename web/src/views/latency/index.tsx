@@ -1,4 +1,4 @@
-// Latency: intervals that come again and again, how long they are, which are outliers, and what those are due to.
+// Latency: recurring intervals, their lengths, their outliers, and the outliers' causes.
 
 import type { ViewDocument } from '../../api/types';
 import { t } from '../../base/texts';
@@ -19,7 +19,7 @@ import { Scatter } from './scatter';
 
 type Row = ViewDocument['rows'][number];
 
-/** What the list leaves to the drawings and to who copies it. */
+/** Columns that only the charts and the copies show. */
 const HIDDEN = [
   'p90_ns',
   'p9999_ns',

@@ -1,4 +1,4 @@
-// The lengths by percentile, as HdrHistogram's users know them: each nine has the same room.
+// The lengths by percentile, as in HdrHistogram: each nine has the same width.
 
 import type { LatencyPane } from '../../api/types';
 import { t } from '../../base/texts';

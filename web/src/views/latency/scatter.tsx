@@ -1,4 +1,4 @@
-// Each interval where it began and as long as it was; outliers have the colour of what made them long, and can be chosen.
+// Each interval at its start time and length; outliers have the colour of their main cause, and can be chosen.
 
 import type { MouseEvent } from 'react';
 import type { LatencyPane } from '../../api/types';

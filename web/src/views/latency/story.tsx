@@ -1,4 +1,4 @@
-// The story of an outlier as a band: what its thread did from its begin to its end, piece by piece, and how long in all.
+// The story of an outlier as a band: what its thread did from start to end, piece by piece, with the sums.
 
 import type { ViewDocument } from '../../api/types';
 import { causeColor } from '../../base/palette';
@@ -10,7 +10,7 @@ import { useReportView } from '../../state/resource';
 import { field } from '../grid/report-grid';
 import { Notes } from '../parts/notes';
 
-/** Of the outlier `id`; where `at` is given, only when it begins there. */
+/** The story of the outlier `id`; with `at`, only if the outlier begins there. */
 export function Story({ id, at }: { id: string; at?: number }) {
   const story = useReportView('outlier', { params: { subject: id } }).data;
   if (!story) return null;

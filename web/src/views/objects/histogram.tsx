@@ -1,8 +1,9 @@
-// How long the waits for an object took: upwards their number, downwards their time; a brush says what is in a part, and filters
-// by it.
+// The lengths of the waits on an object: their number upwards, their time downwards. A brush shows the sums of a range, and
+// filters by it.
 
 import { type KeyboardEvent, type PointerEvent, useMemo, useState } from 'react';
 import type { Histogram } from '../../api/types';
+import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { count, duration, percent } from '../../base/units';
 import { histogramRows, tableCsv, tableText } from '../../logic/copy';
@@ -20,7 +21,7 @@ export function WaitHistogramPane({ object }: { object: string }) {
   return (
     <section className="pane" aria-label={t('histogram.title')}>
       <Toolbar>
-        <strong className="ellipsis">{object || t('histogram.all')}</strong>
+        <strong className="ellipsis">{object ? nameText(object, 'object') : t('histogram.all')}</strong>
         <span className="grow" />
         <select
           aria-label={t('histogram.of')}
@@ -59,10 +60,10 @@ const ns = (value: unknown) => duration(Math.round(Number(value)));
 
 const AXIS = 20;
 const NAMES = 32;
-/** Half of a label of the axis, px: where it would be cut, the others are enough. */
+/** Half the width of an axis label, px: labels that the edge would cut are left out. */
 const LABEL = 22;
 
-/** What is counted: waits, or the intervals of Latency. Texts are called so. */
+/** The unit of the counts, waits or Latency's intervals: prefix of the text keys. */
 const NOUNS = {
   waits: { hump: 'histogram.hump', count: 'histogram.count', help: 'histogram.help' },
   intervals: { hump: 'latency.hump', count: 'latency.count', help: 'latency.help' },
@@ -71,9 +72,9 @@ type Noun = keyof typeof NOUNS;
 
 interface LengthsProps {
   histogram: Histogram;
-  /** The lengths are of waits, by which one can filter. */
+  /** Whether the lengths are those of waits, which have a filter. */
   waits: boolean;
-  /** Longer ones are outliers, which are marked. */
+  /** Longer intervals are outliers, which the chart marks. */
   limitNs?: number;
 }
 
@@ -100,7 +101,7 @@ export function LengthsChart({ histogram, waits, limitNs = Number.POSITIVE_INFIN
   return (
     <div ref={box} className="wait-histogram">
       {size.width > 0 && (
-        // biome-ignore lint/a11y/useSemanticElements: a drawing whose names can be pressed.
+        // biome-ignore lint/a11y/useSemanticElements: a drawing with labels to press.
         <svg
           width={size.width}
           height={NAMES + room + AXIS}
@@ -165,7 +166,7 @@ export function LengthsChart({ histogram, waits, limitNs = Number.POSITIVE_INFIN
   );
 }
 
-/** A hump's name; it brushes the hump. */
+/** A hump's label; a click brushes the hump. */
 function HumpName({ hump, of, choose }: { hump: WaitHistogram['humps'][number]; of: Noun; choose: () => void }) {
   const { x, line, centreNs, count: waits } = hump;
   const key = (event: KeyboardEvent) => {
@@ -175,7 +176,7 @@ function HumpName({ hump, of, choose }: { hump: WaitHistogram['humps'][number]; 
     choose();
   };
   return (
-    // biome-ignore lint/a11y/useSemanticElements: a part of a drawing.
+    // biome-ignore lint/a11y/useSemanticElements: it is part of a drawing.
     <text
       role="button"
       tabIndex={0}
@@ -224,12 +225,12 @@ interface BrushLineProps {
   layout: WaitHistogram;
   part: Part | null;
   of: Noun;
-  /** Shows only these lengths; null where there is no such filter. */
+  /** Shows only these lengths; null without such a filter. */
   filter: ((part: Part) => void) | null;
   clear: () => void;
 }
 
-/** What is in the brushed part, or in all. */
+/** The sums of the brushed range, or of all. */
 function BrushLine({ layout, part, of, filter, clear }: BrushLineProps) {
   const whole = between(layout.bars, 0, Number.POSITIVE_INFINITY);
   if (!part) {

@@ -1,4 +1,4 @@
-// Sync Objects: what was waited on, how long, how the waits' lengths are distributed, and from where.
+// Sync Objects: the objects that threads waited on, the wait times, the distribution of the lengths, and the stacks.
 
 import { t } from '../../base/texts';
 import { useDispatch, useView } from '../../state/provider';

@@ -1,4 +1,4 @@
-// A view whose code is on its way, or that fails, says so in its own place; the rest of the page goes on.
+// A view that loads or fails says so in its own place; the rest of the page keeps working.
 
 import { Component, type ReactNode, Suspense } from 'react';
 import { t } from '../../base/texts';

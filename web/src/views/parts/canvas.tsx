@@ -1,4 +1,4 @@
-// A canvas as large as its place, in device pixels; drawn again when its size or what it draws changes.
+// A canvas that fills its element, in device pixels; it redraws when its size or its content changes.
 
 import { type CanvasHTMLAttributes, useLayoutEffect, useRef, useState } from 'react';
 
@@ -31,7 +31,7 @@ export function Canvas({ size, draw, ...rest }: Props) {
   return <canvas ref={canvas} {...rest} style={{ width: size.width, height: size.height, display: 'block' }} />;
 }
 
-/** The size of an element's content, kept up to date. */
+/** The current size of an element's content. */
 export function useSize<E extends HTMLElement>() {
   const box = useRef<E>(null);
   const [size, setSize] = useState<Size>({ width: 0, height: 0 });

@@ -8,7 +8,7 @@ import { useDispatch } from '../../state/provider';
 interface Props {
   /** The filter's key. */
   by: string;
-  /** What the selected row stands for; null: nothing that can be filtered by. */
+  /** The filter value of the selected row; null without one. */
   value: string | null;
 }
 

@@ -1,11 +1,11 @@
-// A button that opens a box below it; Escape and clicks elsewhere close it, focus comes back to the button.
+// A button that opens a box below it; Escape and clicks elsewhere close it, and the focus returns to the button.
 
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { useKeys } from '../../logic/use-keys';
 
 interface Props {
   label: ReactNode;
-  /** Accessible name, where the label is not enough. */
+  /** Accessible name, if the label is not enough. */
   name?: string | undefined;
   tip?: string | undefined;
   className?: string;
@@ -74,7 +74,7 @@ function MenuBox({ align, close, leave, children }: BoxProps) {
   );
 }
 
-/** Up and down go from one thing that can be focused to the next. */
+/** Up and down move the focus between the elements of the box. */
 function moveFocus(event: React.KeyboardEvent<HTMLDivElement>): void {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (!step) return;

@@ -3,7 +3,7 @@ import { prose } from '../../base/prose';
 import { lossText, t } from '../../base/texts';
 import { count, span } from '../../base/units';
 
-/** What a reader must know about the numbers above. */
+/** The remarks about the numbers above. */
 export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
   if (notes.length === 0) return null;
   return (
@@ -18,14 +18,14 @@ export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
   );
 }
 
-/** Switches that the collector put back: a remark, not a loss, as in the reports. */
+/** Switches that the collector restored: a remark, not a loss, as in the reports. */
 const PUT_BACK = 'switches_unseen';
 
-/** What was lost, above every view. */
+/** The losses, above every view. */
 export function Banner({ losses }: { losses: Loss[] }) {
   const told = losses.filter(({ name, count }) => count > 0 && name !== PUT_BACK);
   if (told.length === 0) return null;
-  // What it is about, without the consequence.
+  // Only the subject of the sentence, without the consequence.
   const brief = (text: string) => /^[^;.,(:。（(]*/.exec(text)?.[0];
   return (
     <div className="banner" role="status">

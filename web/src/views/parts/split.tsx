@@ -1,19 +1,19 @@
-// Two panes with a bar between them that can be dragged or moved with the arrow keys; the size is remembered, a double
-// click forgets it.
+// Two panes with a bar between them, which a drag or the arrow keys move. The browser stores the size; a double click resets
+// it.
 
 import type { CSSProperties, KeyboardEvent, PointerEvent, ReactNode } from 'react';
 import { t } from '../../base/texts';
 import { preferences, setPreferences, usePreferences } from '../../state/preferences';
 
 interface Props {
-  /** Under which the size is remembered. */
+  /** The key of the stored size. */
   name: string;
   /** `right`: the second pane is beside the first; `below`: under it. */
   second: 'right' | 'below';
-  /** Size of the second pane when none is remembered: px, or below 1 a share of the room. */
+  /** Default size of the second pane: px, or below 1 a fraction of the space. */
   size: number;
   least?: number;
-  /** Where the second is null, the first has all of the room. */
+  /** If the second is null, the first fills the space. */
   children: [ReactNode, ReactNode];
 }
 

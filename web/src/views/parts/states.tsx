@@ -1,4 +1,4 @@
-// What a pane shows when it has no data: a skeleton, an error with its hint, or why there is nothing.
+// The content of a pane without data: a skeleton, an error with its hint, or the reason why it is empty.
 
 import { type ReactNode, useEffect } from 'react';
 import { begin } from '../../base/activity';
@@ -7,7 +7,7 @@ import { clearFilters, filtered } from '../../state/actions';
 import { useDispatch, useView } from '../../state/provider';
 import type { Resource } from '../../state/resource';
 
-/** Shows `children` of the data; before there is any, a skeleton; an error instead. */
+/** Shows `children` of the data; a skeleton until it arrives; the error if it fails. */
 export function Loaded<T>({
   of,
   rows = 8,
@@ -51,7 +51,7 @@ export function Failure({ error, hint, retry }: { error: string; hint: string | 
   );
 }
 
-/** Nothing to show: why, and what to do about it. */
+/** Explains an empty pane, and the remedy. */
 export function Empty({ children }: { children?: ReactNode }) {
   const isFiltered = useView(filtered);
   const dispatch = useDispatch();
@@ -67,7 +67,7 @@ export function Empty({ children }: { children?: ReactNode }) {
   );
 }
 
-/** In place of a view whose code is on its way: the page is not idle meanwhile. */
+/** Stands in for a view until its code arrives; the page stays busy meanwhile. */
 export function Pending() {
   useEffect(() => begin(), []);
   return null;

@@ -1,4 +1,4 @@
-// One line of explanation at once on hover or focus: whatever has `data-tip` shows it.
+// One line of explanation on hover or focus, without a delay, for every element with `data-tip`.
 
 import { useEffect, useRef } from 'react';
 
@@ -25,7 +25,7 @@ export function Tips() {
   return <div ref={box} className="tip" role="tooltip" hidden />;
 }
 
-/** Puts the box under its target, or above it where there is no room; no target hides it. */
+/** Puts the box under its target, or above it for lack of room; hides it without a target. */
 function place(box: HTMLDivElement, target: Element | null): void {
   const text = target?.getAttribute('data-tip');
   box.hidden = !text;

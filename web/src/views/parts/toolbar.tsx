@@ -1,4 +1,4 @@
-// The line above a list: what is on the left belongs to the list, then the search, then copying.
+// The line above a list: the list's own controls on the left, then the search, then copying.
 
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
@@ -12,7 +12,7 @@ export function Toolbar({ children }: { children: ReactNode }) {
 
 const TYPING_MS = 200;
 
-/** The view's search; `/` goes there, Escape leaves it. It is applied when the typing pauses. */
+/** The view's search; `/` goes there, Escape leaves it. It applies when the typing pauses. */
 export function SearchField() {
   const applied = useView((state) => state.search);
   const dispatch = useDispatch();
@@ -37,16 +37,16 @@ export function SearchField() {
 }
 
 interface CopyProps {
-  /** As people read it. */
+  /** The text for people. */
   text: () => string;
-  /** As programs read it. */
+  /** The text for programs. */
   csv?: () => string;
-  /** What `csv` gives, where that is no CSV. */
+  /** The name of `csv`'s format, if not CSV. */
   csvLabel?: string;
   align?: 'right' | 'up';
 }
 
-/** Copies what the pane has, or the link to the view. */
+/** Copies the pane's content, or the link to the view. */
 export function CopyMenu({ text, csv, csvLabel = t('copy.csv'), align = 'right' }: CopyProps) {
   const [done, setDone] = useState(false);
   const choices: [label: string, content: () => string][] = [

@@ -1,4 +1,4 @@
-// Sockets: what went through each, how long threads waited on it and why, how the lengths are distributed, and each wait.
+// Sockets: the bytes of each, the wait time and its causes, the distribution of the lengths, and each wait.
 
 import { useMemo } from 'react';
 import type { Info, ViewDocument } from '../../api/types';
@@ -77,13 +77,13 @@ function protocolName(id: unknown): string {
   return word('protocol', String(id));
 }
 
-/** `127.0.0.1:40000 → 127.0.0.1:80`, or what is known of it. */
+/** `127.0.0.1:40000 → 127.0.0.1:80`, or the known part. */
 function label(document: ViewDocument, row: Row): string {
   const ends = ['local', 'remote'].map((id) => field(document, row, id)).filter(Boolean);
   return ends.length > 0 ? ends.join(' → ') : protocolName(field(document, row, 'protocol'));
 }
 
-/** What the waits on one socket, or on all, were for. */
+/** The causes of the waits on one socket, or on all. */
 function causesOf(document: ViewDocument, row: Row | undefined) {
   const rows = row ? [row] : document.rows;
   return sumParts(rows.map((each) => field(document, each, 'wait_by_cause')).filter(isParts));

@@ -1,4 +1,4 @@
-// How long the waits on a socket took and what that time was for: fast and slow ones stand apart as humps.
+// The lengths of the waits on a socket and their causes: fast and slow waits are separate humps.
 
 import { causeColor } from '../../base/palette';
 import { t } from '../../base/texts';

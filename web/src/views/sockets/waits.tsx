@@ -1,4 +1,4 @@
-// The waits on a socket one by one, the longest first; each leads to its place on the timeline.
+// The waits on a socket, the longest first; each leads to its place on the timeline.
 
 import { type ReactNode, useState } from 'react';
 import type { Info, ViewDocument } from '../../api/types';
@@ -13,7 +13,7 @@ import { Loaded } from '../parts/states';
 
 type Row = ViewDocument['rows'][number];
 
-/** More are no list that anybody reads; the note says how many there are. */
+/** Nobody reads a longer list; the note has the number of all waits. */
 const MOST_WAITS = 2000;
 
 export function Waits({ name }: { name: string }) {
@@ -61,7 +61,7 @@ function waitOf(document: ViewDocument, row: Row): Wait {
   return { tid: number('tid'), startNs: number('start_ns'), waitNs: number('wait_ns') };
 }
 
-/** What is shown as more than its value: the time leads to the timeline, causes have their colour, words their language. */
+/** Cells that show more than the value: the time leads to the timeline, causes have colours, words are translated. */
 function cell(
   document: ViewDocument,
   column: string,

@@ -1,5 +1,5 @@
-// Source and assembly of a function, with the time of each line and instruction; selecting a line shows its instructions
-// and the other way round.
+// Source and assembly of a function, with the time of each line and instruction; selecting a line shows its instructions,
+// and the reverse.
 
 import { useMemo, useState } from 'react';
 import { t, title } from '../../base/texts';
@@ -79,7 +79,7 @@ function Totals({ document }: { document: SourceDocument }) {
   );
 }
 
-/** Lines when there are any, else instructions. */
+/** The lines, or without any the instructions. */
 function SourceCopy({ document: { lines, instructions } }: { document: SourceDocument }) {
   const rows =
     lines.length > 0
@@ -126,7 +126,7 @@ function Listings({ document }: { document: SourceDocument }) {
   );
   const source = <Lines document={document} selected={line} select={setLine} text={kept} />;
   if (lines.length === 0 && instructions.length === 0) return <Empty>{t('source.none')}</Empty>;
-  // What there is has all of the room; lines without their text need only little of it.
+  // A single listing takes the whole width; lines without text need little.
   return (
     <>
       {lines.length === 0 && <p className="hint">{t('source.no-lines')}</p>}

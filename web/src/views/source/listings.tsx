@@ -18,7 +18,7 @@ interface LinesProps {
   document: SourceDocument;
   selected: number;
   select: (index: number) => void;
-  /** Whether there is text beside the numbers. */
+  /** Whether the listing has text beside the numbers. */
   text: boolean;
 }
 
@@ -42,7 +42,7 @@ export function Lines({ document, selected, select, text }: LinesProps) {
     { id: 'text', title: t('source.line'), numeric: false, width: text ? 260 : 120, most: text ? 900 : 240 },
     timeColumn('cpu_ns', 'CPU Time', 110),
     { ...timeColumn('cpu_ns', 'CPU Time', 110), id: 'cpu_total_ns', title: t('source.cpu-total') },
-    // Without waits the text has their room.
+    // Without waits, the text takes their column.
     ...(full.wait > 0 ? waits : []),
   ];
   const cells = (at: number): ReactNode[] => {
@@ -77,7 +77,7 @@ export function Lines({ document, selected, select, text }: LinesProps) {
 
 interface InstructionsProps {
   document: SourceDocument;
-  /** Selected line: its instructions are marked. */
+  /** The selected line, whose instructions are marked. */
   spot: Spot;
   select: (instruction: Instruction) => void;
 }

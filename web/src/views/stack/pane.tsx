@@ -13,7 +13,7 @@ import { STACK_KINDS } from '../../state/view-state';
 import { Empty, Loaded } from '../parts/states';
 import { CopyMenu, Toolbar } from '../parts/toolbar';
 
-/** Of the row selected in the Bottom-up grid, or of one object; the empty object is all of them. */
+/** Stacks of the selected Bottom-up row, or of one object; an empty name is all objects. */
 export function StackPane({ object }: { object?: string }) {
   const { kind, groupBy, selection } = useView((state) => ({
     kind: state.stackKind,
@@ -23,7 +23,7 @@ export function StackPane({ object }: { object?: string }) {
   const dispatch = useDispatch();
   const [index, setIndex] = useState(0);
   const question = JSON.stringify([kind, groupBy, selection, object]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: another question begins with its heaviest stack.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new question begins with its heaviest stack.
   useEffect(() => setIndex(0), [question]);
   const stack = useCall('stacks', {
     change: (state) => (object ? filterIn(state, 'object', object) : state),

@@ -1,4 +1,4 @@
-// Elapsed time by number of threads, with class limits that can be dragged or moved with the arrow keys.
+// Elapsed time by number of threads, with class limits to drag or to move with the arrow keys.
 
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from 'react';
 import { t } from '../../base/texts';
@@ -16,7 +16,7 @@ interface Props {
   values: readonly number[];
   target: number;
   width: number;
-  /** Name of the line at T. */
+  /** Label of the line at T. */
   targetText: string;
 }
 
@@ -33,7 +33,7 @@ export function ClassHistogramChart({ heading, values, target, width, targetText
       <figcaption data-tip={t('summary.histogram.help')}>
         {heading} <span className="faint">{t('summary.average', { value: real(mean) })}</span>
       </figcaption>
-      {/* biome-ignore lint/a11y/useSemanticElements: a drawing that has sliders in it. */}
+      {/* biome-ignore lint/a11y/useSemanticElements: a drawing that contains sliders. */}
       <svg width={width} height={TOP + HEIGHT + AXIS} role="group" aria-label={describe(heading, shares, mean)}>
         {chart.bars.map(({ from, to, ns, name, x, width: wide, height }) => (
           <g
@@ -106,7 +106,7 @@ interface LimitsProps {
   chart: ReturnType<typeof layoutHistogram>;
   limits: Thresholds;
   target: number;
-  /** Shows limits while they are dragged; null: none are. */
+  /** Shows limits during a drag; null without one. */
   preview: (limits: Thresholds | null) => void;
 }
 
@@ -136,7 +136,7 @@ function Limits({ chart, limits, target, preview }: LimitsProps) {
   const numbers = last(limits);
   return (['poor', 'ok', 'ideal'] as const).map((which, order) => {
     const threads = numbers[order] ?? 0;
-    // Limits behind the same number stand side by side.
+    // Limits after the same number stand side by side.
     const beside = numbers.slice(0, order).filter((other) => other === threads).length;
     const x = chart.xOf(threads + 0.5) + beside * 11;
     return (

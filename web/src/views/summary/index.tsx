@@ -1,7 +1,8 @@
-// Summary: how long it took, where the time went, what is wrong, where it was recorded.
+// Summary: elapsed time, where the time went, the findings, and the recording.
 
 import { useLayoutEffect, useRef, useState } from 'react';
 import type { Document, Info } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { count, duration, percent, real } from '../../base/units';
 import { tableCsv, tableText } from '../../logic/copy';
@@ -61,7 +62,7 @@ function Body({ document, hotspots, info }: BodyProps) {
   );
 }
 
-/** Findings that have room beside the rest. */
+/** The most findings that fit beside the rest. */
 const FINDINGS = 4;
 
 function TopFindings({ findings }: { findings: Finding[] }) {
@@ -80,7 +81,7 @@ function TopFindings({ findings }: { findings: Finding[] }) {
   );
 }
 
-/** The figures as they are on the screen. */
+/** The figures as text, as on the screen. */
 function figuresText(document: Document): string {
   return tableText(FIGURES.map(([id, english, format]) => [title(id, english), format(Number(document[id]))]));
 }
@@ -109,7 +110,7 @@ const FIGURES = [
   ['paused_ns', 'Paused Time', duration],
 ] as const;
 
-/** Where zero says nothing. */
+/** Fields to hide when they are zero. */
 const ONLY_WHEN_SOME: readonly string[] = ['paused_ns', 'oversubscription_ns', 'idle_ns'];
 
 function Figures({ document, info }: { document: Document; info: Info | undefined }) {
@@ -207,7 +208,7 @@ function TopObjects({ rows, info }: { rows: Row[]; info: Info | undefined }) {
                 onClick={() => dispatch({ tab: 'objects', object: String(row.object) })}
                 data-tip={row.first_wait_at ? t('finding.where', { location: String(row.first_wait_at) }) : undefined}
               >
-                {String(row.object)}
+                {nameText(String(row.object), 'object')}
               </button>
             </td>
             <td>{title(String(row.type), String(row.type))}</td>

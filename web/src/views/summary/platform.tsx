@@ -1,4 +1,4 @@
-// What was recorded, when and where.
+// The recording: program, time and host.
 
 import type { Document, Info } from '../../api/types';
 import { dateText, t, title } from '../../base/texts';

@@ -1,4 +1,4 @@
-// Tasks: what the program says it did, by name: how often, how long, and on what that time went; its frames and counters.
+// Tasks: the program's own tasks by name, with number, length and waits; its frames and counters.
 
 import { type ReactNode, useState } from 'react';
 import type { Info } from '../../api/types';
@@ -82,7 +82,7 @@ function List({ name, choices }: { name: string; choices: ReactNode }) {
   );
 }
 
-/** What the threads did inside of the tasks of a name. */
+/** The activity of the threads inside the tasks of a name. */
 function showTask(state: ViewState, task: string): ViewState {
   return only({ ...state, tab: 'bottom-up', groupBy: ['object', 'function', 'callers'], selection: [] }, 'task', task);
 }

@@ -1,4 +1,4 @@
-// How many frames had which rate, slow, good and fast ones.
+// The histogram of frame rates, with slow, good and fast frames.
 
 import type { ViewDocument } from '../../api/types';
 import { t } from '../../base/texts';

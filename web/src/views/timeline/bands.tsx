@@ -1,11 +1,13 @@
-// The bands: labels as a grid that the keyboard and a screen reader can walk, and beside it the canvas.
+// The bands: labels as a grid for the keyboard and screen readers, and the canvas beside it.
 
 import { type KeyboardEvent, type ReactNode, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { nameText } from '../../base/names';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { count, duration } from '../../base/units';
 import { axisOf } from '../../logic/timeline/axis';
-import { type BandRow, heightOf, scrollToRow, toggled, visibleBands } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
+import { heightOf, scrollToRow, toggled, visibleBands } from '../../logic/timeline/bands';
 import { inksOf } from '../../logic/timeline/texture';
 import { panBy } from '../../logic/timeline/viewport';
 import { usePreferences } from '../../state/preferences';
@@ -17,7 +19,7 @@ import { LABELS, useSetting } from './setting';
 import { useSceneWidth, useSurface } from './surface';
 import { usePointer } from './use-pointer';
 
-/** The time axis above the bands; dragging it moves the view. */
+/** The time axis above the bands; a drag moves the view. */
 export function AxisLine({ height }: { height: number }) {
   const { scene } = useSetting();
   const { theme } = usePreferences();
@@ -107,7 +109,7 @@ interface ListProps {
   scroller: React.RefObject<HTMLDivElement | null>;
 }
 
-/** Labels, each with what can be done to its band. One of them can be reached with Tab, the others with the arrows. */
+/** The labels, each with the actions on its band. Tab reaches one of them, the arrow keys the others. */
 function BandList({ place, scroller }: ListProps) {
   const { rows, by, scene } = useSetting();
   const [cursor, setCursor] = useState(0);
@@ -202,7 +204,7 @@ function Label({ row, index, active, choose }: { row: BandRow; index: number; ac
       onPointerDown={choose}
     >
       <span role="gridcell" aria-label={description} className="tl-name" data-tip={description}>
-        {band.label}
+        {nameText(band.label, by)}
         {expanded && <span className="faint tl-second">{band.process}</span>}
       </span>
       {shown !== undefined && (
@@ -231,7 +233,7 @@ function describe({ label, process, values }: BandRow['band'], by: BandKind): st
     return t('band.describe-task', { label, domain: process, count: count(times), total: duration(total) });
   }
   const { cpu_ns: cpu = 0, wait_ns: wait = 0 } = values;
-  return t('band.describe', { label, process, cpu: duration(cpu), wait: duration(wait) });
+  return t('band.describe', { label: nameText(label, by), process, cpu: duration(cpu), wait: duration(wait) });
 }
 
 interface ButtonProps {

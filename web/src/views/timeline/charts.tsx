@@ -1,4 +1,4 @@
-// The curves below the bands, on the same time as these, each with its value under the cursor.
+// The curves below the bands, on the same time axis, each with its value under the cursor.
 
 import type { Charts as ChartData } from '../../api/types';
 import { help, t, title } from '../../base/texts';
@@ -20,7 +20,7 @@ export function useWholeCharts(): ChartData | undefined {
   return useCall('charts', { params, without: { time: true } }).data;
 }
 
-/** The server's curves for what is shown and a little more; asked again while the view moves, but not in every frame. */
+/** The server's curves for the visible time and a little more; requested while the view moves, but not in every frame. */
 function useCharts(): ChartData | undefined {
   const { scene } = useSetting();
   const question = useFollowing(scene, () => chartQuestion(scene.view, Math.max(200, scene.width), scene.elapsedNs));
@@ -31,17 +31,17 @@ export function ChartRows() {
   const { info } = useSetting();
   const charts = useCharts();
   const whole = useWholeCharts();
-  // One scale for all of the time: a curve would jump while it is moved.
+  // One scale for the whole time: otherwise a curve would jump during a pan.
   const most = (id: string) => whole?.series.find((series) => series.id === id)?.max ?? 0;
-  // The number of running threads and CPU usage are one curve on two scales.
+  // The number of running threads is the same curve as CPU usage on another scale.
   const shown = charts?.series.filter(({ id }) => id !== 'running') ?? [];
-  // Room for all rows, as far as that is not half of the place.
+  // All rows, up to half of the height.
   const rows = 2 + Math.min(info.counters, 12);
   return (
     <section
       className="tl-charts"
       aria-label={t('chart.region')}
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll the curves that have no room.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys scroll to the curves outside the screen.
       tabIndex={0}
       style={{ flexBasis: `min(45%, ${rows * 46 + 2}px)` }}
     >

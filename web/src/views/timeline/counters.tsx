@@ -1,4 +1,4 @@
-// Global Counters: a curve for each counter of the program and of the machine, with its value and its rate under the mouse.
+// Global Counters: a curve for each counter of the program and of the machine, with value and rate under the mouse.
 
 import { Fragment, useMemo } from 'react';
 import type { CounterCurves } from '../../api/types';
@@ -52,7 +52,7 @@ export function CounterRows() {
   );
 }
 
-/** Above what a domain's counters are; a socket's has both its ends, which take more room than a label's. */
+/** The heading of a domain's counters; a socket's has both addresses, which need more room than a label. */
 function DomainCaption({ domain }: { domain: string }) {
   return (
     <div className="tl-row tl-caption tl-caption-domain">
@@ -116,7 +116,7 @@ function readoutOf({ unit, kind }: Counter, { value, rate }: { value: number; ra
   return t('counter.value', { value: valueText(value, unit), rate: rateText(rate, kind === 'sum' ? unit : '') });
 }
 
-/** What the curve's height means. */
+/** The value of the curve's full height. */
 function scaleOf(counter: Counter, low: number, high: number): string {
   const { unit } = counter;
   const text = (value: number) => (isRate(counter) ? rateText(value, unit) : valueText(value, unit));

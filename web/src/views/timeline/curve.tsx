@@ -14,15 +14,15 @@ import { usePointer } from './use-pointer';
 interface Props {
   name: string;
   tip: string;
-  /** For who does not see it. */
+  /** Description for screen readers. */
   description: string;
-  /** The time that the series is of. */
+  /** The time range of the series. */
   over: Viewport;
   /** `max` is the height of the scale. */
   series: Series;
-  /** Where the dashed line is, in the series' unit; null: there is none. */
+  /** Value of the dashed line, in the series' unit; null for no line. */
   target: number | null;
-  /** The value at a time, or what the height means. */
+  /** The value at a time, or the value of the full height. */
   readout: (time: number | null) => string;
 }
 

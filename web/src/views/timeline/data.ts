@@ -1,10 +1,10 @@
-// The data of the timeline: bands by React, tiles by a loader of their own that the drawing asks.
+// The data of the timeline: bands as a resource of React, tiles from a loader that the drawing asks.
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { fetchTile, resultUrl } from '../../api/client';
 import type { Info } from '../../api/types';
 import { begin, busy, onActivity } from '../../base/activity';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import type { Part } from '../../logic/timeline/columns';
 import { AGAIN_AFTER_MS, TileLoader } from '../../logic/timeline/loader';
 import type { Scene } from '../../logic/timeline/scene';
@@ -22,16 +22,16 @@ import { selectionQuery, withParams } from '../../state/query';
 
 export interface BandData {
   partsOf(band: number): { parts: readonly Part[]; states: Uint8Array };
-  /** Asks for what is missing for these bands and those near. */
+  /** Requests the missing tiles of these bands and those near them. */
   need(seen: readonly BandRow[], near: readonly BandRow[]): void;
-  /** Why tiles do not come; null: they do. */
+  /** The error of the tiles; null without one. */
   error: unknown;
 }
 
-/** More at once than there are processors would only make each of them come later. */
+/** More requests at once than the server has processors would only delay each of them. */
 const AT_ONCE = Math.max(2, Math.min(4, navigator.hardwareConcurrency));
 
-/** Tiles of the view's selection. Those of the selection before are drawn until the new ones come. */
+/** Tiles of the view's selection. The old selection's tiles stay on the screen until the new ones arrive. */
 export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
   const { result, by } = useView((state) => ({ result: state.result, by: state.bands }));
   const query = useView((state) => selectionQuery(state, { time: true }).toString());
@@ -63,7 +63,7 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       if (parts.length > 0 || !old) return { parts, states: memory.states };
       return { parts: old.parts(scene.view, levelNow(), info.elapsed_ns, band), states: old.states };
     };
-    // Ends the activity of who waits for tiles that are seen; a render that React throws away has begun none.
+    // Ends the activity of waiting for visible tiles; a render that React discards has not begun one.
     const waiting: { end: (() => void) | null } = { end: null };
     const wait = (lacking: boolean) => {
       if (lacking) waiting.end ??= begin();
@@ -71,7 +71,7 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
       if (!lacking) waiting.end = null;
     };
     const need = (seen: readonly BandRow[], near: readonly BandRow[]) => {
-      // What is gone in a moment may be coarser: the tiles of the look before often serve.
+      // During a movement, coarser tiles suffice: those of the previous level often serve.
       const level = Math.min(levelNow() + Number(scene.zooming), top);
       const ids = (rows: readonly BandRow[]) => rows.map(({ band }) => band.id);
       memory.touch(tilesOver(scene.view, level, info.elapsed_ns));
@@ -90,10 +90,10 @@ export function useBandData(scene: Scene, info: Info, ratio: number): BandData {
     };
     return { loader, partsOf, need, wait };
   }, [scene, info, result, by, query, ratio]);
-  // When all that is seen has come, what is near may be asked for.
+  // When all visible tiles have arrived, those near may follow.
   useEffect(() => onActivity(() => !busy() && scene.invalidate()), [scene]);
   useLayoutEffect(() => {
-    // The page is not idle before the bands were drawn once, which asks for their tiles.
+    // The page stays busy until the bands were drawn once, which requests their tiles.
     data.wait(true);
     return () => {
       data.loader.stop();

@@ -1,6 +1,7 @@
-// Everything that is known of the picked interval: what it was, where, and who ended it.
+// All facts about the picked interval: what it was, where, and who ended it.
 
 import type { Info, Interval } from '../../api/types';
+import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
 import { exactTime } from '../../logic/timeline/axis';
@@ -79,7 +80,7 @@ function Known({ interval }: { interval: Interval }) {
   );
 }
 
-/** A task of the program: its name, when, and what the program says of it. */
+/** A task of the program: its name, its time, and the program's data about it. */
 function PickedTask({ task: row }: { task: number }) {
   const task = useCall('task', { params: { task: row } });
   const { info } = useSetting();
@@ -169,22 +170,22 @@ function Facts({ interval }: { interval: Interval }) {
       object && (
         <>
           <button type="button" className="link" onClick={() => dispatch({ tab: 'objects', object })}>
-            {object}
+            {nameText(object, 'object')}
           </button>{' '}
-          <span className="faint">{type}</span>
+          <span className="faint">{nameText(type, 'object-type')}</span>
         </>
       ),
     ],
     [t('detail.waker'), wakerText(waker, kind)],
-    [t('detail.reason'), reason],
-    [t('detail.outcome'), outcome],
+    [t('detail.reason'), nameText(reason, 'wait-kind')],
+    [t('detail.outcome'), nameText(outcome, 'wait-kind')],
     [t('detail.syscall'), syscall],
     [t('detail.cpu'), cpu >= 0 && String(cpu)],
   ];
   return <FactList facts={facts} />;
 }
 
-/** Who ended a wait; who is not recorded is told by its kind. */
+/** Who ended a wait; a waker without a thread appears by its kind. */
 function wakerText(waker: string, kind: string): string {
   const known = WAKERS.find((word) => word === kind);
   const about = known ? t(`waker.${known}`) : '';
@@ -196,7 +197,7 @@ const WAKERS = ['other-thread', 'timer', 'network', 'interrupt'] as const;
 
 type Fact = [name: string, value: React.ReactNode];
 
-/** Those that have a value. */
+/** The facts that have a value. */
 function FactList({ facts }: { facts: Fact[] }) {
   return (
     <dl className="tl-facts">

@@ -1,4 +1,4 @@
-// Questions that follow the view: asked again while it moves, but not in every frame.
+// Questions that follow the view: they repeat while it moves, but not in every frame.
 
 import { useEffect, useRef, useState } from 'react';
 import { begin } from '../../base/activity';
@@ -6,7 +6,7 @@ import type { Scene } from '../../logic/timeline/scene';
 
 const FOLLOW_MS = 120;
 
-/** What `ask` gives for the view as it is, at most every 120 ms. */
+/** The result of `ask` for the current view, updated at most every 120 ms. */
 export function useFollowing<Q extends object>(scene: Scene, ask: () => Q): Q {
   const [question, setQuestion] = useState(ask);
   const asked = useRef(question);

@@ -17,7 +17,7 @@ export interface Hovered {
   hit: Hit;
 }
 
-/** What the pointer is over; renders again only when that is another piece. */
+/** The event under the pointer; re-renders only when it changes. */
 export function useHovered(info: Info, by: Setting['by'], rows: Setting['rows']) {
   const [hovered, setHovered] = useState<Hovered | null>(null);
   const last = useRef('');
@@ -30,14 +30,14 @@ export function useHovered(info: Info, by: Setting['by'], rows: Setting['rows'])
     const band = hit && rows[hit.row]?.band;
     if (!hit || !band) return setHovered(null);
     const thread = threadOf(by, band.id, hit);
-    // A CPU's band says who ran.
+    // A CPU's band shows which thread ran.
     const ran = by === 'cpu' ? info.threads.find(({ id }) => id === thread) : undefined;
     setHovered({ hit, thread, label: ran ? `${band.label} · ${ran.name} (${ran.tid})` : band.label });
   };
   return [hovered, set] as const;
 }
 
-/** What the server knows of the hovered interval, once the pointer has rested on it for a moment. */
+/** The server's facts about the hovered interval, once the pointer has rested on it. */
 export function useHoveredInterval(hovered: Hovered | null): Interval | null {
   const [rested, setRested] = useState<{ thread: number; at: number } | null>(null);
   const thread = hovered?.hit.piece && !hovered.hit.piece.many ? hovered.thread : null;

@@ -1,11 +1,11 @@
-// What lies over the bands and follows the pointer: cursor, outlines, arrows, the selected range and its menu.
+// The layer over the bands that follows the pointer: cursor, outlines, arrows, the selected range and its menu.
 
 import { type RefObject, useEffect, useRef } from 'react';
 import { palette } from '../../base/palette';
 import { t } from '../../base/texts';
 import { span } from '../../base/units';
 import { arrowShapes } from '../../logic/timeline/arrows';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import { hitTest } from '../../logic/timeline/hit';
 import { laneBox } from '../../logic/timeline/lanes';
 import { xOf } from '../../logic/timeline/viewport';
@@ -95,7 +95,7 @@ export function Overlay({ scroller }: { scroller: RefObject<HTMLDivElement | nul
   );
 }
 
-/** What to do with the selected range; stays at its right end while the view moves. */
+/** The actions on the selected range; stays at its right end while the view moves. */
 function SelectionMenu({ range }: { range: { from: number; to: number } }) {
   const { scene } = useSetting();
   const dispatch = useDispatch();

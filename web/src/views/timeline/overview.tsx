@@ -1,4 +1,4 @@
-// The whole time in one strip, with handles at the ends of what is shown below.
+// The whole time in one strip, with handles at the ends of the visible time.
 
 import { type KeyboardEvent, type PointerEvent, useEffect, useRef } from 'react';
 import { palette } from '../../base/palette';
@@ -51,7 +51,7 @@ export function Overview({ height }: { height: number }) {
   );
 }
 
-/** The drawing of the whole time: it stays, whatever part of it is shown below. */
+/** The drawing of the whole time, independent of the visible part. */
 class Load {
   private readonly canvas = document.createElement('canvas');
   private drawn: OverviewPicture | null = null;
@@ -72,7 +72,7 @@ class Load {
   }
 }
 
-/** Dragging a handle moves that end, between them the whole view, outside of them begins a new one. */
+/** A drag moves a handle, or between the handles the view; outside them, it selects a new view. */
 function useOverviewPointer() {
   const { scene } = useSetting();
   const drag = useRef<{ grip: Grip; start: number; view: Viewport } | null>(null);
@@ -106,7 +106,7 @@ function useOverviewPointer() {
     },
     onPointerUp(event: PointerEvent<HTMLElement>) {
       const pressed = drag.current;
-      // A click outside brings what is shown there.
+      // A click outside moves the view there.
       if (pressed?.grip === 'outside' && Math.abs(at(event) - pressed.start) <= 3) {
         const half = (pressed.view.to - pressed.view.from) / 2;
         const middle = timeAt(pressed.start, whole, scene.width);
@@ -119,7 +119,7 @@ function useOverviewPointer() {
 
 const CURSORS: Record<Grip, string> = { from: 'ew-resize', to: 'ew-resize', middle: 'grab', outside: 'crosshair' };
 
-/** One end of what is shown, for the keyboard. */
+/** One end of the visible time, for the keyboard. */
 function Handle({ end }: { end: 'from' | 'to' }) {
   const { scene } = useSetting();
   const view = useSettledView(scene);

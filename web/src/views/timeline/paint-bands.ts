@@ -1,9 +1,9 @@
-// Draws the bands: states and samples from a texture, and on a canvas of its own what changes with the pointer.
+// Draws the bands: states and samples from a texture, and on a second canvas the marks that follow the pointer.
 
 import type { Palette } from '../../base/palette';
 import type { ArrowShape } from '../../logic/timeline/arrows';
 import type { Axis } from '../../logic/timeline/axis';
-import { BAND_HEIGHT, type BandRow } from '../../logic/timeline/bands';
+import { BAND_HEIGHT, type BandRow } from '../../logic/timeline/band';
 import { type Columns, newColumns, type Part, paintColumns } from '../../logic/timeline/columns';
 import type { BandSpans } from '../../logic/timeline/lanes';
 import { fillTexture, type Inks, STATE_ROWS, TEXTURE_ROWS } from '../../logic/timeline/texture';
@@ -58,7 +58,7 @@ export class Texture {
   }
 }
 
-/** Where in a band its state and its samples are, px from its top. */
+/** The places of a band's state and samples, px from its top. */
 export function bandParts(height: number): { state: number; stateHeight: number; ticks: number; ticksHeight: number } {
   const ticksHeight = height > BAND_HEIGHT ? 7 : 3;
   return { state: 2, stateHeight: height - ticksHeight - 5, ticks: height - ticksHeight - 1, ticksHeight };
@@ -117,12 +117,12 @@ export interface OverlayPicture {
   width: number;
   height: number;
   palette: Palette;
-  /** Selected on the timeline. */
+  /** The selected time. */
   mark: Viewport | null;
-  /** What the filter leaves out is dimmed. */
+  /** The time that the filters keep; the rest is dimmed. */
   range: Viewport | null;
   excluded: readonly Viewport[];
-  /** Outlined boxes: what is hovered, what is picked; tops and heights in px on the canvas. */
+  /** Outlines of the hovered and the picked interval; tops and heights in px on the canvas. */
   outlines: { time: Viewport; top: number; height: number; strong: boolean }[];
   arrows: { shape: ArrowShape; strong: boolean }[];
   cursor: number | null;
@@ -202,7 +202,7 @@ function paintArrow(
   context.fill();
   context.beginPath();
   context.moveTo(x0, y0);
-  // A bow, so that arrows of one instant can be told apart from the cursor's line.
+  // A bow, which differs from the cursor's straight line.
   context.bezierCurveTo(x0 + 10, y0 + (tip - y0) * 0.4, x1 - 10, y0 + (tip - y0) * 0.6, x1, tip);
   context.stroke();
   context.beginPath();

@@ -11,7 +11,7 @@ export class CurveImage {
   private image: ImageData | null = null;
   private pixels = new Uint32Array(0);
 
-  /** Draws a curve over all of the canvas; it has a value for each of its pixel columns. */
+  /** Draws a curve over the whole canvas, with one value per pixel column. */
   draw(context: CanvasRenderingContext2D, curve: Curve, inks: CurveInks): void {
     const { width, height } = context.canvas;
     if (this.image?.width !== width || this.image.height !== height) {
@@ -27,12 +27,12 @@ export interface ChartPicture {
   width: number;
   height: number;
   palette: Palette;
-  /** Where on the scale the target is; null: no line. */
+  /** The target's fraction of the scale; null for no line. */
   target: number | null;
   cursor: number | null;
 }
 
-/** What lies over a curve: the target as a dashed line, the cursor. */
+/** Draws over a curve: the target as a dashed line, and the cursor. */
 export function paintMarks(context: CanvasRenderingContext2D, picture: ChartPicture): void {
   const { width, height, palette, target, cursor } = picture;
   if (target !== null) {
@@ -84,7 +84,7 @@ export function paintLoad(context: CanvasRenderingContext2D, picture: OverviewPi
   bars(running, palette.state.running);
 }
 
-/** Over the load: what is filtered, what is not shown below, and handles at the ends of what is. */
+/** Draws over the load: the filters, a shade outside the visible time, and the handles at its ends. */
 export function paintShown(context: CanvasRenderingContext2D, picture: OverviewPicture): void {
   const { whole, view, width, height, palette } = picture;
   shadeFiltered(context, picture);
@@ -101,7 +101,7 @@ export function paintShown(context: CanvasRenderingContext2D, picture: OverviewP
   }
 }
 
-/** A bar on top says what the filter lets through. */
+/** A bar on top marks the time that the filters keep. */
 function shadeFiltered(context: CanvasRenderingContext2D, picture: OverviewPicture): void {
   const { whole, range, excluded, mark, width, height, palette } = picture;
   const bar = (part: Viewport, color: string, top: number, high: number, alpha: number) => {

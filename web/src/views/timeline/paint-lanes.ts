@@ -1,9 +1,9 @@
-// Draws tasks, frames and markers below a thread's state, or in a band of their own. They are no states, so they have no
-// colour: shades tell neighbours apart.
+// Draws tasks, frames and markers below a thread's state, or in a band of their own. They are not states, so they are grey:
+// shades tell neighbours apart.
 
 import type { Info } from '../../api/types';
 import type { Palette } from '../../base/palette';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import { type BandSpans, firstAfter, type Lane, laneBox } from '../../logic/timeline/lanes';
 import { type Viewport, xOf } from '../../logic/timeline/viewport';
 
@@ -48,7 +48,7 @@ function paintLane(
     const known = types[type[at] ?? -1];
     const isFrame = known?.kind === 'frame';
     context.fillStyle = isFrame ? ground.raised : (shades[(type[at] ?? 0) % shades.length] ?? ground.line);
-    // A gap of a pixel keeps neighbours apart where there is room for it.
+    // A gap of a pixel separates neighbours that are wide enough.
     const wide = Math.max(x1 - x0 > 3 ? x1 - x0 - 1 : x1 - x0, 0.7);
     context.fillRect(x0, top, wide, height);
     if (isFrame) {
@@ -63,7 +63,7 @@ function paintLane(
   }
 }
 
-/** A triangle that points down at each marker. */
+/** Draws a triangle that points down at each marker. */
 function paintMarkers(
   context: CanvasRenderingContext2D,
   { time }: BandSpans['markers'],

@@ -1,5 +1,5 @@
 // The timeline. Below the other views (`strip`) it is the overview and the bands; as the Platform tab (`full`) it has a
-// toolbar, legend, charts, and what is known of the picked interval.
+// toolbar, legend, charts, and the picked interval's details.
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import type { Bands as BandList, Info, Interval } from '../../api/types';
@@ -81,7 +81,7 @@ function Timeline({ mode, info, bands }: Props) {
   );
 }
 
-/** Why there are no bands, and what to do about it. */
+/** The reason for missing bands, and the remedy. */
 function NoBands({ search }: { search: string }) {
   const by = useView((state) => state.bands);
   const dispatch = useDispatch();
@@ -114,15 +114,15 @@ function Full({ interval, children }: { interval: Resource<Interval>; children: 
 interface BodyProps {
   mode: Mode;
   scene: Scene;
-  /** Of all bands; where there are few, the charts follow these. */
+  /** Height of all bands; the charts follow directly below a few bands. */
   bandsHeight: number;
   children: ReactNode;
 }
 
-/** Room below the last band, px. */
+/** Space below the last band, px. */
 const SPARE = 24;
 
-/** Everything that lies on the time; the wheel zooms it. */
+/** The parts along the time axis; the wheel zooms them. */
 function Body({ mode, scene, bandsHeight, children }: BodyProps) {
   const box = useRef<HTMLElement>(null);
   useEffect(() => {
@@ -159,7 +159,7 @@ function Body({ mode, scene, bandsHeight, children }: BodyProps) {
   );
 }
 
-/** The scene, bound to the view's zoom in both directions. */
+/** The scene, in sync with the view's zoom. */
 function useScene(elapsedNs: number): Scene {
   const store = useStore();
   const dispatch = useDispatch();
@@ -188,7 +188,7 @@ function useDeviceRatio(): number {
   return ratio;
 }
 
-/** What is known of the picked interval; the other views follow its object. */
+/** The facts about the picked interval; the other views follow its object. */
 function usePicked(): Resource<Interval> {
   const picked = useView((state) => state.picked);
   const dispatch = useDispatch();

@@ -1,8 +1,8 @@
-// What the parts of one timeline share: the scene, the facts of the result, bands and what the reader arranged.
+// The context of one timeline's parts: the scene, the facts of the result, the bands and their arrangement.
 
 import { createContext, useContext, useEffect, useState } from 'react';
 import type { Info, Interval } from '../../api/types';
-import type { BandRow } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
 import type { Viewport } from '../../logic/timeline/viewport';
@@ -20,9 +20,9 @@ export interface Setting {
   by: BandKind;
   rows: readonly BandRow[];
   data: BandData;
-  /** What the lanes of a band hold. */
+  /** The content of a band's lanes. */
   spansOf: SpansOf;
-  /** What is known of the picked interval. */
+  /** The facts about the picked interval. */
   picked: Interval | null;
 }
 
@@ -34,13 +34,13 @@ export function useSetting(): Setting {
   return setting;
 }
 
-/** The thread that a place of the bands is about: of a thread's band, or of a CPU's, where the tile names it. */
+/** The thread at a place of the bands: that of the band, or in a CPU's band the one that the tile names. */
 export function threadOf(by: BandKind, band: number, hit: Hit | null): number | null {
   if (by === 'thread') return band;
   return by === 'cpu' ? (hit?.piece?.object ?? null) : null;
 }
 
-/** The scene's view whenever it has come to rest. */
+/** The scene's view, updated when it comes to rest. */
 export function useSettledView(scene: Scene): Viewport {
   const [view, setView] = useState(scene.view);
   useEffect(() => scene.onSettled(setView), [scene]);

@@ -1,4 +1,4 @@
-// A canvas in device pixels whose drawing is done once a frame by the scene.
+// A canvas in device pixels, which the scene draws once a frame.
 
 import { type RefObject, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import type { Scene } from '../../logic/timeline/scene';
@@ -12,13 +12,13 @@ interface Size {
 }
 
 interface Kind {
-  /** `pointer`: is drawn again also when only the pointer has moved. */
+  /** `pointer`: draws also when only the pointer has moved. */
   follows?: 'view' | 'pointer';
-  /** Lies over another canvas. */
+  /** Whether it lies over another canvas. */
   transparent?: boolean;
 }
 
-/** Draws `paint` on the canvas when the component has rendered and in every frame in which the view has changed. */
+/** Calls `paint` after each render of the component and in every frame with a change of the view. */
 export function useSurface(
   scene: Scene,
   paint: Paint,
@@ -32,8 +32,7 @@ export function useSurface(
     const element = canvas.current;
     const context = element?.getContext('2d', { alpha: transparent });
     if (!element || !context) return;
-    // Asked for in each frame, the size would make the browser lay the page out again whenever a painter before has
-    // changed anything.
+    // Reading the size in each frame would force a new page layout whenever an earlier painter changed anything.
     let size: Size | null = null;
     let painted = -1;
     const observer = new ResizeObserver(() => {
@@ -42,7 +41,7 @@ export function useSurface(
       scene.redraw();
     });
     observer.observe(element);
-    // Curves that are scrolled out of sight cost nothing.
+    // Curves outside the screen cost nothing.
     let seen = true;
     const sight = new IntersectionObserver((entries) => {
       seen = entries.at(-1)?.isIntersecting ?? true;
@@ -72,14 +71,14 @@ export function useSurface(
   return canvas;
 }
 
-/** The bands' width, for what stands above and below them; renders again when it changes. */
+/** The bands' width, for the parts above and below them; re-renders when it changes. */
 export function useSceneWidth(scene: Scene): number {
   const [width, setWidth] = useState(scene.width);
   useEffect(() => scene.onFrame(() => setWidth(scene.width)), [scene]);
   return width;
 }
 
-/** Makes the canvas as large as its place, in device pixels. */
+/** Resizes the canvas to its element, in device pixels. */
 function fitted(element: HTMLCanvasElement): Size {
   const ratio = window.devicePixelRatio || 1;
   const { clientWidth: width, clientHeight: height } = element;

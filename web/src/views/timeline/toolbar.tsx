@@ -1,4 +1,4 @@
-// Above the timeline: what the bands are, their order, search, what is shown of the time, and the legend.
+// The toolbar above the timeline: kind and order of the bands, search, the visible time, and the legend.
 
 import { STATES, type State } from '../../base/palette';
 import { help, t, title } from '../../base/texts';
@@ -10,7 +10,7 @@ import { BAND_KINDS } from '../../state/view-state';
 import { SearchField } from '../parts/toolbar';
 import { useSetting, useSettledView } from './setting';
 
-/** States that have a switch in the legend. */
+/** States with a switch in the legend. */
 const SHOWN: readonly State[] = STATES.filter((state) => state !== 'absent' && state !== 'starting');
 export function TimelineToolbar() {
   const { info, scene } = useSetting();
@@ -30,7 +30,7 @@ export function TimelineToolbar() {
           value={by}
           onChange={({ target: { value } }) => {
             const bands = BAND_KINDS.find((kind) => kind === value) ?? 'thread';
-            // Ids of threads say nothing about objects.
+            // Ids of one kind of bands mean nothing for another.
             dispatch({ bands, pinned: [], hidden: [], expanded: [] });
           }}
         >

@@ -1,4 +1,4 @@
-// Which wake-ups are drawn: faintly those of the picked thread, strongly the one that ended what is picked or hovered.
+// The wake-ups to draw: those of the picked thread faintly, the one that ended the picked or hovered interval strongly.
 
 import type { Interval } from '../../api/types';
 import type { Arrow } from '../../logic/timeline/arrows';
@@ -8,7 +8,7 @@ import { useView } from '../../state/provider';
 import { useCall } from '../../state/resource';
 import { useSettledView } from './setting';
 
-/** More than these would hide what is below them. */
+/** More arrows would hide the bands. */
 const MOST = 120;
 
 export function useArrows(scene: Scene, picked: Interval | null, hovered: Interval | null) {

@@ -1,4 +1,4 @@
-// Pointer and wheel over the time, as handlers for whatever element shows it.
+// Pointer and wheel over the time, as handlers for the element that shows it.
 
 import { type PointerEvent, useRef } from 'react';
 import { beginDrag, type Drag, type Effect, endDrag, moveDrag } from '../../logic/timeline/gesture';
@@ -7,11 +7,11 @@ import { useDispatch } from '../../state/provider';
 import { useSetting } from './setting';
 
 interface Actions {
-  /** A press that did not move. */
+  /** Called for a press without a movement. */
   click?: (x: number, y: number) => void;
-  /** The bands were dragged up or down. */
+  /** Called when a drag moves the bands up or down. */
   scroll?: (top: number) => void;
-  /** A range was selected, at this place. */
+  /** Called when a drag has selected a range, at this place. */
   selected?: (x: number, y: number) => void;
 }
 
@@ -45,7 +45,7 @@ export function usePointer(area: 'bands' | 'axis' | 'charts', actions: Actions =
       drag.current = beginDrag(press, scene.view, scene.scrollTop);
       if (!drag.current) return;
       event.currentTarget.setPointerCapture(event.pointerId);
-      // The middle button would scroll by itself.
+      // The browser would scroll with the middle button.
       if (event.button === 1) event.preventDefault();
     },
     onPointerMove(event: PointerEvent<HTMLElement>) {

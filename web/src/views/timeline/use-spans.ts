@@ -1,14 +1,15 @@
 // Tasks, frames and markers of the bands on the screen.
 
 import { useMemo, useRef } from 'react';
-import { type BandRow, visibleBands } from '../../logic/timeline/bands';
+import type { BandRow } from '../../logic/timeline/band';
+import { visibleBands } from '../../logic/timeline/bands';
 import { type BandSpans, spanQuestion } from '../../logic/timeline/lanes';
 import type { Scene } from '../../logic/timeline/scene';
 import { useCall } from '../../state/resource';
 import type { BandKind } from '../../state/view-state';
 import { useFollowing } from './follow';
 
-/** What a band's lanes hold; of bands that have just come, nothing yet. */
+/** The content of a band's lanes; nothing until it arrives. */
 export type SpansOf = (band: number) => BandSpans | undefined;
 
 export function useSpans(scene: Scene, by: BandKind, rows: readonly BandRow[]): SpansOf {
@@ -21,7 +22,7 @@ export function useSpans(scene: Scene, by: BandKind, rows: readonly BandRow[]): 
     without: { time: true },
     when: question.bands !== '',
   });
-  // Bands that are scrolled away and back keep what they had until it comes again.
+  // Bands that scroll out of sight and back keep their old content until the new one arrives.
   const known = useRef({ by, spans: new Map<number, BandSpans>() });
   if (known.current.by !== by) known.current = { by, spans: new Map() };
   return useMemo(() => {

@@ -1,4 +1,4 @@
-// Which metrics are columns, and how numbers are shown.
+// The menu of the columns and of the style of numbers.
 
 import type { MetricDef } from '../../api/types';
 import { help, t, title } from '../../base/texts';

@@ -5,7 +5,7 @@ import { help, title } from '../../base/texts';
 import { kindOf } from '../../logic/values';
 import { type GridColumn, titleWidth } from '../grid/grid';
 
-/** What Bottom-up shows first. */
+/** The default columns of Bottom-up. */
 export const BOTTOM_UP = [
   'effective_by_class',
   'spin_ns',
@@ -15,16 +15,16 @@ export const BOTTOM_UP = [
   'preemption_ns',
 ];
 
-/** What trees of callers and callees show first. */
+/** The default columns of trees of callers and callees. */
 export const CALLS = ['cpu_ns', 'wait_ns'];
 
-/** The parts of trees through the stacks that belong to the functions themselves, not to what they call. */
+/** Self times: the columns of call trees that exclude callees. */
 export const SELF = [
   { id: 'cpu_self_ns', english: 'CPU Time: Self', total: { id: 'cpu_ns', english: 'CPU Time' } },
   { id: 'wait_self_ns', english: 'Wait Time: Self', total: { id: 'wait_ns', english: 'Wait Time' } },
 ] as const;
 
-/** The chosen metrics that the server knows, in the chosen order; `usual` ones when none are chosen. */
+/** The chosen metrics that the server knows, in the chosen order; without a choice, the `usual` ones. */
 export function chosenMetrics(
   chosen: readonly string[],
   known: readonly MetricDef[],

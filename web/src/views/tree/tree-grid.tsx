@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricDef, Word } from '../../api/types';
+import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { tableCsv, tableText } from '../../logic/copy';
 import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, namesTitle } from '../../logic/grouping';
@@ -19,32 +20,32 @@ import { metricColumn, SELF, selfColumn } from './columns';
 import { questionUrl, useTree } from './use-tree';
 
 interface Props {
-  /** Under which widths are remembered, and the accessible name. */
+  /** The key of the stored widths, and the accessible name. */
   name: string;
   label: string;
   groupBy: readonly string[];
   metrics: MetricDef[];
   levels: Word[];
   search?: string;
-  /** Columns of what belongs to functions themselves. */
+  /** Whether to show the self times. */
   self?: boolean;
   /** Only stacks through this function. */
   subject?: string;
   /** Keys of the selected row, outermost first. */
   selection: readonly string[];
-  /** The selected row's name, where it is known by that; the selection only tells rows of this name apart. */
+  /** The selected row's label, if that identifies it; `selection` then only picks among rows with this label. */
   chosen?: string;
   onSelect: (path: string[], row: GridData) => void;
-  /** Enter or a double click; without it a function's source is opened. */
+  /** Called on Enter or a double click; by default these open a function's source. */
   onOpen?: (row: GridData) => void;
   empty?: ReactNode;
-  /** The left part of the line above the rows; on its right is what can be done with them. */
+  /** The left part of the line above the rows; the right part has the actions. */
   toolbar: (tree: Tree | null) => ReactNode;
 }
 
 export function TreeGrid(props: Props) {
   const { groupBy, metrics, subject, selection, search = '', self = false } = props;
-  // What is sorted by a column of another tree is as it comes here.
+  // A sort column of another tree leaves this tree in the server's order.
   const sort = useView(({ sort }) => (self || !SELF.some(({ id }) => id === sort?.metric) ? sort : null));
   const question = useMemo(
     () => ({ groupBy, metrics: metrics.map(({ id }) => id), sort, search, subject, selection }),
@@ -88,7 +89,7 @@ function Content({ tree, ...props }: ContentProps) {
   return <Rows {...props} tree={tree} />;
 }
 
-/** What can be done with all rows. */
+/** The actions on all rows. */
 function Actions({ tree, fields }: { tree: Tree; fields: Field[] }) {
   const rows = tree.rows();
   return (
@@ -139,7 +140,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
     const row = rows[index]?.row;
     if (row) props.onSelect(pathOf(index), row);
   };
-  // A function opens its source, as one is used to; any other row what is below it.
+  // A function opens its source, other rows open their children.
   const open = (index: number) => {
     const at = rows[index];
     if (!at?.row) return;
@@ -162,7 +163,7 @@ function Rows(props: ContentProps & { tree: Tree }) {
         label={props.label}
         columns={columns}
         rows={rows.length}
-        row={(index) => gridRow(rows[index], fields, { full, total: tree.total, style: numbers })}
+        row={(index) => gridRow(rows[index], groupBy, fields, { full, total: tree.total, style: numbers })}
         selected={selectedRow(tree, selection, props.chosen)}
         onSelect={select}
         onToggle={(index, open) => tree.toggle(pathOf(index), open)}
@@ -192,14 +193,20 @@ interface Scale {
   style: NumberStyle;
 }
 
-function gridRow(at: FlatRow | undefined, fields: Field[], { full, total, style }: Scale): GridRow {
+function gridRow(
+  at: FlatRow | undefined,
+  groupBy: readonly string[],
+  fields: Field[],
+  { full, total, style }: Scale,
+): GridRow {
   const row = at?.row;
   if (!at || !row) {
     return { key: String(at?.index), depth: at?.parent.length ?? 0, expanded: null, cells: [<Waiting key="name" />] };
   }
+  const name = nameText(row.label, levelAt(groupBy, at.parent.length));
   const cells: ReactNode[] = [
-    <span key="name" className="cell-text" data-tip={row.label.length > 30 ? row.label : undefined}>
-      {row.label}
+    <span key="name" className="cell-text" data-tip={name.length > 30 ? name : undefined}>
+      {name}
     </span>,
     ...fields.map(({ id, additive }) => (
       <Cell
@@ -215,14 +222,13 @@ function gridRow(at: FlatRow | undefined, fields: Field[], { full, total, style 
   return { key: row.key, depth: at.parent.length, expanded: row.children ? at.expanded : null, cells };
 }
 
-/** A row whose page is on its way. */
+/** A row whose page has not arrived. */
 function Waiting() {
   return <span className="skeleton-bar skeleton-inline" />;
 }
 
 /**
- * The largest value of each column among the rows that are known: its bar is as long as the column is wide. What is of a function
- * itself may be larger further in.
+ * The largest value of each column among the known rows, whose bar fills the column. Self times may be larger further in.
  */
 function largest(rows: readonly FlatRow[], fields: Field[]): Map<string, number> {
   return new Map(
@@ -236,12 +242,12 @@ function rowText(at: FlatRow | undefined, fields: Field[]): string {
   return [row.label, ...fields.map(({ id }) => asText(kindOf(id, row.values[id]), row.values[id]))].join('\t');
 }
 
-/** The rows that are open, as they are on the screen. */
+/** The open rows as text, as on the screen. */
 function rowsText(rows: readonly FlatRow[], fields: Field[]): string {
   return tableText(rows.map((at) => [`${'  '.repeat(at.parent.length)}${rowText(at, fields)}`]));
 }
 
-/** The rows that are open, as CSV with exact numbers; `depth` says what is below what. */
+/** The open rows as CSV with exact numbers; `depth` gives the nesting. */
 function rowsCsv(rows: readonly FlatRow[], fields: Field[]): string {
   const head = ['depth', 'name', ...fields.map(({ id }) => id)];
   const lines = rows.flatMap(({ parent, row }) =>
@@ -250,7 +256,7 @@ function rowsCsv(rows: readonly FlatRow[], fields: Field[]): string {
   return tableCsv([head, ...lines]);
 }
 
-/** The sums of everything that is shown. */
+/** The sums over all rows. */
 function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
   const known = metrics.filter(({ id, additive }) => additive && amount(tree.total[id]) !== null);
   return (
@@ -265,7 +271,7 @@ function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
   );
 }
 
-/** `f` and `F`: only what the selected row stands for, or all but it. */
+/** `f` and `F` filter the selected row in or out. */
 function useSelectionKeys(groupBy: readonly string[], labels: string[]): void {
   const dispatch = useDispatch();
   const filters = filtersOf(groupBy, labels);
@@ -276,7 +282,7 @@ function useSelectionKeys(groupBy: readonly string[], labels: string[]): void {
       return true;
     },
     'filter-out': () => {
-      // All but the innermost would be filtered out with what else is in the rows above.
+      // Filters of the ancestors would also hide their other rows, so only the innermost counts.
       const innermost = filters.at(-1);
       if (!innermost) return false;
       dispatch((state) => filterOut(state, innermost.key, innermost.value));

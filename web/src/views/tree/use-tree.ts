@@ -1,5 +1,4 @@
-// The rows of a grid for the current view, a level at a time. While another question is under way the tree before stays on the
-// screen.
+// The rows of a grid for the current view, a level at a time. The old tree stays on the screen until the new one has rows.
 
 import { useEffect, useReducer, useRef, useState } from 'react';
 import { fetchJson } from '../../api/client';
@@ -14,26 +13,26 @@ export interface Question {
   metrics: readonly string[];
   sort: { metric: string; descending: boolean } | null;
   search: string;
-  /** Only stacks through this function; the tree begins at it. */
+  /** Only stacks through this function, which is the tree's root. */
   subject?: string | undefined;
-  /** Keys of the selected row: what is above it is open. */
+  /** Keys of the selected row, whose ancestors are open. */
   selection: readonly string[];
 }
 
-/** `question` as text is what the tree depends on, with the selection in `url`. */
+/** The tree depends on `question` as text, and on the selection in `url`. */
 export function useTree(question: Question, url: string | null): Tree | null {
   const store = useStore();
   const [shown, setShown] = useState<Tree | null>(null);
   const [, redraw] = useReducer((count: number) => count + 1, 0);
   const open = useRef(new Map<string, Set<string>>());
   const grouping = [question.groupBy.join(), question.subject].join(' ');
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the address has the question and the selection in it.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the address contains the question and the selection.
   useEffect(() => {
     const abort = new AbortController();
     const state = store.get();
     const kept = open.current.get(grouping) ?? new Set<string>();
     open.current.set(grouping, kept);
-    // A link shows the selected row, so what is above it is open.
+    // A link shows the selected row, so its ancestors are open.
     for (let depth = 1; depth < question.selection.length; depth += 1) {
       kept.add(JSON.stringify(question.selection.slice(0, depth)));
     }
@@ -51,7 +50,7 @@ export function useTree(question: Question, url: string | null): Tree | null {
   return shown;
 }
 
-/** The address of the first page: another one is another question. */
+/** The address of the first page: it changes with the question. */
 export function questionUrl(state: ViewState, question: Question): string {
   return pageUrl(state, question, [], 0, 100);
 }

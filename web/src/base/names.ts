@@ -1,0 +1,54 @@
+// Names that the server makes in English, in the chosen language. Names of the program are the same in every language.
+
+import { language, title } from './texts';
+import { BRACKETS_JA, OBJECTS_JA } from './texts/names-ja';
+
+/** A name as it is shown; `of` is the filter key, grouping level or column that it belongs to. */
+export function nameText(name: string, of: string): string {
+  if (language() === 'en') return name;
+  if (of === 'object' || of === 'subject') return objectText(name);
+  if (of === 'object-type') return title(name, name);
+  if (of === 'wait-kind') return name.replace(/[\w-]+/g, (id) => title(id, id)).replace(', ', '、');
+  return bracketText(name);
+}
+
+/** What a row of the blame report names, by its role. */
+export function blameText(name: string, role: string): string {
+  if (language() === 'en') return name;
+  const parts = PARTS[role]?.exec(name);
+  if (!parts) return nameText(name, 'waker');
+  const [, first = '', second = ''] = parts;
+  if (role === 'object') return `${objectText(first)} (${title(second, second)})`;
+  if (role === 'holder-waiting') return `${objectText(first)}、${bracketText(second)}`;
+  return `${bracketText(first)}、${bracketText(second)}`;
+}
+
+/** Rows of blame that name two things: an object and its type, an object and a function, a waker and a function. */
+const PARTS: Record<string, RegExp> = {
+  object: /^(.+) \(([\w-]+)\)$/,
+  'holder-waiting': /^(.+), at (.+)$/,
+  waker: /^(\[[\w-]+\]|.+? \(\d+\)) in (.+)$/,
+};
+
+/** `[run queue]`, also with something behind it. */
+function bracketText(name: string): string {
+  return name.replace(/^\[([\w -]+)\]/, (whole, id: string) => (BRACKETS_JA[id] ? `[${BRACKETS_JA[id]}]` : whole));
+}
+
+function objectText(name: string): string {
+  const [, relation, owner = ''] = /^(Child process(?:es of)?|Thread) (?!in |0x|#)(.+)$/.exec(name) ?? [];
+  if (relation === 'Thread') return `スレッド ${owner}`;
+  if (relation) return relation === 'Child process' ? `子プロセス ${owner}` : `${owner} の子プロセス`;
+  const [, type = '', place, rest = ''] = OBJECT.exec(name) ?? [];
+  const japanese = OBJECTS_JA[type];
+  // A single word alone may be the program's own name, such as a variable called Mutex.
+  if (!japanese || name === type.split(' ')[0]) return bracketText(name);
+  return place === undefined ? `${japanese}${rest}` : `${placeText(place)} の${japanese}${rest}`;
+}
+
+/** A type, then where threads waited or what tells it apart: ` in FUNCTION`, ` 0x1234abcd`, ` #2`. */
+const OBJECT = /^([A-Za-z][\w/ ]*?)(?: in (.+?))?((?: 0x[0-9a-f]{8})?(?: #\d+)?)$/;
+
+function placeText(place: string): string {
+  return place === 'unknown code' ? '不明なコード' : place;
+}

@@ -1,0 +1,92 @@
+// The Japanese texts hold no English, and one word for one thing.
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { ja } from './ja';
+import { lossesJa } from './losses-ja';
+import { BRACKETS_JA, OBJECTS_JA } from './names-ja';
+import { noticesJa } from './notices-ja';
+import { problemHintsJa, problemsJa } from './problems-ja';
+import { sentencesJa } from './sentences-ja';
+import { helpJa, titleJa } from './words-ja';
+
+const CATALOGUES: Record<string, string>[] = [
+  ja,
+  lossesJa,
+  BRACKETS_JA,
+  OBJECTS_JA,
+  noticesJa,
+  problemHintsJa,
+  problemsJa,
+  sentencesJa,
+  helpJa,
+  titleJa,
+];
+const texts = CATALOGUES.flatMap((catalogue) => Object.entries(catalogue));
+
+/** Names that Japanese writes in Latin letters. */
+const NAMES =
+  `Dwell Intel Python CPython Go OpenMP Unix NumPy Nagle Cork Shenandoah Netlink Vsock System Enter Esc futex cgroup
+  perf eventfd signalfd sigwait writev splice listen accept broadcast keep alive mlockall multiprocessing debuginfod taskset
+  performance ms us`.split(/\s+/);
+
+/** What a reader types as it stands: a command or option with what follows it, paths, identifiers with signs in them. */
+const TYPED = [
+  /\{[^}]*\}/g,
+  /(\bdwell |--)[ -~]+/g,
+  /ip -s link|nstat -az \| grep -i drop|cpupower idle-set -D 10|chrt -f/g,
+  /\/\w+(\/[\w-]+)*|\bmodules\//g,
+  /\w+[._=]\w*([._=]\w+)*/g,
+];
+
+/** Words of small letters; an abbreviation and a placeholder, CPU or NAME, has none. */
+function english(text: string): string[] {
+  const plain = TYPED.reduce((rest, typed) => rest.replace(typed, ' '), text);
+  const words = plain.match(/[A-Za-z]{2,}/g) ?? [];
+  return words.filter((word) => /[a-z]/.test(word) && !NAMES.includes(word));
+}
+
+test('no Japanese text has English words in it', () => {
+  expect(english('Sleep in {place} は待機')).toEqual(['Sleep', 'in']);
+  expect(texts.flatMap(([id, text]) => english(text).map((word) => `${id}: ${word}`))).toEqual([]);
+});
+
+test('every column of a report has a title in Japanese', () => {
+  const folder = new URL('../../../../crates/analyze/src/', import.meta.url);
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.rs'));
+  const columns = files.flatMap((name) => [
+    ...readFileSync(new URL(name, folder), 'utf8').matchAll(/\b(?:plain|detail)\(\s*"(\w+)",\s*"/g),
+  ]);
+  const ids = columns.map(([, id = '']) => id);
+  expect(ids.length).toBeGreaterThan(100);
+  // Columns that no screen shows.
+  const programs = ['id', 'title', 'help'];
+  expect([...new Set(ids)].filter((id) => !titleJa[id] && !programs.includes(id))).toEqual([]);
+});
+
+test('one thing has one word', () => {
+  const others: [word: string, instead: RegExp][] = [
+    ['システムコール', /システム・コール/],
+    ['待機', /ウェイト|待ち時間/],
+    ['起床元', /起床させたもの|ウェイカー/],
+    ['最終処理', /ファイナライズ/],
+    ['収集プログラム', /コレクターが結果/],
+    ['受け付け', /受け入れ/],
+    ['リージョン', /タスク、領域/],
+    ['テキスト', /本文/],
+    ['クリア', /消去/],
+    ['拡大', /ズーム/],
+    ['選択範囲', /この選択(?!範囲)/],
+    ['満杯', /(ウィンドウ|送信バッファー)に空きがない/],
+    ['フォルダー', /ディレクトリ|フォルダ(?!ー)/],
+    ['メモリー', /メモリ(?!ー)/],
+    ['バッファー', /バッファ(?!ー)/],
+    ['ユーザー', /ユーザ(?!ー)/],
+    ['サーバー', /サーバ(?!ー)/],
+    ['「」', /[“”]/],
+  ];
+  const wrong = others.flatMap(([word, instead]) =>
+    texts.filter(([, text]) => instead.test(text)).map(([id]) => `${id}: say ${word}`),
+  );
+  expect(wrong).toEqual([]);
+});
