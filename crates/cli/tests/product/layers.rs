@@ -1,4 +1,4 @@
-//! The layers of ARCHITECTURE.md, without an exceptions list: who may depend on whom, and where `unsafe` may stand.
+//! The layers of ARCHITECTURE.md: who may depend on whom, down to the file, and where `unsafe` may stand.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,6 +9,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::harness::Case;
+use crate::imports::{self, Imports};
 use crate::recording::{Running, root, text};
 
 /// Each crate and which of ours it may depend on.
@@ -184,6 +185,9 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("layers::crates_know_only_what_they_may", crates_know_only_what_they_may),
         Case::new("layers::libraries_have_owners", libraries_have_owners),
+        Case::new("layers::no_file_is_in_a_circle", no_file_is_in_a_circle),
+        Case::new("layers::circles_are_found", circles_are_found),
+        Case::new("layers::folders_know_those_before_them", folders_know_those_before_them),
         Case::new("layers::paths_follow_the_manifest", paths_follow_the_manifest),
         Case::new("layers::unsafe_has_its_places", unsafe_has_its_places),
         Case::new("layers::hostile_files_have_one_door", hostile_files_have_one_door),
@@ -230,6 +234,71 @@ fn libraries_have_owners() -> Result<()> {
         for (library, owners) in OWNERS {
             let may = owners.contains(&name.as_str()) || !dependencies.contains(*library);
             ensure!(may, "{name} may not depend on {library}: only {owners:?}");
+        }
+    }
+    Ok(())
+}
+
+/// Every crate's roots and what their files import of one another.
+fn imports_by_crate() -> Result<Vec<(PathBuf, Imports)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join("crates"))? {
+        let folder = entry?.path();
+        for name in ["src/lib.rs", "src/main.rs"] {
+            let file = folder.join(name);
+            if file.exists() {
+                found.push((folder.clone(), imports::of_crate(&file)?));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Nobody reads one file of a circle without all the others. The page's are checked by `web/scripts/layers.mjs`.
+fn no_file_is_in_a_circle() -> Result<()> {
+    let mut all = imports_by_crate()?;
+    let bpf = root().join("crates/capture/src/bpf");
+    all.push((bpf.clone(), imports::of_c_sources(&bpf)?));
+    ensure!(all.len() > 20, "only {} crates", all.len());
+    for (folder, imports) in &all {
+        let circles = imports::circles(imports);
+        ensure!(circles.is_empty(), "{} has circles: {circles:#?}", folder.display());
+    }
+    Ok(())
+}
+
+/// The check above sees a circle through a re-export, in a group, and past a test's imports.
+fn circles_are_found() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text);
+    write("lib.rs", "mod a; mod b; mod c; pub use a::A; #[cfg(test)] mod tests { use crate::c::C; }")?;
+    write("a.rs", "use crate::{b::B, c}; pub struct A(B, c::C);")?;
+    write("b.rs", "pub struct B(Box<crate::A>);")?;
+    write("c.rs", "pub struct C; #[cfg(test)] mod tests { use crate::a::A; }")?;
+    let imports = imports::of_crate(&folder.path().join("lib.rs"))?;
+    let circles = imports::circles(&imports);
+    let expected = vec![vec![folder.path().join("a.rs"), folder.path().join("b.rs")]];
+    let found: Vec<Vec<PathBuf>> = circles.into_iter().map(|files| files.into_iter().cloned().collect()).collect();
+    ensure!(found == expected, "{found:?}");
+    Ok(())
+}
+
+/// The folders of a crate's sources, in the order in which data goes through them: each imports only those before it.
+const FOLDERS: &[(&str, &[&str])] =
+    &[("analyze", &["measure", "question", "stacks", "history", "engine", "study", "tables", "findings", "reports"])];
+
+fn folders_know_those_before_them() -> Result<()> {
+    for (name, order) in FOLDERS {
+        let sources = root().join("crates").join(name).join("src");
+        let place = |file: &Path| {
+            let first = file.strip_prefix(&sources).ok()?.iter().next()?.to_str()?;
+            order.iter().position(|folder| *folder == first)
+        };
+        for (file, imported) in imports::of_crate(&sources.join("lib.rs"))? {
+            for other in imported {
+                let (Some(ours), Some(theirs)) = (place(&file), place(&other)) else { continue };
+                ensure!(theirs <= ours, "{} imports {}", file.display(), other.display());
+            }
         }
     }
     Ok(())

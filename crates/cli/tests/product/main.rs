@@ -22,6 +22,7 @@ mod guest;
 mod harness;
 mod hostile_folders;
 mod hostile_tables;
+mod imports;
 mod itt;
 mod itt_runtimes;
 mod kernels;
