@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
-use crate::symbols::Function;
+use crate::function::Function;
 
 /// Where the running kernel tells its symbols.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@ use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 use dwell_store::{LossTime, Manifest};
 
 use crate::annotations::{Counted, Decoder};
+use crate::jit::ToldCodes;
 
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]
@@ -221,7 +222,7 @@ const DOCS: &[(&str, &str)] = &[
 ];
 
 /// What programs said and could not be kept.
-pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 13] {
+pub fn told(counted: &Counted, decoder: &Decoder, code: &ToldCodes) -> [(&'static str, u64); 13] {
     [
         ("itt_events_lost", counted.lost),
         ("itt_bytes_damaged", decoder.damaged),
@@ -232,7 +233,7 @@ pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 13] {
         ("itt_rows_dropped", counted.rows),
         ("itt_values_dropped", counted.values),
         ("itt_names_dropped", decoder.texts.dropped + counted.names),
-        ("itt_code_dropped", decoder.room.refused),
+        ("itt_code_dropped", code.room.refused),
         ("itt_objects_dropped", counted.objects),
         ("itt_waits_unended", counted.unended_waits),
         ("itt_askers_unknown", counted.askers),

@@ -13,6 +13,7 @@ use crate::annotations::{TaskName, TypeKey, TypeNames, Unnamed, type_table};
 use crate::debug_files::DebugFiles;
 use crate::debuginfod::Debuginfod;
 use crate::delays::tells_functions;
+use crate::function::DataSymbol;
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
 use crate::jit::{self, Jit, how_to_name};
@@ -22,12 +23,13 @@ use crate::lives::ImageId;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, Places, Problem};
 use crate::objects::{self, Code, Resolved, Sources, data_addresses};
+use crate::options::{Mode, Options};
+use crate::progress::Progress;
 use crate::python::Functions;
 use crate::replay::Replay;
 use crate::source_files::{self, Origin, User};
 use crate::stacks::{Names, Site, Sites, Woven, place_in, weave};
-use crate::symbols::{Answer, DataSymbol, Depth, Elsewhere, Place, Request, symbolize};
-use crate::{Mode, Options, Progress};
+use crate::symbols::{Answer, Depth, Elsewhere, Place, Request, symbolize};
 
 /// Most notices of one kind; the rest is counted in the last one.
 const MOST_NOTICES: usize = 20;

@@ -11,10 +11,11 @@ use dwell_store::raw::wire::{
 
 use crate::annotations::{Asker, Said, Told, What, Who};
 use crate::input::Meta;
+use crate::interner::Interner;
 use crate::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::lives::Lives;
 use crate::order::Event;
-use crate::waits::{Hint, Interner, Sleep, StackKey, Wait};
+use crate::waits::{Hint, Sleep, StackKey, Wait};
 
 /// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
 const STATE_DEAD: u32 = 0x80;

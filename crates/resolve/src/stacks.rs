@@ -8,15 +8,17 @@ use std::collections::HashMap;
 use dwell_model::{FrameId, ModuleId, StackId};
 use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, StackRow, Stacks};
 
+use crate::function::Function;
 use crate::hash::FastMap;
 use crate::input::{Meta, RawStack};
+use crate::interner::Interner;
 use crate::jit::Jit;
 use crate::lives::Lives;
 use crate::mappings::Mappings;
 use crate::modules::{KERNEL, Module, Modules, UNKNOWN};
 use crate::python::{self, Functions, Merger};
-use crate::symbols::{Answer, Function};
-use crate::waits::{Interner, StackKey};
+use crate::symbols::Answer;
+use crate::waits::StackKey;
 
 /// Functions between a trace point and a BPF program.
 const TRACING: &[&str] =

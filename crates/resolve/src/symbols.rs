@@ -14,37 +14,18 @@ use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use rayon::prelude::*;
 
-use crate::Progress;
 use crate::demangle::{is_bare, qualified, readable};
 use crate::files::{Unread, claims_too_much};
+use crate::function::{DataSymbol, Function};
 use crate::jit::Jit;
 use crate::kernel::{KernelFiles, KernelMap};
-use crate::listing::{self, Extent, Listings};
+use crate::machine_code::{self, Extent, Listings};
+use crate::progress::Progress;
 use crate::scopes;
 use crate::symbol_table::SymbolTable;
 
 /// Addresses per call of the symbolizer: the step of the progress display.
 const BATCH: usize = 2048;
-
-/// A function at an address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Function {
-    /// Demangled name.
-    pub name: String,
-    /// Source file, empty when unknown.
-    pub file: String,
-    /// Line in it, 0 when unknown.
-    pub line: u32,
-}
-
-/// A data symbol over an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataSymbol {
-    /// Demangled name.
-    pub name: String,
-    /// Distance of the address from the symbol's start.
-    pub offset: u64,
-}
 
 /// Where a module's symbols are.
 #[derive(Clone)]
@@ -225,7 +206,7 @@ impl FileNames<'_> {
     }
 }
 
-impl listing::Names for FileNames<'_> {
+impl machine_code::Names for FileNames<'_> {
     fn chains(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
         self.look_up(addresses, |_, symbol| functions(symbol))
     }
@@ -318,12 +299,12 @@ impl Answer {
     fn list(&mut self, request: &Request, path: &Path, readers: &[Reader]) {
         let Some(Reader { source, symbolizer, .. }) = readers.first() else { return };
         if !request.shares.is_empty() {
-            listing::complete(path, &request.code, &mut self.extents);
+            machine_code::complete(path, &request.code, &mut self.extents);
         }
-        let functions = listing::worth_listing(&request.shares, &self.extents, &self.code);
+        let functions = machine_code::worth_listing(&request.shares, &self.extents, &self.code);
         let names = FileNames { symbolizer, source };
         // A listing that cannot be made must not cost the names.
-        let listings = catch_unwind(AssertUnwindSafe(|| listing::list(path, functions, &names)));
+        let listings = catch_unwind(AssertUnwindSafe(|| machine_code::list(path, functions, &names)));
         self.listings = listings.unwrap_or_default();
     }
 

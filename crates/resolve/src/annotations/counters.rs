@@ -6,9 +6,10 @@ use dwell_model::{CounterId, CounterKind, ProcessId};
 use dwell_store::Table;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
 
+use super::counted::Counted;
 use super::texts::{TextId, Texts};
-use super::{Counted, Who};
-use crate::waits::Interner;
+use super::who::Who;
+use crate::interner::Interner;
 
 /// Most counters of a trace.
 const MOST_COUNTERS: usize = 1 << 16;

@@ -9,9 +9,8 @@ use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 use dwell_store::raw::wire::IttHeader;
 
 use super::event::{InstanceId, Said, Scope, Subject, TaskName, What};
-use super::sync;
 use super::texts::{TextId, Texts};
-use crate::jit::{Code, Room, ToldCode};
+use crate::ticks::time_ns;
 
 /// Attributes of `__itt_sync_create`.
 const ATTRIBUTE_BARRIER: u32 = 1;
@@ -31,21 +30,10 @@ struct Names {
 #[derive(Default)]
 pub struct Decoder {
     sources: HashMap<u32, Names>,
-    /// The code that each process made, by its file, with the process's id.
-    code: HashMap<u32, (u32, ToldCode)>,
-    /// Room for code, and what had none.
-    pub room: Room,
     /// Every text.
     pub texts: Texts,
     /// Bytes that are no records, and records that make no sense.
     pub damaged: u64,
-}
-
-/// When ticks were, CLOCK_MONOTONIC ns; not later than they were drained.
-fn time_ns(header: &IttHeader, ticks: u64) -> u64 {
-    let ahead = i128::from(ticks.wrapping_sub(header.base_ticks) as i64) * i128::from(header.ns_per_tick);
-    let ns = i128::from(header.base_ns) + (ahead >> 32);
-    ns.clamp(0, i128::from(header.h.time_ns)) as u64
 }
 
 fn instance(id: Id) -> InstanceId {
@@ -162,15 +150,12 @@ fn subject(id: Id, scope: u32) -> Subject {
 }
 
 impl Decoder {
-    /// Takes an ITT_NAMES record: keeps the names, hands out what happened.
+    /// Takes an ITT_NAMES record: keeps the names, hands out what happened. What it tells of code is not for here.
     pub fn names(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
         let mut names = dwell_itt_wire::names(bytes);
         for named in names.by_ref() {
             let time_ns = time_ns(header, named.ticks);
-            if is_code(&named.name) {
-                let (_, code) = self.code.entry(header.source).or_insert_with(|| (header.tgid, ToldCode::default()));
-                code.take(time_ns, &named.name, &mut self.room);
-            } else if let Some(what) = self.name(header.source, &named) {
+            if let Some(what) = self.name(header.source, &named) {
                 let (tid, tgid, source) = (named.tid, header.tgid, header.source);
                 take(Said { tid, tgid, source, time_ns, at_ns: time_ns, what });
             }
@@ -208,14 +193,6 @@ impl Decoder {
         None
     }
 
-    /// The code that each process made, by the process's id.
-    pub fn take_code(&mut self) -> Vec<(u32, Vec<Code>)> {
-        let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.code).into_iter().collect();
-        sources.sort_by_key(|(source, _)| *source);
-        let room = &mut self.room;
-        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish(room))).collect()
-    }
-
     /// Takes an ITT_EVENTS record: hands out what its thread said, in the order in which it did.
     pub fn events(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
         let (tid, tgid, source) = (header.h.tid, header.tgid, header.source);
@@ -245,24 +222,6 @@ impl Decoder {
     }
 }
 
-fn is_code(name: &Name<'_>) -> bool {
-    use Name::{
-        Method, MethodLines, MethodUnload, ModuleLoad, ModuleUnload, Object, ObjectBytes, ObjectUnload, Section,
-    };
-    matches!(
-        name,
-        Method(_)
-            | MethodLines { .. }
-            | MethodUnload { .. }
-            | ModuleLoad { .. }
-            | ModuleUnload { .. }
-            | Object { .. }
-            | Section { .. }
-            | ObjectBytes { .. }
-            | ObjectUnload { .. }
-    )
-}
-
 /// What the program said of a task.
 fn data(names: &Names, texts: &mut Texts, event: &Event<'_>, say: &mut dyn FnMut(What)) {
     match *event {
@@ -287,9 +246,26 @@ fn data(names: &Names, texts: &mut Texts, event: &Event<'_>, say: &mut dyn FnMut
 }
 
 fn object_type(class: &str, attribute: u32) -> ObjectType {
-    match (sync::object_type(class), attribute) {
+    match (type_of_word(class), attribute) {
         (ObjectType::User, ATTRIBUTE_BARRIER) => ObjectType::Barrier,
         (ObjectType::User, ATTRIBUTE_MUTEX) => ObjectType::Mutex,
         (kind, _) => kind,
+    }
+}
+
+/// The type that a program's word for an object tells.
+fn type_of_word(word: &str) -> ObjectType {
+    let word = word.to_lowercase();
+    let has = |part: &str| word.contains(part);
+    match () {
+        () if has("tbb scheduler") => ObjectType::TbbScheduler,
+        () if has("barrier") && has("omp") => ObjectType::OpenMpBarrier,
+        () if has("barrier") => ObjectType::Barrier,
+        () if has("semaphore") => ObjectType::Semaphore,
+        () if has("condition") => ObjectType::ConditionVariable,
+        () if has("rw") || has("reader") || has("read/write") => ObjectType::RwLock,
+        () if has("spin") => ObjectType::SpinLock,
+        () if has("mutex") || has("lock") || has("critical") => ObjectType::Mutex,
+        () => ObjectType::User,
     }
 }

@@ -3,6 +3,7 @@
 //! All of it is the profiled programs' word. So every number of things is bounded, what is too much is counted, and each
 //! thing said costs a bounded time.
 
+mod counted;
 mod counters;
 mod decode;
 mod event;
@@ -11,9 +12,11 @@ mod sync;
 mod tasks;
 mod texts;
 mod types;
+mod who;
 
+pub use counted::Counted;
 pub use decode::Decoder;
-use dwell_model::{MarkerScope, ProcessId, SyncOutcome, TaskId, TaskKind, ThreadId};
+use dwell_model::{MarkerScope, SyncOutcome, TaskId, TaskKind};
 use dwell_store::Table;
 use dwell_store::tables::{
     CounterValues, Counters, MarkerRow, Markers, SyncWaits, TaskMetadata, TaskMetadatumRow, Tasks,
@@ -24,6 +27,7 @@ pub use sync::{SyncBook, SyncId, SyncObject};
 pub use tasks::{TaskBook, TypeKey};
 pub use texts::{TextId, Texts};
 pub use types::{TypeNames, type_table};
+pub use who::Who;
 
 use crate::lives::{ImageId, Lives};
 use counters::CounterBook;
@@ -32,56 +36,6 @@ use counters::CounterBook;
 const MOST_METADATA: usize = 8 << 20;
 /// Most markers.
 const MOST_MARKERS: usize = 250_000_000;
-
-/// What was said and could not be kept, by reason.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
-    /// Events that the programs' buffers had no room for.
-    pub lost: u64,
-    /// Events of threads that nothing else is known of.
-    pub strangers: u64,
-    /// Ends without a beginning.
-    pub unmatched_ends: u64,
-    /// Tasks within too many others.
-    pub deep: u64,
-    /// Ids beyond those that can be open at once.
-    pub ids: u64,
-    /// Rows beyond those that are kept.
-    pub rows: u64,
-    /// Values that are no numbers.
-    pub values: u64,
-    /// Synchronization objects beyond those that are kept.
-    pub objects: u64,
-    /// Announced waits whose end was not announced.
-    pub unended_waits: u64,
-    /// Pieces of work of which it is not known who asked for them.
-    pub askers: u64,
-    /// Names of task types beyond those that are kept.
-    pub names: u64,
-}
-
-/// Whom and when a thing is said of; times are ns since the collection's start.
-#[derive(Clone, Copy, Debug)]
-pub struct Who {
-    /// The thread.
-    pub thread: ThreadId,
-    /// Its process.
-    pub process: ProcessId,
-    /// Number of its process as the kernel has it.
-    pub tgid: u32,
-    /// Number of the process's shared file, 0 for none.
-    pub source: u32,
-    /// The program that the process runs.
-    pub image: ImageId,
-    /// Since when it does.
-    pub image_ns: u64,
-    /// When it was said.
-    pub now_ns: u64,
-    /// When it happened.
-    pub at_ns: u64,
-    /// Whether the thread was there before the collection.
-    pub was_there: bool,
-}
 
 /// The tables, not all of it named yet.
 pub struct Unnamed {

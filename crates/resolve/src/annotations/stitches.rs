@@ -7,7 +7,8 @@ use std::collections::HashMap;
 
 use dwell_model::ThreadId;
 
-use super::{Counted, Who};
+use super::counted::Counted;
+use super::who::Who;
 use crate::lives::ImageId;
 
 /// So many of the newest askings are known at least, and twice as many at most.

@@ -9,8 +9,9 @@ use dwell_model::{ObjectId, ObjectType, SyncOutcome, ThreadId};
 use dwell_store::Table;
 use dwell_store::tables::{SyncWaitRow, SyncWaits};
 
+use super::counted::Counted;
 use super::texts::TextId;
-use super::{Counted, Who};
+use super::who::Who;
 use crate::lives::{ImageId, Lives};
 
 /// Most objects of a trace.
@@ -215,23 +216,6 @@ impl SyncBook {
         let known: Vec<usize> = (0..waits.len()).filter(|&row| waits.outcome[row] != unknown).collect();
         counted.unended_waits += (waits.len() - known.len()) as u64;
         waits.permuted(&known)
-    }
-}
-
-/// The type that a program's word for it tells.
-pub fn object_type(word: &str) -> ObjectType {
-    let word = word.to_lowercase();
-    let has = |part: &str| word.contains(part);
-    match () {
-        () if has("tbb scheduler") => ObjectType::TbbScheduler,
-        () if has("barrier") && has("omp") => ObjectType::OpenMpBarrier,
-        () if has("barrier") => ObjectType::Barrier,
-        () if has("semaphore") => ObjectType::Semaphore,
-        () if has("condition") => ObjectType::ConditionVariable,
-        () if has("rw") || has("reader") || has("read/write") => ObjectType::RwLock,
-        () if has("spin") => ObjectType::SpinLock,
-        () if has("mutex") || has("lock") || has("critical") => ObjectType::Mutex,
-        () => ObjectType::User,
     }
 }
 

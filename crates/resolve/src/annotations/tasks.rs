@@ -11,11 +11,12 @@ use dwell_model::{TaskId, TaskKind, TaskTypeId, ThreadId};
 use dwell_store::Table;
 use dwell_store::tables::{TaskRow, Tasks};
 
+use super::counted::Counted;
 use super::event::{InstanceId, Scope, Subject, TaskName};
 use super::texts::TextId;
-use super::{Counted, Who};
+use super::who::Who;
+use crate::interner::Interner;
 use crate::lives::{ImageId, Lives};
-use crate::waits::Interner;
 
 /// Most tasks that a thread has open at once; those within are counted only.
 const MOST_OPEN: usize = 512;

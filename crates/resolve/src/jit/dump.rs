@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::{Code, Line, end_of, readable, shown};
+use super::names::{readable, shown};
+use super::piece::{Code, Line, end_of};
 
 const MAGIC: u32 = 0x4a69_5444; // "JiTD"
 const VERSION: u32 = 1;

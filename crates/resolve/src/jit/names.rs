@@ -3,7 +3,7 @@
 //! Tiers of a compiler are one function: what is interpreted in one second and compiled in the next is the same to whoever
 //! reads a profile. Argument lists are left out, as they are for C++. A form that is not known is left as it is.
 
-use crate::symbols::Function;
+use crate::function::Function;
 
 /// Longest name that is kept.
 const MOST_CHARS: usize = 500;

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use super::{Code, end_of, readable};
+use super::names::readable;
+use super::piece::{Code, end_of};
 
 /// The pieces of code in the text of a map, in its order. Lines that are none are left out.
 pub fn parse(bytes: &[u8]) -> impl Iterator<Item = Code> + '_ {

@@ -7,11 +7,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use dwell_itt_wire::{Lines, Method, Name};
+use dwell_store::raw::wire::IttHeader;
 use object::{Object, ObjectKind, ObjectSection, ObjectSymbol, SymbolKind};
 
-use super::{Code, Line, MOST_PIECES, end_of, readable, shown};
+use super::names::{readable, shown};
+use super::piece::{Code, Line, MOST_PIECES, end_of};
 use crate::demangle::readable as demangled;
-use crate::symbols::Function;
+use crate::function::Function;
+use crate::ticks::time_ns;
 
 /// Section with code.
 const TEXT: u32 = 3;
@@ -209,6 +212,52 @@ impl ToldCode {
             }
         }
     }
+}
+
+/// What every program told of its code.
+#[derive(Default)]
+pub struct ToldCodes {
+    /// By the program's file, with the process's id.
+    sources: HashMap<u32, (u32, ToldCode)>,
+    /// Room for code, and what had none.
+    pub room: Room,
+}
+
+impl ToldCodes {
+    /// Takes what an ITT_NAMES record tells of code.
+    pub fn take(&mut self, header: &IttHeader, bytes: &[u8]) {
+        for named in dwell_itt_wire::names(bytes).filter(|named| is_code(&named.name)) {
+            let (_, code) = self.sources.entry(header.source).or_insert_with(|| (header.tgid, ToldCode::default()));
+            code.take(time_ns(header, named.ticks), &named.name, &mut self.room);
+        }
+    }
+
+    /// The code that each process made, by the process's id.
+    pub fn take_all(&mut self) -> Vec<(u32, Vec<Code>)> {
+        let mut sources: Vec<(u32, (u32, ToldCode))> = std::mem::take(&mut self.sources).into_iter().collect();
+        sources.sort_by_key(|(source, _)| *source);
+        let room = &mut self.room;
+        sources.into_iter().map(|(_, (tgid, code))| (tgid, code.finish(room))).collect()
+    }
+}
+
+/// Whether it tells of code.
+fn is_code(name: &Name<'_>) -> bool {
+    use Name::{
+        Method, MethodLines, MethodUnload, ModuleLoad, ModuleUnload, Object, ObjectBytes, ObjectUnload, Section,
+    };
+    matches!(
+        name,
+        Method(_)
+            | MethodLines { .. }
+            | MethodUnload { .. }
+            | ModuleLoad { .. }
+            | ModuleUnload { .. }
+            | Object { .. }
+            | Section { .. }
+            | ObjectBytes { .. }
+            | ObjectUnload { .. }
+    )
 }
 
 fn base(path: &[u8]) -> String {

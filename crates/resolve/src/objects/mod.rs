@@ -22,11 +22,11 @@ use names::Described;
 use patterns::{Recognised, Refine, is_gil, recognise};
 
 use crate::annotations::{SyncId, SyncObject, TextId, Texts};
+use crate::function::DataSymbol;
 use crate::hash::FastMap;
 use crate::input::Meta;
 use crate::lives::{ImageId, Lives};
 use crate::mappings::Mappings;
-use crate::symbols::DataSymbol;
 use crate::waits::{Hint, Sleep, Wait};
 
 const FUTEX_PRIVATE: u16 = 0x80;

@@ -6,14 +6,15 @@
 
 use std::ops::Range;
 
-use dwell_model::{HoldKind, ObjectId, SocketCause, SocketDirection, SocketId, ThreadId};
-use dwell_store::raw::wire::{SocketWaitRecord, TcpState, tcp_state_flag};
+use dwell_model::{HoldKind, ObjectId, SocketCause, SocketDirection, SocketId};
+use dwell_store::raw::wire::{TcpState, tcp_state_flag};
 use dwell_store::tables::OffCpu;
 use dwell_store::{SpanState, ThreadStates};
 
 use super::ends::Ends;
 use super::parts::{Parts, Reason};
 use super::tcp::{SentAgain, Tcp};
+use super::waits::Wait;
 use crate::hash::FastMap;
 
 /// TCP_CA_Recovery, and TCP_CA_Loss after it: segments are being sent again.
@@ -21,21 +22,6 @@ const RECOVERY_STATES: u8 = 3;
 
 /// After a probe that was needed the answer comes so soon, or within two round trips.
 const PROBED_NS: u64 = 2_000_000;
-
-/// A wait on a socket: its record and its row of `off_cpu`.
-#[derive(Clone, Copy)]
-pub struct Wait<'a> {
-    /// How the socket stood, when the record is there.
-    pub record: Option<&'a SocketWaitRecord>,
-    /// The socket.
-    pub socket: SocketId,
-    /// Row of `off_cpu`.
-    pub row: usize,
-    /// What for.
-    pub direction: SocketDirection,
-    /// Thread at the other end, when it is profiled.
-    pub peer: ThreadId,
-}
 
 /// What the causes are found in.
 pub struct Sources<'a> {

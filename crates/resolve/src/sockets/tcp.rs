@@ -5,8 +5,8 @@ use std::ops::Range;
 use dwell_model::{HoldEnd, HoldKind, SocketId, TcpEventKind, ThreadId};
 use dwell_store::tables::{TcpEventRow, TcpEvents, TcpHoldRow, TcpHolds};
 
-use super::Input;
 use super::ends::Ends;
+use super::input::Input;
 use crate::hash::FastMap;
 
 /// How long a delayed ACK may take to end a hold on the same host: a tick of the clock or a few, when the CPU is at work …
