@@ -9,18 +9,21 @@ use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::delays;
+use crate::code::jit::ToldCodes;
+use crate::code::kernel::is_this_boot;
 use crate::error::Error;
-use crate::input::{Damage, Meta, read_stream};
-use crate::jit::ToldCodes;
+use crate::input::event::Event;
+use crate::input::meta::Meta;
+use crate::input::order::Order;
+use crate::input::spool::{Damage, read_stream};
 use crate::losses::{self, name};
 use crate::naming::{self, Named, Raw};
 use crate::options::Options;
-use crate::order::{Event, Order};
 use crate::progress::Progress;
-use crate::replay::Replay;
-use crate::sockets::{self, Unnumbered};
-use crate::system;
+use crate::replay::state::Replay;
+use crate::topics::delays;
+use crate::topics::sockets::{self, Unnumbered};
+use crate::topics::system;
 
 /// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
 /// raw data is deleted unless the options say otherwise. Returns the trace as written.
@@ -87,7 +90,7 @@ fn resolve(
     let input = sockets::Input { raw: &meta.sockets, replay, off_cpu: &trace.off_cpu, unnumbered: &unnumbered, end_ns };
     let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
     trace.sockets = sockets;
-    let kernel = naming::is_this_boot(&trace.manifest).then_some(&options.kernel);
+    let kernel = is_this_boot(&trace.manifest).then_some(&options.kernel);
     let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, kernel);
     trace.delays = delays;
     let counted = [

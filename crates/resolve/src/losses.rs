@@ -3,8 +3,9 @@
 use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 use dwell_store::{LossTime, Manifest};
 
-use crate::annotations::{Counted, Decoder};
-use crate::jit::ToldCodes;
+use crate::code::jit::ToldCodes;
+use crate::input::itt::Decoder;
+use crate::replay::annotations::Counted;
 
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]

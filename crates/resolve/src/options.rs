@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::debuginfod::DebuginfodSettings;
-use crate::kernel::KernelFiles;
-use crate::source_files::User;
+use crate::code::debuginfod::DebuginfodSettings;
+use crate::code::kernel::KernelFiles;
+use crate::listing::source_files::User;
 
 /// How much of the files' debug information is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

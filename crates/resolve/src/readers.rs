@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
-use crate::demangle::{qualified, readable};
-use crate::files::claims_too_much;
-use crate::jit::{Jit, MOST_PIECES, parse_dump, parse_perf_map};
-use crate::kernel::KernelFiles;
+use crate::code::demangle::{qualified, readable};
+use crate::code::files::claims_too_much;
+use crate::code::jit::{Jit, MOST_PIECES, parse_dump, parse_perf_map};
+use crate::code::kernel::KernelFiles;
+pub use crate::code::python::line_of as python_line;
+use crate::code::symbol_table::SymbolTable;
+use crate::code::symbols::{Depth, Elsewhere, Place, Request, symbolize};
+use crate::code::{debug_files, modules, scopes};
 use crate::progress::Silent;
-pub use crate::python::line_of as python_line;
-use crate::symbol_table::SymbolTable;
-use crate::symbols::{Depth, Elsewhere, Place, Request, symbolize};
-use crate::{debug_files, modules, scopes};
 
 /// The text of a `perf-PID.map`, and look-ups in it.
 pub fn perf_map(bytes: &[u8]) -> usize {

@@ -4,8 +4,8 @@ use dwell_model::{FrameId, StackId};
 use dwell_store::tables::{Frames, Stacks};
 
 use super::patterns::{Caller, PYTHON_LIBRARY, is_library, python_module};
+use crate::code::modules::Modules;
 use crate::hash::StableHash;
-use crate::modules::Modules;
 
 /// Where threads begin, besides the runtimes' own functions.
 const ENTRIES: &[&str] =

@@ -9,9 +9,9 @@ use super::kernel::{self, KernelWait};
 use super::names;
 use super::patterns::{Recognised, Refine, is_gil, recognise};
 use super::sources::Sources;
+use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
-use crate::mappings::Mappings;
-use crate::waits::{Hint, Sleep, Wait};
+use crate::replay::waits::{Hint, Sleep, Wait};
 
 const FUTEX_PRIVATE: u16 = 0x80;
 const FUTEX_COMMANDS: u16 = 0x7f;

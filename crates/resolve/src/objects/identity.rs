@@ -2,8 +2,8 @@
 
 use dwell_model::{ObjectType, ThreadId};
 
-use crate::annotations::SyncId;
-use crate::lives::ImageId;
+use crate::replay::annotations::SyncId;
+use crate::replay::lives::ImageId;
 
 /// What decides whether two waits are on the same object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

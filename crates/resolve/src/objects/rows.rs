@@ -8,11 +8,11 @@ use dwell_store::tables::{ObjectRow, Objects};
 use super::identity::{Identity, Target};
 use super::names::{self, Described};
 use super::sources::Sources;
-use crate::annotations::SyncId;
-use crate::function::DataSymbol;
+use crate::code::function::DataSymbol;
 use crate::hash::FastMap;
-use crate::lives::ImageId;
-use crate::waits::Wait;
+use crate::replay::annotations::SyncId;
+use crate::replay::lives::ImageId;
+use crate::replay::waits::Wait;
 
 /// Names objects, and numbers those of one name.
 pub struct Namer<'a> {

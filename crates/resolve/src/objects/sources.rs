@@ -4,12 +4,13 @@ use dwell_model::StackId;
 use dwell_store::tables::OffCpu;
 
 use super::callers::Code;
-use crate::annotations::{SyncObject, Texts};
-use crate::function::DataSymbol;
+use crate::code::function::DataSymbol;
 use crate::hash::FastMap;
-use crate::input::Meta;
-use crate::lives::{ImageId, Lives};
-use crate::waits::Wait;
+use crate::input::meta::Meta;
+use crate::input::texts::Texts;
+use crate::replay::annotations::SyncObject;
+use crate::replay::lives::{ImageId, Lives};
+use crate::replay::waits::Wait;
 
 /// The tables and records.
 pub struct Sources<'a> {

@@ -10,10 +10,11 @@ use super::identity::{Identity, Target};
 use super::joins;
 use super::rows::Namer;
 use super::sources::Sources;
-use crate::annotations::{SyncId, SyncObject, TextId};
 use crate::hash::FastMap;
-use crate::lives::ImageId;
-use crate::waits::Wait;
+use crate::input::texts::TextId;
+use crate::replay::annotations::{SyncId, SyncObject};
+use crate::replay::lives::ImageId;
+use crate::replay::waits::Wait;
 
 /// The table of objects, and who is where in it.
 #[derive(Default)]

@@ -1,0 +1,269 @@
+//! Turns the raw stacks into frames and a trie of stacks.
+//!
+//! First every distinct address becomes a *site*: a place in a module. Then each site is named once. Then the stacks
+//! are woven root first, user frames before kernel frames, so that a parent's row comes before its child's.
+
+use std::collections::HashMap;
+
+use dwell_model::{FrameId, ModuleId, StackId};
+use dwell_store::tables::{FrameRow, Frames, ModuleRow, Modules as ModuleTable, StackRow, Stacks};
+
+use crate::code::function::Function;
+use crate::code::jit::Jit;
+use crate::code::mappings::Mappings;
+use crate::code::modules::{KERNEL, Module, Modules, UNKNOWN};
+use crate::code::python::{self, Functions, Merger};
+use crate::code::symbols::Answer;
+use crate::hash::FastMap;
+use crate::input::meta::{Meta, RawStack};
+use crate::interner::Interner;
+use crate::replay::lives::Lives;
+use crate::replay::waits::StackKey;
+
+/// Functions between a trace point and a BPF program.
+const TRACING: &[&str] =
+    &["bpf_trace_run", "__bpf_trace", "bpf_prog", "__traceiter", "perf_trace", "bpf_overflow", "__bpf_overflow"];
+/// Frames at the leaf that can be theirs.
+const MOST_TRACING_FRAMES: usize = 8;
+
+/// A code address in a module. `exact` tells an instruction pointer from a return address, which belongs to the call
+/// before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Site {
+    /// Number of the module, `UNKNOWN` for none.
+    pub module: u32,
+    /// Address in the ELF file; the address itself for the kernel and without a module.
+    pub address: u64,
+    /// Whether it is an instruction pointer.
+    pub exact: bool,
+}
+
+impl Site {
+    /// The address whose function and line are meant.
+    pub fn lookup(self) -> u64 {
+        if self.exact { self.address } else { self.address.saturating_sub(1) }
+    }
+}
+
+/// The sites of every raw stack.
+#[derive(Default)]
+pub struct Sites {
+    /// Distinct sites.
+    pub sites: Interner<Site>,
+    by_key: FastMap<u64, Vec<u32>>,
+    /// Stack keys that no record explains.
+    pub missing: u64,
+}
+
+impl Sites {
+    /// Finds the sites of every stack in `keys`.
+    pub fn collect(&mut self, keys: &[StackKey], meta: &Meta, place: &mut dyn FnMut(RawStack, u64) -> (u32, u64)) {
+        let parts = keys.iter().flat_map(|key| [key.user, key.kernel, key.asker.stack, key.asker.base]);
+        for key in parts.filter(|&key| key != 0) {
+            if self.by_key.contains_key(&key) {
+                continue;
+            }
+            let Some(stack) = meta.stack(key) else {
+                self.missing += 1;
+                self.by_key.insert(key, Vec::new());
+                continue;
+            };
+            let mut sites = Vec::with_capacity(meta.frames(stack).len());
+            for (depth, &address) in meta.frames(stack).iter().enumerate() {
+                let exact = depth == 0;
+                let (module, address) = place(stack, if exact { address } else { address.saturating_sub(1) });
+                let address = if exact { address } else { address.saturating_add(1) };
+                sites.push(self.sites.intern(Site { module, address, exact }) as u32);
+            }
+            self.by_key.insert(key, sites);
+        }
+    }
+
+    /// For each site the sum of the `shares` of the raw stacks `keys` that go through it, a recursive one once.
+    pub fn shares(&self, shares: &[f64], keys: &[StackKey]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.sites.keys().len()];
+        let mut seen = vec![u32::MAX; sums.len()];
+        for (number, (key, share)) in keys.iter().zip(shares).enumerate().filter(|(_, (_, share))| **share > 0.0) {
+            for &site in self.of(key.user).iter().chain(self.of(key.kernel)) {
+                if std::mem::replace(&mut seen[site as usize], number as u32) != number as u32 {
+                    sums[site as usize] += share;
+                }
+            }
+        }
+        sums
+    }
+
+    fn of(&self, key: u64) -> &[u32] {
+        self.by_key.get(&key).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Says where a raw stack's address lies: module and address in it.
+pub fn place_in<'a>(
+    lives: &'a Lives,
+    mappings: &'a mut Mappings,
+    modules: &'a Modules,
+    jit: &'a Jit,
+    relative: &'a dyn Fn(u64) -> u64,
+) -> impl FnMut(RawStack, u64) -> (u32, u64) + 'a {
+    move |stack, address| {
+        if stack.kernel {
+            return (KERNEL, address);
+        }
+        let time_ns = relative(stack.time_ns);
+        let image = lives.image_at(stack.tgid, time_ns);
+        let found = image.and_then(|image| mappings.find(image, address, time_ns));
+        let in_file = found.and_then(|map| modules.get(map.module)).is_some_and(Module::is_file);
+        let made = || image.and_then(|image| jit.find(lives, image, address, time_ns));
+        if let Some(place) = (!in_file).then(made).flatten() {
+            return place;
+        }
+        let Some(map) = found else { return (UNKNOWN, address) };
+        let offset = map.offset(address);
+        (map.module, modules.get(map.module).map_or(offset, |module| module.address(offset)))
+    }
+}
+
+/// The tables of code.
+#[derive(Default)]
+pub struct Woven {
+    /// Files.
+    pub modules: ModuleTable,
+    /// Functions at addresses.
+    pub frames: Frames,
+    /// The trie.
+    pub stacks: Stacks,
+    /// The stack of each raw one, by its number.
+    pub ids: Vec<StackId>,
+}
+
+/// Weaves the raw stacks `keys`, whose sites are named by `names`, by module and in the order of the sites.
+pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> Woven {
+    let mut woven = Woven::default();
+    for module in modules.all() {
+        woven.modules.push(ModuleRow { path: module.path.clone(), build_id: module.build_id.clone() });
+    }
+    let chains: Vec<Vec<FrameId>> = sites
+        .sites
+        .keys()
+        .iter()
+        .enumerate()
+        .map(|(number, &site)| frames(&mut woven.frames, modules, names, number, site))
+        .collect();
+    let tracing = tracing_sites(sites, &woven.frames, &chains);
+    let mut merger = Merger::new(names.python);
+    let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
+    for key in keys {
+        let mut frames_of = |key| user_frames(key, meta, sites, &chains, (&mut merger, &mut woven.frames));
+        let (mut user, end) = frames_of(key.user);
+        if key.asker.stack != 0 {
+            let (asked, (base, _)) = (frames_of(key.asker.stack).0, frames_of(key.asker.base));
+            user = stitch(asked, &base, &user, &woven.frames);
+        }
+        let kernel = sites.of(key.kernel);
+        let ours = kernel.iter().take(MOST_TRACING_FRAMES).rposition(|&site| tracing[site as usize]);
+        let kernel = kernel[ours.map_or(0, |last| last + 1)..].iter().rev();
+        let kernel = kernel.flat_map(|&site| &chains[site as usize]);
+        let mut at = StackId::NONE;
+        for &frame in user.iter().chain(kernel) {
+            let stacks = &mut woven.stacks;
+            at = *nodes
+                .entry((at, frame, end))
+                .or_insert_with(|| StackId::new(stacks.push(StackRow { parent: at, frame, end })));
+        }
+        woven.ids.push(at);
+    }
+    woven
+}
+
+/// The frames of work below those that asked for it, all root first. What the thread began with anyway is left out: what its
+/// frames have in common with `base`, where it was before.
+fn stitch(mut asked: Vec<FrameId>, base: &[FrameId], work: &[FrameId], frames: &Frames) -> Vec<FrameId> {
+    asked.pop(); // the function of ITT that was called to say so
+    let named = |frame: &FrameId| {
+        let function = frame.get().map(|row| (frames.module[row], frames.function[row].as_str()));
+        function.filter(|(_, name)| !name.starts_with('['))
+    };
+    let same = |(a, b): &(&FrameId, &FrameId)| a == b || named(a).is_some_and(|function| named(b) == Some(function));
+    let common = base.iter().zip(work).take_while(same).count();
+    let common = common.min(work.len().saturating_sub(1));
+    asked.extend_from_slice(&work[common..]);
+    asked
+}
+
+/// The frames of the user stack of `key`, root first, and how the walk ended.
+fn user_frames(
+    key: u64,
+    meta: &Meta,
+    sites: &Sites,
+    chains: &[Vec<FrameId>],
+    (merger, frames): (&mut Merger<'_>, &mut Frames),
+) -> (Vec<FrameId>, u8) {
+    let native: Vec<&[FrameId]> = sites.of(key).iter().map(|&site| chains[site as usize].as_slice()).collect();
+    match (meta.stack(key), meta.python_stack(key)) {
+        (Some(stack), Some(python)) => (merger.merge(stack, python, &native, frames), python::end_of(stack, python)),
+        (stack, _) => {
+            (native.iter().rev().flat_map(|chain| chain.iter().copied()).collect(), stack.map_or(0, |s| s.end))
+        }
+    }
+}
+
+/// Which sites are in what the kernel runs to record them: they are no part of the program's stack.
+fn tracing_sites(sites: &Sites, frames: &Frames, chains: &[Vec<FrameId>]) -> Vec<bool> {
+    let traces = |frame: &FrameId| {
+        let function = frame.get().map_or("", |row| frames.function[row].as_str());
+        TRACING.iter().any(|name| function.starts_with(name))
+    };
+    let kernel = |number: usize| sites.sites.keys()[number].module == KERNEL;
+    chains.iter().enumerate().map(|(number, chain)| kernel(number) && chain.iter().any(traces)).collect()
+}
+
+/// The functions found for each site, and those of Python.
+pub struct Names<'a> {
+    by_site: HashMap<usize, &'a [Function]>,
+    python: &'a Functions,
+}
+
+impl<'a> Names<'a> {
+    /// The function at a site.
+    pub fn function(&self, site: usize) -> Option<&'a Function> {
+        self.by_site.get(&site)?.first()
+    }
+
+    /// `requests` holds, for each answer, the numbers of the sites that were asked for.
+    pub fn new(requests: &[Vec<u32>], answers: &'a [Answer], python: &'a Functions) -> Self {
+        let pairs = requests.iter().zip(answers);
+        let by_site = pairs.flat_map(|(sites, answer)| {
+            sites.iter().zip(&answer.code).map(|(&site, functions)| (site as usize, functions.as_slice()))
+        });
+        Self { by_site: by_site.collect(), python }
+    }
+}
+
+/// The rows of one site: the function, then what is inlined into it.
+fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usize, site: Site) -> Vec<FrameId> {
+    let known = modules.get(site.module);
+    let module = known.map_or(ModuleId::NONE, |_| ModuleId::new(site.module as usize));
+    let kernel = site.module == KERNEL;
+    let row = |function: String, file: String, line: u32, inlined: bool| FrameRow {
+        module,
+        offset: site.address,
+        function,
+        file,
+        line,
+        inlined,
+        kernel,
+        after_call: !site.exact,
+        python: false,
+    };
+    let functions = names.by_site.get(&number).copied().unwrap_or_default();
+    if functions.is_empty() {
+        // An address that lies in nothing is another in every run, so that its number would tell nobody anything.
+        let name = known.map_or_else(|| "[unknown]".to_owned(), |module| module.code_name(site.address));
+        return vec![FrameId::new(table.push(row(name, String::new(), 0, false)))];
+    }
+    let rows = functions.iter().enumerate().map(|(depth, function)| {
+        FrameId::new(table.push(row(function.name.clone(), function.file.clone(), function.line, depth > 0)))
+    });
+    rows.collect()
+}
