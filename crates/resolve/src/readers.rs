@@ -7,8 +7,9 @@ use crate::code::files::claims_too_much;
 use crate::code::jit::{Jit, MOST_PIECES, parse_dump, parse_perf_map};
 use crate::code::kernel::KernelFiles;
 pub use crate::code::python::line_of as python_line;
+use crate::code::symbol_reader::Depth;
 use crate::code::symbol_table::SymbolTable;
-use crate::code::symbols::{Depth, Elsewhere, Place, Request, symbolize};
+use crate::code::symbols::{Elsewhere, Place, Request, symbolize};
 use crate::code::{debug_files, modules, scopes};
 use crate::progress::Silent;
 

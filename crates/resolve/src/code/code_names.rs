@@ -8,7 +8,7 @@ use blazesym::symbolize::Input;
 
 use crate::code::demangle::readable;
 use crate::code::files::claims_too_much;
-use crate::code::symbols::{Depth, Reader, file_readers};
+use crate::code::symbol_reader::{Depth, Reader, file_readers};
 
 /// Names of functions in files.
 #[derive(Default)]

@@ -91,7 +91,8 @@ mod tests {
 
     #[test]
     fn a_file_that_claims_too_much_costs_its_names_only() {
-        use crate::code::symbols::{Depth, Place, Request, symbolize};
+        use crate::code::symbol_reader::Depth;
+        use crate::code::symbols::{Elsewhere, Place, Request, symbolize};
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("hollow.so");
         let begun = Instant::now();
@@ -107,7 +108,7 @@ mod tests {
             };
             let depth = Depth { debug_info: true, inlines: true };
             let kernel = crate::KernelFiles::default();
-            let elsewhere = crate::code::symbols::Elsewhere { debug_dirs: &[], kernel: &kernel };
+            let elsewhere = Elsewhere { debug_dirs: &[], kernel: &kernel };
             let answers = symbolize(&[request], depth, elsewhere, &crate::Silent);
             assert_eq!(answers[0].code, [[]], "{section:?}");
             let refused = [".debug_info", ".symtab"].contains(&section.0);

@@ -15,6 +15,8 @@ pub mod mappings;
 pub mod modules;
 pub mod python;
 pub mod scopes;
+pub mod sites;
 pub mod stacks;
+pub mod symbol_reader;
 pub mod symbol_table;
 pub mod symbols;

@@ -3,15 +3,11 @@
 //! Each module is one task; modules are done side by side. blazesym reads the files; what it cannot read, or gives up
 //! on, has no names.
 
-use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use blazesym::MaybeDefault;
-use blazesym::symbolize::source::{Elf, Kernel, Source};
-use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 use rayon::prelude::*;
 
 use crate::code::demangle::{is_bare, qualified, readable};
@@ -21,11 +17,11 @@ use crate::code::jit::Jit;
 use crate::code::kernel::{KernelFiles, KernelMap};
 use crate::code::machine_code::{self, Extent, Listings};
 use crate::code::scopes;
+use crate::code::symbol_reader::{
+    BATCH, Depth, FileNames, Reader, SYMBOLS, data_symbol, extent, file_readers, function, functions,
+};
 use crate::code::symbol_table::SymbolTable;
 use crate::progress::Progress;
-
-/// Addresses per call of the symbolizer: the step of the progress display.
-const BATCH: usize = 2048;
 
 /// Where a module's symbols are.
 #[derive(Clone)]
@@ -52,17 +48,6 @@ pub struct Request {
     pub shares: Vec<f64>,
 }
 
-/// Longest name of a symbol as a file spells it: one as long as a file would be had again for each address.
-const MOST_NAME_BYTES: usize = 64 << 10;
-
-/// A symbol's name.
-fn name_of(name: Cow<'_, str>) -> String {
-    if name.len() <= MOST_NAME_BYTES {
-        return name.into_owned();
-    }
-    String::from_utf8_lossy(&name.as_bytes()[..MOST_NAME_BYTES]).into_owned()
-}
-
 /// The names, in the order of the request.
 #[derive(Default)]
 pub struct Answer {
@@ -79,18 +64,6 @@ pub struct Answer {
     /// Where the function of each code address lies.
     extents: Vec<Option<Extent>>,
 }
-
-/// What to look up.
-#[derive(Clone, Copy, Debug)]
-pub struct Depth {
-    /// Use debug information: source lines, and symbols of stripped files whose debug file is installed.
-    pub debug_info: bool,
-    /// Expand inlined functions.
-    pub inlines: bool,
-}
-
-/// Symbol tables only.
-const SYMBOLS: Depth = Depth { debug_info: false, inlines: false };
 
 /// Where names are that are in no module's own file.
 #[derive(Clone, Copy, Debug)]
@@ -154,8 +127,7 @@ fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn 
             }
         }
         Place::Kernel => {
-            let symbolizer = symbolizer(depth, debug_dirs);
-            answer.fill(request, &[Reader { source: kernel_source(kernel), symbolizer, absolute: true }], step);
+            answer.fill(request, &[Reader::of_kernel(kernel, depth, debug_dirs)], step);
             if !request.code.is_empty() {
                 KernelMap::read(kernel).complete(&mut answer.code, &request.code);
             }
@@ -181,88 +153,6 @@ fn usable<'a>(path: &'a Path, debug_file: Option<&'a Path>, depth: Depth) -> Res
         (Some(file), _) => Ok(file),
         (None, None) => Ok(path),
         (None, Some(unread)) => Err(unread),
-    }
-}
-
-/// Names for a file's listings.
-struct FileNames<'a> {
-    symbolizer: &'a Symbolizer,
-    source: &'a Source<'a>,
-}
-
-impl FileNames<'_> {
-    fn look_up<T: Clone + Default>(&self, addresses: &[u64], take: impl Fn(u64, Sym<'_>) -> T) -> Vec<T> {
-        let mut answers = Vec::with_capacity(addresses.len());
-        for batch in addresses.chunks(BATCH) {
-            let found = self.symbolizer.symbolize(self.source, Input::VirtOffset(batch)).unwrap_or_default();
-            let symbols = found.into_iter().map(Symbolized::into_sym).zip(batch);
-            let end = answers.len() + batch.len();
-            answers.extend(
-                symbols.map(|(symbol, address)| symbol.map(|symbol| take(*address, symbol)).unwrap_or_default()),
-            );
-            answers.resize(end, T::default());
-        }
-        answers
-    }
-}
-
-impl machine_code::Names for FileNames<'_> {
-    fn chains(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
-        self.look_up(addresses, |_, symbol| functions(symbol))
-    }
-
-    fn functions(&self, addresses: &[u64]) -> Vec<Option<String>> {
-        self.look_up(addresses, |address, symbol| {
-            let inside = address == symbol.addr || extent(&symbol).is_some() || symbol.size.is_none();
-            inside.then(|| readable(name_of(symbol.name)))
-        })
-    }
-}
-
-/// Where the code of the function lies, when that is known of the part that the address is in.
-fn extent(sym: &Sym<'_>) -> Option<Extent> {
-    let bytes = sym.size.filter(|size| sym.offset < *size)?;
-    Some(Extent { start: sym.addr, bytes: bytes as u64 })
-}
-
-/// The ways to read a file's symbols, the best first; what one does not know or cannot read, the next one may.
-pub fn file_readers<'a>(
-    path: &'a Path,
-    debug_file: Option<&'a Path>,
-    depth: Depth,
-    debug_dirs: &'a [PathBuf],
-) -> impl Iterator<Item = Reader> + 'a {
-    let with_debug_info = depth.debug_info.then_some((debug_file.unwrap_or(path), depth));
-    with_debug_info.into_iter().chain([(path, SYMBOLS)]).map(move |(path, depth)| Reader {
-        source: elf_source(path, depth),
-        symbolizer: symbolizer(depth, debug_dirs),
-        absolute: false,
-    })
-}
-
-/// One way to read symbols.
-pub struct Reader {
-    source: Source<'static>,
-    symbolizer: Symbolizer,
-    absolute: bool,
-}
-
-impl Reader {
-    /// The symbols at these places as they stand in the file; none for all when it cannot be read.
-    pub fn names_at(&self, places: Input<&[u64]>) -> Vec<Option<String>> {
-        let found = self.symbolizer.symbolize(&self.source, places).unwrap_or_default();
-        found.into_iter().map(|symbol| symbol.into_sym().map(|symbol| name_of(symbol.name))).collect()
-    }
-
-    fn read(&self, addresses: &[u64], take: &mut dyn FnMut(usize, Sym<'_>)) -> Result<(), String> {
-        let input = if self.absolute { Input::AbsAddr(addresses) } else { Input::VirtOffset(addresses) };
-        let found = self.symbolizer.symbolize(&self.source, input).map_err(|error| error.to_string())?;
-        for (number, symbol) in found.into_iter().enumerate() {
-            if let Some(symbol) = symbol.into_sym() {
-                take(number, symbol);
-            }
-        }
-        Ok(())
     }
 }
 
@@ -297,14 +187,13 @@ impl Answer {
 
     /// Lists the functions that took time: their code is the file's, the names are those of the best reader.
     fn list(&mut self, request: &Request, path: &Path, readers: &[Reader]) {
-        let Some(Reader { source, symbolizer, .. }) = readers.first() else { return };
+        let Some(reader) = readers.first() else { return };
         if !request.shares.is_empty() {
             machine_code::complete(path, &request.code, &mut self.extents);
         }
         let functions = machine_code::worth_listing(&request.shares, &self.extents, &self.code);
-        let names = FileNames { symbolizer, source };
         // A listing that cannot be made must not cost the names.
-        let listings = catch_unwind(AssertUnwindSafe(|| machine_code::list(path, functions, &names)));
+        let listings = catch_unwind(AssertUnwindSafe(|| machine_code::list(path, functions, &FileNames(reader))));
         self.listings = listings.unwrap_or_default();
     }
 
@@ -340,15 +229,17 @@ impl Answer {
 fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
     let bare: Vec<usize> =
         (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
-    let (source, symbolizer) = (elf_source(path, SYMBOLS), symbolizer(SYMBOLS, debug_dirs));
+    let reader = Reader::of_symbol_table(path, debug_dirs);
     for batch in bare.chunks(BATCH) {
         let wanted: Vec<u64> = batch.iter().map(|&row| addresses[row]).collect();
-        let Ok(found) = symbolizer.symbolize(&source, Input::VirtOffset(&wanted)) else { return };
-        for (&row, symbol) in batch.iter().zip(found) {
-            let Some(symbol) = symbol.into_sym() else { continue };
-            if let Some(name) = qualified(&code[row][0].name, &symbol.name) {
-                code[row][0].name = name;
+        let read = reader.read(&wanted, &mut |number, symbol| {
+            let outer = &mut code[batch[number]][0];
+            if let Some(name) = qualified(&outer.name, &symbol.name) {
+                outer.name = name;
             }
+        });
+        if read.is_err() {
+            return;
         }
     }
 }
@@ -370,57 +261,5 @@ fn give_scopes(code: &mut [Vec<Function>], addresses: &[u64], path: &Path) {
                 function.name = scoped.qualified;
             }
         }
-    }
-}
-
-fn symbolizer(depth: Depth, debug_dirs: &[PathBuf]) -> Symbolizer {
-    let standard = ["/usr/lib/debug", "/lib/debug"].map(PathBuf::from);
-    Symbolizer::builder()
-        .enable_auto_reload(false)
-        .enable_demangling(false)
-        .enable_code_info(depth.debug_info)
-        .enable_inlined_fns(depth.debug_info && depth.inlines)
-        .set_debug_dirs(Some(standard.iter().chain(debug_dirs)))
-        .build()
-}
-
-fn elf_source(path: &Path, depth: Depth) -> Source<'static> {
-    let mut elf = Elf::new(path);
-    elf.debug_syms = depth.debug_info;
-    Source::Elf(elf)
-}
-
-fn kernel_source(files: &KernelFiles) -> Source<'static> {
-    let kallsyms = MaybeDefault::Some(files.kallsyms.clone());
-    Source::Kernel(Kernel { kallsyms, vmlinux: MaybeDefault::None, debug_syms: false, ..Kernel::default() })
-}
-
-fn functions(sym: Sym<'_>) -> Vec<Function> {
-    let outer = function(name_of(sym.name), sym.code_info.as_deref());
-    let inlined = Vec::from(sym.inlined).into_iter();
-    let inlined = inlined.map(|inlined| function(name_of(inlined.name), inlined.code_info.as_ref()));
-    std::iter::once(outer).chain(inlined).collect()
-}
-
-fn function(name: String, info: Option<&CodeInfo<'_>>) -> Function {
-    let file = info.map(|info| info.to_path().to_string_lossy().into_owned()).unwrap_or_default();
-    Function { name: readable(name), file, line: info.and_then(|info| info.line).unwrap_or(0) }
-}
-
-/// A symbol without a size, like the end of a section, covers nothing.
-fn data_symbol(sym: Sym<'_>) -> Option<DataSymbol> {
-    let covers = sym.size.is_some_and(|size| sym.offset < size);
-    covers.then(|| DataSymbol { name: readable(name_of(sym.name)), offset: sym.offset as u64 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_as_long_as_a_file_is_cut() {
-        assert_eq!(name_of("run".into()), "run");
-        let long = "a".repeat(MOST_NAME_BYTES - 1) + "ä and so on";
-        assert_eq!(name_of(Cow::Borrowed(&long)), "a".repeat(MOST_NAME_BYTES - 1) + "\u{fffd}");
     }
 }

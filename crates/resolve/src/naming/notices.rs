@@ -5,7 +5,7 @@ use super::raw::Raw;
 use crate::code::jit::how_to_name;
 use crate::code::kernel::{KernelFiles, KernelMap, is_this_boot};
 use crate::code::modules::{KERNEL, Module, Modules, Problem};
-use crate::code::stacks::{Site, Sites};
+use crate::code::sites::{Site, Sites};
 use crate::code::symbols::{Answer, Place};
 use crate::topics::delays::tells_functions;
 

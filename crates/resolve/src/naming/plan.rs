@@ -10,7 +10,7 @@ use crate::code::jit::Jit;
 use crate::code::kernel::is_this_boot;
 use crate::code::mappings::Mappings;
 use crate::code::modules::{KERNEL, Modules};
-use crate::code::stacks::Sites;
+use crate::code::sites::Sites;
 use crate::code::symbols::{Answer, Place, Request};
 use crate::hash::FastMap;
 use crate::objects::data_addresses;
