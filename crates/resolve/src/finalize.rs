@@ -207,7 +207,7 @@ fn summary(trace: &Trace, began: Instant) -> String {
     )
 }
 
-/// The log is for people who look for what went wrong; that it cannot be written is no reason to fail.
+/// The log is for people who look for what went wrong; finalization goes on without it.
 fn log(folder: &ResultFolder, line: &str) {
     let _ = folder.add_to_log(&format!("finalize: {line}"));
 }

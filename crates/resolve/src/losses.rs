@@ -255,8 +255,8 @@ pub fn cut_stacks(off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> [(&'s
     counted
 }
 
-/// The table: the collector's counters, then ours; zeros are left out. What a bounded recording lost before what it has kept is
-/// no loss of the result.
+/// The table: the collector's counters, then ours; zeros are left out. Losses of a
+/// bounded recording from before its first kept event are not losses of the result.
 pub fn table(manifest: &Manifest, ours: &[(&'static str, u64)]) -> Losses {
     let mut losses = Losses::default();
     let theirs = manifest.losses.iter().map(|(name, count)| row(name, *count, &manifest.loss_times, manifest.start_ns));

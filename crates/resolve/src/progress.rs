@@ -1,7 +1,6 @@
 //! How far finalization is, and who is told.
 
-/// Who is told how far finalization is. `done` of `total` in a unit that only the ratio matters of; called from
-/// several threads.
+/// Shows how far finalization is. Called from several threads; only the ratio of `done` and `total` means something.
 pub trait Progress: Sync {
     /// Step `name` has done `done` of `total`.
     fn step(&self, name: &'static str, done: u64, total: u64);

@@ -2,7 +2,7 @@
 //! user names, and last on debuginfod servers when the user names any.
 //!
 //! The rules are gdb's ("Debugging Information in Separate Files"). A file found counts only with the same build id, or,
-//! where there is none, the checksum that the link tells.
+//! without one, the checksum that the link tells.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@ pub const MOST_ELF_BYTES: u64 = 512 << 20;
 /// Largest debug information that is expanded, all sections together.
 const MOST_EXPANDED_BYTES: u64 = 4 << 30;
 
-/// What of a file is not read, since its tables or its expanded debug information claim too much.
+/// The parts of a file that are not read, because its tables or its expanded debug information claim too much.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unread {
     /// Nothing can be read, and why.
@@ -22,8 +22,8 @@ pub enum Unread {
     DebugInformation(String),
 }
 
-/// Says what of a file is not to be read, for those readers that take what the file says. A file that is no ELF file is
-/// theirs to refuse.
+/// The parts of a file that must not be given to readers that trust it; `None` when all is sound. Those readers refuse a
+/// file that is not an ELF file themselves.
 pub fn claims_too_much(path: &Path) -> Option<Unread> {
     let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
         Ok(bytes) => bytes,

@@ -1,7 +1,7 @@
 //! Which part of the kernel an address lies in: its core, or a module.
 //!
 //! `/proc/kallsyms` gives names, which two modules may share, and `/proc/modules` where each module lies. Both are of the
-//! kernel that runs; whoever asks makes sure that it is the one that was recorded.
+//! running kernel; callers make sure that it is the recorded one ([`is_this_boot`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -65,7 +65,7 @@ impl KernelMap {
         Self { text: text.unwrap_or(0), modules }
     }
 
-    /// Whether this user is not told where the kernel's functions lie (`kernel.kptr_restrict`, CAP_SYSLOG): none has a name.
+    /// Whether this user is not told where the kernel's functions lie (`kernel.kptr_restrict`, CAP_SYSLOG).
     pub fn is_hidden(&self) -> bool {
         self.text == 0
     }

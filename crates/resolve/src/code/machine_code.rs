@@ -22,7 +22,7 @@ use crate::code::function::Function;
 const LEAST_SHARE: f64 = 0.0002;
 /// Most machine code of one file that is listed: what it takes to look its lines up shows in the time to finalize.
 const MOST_BYTES_OF_FILE: u64 = 1 << 20;
-/// Functions beyond this are no functions, but a symbol table that lies.
+/// Larger functions do not exist: the symbol table lies.
 const MOST_BYTES_OF_FUNCTION: u64 = 512 << 10;
 
 /// Bytes of a stub in a procedure linkage table, and how many instructions it has at most.
@@ -75,8 +75,8 @@ pub struct Listings {
     pub left_out: usize,
 }
 
-/// Fills in where the code at `addresses` lies, for those of which symbols do not tell: functions in several pieces, and
-/// stripped files. Call frame information tells it of every piece.
+/// Fills in where the code at `addresses` lies where symbols do not tell it: functions in several pieces, and stripped
+/// files. Call frame information tells it of every piece.
 pub fn complete(file: &Path, addresses: &[u64], extents: &mut [Option<Extent>]) {
     let Ok(bytes) = BoundedFile::open(file, MOST_ELF_BYTES) else { return };
     let Ok(elf) = Elf::parse(&bytes) else { return };
@@ -170,7 +170,7 @@ fn loaded<'d>(elf: &Elf<'d>, address: u64, bytes: u64) -> Option<&'d [u8]> {
     elf.data().read_bytes_at(offset, bytes).ok()
 }
 
-/// The functions at `targets`, which code calls or the pointers to which it calls through: only their names.
+/// The names of the functions at `targets`: addresses that code calls, or of pointers that it calls through.
 fn called(targets: &BTreeSet<u64>, imports: &Imports<'_, '_>, names: &dyn Names) -> Vec<Listing> {
     let targets: Vec<u64> = targets.iter().copied().take(MOST_TARGETS).collect();
     let named = targets.iter().zip(names.functions(&targets)).filter_map(|(&start, function)| {

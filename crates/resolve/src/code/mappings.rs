@@ -1,7 +1,7 @@
-//! What was mapped where, in each image, at each time.
+//! The mappings of each image at each time.
 //!
 //! The kernel tells of a new program's mappings a little before it tells of the exec, so that they are recorded under
-//! the image that it replaces; and nothing tells a fork's, which are its parent's. A look-up that finds nothing in an
+//! the image that it replaces; a fork's mappings are its parent's, and nothing tells them. A look-up that finds nothing in an
 //! image therefore goes on in the one that it came from.
 
 use std::collections::HashSet;
@@ -46,9 +46,9 @@ struct Image {
 }
 
 impl Image {
-    /// Runtimes map the memory of their code bit by bit, and again whenever they change who may write to it: what is
-    /// told again is left out, and an offset is counted from where the whole region begins, which is the same from run
-    /// to run if the runtime does the same.
+    /// Leaves out repeated mappings, and counts offsets from the beginning of a whole region. Runtimes map the memory of
+    /// their code bit by bit, and again whenever they change who may write to it; an offset in the region is the same from
+    /// run to run if the runtime does the same.
     fn settle_anonymous(&mut self, is_anonymous: impl Fn(&Mapping) -> bool) {
         let mut told = HashSet::new();
         self.maps.retain(|map| {

@@ -221,7 +221,7 @@ fn candidates(module: &Module, places: &Places<'_>) -> Vec<PathBuf> {
     paths
 }
 
-/// A file that the collector kept: links are none of its.
+/// A file that the collector kept; the collector makes no links.
 fn kept(name: &str, places: &Places<'_>) -> Option<PathBuf> {
     let modules = places.modules.filter(|modules| modules.has_file(name))?;
     Some(modules.path().join(name))
@@ -241,12 +241,12 @@ fn written_after(path: &Path, ended: Option<SystemTime>) -> bool {
     matches!((written, ended), (Some(written), Some(ended)) if written > ended)
 }
 
-/// The build id of an ELF file in hexadecimal, empty when it has none; `None` when it is no ELF file.
+/// The build id of an ELF file in hexadecimal, empty when it has none; `None` when the file is not ELF.
 pub fn read_build_id(path: &Path) -> Option<String> {
     read_elf(path).map(|(build_id, _)| build_id)
 }
 
-/// The build id and loadable segments of an ELF file for x86-64; `None` when it is none.
+/// The build id and loadable segments of an ELF file for x86-64; `None` for any other file.
 fn read_elf(path: &Path) -> Option<(String, Vec<Segment>)> {
     let bytes = BoundedFile::open(path, MOST_ELF_BYTES).ok()?;
     let elf = ElfFile64::<Endianness, _>::parse(&bytes).ok()?;

@@ -103,7 +103,7 @@ struct Room {
     text: usize,
 }
 
-/// The addresses that are asked for.
+/// The addresses to look up.
 struct Places<'a> {
     addresses: &'a [u64],
     /// Their numbers, by address.
@@ -253,10 +253,10 @@ impl<'d> Tree<'d> {
         let node = self.declaration(offset)?;
         let scope = node.parent.and_then(|parent| self.qualified(parent, node.name, depth + 1));
         let name = match (node.tag, node.name) {
-            // What is no scope by itself: a unit, a block.
+            // Units and blocks are no scopes by themselves.
             (tag, _) if !has_name(tag) => return scope,
             (gimli::DW_TAG_namespace, b"") => "(anonymous namespace)".into(),
-            // A lambda is a class; symbols say `{lambda(int)#1}`, of which the tree tells neither.
+            // A lambda is a class; symbols say `{lambda(int)#1}`, the tree has neither the type nor the number.
             (_, b"") if inner == b"operator()" => "{lambda}".into(),
             (_, b"") => "(unnamed)".into(),
             (_, name) => text(name),

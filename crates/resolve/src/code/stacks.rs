@@ -75,8 +75,8 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
     woven
 }
 
-/// The frames of work below those that asked for it, all root first. What the thread began with anyway is left out: what its
-/// frames have in common with `base`, where it was before.
+/// The frames of work below those of the thread that requested it, all root first. Frames that the working thread begins
+/// with anyway are left out: those that it shares with `base`, where it was before.
 fn stitch(mut asked: Vec<FrameId>, base: &[FrameId], work: &[FrameId], frames: &Frames) -> Vec<FrameId> {
     asked.pop(); // the function of ITT that was called to say so
     let named = |frame: &FrameId| {
@@ -157,7 +157,7 @@ fn frames(table: &mut Frames, modules: &Modules, names: &Names<'_>, number: usiz
     };
     let functions = names.by_site.get(&number).copied().unwrap_or_default();
     if functions.is_empty() {
-        // An address that lies in nothing is another in every run, so that its number would tell nobody anything.
+        // An address outside of all modules differs from run to run: its number would tell nobody anything.
         let name = known.map_or_else(|| "[unknown]".to_owned(), |module| module.code_name(site.address));
         return vec![FrameId::new(table.push(row(name, String::new(), 0, false)))];
     }

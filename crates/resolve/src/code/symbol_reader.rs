@@ -15,7 +15,7 @@ use super::machine_code::{self, Extent};
 /// Addresses per call of the symbolizer: the step of the progress display.
 pub const BATCH: usize = 2048;
 
-/// Longest name of a symbol as a file spells it: one as long as a file would be had again for each address.
+/// Longest name of a symbol as a file spells it: a name as long as a file would be copied for each address.
 const MOST_NAME_BYTES: usize = 64 << 10;
 
 /// A symbol's name.

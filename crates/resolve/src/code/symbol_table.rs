@@ -39,7 +39,7 @@ struct Symbol {
 
 impl SymbolTable {
     /// The symbols in a file's `.gnu_debugdata` and in its dynamic symbol table, which the former leaves out; `None` when
-    /// the file has none of the former. Fails when it cannot be read.
+    /// the file has no `.gnu_debugdata`. Fails when it cannot be read.
     pub fn of_debug_data(path: &Path) -> Result<Option<Self>, String> {
         let bytes = BoundedFile::open(path, MOST_ELF_BYTES).map_err(|error| error.to_string())?;
         let elf = object::File::parse(&bytes).map_err(|error| error.to_string())?;
@@ -78,7 +78,7 @@ impl SymbolTable {
         let of_program = |kind| matches!(kind, SymbolKind::Text | SymbolKind::Data);
         for symbol in symbols.filter(|it| it.is_definition() && it.size() > 0 && of_program(it.kind())) {
             let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else { continue };
-            // What is too long was looked through all the same.
+            // Names that are too long took time as well.
             self.text_bytes = self.text_bytes.saturating_add(name.len());
             if self.text_bytes > MOST_TEXT_BYTES {
                 return;

@@ -59,7 +59,7 @@ pub struct Answer {
     pub listings: Listings,
     /// Why there are no names although there is a file.
     pub failure: Option<String>,
-    /// Why there are names, but no source lines and nothing of what is inlined.
+    /// Why there are names, but no source lines and no inlined functions.
     pub without_lines: Option<String>,
     /// Where the function of each code address lies.
     extents: Vec<Option<Extent>>,
@@ -224,8 +224,8 @@ impl Answer {
     }
 }
 
-/// Gives functions that the debug information names without their scope the one of their symbol, where there is one.
-/// What is inlined has no symbol and keeps its bare name.
+/// Gives functions without a scope in the debug information the scope of their symbol, if they have one. Inlined functions
+/// have no symbol and keep their bare names.
 fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
     let bare: Vec<usize> =
         (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
@@ -244,7 +244,7 @@ fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dir
     }
 }
 
-/// Gives what still has a bare name the scope that the debug information tells, where it tells of the same functions.
+/// Gives functions that still have a bare name the scope from the debug information, where that has the same functions.
 fn give_scopes(code: &mut [Vec<Function>], addresses: &[u64], path: &Path) {
     let bare = |row: &usize| code[*row].iter().any(|function| is_bare(&function.name));
     let rows: Vec<usize> = (0..code.len()).filter(bare).collect();

@@ -6,7 +6,7 @@ use dwell_store::raw::wire::{
 
 use super::said::Said;
 
-/// A record that changes what is known of a thread.
+/// A record that changes the state of a thread.
 #[derive(Clone, Debug)]
 #[allow(missing_docs, reason = "wire.h documents the records")]
 pub enum Event {

@@ -1,4 +1,4 @@
-//! From what a program wrote through ITT to what it said: names instead of their numbers, nanoseconds instead of ticks.
+//! Decodes what programs wrote through ITT: names instead of their numbers, nanoseconds instead of ticks.
 //!
 //! All names are in the `meta` stream, which is read first: an event's numbers can be resolved when it is read.
 
@@ -104,7 +104,7 @@ impl Names {
         What::EndById { kind, domain: self.domain(domain), id: instance(id) }
     }
 
-    /// What is no task.
+    /// Everything except tasks.
     fn what_else(&self, event: &Event<'_>) -> Option<What> {
         Some(match *event {
             Event::Marker { domain, name, scope, .. } => What::Marker {
@@ -150,7 +150,7 @@ fn subject(id: Id, scope: u32) -> Subject {
 }
 
 impl Decoder {
-    /// Takes an ITT_NAMES record: keeps the names, hands out what happened. What it tells of code is not for here.
+    /// Takes an ITT_NAMES record: keeps the names, hands out what happened. Names of code are skipped.
     pub fn names(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
         let mut names = dwell_itt_wire::names(bytes);
         for named in names.by_ref() {

@@ -1,8 +1,8 @@
 //! Puts the records of all CPUs into the order of time.
 //!
 //! The collector drains the rings of the CPUs one after another, in rounds: within a round records are interleaved, and
-//! behind a ROUND mark nothing earlier than the mark should come. What lies [`HOLD_BACK_NS`] behind the latest mark is
-//! released; a record that comes later still is moved up to the release line and counted, so that time never runs back.
+//! behind a ROUND mark nothing earlier than the mark should come. Records older than the latest mark minus
+//! [`HOLD_BACK_NS`] are released; a record that comes later still is moved up to the release line and counted, so that time never runs back.
 
 use super::event::Event;
 

@@ -114,7 +114,7 @@ pub enum What {
     ThreadName(TextId),
     /// The thread does not count.
     ThreadIgnore,
-    /// From here on the thread does the work that was asked for under this id.
+    /// From here on the thread does the work that was requested under this id.
     Enter { id: u64 },
     /// And no longer.
     Leave(u64),

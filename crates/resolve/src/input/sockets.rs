@@ -41,7 +41,7 @@ impl RawSockets {
         self.sockets.is_empty()
     }
 
-    /// Keeps a record of sockets; others are none of its business.
+    /// Keeps a record of sockets; ignores other records.
     pub fn take(&mut self, record: &Record<'_>) {
         match record {
             Record::Socket(record) => self.take_socket(record),

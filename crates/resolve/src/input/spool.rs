@@ -5,7 +5,7 @@
 use dwell_store::ResultFolder;
 use dwell_store::raw::{Records, SpoolFault, SpoolReader, Stream};
 
-/// What of the spool could not be read.
+/// The parts of the spool that could not be read.
 #[derive(Default)]
 pub struct Damage {
     /// Bytes passed over.

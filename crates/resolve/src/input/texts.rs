@@ -10,7 +10,7 @@ pub struct TextId(u32);
 impl TextId {
     /// No text.
     pub const EMPTY: Self = Self(0);
-    /// A text that was never told, or one too many.
+    /// A text that no record defines, or that found no room.
     pub const UNKNOWN: Self = Self(u32::MAX);
 }
 

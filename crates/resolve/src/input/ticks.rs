@@ -2,7 +2,7 @@
 
 use dwell_store::raw::wire::IttHeader;
 
-/// When ticks were, CLOCK_MONOTONIC ns; not later than they were drained.
+/// The time of `ticks`, CLOCK_MONOTONIC ns; not later than they were drained.
 pub fn time_ns(header: &IttHeader, ticks: u64) -> u64 {
     let ahead = i128::from(ticks.wrapping_sub(header.base_ticks) as i64) * i128::from(header.ns_per_tick);
     let ns = i128::from(header.base_ns) + (ahead >> 32);

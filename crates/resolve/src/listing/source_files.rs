@@ -1,9 +1,9 @@
 //! Copies the text of source files into the result.
 //!
-//! Finalization often runs as root, and the paths come from debug information, which whoever built a file can make say
-//! `/etc/shadow`. So a file is copied only if those could read it themselves who get to read the copy, and who named it:
-//! the user on whose behalf Dwell runs, and the owner of the file whose debug information has the path. What not
-//! everybody may read must also be called as sources are. Access lists beyond mode bits are not looked at.
+//! Finalization often runs as root, and the paths come from debug information: whoever built a file can write
+//! `/etc/shadow` there. So a file is copied only if two users may read it themselves: the one on whose behalf Dwell runs,
+//! who will read the copy, and the owner of the file whose debug information has the path. A file that not everybody may
+//! read must also have a source file's name. Access lists beyond mode bits are ignored.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File, Metadata};

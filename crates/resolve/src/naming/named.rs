@@ -46,7 +46,7 @@ pub struct Named {
     pub task_type_ids: Vec<TaskTypeId>,
     /// Files that changed since the collection.
     pub changed_files: u64,
-    /// Files with code that was seen and that could not be read.
+    /// Files that could not be read although threads ran their code.
     pub unreadable_files: u64,
     /// Stacks that no record explains.
     pub missing_stacks: u64,

@@ -76,7 +76,7 @@ pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, ans
     notices
 }
 
-/// Why functions of the kernel have no names, when any are to be named.
+/// Why functions of the kernel have no names, when the trace has any.
 pub fn kernel_without_names(raw: &Raw<'_>, plan: &Plan, files: &KernelFiles) -> Vec<String> {
     let is_used = plan.used.get(KERNEL as usize).copied().unwrap_or(false);
     let why = if !is_used && !tells_functions(&raw.meta.delays) {

@@ -1,4 +1,4 @@
-//! Which addresses are asked of which module, and for whom.
+//! Which addresses to look up in which module, and for which sites and waits.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::hash::FastMap;
 use crate::objects::data_addresses;
 use crate::replay::lives::ImageId;
 
-/// What is asked of each module, and for whom.
+/// The look-ups in each module.
 pub struct Plan {
     /// By module.
     pub requests: Vec<Request>,

@@ -80,7 +80,7 @@ impl<'a> Code<'a> {
         frames[first.unwrap_or(0)..].to_vec()
     }
 
-    /// The function of the program's own code that went into the libraries to wait; where there is none, the runtime's.
+    /// The function of the program's own code that called the libraries to wait; else the runtime's.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
         let named = |frame: &usize| !self.frames.function[*frame].starts_with("[unknown]");
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
@@ -95,7 +95,7 @@ impl<'a> Code<'a> {
         hash.add(what.as_bytes());
         for frame in self.own(stack) {
             hash.add(self.caller(frame).module.as_bytes());
-            // Of what is in no file, addresses differ from run to run.
+            // Addresses outside of files differ from run to run.
             if self.modules.get(self.frames.module[frame].raw()).is_some_and(|module| module.path.starts_with('/')) {
                 hash.add(&self.frames.offset[frame].to_le_bytes());
             }

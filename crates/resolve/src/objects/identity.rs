@@ -18,7 +18,7 @@ pub enum Identity {
     Ender(u32),
     /// CPython's global interpreter lock: a mutex and a condition variable of a program.
     Gil(ImageId),
-    /// All that is called so.
+    /// Every object of this type and name.
     Named(ObjectType, String),
     /// What the program says that it waits for.
     Told(SyncId),

@@ -1,4 +1,4 @@
-//! Threads whose end others wait for: which, and what they run.
+//! Threads whose end others wait for, and what they run.
 
 use std::collections::HashSet;
 

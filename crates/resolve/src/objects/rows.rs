@@ -79,8 +79,8 @@ impl<'a> Namer<'a> {
         self.told(id, StackId::NONE)
     }
 
-    /// Called by the program's own name; else that of the data symbol there; else its type and where it was first waited for.
-    /// OpenMP's barriers move about in memory, and those of one place are one; so are the nameless of unknown places.
+    /// The object's name is the program's own; else the data symbol's; else its type and where a thread first waited for it.
+    /// OpenMP's barriers move about in memory: those of one place are one object. So are nameless objects of unknown places.
     fn told(&mut self, id: SyncId, first_stack: StackId) -> ObjectId {
         let Some(object) = self.sources.told.get(id.0 as usize) else { return ObjectId::NONE };
         let image = object.image.unwrap_or(ImageId::MAX);
@@ -161,8 +161,8 @@ impl<'a> Namer<'a> {
     }
 }
 
-/// OpenMP's runtime calls an object after where it is in the source, `;file;function;line;column;;`, in programs of compilers
-/// that tell it; of others by nothing but the word unknown, which makes an empty place. Other names are none.
+/// The place in OpenMP's name of an object, `;file;function;line;column;;`. The place is empty where the compiler did not tell
+/// it, so that the name has `unknown` in it; `None` for other names.
 fn openmp_place(name: &str) -> Option<String> {
     let mut parts = name.strip_prefix(';').filter(|rest| rest.ends_with(";;"))?.split(';');
     match (parts.next()?, parts.next()?, parts.next()?) {

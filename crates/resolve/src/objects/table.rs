@@ -46,8 +46,8 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resol
     Resolved { objects: namer.objects, of_waits, of_told }
 }
 
-/// Whose end a wait was for that only a lock of the ended thread shows: its waker's, unless it had several. Then the place
-/// of the wait stands for them.
+/// Finds the threads whose end was waited for where only a lock of theirs shows that: the waker, if there was just one.
+/// Several wakers are named by the place of the wait.
 fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
     let wanted = targets.iter().filter_map(|target| match target.identity {
         Identity::Ender(number) => Some(number),
@@ -63,7 +63,7 @@ fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
     }
 }
 
-/// What lies where a program told of an object is that object, also where a wait was not announced.
+/// Memory where a program announced an object is that object, also in waits that it did not announce.
 fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
     let waited = told.iter().enumerate().filter_map(|(number, object)| Some((object.image?, object.address, number)));
     let at: HashMap<(ImageId, u64), SyncId> =
@@ -77,7 +77,7 @@ fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
     }
 }
 
-/// A word of memory that some wait says is part of a known object is part of it in every wait.
+/// A word of memory that is part of a known object in one wait is part of it in every wait.
 fn adopt_untyped(targets: &mut [Target]) {
     let mut known: FastMap<(ImageId, u64), Identity> = FastMap::default();
     for target in targets.iter().filter(|target| target.certain) {

@@ -261,7 +261,7 @@ impl Intervals {
         self.set(thread, State::Ended, time_ns);
     }
 
-    /// The collection pauses: what is open is cut here.
+    /// The collection pauses: open intervals are cut here.
     pub fn pause(&mut self, time_ns: u64) {
         if self.is_paused() {
             return;
@@ -294,13 +294,13 @@ impl Intervals {
         match state {
             State::Running => self.close_running(thread, time_ns, StackId::NONE),
             State::Off(row) => self.close_unfinished(row, time_ns),
-            // Nothing was heard of it: it slept all the time.
+            // It has no record: it slept all the time.
             State::Unknown => self.add_doubtful(thread, since, time_ns, NO_CPU),
             State::Paused | State::Ended => {}
         }
     }
 
-    /// Threads of which nothing was heard since the last pause: they ended in it.
+    /// Threads without a record since the last pause: they ended in it.
     pub fn silent_since_pause(&self) -> Vec<ThreadId> {
         let silent = |track: &Track| track.state == State::Unknown && !track.told && !self.pauses.is_empty();
         let rows = self.tracks.iter().enumerate();
@@ -406,7 +406,7 @@ impl Intervals {
         self.rows.wait_ns[row] = time_ns - self.rows.start_ns[row];
     }
 
-    /// Adds a whole row of which only the end is known.
+    /// Adds a whole row whose beginning is unknown.
     fn add_doubtful(&mut self, thread: ThreadId, start_ns: u64, end_ns: u64, cpu: u16) {
         if start_ns == end_ns {
             return;

@@ -273,7 +273,7 @@ impl Lives {
         id
     }
 
-    /// Tells the program of a process of which no thread is known yet.
+    /// Notes the program of a process that has no known thread yet.
     pub fn announce(&mut self, record: &ExecRecord) {
         self.announced.insert(record.tgid, (c_string(&record.path), c_string(&record.comm)));
     }

@@ -1,6 +1,6 @@
 //! Replays the ordered records: keeps track of who lives, and turns switches into intervals and samples into weights.
 //!
-//! What is resolved later (symbols, objects) is left here as numbers of raw stacks and waits.
+//! Symbols and objects are found later: here they are numbers of raw stacks and waits.
 
 use dwell_model::{CallKind, ObjectId, Outcome, Reason, StackId, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::c_string;
@@ -246,7 +246,7 @@ impl Replay {
         self.stack((key, 0), Asker::default())
     }
 
-    /// The stack of `thread`, below the one that asked for what it does.
+    /// The stack of `thread`, below the stack that requested its work.
     fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackId {
         let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);
         self.stack((user, kernel), asker)
@@ -272,7 +272,7 @@ impl Replay {
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
         let image = self.lives.image(thread);
         let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
-        // A page that is brought in, or a stop, is none of what it says that it waits for.
+        // A program does not announce waits for pages, nor stops.
         let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
         let wait = Wait {
             image,

@@ -12,7 +12,7 @@ pub struct StackKey {
     pub user: u64,
     /// Kernel part, 0 = none.
     pub kernel: u64,
-    /// Who asked for the work that the thread does.
+    /// Who requested the work that the thread does.
     pub asker: Asker,
 }
 

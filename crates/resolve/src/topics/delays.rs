@@ -52,7 +52,7 @@ const SIGNALS: &[&str] = &[
     "SIGSYS",
 ];
 
-/// The tables of `records`, and how many are of threads that nothing else is known of. `facts` are of the machine that recorded;
+/// The tables of `records`, and how many records are of unknown threads. `facts` are of the machine that recorded;
 /// `pauses` are cut out; `kernel`: its symbols, if addresses of the kernel still mean what they did.
 pub fn resolve(
     records: &[DelayRecord],
@@ -66,7 +66,7 @@ pub fn resolve(
     let mut strangers = 0;
     for record in records {
         let edges = edges(record, facts);
-        // Of what was seen, not of what is estimated: that may reach beyond the thread's life.
+        // The observed time, not the estimated one, which may reach beyond the thread's life.
         let Some(thread) = replay.lives.find_at(record.h.tid, replay.relative(record.begin_ns)) else {
             strangers += 1;
             continue;
@@ -91,8 +91,8 @@ pub fn resolve(
     (DelayTables { delays: in_order(&delays), sources }, strangers)
 }
 
-/// What of `start_ns .. end_ns` is not in a pause: up to the first that begins in it, from the end of one that it begins in. The
-/// kernel side learns a moment later of what a program wants paused.
+/// The part of `start_ns .. end_ns` outside of pauses: from the end of the pause that it begins in, up to the next pause. The
+/// kernel side learns a moment later that a program wants a pause.
 fn recorded(start_ns: u64, end_ns: u64, pauses: &Pauses) -> (u64, u64) {
     let next = pauses.start_ns.partition_point(|pause_ns| *pause_ns <= start_ns);
     let before = next.checked_sub(1).map_or(0, |pause| pauses.end_ns[pause]);

@@ -1,7 +1,6 @@
 //! Names of code made at run time.
-//! It takes the maps and logs that runtimes write and the collector kept, and what compilers tell through ITT; it gives the
-//! function at an address of a program at a time.
-//! It does not check what it reads against anything else: all of it is the profiled program's word.
+//! It takes runtimes' maps and logs, and what compilers tell through ITT; it gives the function at an address and time.
+//! It does not check these names: all of them are the profiled program's word.
 
 mod dump;
 mod names;

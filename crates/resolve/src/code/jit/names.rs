@@ -1,7 +1,7 @@
 //! What runtimes call their code, made the name, file and line that other code has.
 //!
-//! Tiers of a compiler are one function: what is interpreted in one second and compiled in the next is the same to whoever
-//! reads a profile. Argument lists are left out, as they are for C++. A form that is not known is left as it is.
+//! Tiers of a compiler are one function: a reader of a profile does not care that it is interpreted in one second and
+//! compiled in the next. Argument lists are left out, as they are for C++. An unknown form is left as it is.
 
 use crate::code::function::Function;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::names::readable;
 use super::piece::{Code, end_of};
 
-/// The pieces of code in the text of a map, in its order. Lines that are none are left out.
+/// The pieces of code in the text of a map, in its order. Other lines are left out.
 pub fn parse(bytes: &[u8]) -> impl Iterator<Item = Code> + '_ {
     bytes.split(|&byte| byte == b'\n').filter_map(line)
 }

@@ -7,7 +7,7 @@ use crate::code::function::Function;
 
 /// Most pieces of code of all maps and logs together: the largest programs seen have some 200,000.
 pub const MOST_PIECES: usize = 4_000_000;
-/// Larger pieces are none: a runtime's largest cache of code has 2 GiB.
+/// Larger pieces are not believed: a runtime's largest cache of code has 2 GiB.
 const MOST_BYTES_OF_PIECE: u64 = 1 << 32;
 
 /// Where the line changes within a piece of code.
@@ -28,9 +28,9 @@ pub struct Code {
     pub start: u64,
     /// Behind its last.
     pub end: u64,
-    /// Since when it is there, ns.
+    /// When it appeared, ns.
     pub from_ns: u64,
-    /// Until when, ns.
+    /// When it disappeared, ns.
     pub until_ns: u64,
     /// What it is, with the line that it begins at where that is known.
     pub function: Arc<Function>,

@@ -1,7 +1,7 @@
-//! Code made at run time of which the program tells through ITT's interface for compilers (`iJIT_NotifyEvent`,
+//! Code made at run time that programs announce through ITT's interface for compilers (`iJIT_NotifyEvent`,
 //! `__itt_module_load`, `__itt_module_load_with_sections`).
 //!
-//! Left out: methods told of as inlined into others, and the lines of objects in memory.
+//! Left out: methods that are inlined into others, and the lines of objects in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -241,7 +241,7 @@ impl ToldCodes {
     }
 }
 
-/// Whether it tells of code.
+/// Whether the record is about code.
 fn is_code(name: &Name<'_>) -> bool {
     use Name::{
         Method, MethodLines, MethodUnload, ModuleLoad, ModuleUnload, Object, ObjectBytes, ObjectUnload, Section,

@@ -2,7 +2,7 @@
 //!
 //! Three formats: `co_lnotab` up to 3.9 (Objects/lnotab_notes.txt), `co_linetable` of 3.10 (the same file there), and the
 //! location table from 3.11 on (Objects/locations.md, InternalDocs/code_objects.md). Tables come from the profiled program
-//! and may be cut or nonsense: what they do not tell is none.
+//! and may be cut or nonsense: missing entries become None.
 
 /// Bytes of an instruction, which location tables count in.
 const CODE_UNIT_BYTES: i64 = 2;

@@ -5,7 +5,7 @@
 pub struct Counted {
     /// Events that the programs' buffers had no room for.
     pub lost: u64,
-    /// Events of threads that nothing else is known of.
+    /// Events of unknown threads.
     pub strangers: u64,
     /// Ends without a beginning.
     pub unmatched_ends: u64,
@@ -21,7 +21,7 @@ pub struct Counted {
     pub objects: u64,
     /// Announced waits whose end was not announced.
     pub unended_waits: u64,
-    /// Pieces of work of which it is not known who asked for them.
+    /// Pieces of work whose requester is unknown.
     pub askers: u64,
     /// Names of task types beyond those that are kept.
     pub names: u64,

@@ -66,7 +66,7 @@ impl CounterBook {
         if kind == CounterKind::Sum {
             state.value += value;
         } else {
-            // One that is also set is no mere sum.
+            // A counter that is also set is not a sum.
             *state = State { kind, value };
         }
         let row = CounterValueRow {

@@ -1,7 +1,7 @@
-//! Work that one thread asked for and others do (`__itt_stack_caller_create`, `__itt_stack_callee_enter`).
+//! Work that one thread requests and others do (`__itt_stack_caller_create`, `__itt_stack_callee_enter`).
 //!
-//! While a thread does such work, its stacks are to be seen below the one that asked. What its own stack begins with, where
-//! it takes up its work, says nothing of the work: it is what its last stack outside of such work begins with, too.
+//! While a thread does such work, its stacks appear below the stack of the request. The outermost frames of its own stack,
+//! where it takes up work, say nothing of the work: its last stack outside of such work has them, too.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use super::counted::Counted;
 use super::who::Who;
 use crate::replay::lives::ImageId;
 
-/// So many of the newest askings are known at least, and twice as many at most.
+/// At least so many of the newest requests are known, at most twice as many.
 const ASKED_KEPT: usize = 1 << 19;
 /// Most pieces of such work that a thread is within.
 const MOST_ENTERED: usize = 64;
 
-/// Below which stack another one is to be seen; none when `stack` is 0.
+/// The stack that another one appears below; none when `stack` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Asker {
-    /// Key of the user stack that asked for the work.
+    /// Key of the user stack that requested the work.
     pub stack: u64,
     /// Key of the last user stack of the thread outside of such work, 0 when there is none.
     pub base: u64,
@@ -30,21 +30,21 @@ struct Thread {
     image: ImageId,
     /// Its last user stack outside of such work.
     base: u64,
-    /// Ids of the work that it is within, and who asked for it.
+    /// Ids of the work that it is within, and who requested it.
     entered: Vec<(u64, Asker)>,
 }
 
-/// Who asked for what, and who does it.
+/// Who requested which work, and who does it.
 #[derive(Default)]
 pub struct Stitches {
     asked: HashMap<(u32, u64), u64>,
-    /// The askings before those in `asked`.
+    /// The requests before those in `asked`.
     asked_before: HashMap<(u32, u64), u64>,
     threads: Vec<Thread>,
 }
 
 impl Stitches {
-    /// The work `id` of process `tgid` was asked for at this stack.
+    /// The work `id` of process `tgid` was requested at this stack.
     pub fn ask(&mut self, tgid: u32, id: u64, stack: u64) {
         if self.asked.len() >= ASKED_KEPT {
             self.asked_before = std::mem::take(&mut self.asked);
@@ -90,7 +90,7 @@ impl Stitches {
         self.of_thread(who.thread, who.image).entered.clear();
     }
 
-    /// The thread, of a program, is seen at this user stack. Returns who asked for what it does.
+    /// The thread, of a program, is seen at this user stack. Returns who requested its work.
     pub fn asker(&mut self, thread: ThreadId, image: ImageId, stack: u64) -> Asker {
         let thread = self.of_thread(thread, image);
         match thread.entered.last() {

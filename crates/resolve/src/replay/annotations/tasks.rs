@@ -207,7 +207,7 @@ impl TaskBook {
             return self.end_earlier(who, (kind, scope), InstanceId::default(), counted);
         };
         let task = nest.open.remove(at);
-        // What was begun within it and goes on is nested in what is around both.
+        // Tasks within it that go on are now nested in the task around both.
         let inner = nest.open.get(at).map(|inner| inner.row);
         let outer = at.checked_sub(1).map_or(TaskId::NONE, |outer| nest.open[outer].row);
         self.close(task.row, who);
@@ -217,7 +217,7 @@ impl TaskBook {
         }
     }
 
-    /// A task ends that no beginning was recorded of. It was open when the collection began, if its thread was there.
+    /// A task ends whose beginning was not recorded. It was open when the collection began, if its thread was there.
     fn end_earlier(&mut self, who: &Who, (kind, scope): (TaskKind, Scope), id: InstanceId, counted: &mut Counted) {
         if !who.was_there {
             counted.unmatched_ends += 1;
@@ -242,7 +242,7 @@ impl TaskBook {
         }
     }
 
-    /// The id was given again: what had it before is not ended any more, unless its thread does that.
+    /// The id was given again: its former task gets no end, unless its thread ends it.
     fn cut_unless_nested(&mut self, row: TaskId, time_ns: u64) {
         let nested = |row: usize| {
             let nest = self.rows.thread[row].get().and_then(|thread| self.nests.get(thread));
@@ -400,7 +400,7 @@ impl TaskBook {
     }
 }
 
-/// Puts the rows in the order of their beginning, what is around others first.
+/// Puts the rows in the order of their beginning, outer tasks first.
 fn sort(rows: &mut Tasks) -> Option<Vec<TaskId>> {
     if rows.start_ns.is_sorted() {
         return None;

@@ -46,7 +46,7 @@ pub struct Told {
     counters: CounterBook,
     /// Objects and waits for them.
     pub sync: SyncBook,
-    /// Work that was asked for elsewhere.
+    /// Work that other threads requested.
     pub stitches: Stitches,
     metadata: TaskMetadata,
     /// What the metadata say, by row: texts are shown at the end.
@@ -105,7 +105,7 @@ impl Told {
         }
     }
 
-    /// Takes what is said of a program rather than by a thread: false when this is no such thing.
+    /// Takes what is said of a program; false for what a thread says.
     pub fn define(&mut self, source: u32, what: &What) -> bool {
         let (sync, counted) = (&mut self.sync, &mut self.counted);
         match *what {

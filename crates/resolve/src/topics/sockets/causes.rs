@@ -74,7 +74,7 @@ impl Sources<'_> {
         socket.get().map_or(SocketId::NONE, |row| self.ends.sockets.peer[row])
     }
 
-    /// Until a segment is sent again, its loss is what is waited for.
+    /// Until a segment is sent again, the wait is for its loss.
     fn claim_retransmissions(&self, socket: SocketId, span: &Range<u64>, parts: &mut Parts) {
         self.claim_until_last(socket, self.tcp.retransmissions_of(socket), span, parts);
     }

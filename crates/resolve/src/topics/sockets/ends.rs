@@ -1,4 +1,4 @@
-//! The table of sockets: one row per end of a connection, and which row is the other end of which.
+//! The table of sockets: one row per end of a connection, each with the row of the other end.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};

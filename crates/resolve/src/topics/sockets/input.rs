@@ -20,7 +20,7 @@ pub struct Input<'a> {
     pub end_ns: u64,
 }
 
-/// What has to be taken of the trace before its waits and stacks have their last numbers.
+/// Parts of the trace that are read before its waits and stacks get their final numbers.
 pub struct Unnumbered {
     /// The key of what each row of `off_cpu` waited on, 0 for what has none.
     pub object_keys: Vec<u64>,

@@ -55,7 +55,7 @@ impl Parts {
         self.free.clone()
     }
 
-    /// What of `range` has no cause yet has this one.
+    /// Gives this cause to the parts of `range` that have no cause yet.
     pub fn claim(&mut self, range: Range<u64>, reason: Reason) {
         let mut left = Vec::with_capacity(self.free.len() + 1);
         let mut claimed = 0;

@@ -13,8 +13,8 @@ use crate::hash::FastMap;
 const SAME_HOST_NS: u64 = 5_000_000;
 /// … and how much its time may be behind, as seen from another CPU.
 const SLACK_NS: u64 = 1_000_000;
-/// A hold of this length or more, over a shorter way, is ended by a delayed ACK even where that is not to be seen: the
-/// kernel delays ACKs by 40 ms at least, counted from the segment.
+/// A delayed ACK ends a hold of this length or more, over a shorter way, even where nobody saw the ACK: the kernel delays
+/// ACKs by 40 ms at least, counted from the segment.
 const DELAYED_NS: u64 = 20_000_000;
 /// No ACK is delayed longer; with this much for the way.
 const LONGEST_DELAY_NS: u64 = 250_000_000;
