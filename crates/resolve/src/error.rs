@@ -1,4 +1,4 @@
-//! Why a trace could not be finalized. Missing or damaged data is no reason: it is a loss or a notice in the result.
+//! Why a trace could not be finalized. Missing or damaged data is no error: it is a loss or a notice in the result.
 
 use std::path::PathBuf;
 

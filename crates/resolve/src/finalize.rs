@@ -4,20 +4,26 @@ use std::num::NonZero;
 use std::time::Instant;
 use std::{iter, thread};
 
-use dwell_store::raw::Stream;
+use dwell_store::raw::{Record, Stream};
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::delays;
-use crate::input::{Damage, Meta, read_stream};
+use crate::code::jit::ToldCodes;
+use crate::code::kernel::is_this_boot;
+use crate::error::Error;
+use crate::input::event::Event;
+use crate::input::meta::Meta;
+use crate::input::order::Order;
+use crate::input::spool::{Damage, read_stream};
 use crate::losses::{self, name};
 use crate::naming::{self, Named, Raw};
-use crate::order::{Event, Order};
-use crate::replay::Replay;
-use crate::sockets::{self, Unnumbered};
-use crate::system;
-use crate::{Error, Options, Progress};
+use crate::options::Options;
+use crate::progress::Progress;
+use crate::replay::state::Replay;
+use crate::topics::delays;
+use crate::topics::sockets::{self, Unnumbered};
+use crate::topics::system;
 
 /// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
 /// raw data is deleted unless the options say otherwise. Returns the trace as written.
@@ -72,7 +78,7 @@ fn resolve(
     let texts = &loaded.meta.itt.texts;
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
     let mut unnumbered = Unnumbered::take(&loaded.meta.sockets, &mut loaded.replay, &trace.off_cpu);
-    let told_code = loaded.meta.itt.take_code();
+    let told_code = loaded.told_code.take_all();
     let Loaded { meta, replay, .. } = &loaded;
     let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
     let mut named = naming::name(&raw, told_code, options, progress);
@@ -84,7 +90,7 @@ fn resolve(
     let input = sockets::Input { raw: &meta.sockets, replay, off_cpu: &trace.off_cpu, unnumbered: &unnumbered, end_ns };
     let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
     trace.sockets = sockets;
-    let kernel = naming::is_this_boot(&trace.manifest).then_some(&options.kernel);
+    let kernel = is_this_boot(&trace.manifest).then_some(&options.kernel);
     let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, kernel);
     trace.delays = delays;
     let counted = [
@@ -110,7 +116,7 @@ fn resolve(
 
 /// What was lost in reading, replaying and naming.
 fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (&'static str, u64)> {
-    let Loaded { meta, replay, .. } = loaded;
+    let Loaded { meta, told_code, replay, .. } = loaded;
     let counted = [
         (name::LATE_RECORDS, loaded.late),
         (name::SPOOL_BYTES, loaded.damage.bytes),
@@ -121,7 +127,7 @@ fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (
         (name::BUILD_ID, named.changed_files),
         (name::UNREADABLE, named.unreadable_files),
     ];
-    let told = losses::told(&replay.told.counted, &meta.itt);
+    let told = losses::told(&replay.told.counted, &meta.itt, told_code);
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
     counted.into_iter().chain(told).chain(cut)
 }
@@ -129,16 +135,19 @@ fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (
 /// The spool, read and replayed.
 struct Loaded {
     meta: Meta,
+    told_code: ToldCodes,
     replay: Replay,
     late: u64,
     damage: Damage,
 }
 
 fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> Loaded {
-    let (mut meta, mut damage) = (Meta::default(), Damage::default());
+    let (mut meta, mut told_code, mut damage) = (Meta::default(), ToldCodes::default(), Damage::default());
     let mut known: Vec<Event> = Vec::new();
     read_stream(folder, Stream::Meta, &mut damage, &mut |records, _| {
-        records.for_each(|record| meta.take(record, &mut |event| known.push(event)));
+        for record in records {
+            take(record, &mut meta, &mut told_code, &mut |event| known.push(event));
+        }
     });
     meta.round_ns = 0; // marks count where they stand among the events
     let end_ns = if manifest.end_ns == 0 { u64::MAX } else { manifest.end_ns };
@@ -147,7 +156,7 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
     let length = end_ns.saturating_sub(manifest.start_ns);
     read_stream(folder, Stream::Events, &mut damage, &mut |records, last_ns| {
         for record in records {
-            meta.take(record, &mut |event| order.push(event));
+            take(record, &mut meta, &mut told_code, &mut |event| order.push(event));
         }
         let (round_ns, meta) = (meta.round_ns, &meta);
         order.release(round_ns, &mut |event| replay.take(&event, meta));
@@ -158,7 +167,15 @@ fn load(folder: &ResultFolder, manifest: &Manifest, progress: &dyn Progress) -> 
         let time_ns = replay.relative(*time_ns);
         replay.lives.command(*tgid, time_ns, text);
     }
-    Loaded { late: order.late, meta, replay, damage }
+    Loaded { late: order.late, meta, told_code, replay, damage }
+}
+
+/// Keeps what a record tells once; hands out what happens at a time.
+fn take(record: Record<'_>, meta: &mut Meta, told_code: &mut ToldCodes, happens: &mut dyn FnMut(Event)) {
+    if let Record::IttNames(header, bytes) = &record {
+        told_code.take(header, bytes);
+    }
+    meta.take(record, happens);
 }
 
 /// Completes what a collector that died could not say. Returns a notice then.
@@ -190,7 +207,7 @@ fn summary(trace: &Trace, began: Instant) -> String {
     )
 }
 
-/// The log is for people who look for what went wrong; that it cannot be written is no reason to fail.
+/// The log is for people who look for what went wrong; finalization goes on without it.
 fn log(folder: &ResultFolder, line: &str) {
     let _ = folder.add_to_log(&format!("finalize: {line}"));
 }

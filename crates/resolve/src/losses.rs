@@ -3,7 +3,9 @@
 use dwell_store::tables::{LossRow, Losses, OffCpu, Samples, Stacks};
 use dwell_store::{LossTime, Manifest};
 
-use crate::annotations::{Counted, Decoder};
+use crate::code::jit::ToldCodes;
+use crate::input::itt::Decoder;
+use crate::replay::annotations::Counted;
 
 /// Counters of finalization.
 #[allow(missing_docs, reason = "DOCS says it")]
@@ -221,7 +223,7 @@ const DOCS: &[(&str, &str)] = &[
 ];
 
 /// What programs said and could not be kept.
-pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 13] {
+pub fn told(counted: &Counted, decoder: &Decoder, code: &ToldCodes) -> [(&'static str, u64); 13] {
     [
         ("itt_events_lost", counted.lost),
         ("itt_bytes_damaged", decoder.damaged),
@@ -232,7 +234,7 @@ pub fn told(counted: &Counted, decoder: &Decoder) -> [(&'static str, u64); 13] {
         ("itt_rows_dropped", counted.rows),
         ("itt_values_dropped", counted.values),
         ("itt_names_dropped", decoder.texts.dropped + counted.names),
-        ("itt_code_dropped", decoder.room.refused),
+        ("itt_code_dropped", code.room.refused),
         ("itt_objects_dropped", counted.objects),
         ("itt_waits_unended", counted.unended_waits),
         ("itt_askers_unknown", counted.askers),
@@ -253,8 +255,8 @@ pub fn cut_stacks(off_cpu: &OffCpu, samples: &Samples, stacks: &Stacks) -> [(&'s
     counted
 }
 
-/// The table: the collector's counters, then ours; zeros are left out. What a bounded recording lost before what it has kept is
-/// no loss of the result.
+/// The table: the collector's counters, then ours; zeros are left out. Losses of a
+/// bounded recording from before its first kept event are not losses of the result.
 pub fn table(manifest: &Manifest, ours: &[(&'static str, u64)]) -> Losses {
     let mut losses = Losses::default();
     let theirs = manifest.losses.iter().map(|(name, count)| row(name, *count, &manifest.loss_times, manifest.start_ns));

@@ -1,11 +1,11 @@
-//! Threads whose end others wait for: which, and what they run.
+//! Threads whose end others wait for, and what they run.
 
 use std::collections::HashSet;
 
 use dwell_model::{StackId, ThreadId};
 use dwell_store::tables::OffCpu;
 
-use super::Sources;
+use super::sources::Sources;
 use crate::hash::FastMap;
 
 /// The thread that ended each of the `wanted` waits, by the wait's number; none where several did or nobody.

@@ -9,7 +9,7 @@ use dwell_model::ObjectType;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{ObjectRecord, object_kind};
 
-use crate::input::Meta;
+use crate::input::meta::Meta;
 
 const AF_UNIX: u16 = 1;
 const AF_INET: u16 = 2;

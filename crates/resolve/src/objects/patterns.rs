@@ -165,7 +165,7 @@ pub fn python_module(path: &str) -> &'static str {
     PYTHON_FILES.iter().find(|(end, _)| path.ends_with(end)).map_or(PYTHON_LIBRARY, |(_, module)| module)
 }
 
-/// Libraries whose frames are none of the program's own code.
+/// Libraries whose frames are not the program's own code.
 const RUNTIMES: &[&str] = &[
     "libc.so",
     "libc-2",

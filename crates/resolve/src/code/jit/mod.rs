@@ -1,0 +1,17 @@
+//! Names of code made at run time.
+//! It takes runtimes' maps and logs, and what compilers tell through ITT; it gives the function at an address and time.
+//! It does not check these names: all of them are the profiled program's word.
+
+mod dump;
+mod names;
+mod perf_map;
+mod piece;
+mod space;
+mod told;
+
+pub use dump::parse as parse_dump;
+pub use names::how_to_name;
+pub use perf_map::parse as parse_perf_map;
+pub use piece::{Code, MOST_PIECES};
+pub use space::Jit;
+pub use told::ToldCodes;

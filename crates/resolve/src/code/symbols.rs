@@ -1,0 +1,265 @@
+//! Names for addresses: functions with what is inlined into them, source lines, and data symbols.
+//!
+//! Each module is one task; modules are done side by side. blazesym reads the files; what it cannot read, or gives up
+//! on, has no names.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use rayon::prelude::*;
+
+use crate::code::demangle::{is_bare, qualified, readable};
+use crate::code::files::{Unread, claims_too_much};
+use crate::code::function::{DataSymbol, Function};
+use crate::code::jit::Jit;
+use crate::code::kernel::{KernelFiles, KernelMap};
+use crate::code::machine_code::{self, Extent, Listings};
+use crate::code::scopes;
+use crate::code::symbol_reader::{
+    BATCH, Depth, FileNames, Reader, SYMBOLS, data_symbol, extent, file_readers, function, functions,
+};
+use crate::code::symbol_table::SymbolTable;
+use crate::progress::Progress;
+
+/// Where a module's symbols are.
+#[derive(Clone)]
+pub enum Place {
+    /// In this ELF file, and in the file that holds its debug information, when that is another one.
+    File(PathBuf, Option<PathBuf>),
+    /// In the running kernel.
+    Kernel,
+    /// In what the runtimes that made the code tell of it.
+    Jit(Arc<Jit>),
+    /// Nowhere.
+    None,
+}
+
+/// The addresses of one module to be named.
+pub struct Request {
+    /// Where the names are.
+    pub place: Place,
+    /// Code addresses.
+    pub code: Vec<u64>,
+    /// Data addresses.
+    pub data: Vec<u64>,
+    /// For each code address, its share of the time of all stacks; empty when nothing is to be listed.
+    pub shares: Vec<f64>,
+}
+
+/// The names, in the order of the request.
+#[derive(Default)]
+pub struct Answer {
+    /// For each code address the function, then what is inlined into it, outermost first; empty when unknown.
+    pub code: Vec<Vec<Function>>,
+    /// For each data address its symbol.
+    pub data: Vec<Option<DataSymbol>>,
+    /// Machine code and lines of the functions at the code addresses, as far as they are worth it.
+    pub listings: Listings,
+    /// Why there are no names although there is a file.
+    pub failure: Option<String>,
+    /// Why there are names, but no source lines and no inlined functions.
+    pub without_lines: Option<String>,
+    /// Where the function of each code address lies.
+    extents: Vec<Option<Extent>>,
+}
+
+/// Where names are that are in no module's own file.
+#[derive(Clone, Copy, Debug)]
+pub struct Elsewhere<'a> {
+    /// Folders of debug files, before the standard ones.
+    pub debug_dirs: &'a [PathBuf],
+    /// The kernel's own.
+    pub kernel: &'a KernelFiles,
+}
+
+/// Names the addresses of every request.
+pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, progress: &dyn Progress) -> Vec<Answer> {
+    let total = requests.iter().map(|request| (request.code.len() + request.data.len()) as u64).sum();
+    let done = AtomicU64::new(0);
+    let step = |count: usize| {
+        let before = done.fetch_add(count as u64, Ordering::Relaxed);
+        progress.step("symbols", before + count as u64, total);
+    };
+    let answer = |request: &Request| {
+        // A damaged file must cost its own names only.
+        let attempt = catch_unwind(AssertUnwindSafe(|| answer(request, depth, elsewhere, &step)));
+        attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
+    };
+    let mut answers: Vec<Answer> = requests.par_iter().map(answer).collect();
+    for (answer, request) in answers.iter_mut().zip(requests) {
+        // Where the reader gave up.
+        answer.code.resize(request.code.len(), Vec::new());
+        answer.data.resize(request.data.len(), None);
+    }
+    answers
+}
+
+fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn Fn(usize)) -> Answer {
+    let Elsewhere { debug_dirs, kernel } = elsewhere;
+    let mut answer = Answer {
+        code: vec![Vec::new(); request.code.len()],
+        data: vec![None; request.data.len()],
+        ..Answer::default()
+    };
+    match &request.place {
+        Place::File(path, debug_file) => {
+            let debug_file = match usable(path, debug_file.as_deref(), depth) {
+                Ok(debug_file) => Some(debug_file),
+                Err(Unread::All(why)) => {
+                    answer.failure = Some(why);
+                    return answer;
+                }
+                Err(Unread::DebugInformation(why)) => {
+                    answer.without_lines = Some(why);
+                    None
+                }
+            };
+            let depth = if debug_file.is_some() { depth } else { SYMBOLS };
+            let readers: Vec<Reader> = file_readers(path, debug_file, depth, debug_dirs).collect();
+            answer.fill(request, &readers, step);
+            answer.fill_from_debug_data(request, path);
+            if depth.debug_info {
+                qualify(&mut answer.code, &request.code, debug_file.unwrap_or(path), debug_dirs);
+                give_scopes(&mut answer.code, &request.code, debug_file.unwrap_or(path));
+                answer.list(request, path, &readers);
+            }
+        }
+        Place::Kernel => {
+            answer.fill(request, &[Reader::of_kernel(kernel, depth, debug_dirs)], step);
+            if !request.code.is_empty() {
+                KernelMap::read(kernel).complete(&mut answer.code, &request.code);
+            }
+        }
+        Place::Jit(jit) => {
+            let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
+            answer.code = request.code.iter().map(functions).collect();
+        }
+        Place::None => {}
+    }
+    answer
+}
+
+/// The file whose debug information is read: `debug_file`, or `path` itself where that one claims too much. Fails when neither
+/// is sound, or nothing of `path` is.
+fn usable<'a>(path: &'a Path, debug_file: Option<&'a Path>, depth: Depth) -> Result<&'a Path, Unread> {
+    let own = match claims_too_much(path) {
+        Some(Unread::All(why)) => return Err(Unread::All(why)),
+        own => own.filter(|_| depth.debug_info),
+    };
+    let elsewhere = debug_file.filter(|file| claims_too_much(file).is_none());
+    match (elsewhere, own) {
+        (Some(file), _) => Ok(file),
+        (None, None) => Ok(path),
+        (None, Some(unread)) => Err(unread),
+    }
+}
+
+impl Answer {
+    fn fill(&mut self, request: &Request, readers: &[Reader], step: &dyn Fn(usize)) {
+        self.extents.resize(request.code.len(), None);
+        for (pass, reader) in readers.iter().enumerate() {
+            let code: Vec<usize> = (0..self.code.len()).filter(|&row| self.code[row].is_empty()).collect();
+            let data: Vec<usize> = (0..self.data.len()).filter(|&row| self.data[row].is_none()).collect();
+            let told = |count: usize| {
+                if pass == 0 {
+                    step(count);
+                }
+            };
+            for rows in code.chunks(BATCH) {
+                let addresses: Vec<u64> = rows.iter().map(|&row| request.code[row]).collect();
+                let read = reader.read(&addresses, &mut |number, sym| {
+                    self.extents[rows[number]] = extent(&sym);
+                    self.code[rows[number]] = functions(sym);
+                });
+                self.note(read);
+                told(rows.len());
+            }
+            for rows in data.chunks(BATCH) {
+                let addresses: Vec<u64> = rows.iter().map(|&row| request.data[row]).collect();
+                let read = reader.read(&addresses, &mut |number, sym| self.data[rows[number]] = data_symbol(sym));
+                self.note(read);
+                told(rows.len());
+            }
+        }
+    }
+
+    /// Lists the functions that took time: their code is the file's, the names are those of the best reader.
+    fn list(&mut self, request: &Request, path: &Path, readers: &[Reader]) {
+        let Some(reader) = readers.first() else { return };
+        if !request.shares.is_empty() {
+            machine_code::complete(path, &request.code, &mut self.extents);
+        }
+        let functions = machine_code::worth_listing(&request.shares, &self.extents, &self.code);
+        // A listing that cannot be made must not cost the names.
+        let listings = catch_unwind(AssertUnwindSafe(|| machine_code::list(path, functions, &FileNames(reader))));
+        self.listings = listings.unwrap_or_default();
+    }
+
+    fn note(&mut self, read: Result<(), String>) {
+        if let Err(why) = read {
+            self.failure.get_or_insert(why);
+        }
+    }
+
+    /// Names what is left by the small table that stripped files of some distributions carry.
+    fn fill_from_debug_data(&mut self, request: &Request, path: &Path) {
+        if self.code.iter().all(|functions| !functions.is_empty()) && self.data.iter().all(Option::is_some) {
+            return;
+        }
+        let table = match SymbolTable::of_debug_data(path) {
+            Ok(None) => return,
+            Ok(Some(table)) => table,
+            Err(why) => return self.failure = Some(why),
+        };
+        self.failure = None; // blazesym's, which cannot read it
+        for (functions, &address) in self.code.iter_mut().zip(&request.code).filter(|(row, _)| row.is_empty()) {
+            functions.extend(table.find(address).map(|(name, _)| function(name.to_owned(), None)));
+        }
+        for (symbol, &address) in self.data.iter_mut().zip(&request.data).filter(|(row, _)| row.is_none()) {
+            let found = table.find(address);
+            *symbol = found.map(|(name, offset)| DataSymbol { name: readable(name.to_owned()), offset });
+        }
+    }
+}
+
+/// Gives functions without a scope in the debug information the scope of their symbol, if they have one. Inlined functions
+/// have no symbol and keep their bare names.
+fn qualify(code: &mut [Vec<Function>], addresses: &[u64], path: &Path, debug_dirs: &[PathBuf]) {
+    let bare: Vec<usize> =
+        (0..code.len()).filter(|&row| code[row].first().is_some_and(|outer| is_bare(&outer.name))).collect();
+    let reader = Reader::of_symbol_table(path, debug_dirs);
+    for batch in bare.chunks(BATCH) {
+        let wanted: Vec<u64> = batch.iter().map(|&row| addresses[row]).collect();
+        let read = reader.read(&wanted, &mut |number, symbol| {
+            let outer = &mut code[batch[number]][0];
+            if let Some(name) = qualified(&outer.name, &symbol.name) {
+                outer.name = name;
+            }
+        });
+        if read.is_err() {
+            return;
+        }
+    }
+}
+
+/// Gives functions that still have a bare name the scope from the debug information, where that has the same functions.
+fn give_scopes(code: &mut [Vec<Function>], addresses: &[u64], path: &Path) {
+    let bare = |row: &usize| code[*row].iter().any(|function| is_bare(&function.name));
+    let rows: Vec<usize> = (0..code.len()).filter(bare).collect();
+    if rows.is_empty() {
+        return;
+    }
+    let wanted: Vec<u64> = rows.iter().map(|&row| addresses[row]).collect();
+    for (row, chain) in rows.into_iter().zip(scopes::chains(path, &wanted)) {
+        if chain.len() != code[row].len() {
+            continue;
+        }
+        for (function, scoped) in code[row].iter_mut().zip(chain) {
+            if is_bare(&function.name) && function.name == scoped.name && !scoped.qualified.is_empty() {
+                function.name = scoped.qualified;
+            }
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What happens at a time: the records that the replay takes.
+
+use dwell_store::raw::wire::{
+    ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
+};
+
+use super::said::Said;
+
+/// A record that changes the state of a thread.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "wire.h documents the records")]
+pub enum Event {
+    Switch(SwitchRecord),
+    Sample(SampleRecord),
+    New(ThreadNewRecord),
+    Name(ThreadNameRecord),
+    Exit(ThreadExitRecord),
+    Exec(Box<ExecRecord>),
+    Pause(u64),
+    Resume(u64),
+    Said(Said),
+    Stitch(StitchRecord),
+}
+
+impl Event {
+    /// Its time, CLOCK_MONOTONIC ns.
+    pub fn time(&self) -> u64 {
+        match self {
+            Self::Switch(record) => record.h.time_ns,
+            Self::Sample(record) => record.h.time_ns,
+            Self::New(record) => record.h.time_ns,
+            Self::Name(record) => record.h.time_ns,
+            Self::Exit(record) => record.h.time_ns,
+            Self::Exec(record) => record.h.time_ns,
+            Self::Pause(time) | Self::Resume(time) => *time,
+            Self::Said(said) => said.time_ns,
+            Self::Stitch(record) => record.h.time_ns,
+        }
+    }
+
+    /// Moves it to another time.
+    pub fn set_time(&mut self, time_ns: u64) {
+        match self {
+            Self::Switch(record) => record.h.time_ns = time_ns,
+            Self::Sample(record) => record.h.time_ns = time_ns,
+            Self::New(record) => record.h.time_ns = time_ns,
+            Self::Name(record) => record.h.time_ns = time_ns,
+            Self::Exit(record) => record.h.time_ns = time_ns,
+            Self::Exec(record) => record.h.time_ns = time_ns,
+            Self::Pause(time) | Self::Resume(time) => *time = time_ns,
+            Self::Said(said) => said.time_ns = time_ns,
+            Self::Stitch(record) => record.h.time_ns = time_ns,
+        }
+    }
+
+    /// Order at equal times: a thread is born before it runs, and leaves the CPU before it is gone.
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Resume(_) => 0,
+            Self::New(_) => 1,
+            Self::Exec(_) => 2,
+            Self::Name(_) | Self::Stitch(_) => 3,
+            Self::Switch(_) | Self::Sample(_) | Self::Said(_) => 4,
+            Self::Exit(_) => 5,
+            Self::Pause(_) => 6,
+        }
+    }
+
+    /// What events are sorted by.
+    pub fn key(&self) -> (u64, u8) {
+        (self.time(), self.rank())
+    }
+}

@@ -1,0 +1,220 @@
+//! What the trace tells once, apart from what happens at a time.
+
+use std::collections::HashSet;
+
+use dwell_store::raw::Record;
+use dwell_store::raw::wire::{
+    DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
+    STACK_KERNEL, StackHeader, object_kind,
+};
+
+use crate::hash::FastMap;
+use crate::input::event::Event;
+use crate::input::itt::Decoder;
+use crate::input::said::Said;
+use crate::input::sockets::RawSockets;
+
+const TCP_LISTEN: u8 = 10;
+
+/// A stack as recorded.
+#[derive(Clone, Copy, Debug)]
+pub struct RawStack {
+    /// Process, 0 for kernel stacks.
+    pub tgid: u32,
+    /// When it was first seen, CLOCK_MONOTONIC ns.
+    pub time_ns: u64,
+    /// Whether its frames are kernel addresses.
+    pub kernel: bool,
+    /// Code of the model crate's `StackEnd`.
+    pub end: u8,
+    first: usize,
+    count: usize,
+}
+
+impl RawStack {
+    /// A stack of nothing, of a process at a time.
+    pub fn without_frames(tgid: u32, time_ns: u64) -> Self {
+        Self { tgid, time_ns, kernel: false, end: 0, first: 0, count: 0 }
+    }
+
+    /// A stack that ended so.
+    #[cfg(test)]
+    pub fn of_end(end: u8) -> Self {
+        Self { end, ..Self::without_frames(1, 0) }
+    }
+}
+
+/// The Python frames of a stack as recorded.
+#[derive(Clone, Debug)]
+pub struct PythonStack {
+    /// Leaf first.
+    pub frames: Box<[PythonFrame]>,
+    /// `PYTHON_CUT`.
+    pub flags: u16,
+}
+
+/// A mapping as recorded.
+#[derive(Clone, Debug)]
+pub struct RawMap {
+    /// The record.
+    pub header: MapHeader,
+    /// The file's path.
+    pub path: Box<[u8]>,
+}
+
+/// What the trace tells once: stacks, objects, mappings, command lines.
+#[derive(Default)]
+pub struct Meta {
+    stacks: FastMap<u64, RawStack>,
+    frames: Vec<u64>,
+    objects: FastMap<u64, Vec<ObjectRecord>>,
+    members: FastMap<u64, String>,
+    python_stacks: FastMap<u64, PythonStack>,
+    python_functions: FastMap<u64, (PythonCodeHeader, Box<[u8]>)>,
+    /// Mappings, in the order of the stream.
+    pub maps: Vec<RawMap>,
+    /// Process, time and arguments.
+    pub commands: Vec<(u32, u64, String)>,
+    /// The machine's counters, as read.
+    pub machine: Vec<(MachineHeader, Vec<u64>)>,
+    /// The interfaces' counters, as read.
+    pub interfaces: Vec<(InterfaceHeader, Vec<u64>)>,
+    /// What programs write through ITT.
+    pub itt: Decoder,
+    /// Sockets.
+    pub sockets: RawSockets,
+    /// What delayed threads.
+    pub delays: Vec<DelayRecord>,
+    /// Ports of TCP that profiled programs listen at.
+    pub listening: HashSet<u16>,
+    /// Latest time of a ROUND mark.
+    pub round_ns: u64,
+}
+
+impl Meta {
+    /// The stack of `key`.
+    pub fn stack(&self, key: u64) -> Option<RawStack> {
+        self.stacks.get(&key).copied()
+    }
+
+    /// The stack's addresses, leaf first.
+    pub fn frames(&self, stack: RawStack) -> &[u64] {
+        &self.frames[stack.first..stack.first + stack.count]
+    }
+
+    /// The Python frames of the stack of `key`.
+    pub fn python_stack(&self, key: u64) -> Option<&PythonStack> {
+        self.python_stacks.get(&key)
+    }
+
+    /// Every Python function by its key: its description and what there is of its line table.
+    pub fn python_functions(&self) -> impl Iterator<Item = (&u64, &(PythonCodeHeader, Box<[u8]>))> {
+        self.python_functions.iter()
+    }
+
+    /// What object key `key` stood for at `time_ns`: the latest description until then, or the first.
+    pub fn object(&self, key: u64, time_ns: u64) -> Option<&ObjectRecord> {
+        let versions = self.objects.get(&key)?;
+        versions.iter().rev().find(|version| version.h.time_ns <= time_ns).or_else(|| versions.first())
+    }
+
+    /// The members of an epoll set, a line each.
+    pub fn members(&self, key: u64) -> Option<&str> {
+        self.members.get(&key).map(String::as_str)
+    }
+
+    /// Keeps what is told once; hands out what happens at a time.
+    pub fn take(&mut self, record: Record<'_>, happens: &mut dyn FnMut(Event)) {
+        match record {
+            Record::Switch(record) => happens(Event::Switch(record)),
+            Record::Sample(record) => happens(Event::Sample(record)),
+            Record::ThreadNew(record) => happens(Event::New(record)),
+            Record::ThreadName(record) => happens(Event::Name(record)),
+            Record::ThreadExit(record) => happens(Event::Exit(record)),
+            Record::Exec(record) => happens(Event::Exec(record)),
+            Record::Pause(header) => happens(Event::Pause(header.time_ns)),
+            Record::Resume(header) => happens(Event::Resume(header.time_ns)),
+            Record::TaskProbe(record) => happens(Event::Said(Said::of_probe(&record))),
+            Record::Stitch(record) => happens(Event::Stitch(record)),
+            Record::IttNames(header, bytes) => {
+                self.itt.names(&header, bytes, &mut |said| happens(Event::Said(said)));
+            }
+            Record::IttEvents(header, bytes) => {
+                self.itt.events(&header, bytes, &mut |said| happens(Event::Said(said)));
+            }
+            Record::Stack(header, frames) => self.take_stack(header, &frames),
+            Record::PythonStack(header, frames) => {
+                let stack = || PythonStack { frames: frames.into(), flags: header.flags };
+                self.python_stacks.entry(header.key).or_insert_with(stack);
+            }
+            Record::PythonCode(header, table) => {
+                self.python_functions.entry(header.key).or_insert_with(|| (*header, table.into()));
+            }
+            Record::Object(record) => self.take_object(*record),
+            Record::Map(header, path) => self.maps.push(RawMap { header, path: path.into() }),
+            Record::Command(header, text) => {
+                let words: Vec<_> = text.split(|&byte| byte == 0).map(String::from_utf8_lossy).collect();
+                self.commands.push((header.h.tid, header.h.time_ns, words.join(" ").trim_end().to_owned()));
+            }
+            Record::Members(header, text) => {
+                self.members.insert(header.key, String::from_utf8_lossy(text).into_owned());
+            }
+            Record::Machine(header, counters) => self.machine.push((header, counters)),
+            Record::Interface(header, counters) => self.interfaces.push((header, counters)),
+            Record::Round(header) => self.round_ns = self.round_ns.max(header.time_ns),
+            Record::Delay(record) => self.delays.push(record),
+            Record::Delays(records) => self.delays.extend(records),
+            Record::Request(record) => {
+                let name = self.itt.texts.intern(request_name(&record).as_bytes());
+                happens(Event::Said(Said::of_request(&record, name)));
+            }
+            Record::Socket(ref socket) => {
+                if socket.tcp.state == TCP_LISTEN {
+                    self.listening.insert(socket.local_port);
+                }
+                self.sockets.take(&record);
+            }
+            Record::SocketWait(_) | Record::TcpHold(_) | Record::TcpEvent(_) | Record::SocketPeer(_) => {
+                self.sockets.take(&record);
+            }
+            Record::Unknown(_) => {}
+        }
+    }
+
+    fn take_stack(&mut self, header: StackHeader, frames: &[u64]) {
+        let stack = RawStack {
+            tgid: header.tgid,
+            time_ns: header.h.time_ns,
+            kernel: header.flags & STACK_KERNEL != 0,
+            end: header.end,
+            first: self.frames.len(),
+            count: frames.len(),
+        };
+        if let std::collections::hash_map::Entry::Vacant(entry) = self.stacks.entry(header.key) {
+            entry.insert(stack);
+            self.frames.extend_from_slice(frames);
+        }
+    }
+
+    fn take_object(&mut self, record: ObjectRecord) {
+        if record.kind == object_kind::SOCKET && record.socket_state == TCP_LISTEN {
+            self.listening.insert(record.local_port);
+        }
+        let versions = self.objects.entry(record.key).or_default();
+        if versions.last().is_none_or(|last| !same_object(last, &record)) {
+            versions.push(record);
+            versions.sort_by_key(|version| version.h.time_ns);
+        }
+    }
+}
+
+/// What the requests on a socket are called: by the port that they come to.
+fn request_name(request: &RequestRecord) -> String {
+    if request.local_port == 0 { "request".to_owned() } else { format!("request :{}", request.local_port) }
+}
+
+fn same_object(a: &ObjectRecord, b: &ObjectRecord) -> bool {
+    let addresses = |object: &ObjectRecord| (object.local_address, object.remote_address);
+    let ports = |object: &ObjectRecord| (object.kind, object.socket_state, object.local_port, object.remote_port);
+    ports(a) == ports(b) && addresses(a) == addresses(b) && a.members == b.members && a.text == b.text
+}

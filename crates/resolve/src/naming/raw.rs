@@ -1,0 +1,23 @@
+//! What naming reads.
+
+use dwell_store::tables::{OffCpu, Samples};
+use dwell_store::{Manifest, ResultFolder};
+
+use crate::input::meta::Meta;
+use crate::replay::state::Replay;
+
+/// The result so far, and the replayed run.
+pub struct Raw<'a> {
+    /// The result's folder.
+    pub folder: &'a ResultFolder,
+    /// Its manifest.
+    pub manifest: &'a Manifest,
+    /// Stacks, mappings and objects.
+    pub meta: &'a Meta,
+    /// The replayed trace.
+    pub replay: &'a Replay,
+    /// The intervals, still with raw numbers.
+    pub off_cpu: &'a OffCpu,
+    /// The samples, still with raw numbers.
+    pub samples: &'a Samples,
+}

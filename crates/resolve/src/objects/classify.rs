@@ -1,0 +1,212 @@
+//! What each wait is on: by its system call, the object that its arguments name, its kernel frames and the library frames
+//! of its user stack.
+
+use dwell_model::{CallKind, ObjectType, StackId, Syscall};
+use dwell_store::raw::wire::object_kind;
+
+use super::identity::{Identity, Target};
+use super::kernel::{self, KernelWait};
+use super::names;
+use super::patterns::{Recognised, Refine, is_gil, recognise};
+use super::sources::Sources;
+use crate::code::mappings::Mappings;
+use crate::hash::FastMap;
+use crate::replay::waits::{Hint, Sleep, Wait};
+
+const FUTEX_PRIVATE: u16 = 0x80;
+const FUTEX_COMMANDS: u16 = 0x7f;
+const FUTEX_WAIT: u16 = 0;
+const FUTEX_LOCK_PI: u16 = 6;
+const FUTEX_WAIT_BITSET: u16 = 9;
+const FUTEX_WAIT_REQUEUE_PI: u16 = 11;
+const FUTEX_LOCK_PI2: u16 = 13;
+/// The value of a glibc lock that others wait for.
+const LOCKED_WITH_WAITERS: u8 = 2;
+
+/// Classifies waits; a stack is recognised once.
+pub struct Classifier<'a> {
+    sources: &'a Sources<'a>,
+    patterns: FastMap<StackId, Option<Recognised>>,
+}
+
+impl<'a> Classifier<'a> {
+    /// For waits that `sources` tell of.
+    pub fn new(sources: &'a Sources<'a>) -> Self {
+        Self { sources, patterns: FastMap::default() }
+    }
+
+    /// The object of wait `number`.
+    pub fn target(&mut self, number: u32, wait: &Wait) -> Target {
+        if let Some(told) = wait.told {
+            return Target { identity: Identity::Told(told), address: 0, certain: true };
+        }
+        match wait.sleep {
+            Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
+            Sleep::Device => self.device(wait),
+            Sleep::Uninterruptible => self.uninterruptible(wait),
+            Sleep::Interruptible => self.interruptible(number, wait),
+        }
+    }
+
+    fn interruptible(&mut self, number: u32, wait: &Wait) -> Target {
+        if wait.kind() == CallKind::Futex && wait.object != 0 {
+            return self.futex(number, wait);
+        }
+        if let Some(target) = self.by_call(wait) {
+            return target;
+        }
+        self.described(wait)
+            .or_else(|| self.in_kernel(wait))
+            .unwrap_or_else(|| Target::named(ObjectType::Unknown, Syscall::name_of(wait.syscall)))
+    }
+
+    /// What the system call alone tells.
+    fn by_call(&self, wait: &Wait) -> Option<Target> {
+        let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
+        match wait.kind() {
+            CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
+            CallKind::Poll if wait.object == 0 => at_site(ObjectType::Sleep, "Sleep"),
+            CallKind::Signal => at_site(ObjectType::Signal, "Signal"),
+            CallKind::Child => Some(self.child(wait)),
+            CallKind::Spawn => Some(self.children(wait)),
+            CallKind::FileSync => Some(self.device(wait)),
+            CallKind::Semaphore => at_site(ObjectType::Semaphore, "System V semaphore"),
+            CallKind::IoUring if wait.object == 0 => at_site(ObjectType::IoUring, "io_uring"),
+            _ => None,
+        }
+    }
+
+    fn uninterruptible(&mut self, wait: &Wait) -> Target {
+        match wait.kind() {
+            CallKind::FileSync => return self.device(wait),
+            CallKind::Spawn if self.sources.code.kernel(self.stack(wait)).next().is_none() => {
+                return self.children(wait);
+            }
+            _ => {}
+        }
+        if let Some(target) = self.in_kernel(wait) {
+            return target;
+        }
+        if wait.syscall < 0 {
+            return Target::named(ObjectType::PageFault, "Page fault");
+        }
+        let functions = self.sources.code.kernel(self.stack(wait));
+        let place = kernel::place(functions).map_or_else(|| Syscall::name_of(wait.syscall), str::to_owned);
+        Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
+    }
+
+    fn in_kernel(&self, wait: &Wait) -> Option<Target> {
+        let functions: Vec<&str> = self.sources.code.kernel(self.stack(wait)).collect();
+        Some(match kernel::explain(functions.into_iter())? {
+            KernelWait::PageFault => Target::named(ObjectType::PageFault, "Page fault"),
+            KernelWait::BlockIo => self.device(wait),
+            KernelWait::Lock(function) => Target::named(ObjectType::KernelLock, format!("Kernel lock in {function}")),
+            KernelWait::Child => self.children(wait),
+        })
+    }
+
+    /// A wait for a device: for the file's pages where the call names a file.
+    fn device(&self, wait: &Wait) -> Target {
+        let fault = wait.syscall < 0 || {
+            let mut functions = self.sources.code.kernel(self.stack(wait));
+            functions.any(|function| function.contains("page_fault") || function == "handle_mm_fault")
+        };
+        if fault {
+            return Target::named(ObjectType::PageFault, "Page fault");
+        }
+        let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::FILE);
+        match file {
+            Some(_) if wait.kind() != CallKind::Futex => Target::described(wait.object, ObjectType::BlockIo),
+            _ => Target::named(ObjectType::BlockIo, "Block I/O"),
+        }
+    }
+
+    fn described(&self, wait: &Wait) -> Option<Target> {
+        let known = wait.kind() != CallKind::Futex && wait.object != 0;
+        let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
+        let set = self.sources.meta.object(wait.object, u64::MAX).is_some_and(|o| o.kind == object_kind::POLL_SET);
+        if set && !described.anonymous {
+            // The set of one call is made anew each time, and its members come and go.
+            return Some(Target::named(described.kind, described.name));
+        }
+        Some(Target::described(wait.object, described.kind))
+    }
+
+    fn child(&self, wait: &Wait) -> Target {
+        match wait.hint {
+            Hint::Process(process) => {
+                let name = self.sources.lives.process_name(process);
+                Target::named(ObjectType::ChildProcess, format!("Child process {name}"))
+            }
+            _ => self.children(wait),
+        }
+    }
+
+    fn children(&self, wait: &Wait) -> Target {
+        let image = self.sources.lives.images.get(wait.image as usize);
+        let name = image.map_or("?", |image| self.sources.lives.process_name(image.process));
+        Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
+    }
+
+    fn futex(&mut self, number: u32, wait: &Wait) -> Target {
+        let command = wait.operation & FUTEX_COMMANDS;
+        let stack = self.stack(wait);
+        let code = self.sources.code;
+        let pattern = *self.patterns.entry(stack).or_insert_with(|| recognise(code.callers(stack)));
+        let (kind, refine) = match (command, pattern) {
+            (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, Refine::Same),
+            (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, Refine::Same),
+            (_, Some(pattern)) => (pattern.kind, pattern.refine),
+            (_, None) => (self.guess(wait), Refine::Same),
+        };
+        let inherits_priority = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2 | FUTEX_WAIT_REQUEUE_PI);
+        let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
+        if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
+            return Target { identity: Identity::Thread(thread), address: wait.object, certain: true };
+        }
+        match (kind, refine) {
+            (ObjectType::ThreadJoin, Refine::Place) => {
+                return Target { identity: Identity::Ender(number), address: wait.object, certain: true };
+            }
+            (_, Refine::Place) => {
+                return Target::named(kind, format!("{} in {}", kind.title(), self.sources.site(wait)));
+            }
+            _ => {}
+        }
+        let shared = wait.operation & FUTEX_PRIVATE == 0;
+        let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
+        let symbol = self.sources.symbols.get(&(wait.image, wait.object));
+        let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
+        if wait.hint == Hint::Gil || kind == ObjectType::Gil || gil() {
+            return Target { identity: Identity::Gil(image), address: wait.object, certain: true };
+        }
+        let mut base = refine.base(wait.object);
+        if let Some(symbol) = symbol {
+            base = base.max(wait.object.saturating_sub(symbol.offset));
+        }
+        Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain }
+    }
+
+    /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition
+    /// variable or a read/write lock would show the exported function that it waits in.
+    fn guess(&self, wait: &Wait) -> ObjectType {
+        if let Hint::Thread(_) = wait.hint {
+            return ObjectType::ThreadJoin;
+        }
+        let mut callers = self.sources.code.callers(self.stack(wait)).peekable();
+        let unknown = callers.peek().is_none_or(|caller| caller.is_nameless_libc());
+        // The program's own frame has to follow, or the walk ended inside the library.
+        let outside = callers.find(|caller| !caller.is_nameless_libc());
+        let nameless = unknown && outside.is_some_and(|caller| !caller.is_runtime());
+        let private = wait.operation & FUTEX_PRIVATE != 0;
+        match (wait.operation & FUTEX_COMMANDS, wait.hint) {
+            (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if unknown && private => ObjectType::Mutex,
+            (FUTEX_WAIT_BITSET, Hint::Value(0)) if nameless && private => ObjectType::Semaphore,
+            _ => ObjectType::Futex,
+        }
+    }
+
+    fn stack(&self, wait: &Wait) -> StackId {
+        self.sources.stack(wait)
+    }
+}

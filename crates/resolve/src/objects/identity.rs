@@ -1,0 +1,47 @@
+//! What makes two waits ones on the same object.
+
+use dwell_model::{ObjectType, ThreadId};
+
+use crate::replay::annotations::SyncId;
+use crate::replay::lives::ImageId;
+
+/// What decides whether two waits are on the same object.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Identity {
+    /// Memory of a program: the object's address.
+    Memory(ImageId, u64, ObjectType),
+    /// What an object record describes.
+    Described(u64, ObjectType),
+    /// The end of a thread.
+    Thread(ThreadId),
+    /// The end of the thread that ends these waits: the wait's number.
+    Ender(u32),
+    /// CPython's global interpreter lock: a mutex and a condition variable of a program.
+    Gil(ImageId),
+    /// Every object of this type and name.
+    Named(ObjectType, String),
+    /// What the program says that it waits for.
+    Told(SyncId),
+}
+
+/// A wait's object before it has a row.
+pub struct Target {
+    /// The object.
+    pub identity: Identity,
+    /// The word of memory that was waited on, 0 for none.
+    pub address: u64,
+    /// Whether something named the type, or it was guessed at most.
+    pub certain: bool,
+}
+
+impl Target {
+    /// The object that the record of `key` describes.
+    pub fn described(key: u64, kind: ObjectType) -> Self {
+        Self { identity: Identity::Described(key, kind), address: 0, certain: true }
+    }
+
+    /// All objects of this type and name.
+    pub fn named(kind: ObjectType, name: impl Into<String>) -> Self {
+        Self { identity: Identity::Named(kind, name.into()), address: 0, certain: true }
+    }
+}

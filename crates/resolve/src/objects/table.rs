@@ -1,0 +1,106 @@
+//! The table of objects: which waits are on the same one, in the order of their first wait.
+
+use std::collections::HashMap;
+
+use dwell_model::{CallKind, ObjectId, ObjectType};
+use dwell_store::tables::Objects;
+
+use super::classify::Classifier;
+use super::identity::{Identity, Target};
+use super::joins;
+use super::rows::Namer;
+use super::sources::Sources;
+use crate::hash::FastMap;
+use crate::input::texts::TextId;
+use crate::replay::annotations::{SyncId, SyncObject};
+use crate::replay::lives::ImageId;
+use crate::replay::waits::Wait;
+
+/// The table of objects, and who is where in it.
+#[derive(Default)]
+pub struct Resolved {
+    /// The table.
+    pub objects: Objects,
+    /// The object of each wait.
+    pub of_waits: Vec<ObjectId>,
+    /// The row of each object that programs told of and waited for.
+    pub of_told: Vec<ObjectId>,
+}
+
+/// Finds and names the objects.
+pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resolved {
+    let mut classifier = Classifier::new(sources);
+    let mut targets: Vec<Target> = (0..).zip(waits).map(|(number, wait)| classifier.target(number, wait)).collect();
+    adopt_untyped(&mut targets);
+    adopt_told(&mut targets, sources.told);
+    find_enders(&mut targets, waits, sources);
+    let joined = targets.iter().filter_map(|target| match target.identity {
+        Identity::Thread(thread) => Some(thread),
+        _ => None,
+    });
+    let joined = joins::functions(&joined.collect(), sources);
+    let mut namer = Namer::new(sources, joined);
+    let ids = targets.iter().zip(waits).zip(first_ns);
+    let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
+    let of_told = (0..sources.told.len() as u32).map(|number| namer.told_object(SyncId(number))).collect();
+    Resolved { objects: namer.objects, of_waits, of_told }
+}
+
+/// Finds the threads whose end was waited for where only a lock of theirs shows that: the waker, if there was just one.
+/// Several wakers are named by the place of the wait.
+fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
+    let wanted = targets.iter().filter_map(|target| match target.identity {
+        Identity::Ender(number) => Some(number),
+        _ => None,
+    });
+    let enders = joins::enders(&wanted.collect(), sources.off_cpu);
+    for (target, wait) in targets.iter_mut().zip(waits) {
+        let Identity::Ender(number) = target.identity else { continue };
+        target.identity = match enders.get(&number) {
+            Some(&thread) => Identity::Thread(thread),
+            None => Identity::Named(ObjectType::ThreadJoin, format!("Threads joined in {}", sources.site(wait))),
+        };
+    }
+}
+
+/// Memory where a program announced an object is that object, also in waits that it did not announce.
+fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
+    let waited = told.iter().enumerate().filter_map(|(number, object)| Some((object.image?, object.address, number)));
+    let at: HashMap<(ImageId, u64), SyncId> =
+        waited.map(|(image, address, number)| ((image, address), SyncId(number as u32))).collect();
+    for target in targets {
+        if let Identity::Memory(image, base, _) = target.identity
+            && let Some(&id) = at.get(&(image, base)).or_else(|| at.get(&(image, target.address)))
+        {
+            target.identity = Identity::Told(id);
+        }
+    }
+}
+
+/// A word of memory that is part of a known object in one wait is part of it in every wait.
+fn adopt_untyped(targets: &mut [Target]) {
+    let mut known: FastMap<(ImageId, u64), Identity> = FastMap::default();
+    for target in targets.iter().filter(|target| target.certain) {
+        if let Identity::Memory(image, ..) | Identity::Gil(image) = target.identity {
+            known.entry((image, target.address)).or_insert_with(|| target.identity.clone());
+        }
+    }
+    for target in targets.iter_mut().filter(|target| !target.certain) {
+        if let Identity::Memory(image, ..) = target.identity
+            && let Some(identity) = known.get(&(image, target.address))
+        {
+            target.identity.clone_from(identity);
+        }
+    }
+}
+
+/// The data addresses whose symbols are wanted: image and address.
+pub fn data_addresses(waits: &[Wait], told: &[SyncObject]) -> Vec<(ImageId, u64)> {
+    let futexes = waits.iter().filter(|wait| wait.kind() == CallKind::Futex && wait.object != 0);
+    let nameless = told.iter().filter(|object| object.name == TextId::EMPTY);
+    let nameless = nameless.filter_map(|object| Some((object.image?, object.address)));
+    let mut addresses: Vec<_> = futexes.map(|wait| (wait.image, wait.object)).chain(nameless).collect();
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}

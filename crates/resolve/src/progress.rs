@@ -1,0 +1,14 @@
+//! How far finalization is, and who is told.
+
+/// Shows how far finalization is. Called from several threads; only the ratio of `done` and `total` means something.
+pub trait Progress: Sync {
+    /// Step `name` has done `done` of `total`.
+    fn step(&self, name: &'static str, done: u64, total: u64);
+}
+
+/// Tells nobody.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn step(&self, _: &'static str, _: u64, _: u64) {}
+}

@@ -1,0 +1,189 @@
+//! All that programs said so far.
+
+use dwell_model::{MarkerScope, SyncOutcome, TaskId, TaskKind};
+use dwell_store::Table;
+use dwell_store::tables::{
+    CounterValues, Counters, MarkerRow, Markers, SyncWaits, TaskMetadata, TaskMetadatumRow, Tasks,
+};
+
+use super::counted::Counted;
+use super::counters::CounterBook;
+use super::stitches::Stitches;
+use super::sync::SyncBook;
+use super::tasks::{TaskBook, TypeKey};
+use super::who::Who;
+use crate::input::said::{InstanceId, Scope, Subject, TaskName, What};
+use crate::input::texts::{TextId, Texts};
+use crate::replay::lives::{ImageId, Lives};
+
+/// Most rows of metadata, which hold text.
+const MOST_METADATA: usize = 8 << 20;
+/// Most markers.
+const MOST_MARKERS: usize = 250_000_000;
+
+/// The tables, not all of it named yet.
+pub struct Unnamed {
+    /// Types are numbers of [`TaskBook::types`].
+    pub tasks: Tasks,
+    /// Complete.
+    pub metadata: TaskMetadata,
+    /// Types as those of tasks.
+    pub markers: Markers,
+    /// Complete.
+    pub counters: Counters,
+    /// Complete.
+    pub counter_values: CounterValues,
+    /// Objects are numbers of [`SyncBook::objects`].
+    pub sync_waits: SyncWaits,
+}
+
+/// All that was said so far.
+#[derive(Default)]
+pub struct Told {
+    /// Tasks.
+    pub tasks: TaskBook,
+    /// Counters.
+    counters: CounterBook,
+    /// Objects and waits for them.
+    pub sync: SyncBook,
+    /// Work that other threads requested.
+    pub stitches: Stitches,
+    metadata: TaskMetadata,
+    /// What the metadata say, by row: texts are shown at the end.
+    metadata_texts: Vec<(TextId, TextId)>,
+    markers: Markers,
+    /// What could not be kept.
+    pub counted: Counted,
+}
+
+impl Told {
+    /// Takes the next thing said, unless it names or leaves out the thread.
+    pub fn take(&mut self, who: &Who, what: &What) {
+        let counted = &mut self.counted;
+        match *what {
+            What::Lost(count) => self.lose(who, count),
+            What::Begin { scope, name, id, parent } => {
+                let kind = if matches!(scope, Scope::Probe(_)) { TaskKind::Probe } else { TaskKind::Task };
+                self.tasks.begin(who, type_key(who, kind, scope, name), (id, parent), counted);
+            }
+            What::End { scope } => self.tasks.end(who, scope, counted),
+            What::Next { scope } => {
+                if self.tasks.is_open(who, scope) {
+                    self.tasks.end(who, scope, counted);
+                }
+                let key = type_key(who, TaskKind::Probe, scope, TaskName::Text(TextId::EMPTY));
+                self.tasks.begin(who, key, (InstanceId::default(), InstanceId::default()), counted);
+            }
+            What::BeginById { kind, domain, name, id, parent } => {
+                self.tasks.begin_by_id(who, type_key(who, kind, Scope::Domain(domain), name), (id, parent), counted);
+            }
+            What::EndById { kind, domain, id } => self.tasks.end_by_id(who, (kind, domain), id, counted),
+            What::EventStart(name) => self.tasks.start_event(who, name, counted),
+            What::EventEnd(name) => self.tasks.end_event(who, name, counted),
+            What::Frame { .. } | What::Request { .. } => {}
+            What::Marker { domain, name, scope } => self.mark(who, (domain, name), scope),
+            What::Number { domain, of, key, value } => self.datum(who, (domain, of), (key, TextId::EMPTY), value),
+            What::Text { domain, of, key, text } => self.datum(who, (domain, of), (key, text), 0.0),
+            What::Count { domain, name, kind, value } => {
+                self.counters.count(who, (domain, name), (kind, value), counted);
+            }
+            What::Enter { id } => self.stitches.enter(who, id, &mut self.counted),
+            What::Leave(id) => self.stitches.leave(who, id),
+            What::ThreadName(_) | What::ThreadIgnore => {}
+            _ => self.take_sync(who, what),
+        }
+    }
+
+    fn take_sync(&mut self, who: &Who, what: &What) {
+        let (sync, counted) = (&mut self.sync, &mut self.counted);
+        match *what {
+            What::Prepare(address) => sync.prepare(who, address, counted),
+            What::Acquired(address) => sync.end(who, address, SyncOutcome::Acquired, counted),
+            What::Cancel(address) => sync.end(who, address, SyncOutcome::Cancelled, counted),
+            What::Releasing(address) => sync.release(who, address),
+            _ => {}
+        }
+    }
+
+    /// Takes what is said of a program; false for what a thread says.
+    pub fn define(&mut self, source: u32, what: &What) -> bool {
+        let (sync, counted) = (&mut self.sync, &mut self.counted);
+        match *what {
+            What::SyncCreate { address, kind, class, name } => {
+                sync.create(source, address, (kind, class, name), counted);
+            }
+            What::SyncRename { address, name } => sync.rename(source, address, name, counted),
+            What::SyncDestroy(address) => sync.destroy(source, address),
+            What::Resumed => sync.resume(source),
+            _ => return false,
+        }
+        true
+    }
+
+    /// A frame that was from `who.at_ns` to `end_ns`.
+    pub fn frame(&mut self, who: &Who, domain: TextId, id: InstanceId, end_ns: u64) {
+        let key = type_key(who, TaskKind::Frame, Scope::Domain(domain), TaskName::Text(domain));
+        self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, id, &mut self.counted);
+    }
+
+    /// A request that was handled from `who.at_ns` to `end_ns`.
+    pub fn request(&mut self, who: &Who, name: TextId, end_ns: u64) {
+        let key = type_key(who, TaskKind::Request, Scope::Domain(TextId::EMPTY), TaskName::Text(name));
+        self.tasks.frame((who, &Who { at_ns: end_ns, ..*who }), key, InstanceId::default(), &mut self.counted);
+    }
+
+    fn lose(&mut self, who: &Who, count: u32) {
+        self.counted.lost += u64::from(count);
+        self.tasks.lose(who);
+        self.sync.lose(who);
+        self.stitches.lose(who);
+    }
+
+    fn mark(&mut self, who: &Who, (domain, name): (TextId, TextId), scope: MarkerScope) {
+        if self.markers.len() >= MOST_MARKERS {
+            self.counted.rows += 1;
+            return;
+        }
+        let key = type_key(who, TaskKind::Marker, Scope::Domain(domain), TaskName::Text(name));
+        let task_type = self.tasks.type_of(key, &mut self.counted);
+        self.markers.push(MarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
+    }
+
+    fn datum(&mut self, who: &Who, (domain, of): (TextId, Subject), texts: (TextId, TextId), number: f64) {
+        if !number.is_finite() {
+            self.counted.values += 1;
+        } else if self.metadata.len() >= MOST_METADATA {
+            self.counted.rows += 1;
+        } else {
+            let task = self.tasks.of_datum(who, domain, of);
+            let (key, text) = (String::new(), String::new());
+            self.metadata.push(TaskMetadatumRow { task, thread: who.thread, time_ns: who.now_ns, key, number, text });
+            self.metadata_texts.push(texts);
+        }
+    }
+
+    /// The tables, types still being numbers of `tasks.types` and objects of `sync.objects`. `end_ns` is the
+    /// collection's.
+    pub fn finish(&mut self, lives: &Lives, texts: &Texts, end_ns: u64) -> Unnamed {
+        let (tasks, moved) = self.tasks.finish(lives, end_ns);
+        let mut metadata = std::mem::take(&mut self.metadata);
+        for (row, (key, text)) in std::mem::take(&mut self.metadata_texts).into_iter().enumerate() {
+            metadata.key[row] = texts.show(key, "key");
+            metadata.text[row] = texts.show(text, "text");
+        }
+        if let Some(moved) = moved {
+            for task in &mut metadata.task {
+                *task = task.get().map_or(TaskId::NONE, |row| moved[row]);
+            }
+        }
+        let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
+        let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
+        let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);
+        Unnamed { tasks, metadata, markers, counters, counter_values, sync_waits }
+    }
+}
+
+fn type_key(who: &Who, kind: TaskKind, scope: Scope, name: TaskName) -> TypeKey {
+    let image = if matches!(name, TaskName::Function(_)) { who.image } else { ImageId::MAX };
+    TypeKey { kind, scope, name, image }
+}

@@ -1,0 +1,390 @@
+//! Replays the ordered records: keeps track of who lives, and turns switches into intervals and samples into weights.
+//!
+//! Symbols and objects are found later: here they are numbers of raw stacks and waits.
+
+use dwell_model::{CallKind, ObjectId, Outcome, Reason, StackId, Syscall, ThreadId, WakerKind};
+use dwell_store::raw::c_string;
+use dwell_store::raw::wire::{
+    ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, object_kind, switch_flag,
+    waker_context,
+};
+
+use crate::input::event::Event;
+use crate::input::meta::Meta;
+use crate::input::said::{Said, What};
+use crate::interner::Interner;
+use crate::replay::annotations::{Asker, Told, Who};
+use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
+use crate::replay::lives::Lives;
+use crate::replay::waits::{Hint, Sleep, StackKey, Wait};
+
+/// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
+const STATE_DEAD: u32 = 0x80;
+const FUTEX_PRIVATE: u32 = 0x80;
+const FUTEX_COMMANDS: u32 = 0x7f;
+/// The kernel's name of a timer's file, and the one in /proc.
+const TIMER_FILE: &str = "[timerfd]";
+const WAIT4: i16 = 61;
+const FUTEX: i16 = 202;
+
+/// The state of the replay.
+pub struct Replay {
+    start_ns: u64,
+    end_ns: u64,
+    /// Latest time seen, ns since the start.
+    pub last_ns: u64,
+    /// Who lives.
+    pub lives: Lives,
+    /// Who runs.
+    pub intervals: Intervals,
+    /// Distinct raw stacks.
+    pub stacks: Interner<StackKey>,
+    /// Distinct waits.
+    pub waits: Interner<Wait>,
+    /// When each of them was first seen, CLOCK_MONOTONIC ns.
+    pub first_waits: Vec<u64>,
+    /// What programs say of themselves.
+    pub told: Told,
+    /// Events replayed.
+    pub events: u64,
+}
+
+impl Replay {
+    /// A replay of a collection that lasted from `start_ns` to `end_ns`, CLOCK_MONOTONIC.
+    pub fn new(start_ns: u64, end_ns: u64) -> Self {
+        Self {
+            start_ns,
+            end_ns: end_ns.max(start_ns),
+            last_ns: 0,
+            lives: Lives::default(),
+            intervals: Intervals::default(),
+            stacks: Interner::default(),
+            waits: Interner::default(),
+            first_waits: Vec::new(),
+            told: Told::default(),
+            events: 0,
+        }
+    }
+
+    /// The time as the tables tell it.
+    pub fn relative(&self, time_ns: u64) -> u64 {
+        time_ns.clamp(self.start_ns, self.end_ns) - self.start_ns
+    }
+
+    /// Takes the next event; times do not run back.
+    pub fn take(&mut self, event: &Event, meta: &Meta) {
+        let now = self.relative(event.time());
+        self.last_ns = self.last_ns.max(now);
+        self.events += 1;
+        match event {
+            Event::Switch(record) => self.switch(record, now, meta),
+            Event::Sample(record) => self.sample(record, now, meta),
+            Event::New(record) => self.begin(record, now),
+            Event::Name(record) => self.lives.rename(record.h.tid, &record.comm),
+            Event::Exit(record) => self.exit(record, now),
+            Event::Exec(record) => self.exec(record, now),
+            Event::Pause(_) => self.intervals.pause(now),
+            Event::Resume(_) => {
+                self.intervals.resume(now);
+                self.told.sync.resume_all();
+            }
+            Event::Said(said) => self.hear(said, now),
+            Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
+        }
+    }
+
+    /// A program says something of itself. What it says within a pause is taken as of the pause's start.
+    fn hear(&mut self, said: &Said, now: u64) {
+        if self.told.define(said.source, &said.what) {
+            return;
+        }
+        let Some((thread, life)) =
+            self.lives.speaker(said.tid, said.tgid).and_then(|thread| Some((thread, self.lives.life(thread)?)))
+        else {
+            self.told.counted.strangers += 1;
+            return;
+        };
+        let image = self.lives.image(thread);
+        let recorded = |time_ns| self.intervals.recorded(time_ns);
+        let who = Who {
+            thread,
+            process: life.process,
+            tgid: said.tgid,
+            source: said.source,
+            image,
+            image_ns: self.lives.images.get(image as usize).map_or(0, |image| image.start_ns),
+            now_ns: recorded(now),
+            at_ns: recorded(self.relative(said.at_ns)),
+            was_there: life.was_there,
+        };
+        match said.what {
+            What::ThreadName(name) => self.lives.set_told_name(thread, name),
+            What::ThreadIgnore => self.lives.ignore(thread),
+            What::Frame { domain, id, start_ns, end_ns } => {
+                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
+                self.told.frame(&begun, domain, id, recorded(self.relative(end_ns)));
+            }
+            What::Request { name, start_ns, end_ns } => {
+                let begun = Who { at_ns: recorded(self.relative(start_ns)), ..who };
+                self.told.request(&begun, name, recorded(self.relative(end_ns)));
+            }
+            ref what => self.told.take(&who, what),
+        }
+    }
+
+    /// The threads that ended unseen in a pause are closed at its start.
+    pub fn close_silent(&mut self) {
+        for thread in self.intervals.silent_since_pause() {
+            let Some(life) = self.lives.life(thread) else { continue };
+            let (tid, start) = (life.tid, life.start_ns);
+            if start < self.intervals.resumed_ns() {
+                let end = self.intervals.end_in_pause(thread).unwrap_or(start);
+                self.lives.close(tid, end.max(start));
+            }
+        }
+    }
+
+    fn begin(&mut self, record: &ThreadNewRecord, now: u64) {
+        let seeded = record.flags & THREAD_SEEDED != 0;
+        if seeded && self.lives.find(record.h.tid).is_some() {
+            return; // told again when the collection was resumed
+        }
+        let was_there = seeded && !self.intervals.is_paused();
+        let start = if was_there { self.intervals.resumed_ns() } else { now };
+        let (thread, stale) = self.lives.begin(record, start);
+        if let Some(stale) = stale {
+            self.intervals.end(stale, now);
+        }
+        let beginning = if seeded { Beginning::Unknown } else { Beginning::Created(self.creator(thread, record)) };
+        self.intervals.begin(thread, start, beginning);
+    }
+
+    fn creator(&mut self, thread: ThreadId, record: &ThreadNewRecord) -> Creator {
+        let parent = self.lives.life(thread).map_or(ThreadId::NONE, |life| life.parent);
+        Creator { thread: parent, stack: self.stack((record.creator_stack, 0), Asker::default()) }
+    }
+
+    fn exit(&mut self, record: &ThreadExitRecord, now: u64) {
+        let paused = self.intervals.resumed_ns() > 0 || self.intervals.is_paused();
+        if let Some(thread) = self.lives.account(record, now, paused) {
+            self.intervals.end(thread, now);
+        }
+    }
+
+    fn exec(&mut self, record: &ExecRecord, now: u64) {
+        if self.lives.find(record.h.tid).is_none() && self.lives.find(record.old_tid).is_none() {
+            // The collector tells so of a process that it attaches to; its threads are told later.
+            return self.lives.announce(record);
+        }
+        let (thread, replaced) = self.lives.exec(record, now);
+        if let Some(replaced) = replaced {
+            self.intervals.end(replaced, now);
+        }
+        if let Some(thread) = thread {
+            self.intervals.see_running(thread, now, u16::MAX);
+        }
+    }
+
+    fn make_up(&mut self, tid: u32, tgid: u32, now: u64) -> ThreadId {
+        let thread = self.lives.make_up(tid, tgid, now);
+        self.intervals.begin(thread, now, Beginning::Unknown);
+        thread
+    }
+
+    fn find(&mut self, tid: u32, user_stack: u64, now: u64, meta: &Meta) -> ThreadId {
+        self.lives.find(tid).unwrap_or_else(|| {
+            let tgid = meta.stack(user_stack).map_or(tid, |stack| stack.tgid);
+            self.make_up(tid, tgid, now)
+        })
+    }
+
+    fn switch(&mut self, record: &SwitchRecord, now: u64, meta: &Meta) {
+        let seeded = record.flags & switch_flag::SEEDED != 0;
+        if record.h.tid != 0 {
+            self.switch_out(record, now, seeded, meta);
+        }
+        if record.next_tid != 0 {
+            let thread = self.find(record.next_tid, 0, now, meta);
+            if seeded {
+                self.intervals.see_on(thread, now);
+            } else {
+                let how = self.arrival(thread, record, meta);
+                self.intervals.arrive(thread, now, how);
+            }
+        }
+    }
+
+    fn switch_out(&mut self, record: &SwitchRecord, now: u64, seeded: bool, meta: &Meta) {
+        if record.state & STATE_DEAD != 0 {
+            if let Some(thread) = self.lives.find(record.h.tid) {
+                self.intervals.end(thread, now);
+                self.lives.close(record.h.tid, now);
+            }
+            return;
+        }
+        let thread = self.find(record.h.tid, record.user_stack, now, meta);
+        if !self.intervals.takes_departure(thread, seeded) {
+            return;
+        }
+        let why = self.departure(thread, record);
+        if seeded {
+            self.intervals.see_off(thread, why);
+        } else {
+            self.intervals.leave(thread, now, why, record.cpu);
+        }
+    }
+
+    fn stack(&mut self, (user, kernel): (u64, u64), asker: Asker) -> StackId {
+        if user == 0 && kernel == 0 {
+            return StackId::NONE;
+        }
+        StackId::new(self.stacks.intern(StackKey { user, kernel, asker }))
+    }
+
+    /// The number of a user stack of its own, as an id.
+    pub fn user_stack(&mut self, key: u64) -> StackId {
+        self.stack((key, 0), Asker::default())
+    }
+
+    /// The stack of `thread`, below the stack that requested its work.
+    fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackId {
+        let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);
+        self.stack((user, kernel), asker)
+    }
+
+    fn departure(&mut self, thread: ThreadId, record: &SwitchRecord) -> Departure {
+        let syscall = i16::try_from(record.syscall).unwrap_or(-1);
+        let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
+        let preempted = record.flags & switch_flag::PREEMPTED != 0;
+        if record.state != 0 && !preempted {
+            let (wait, told_holder) = self.wait(thread, record, stack);
+            let holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0).unwrap_or(told_holder);
+            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder };
+        }
+        let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
+        let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
+        Departure { reason, syscall, wait: ObjectId::NONE, stack, holder: ThreadId::NONE }
+    }
+
+    /// The wait, and who holds what the program says that it waits for.
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> (ObjectId, ThreadId) {
+        let syscall = i16::try_from(record.syscall).unwrap_or(-1);
+        let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
+        let image = self.lives.image(thread);
+        let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
+        // A program does not announce waits for pages, nor stops.
+        let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
+        let wait = Wait {
+            image,
+            stack: stack.raw(),
+            syscall,
+            operation,
+            sleep,
+            hint: self.hint(syscall, record),
+            object: record.object,
+            told: told.map(|(object, _)| object),
+        };
+        let number = self.waits.intern(wait);
+        if number == self.first_waits.len() {
+            self.first_waits.push(record.h.time_ns);
+        }
+        (ObjectId::new(number), told.map_or(ThreadId::NONE, |(_, holder)| holder))
+    }
+
+    fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {
+        let detail = record.detail;
+        match syscall {
+            _ if record.flags & switch_flag::GIL != 0 => Hint::Gil,
+            FUTEX => {
+                let (operation, value) = (detail as u32, (detail >> 32) as u32);
+                let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
+                let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
+                let thread = holder.and_then(|holder| self.lives.find(holder));
+                thread.map_or(Hint::Value(value.min(3) as u8), Hint::Thread)
+            }
+            WAIT4 => {
+                let child = self.lives.outer_id(record.h.tid, detail as u32);
+                child.and_then(|child| self.lives.process(child)).map_or(Hint::None, Hint::Process)
+            }
+            _ => Hint::None,
+        }
+    }
+
+    fn arrival(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> Arrival {
+        let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, ObjectId::NONE));
+        let wait = wait.get().and_then(|number| self.waits.keys().get(number)).copied();
+        let call = Syscall::kind_of(syscall);
+        let by_interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
+        let timer_file = by_interrupt && wait.is_some_and(|wait| has_timer(&wait, meta));
+        let mut outcome = outcome(record, call, wait.map(|wait| wait.sleep));
+        if timer_file && outcome == Outcome::TimedOut {
+            outcome = Outcome::Woken;
+        }
+        let waker = match record.waker_context {
+            waker_context::TASK => {
+                let woken_ns = self.relative(record.wake_time_ns);
+                self.lives.find_at(record.waker_tid, woken_ns).unwrap_or(ThreadId::NONE)
+            }
+            _ => ThreadId::NONE,
+        };
+        let waker_kind = match record.waker_context {
+            waker_context::TASK if waker.is_some() => WakerKind::Thread,
+            waker_context::TASK => WakerKind::OtherThread,
+            waker_context::NONE => WakerKind::Unknown,
+            _ if timer_file || outcome == Outcome::TimedOut || call == CallKind::Sleep => WakerKind::Timer,
+            waker_context::SOFTIRQ if wait.is_some_and(|wait| is_network(&wait, meta)) => WakerKind::Network,
+            _ => WakerKind::Interrupt,
+        };
+        Arrival {
+            cpu: record.cpu,
+            wake_ns: (record.wake_time_ns != 0).then(|| self.relative(record.wake_time_ns)),
+            outcome,
+            waker,
+            waker_kind,
+            waker_stack: self.stack((record.waker_stack, 0), Asker::default()),
+        }
+    }
+
+    fn sample(&mut self, record: &SampleRecord, now: u64, meta: &Meta) {
+        let thread = self.find(record.h.tid, record.user_stack, now, meta);
+        let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
+        if let Some(slice_ns) = self.intervals.sample(thread, now, record.cpu) {
+            self.intervals.weights.sample(thread, now, slice_ns, (record.cpu, stack));
+        }
+    }
+}
+
+/// How the wait that a switch-in ends came to its end.
+fn outcome(record: &SwitchRecord, call: CallKind, sleep: Option<Sleep>) -> Outcome {
+    let signal = record.flags & switch_flag::SIGNAL_PENDING != 0;
+    // A signal is what these calls wait for, or comes along with it.
+    let expected = matches!(call, CallKind::Signal | CallKind::Child);
+    if signal && !expected && sleep == Some(Sleep::Interruptible) {
+        return Outcome::Interrupted;
+    }
+    let interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
+    if interrupt && call.has_time_limit() { Outcome::TimedOut } else { Outcome::Woken }
+}
+
+/// Whether a timer file is among what the thread polls: its expiry, like that of the call's own time limit, is an
+/// interrupt, but it is what the thread waits for.
+fn has_timer(wait: &Wait, meta: &Meta) -> bool {
+    if wait.kind() != CallKind::Poll || wait.object == 0 {
+        return false;
+    }
+    let is_timer =
+        |key: u64| meta.object(key, u64::MAX).is_some_and(|object| c_string(&object.text).contains(TIMER_FILE));
+    let polled = meta.object(wait.object, u64::MAX).is_some_and(|set| {
+        set.kind == object_kind::POLL_SET && set.members.iter().any(|&key| key != 0 && is_timer(key))
+    });
+    polled || meta.members(wait.object).is_some_and(|members| members.contains(TIMER_FILE))
+}
+
+fn is_network(wait: &Wait, meta: &Meta) -> bool {
+    let socket = |object: u64| meta.object(object, u64::MAX).is_some_and(|object| object.kind == object_kind::SOCKET);
+    match wait.kind() {
+        CallKind::Network | CallKind::Poll => true,
+        CallKind::Futex => false,
+        _ => wait.object != 0 && socket(wait.object),
+    }
+}

@@ -1,0 +1,85 @@
+//! What the records say of a wait, as keys: equal ones are resolved once.
+
+use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
+
+use crate::replay::annotations::{Asker, SyncId};
+use crate::replay::lives::ImageId;
+
+/// A stack as the events name it: keys of its user and its kernel part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StackKey {
+    /// User part, 0 = none.
+    pub user: u64,
+    /// Kernel part, 0 = none.
+    pub kernel: u64,
+    /// Who requested the work that the thread does.
+    pub asker: Asker,
+}
+
+/// How the scheduler sees a waiting thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sleep {
+    /// A signal can end it.
+    Interruptible,
+    /// Only what it waits for can end it.
+    Uninterruptible,
+    /// The same, and it counts as waiting for a device.
+    Device,
+    /// Stopped by job control or a debugger.
+    Stopped,
+}
+
+impl Sleep {
+    /// From `prev_state` of sched_switch and `in_iowait`.
+    pub fn of(state: u32, iowait: bool) -> Self {
+        match state {
+            _ if state & 0xc != 0 => Self::Stopped,
+            _ if state & 2 != 0 && iowait => Self::Device,
+            _ if state & 2 != 0 => Self::Uninterruptible,
+            _ => Self::Interruptible,
+        }
+    }
+}
+
+/// Whom a wait's arguments name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hint {
+    /// Nobody.
+    None,
+    /// The thread whose id a futex is expected to hold.
+    Thread(ThreadId),
+    /// The process whose end is waited for.
+    Process(ProcessId),
+    /// The value that a futex is expected to hold, 3 for more.
+    Value(u8),
+    /// CPython's global interpreter lock, whose memory the futex is part of.
+    Gil,
+}
+
+/// One kind of wait: everything that decides what object it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wait {
+    /// Program that waits.
+    pub image: ImageId,
+    /// Number of its raw stack.
+    pub stack: u32,
+    /// System call, -1 = none.
+    pub syscall: i16,
+    /// Futex operation.
+    pub operation: u16,
+    /// How it sleeps.
+    pub sleep: Sleep,
+    /// Whom it waits for.
+    pub hint: Hint,
+    /// Futex address or key of an object record.
+    pub object: u64,
+    /// What the program says that it waits for.
+    pub told: Option<SyncId>,
+}
+
+impl Wait {
+    /// The kind of its system call.
+    pub fn kind(&self) -> CallKind {
+        Syscall::kind_of(self.syscall)
+    }
+}

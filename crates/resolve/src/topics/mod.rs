@@ -1,0 +1,7 @@
+//! What is recorded only on request: sockets, delays, the machine's counters.
+//! It takes the records of each topic and the replayed run; it gives the topic's tables.
+//! It does not change what the other folders found; it adds counters only.
+
+pub mod delays;
+pub mod sockets;
+pub mod system;
