@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny format test lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -92,6 +92,13 @@ test:
 	scripts/fetch-kernels.sh $(KERNELS) $(USUAL_KERNELS) || echo 'without kernels the cases in guests are skipped'
 	$(MAKE) --no-print-directory samples lint unit web-test product ui-test
 	@echo 'make test: everything passed'
+
+# Before each commit: all lints, the layers, and the unit tests of what changed, with fewer random cases. A minute when all is built.
+check: web/node_modules
+	$(MAKE) --no-print-directory lint
+	PROPTEST_CASES=16 scripts/test-changed.sh
+	cargo test --quiet -p dwell --test product -- layers::
+	cd web && npm run --silent lint && npm run --silent test -- --changed HEAD
 
 lint:
 	cargo fmt --all --check

@@ -1,7 +1,13 @@
-//! Named cases, run in order, with the arguments that `cargo test` passes on.
+//! Named cases, with the arguments that `cargo test` passes on: names, of which a case must contain one; `--list`; and
+//! `--test-threads=1`, by which all run one after the other.
+//!
+//! Cases that judge what was done and not how long it took run side by side, as many as there are CPUs. What fails there runs again
+//! among the others, which have the machine to themselves and run in order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,11 +16,11 @@ use anyhow::Result;
 /// One named check.
 pub struct Case {
     name: String,
-    check: Box<dyn Fn() -> Result<()>>,
+    check: Box<dyn Fn() -> Result<()> + Send + Sync>,
 }
 
 impl Case {
-    pub fn new(name: impl Into<String>, check: impl Fn() -> Result<()> + 'static) -> Self {
+    pub fn new(name: impl Into<String>, check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
         Self { name: name.into(), check: Box::new(check) }
     }
 }
@@ -50,8 +56,12 @@ pub fn run(cases: Vec<Case>) -> ExitCode {
         selected.iter().for_each(|case| println!("{}: test", case.name));
         return ExitCode::SUCCESS;
     }
+    let one_by_one = selected.len() == 1 || arguments.iter().any(|argument| argument == "--test-threads=1");
+    let (beside, mut alone): (Vec<Case>, Vec<Case>) =
+        selected.into_iter().partition(|case| !one_by_one && BESIDE.iter().any(|group| case.name.starts_with(group)));
     let mut tally = Tally::default();
-    for case in &selected {
+    alone.splice(0..0, run_side_by_side(beside, &mut tally));
+    for case in &alone {
         run_one(case, &mut tally);
     }
     for name in &tally.failed {
@@ -62,6 +72,54 @@ pub fn run(cases: Vec<Case>) -> ExitCode {
     }
     println!("{} passed, {} failed, {} skipped", tally.passed, tally.failed.len(), tally.skipped);
     if tally.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Cases that judge what was done, whatever else runs, and change nothing that others see.
+const BESIDE: [&str; 17] = [
+    "anatomy::",
+    "bad_code::",
+    "bad_input::",
+    "bench::",
+    "doctor::",
+    "faults::",
+    "faults_recording::",
+    "hostile_folders::",
+    "hostile_tables::",
+    "kernels::",
+    "layers::",
+    "looking::",
+    "merge::",
+    "packaging::",
+    "python::",
+    "source::",
+    "symbols::",
+];
+
+/// Runs cases on all CPUs; returns those that must run again because they did not pass.
+fn run_side_by_side(cases: Vec<Case>, tally: &mut Tally) -> Vec<Case> {
+    let next = AtomicUsize::new(0);
+    let shared = Mutex::new((tally, Vec::new()));
+    let work = || {
+        while let Some((index, case)) = cases.iter().enumerate().nth(next.fetch_add(1, Ordering::Relaxed)) {
+            let begun = Instant::now();
+            let outcome = attempt(case);
+            let Ok(mut shared) = shared.lock() else { return };
+            match outcome {
+                Err(why) if !why.is::<Skip>() => {
+                    tell("AGAIN, ALONE", case, &why);
+                    shared.1.push(index);
+                }
+                outcome => shared.0.note(case, begun.elapsed(), outcome),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        (0..thread::available_parallelism().map_or(1, usize::from)).for_each(|_| {
+            scope.spawn(work);
+        });
+    });
+    let again = shared.into_inner().map_or_else(|_| (0..cases.len()).collect(), |(_, again)| again);
+    cases.into_iter().enumerate().filter(|(index, _)| again.contains(index)).map(|(_, case)| case).collect()
 }
 
 /// Live recordings race with whatever else the machine does: a case may be run again, after a pause, since what disturbs one
@@ -86,22 +144,27 @@ fn run_one(case: &Case, tally: &mut Tally) {
         attempts += 1;
     }
     tally.repeated += usize::from(attempts > 1);
-    let seconds = begun.elapsed().as_secs_f64();
-    match outcome {
-        Ok(()) => {
-            println!("ok   {} ({seconds:.1} s)", case.name);
-            tally.passed += 1;
+    tally.note(case, begun.elapsed(), outcome);
+}
+
+impl Tally {
+    fn note(&mut self, case: &Case, time: Duration, outcome: Result<()>) {
+        match outcome {
+            Ok(()) => {
+                println!("ok   {} ({:.1} s)", case.name, time.as_secs_f64());
+                self.passed += 1;
+            }
+            Err(error) => match error.downcast_ref::<Skip>() {
+                Some(skip) => {
+                    println!("SKIP {}: {skip}", case.name);
+                    self.skipped += 1;
+                }
+                None => {
+                    tell("FAIL", case, &error);
+                    self.failed.push(case.name.clone());
+                }
+            },
         }
-        Err(error) => match error.downcast_ref::<Skip>() {
-            Some(skip) => {
-                println!("SKIP {}: {skip}", case.name);
-                tally.skipped += 1;
-            }
-            None => {
-                tell("FAIL", case, &error);
-                tally.failed.push(case.name.clone());
-            }
-        },
     }
 }
 
