@@ -10,6 +10,10 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#define REFRESH_TICKS 3
+/* Bytes up to which a receive is a small one. */
+#define SHORT_BYTES 256
+
 static __always_inline bool is_paused(void)
 {
 	struct control *control = controls();
@@ -66,30 +70,74 @@ static __always_inline struct socket_entry *called(struct sock *sk, struct task_
 	return entry;
 }
 
+/* How many bits a number has whose highest bits are all set, by where it puts those of a De Bruijn sequence. Branches would
+ * multiply the paths of the verifier. */
+static const u8 bits_of[32] = {
+	1, 10, 2,  11, 14, 22, 3,  30, 12, 15, 17, 19, 23, 26, 4, 31,
+	9, 13, 21, 29, 16, 18, 25, 8,  20, 28, 24, 7,  27, 6,  5, 32,
+};
+
+/* The class of a size: its number of bits, up to the last class. */
+static __always_inline u32 size_class(u32 bytes)
+{
+	u32 bits;
+
+	if (!bytes)
+		return 0;
+	bytes |= bytes >> 1;
+	bytes |= bytes >> 2;
+	bytes |= bytes >> 4;
+	bytes |= bytes >> 8;
+	bytes |= bytes >> 16;
+	bits = bits_of[bytes * 0x07c4acddu >> 27];
+	return AT_MOST(bits, DWELL_SIZE_CLASSES - 1);
+}
+
+/* A call of a profiled thread on a socket that is recorded. */
+struct socket_call {
+	struct task_struct *task;
+	struct thread *thread;
+	struct socket_entry *entry;
+};
+
+/* Takes in a call that returned `ret`, and ends the wait that it tells the outcome of. False when it is not recorded. */
+static __always_inline bool take_call(struct socket_call *call, struct sock *sk, int ret, bool send)
+{
+	call->task = bpf_get_current_task_btf();
+	call->thread = recorded(call->task);
+	call->entry = call->thread ? called(sk, call->task) : NULL;
+	if (!call->entry)
+		return false;
+	end_wait(call->task, call->thread, call->entry, ret, send);
+	return true;
+}
+
+static __always_inline void count_call(u64 *total, u64 *calls, u32 *sizes, int bytes)
+{
+	__sync_fetch_and_add(total, bytes);
+	__sync_fetch_and_add(calls, 1);
+	__sync_fetch_and_add(&sizes[size_class(bytes)], 1);
+}
+
 static __always_inline int sent(struct sock *sk, int ret, int flags)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
-	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
+	struct socket_call call;
 	struct tcp_sock *tcp;
 
-	if (!entry)
+	if (!take_call(&call, sk, ret, true))
 		return 0;
-	record = &entry->record;
-	end_wait(task, thread, entry, ret, true);
+	record = &call.entry->record;
 	if (ret <= 0) {
 		if (ret == -EAGAIN) {
 			__sync_fetch_and_add(&record->sends_refused, 1);
-			note_refusal(task, record->cookie);
+			note_refusal(call.task, record->cookie);
 		}
 		return 0;
 	}
 	if (!record->sends && !record->receives)
 		record->flags |= SOCKET_SENT_FIRST;
-	__sync_fetch_and_add(&record->bytes_sent, ret);
-	__sync_fetch_and_add(&record->sends, 1);
-	__sync_fetch_and_add(&record->sizes_sent[size_class(ret)], 1);
+	count_call(&record->bytes_sent, &record->sends, record->sizes_sent, ret);
 	record->bytes_before += ret;
 	if (!record->sends_before)
 		record->first_send_bytes = ret;
@@ -99,7 +147,7 @@ static __always_inline int sent(struct sock *sk, int ret, int flags)
 		record->largest_pipeline = record->sends_before;
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (tcp)
-		look_for_hold(entry, tcp, ret, task, thread);
+		look_for_hold(call.entry, tcp, ret, call.task, call.thread);
 	return 0;
 }
 
@@ -119,23 +167,18 @@ static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
 
 static __always_inline int received(struct sock *sk, int ret, int flags)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
-	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
+	struct socket_call call;
 	struct tcp_sock *tcp;
 
-	if (!entry)
+	if (!take_call(&call, sk, ret, false))
 		return 0;
-	record = &entry->record;
-	end_wait(task, thread, entry, ret, false);
+	record = &call.entry->record;
 	if (ret == -EAGAIN)
 		__sync_fetch_and_add(&record->receives_empty, 1);
 	if (ret < 0 || (flags & MSG_PEEK))
 		return 0;
-	__sync_fetch_and_add(&record->bytes_received, ret);
-	__sync_fetch_and_add(&record->receives, 1);
-	__sync_fetch_and_add(&record->sizes_received[size_class(ret)], 1);
+	count_call(&record->bytes_received, &record->receives, record->sizes_received, ret);
 	if (record->sends_before)
 		record->turns += 1;
 	record->sends_before = 0;
@@ -144,7 +187,7 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 	if (ret && ret <= SHORT_BYTES && left_some(sk, tcp))
 		record->receives_short += 1;
 	if (tcp)
-		look_for_release(entry, tcp, 0);
+		look_for_release(call.entry, tcp, 0);
 	return 0;
 }
 
@@ -403,7 +446,7 @@ int BPF_PROG(on_retransmit, struct sock *sk)
 	return 0;
 }
 
-/* The socket that an open file of a profiled thread is, NULL when it is none. */
+/* The socket behind an open file of a profiled thread, NULL when the file is no socket. */
 static __always_inline struct sock *open_socket(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
@@ -428,7 +471,7 @@ int seed_sockets(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Run by user space after waits on sockets of which no call has told, as when everything is received by splice. */
+/* Run by user space after waits on sockets that no call has told of, as when everything is received by splice. */
 SEC("iter/task_file")
 int find_sockets(struct bpf_iter__task_file *ctx)
 {

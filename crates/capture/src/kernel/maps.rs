@@ -1,4 +1,4 @@
-//! The user side of the BPF maps: the layouts that `record.bpf.h` declares, and what each loss counter means.
+//! The user side of the BPF maps: the layouts that `record.bpf.h` declares, and the name of each loss counter.
 
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapHandle, Object};

@@ -26,7 +26,7 @@ const LOOK_SHARE: u64 = 200;
 const AF_UNIX: u16 = 1;
 const LISTEN: u8 = 10;
 
-/// `struct socket_entry` of sockets.bpf.h.
+/// `struct socket_entry` of socket_entry.bpf.h.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Entry {

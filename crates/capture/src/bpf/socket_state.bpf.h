@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * What is known of the sockets that profiled threads use. It lies in an array that user space reads through a map of its
- * memory, and not with the socket: so it is still there when the socket is closed. Which place of the array is a socket's is
- * known in two ways: by what the kernel keeps with the socket, in a few nanoseconds, and by its cookie, a number that the
- * kernel never uses again, where only the address of a socket is known.
+ * Describes a socket: its addresses, how TCP stands, and the entry of one that is used for the first time.
  */
-#ifndef DWELL_SOCKETS_BPF_H
-#define DWELL_SOCKETS_BPF_H
+#ifndef DWELL_SOCKET_STATE_BPF_H
+#define DWELL_SOCKET_STATE_BPF_H
 
 #include "object.bpf.h"
+#include "socket_entry.bpf.h"
 
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
@@ -19,108 +17,12 @@
 #define TCP_NAGLE_CORK  2
 #define IPPROTO_TCP     6
 #define ACK_SCHEDULED   1 /* enum inet_csk_ack_state_t */
-#define SOCK_STREAM     1
-#define E2BIG           7
 #define EAGAIN          11
 #define MSG_PEEK        2
-#define REFRESH_TICKS   3
-/* Bytes up to which a receive is a small one. */
-#define SHORT_BYTES 256
-
-/* What goes into the trace, and what only the hooks need. Mirrored in sockets.rs. */
-struct socket_entry {
-	struct record_socket record;
-	u64 connection;   /* key of its addresses in `connections`, 0 = none */
-	u64 answer;       /* the other end's key there */
-	volatile u64 sk;  /* its address: a number only after it has been in a map, says the verifier */
-	u64 seen_ns;      /* when look_at_sockets last met it */
-	u64 queue_ns;     /* when the length of its queue was last looked at */
-	u64 peer_cookie;  /* of the other end as far as it is known, */
-	u32 peer_place;   /* and its place */
-	u32 tcp_ticks;    /* when record.tcp was read */
-	u32 last_tid;     /* thread of the last call */
-	u32 reserved[17]; /* to whole cache lines: the ends of a connection are used on two CPUs */
-};
-
-#define MOST_SOCKETS 16384
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MOST_SOCKETS);
-	__type(key, u32);
-	__type(value, struct socket_entry);
-} sockets SEC(".maps");
-
-/* Places in `sockets` that user space has done with. Those from next_place on were never used. */
-struct {
-	__uint(type, BPF_MAP_TYPE_QUEUE);
-	__uint(max_entries, MOST_SOCKETS);
-	__type(value, u32);
-} free_places SEC(".maps");
-
-u64 next_place = 0;
-
-/* The place of a cookie. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MOST_SOCKETS);
-	__type(key, u64);
-	__type(value, u32);
-} places SEC(".maps");
-
-/* The same, kept with the socket. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, u32);
-} own_place SEC(".maps");
-
-/* Addresses of sockets of which no call has told, and the processes that waited on them: user space looks for them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 256);
-	__type(key, u64);
-	__type(value, u32);
-} unknown_sockets SEC(".maps");
-
-/* The cookie of the socket that has these addresses. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 32768);
-	__type(key, u64);
-	__type(value, u64);
-} connections SEC(".maps");
 
 static __always_inline u64 cookie_of(struct sock *sk)
 {
 	return FIELD(sk, __sk_common.skc_cookie.counter);
-}
-
-static __always_inline struct socket_entry *entry_of_cookie(u64 cookie)
-{
-	u32 *place = cookie ? bpf_map_lookup_elem(&places, &cookie) : NULL;
-
-	return place ? bpf_map_lookup_elem(&sockets, place) : NULL;
-}
-
-/* The entry of a socket whose storage can be looked at: NULL too when its place is another's now, or may soon be. */
-static __always_inline struct socket_entry *entry_of(struct sock *sk)
-{
-	u32 *place = bpf_sk_storage_get(&own_place, sk, 0, 0);
-	struct socket_entry *entry = place ? bpf_map_lookup_elem(&sockets, place) : NULL;
-
-	return entry && entry->record.cookie == (u64)sk->__sk_common.skc_cookie.counter && !entry->record.closed_ns
-		       ? entry
-		       : NULL;
-}
-
-static __always_inline void note_unknown(u64 address, struct task_struct *task)
-{
-	u32 tgid = task->tgid;
-
-	bpf_map_update_elem(&unknown_sockets, &address, &tgid, BPF_ANY);
 }
 
 /* The two addresses of a socket of IPv4 or IPv6. Those of IPv4 lie in their IPv6 form, so that both ends of a connection
@@ -284,34 +186,6 @@ static __always_inline void refresh(struct socket_entry *entry)
 		entry->record.drops = FIELD(sk, sk_drops.counter);
 }
 
-/* Atomic, with the value before. The compiler has them only with 32-bit registers (-mcpu=v3), with which the verifier takes
- * seven times as long for a walk of the stack. */
-static __always_inline u64 fetch_and_add(u64 *at, u64 value)
-{
-	asm volatile("%0 = atomic_fetch_add((u64 *)(%1 + 0), %0)" : "+r"(value) : "r"(at) : "memory");
-	return value;
-}
-
-static __always_inline u64 exchange(u64 *at, u64 value)
-{
-	asm volatile("%0 = xchg_64(%1 + 0, %0)" : "+r"(value) : "r"(at) : "memory");
-	return value;
-}
-
-/* A free place of the array. */
-static __always_inline bool take_place(u32 *place)
-{
-	if (!bpf_map_pop_elem(&free_places, place))
-		return true;
-	if (next_place < MOST_SOCKETS) {
-		*place = fetch_and_add(&next_place, 1);
-		if (*place < MOST_SOCKETS)
-			return true;
-	}
-	count_loss(LOSS_SOCKET);
-	return false;
-}
-
 /* The kernel's tcp_delack_timer, the same function in every TCP socket; 0 = no profiled thread has used one yet. Read from a
  * socket, since /proc/kallsyms may hide addresses (kptr_restrict). */
 u64 delayed_ack_function = 0;
@@ -352,58 +226,6 @@ static __noinline struct socket_entry *new_entry(struct sock *sk, u64 cookie, st
 	entry->record.cookie = 0;
 	bpf_map_push_elem(&free_places, &place, 0);
 	return entry_of_cookie(cookie);
-}
-
-/* The cookie of the other end, 0 when no profiled thread used it. */
-static __always_inline u64 peer_cookie(struct socket_entry *entry)
-{
-	u64 *cookie;
-
-	if (entry->record.family == AF_UNIX)
-		return entry->record.peer;
-	cookie = entry->connection ? bpf_map_lookup_elem(&connections, &entry->answer) : NULL;
-	return cookie ? *cookie : 0;
-}
-
-/* The entry of the other end, NULL when no profiled thread used it. */
-static __always_inline struct socket_entry *peer_of(struct socket_entry *entry)
-{
-	u32 at = entry->peer_place, *place;
-	u64 cookie = entry->peer_cookie;
-	struct socket_entry *peer = cookie ? bpf_map_lookup_elem(&sockets, &at) : NULL;
-
-	if (peer && peer->record.cookie == cookie)
-		return peer;
-	cookie = peer_cookie(entry);
-	place = cookie ? bpf_map_lookup_elem(&places, &cookie) : NULL;
-	if (!place)
-		return NULL;
-	entry->peer_cookie = cookie;
-	entry->peer_place = *place;
-	return bpf_map_lookup_elem(&sockets, place);
-}
-
-/* How many bits a number has whose highest bits are all set, by where it puts those of a De Bruijn sequence. Branches would
- * multiply the ways that the verifier has to go. */
-static const u8 bits_of[32] = {
-	1, 10, 2,  11, 14, 22, 3,  30, 12, 15, 17, 19, 23, 26, 4, 31,
-	9, 13, 21, 29, 16, 18, 25, 8,  20, 28, 24, 7,  27, 6,  5, 32,
-};
-
-/* The class of a size: its number of bits, up to the last class. */
-static __always_inline u32 size_class(u32 bytes)
-{
-	u32 bits;
-
-	if (!bytes)
-		return 0;
-	bytes |= bytes >> 1;
-	bytes |= bytes >> 2;
-	bytes |= bytes >> 4;
-	bytes |= bytes >> 8;
-	bytes |= bytes >> 16;
-	bits = bits_of[bytes * 0x07c4acddu >> 27];
-	return AT_MOST(bits, DWELL_SIZE_CLASSES - 1);
 }
 
 #endif
