@@ -1,11 +1,14 @@
 //! The end of a collection: the last rounds, and what the manifest says of all.
 
+use std::rc::Rc;
+
 use dwell_store::{Manifest, ResultFolder, State};
 
 use super::collection::Collection;
 use super::manifest::note_losses;
 use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::drain::copies::walk_copies;
+use crate::drain::drained::Drained;
 use crate::error::Result;
 use crate::priority::be_patient;
 use crate::programs::launch::Child;
@@ -15,6 +18,7 @@ use crate::topics::system::System;
 const MOST_LAST_ROUNDS: usize = 10;
 
 impl Collection<'_> {
+    /// Ends the collection. Returns the manifest, which is also written.
     pub(super) fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
         self.read_system(true);
@@ -27,7 +31,8 @@ impl Collection<'_> {
             }
         }
         be_patient(self.nice);
-        let mut drained = self.drained.borrow_mut();
+        let drained = Rc::clone(&self.drained);
+        let mut drained = drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
         let end_ns = if all_gone { drained.last_exit_ns } else { now };
         walk_copies(&mut drained, &mut self.unwinding, None);
@@ -44,6 +49,19 @@ impl Collection<'_> {
         manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
         (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = (own_cpu_ns(), dwell_store::peak_bytes());
         manifest.events = drained.recorder.event_count;
+        self.add_losses(&drained);
+        let manifest = &mut self.manifest;
+        manifest.notices.extend(self.late.notice());
+        manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
+        manifest.notices.append(&mut self.source.take_notices());
+        manifest.notices.append(&mut self.unwinding.take_notices());
+        folder.write_manifest(manifest)?;
+        Ok(manifest.clone())
+    }
+
+    /// Puts into the manifest what each part of the collection lost beside the source of records.
+    fn add_losses(&mut self, drained: &Drained) {
+        let manifest = &mut self.manifest;
         let lost = [
             ("stack_copies_lost", drained.copies_lost),
             ("seeded_stacks_lost", drained.seeded_stacks_lost),
@@ -60,11 +78,5 @@ impl Collection<'_> {
             manifest.notices.append(&mut notices);
             manifest.losses.extend(losses);
         }
-        manifest.notices.extend(self.late.notice());
-        manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
-        manifest.notices.append(&mut self.source.take_notices());
-        manifest.notices.append(&mut self.unwinding.take_notices());
-        folder.write_manifest(manifest)?;
-        Ok(manifest.clone())
     }
 }

@@ -1,4 +1,4 @@
-//! When the next round of a collection comes, and when there is none any more.
+//! When the next round of a collection comes, and when the collection is over.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +19,7 @@ const QUIET: Duration = Duration::from_millis(3);
 const GRACE_NS: u64 = 300_000_000;
 
 impl Collection<'_> {
+    /// Whether the program has ended, the time is over or `stop` was set; resumes a paused recording when that is due.
     pub(super) fn is_over(&mut self, stop: &AtomicBool) -> Result<bool> {
         let now = monotonic_ns();
         let ended = match &mut self.child {

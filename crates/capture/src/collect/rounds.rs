@@ -27,9 +27,21 @@ impl Collection<'_> {
 
     pub(super) fn round(&mut self, at_end: bool) -> Result<()> {
         self.read_system(false);
+        let time_ns = self.drain_source(at_end)?;
+        let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
+        let wishes = self.drain_itt()?;
+        self.look_at_running(time_ns)?;
+        if self.end_round(time_ns, settled_ns)? {
+            self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
+        }
+        self.heed(&wishes)
+    }
+
+    /// Drains records and mappings. Returns the time up to which nothing more will come.
+    fn drain_source(&mut self, at_end: bool) -> Result<u64> {
         let time_ns = self.source.drain(&mut self.mappings, monotonic_ns(), at_end)?;
-        let mut borrowed = self.drained.borrow_mut();
-        let drained = &mut *borrowed;
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
         if let Some(failure) = drained.failure.take() {
             return Err(failure);
         }
@@ -45,12 +57,13 @@ impl Collection<'_> {
         walk_copies(drained, &mut self.unwinding, Some(time_ns));
         self.source.read_sockets(drained.recorder.meta(), time_ns, false);
         self.keeper.end_round();
-        drop(borrowed);
-        let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
-        let wishes = self.drain_itt()?;
-        self.look_at_running(time_ns)?;
-        let mut borrowed = self.drained.borrow_mut();
-        let drained = &mut *borrowed;
+        Ok(time_ns)
+    }
+
+    /// Writes what is due, and keeps an outlier when there is one. Returns whether the data limit is reached.
+    fn end_round(&mut self, time_ns: u64, settled_ns: u64) -> Result<bool> {
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
         drained.recorder.end_round(settled_ns)?;
         if drained.recorder.wants_all_again() {
             let since_ns = self.source.tell_again()?;
@@ -63,12 +76,7 @@ impl Collection<'_> {
             outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
         }
         let limit = self.options.data_limit_bytes;
-        let is_full = limit > 0 && !self.pause.is_on && recorded_bytes(&drained.recorder, self.options) >= limit;
-        drop(borrowed);
-        if is_full {
-            self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
-        }
-        self.heed(&wishes)
+        Ok(limit > 0 && !self.pause.is_on && recorded_bytes(&drained.recorder, self.options) >= limit)
     }
 
     /// Drains what programs announce. Returns what they wish.

@@ -38,11 +38,11 @@ const MAX_POLLED: usize = 64;
 
 /// The program and the source of its records, before anything is recorded.
 struct Opened<'a> {
-    child: Option<Child>,
+    source: Box<dyn Source + 'a>,
     /// The processes that the collection begins with.
     targets: Vec<u32>,
+    child: Option<Child>,
     announcing: Preparation,
-    source: Box<dyn Source + 'a>,
 }
 
 impl<'a> Opened<'a> {
@@ -59,7 +59,7 @@ impl<'a> Opened<'a> {
         let source = source::open(options, &begin)?;
         source.lower(raised);
         keep_log(folder, source.log());
-        Ok(Self { child, targets, announcing, source })
+        Ok(Self { source, targets, child, announcing })
     }
 
     fn unwinding(&self) -> Result<Unwinding> {
@@ -96,7 +96,7 @@ impl<'a> Collection<'a> {
         let pidfds = opened.targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
         let drained = opened.connect(recorder(folder, options)?, options.own_only)?;
         opened.describe(&mut manifest);
-        let Opened { child, targets, announcing, mut source } = opened;
+        let Opened { mut source, targets, child, announcing } = opened;
         if child.is_some() {
             seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet
         }

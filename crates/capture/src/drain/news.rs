@@ -1,4 +1,4 @@
-//! What user space follows of processes, in the order of time.
+//! What a source of records tells of processes, for user space to follow in the order of time.
 
 use crate::kernel::perf::Mapping;
 
