@@ -12,7 +12,7 @@ use crate::options::{Options, Target};
 use crate::programs::proc;
 use crate::stacks::waiting;
 
-/// The manifest is written first of all: a folder without it is nothing that can be finalized.
+/// The manifest is written first of all: a folder without it cannot be finalized.
 pub(super) fn begin_manifest(folder: &ResultFolder, options: &Options) -> Result<Manifest> {
     let manifest = new_manifest(options);
     folder.write_manifest(&manifest)?;

@@ -7,8 +7,7 @@ use crate::error::Result;
 use crate::topics::itt::Wish;
 
 impl Collection<'_> {
-    /// Does what programs asked for since the last round: what the last of them wanted. A pause that was over before the
-    /// next round is none.
+    /// Does what the last program wished since the last round. A pause that was over before this round is skipped.
     pub(super) fn heed(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
         if self.pause.is_final {
             return Ok(());

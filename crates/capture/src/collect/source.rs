@@ -7,7 +7,7 @@ use crate::machine;
 use crate::options::{EventSource, Options};
 use crate::unprivileged::Unprivileged;
 
-/// Opens the source that the options name, or the best that there is.
+/// Opens the source that the options name, or the best one that works here.
 pub fn open<'a>(options: &'a Options, targets: &Targets<'_>) -> Result<Box<dyn Source + 'a>> {
     machine::raise_descriptors();
     match options.source {

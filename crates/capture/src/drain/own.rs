@@ -1,7 +1,7 @@
 //! Mappings of own programs only, for users who have Dwell's rights from its file.
 //!
 //! With CAP_PERFMON the kernel notes what every process maps, also a program that became another user's when it was started,
-//! and whoever has the id of a process that ended. Where their code lies is nothing that the user may learn: each mapping is
+//! and whoever has the id of a process that ended. The user may not learn where their code lies: each mapping is
 //! let through only if the kernel lets the user look at its process, or if the process has ended as the user's own.
 
 use std::collections::{HashMap, HashSet};

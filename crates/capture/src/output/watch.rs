@@ -192,7 +192,7 @@ impl Watch {
         let Subject::Named(wanted) = &self.trigger.subject else { return };
         for named in names(bytes) {
             if let Name::String { id, text } = named.name {
-                // One for each file, of which there are not more than processes.
+                // One for each file; there are no more files than processes.
                 let is_wanted = text == wanted.as_bytes();
                 if is_wanted && self.names.len() < MOST_OPEN {
                     self.names.insert((source, id));
@@ -248,7 +248,7 @@ impl Watch {
                     self.ended(tid, begin_ns, time_ns);
                 }
             }
-            // The program chooses the times: what is to come is none.
+            // The program chooses the times: one that is still to come is not believed.
             Event::FrameSubmit { begin, end, .. } if line.ns(end) <= time_ns => {
                 self.ended(tid, line.ns(begin), line.ns(end));
             }

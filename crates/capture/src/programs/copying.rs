@@ -39,7 +39,7 @@ pub enum Origin {
 /// What is copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A map or log of run-time code: the part of it that there is room for is better than nothing.
+    /// A map or log of run-time code: the part that fits is better than nothing.
     JitMap,
     /// A file with code: whole, or not at all.
     Module,

@@ -46,7 +46,7 @@ pub fn own_memory(start: u64, length: usize) -> Vec<u8> {
     memory.piece.bytes
 }
 
-/// The user stack of which `bytes` are a copy, from the stack pointer on.
+/// The user stack that `bytes` copy, from the stack pointer on.
 pub fn copied_stack(record: &RegistersRecord, bytes: Vec<u8>, unwinding: &mut Unwinding) -> Stack {
     let mut memory = Copied { start: record.registers[SP], bytes };
     explained(record, walk(registers(record), &mut unwinding.code(record.tgid, true), &mut memory))

@@ -1,4 +1,4 @@
-//! Attaching the hooks of what delays threads, some of which are of perf's page faults.
+//! Attaches the hooks of what delays threads: some are tracepoints, some perf events of page faults.
 
 use std::os::fd::IntoRawFd;
 

@@ -34,7 +34,7 @@ pub(super) fn check_yours(pid: u32, own_only: bool) -> Result<()> {
     if own_only && !proc::may_look_at(pid) && proc::is_alive(pid) { Err(Error::NotYours { pid }) } else { Ok(()) }
 }
 
-/// What only BPF can record was asked for.
+/// Fails when the options ask for what only BPF can record.
 pub(super) fn refuse_what_needs_bpf(options: &Options, why: Option<&Error>) -> Result<()> {
     let topic = |topic: Topic| options.topics.contains(&topic).then(|| format!("--analyze {}", topic.id()));
     let wanted = topic(Topic::Sockets)

@@ -19,7 +19,7 @@ pub struct Preparation {
     folders: Vec<Folder>,
     /// What the launched program has to find in its environment.
     pub variables: Vec<(&'static str, OsString)>,
-    /// What could not be had, a sentence for the reader of the result.
+    /// What is missing, a sentence for the reader of the result.
     notice: Option<String>,
 }
 
@@ -79,7 +79,7 @@ pub fn environment() -> std::io::Result<Vec<(&'static str, OsString)>> {
     Ok(variables(&library.path, &folder.path, State::Off))
 }
 
-/// The collector that the user has chosen for the program; ours, of `dwell env`, is none.
+/// The collector that the user has chosen for the program; ours, of `dwell env`, does not count.
 fn foreign_collector() -> Option<(&'static str, OsString)> {
     let chosen = [LIBRARY_VARIABLE, JIT_VARIABLE].into_iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
     let mut foreign = chosen.filter(|(_, value)| !value.is_empty() && !is_ours(Path::new(value)));
