@@ -2,53 +2,35 @@
 //!
 //! The only crate that knows libbpf and perf events. It interprets nothing: a record goes to the spool as the kernel
 //! wrote it, beside what only user space can know in time (mappings, command lines, members of epoll sets).
+//!
+//! Folders import only those before them: `kernel`, `programs`, `stacks`, `output`, `topics`, `drain`, then the two sources of
+//! records, `hooks` and `unprivileged`, and `collect`. `bpf` is the kernel side, in C.
 
 mod clock;
 mod collect;
-mod copying;
-mod edges;
+mod drain;
 mod error;
-mod fault_places;
-mod forgetting;
 mod hooks;
-mod itt;
-mod keeper;
 mod kernel;
-mod kernel_types;
-mod latency;
-mod launch;
-mod loading;
-mod losing;
 mod machine;
-mod maps;
 mod options;
-mod outliers;
-mod perf;
+mod output;
+mod priority;
 mod probe;
-mod proc;
-mod processor_trace;
+mod programs;
 pub mod readers;
-mod recorder;
-mod sampling;
-mod scope;
-mod sockets;
-mod system;
-mod task_probes;
+mod stacks;
+mod ticks;
+mod topics;
 mod unprivileged;
-mod unwinding;
-mod view;
-mod waiting;
-mod walk;
-mod watch;
 
 pub use dwell_probes::TaskProbe;
 
 pub use collect::{Progress, collect};
 pub use error::{Error, Result};
-pub use itt::{Library as IttLibrary, environment};
-pub use options::{EventSource, Launch, Options, Rule, Target};
-pub use outliers::FOLDER as OUTLIERS;
-pub use perf::level_for_root;
+pub use kernel::perf::level_for_root;
+pub use options::{EventSource, Launch, Options, Rule, Subject, Target, Trigger};
+pub use output::outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
-pub use proc::pids_named;
-pub use watch::{Subject, Trigger};
+pub use programs::proc::pids_named;
+pub use topics::itt::{Library as IttLibrary, environment};

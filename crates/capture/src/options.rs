@@ -6,8 +6,6 @@ use std::path::PathBuf;
 use dwell_model::Topic;
 use dwell_probes::TaskProbe;
 
-use crate::watch::Trigger;
-
 /// What is profiled.
 #[derive(Clone, Debug)]
 pub enum Target {
@@ -49,6 +47,28 @@ pub enum EventSource {
     Bpf,
     /// perf events, which need no rights.
     Perf,
+}
+
+/// Which intervals a trigger is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// ITT tasks, regions and frames, what task probes and `--interval` make, and requests.
+    Intervals,
+    /// From where a thread is woken to where it runs.
+    WakeUps,
+    /// Waits, until the wake-up.
+    Waits,
+    /// ITT tasks and what probes make, of this name.
+    Named(String),
+}
+
+/// When what was recorded lately is kept: `interval>50us`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Which intervals.
+    pub subject: Subject,
+    /// Those that are longer, ns.
+    pub longer_than_ns: u64,
 }
 
 /// Options of a collection.

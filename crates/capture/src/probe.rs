@@ -6,11 +6,11 @@ use std::os::fd::AsFd as _;
 use dwell_rights::{BPF, PERFMON, Right};
 
 use crate::error::{Error, Result};
-use crate::hooks::Hooks;
-use crate::kernel;
-use crate::loading;
+use crate::hooks::families::Hooks;
+use crate::kernel::loading;
+use crate::kernel::requirements;
+use crate::kernel::scope::Scope;
 use crate::options::{Launch, Options, Target};
-use crate::scope::Scope;
 use crate::unprivileged;
 
 /// What loading hooks takes.
@@ -77,7 +77,7 @@ pub struct VerifiedHook {
 /// Loads every hook, and attaches none. Returns with them what this kernel cannot tell.
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     let _raised = dwell_rights::raise(&TO_LOAD);
-    kernel::check()?;
+    requirements::check()?;
     let threads = loading::load("threads", &HashMap::new(), &Scope::default())?;
     let shared = loading::share_maps(&threads.object)?;
     let (mut hooks, mut notices) = (Vec::new(), Vec::new());
@@ -100,7 +100,7 @@ pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
 }
 
 fn itt() -> Capability {
-    let variables = crate::itt::environment();
+    let variables = crate::topics::itt::environment();
     let detail = match &variables {
         Ok(variables) => {
             let library = variables.first().map(|(_, path)| path.to_string_lossy().into_owned());

@@ -2,13 +2,13 @@
 
 use dwell_store::raw::wire::ObjectRecord;
 
-use crate::fault_places;
-use crate::perf::{parse_mapping, read_u64, split_record};
-use crate::proc;
+use crate::kernel::perf::{parse_mapping, read_u64, split_record};
+use crate::programs::proc;
+use crate::stacks::waiting;
+use crate::topics::fault_places;
 use crate::unprivileged::look::Place;
 use crate::unprivileged::record::{CallLayout, Sort, What, parse, stamp};
 use crate::unprivileged::sockets::SocketTable;
-use crate::waiting;
 
 /// The event identifier whose samples have a kernel stack, in the fuzzer's input.
 const WITH_CHAIN: u64 = 1;
@@ -19,7 +19,7 @@ pub fn perf_records(mut bytes: &[u8]) -> usize {
     while let Some((ty, misc, body, rest)) = split_record(bytes) {
         let record = &bytes[..bytes.len() - rest.len()];
         found += perf_record(record);
-        if ty == crate::perf::RECORD_MMAP2 {
+        if ty == crate::kernel::perf::RECORD_MMAP2 {
             found += parse_mapping(misc, body, read_u64(body, 0).unwrap_or(0)).map_or(0, |mapping| mapping.path.len());
         }
         if rest.len() == bytes.len() {

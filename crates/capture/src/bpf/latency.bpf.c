@@ -34,19 +34,7 @@ struct cpu_state {
 	struct arrival log[SWITCH_LOG]; /* the latest ones: number n lies at n % SWITCH_LOG */
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cpu_state);
-} cpu_buffer SEC(".maps");
-
-static __always_inline struct cpu_state *this_cpu(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&cpu_buffer, &zero);
-}
+PER_CPU(struct cpu_state, cpu)
 
 /* Devices. */
 

@@ -385,7 +385,7 @@ static __always_inline u64 poll_object(struct task_struct *task, struct thread *
 }
 
 /* Where a De Bruijn sequence, shifted by n, has its highest 6 bits: n. BPF has no instruction for the lowest bit that is
- * set, and branches would multiply the ways that the verifier has to go. */
+ * set, and branches would multiply the paths of the verifier. */
 #define DE_BRUIJN 0x03f79d71b4cb0a89ull
 
 static const u8 shifts[64] = {

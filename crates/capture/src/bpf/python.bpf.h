@@ -135,19 +135,7 @@ static __always_inline u64 python_thread_key(struct task_struct *task, u64 state
 }
 
 /* One for each program, as stack_buffer. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct python_scratch);
-} python_buffer SEC(".maps");
-
-static __always_inline struct python_scratch *this_python_buffer(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&python_buffer, &zero);
-}
+PER_CPU(struct python_scratch, python)
 
 /* NULL for a process that does not run a known CPython. */
 static __always_inline struct python_process *python_of(u32 tgid)
@@ -347,7 +335,7 @@ static __always_inline u64 take_python_frames(struct task_struct *task, struct t
 
 	if (!process)
 		return 0;
-	scratch = this_python_buffer();
+	scratch = this_python();
 	state = python_state(process, task, thread);
 	if (!scratch || !state)
 		return 0;
@@ -406,7 +394,7 @@ __noinline int python_place(struct unwind_scratch *unwound, struct python_scratc
 /* For the stack of this program's native walk. A style without marks has one segment a frame, all of them unknown. */
 static __always_inline void place_python_frames(struct unwind_scratch *unwound)
 {
-	struct python_scratch *scratch = this_python_buffer();
+	struct python_scratch *scratch = this_python();
 
 	if (scratch && scratch->segment)
 		python_place(unwound, scratch);
@@ -483,7 +471,7 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 {
 	struct python_process *process = bpf_map_lookup_elem(&python_processes, &tgid);
-	struct python_scratch *scratch = this_python_buffer();
+	struct python_scratch *scratch = this_python();
 	u64 count, size;
 
 	if (!process || !scratch)

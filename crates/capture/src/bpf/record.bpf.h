@@ -14,7 +14,7 @@
 #include "checked.bpf.h"
 #include "unwind.h"
 
-/* What user space sets; read by every program. Mirrored in maps.rs. */
+/* What user space sets; read by every program. Mirrored in kernel/maps.rs. */
 struct control {
 	u32 paused;
 	u32 follow_children;
@@ -28,7 +28,7 @@ struct control {
 	u64 since_ns;   /* since when delays are seen without a gap: of what began before, the begin may be another's */
 };
 
-/* Mirrored in maps.rs, with a sentence each. */
+/* What is lost, and counted. The names of the counters are LOSSES in kernel/maps.rs, in this order. */
 enum loss {
 	LOSS_SWITCH,
 	LOSS_SAMPLE,
@@ -160,6 +160,22 @@ struct {
 	__type(key, u32);
 	__array(values, struct ring);
 } rings SEC(".maps");
+
+/* A `value_type` for each CPU in the map NAME_buffer, and this_NAME(), which is that of the current CPU. */
+#define PER_CPU(value_type, name)                                  \
+	struct {                                                   \
+		__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);           \
+		__uint(max_entries, 1);                            \
+		__type(key, u32);                                  \
+		__type(value, value_type);                         \
+	} name##_buffer SEC(".maps");                              \
+                                                                   \
+	static __always_inline value_type *this_##name(void)       \
+	{                                                          \
+		u32 zero = 0;                                      \
+                                                                   \
+		return bpf_map_lookup_elem(&name##_buffer, &zero); \
+	}
 
 static __always_inline void count_losses(u32 loss, u64 number)
 {

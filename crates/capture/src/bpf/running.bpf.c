@@ -36,19 +36,7 @@ struct cpu_state {
 	struct batch soft_interrupts;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct cpu_state);
-} cpu_buffer SEC(".maps");
-
-static __always_inline struct cpu_state *this_cpu(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&cpu_buffer, &zero);
-}
+PER_CPU(struct cpu_state, cpu)
 
 /* The current thread was delayed since `begin_ns`, 0 = it was not. */
 static __always_inline void write_current(u8 kind, u64 begin_ns, u64 detail)

@@ -36,22 +36,10 @@ struct ready {
 	u64 time_ns;
 };
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct ready);
-} ready_buffer SEC(".maps");
+PER_CPU(struct ready, ready)
 
 /* The readers are woken in the same breath. */
 #define READY_NS 20000
-
-static __always_inline struct ready *this_ready(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&ready_buffer, &zero);
-}
 
 /* The entry of the socket that a wait is on. */
 static __always_inline struct socket_entry *waited_entry(struct socket_wait *wait)

@@ -5,91 +5,33 @@
  *
  * Calls are frequent and cheap, so that what they cost counts: no look-up by hash, no record and no clock.
  */
-#include "socket_wait.bpf.h"
+#include "socket_call.bpf.h"
 #include "stand_in.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-static __always_inline bool is_paused(void)
-{
-	struct control *control = controls();
-
-	return !control || control->paused;
-}
-
-/* The entry of a socket that has none at hand: its place is kept with it from now on. */
-static __noinline struct socket_entry *first_use(struct sock *sk, struct task_struct *task, u8 flags)
-{
-	u64 cookie = bpf_get_socket_cookie(sk);
-	struct socket_entry *entry = entry_of_cookie(cookie);
-	u32 *place;
-
-	if (!entry)
-		entry = new_entry(sk, cookie, task, flags);
-	place = entry ? bpf_map_lookup_elem(&places, &cookie) : NULL;
-	if (place)
-		bpf_sk_storage_get(&own_place, sk, place, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	return entry;
-}
-
-/* The entry of a socket that profiled thread `task` uses now. */
-static __always_inline struct socket_entry *used_entry(struct sock *sk, struct task_struct *task)
-{
-	struct socket_entry *entry = entry_of(sk);
-
-	if (entry)
-		return entry;
-	return first_use(sk, task, 0);
-}
-
-/* The entry of the socket that a call of a profiled thread was on, NULL when it is not recorded. */
-static __always_inline struct socket_entry *called(struct sock *sk, struct task_struct *task)
-{
-	struct socket_entry *entry;
-	u32 ticks, tid;
-
-	if (is_paused())
-		return NULL;
-	entry = used_entry(sk, task);
-	if (!entry)
-		return NULL;
-	tid = tid_of(task);
-	if (entry->last_tid != tid) /* the other end's CPU reads it */
-		entry->last_tid = tid;
-	ticks = bpf_jiffies64();
-	if (ticks - entry->tcp_ticks >= REFRESH_TICKS) {
-		if (!entry->record.remote_port && (entry->record.family != AF_UNIX || !entry->record.peer))
-			describe(entry);
-		entry->tcp_ticks = ticks;
-		refresh(entry);
-	}
-	return entry;
-}
+/* Bytes up to which a receive is a small one. */
+#define SHORT_BYTES 256
 
 static __always_inline int sent(struct sock *sk, int ret, int flags)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
-	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
+	struct socket_call call;
 	struct tcp_sock *tcp;
 
-	if (!entry)
+	if (!take_call(&call, sk, ret, true))
 		return 0;
-	record = &entry->record;
-	end_wait(task, thread, entry, ret, true);
+	record = &call.entry->record;
 	if (ret <= 0) {
 		if (ret == -EAGAIN) {
 			__sync_fetch_and_add(&record->sends_refused, 1);
-			note_refusal(task, record->cookie);
+			note_refusal(call.task, record->cookie);
 		}
 		return 0;
 	}
 	if (!record->sends && !record->receives)
 		record->flags |= SOCKET_SENT_FIRST;
-	__sync_fetch_and_add(&record->bytes_sent, ret);
-	__sync_fetch_and_add(&record->sends, 1);
-	__sync_fetch_and_add(&record->sizes_sent[size_class(ret)], 1);
+	count_call(&record->bytes_sent, &record->sends, record->sizes_sent, ret);
 	record->bytes_before += ret;
 	if (!record->sends_before)
 		record->first_send_bytes = ret;
@@ -99,7 +41,7 @@ static __always_inline int sent(struct sock *sk, int ret, int flags)
 		record->largest_pipeline = record->sends_before;
 	tcp = bpf_skc_to_tcp_sock(sk);
 	if (tcp)
-		look_for_hold(entry, tcp, ret, task, thread);
+		look_for_hold(call.entry, tcp, ret, call.task, call.thread);
 	return 0;
 }
 
@@ -119,23 +61,18 @@ static __always_inline bool left_some(struct sock *sk, struct tcp_sock *tcp)
 
 static __always_inline int received(struct sock *sk, int ret, int flags)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct thread *thread = recorded(task);
-	struct socket_entry *entry = thread ? called(sk, task) : NULL;
 	struct record_socket *record;
+	struct socket_call call;
 	struct tcp_sock *tcp;
 
-	if (!entry)
+	if (!take_call(&call, sk, ret, false))
 		return 0;
-	record = &entry->record;
-	end_wait(task, thread, entry, ret, false);
+	record = &call.entry->record;
 	if (ret == -EAGAIN)
 		__sync_fetch_and_add(&record->receives_empty, 1);
 	if (ret < 0 || (flags & MSG_PEEK))
 		return 0;
-	__sync_fetch_and_add(&record->bytes_received, ret);
-	__sync_fetch_and_add(&record->receives, 1);
-	__sync_fetch_and_add(&record->sizes_received[size_class(ret)], 1);
+	count_call(&record->bytes_received, &record->receives, record->sizes_received, ret);
 	if (record->sends_before)
 		record->turns += 1;
 	record->sends_before = 0;
@@ -144,7 +81,7 @@ static __always_inline int received(struct sock *sk, int ret, int flags)
 	if (ret && ret <= SHORT_BYTES && left_some(sk, tcp))
 		record->receives_short += 1;
 	if (tcp)
-		look_for_release(entry, tcp, 0);
+		look_for_release(call.entry, tcp, 0);
 	return 0;
 }
 
@@ -403,7 +340,7 @@ int BPF_PROG(on_retransmit, struct sock *sk)
 	return 0;
 }
 
-/* The socket that an open file of a profiled thread is, NULL when it is none. */
+/* The socket behind an open file of a profiled thread, NULL when the file is no socket. */
 static __always_inline struct sock *open_socket(struct bpf_iter__task_file *ctx)
 {
 	struct task_struct *task = ctx->task;
@@ -428,7 +365,7 @@ int seed_sockets(struct bpf_iter__task_file *ctx)
 	return 0;
 }
 
-/* Run by user space after waits on sockets of which no call has told, as when everything is received by splice. */
+/* Run by user space after waits on sockets that no call has told of, as when everything is received by splice. */
 SEC("iter/task_file")
 int find_sockets(struct bpf_iter__task_file *ctx)
 {

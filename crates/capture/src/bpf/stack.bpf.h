@@ -12,19 +12,7 @@
 #include "ids.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct unwind_scratch);
-} stack_buffer SEC(".maps");
-
-static __always_inline struct unwind_scratch *this_stack_buffer(void)
-{
-	u32 zero = 0;
-
-	return bpf_map_lookup_elem(&stack_buffer, &zero);
-}
+PER_CPU(struct unwind_scratch, stack)
 
 /*
  * Gives the stack in this program's buffer its key, and writes it when it is new. `python` is the hash of the Python
@@ -33,7 +21,7 @@ static __always_inline struct unwind_scratch *this_stack_buffer(void)
  */
 __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
 {
-	struct unwind_scratch *scratch = this_stack_buffer();
+	struct unwind_scratch *scratch = this_stack();
 	u32 count, size;
 	u64 key;
 
@@ -162,7 +150,7 @@ __noinline u64 copy_stack(u32 end, u64 space)
 
 static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task)
 {
-	struct unwind_scratch *scratch = this_stack_buffer();
+	struct unwind_scratch *scratch = this_stack();
 	long bytes;
 	u32 count, i;
 
@@ -190,7 +178,7 @@ static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task
 static __always_inline u64 take_user_stack(struct task_struct *task, struct thread *thread,
 					   struct unwind_memory *memory)
 {
-	struct unwind_scratch *scratch = this_stack_buffer();
+	struct unwind_scratch *scratch = this_stack();
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	u64 space = task->mm->start_stack, python, key, told;
 

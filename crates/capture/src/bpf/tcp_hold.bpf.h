@@ -5,7 +5,7 @@
 #ifndef DWELL_TCP_HOLD_BPF_H
 #define DWELL_TCP_HOLD_BPF_H
 
-#include "sockets.bpf.h"
+#include "socket_state.bpf.h"
 #include "stack.bpf.h"
 #include "thread.bpf.h"
 
@@ -49,7 +49,7 @@ static __always_inline u8 hold_kind(struct tcp_sock *tcp, u32 unsent)
 	return nonagle & TCP_NAGLE_OFF ? 0 : TCP_HOLD_NAGLE;
 }
 
-/* Ends the hold of data that has gone, as a call finds: of which no more than `later` bytes were sent since. */
+/* Ends the hold of data that has gone, as a call finds: no more than `later` bytes were sent since. */
 static __always_inline void look_for_release(struct socket_entry *entry, struct tcp_sock *tcp, u32 later)
 {
 	if (entry->record.hold_ns && tcp->write_seq - tcp->snd_nxt <= later)

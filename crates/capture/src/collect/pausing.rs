@@ -2,15 +2,14 @@
 
 use dwell_store::raw::wire::kind;
 
-use super::Collection;
+use super::collection::Collection;
 use crate::error::Result;
-use crate::itt::Wish;
+use crate::topics::itt::Wish;
 
 impl Collection<'_> {
-    /// Does what programs asked for since the last round: what the last of them wanted. A pause that was over before the
-    /// next round is none.
+    /// Does what the last program wished since the last round. A pause that was over before this round is skipped.
     pub(super) fn heed(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
-        if self.is_done {
+        if self.pause.is_final {
             return Ok(());
         }
         let of = |wanted: Wish| wishes.iter().rev().find(|(_, wish)| *wish == wanted);
@@ -18,8 +17,8 @@ impl Collection<'_> {
             return self.record_no_more(*time_ns, "Recording ended when the program asked for it; the program ran on.");
         }
         match wishes.last() {
-            Some((time_ns, Wish::Pause)) if !self.paused => self.pause(*time_ns),
-            Some((time_ns, Wish::Resume)) if self.paused => self.resume(*time_ns),
+            Some((time_ns, Wish::Pause)) if !self.pause.is_on => self.pause(*time_ns),
+            Some((time_ns, Wish::Resume)) if self.pause.is_on => self.resume(*time_ns),
             _ => Ok(()),
         }
     }
@@ -27,16 +26,16 @@ impl Collection<'_> {
     fn pause(&mut self, time_ns: u64) -> Result<()> {
         self.source.set_paused(true)?;
         self.drained.borrow_mut().recorder.mark(kind::PAUSE, time_ns);
-        self.paused = true;
-        self.paused_at_ns = time_ns;
+        self.pause.is_on = true;
+        self.pause.since_ns = time_ns;
         Ok(())
     }
 
     /// Records again; what happened since `time_ns` is found out from how things stand now.
     pub(super) fn resume(&mut self, time_ns: u64) -> Result<()> {
-        self.paused = false;
-        self.resume_at_ns = None;
-        self.drained.borrow_mut().recorder.mark(kind::RESUME, time_ns.max(self.paused_at_ns));
+        self.pause.is_on = false;
+        self.pause.resume_at_ns = None;
+        self.drained.borrow_mut().recorder.mark(kind::RESUME, time_ns.max(self.pause.since_ns));
         self.source.set_paused(false)?;
         self.source.seed()?;
         self.soon = true; // while the threads that wait still stand where the seeding found them
@@ -45,11 +44,11 @@ impl Collection<'_> {
 
     /// Stops recording for good, although the program runs on; `why` is for the reader of the result.
     pub(super) fn record_no_more(&mut self, time_ns: u64, why: &str) -> Result<()> {
-        if !self.paused {
+        if !self.pause.is_on {
             self.pause(time_ns)?;
         }
         self.itt.stop();
-        self.is_done = true;
+        self.pause.is_final = true;
         self.manifest.notices.push(why.into());
         Ok(())
     }

@@ -69,7 +69,7 @@ pub unsafe fn in_own_process(rights: &[Right], act: impl FnOnce()) {
     }
 }
 
-/// Opens the lock of [`Lock::path`] for [`close`]; negative where there is none.
+/// Opens the lock of [`Lock::path`] for [`close`]; negative without one.
 ///
 /// # Safety
 /// Behind a fork: a system call, and nothing is allocated.

@@ -9,8 +9,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use super::closing;
 use super::record::{CallLayout, REGISTERS, Sort};
 use super::ring::Ring;
+use crate::kernel::perf::{self, Attributes, PAGE_BYTES, Place};
 use crate::machine;
-use crate::perf::{self, Attributes, PAGE_BYTES, Place};
 use foldhash::HashMap;
 
 // include/uapi/linux/perf_event.h

@@ -18,7 +18,7 @@ use rustix::process::{Resource, getrlimit};
 use super::calls::{EVERY, Traced};
 use super::closing::{self, Lock};
 use super::events::IOC_SET_FILTER;
-use crate::perf::{self, Attributes};
+use crate::kernel::perf::{self, Attributes};
 
 /// Ids of tracepoints are below this.
 const MOST_IDS: usize = 8192;

@@ -10,9 +10,9 @@ use super::record::Call;
 use super::stacks::Stacks;
 use super::threads::{Seen, Target, Thread, class, is_same};
 use crate::clock::monotonic_ns;
-use crate::collect::drained::{Drained, take_record};
-use crate::unwinding::Unwinding;
-use crate::waiting;
+use crate::drain::drained::{Drained, take_record};
+use crate::stacks::unwinding::Unwinding;
+use crate::stacks::waiting;
 
 /// Descriptors of a select that are looked at.
 const SELECT_BITS: u64 = 64;

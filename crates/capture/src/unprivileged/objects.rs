@@ -36,7 +36,7 @@ pub struct Holder {
 /// A descriptor, as looked at.
 #[derive(Clone, Copy, Default)]
 pub struct Object {
-    /// Key of its record, 0 = there is none.
+    /// Key of its record, 0 = it has none.
     pub key: u64,
     /// `object_kind`.
     pub kind: u8,
@@ -83,7 +83,7 @@ impl Objects {
         object
     }
 
-    /// The object of a set of descriptors, of which the first are known.
+    /// The object of a set of descriptors; the first ones are known.
     pub fn set(&mut self, holder: Holder, fds: &[i32], count: u32, out: &mut dyn FnMut(&[u8])) -> u64 {
         let mut record = record(holder, object_kind::POLL_SET, -1);
         record.member_count = count;

@@ -7,10 +7,10 @@ use foldhash::HashMap;
 
 use super::record::{Call, Stamp, What};
 use super::threads::{Thread, Threads};
-use crate::collect::source::Targets;
-use crate::maps::{COMM_BYTES, mode};
+use crate::drain::source::Targets;
+use crate::kernel::maps::{COMM_BYTES, mode};
 use crate::options::{Options, Rule};
-use crate::proc;
+use crate::programs::proc;
 
 const EXIT: i32 = 60;
 const EXIT_GROUP: i32 = 231;

@@ -3,7 +3,7 @@
 use dwell_store::raw::wire::{MAX_FRAMES, RegistersRecord};
 
 use super::ring::HEADER_BYTES;
-use crate::perf::{Mapping, parse_mapping, read_u32, read_u64};
+use crate::kernel::perf::{Mapping, parse_mapping, read_u32, read_u64};
 
 // include/uapi/linux/perf_event.h: enum perf_event_type
 const MMAP2: u32 = 10;

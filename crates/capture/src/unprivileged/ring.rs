@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::perf::PAGE_BYTES;
+use crate::kernel::perf::PAGE_BYTES;
 
 /// Bytes of `struct perf_event_header`.
 pub const HEADER_BYTES: usize = 8;

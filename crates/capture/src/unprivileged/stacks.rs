@@ -7,7 +7,7 @@ use dwell_unwind::{End, Memory, Registers, Walk, walk};
 use foldhash::{HashMap, HashSet};
 
 use super::record::Piece;
-use crate::unwinding::Unwinding;
+use crate::stacks::unwinding::Unwinding;
 
 /// Walks that are remembered; beyond it all are forgotten.
 const MOST_WALKS: usize = 200_000;

@@ -159,15 +159,15 @@ const BY_PATH: &[&str] = &[
 /// Files of these crates that may use them, each with the reason: they open no file of a result and none that the profiled
 /// program chose. Those go through `dwell_files`, a result's in a folder that is held. The kernel's own files are free.
 const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
-    ("crates/capture/src/itt/folder.rs", "makes a folder with a secret name, and removes it"),
-    ("crates/capture/src/itt/library.rs", "keeps Dwell's own library, and checks whose each thing there is"),
-    ("crates/capture/src/kernel.rs", "the kernel's own file"),
+    ("crates/capture/src/kernel/requirements.rs", "the kernel's own file"),
     ("crates/capture/src/machine.rs", "/sys"),
-    ("crates/capture/src/processor_trace.rs", "/sys"),
+    ("crates/capture/src/output/processor_trace.rs", "/sys"),
+    ("crates/capture/src/stacks/waiting.rs", "/proc"),
+    ("crates/capture/src/topics/itt/folder.rs", "makes a folder with a secret name, and removes it"),
+    ("crates/capture/src/topics/itt/library.rs", "keeps Dwell's own library, and checks whose each thing there is"),
+    ("crates/capture/src/unprivileged/attaching.rs", "/proc"),
     ("crates/capture/src/unprivileged/closing.rs", "a lock of Dwell's own, in its cache"),
     ("crates/capture/src/unprivileged/ids.rs", "the kernel's tracing folder, and a cache of Dwell's own"),
-    ("crates/capture/src/unprivileged/mod.rs", "/proc"),
-    ("crates/capture/src/waiting.rs", "/proc"),
     ("crates/resolve/src/code/debuginfod.rs", "the user's cache of debug files"),
     ("crates/resolve/src/code/kernel.rs", "the kernel's symbols"),
     ("crates/cli/src/anatomy/replay.rs", "names in the current folder"),
@@ -285,6 +285,7 @@ fn circles_are_found() -> Result<()> {
 
 /// The folders of a crate's sources, in the order in which data goes through them: each imports only those before it.
 const FOLDERS: &[(&str, &[&str])] = &[
+    ("capture", &["kernel", "programs", "stacks", "output", "topics", "drain", "hooks", "unprivileged", "collect"]),
     ("analyze", &["measure", "question", "stacks", "history", "engine", "study", "tables", "findings", "reports"]),
     ("resolve", &["input", "replay", "code", "objects", "topics", "listing", "naming"]),
 ];

@@ -4,5 +4,5 @@ mod record;
 mod spool;
 pub mod wire;
 
-pub use record::{Record, RecordBuffer, Records, c_string};
+pub use record::{Record, RecordBuffer, Records, c_string, prefix};
 pub use spool::{ChunkInfo, SpoolFault, SpoolReader, SpoolWriter, Stream};

@@ -58,6 +58,13 @@ pub enum Record<'a> {
     Unknown(RecordHeader),
 }
 
+impl<'a> Record<'a> {
+    /// The one record in `bytes`. `None` when they are too few for its kind.
+    pub fn of(bytes: &'a [u8]) -> Option<Self> {
+        parse(prefix(bytes)?, bytes)
+    }
+}
+
 /// Iterates over the records of a chunk's bytes. A record whose size does not fit ends the iteration;
 /// [`Records::rest`] then says how many bytes were not read.
 pub struct Records<'a> {
@@ -188,7 +195,8 @@ fn tail(body: &[u8], fixed: usize, length: u32) -> Option<&[u8]> {
     body.get(fixed..)?.get(..length as usize)
 }
 
-fn prefix<T: Pod>(bytes: &[u8]) -> Option<T> {
+/// The fixed-layout record, or part of one, that `bytes` begin with. `None` when they are too few.
+pub fn prefix<T: Pod>(bytes: &[u8]) -> Option<T> {
     bytes.get(..size_of::<T>()).map(pod_read_unaligned)
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
  * The records of the raw trace, as the BPF programs write them into the ring and as the spool keeps them.
- * `wire.rs` beside this file is the same in Rust; both assert every size. All times are CLOCK_MONOTONIC nanoseconds,
- * all thread and process ids those of the initial pid namespace. Included after vmlinux.h (u8 .. u64, s32).
+ * `wire.rs` beside this file is the same in Rust: both assert every size, and a test there compares the place of every field.
+ * It reads this file line by line: a line declares one field. All times are CLOCK_MONOTONIC nanoseconds, all thread and process
+ * ids those of the initial pid namespace. Included after vmlinux.h (u8 .. u64, s32).
  */
 #ifndef DWELL_WIRE_H
 #define DWELL_WIRE_H

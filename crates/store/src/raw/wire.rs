@@ -1,4 +1,5 @@
-//! The fixed-layout records of the raw trace; `wire.h` is the same in C, and says what each field means.
+//! The fixed-layout records of the raw trace; `wire.h` is the same in C, and says what each field means. A test compares the
+//! place of every field.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -138,7 +139,14 @@ macro_rules! records {
         #[repr(C)]
         pub struct $name { $(pub $field: $ty,)* }
         const _: () = assert!(size_of::<$name>() == $bytes);
-    )*};
+    )*
+        #[cfg(test)]
+        const LAYOUTS: &[layout::Layout] = &[$(layout::Layout {
+            name: stringify!($name),
+            bytes: $bytes,
+            fields: &[$((stringify!($field), std::mem::offset_of!($name, $field), size_of::<$ty>()),)*],
+        },)*];
+    };
 }
 
 records! {
@@ -254,5 +262,142 @@ records! {
     }
     TextHeader = 32, "The fixed part of a COMMAND (key 0) or MEMBERS record; `text_bytes` of text follow, padded to 8." {
         h: RecordHeader, key: u64, text_bytes: u32, reserved: u32,
+    }
+}
+
+#[cfg(test)]
+mod layout {
+    //! Compares each record with its struct in `wire.h`: two swapped fields of one width have the same size.
+
+    use std::collections::BTreeMap;
+
+    /// A record as this file declares it.
+    pub struct Layout {
+        pub name: &'static str,
+        pub bytes: usize,
+        /// Name, offset and bytes of each.
+        pub fields: &'static [(&'static str, usize, usize)],
+    }
+
+    impl Layout {
+        /// Its name in C: `record_switch` of `SwitchRecord`, `tcp_state` of `TcpState`.
+        fn name_in_c(&self) -> String {
+            let kind = self.name.strip_suffix("Record").or_else(|| self.name.strip_suffix("Header"));
+            let kind = kind.filter(|kind| *kind != "Record");
+            let (prefix, words) = kind.map_or(("", self.name), |kind| ("record_", kind));
+            let snake = words.char_indices().map(|(at, letter)| match letter {
+                _ if letter.is_lowercase() => letter.to_string(),
+                _ if at == 0 => letter.to_lowercase().to_string(),
+                _ => format!("_{}", letter.to_lowercase()),
+            });
+            prefix.to_owned() + &snake.collect::<String>()
+        }
+    }
+
+    /// A struct as `wire.h` declares it.
+    #[derive(Default)]
+    struct Struct {
+        bytes: usize,
+        alignment: usize,
+        fields: Vec<(String, usize, usize)>,
+    }
+
+    impl Struct {
+        /// Adds `TYPE NAME;` or `TYPE NAME[COUNT];`.
+        fn add(&mut self, declaration: &str, known: &Header) {
+            let (ty, name) = declaration.rsplit_once(' ').expect("a type and a name");
+            let (name, count) = name.split_once('[').map_or((name, 1), |(name, count)| (name, known.number(count)));
+            let (bytes, alignment) = known.size_of(ty);
+            self.bytes = self.bytes.next_multiple_of(alignment);
+            self.fields.push((name.to_owned(), self.bytes, count * bytes));
+            self.bytes += count * bytes;
+            self.alignment = self.alignment.max(alignment);
+        }
+    }
+
+    /// What `wire.h` declares.
+    #[derive(Default)]
+    struct Header {
+        constants: BTreeMap<String, usize>,
+        structs: BTreeMap<String, Struct>,
+    }
+
+    impl Header {
+        fn parse(text: &str) -> Self {
+            let mut known = Self::default();
+            let without_comments: String = text.split("/*").map(|part| part.split("*/").last().unwrap_or("")).collect();
+            let mut open: Option<(String, Struct)> = None;
+            for line in without_comments.lines().map(str::trim) {
+                if let Some(define) = line.strip_prefix("#define ") {
+                    let constant = define.split_once(char::is_whitespace);
+                    let number = constant.and_then(|(name, number)| Some((name, number.trim().parse().ok()?)));
+                    known.constants.extend(number.map(|(name, number)| (name.to_owned(), number)));
+                } else if let Some(name) = line.strip_prefix("struct ").and_then(|line| line.strip_suffix(" {")) {
+                    open = Some((name.to_owned(), Struct::default()));
+                } else if let Some((name, mut end)) = open.take_if(|_| line == "};") {
+                    end.bytes = end.bytes.next_multiple_of(end.alignment);
+                    known.structs.insert(name, end);
+                } else if let (Some((_, open)), Some(declaration)) = (&mut open, line.strip_suffix(';')) {
+                    open.add(declaration, &known);
+                }
+            }
+            known
+        }
+
+        fn number(&self, count: &str) -> usize {
+            let count = count.trim_end_matches(']');
+            count.parse().ok().or_else(|| self.constants.get(count).copied()).expect("a number or a constant")
+        }
+
+        /// Bytes and alignment of a type.
+        fn size_of(&self, ty: &str) -> (usize, usize) {
+            match ty {
+                "u8" | "char" => (1, 1),
+                "u16" => (2, 2),
+                "u32" | "s32" => (4, 4),
+                "u64" => (8, 8),
+                _ => {
+                    let inner = ty.strip_prefix("struct ").and_then(|name| self.structs.get(name)).expect("a struct");
+                    (inner.bytes, inner.alignment)
+                }
+            }
+        }
+    }
+
+    /// What the header and `wire.rs` do not have in common, if anything.
+    fn difference(mut header: Header) -> Option<String> {
+        // Only user space writes mappings and texts.
+        let shared = super::LAYOUTS.iter().filter(|layout| !["MapHeader", "TextHeader"].contains(&layout.name));
+        for layout in shared {
+            let name = layout.name_in_c();
+            let Some(found) = header.structs.remove(&name) else { return Some(format!("wire.h has no {name}")) };
+            let expected =
+                layout.fields.iter().map(|&(field, at, bytes)| (if field == "ty" { "type" } else { field }, at, bytes));
+            let fields = found.fields.iter().map(|(field, at, bytes)| (field.as_str(), *at, *bytes));
+            if let Some((in_c, in_rust)) = fields.zip(expected).find(|(in_c, in_rust)| in_c != in_rust) {
+                return Some(format!("{name}: {in_c:?} is {in_rust:?} in wire.rs (name, offset, bytes)"));
+            }
+            // Behind the fixed part of a record of any length, C goes on with what follows.
+            let end = found.fields.get(layout.fields.len()).map_or(found.bytes, |(_, at, _)| *at);
+            if found.fields.len() < layout.fields.len() || end != layout.bytes {
+                return Some(format!("{name}: its {} fields end at {end}", layout.fields.len()));
+            }
+        }
+        header.structs.keys().next().map(|name| format!("wire.rs has no {name}"))
+    }
+
+    #[test]
+    fn every_field_lies_where_the_kernel_side_has_it() {
+        assert_eq!(difference(Header::parse(include_str!("wire.h"))), None);
+    }
+
+    #[test]
+    fn two_swapped_fields_of_one_width_are_seen() {
+        let swapped = include_str!("wire.h")
+            .replace("u32 unsent;", "u32 other;")
+            .replace("u32 in_flight;", "u32 unsent;")
+            .replace("u32 other;", "u32 in_flight;");
+        let difference = difference(Header::parse(&swapped)).expect("a difference");
+        assert!(difference.starts_with("tcp_state: (\"in_flight\", 4, 4)"), "{difference}");
     }
 }

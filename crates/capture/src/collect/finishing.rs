@@ -1,0 +1,82 @@
+//! The end of a collection: the last rounds, and what the manifest says of all.
+
+use std::rc::Rc;
+
+use dwell_store::{Manifest, ResultFolder, State};
+
+use super::collection::Collection;
+use super::manifest::note_losses;
+use crate::clock::{monotonic_ns, own_cpu_ns};
+use crate::drain::copies::walk_copies;
+use crate::drain::drained::Drained;
+use crate::error::Result;
+use crate::priority::be_patient;
+use crate::programs::launch::Child;
+use crate::topics::system::System;
+
+/// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
+const MOST_LAST_ROUNDS: usize = 10;
+
+impl Collection<'_> {
+    /// Ends the collection. Returns the manifest, which is also written.
+    pub(super) fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
+        let now = monotonic_ns();
+        self.read_system(true);
+        self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);
+        self.itt.stop();
+        self.round(true)?;
+        for _ in 0..MOST_LAST_ROUNDS {
+            if self.itt_left {
+                self.drain_itt()?;
+            }
+        }
+        be_patient(self.nice);
+        let drained = Rc::clone(&self.drained);
+        let mut drained = drained.borrow_mut();
+        let all_gone = drained.threads > 0 && drained.exits == drained.threads;
+        let end_ns = if all_gone { drained.last_exit_ns } else { now };
+        walk_copies(&mut drained, &mut self.unwinding, None);
+        if let Some(outliers) = &mut self.outliers {
+            note_losses(&*self.source, &mut self.losing, &mut self.manifest);
+            outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, now)?;
+        }
+        drained.recorder.flush(monotonic_ns())?;
+        note_losses(&*self.source, &mut self.losing, &mut self.manifest);
+        let manifest = &mut self.manifest;
+        manifest.state = State::Collected;
+        manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
+        manifest.end_ns = end_ns;
+        manifest.exit_status = self.child.as_mut().and_then(Child::exit_status);
+        (manifest.collector_cpu_ns, manifest.collector_peak_bytes) = (own_cpu_ns(), dwell_store::peak_bytes());
+        manifest.events = drained.recorder.event_count;
+        self.add_losses(&drained);
+        let manifest = &mut self.manifest;
+        manifest.notices.extend(self.late.notice());
+        manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
+        manifest.notices.append(&mut self.source.take_notices());
+        manifest.notices.append(&mut self.unwinding.take_notices());
+        folder.write_manifest(manifest)?;
+        Ok(manifest.clone())
+    }
+
+    /// Puts into the manifest what each part of the collection lost beside the source of records.
+    fn add_losses(&mut self, drained: &Drained) {
+        let manifest = &mut self.manifest;
+        let lost = [
+            ("stack_copies_lost", drained.copies_lost),
+            ("seeded_stacks_lost", drained.seeded_stacks_lost),
+            ("mappings_out_of_scope", drained.mappings_out_of_scope()),
+        ];
+        let lost = lost.into_iter().filter(|(_, count)| *count > 0);
+        manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));
+        manifest.losses.extend(self.unwinding.losses());
+        manifest.losses.extend(self.system.iter().flat_map(System::losses));
+        manifest.losses.extend(self.keeper.finish(monotonic_ns()));
+        manifest.losses.extend(self.itt.finish());
+        if let Some(outliers) = &mut self.outliers {
+            let (mut notices, losses) = outliers.finish(&self.modules, drained.recorder.watch.as_ref());
+            manifest.notices.append(&mut notices);
+            manifest.losses.extend(losses);
+        }
+    }
+}

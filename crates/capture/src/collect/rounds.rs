@@ -1,0 +1,121 @@
+//! A round: drains the source of records, what programs announce and the machine's counters into the trace.
+
+use super::collection::Collection;
+use super::manifest::note_losses;
+use super::recording::recorded_bytes;
+use super::rights::looking;
+use crate::clock::monotonic_ns;
+use crate::drain::copies::{walk_copies, walk_waiting};
+use crate::drain::follow::follow;
+use crate::error::Result;
+use crate::topics::itt::Wish;
+
+/// A program that has mapped nothing for so long has started, and would announce itself if it meant to.
+const STARTED_NS: u64 = 250_000_000;
+
+impl Collection<'_> {
+    /// Reads the machine's counters when that is due, or `now`.
+    pub(super) fn read_system(&mut self, now: bool) {
+        let mut drained = self.drained.borrow_mut();
+        let programs = std::mem::take(&mut drained.programs);
+        let Some(system) = self.system.as_mut().filter(|_| !self.pause.is_final) else { return };
+        programs.into_iter().for_each(|pid| system.process(pid));
+        if now || system.due_in(monotonic_ns()) == 0 {
+            system.read(self.source.system_calls(), drained.recorder.events());
+        }
+    }
+
+    pub(super) fn round(&mut self, at_end: bool) -> Result<()> {
+        self.read_system(false);
+        let time_ns = self.drain_source(at_end)?;
+        let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;
+        let wishes = self.drain_itt()?;
+        self.look_at_running(time_ns)?;
+        if self.end_round(time_ns, settled_ns)? {
+            self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
+        }
+        self.heed(&wishes)
+    }
+
+    /// Drains records and mappings. Returns the time up to which nothing more will come.
+    fn drain_source(&mut self, at_end: bool) -> Result<u64> {
+        let time_ns = self.source.drain(&mut self.mappings, monotonic_ns(), at_end)?;
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
+        if let Some(failure) = drained.failure.take() {
+            return Err(failure);
+        }
+        walk_waiting(drained, &mut self.unwinding);
+        let is_quiet = self.mappings.is_empty();
+        self.mappings = drained.take_mappings(std::mem::take(&mut self.mappings), time_ns, at_end);
+        let looking = looking(self.options);
+        follow(drained, &mut self.unwinding, &mut self.keeper, time_ns)?;
+        if is_quiet {
+            self.unwinding.catch_up()?;
+        }
+        drop(looking);
+        walk_copies(drained, &mut self.unwinding, Some(time_ns));
+        self.source.read_sockets(drained.recorder.meta(), time_ns, false);
+        self.keeper.end_round();
+        Ok(time_ns)
+    }
+
+    /// Writes what is due, and keeps an outlier when there is one. Returns whether the data limit is reached.
+    fn end_round(&mut self, time_ns: u64, settled_ns: u64) -> Result<bool> {
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
+        drained.recorder.end_round(settled_ns)?;
+        if drained.recorder.wants_all_again() {
+            let since_ns = self.source.tell_again()?;
+            drained.recorder.all_is_told_again(since_ns, monotonic_ns());
+        }
+        if let Some(outliers) = &mut self.outliers
+            && outliers.is_due(&mut drained.recorder, &drained.lives, time_ns)
+        {
+            note_losses(&*self.source, &mut self.losing, &mut self.manifest);
+            outliers.keep(&mut drained.recorder, &self.manifest, &self.modules, time_ns)?;
+        }
+        let limit = self.options.data_limit_bytes;
+        Ok(limit > 0 && !self.pause.is_on && recorded_bytes(&drained.recorder, self.options) >= limit)
+    }
+
+    /// Drains what programs announce. Returns what they wish.
+    pub(super) fn drain_itt(&mut self) -> Result<Vec<(u64, Wish)>> {
+        let mut drained = self.drained.borrow_mut();
+        let drained = &mut *drained;
+        for (tgid, time_ns) in drained.ended_programs.drain(..) {
+            self.itt.end_program(tgid, time_ns);
+        }
+        let found = self.itt.round(&drained.lives, &mut drained.recorder, self.pause.is_on)?;
+        self.soon |= found.busy;
+        self.itt_left = found.more;
+        if let Some(library) = self.itt.library_in_use() {
+            self.source.set_stitching(&library);
+        }
+        Ok(found.wishes)
+    }
+
+    /// What delays a thread while it runs is looked at only as long as there may be intervals in which it does: those that
+    /// were asked for, and what a program announces, once it has started.
+    fn look_at_running(&mut self, now_ns: u64) -> Result<()> {
+        let Some(sees) = self.source.sees_running() else { return Ok(()) };
+        let (announces, mapped_ns) = {
+            let drained = self.drained.borrow();
+            (drained.announces, drained.mapped_ns.max(self.manifest.start_ns))
+        };
+        self.has_intervals |= announces || self.itt.is_used();
+        let is_starting = self.options.itt && now_ns.saturating_sub(mapped_ns) < STARTED_NS;
+        let wanted = self.has_intervals || (sees && is_starting);
+        if wanted == sees {
+            return Ok(());
+        }
+        self.source.see_running(wanted)?;
+        if wanted {
+            let seconds = (now_ns - self.manifest.start_ns) as f64 / 1e9;
+            self.manifest.notices.push(format!(
+                "What delays threads while they run is known from {seconds:.3} s on, when a program first announced something."
+            ));
+        }
+        Ok(())
+    }
+}

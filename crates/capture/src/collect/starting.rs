@@ -1,0 +1,199 @@
+//! The begin of a collection, up to the moment at which the program runs and is recorded.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use dwell_model::Topic;
+use dwell_rights as rights;
+use dwell_store::raw::wire::kind;
+use dwell_store::{Manifest, ResultFolder};
+
+use super::collection::{Collection, Pause};
+use super::late::Late;
+use super::losing::Losing;
+use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
+use super::recording::{outliers, recorder};
+use super::rights::{TO_START, looking, seed, settle_rights};
+use super::source;
+use crate::clock::{monotonic_ns, time_of_day};
+use crate::drain::drained::Drained;
+use crate::drain::follow::{describe_running, follow};
+use crate::drain::looked_up::LookedUp;
+use crate::drain::source::{Source, Targets};
+use crate::error::{Error, Result};
+use crate::machine;
+use crate::options::{Options, Target};
+use crate::output::recorder::Recorder;
+use crate::priority::be_prompt;
+use crate::programs::keeper::Keeper;
+use crate::programs::launch::{self, Child};
+use crate::programs::proc;
+use crate::stacks::unwinding::Unwinding;
+use crate::topics::itt::Preparation;
+use crate::topics::system::System;
+use crate::topics::task_probes::{self, Program};
+
+/// Targets whose end is noticed at once; that of others is noticed with the next round.
+const MAX_POLLED: usize = 64;
+
+/// The program and the source of its records, before anything is recorded.
+struct Opened<'a> {
+    source: Box<dyn Source + 'a>,
+    /// The processes that the collection begins with.
+    targets: Vec<u32>,
+    child: Option<Child>,
+    announcing: Preparation,
+}
+
+impl<'a> Opened<'a> {
+    fn new(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
+        let announcing = Preparation::of(options, folder.path());
+        let child = match &options.target {
+            Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
+            Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
+        };
+        let probed = find_task_probes(options, child.as_ref())?;
+        let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
+        let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
+        let raised = rights::raise(&TO_START);
+        let source = source::open(options, &begin)?;
+        source.lower(raised);
+        keep_log(folder, source.log());
+        Ok(Self { source, targets, child, announcing })
+    }
+
+    fn unwinding(&self) -> Result<Unwinding> {
+        let mut unwinding = self.source.unwinding()?;
+        if let Some(child) = &self.child {
+            unwinding.prepare(&child.path)?;
+        }
+        Ok(unwinding)
+    }
+
+    /// Has the source hand out its records from now on.
+    fn connect(&mut self, recorder: Recorder, own_only: bool) -> Result<Rc<RefCell<Drained>>> {
+        let drained = Rc::new(RefCell::new(Drained::new(recorder, own_only)));
+        drained.borrow_mut().looked_up = (!self.source.sees_mappings()).then(LookedUp::default);
+        self.source.connect(&drained)?;
+        Ok(drained)
+    }
+
+    fn describe(&mut self, manifest: &mut Manifest) {
+        manifest.cpus = machine::cpus(self.targets.first().copied().unwrap_or(0));
+        manifest.delays = self.source.take_delays();
+        self.source.name().clone_into(&mut manifest.source);
+    }
+}
+
+impl<'a> Collection<'a> {
+    /// Begins to record into `folder`, and lets the program run.
+    pub(super) fn start(folder: &ResultFolder, options: &'a Options) -> Result<Self> {
+        let mut manifest = begin_manifest(folder, options)?;
+        let mut opened = Opened::new(folder, options)?;
+        let unwinding = opened.unwinding()?;
+        let modules = folder.modules()?;
+        save_vdso(&modules);
+        let pidfds = opened.targets.iter().take(MAX_POLLED).filter_map(|&pid| launch::pidfd(pid as i32)).collect();
+        let drained = opened.connect(recorder(folder, options)?, options.own_only)?;
+        opened.describe(&mut manifest);
+        let Opened { mut source, targets, child, announcing } = opened;
+        if child.is_some() {
+            seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet
+        }
+        let nice = be_prompt();
+        let now = begin_time(folder, &mut manifest)?;
+        if options.start_paused {
+            drained.borrow_mut().recorder.mark(kind::PAUSE, now);
+        }
+        let itt = announcing.begin(child.as_ref().map(|child| child.uid), &mut manifest.notices);
+        let pause = Pause {
+            is_on: options.start_paused,
+            since_ns: now,
+            resume_at_ns: options.resume_after_ns,
+            is_final: false,
+        };
+        let mut collection = Self {
+            options,
+            source,
+            drained,
+            mappings: Vec::new(),
+            unwinding,
+            keeper: Keeper::new(modules.clone()),
+            outliers: outliers(folder, options, &mut manifest.notices),
+            modules,
+            system: system(options),
+            child,
+            attached: attached(options).iter().map(|&pid| (pid, proc::began(pid))).collect(),
+            pidfds,
+            itt,
+            pause,
+            itt_left: false,
+            soon: false,
+            stopping_since_ns: None,
+            rounds: 0,
+            late: Late::default(),
+            losing: Losing::begin(now),
+            losses_seen: 0,
+            nice,
+            has_intervals: options.requests || !options.task_probes.is_empty(),
+            manifest,
+        };
+        collection.read_system(true);
+        collection.let_go(&targets)?;
+        settle_rights(options, collection.source.name())?;
+        Ok(collection)
+    }
+
+    /// Lets the launched program run, or takes the running ones in.
+    fn let_go(&mut self, targets: &[u32]) -> Result<()> {
+        if let Some(child) = &mut self.child {
+            return child.release();
+        }
+        let now = self.manifest.start_ns;
+        let _looking = looking(self.options);
+        let mut drained = self.drained.borrow_mut();
+        describe_running(targets, now, &mut drained);
+        follow(&mut drained, &mut self.unwinding, &mut self.keeper, now)?;
+        for mut mapping in targets.iter().flat_map(|&pid| proc::mappings(pid, now)) {
+            self.keeper.mapped(&mut mapping);
+            drained.recorder.meta().map(mapping.header, &mapping.path);
+        }
+        drop(drained);
+        while self.unwinding.is_behind() {
+            self.unwinding.catch_up()?;
+        }
+        seed(self.source.as_mut())?;
+        self.round(false) // at once, while the threads that wait still stand where the seeding found them
+    }
+}
+
+/// Begins the elapsed time: as late as can be, so that what Dwell does before is no part of it.
+fn begin_time(folder: &ResultFolder, manifest: &mut Manifest) -> Result<u64> {
+    let now = monotonic_ns();
+    (manifest.start_ns, manifest.started_at) = (now, time_of_day());
+    folder.write_manifest(manifest)?;
+    Ok(now)
+}
+
+fn system(options: &Options) -> Option<System> {
+    options.topics.contains(&Topic::System).then(|| System::new(options.system_interval_ns))
+}
+
+fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<task_probes::Places> {
+    let program = match (child, attached(options)) {
+        (Some(child), _) => Program::Path(&child.path),
+        (None, [first, ..]) => Program::Process(*first),
+        (None, []) => return Ok(task_probes::Places::default()),
+    };
+    task_probes::find(&options.task_probes, &program)
+}
+
+fn check_attachable(pids: &[u32], own_only: bool) -> Result<()> {
+    if let Some(pid) = pids.iter().find(|&&pid| !proc::is_alive(pid)) {
+        return Err(Error::NoSuchProcess { target: pid.to_string() });
+    }
+    match pids.iter().find(|&&pid| own_only && !proc::may_look_at(pid)) {
+        Some(&pid) => Err(Error::NotYours { pid }),
+        None => Ok(()),
+    }
+}

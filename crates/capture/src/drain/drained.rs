@@ -1,0 +1,193 @@
+//! What the source of events hands out, on its way into the spool: records, and news of processes, which user space has to
+//! look up while it still can.
+
+use bytemuck::{bytes_of, pod_read_unaligned};
+use dwell_model::Delay;
+use dwell_store::raw::wire::{
+    DelayRecord, ObjectRecord, RecordHeader, RegistersRecord, THREAD_SEEDED, ThreadExitRecord, ThreadLeftRecord,
+    ThreadNewRecord, kind, object_kind,
+};
+use dwell_store::raw::{Record, c_string, prefix};
+
+use super::looked_up::LookedUp;
+use super::news::News;
+use super::own::Own;
+use crate::error::Error;
+use crate::kernel::perf::Mapping;
+use crate::output::recorder::Recorder;
+use crate::programs::lives::Lives;
+use crate::topics::fault_places::FaultPlaces;
+use crate::topics::itt;
+
+/// Registers, and a piece of the stack from the stack pointer on.
+pub type StackCopy = (RegistersRecord, Vec<u8>);
+
+pub struct Drained {
+    pub recorder: Recorder,
+    pub failure: Option<Error>,
+    pub lives: Lives,
+    pub threads: u64,
+    pub exits: u64,
+    pub last_exit_ns: u64,
+    pub waiting: Vec<RegistersRecord>,
+    pub copies: Vec<StackCopy>,
+    pub copies_lost: u64,
+    pub seeded_stacks_lost: u64,
+    /// Of all CPUs, with their times.
+    pub news: Vec<(u64, News)>,
+    /// Processes that ended, or run another program, and when.
+    pub ended_programs: Vec<(u32, u64)>,
+    /// Processes that ran a program since the machine's counters were read.
+    pub programs: Vec<u32>,
+    pub fault_places: FaultPlaces,
+    /// A process has the library mapped through which programs announce what they do.
+    pub announces: bool,
+    /// When a process last mapped a file.
+    pub mapped_ns: u64,
+    /// Where only own programs may be recorded.
+    pub(super) own: Option<Own>,
+    /// Where the kernel does not tell mappings.
+    pub looked_up: Option<LookedUp>,
+}
+
+impl Drained {
+    /// Nothing yet. `own_only` = of other users' programs not even their mappings may be written.
+    pub fn new(recorder: Recorder, own_only: bool) -> Self {
+        Self {
+            recorder,
+            failure: None,
+            lives: Lives::default(),
+            threads: 0,
+            exits: 0,
+            last_exit_ns: 0,
+            waiting: Vec::new(),
+            copies: Vec::new(),
+            copies_lost: 0,
+            seeded_stacks_lost: 0,
+            news: Vec::new(),
+            ended_programs: Vec::new(),
+            programs: Vec::new(),
+            fault_places: FaultPlaces::default(),
+            announces: false,
+            mapped_ns: 0,
+            own: own_only.then(Own::default),
+            looked_up: None,
+        }
+    }
+
+    /// Takes the mappings of recorded processes. Returns those of processes that may be recorded, as far as was read: of one
+    /// that came before `read_ns`, when the rings began to be drained, the fork has been.
+    pub fn take_mappings(&mut self, mappings: Vec<Mapping>, read_ns: u64, at_end: bool) -> Vec<Mapping> {
+        let known = |mapping: &Mapping| self.lives.contains(mapping.header.h.tid);
+        let (ours, others): (Vec<_>, Vec<_>) = mappings.into_iter().partition(known);
+        let ours = match &mut self.own {
+            Some(own) => own.let_through(ours, (!at_end).then_some(read_ns)),
+            None => ours,
+        };
+        self.mapped(ours, read_ns);
+        others.into_iter().filter(|mapping| mapping.header.h.time_ns >= read_ns).collect()
+    }
+
+    /// Takes mappings of recorded processes that the user may know.
+    pub fn mapped(&mut self, ours: Vec<Mapping>, read_ns: u64) {
+        self.announces |= ours.iter().any(|mapping| itt::is_library(&mapping.path));
+        self.mapped_ns = if ours.is_empty() { self.mapped_ns } else { read_ns };
+        self.news.extend(ours.into_iter().map(|mapping| (mapping.header.h.time_ns, News::Mapped(mapping))));
+    }
+
+    /// How many mappings were dropped, since the user may not look at the programs.
+    pub fn mappings_out_of_scope(&self) -> u64 {
+        self.own.as_ref().map_or(0, |own| own.dropped)
+    }
+
+    /// A thread is recorded no more, since its process runs what the user may not look at. Returns its end, for the trace.
+    fn left(&mut self, left: &ThreadLeftRecord) -> ThreadExitRecord {
+        if let Some(own) = &mut self.own {
+            own.left(left);
+        }
+        let h = RecordHeader { kind: kind::THREAD_EXIT, size: size_of::<ThreadExitRecord>() as u16, ..left.exit.h };
+        ThreadExitRecord { h, ..left.exit }
+    }
+    /// Takes the registers of a thread, whose stack is walked later.
+    fn registers(&mut self, kind: u16, bytes: &[u8]) {
+        let Some((registers, copy)) = bytes.split_at_checked(size_of::<RegistersRecord>()) else { return };
+        let registers = pod_read_unaligned::<RegistersRecord>(registers);
+        match kind {
+            kind::REGISTERS => self.waiting.push(registers),
+            _ => self.copies.push((registers, copy.to_vec())),
+        }
+    }
+
+    /// Puts a record into the trace, and follows what it tells of threads and processes.
+    fn record(&mut self, header: &RecordHeader, bytes: &[u8]) {
+        if let Err(error) = self.recorder.record(header, bytes) {
+            self.failure.get_or_insert(error);
+        }
+        // Only these are decoded: nearly all records are switches and samples.
+        if matches!(header.kind, kind::THREAD_NEW | kind::THREAD_EXIT | kind::EXEC | kind::OBJECT) {
+            match Record::of(bytes) {
+                Some(Record::ThreadNew(new)) => self.thread_new(&new),
+                Some(Record::ThreadExit(exit)) => self.thread_exit(&exit),
+                Some(Record::Exec(exec)) => self.program(exec.tgid, exec.h.time_ns),
+                Some(Record::Object(object)) => self.object(&object),
+                _ => {}
+            }
+        }
+    }
+
+    fn thread_new(&mut self, new: &ThreadNewRecord) {
+        let (tid, time_ns) = (new.h.tid, new.h.time_ns);
+        self.threads += 1;
+        self.lives.begin(new.tgid, time_ns);
+        self.fault_places.thread_new(tid, new.tgid);
+        let is_first = tid == new.tgid && new.flags & THREAD_SEEDED == 0;
+        self.news.push((time_ns, News::ThreadNew { tgid: new.tgid, parent: new.parent_tgid, is_first }));
+    }
+
+    fn thread_exit(&mut self, exit: &ThreadExitRecord) {
+        let time_ns = exit.h.time_ns;
+        self.news.push((time_ns, News::ThreadExit(exit.tgid)));
+        self.own.iter_mut().for_each(|own| own.thread_ended(exit.tgid, time_ns));
+        if exit.tgid == exit.h.tid {
+            self.fault_places.forget(exit.tgid);
+        }
+        self.exits += 1;
+        self.last_exit_ns = self.last_exit_ns.max(time_ns);
+    }
+
+    /// Process `pid` runs another program.
+    fn program(&mut self, pid: u32, time_ns: u64) {
+        self.news.push((time_ns, News::Program { pid }));
+        self.own.iter_mut().for_each(|own| own.runs(pid, time_ns));
+        self.fault_places.forget(pid);
+    }
+
+    fn object(&mut self, object: &ObjectRecord) {
+        if object.kind == object_kind::ANONYMOUS && c_string(&object.text) == "[eventpoll]" {
+            let (pid, fd, key) = (object.tgid, object.fd, object.key);
+            self.news.push((object.h.time_ns, News::EpollMembers { pid, fd, key }));
+        }
+    }
+}
+
+/// Takes one record as a source hands it out.
+pub fn take_record(drained: &mut Drained, bytes: &[u8]) {
+    let Some(header) = prefix::<RecordHeader>(bytes) else { return };
+    match header.kind {
+        kind::REGISTERS | kind::STACK_COPY => drained.registers(header.kind, bytes),
+        kind::THREAD_LEFT => {
+            let exit = prefix(bytes).map(|left| drained.left(&left));
+            exit.iter().for_each(|exit| take_record(drained, bytes_of(exit)));
+        }
+        _ => {
+            let fault = fault(&header, bytes).map(|fault| drained.fault_places.named(fault, header.time_ns));
+            drained.record(&header, fault.as_ref().map_or(bytes, bytes_of));
+        }
+    }
+}
+
+/// The record of a page fault.
+fn fault(header: &RecordHeader, bytes: &[u8]) -> Option<DelayRecord> {
+    let delay = prefix::<DelayRecord>(bytes).filter(|_| header.kind == kind::DELAY)?;
+    matches!(Delay::from_code(delay.kind), Delay::MinorFault | Delay::MajorFault).then_some(delay)
+}

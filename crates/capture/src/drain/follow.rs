@@ -1,0 +1,108 @@
+//! Follows processes in the order of time: what they map, which programs they run, and when they end.
+
+use dwell_store::raw::wire::{ExecRecord, RecordHeader, kind};
+
+use super::copies::walk_copies_of;
+use super::drained::Drained;
+use super::news::News;
+use crate::clock::monotonic_ns;
+use crate::error::Result;
+use crate::programs::keeper::Keeper;
+use crate::programs::lives::{Belongs, Lives};
+use crate::programs::proc;
+use crate::stacks::unwinding::Unwinding;
+
+/// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.
+pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Keeper, now_ns: u64) -> Result<()> {
+    if let Some(looked_up) = &mut drained.looked_up {
+        let found = looked_up.look(&drained.news, now_ns);
+        drained.mapped(found, now_ns);
+    }
+    let mut all = std::mem::take(&mut drained.news);
+    all.sort_by_key(|(time_ns, _)| *time_ns);
+    for (time_ns, news) in all {
+        let (kind, tid, key, text) = match news {
+            News::ThreadNew { tgid, parent, is_first } => {
+                if is_first && drained.lives.is_reuse(tgid, time_ns) {
+                    drained.lives.end(tgid);
+                    end_process(tgid, time_ns, drained, unwinding, keeper)?;
+                }
+                drained.lives.thread_new(tgid, time_ns);
+                unwinding.thread_new(tgid, parent)?;
+                keeper.thread_new(tgid, parent, is_first.then_some(time_ns));
+                continue;
+            }
+            News::ThreadExit(tgid) => {
+                drained.lives.thread_exit(tgid, time_ns);
+                continue;
+            }
+            News::Mapped(mut mapping) => {
+                match drained.lives.belongs(mapping.header.h.tid, time_ns) {
+                    Belongs::Yes => {
+                        unwinding.map(&mapping)?;
+                        keeper.mapped(&mut mapping);
+                        drained.recorder.meta().map(mapping.header, &mapping.path);
+                    }
+                    Belongs::NotYetKnown => drained.news.push((time_ns, News::Mapped(mapping))),
+                    Belongs::No => {}
+                }
+                continue;
+            }
+            News::Program { pid } => {
+                let is_still = Lives::is_still(pid, time_ns);
+                walk_copies_of(pid, time_ns, drained, unwinding);
+                drained.programs.push(pid);
+                drained.ended_programs.push((pid, time_ns));
+                unwinding.read_process(pid, is_still)?;
+                keeper.program(pid, time_ns, is_still);
+                let words = if is_still { proc::command_line(pid) } else { Vec::new() };
+                (kind::COMMAND, pid, 0, words)
+            }
+            News::EpollMembers { pid, fd, key } => (kind::MEMBERS, pid, key, proc::epoll_members(pid, fd)),
+        };
+        drained.recorder.meta().text(RecordHeader { kind, size: 0, tid, time_ns: now_ns }, key, &text);
+    }
+    for tgid in drained.lives.end_round(now_ns) {
+        end_process(tgid, u64::MAX, drained, unwinding, keeper)?;
+    }
+    Ok(())
+}
+
+/// Process `tgid` ended, before `time_ns`, when another one had its id: whatever is kept by its id goes. The maximum:
+/// nobody has it.
+fn end_process(
+    tgid: u32,
+    time_ns: u64,
+    drained: &mut Drained,
+    unwinding: &mut Unwinding,
+    keeper: &mut Keeper,
+) -> Result<()> {
+    walk_copies_of(tgid, time_ns, drained, unwinding);
+    unwinding.forget_process(tgid, time_ns != u64::MAX)?;
+    keeper.exit(tgid, time_ns.min(monotonic_ns()));
+    drained.fault_places.forget(tgid);
+    drained.own.iter_mut().for_each(|own| own.forget(tgid));
+    drained.ended_programs.push((tgid, time_ns));
+    Ok(())
+}
+
+/// What a launched program tells by its exec and its mappings, of processes that run already.
+pub fn describe_running(pids: &[u32], now_ns: u64, drained: &mut Drained) {
+    for &pid in pids {
+        let mut exec = ExecRecord {
+            h: RecordHeader { kind: kind::EXEC, size: 0, tid: pid, time_ns: now_ns },
+            tgid: pid,
+            old_tid: pid,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        let path = proc::executable(pid);
+        let kept = path.len().min(exec.path.len() - 1);
+        exec.path[..kept].copy_from_slice(&path[..kept]);
+        let name = path.rsplit(|&byte| byte == b'/').next().unwrap_or_default();
+        let kept = name.len().min(exec.comm.len() - 1);
+        exec.comm[..kept].copy_from_slice(&name[..kept]);
+        drained.lives.begin(pid, now_ns);
+        drained.recorder.meta().fixed(&exec);
+        drained.news.push((now_ns, News::Program { pid }));
+    }
+}

@@ -1,0 +1,11 @@
+//! What a source of records hands out, on its way into the trace.
+//! Takes records and mappings of all CPUs; gives them to the recorder, and news of processes to the unwind tables.
+//! It does not know where records come from: a source is whatever answers the trait `Source`.
+
+pub mod copies;
+pub mod drained;
+pub mod follow;
+pub mod looked_up;
+pub mod news;
+pub mod own;
+pub mod source;

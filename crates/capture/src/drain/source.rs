@@ -1,0 +1,113 @@
+//! What a collection asks of its source of records: BPF programs, or perf events that need no rights.
+//!
+//! Both write the same records. What only BPF can tell has a default here that tells nothing.
+
+use std::cell::RefCell;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::rc::Rc;
+
+use dwell_rights::Raised;
+use dwell_store::DelayFacts;
+use dwell_store::raw::RecordBuffer;
+
+use super::drained::Drained;
+use crate::error::Result;
+use crate::kernel::perf::Mapping;
+use crate::programs::keeper::Keeper;
+use crate::stacks::unwinding::Unwinding;
+use crate::topics::task_probes;
+
+/// The processes that a collection begins with.
+pub struct Targets<'t> {
+    /// Their ids.
+    pub pids: &'t [u32],
+    /// Whether it is a child that is still to run its program.
+    pub launching: bool,
+    /// Task probes to be set.
+    pub probes: &'t task_probes::Places,
+}
+
+/// What a collection asks of its source of records.
+pub trait Source {
+    /// What the manifest calls it.
+    fn name(&self) -> &'static str;
+
+    /// The writing end of the unwind tables.
+    fn unwinding(&self) -> Result<Unwinding>;
+
+    /// Hands records to `drained` from now on.
+    fn connect(&mut self, drained: &Rc<RefCell<Drained>>) -> Result<()>;
+
+    /// What becomes readable when a round should not wait.
+    fn wakers(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Hands out what came until `now_ns`, CLOCK_MONOTONIC, or everything `at_end`. Returns the time up to which nothing more
+    /// will come.
+    fn drain(&mut self, mappings: &mut Vec<Mapping>, now_ns: u64, at_end: bool) -> Result<u64>;
+
+    /// Second half of a round: what rests on the unwind tables, which by now know all that was mapped. Returns the time up to
+    /// which all records have been handed out.
+    fn settle(&mut self, _: &mut Unwinding, _: &mut Keeper, drained_ns: u64) -> Result<u64> {
+        Ok(drained_ns)
+    }
+
+    /// Tells the state of every thread of the targets, with new ones taken in.
+    fn seed(&mut self) -> Result<()>;
+
+    /// Lets go of the rights that were raised to start, as far as the source can be read without them.
+    fn lower(&self, raised: Raised) {
+        drop(raised);
+    }
+
+    /// Describes stacks, objects and functions anew to which events refer from now on. Returns the time before which what was
+    /// told is needed only by events until now: 0 where everything is told once.
+    fn tell_again(&mut self) -> Result<u64> {
+        Ok(0)
+    }
+
+    /// Pauses or resumes recording.
+    fn set_paused(&mut self, paused: bool) -> Result<()>;
+
+    /// The loss counters that are not zero.
+    fn losses(&self) -> Vec<(String, u64)>;
+
+    /// What the reader of the result should know.
+    fn take_notices(&mut self) -> Vec<String>;
+
+    /// What the kernel said of hooks that it refused.
+    fn log(&self) -> &str {
+        ""
+    }
+
+    /// Whether it hands out what processes map.
+    fn sees_mappings(&self) -> bool {
+        true
+    }
+
+    /// Writes what is new of sockets, when it is time.
+    fn read_sockets(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
+
+    /// System calls of the whole machine so far, where they are counted.
+    fn system_calls(&self) -> Option<u64> {
+        None
+    }
+
+    /// Notes where programs ask for work through the library at this path.
+    fn set_stitching(&mut self, _: &Path) {}
+
+    /// Whether what delays threads while they run is seen; `None` if this source cannot see it.
+    fn sees_running(&self) -> Option<bool> {
+        None
+    }
+
+    /// Sees it from now on, or no more.
+    fn see_running(&mut self, _: bool) -> Result<()> {
+        Ok(())
+    }
+
+    /// What of this machine explains delays.
+    fn take_delays(&mut self) -> DelayFacts {
+        DelayFacts::default()
+    }
+}

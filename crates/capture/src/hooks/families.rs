@@ -1,0 +1,444 @@
+//! The hook families: loads each, lets all share the maps of the first, attaches them.
+//!
+//! Threads and switches are what every collection needs. The other families may be missing on a kernel: then the result
+//! says so in a notice.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+
+use bytemuck::bytes_of;
+use dwell_model::{SYSCALLS, SyscallClass, Topic};
+use dwell_rights::{self as rights, Raised};
+use dwell_store::raw::RecordBuffer;
+use dwell_store::{DelayEdges, DelayFacts};
+use libbpf_rs::libbpf_sys::bpf_map_create_opts;
+use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
+
+use crate::clock::monotonic_ns;
+use crate::error::{Error, Result};
+use crate::hooks::sampling::Sampling;
+use crate::kernel::btf;
+use crate::kernel::loading;
+use crate::kernel::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
+use crate::kernel::namespace;
+use crate::kernel::requirements;
+use crate::kernel::scope::Scope;
+use crate::kernel::walk::walk;
+use crate::machine;
+use crate::options::{Options, Rule};
+use crate::stacks::unwinding::{Python, Unwinding};
+use crate::topics::edges;
+use crate::topics::latency;
+use crate::topics::sockets::Sockets;
+use crate::topics::task_probes::{self, Found, Pinned, Places};
+
+/// Most ring memory, over all CPUs.
+const RING_BYTES: usize = 128 << 20;
+
+/// The loaded hooks. Dropping them detaches everything.
+pub struct Hooks {
+    threads: Object,
+    optional: Vec<Object>,
+    /// The socket hooks, and their reader.
+    sockets: Option<(Object, Sockets)>,
+    links: Vec<Link>,
+    /// The hooks of what delays threads while they run, and their links while they are attached.
+    running: Option<(Object, Vec<Link>)>,
+    sampling: Option<Sampling>,
+    shared: HashMap<String, MapHandle>,
+    scope: Scope,
+    own_only: bool,
+    rings: Vec<MapHandle>,
+    control: Control,
+    system_calls: Option<MapHandle>,
+    /// What of this machine explains delays.
+    pub delays: DelayFacts,
+    /// What this kernel could not give.
+    pub notices: Vec<String>,
+    /// What this kernel said of hooks that it refused.
+    pub log: String,
+}
+
+impl Hooks {
+    /// Loads and attaches all families. Nothing is recorded yet: no thread is a target.
+    pub fn load(options: &Options) -> Result<Self> {
+        requirements::check()?;
+        check_rights()?;
+        machine::check_descriptors()?;
+        let rings = make_rings()?;
+        let scope = namespace::scope(options.own_only)?;
+        let threads = loading::load("threads", &HashMap::new(), &scope)?.object;
+        let shared = loading::share_maps(&threads)?;
+        let preempt_count_offset = btf::preempt_count_offset();
+        let control = Control {
+            paused: u32::from(options.start_paused),
+            follow_children: u32::from(options.follow_children),
+            rule_count: options.strategy.len() as u32,
+            kernel_stacks_for_all: u32::from(options.kernel_stacks_for_all),
+            period_ns: u32::try_from(options.sampling_interval_ns).unwrap_or(u32::MAX),
+            preempt_count_offset: preempt_count_offset.unwrap_or(0),
+            has_preempt_count: u32::from(preempt_count_offset.is_some()),
+            generation: 0,
+            since_ns: monotonic_ns(),
+        };
+        let mut hooks = Self {
+            threads,
+            optional: Vec::new(),
+            sockets: None,
+            links: Vec::new(),
+            running: None,
+            sampling: None,
+            shared,
+            scope,
+            own_only: options.own_only,
+            rings,
+            control,
+            system_calls: None,
+            delays: DelayFacts::default(),
+            notices: Vec::new(),
+            log: String::new(),
+        };
+        if preempt_count_offset.is_none() {
+            let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
+            hooks.notices.push(text.into());
+        }
+        hooks.fill_maps(&options.strategy)?;
+        hooks.attach_required()?;
+        hooks.attach_waking();
+        if options.topics.contains(&Topic::Sockets) {
+            hooks.attach_sockets();
+        }
+        hooks.load_sampling(options.sampling_interval_ns);
+        if options.topics.contains(&Topic::System) {
+            hooks.attach_system();
+        }
+        if options.topics.contains(&Topic::Latency) {
+            hooks.attach_latency();
+        }
+        if options.requests {
+            hooks.attach_requests();
+        }
+        Ok(hooks)
+    }
+
+    /// The writing end of the unwind tables.
+    pub fn unwinding(&self) -> Result<Unwinding> {
+        let clone = |name: &str| map_of(&self.threads, name);
+        let python = Python { processes: clone("python_processes")?, in_use: clone("python_in_use")? };
+        Ok(Unwinding::new(clone("unwind_processes")?, clone("unwind_words")?, python))
+    }
+
+    /// The rings, one per CPU.
+    pub fn rings(&self) -> &[MapHandle] {
+        &self.rings
+    }
+
+    /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
+    pub fn add_target(&self, pid: u32, launching: bool) -> Result<()> {
+        let follow = if self.control.follow_children != 0 { mode::FOLLOW } else { 0 };
+        let mode = if launching { mode::LAUNCHING } else { mode::RECORD | follow };
+        self.update("targets", &pid.to_ne_bytes(), &[mode])
+    }
+
+    /// Samples the running code of `pids` and of what they create.
+    pub fn sample(&mut self, pids: &[u32]) {
+        let begun = self.sampling.as_mut().map(|sampling| sampling.begin(pids));
+        if let Some(Err(notice)) = begun {
+            self.notices.push(notice);
+        }
+    }
+
+    /// Takes the threads of all targets in and records the state of every thread.
+    pub fn seed(&mut self) -> Result<()> {
+        walk(&self.threads, "seed", None)?;
+        // The targets are taken in, and with them what they create: whoever has the id of one later is a stranger.
+        if let Some(targets) = self.shared.get("targets") {
+            let pids: Vec<Vec<u8>> = targets.keys().collect();
+            pids.iter()
+                .try_for_each(|pid| targets.delete(pid))
+                .map_err(|source| Error::Bpf { what: "seeding".into(), source })?;
+        }
+        let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets", None));
+        if let Some(Err(error)) = seeded {
+            self.notices.push(format!("Sockets that were open before are known from their first use on ({error})."));
+        }
+        Ok(())
+    }
+
+    /// Writes what is new of sockets, when it is time. When they cannot be read, nothing more is told of them.
+    pub fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
+        let Some((object, sockets)) = &mut self.sockets else { return };
+        if let Err(error) = sockets.round(object, trace, now_ns, at_end) {
+            self.notices.push(format!("Sockets are known up to {} s only ({error}).", now_ns / 1_000_000_000));
+            self.sockets = None;
+        }
+    }
+
+    /// Sets the probes of tasks; `pids` = in these processes only.
+    pub fn set_task_probes(&mut self, places: &Places, pids: Option<&[u32]>) -> Result<()> {
+        if !places.found.is_empty() {
+            let object = self.load_family("task_probe")?;
+            self.links.extend(task_probes::set(&places.found, &object, pids)?);
+            self.optional.push(object);
+        }
+        if !places.calls.is_empty() {
+            let object = self.load_family("call_probe")?;
+            task_probes::set_calls(&places.calls, &object)?;
+            self.links.extend(loading::attach(&object)?);
+            self.optional.push(object);
+        }
+        Ok(())
+    }
+
+    /// Notes where programs ask for work that other threads will do: where they call this function of the library at `path`.
+    pub fn set_stitching(&mut self, path: &Path) {
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
+        let probe = |hooks: &mut Self| -> Result<(Object, Vec<Link>)> {
+            let pinned = Pinned::open(path, hooks.own_only)?;
+            let site = dwell_probes::entry(&pinned.path, "dwell_itt_stack_caller")?;
+            let found =
+                Found { probe: 0, name: "stack stitching".into(), file: pinned.path.clone(), sites: vec![site] };
+            let object = hooks.load_family("stitch")?;
+            let links = task_probes::set(&[found], &object, None)?;
+            Ok((object, links))
+        };
+        match probe(self) {
+            Ok((object, links)) => {
+                self.links.extend(links);
+                self.optional.push(object);
+            }
+            Err(error) => {
+                self.notices
+                    .push(format!("Who asked for the work of other threads is not known ({}).", error.reason()));
+            }
+        }
+    }
+
+    /// Pauses or resumes recording.
+    pub fn set_paused(&mut self, paused: bool) -> Result<()> {
+        self.control.paused = u32::from(paused);
+        self.control.since_ns = monotonic_ns();
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    /// Has the kernel side describe everything anew that events refer to from now on.
+    pub fn tell_again(&mut self) -> Result<()> {
+        self.control.generation = self.control.generation.wrapping_add(1);
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    /// Lets go of what was `raised` to load the hooks. Before Linux 5.19 no map can be used without CAP_BPF: there it stays in
+    /// force as long as the hooks are read.
+    pub fn keep_maps_open(&self, raised: Raised) {
+        drop(raised);
+        let can_read =
+            self.shared.get("control").is_some_and(|map| map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).is_ok());
+        if !can_read {
+            std::mem::forget(rights::raise(&[rights::BPF]));
+        }
+    }
+
+    /// Whether what delays threads while they run is seen; `None` if this source cannot see it.
+    pub fn sees_running(&self) -> Option<bool> {
+        self.running.as_ref().map(|(_, links)| !links.is_empty())
+    }
+
+    /// Sees it from now on, or no more: the hooks of system calls alone cost every thread of the machine something.
+    pub fn see_running(&mut self, wanted: bool) -> Result<()> {
+        let Some((object, links)) = &mut self.running else { return Ok(()) };
+        links.clear();
+        let _raised = rights::raise(&[rights::BPF, rights::PERFMON]);
+        if wanted {
+            let (attached, notice) = latency::attach(object)?;
+            *links = attached;
+            self.notices.extend(notice);
+            self.control.since_ns = monotonic_ns();
+            self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))?;
+        }
+        Ok(())
+    }
+
+    /// The loss counters that are not zero.
+    pub fn losses(&self) -> Vec<(String, u64)> {
+        let map = self.shared.get("losses");
+        let count = |index: usize| map.and_then(|map| sum_over_cpus(map, index as u32)).unwrap_or(0);
+        let counted = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
+        counted.chain([("hooks_skipped".to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// System calls of the whole machine so far, where they are counted.
+    pub fn system_calls(&self) -> Option<u64> {
+        sum_over_cpus(self.system_calls.as_ref()?, 0)
+    }
+
+    /// How often the kernel left a hook out because the same one was running on that CPU.
+    fn skipped(&self) -> u64 {
+        let sockets = self.sockets.iter().map(|(object, _)| object);
+        let running = self.running.iter().map(|(object, _)| object);
+        let sampling = self.sampling.iter().map(|sampling| &sampling.object);
+        let objects = self.optional.iter().chain([&self.threads]).chain(sockets).chain(running).chain(sampling);
+        objects.flat_map(loading::loaded).map(|program| loading::info(program.as_fd()).recursion_misses).sum()
+    }
+
+    fn update(&self, map: &str, key: &[u8], value: &[u8]) -> Result<()> {
+        let failed = |source| Error::Bpf { what: format!("setting map {map}"), source };
+        match self.shared.get(map) {
+            Some(map) => map.update(key, value, MapFlags::ANY).map_err(failed),
+            None => Ok(()),
+        }
+    }
+
+    fn fill_maps(&mut self, strategy: &[Rule]) -> Result<()> {
+        for (cpu, ring) in self.rings.iter().enumerate() {
+            let fd = ring.as_fd().as_raw_fd() as u32;
+            self.update("rings", &(cpu as u32).to_ne_bytes(), &fd.to_ne_bytes())?;
+        }
+        for call in SYSCALLS.iter().filter(|call| call.class != SyscallClass::Other) {
+            self.update("syscall_classes", &(call.number as u32).to_ne_bytes(), &[call.class as u8])?;
+        }
+        for rule in strategy {
+            let mut comm = [0; COMM_BYTES];
+            let name = rule.name.as_bytes();
+            let kept = name.len().min(COMM_BYTES - 1);
+            comm[..kept].copy_from_slice(&name[..kept]);
+            let record = if rule.process { mode::RECORD } else { 0 };
+            let follow = if rule.children { mode::FOLLOW } else { 0 };
+            self.update("rules", &comm, &[record | follow])?;
+        }
+        self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))
+    }
+
+    fn attach_required(&mut self) -> Result<()> {
+        let switch = self.load_family("switch")?;
+        self.links.extend(loading::attach(&switch)?);
+        self.links.extend(loading::attach(&self.threads)?);
+        self.optional.push(switch);
+        Ok(())
+    }
+
+    /// Loads a family; tells what of it this kernel cannot give.
+    fn load_family(&mut self, name: &'static str) -> Result<Object> {
+        let loaded = loading::load(name, &self.shared, &self.scope)?;
+        self.notices.extend(loaded.notices);
+        self.log.push_str(&loaded.log);
+        Ok(loaded.object)
+    }
+
+    /// Loads a family and attaches its hooks. Where this kernel cannot, a notice begins with `missing`.
+    fn attach_optional(&mut self, name: &'static str, missing: &str) -> Option<Object> {
+        let attached = self.load_family(name).and_then(|object| Ok((loading::attach(&object)?, object)));
+        match attached {
+            Ok((links, object)) => {
+                self.links.extend(links);
+                Some(object)
+            }
+            Err(error) => {
+                self.miss(missing, &error);
+                None
+            }
+        }
+    }
+
+    /// Tells that a family is missing, and why.
+    fn miss(&mut self, missing: &str, error: &Error) {
+        self.notices.push(format!("{missing} on this kernel ({}).", error.reason()));
+        if let Error::Unsupported { log, .. } = error {
+            self.log.push_str(log);
+        }
+    }
+
+    fn attach_waking(&mut self) {
+        let object = self.attach_optional("waking", "Who ended a wait is not known");
+        self.optional.extend(object);
+    }
+
+    fn attach_sockets(&mut self) {
+        let missing = "Why waits on sockets took long is not known";
+        let Some(object) = self.attach_optional("sockets", missing) else { return };
+        match Sockets::new(&object) {
+            Ok(sockets) => self.sockets = Some((object, sockets)),
+            Err(error) => self.miss(missing, &error),
+        }
+    }
+
+    fn load_sampling(&mut self, interval_ns: u64) {
+        match self.load_family("sample") {
+            Ok(object) => self.sampling = Some(Sampling::new(object, interval_ns)),
+            Err(error) => self.miss("Running time is not split over code", &error),
+        }
+    }
+
+    fn attach_system(&mut self) {
+        let object = self.attach_optional("system", "System calls are not counted");
+        self.system_calls = object.as_ref().and_then(|object| map_of(object, "system_calls").ok());
+        self.optional.extend(object);
+    }
+
+    /// After the hooks of switches, on whose notes they rest.
+    fn attach_latency(&mut self) {
+        if let Err(error) = self.load_latency() {
+            self.miss("What delays threads is not seen", &error);
+            return;
+        }
+        let edges = self.measure_edges().unwrap_or_else(|error| {
+            self.notices.push(format!(
+                "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error})."
+            ));
+            DelayEdges::default()
+        });
+        self.delays = DelayFacts { edges, places: machine::places(), idle_states: machine::idle_states() };
+    }
+
+    fn load_latency(&mut self) -> Result<()> {
+        let latency = self.load_family("latency")?;
+        self.links.extend(loading::attach(&latency)?);
+        self.optional.push(latency);
+        self.running = Some((self.load_family("running")?, Vec::new()));
+        self.see_running(true)
+    }
+
+    /// No thread is a target yet: all that is recorded is what is measured.
+    fn measure_edges(&mut self) -> Result<DelayEdges> {
+        let paused = self.control.paused != 0;
+        let threads = map_of(&self.threads, "threads")?;
+        self.set_paused(false)?;
+        let edges = edges::measure(&threads, &self.rings);
+        self.set_paused(paused)?;
+        edges
+    }
+
+    fn attach_requests(&mut self) {
+        let object = self.attach_optional("requests", "Requests on sockets are not seen");
+        self.optional.extend(object);
+    }
+}
+
+/// The sum of a number that each CPU has.
+fn sum_over_cpus(map: &MapHandle, key: u32) -> Option<u64> {
+    let values = map.lookup_percpu(&key.to_ne_bytes(), MapFlags::ANY).ok().flatten()?;
+    Some(values.into_iter().map(|bytes| bytes.try_into().map_or(0, u64::from_ne_bytes)).sum())
+}
+
+fn check_rights() -> Result<()> {
+    let lacking: Vec<&str> = rights::lacking_to_collect().iter().map(|right| right.name).collect();
+    if lacking.is_empty() { Ok(()) } else { Err(Error::Permission { missing: lacking.join(" and ") }) }
+}
+
+fn make_rings() -> Result<Vec<MapHandle>> {
+    let cpus = machine::possible()?;
+    let share = (RING_BYTES / cpus.max(1)).clamp(1 << 20, 16 << 20);
+    let bytes = 1u32 << share.ilog2();
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as libbpf_rs::libbpf_sys::size_t,
+        ..Default::default()
+    };
+    let ring = |_| MapHandle::create(MapType::RingBuf, Some("dwell_ring"), 0, 0, bytes, &options);
+    let rings: libbpf_rs::Result<Vec<MapHandle>> = (0..cpus).map(ring).collect();
+    rings.map_err(|source| match source.kind() {
+        libbpf_rs::ErrorKind::PermissionDenied => {
+            Error::Permission { missing: "a filter refuses bpf(2), such as a container's seccomp profile".into() }
+        }
+        _ => Error::Bpf { what: "making the rings".into(), source },
+    })
+}

@@ -1,0 +1,7 @@
+//! BPF as a source of records: every family of hooks, loaded, attached and drained.
+//! Takes the options of a collection; gives records from the rings, and notices of what this kernel cannot tell.
+//! It does not follow what records say: `drain` does.
+
+pub mod families;
+pub mod sampling;
+pub mod source;

@@ -1,0 +1,161 @@
+//! BPF programs as a source of records.
+
+use std::cell::RefCell;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::rc::Rc;
+
+use dwell_rights::Raised;
+use dwell_store::DelayFacts;
+use dwell_store::raw::RecordBuffer;
+use libbpf_rs::{RingBuffer, RingBufferBuilder};
+
+use super::families::Hooks;
+use crate::clock::monotonic_ns;
+use crate::drain::drained::{Drained, take_record};
+use crate::drain::source::{Source, Targets};
+use crate::error::{Error, Result};
+use crate::kernel::perf::{self, MapEvents, Mapping};
+use crate::machine;
+use crate::options::Options;
+use crate::stacks::unwinding::Unwinding;
+
+/// BPF programs and the kernel's notes of mapped files.
+pub struct Bpf<'a> {
+    hooks: Hooks,
+    rings: Option<RingBuffer<'a>>,
+    map_events: Vec<MapEvents>,
+}
+
+impl Bpf<'_> {
+    /// Loads the hooks and makes the targets theirs; nothing is recorded yet.
+    pub fn start(options: &Options, targets: &Targets<'_>) -> Result<Self> {
+        let mut hooks = Hooks::load(options)?;
+        let map_events = open_map_events(&mut hooks);
+        for &pid in targets.pids {
+            hooks.add_target(pid, targets.launching)?;
+        }
+        hooks.sample(targets.pids);
+        let followed = options.follow_children && !options.own_only;
+        hooks.set_task_probes(targets.probes, (!followed).then_some(targets.pids))?;
+        Ok(Self { hooks, rings: None, map_events })
+    }
+}
+
+impl Source for Bpf<'_> {
+    fn name(&self) -> &'static str {
+        "bpf"
+    }
+
+    fn unwinding(&self) -> Result<Unwinding> {
+        self.hooks.unwinding()
+    }
+
+    fn connect(&mut self, drained: &Rc<RefCell<Drained>>) -> Result<()> {
+        let failed = |source| Error::Bpf { what: "opening the rings".into(), source };
+        let mut builder = RingBufferBuilder::new();
+        for ring in self.hooks.rings() {
+            let drained = Rc::clone(drained);
+            let take = move |bytes: &[u8]| {
+                take_record(&mut drained.borrow_mut(), bytes);
+                0
+            };
+            builder.add(ring, take).map_err(failed)?;
+        }
+        // libbpf-rs tells the negative number, which has no text.
+        let unmapped = |_| Error::last_os("mapping the rings");
+        self.rings = Some(builder.build().map_err(unmapped)?);
+        Ok(())
+    }
+
+    fn log(&self) -> &str {
+        &self.hooks.log
+    }
+
+    fn sees_mappings(&self) -> bool {
+        !self.map_events.is_empty()
+    }
+
+    fn wakers(&self) -> Vec<BorrowedFd<'_>> {
+        self.map_events.iter().map(MapEvents::fd).collect()
+    }
+
+    fn drain(&mut self, mappings: &mut Vec<Mapping>, now_ns: u64, _: bool) -> Result<u64> {
+        let consumed = self.rings.as_ref().map_or(Ok(()), RingBuffer::consume);
+        consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
+        // After the rings, or a fork could be read without what its parent mapped before.
+        for events in &mut self.map_events {
+            events.drain(mappings);
+        }
+        Ok(now_ns)
+    }
+
+    fn seed(&mut self) -> Result<()> {
+        self.hooks.seed()
+    }
+
+    fn lower(&self, raised: Raised) {
+        self.hooks.keep_maps_open(raised);
+    }
+
+    fn set_paused(&mut self, paused: bool) -> Result<()> {
+        self.hooks.set_paused(paused)
+    }
+
+    fn tell_again(&mut self) -> Result<u64> {
+        let now_ns = monotonic_ns();
+        self.hooks.tell_again()?;
+        Ok(now_ns)
+    }
+
+    fn losses(&self) -> Vec<(String, u64)> {
+        let mut losses = self.hooks.losses();
+        let lost = self.map_events.iter().map(|events| events.lost).sum();
+        if lost > 0 {
+            losses.push(("mappings_lost".into(), lost));
+        }
+        losses
+    }
+
+    fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.hooks.notices)
+    }
+
+    fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
+        self.hooks.read_sockets(trace, now_ns, at_end);
+    }
+
+    fn system_calls(&self) -> Option<u64> {
+        self.hooks.system_calls()
+    }
+
+    fn set_stitching(&mut self, path: &Path) {
+        self.hooks.set_stitching(path);
+    }
+
+    fn sees_running(&self) -> Option<bool> {
+        self.hooks.sees_running()
+    }
+
+    fn see_running(&mut self, wanted: bool) -> Result<()> {
+        self.hooks.see_running(wanted)
+    }
+
+    fn take_delays(&mut self) -> DelayFacts {
+        std::mem::take(&mut self.hooks.delays)
+    }
+}
+
+fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
+    let opened: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
+    opened.unwrap_or_else(|error| {
+        let error = match error {
+            Error::System { source, .. } => perf::refusal(&source),
+            error => error.to_string(),
+        };
+        hooks.notices.push(format!(
+            "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error})."
+        ));
+        Vec::new()
+    })
+}

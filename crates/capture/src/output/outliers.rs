@@ -1,0 +1,201 @@
+//! The flight recorder: what was recorded lately is kept as a result of its own when the trigger finds an outlier, a moment
+//! after it, and not more often than allowed. Results share their pieces of the spool with the recording, and one another, by
+//! hard links: they cost no copy. What cannot be kept is counted; the recording goes on.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use dwell_store::{Folder, Manifest, ResultFolder, State};
+
+use crate::error::Result;
+use crate::output::processor_trace::ProcessorTrace;
+use crate::output::recorder::Recorder;
+use crate::output::watch::{Outlier, Watch};
+use crate::programs::lives::Lives;
+
+/// How long after an outlier's end the recording goes on before it is kept: what came of it is in it too.
+const AFTER_NS: u64 = 100_000_000;
+const MINUTE_NS: u64 = 60_000_000_000;
+/// The folder of a result in which the outliers' results are.
+pub const FOLDER: &str = "outliers";
+/// The file of a result with what the processors traced: one of perf's.
+const TRACE_FILE: &str = "intel_pt.perf-data";
+
+/// Which outliers are kept, and how many.
+pub struct Outliers {
+    /// The recording's result.
+    recording: ResultFolder,
+    per_minute: usize,
+    most_bytes: u64,
+    traces: Option<ProcessorTrace>,
+    pending: Option<Outlier>,
+    /// What the processors traced up to that.
+    trace: Vec<u8>,
+    /// When results were kept, within the last minute.
+    kept_ns: VecDeque<u64>,
+    /// Of the results that were kept; held open, each would take a descriptor.
+    names: Vec<String>,
+    bytes: u64,
+    over_limit: u64,
+    failed: u64,
+    failure: Option<String>,
+}
+
+impl Outliers {
+    /// At most `per_minute` results in a minute, and `most_bytes` (0 = no limit) of spool in all, each with what
+    /// `traces` has then.
+    pub fn new(folder: &ResultFolder, per_minute: u32, most_bytes: u64, traces: Option<ProcessorTrace>) -> Self {
+        Self {
+            recording: folder.clone(),
+            per_minute: per_minute as usize,
+            most_bytes,
+            traces,
+            pending: None,
+            trace: Vec::new(),
+            kept_ns: VecDeque::new(),
+            names: Vec::new(),
+            bytes: 0,
+            over_limit: 0,
+            failed: 0,
+            failure: None,
+        }
+    }
+
+    /// Takes in what the trigger found since the last time, of these processes. Whether something is to be kept now.
+    pub fn is_due(&mut self, recorder: &mut Recorder, lives: &Lives, now_ns: u64) -> bool {
+        if let Some(found) = recorder.watch.as_mut().and_then(Watch::take) {
+            // Programs choose the times of what they announce: nothing ends later than now.
+            let end_ns = found.end_ns.min(now_ns);
+            let found = Outlier { end_ns, begin_ns: found.begin_ns.min(end_ns), ..found };
+            let longer = self.pending.is_none_or(|pending| pending.length_ns() < found.length_ns());
+            if self.pending.is_none() && !self.may_keep(now_ns) {
+                self.over_limit += 1;
+            } else if longer {
+                self.pending = Some(found);
+                // At once: a processor's trace of a moment ago is written over.
+                let trace = self.traces.as_ref().map(|traces| traces.snapshot(lives.ids()));
+                self.trace = trace.unwrap_or_default();
+            }
+        }
+        self.pending.is_some_and(|outlier| outlier.end_ns + AFTER_NS <= now_ns)
+    }
+
+    fn may_keep(&mut self, now_ns: u64) -> bool {
+        while self.kept_ns.front().is_some_and(|kept| kept + MINUTE_NS <= now_ns) {
+            self.kept_ns.pop_front();
+        }
+        self.kept_ns.len() < self.per_minute && (self.most_bytes == 0 || self.bytes < self.most_bytes)
+    }
+
+    /// Keeps what is pending, if something is. Fails when the recording itself cannot be written.
+    pub fn keep(&mut self, recorder: &mut Recorder, manifest: &Manifest, modules: &Folder, now_ns: u64) -> Result<()> {
+        let Some(outlier) = self.pending.take() else { return Ok(()) };
+        self.kept_ns.push_back(now_ns);
+        recorder.cut(now_ns)?;
+        let name = format!("{:04}", self.names.len() + self.failed as usize);
+        let manifest = told(manifest, outlier, recorder, now_ns);
+        let trace = std::mem::take(&mut self.trace);
+        let parts = Parts { spool: recorder.folder(), modules, manifest: &manifest, trace: &trace };
+        match outliers_of(&self.recording).and_then(|all| write(&all, &name, &parts)) {
+            Ok(bytes) => {
+                self.bytes += bytes + trace.len() as u64;
+                self.names.push(name);
+            }
+            Err(error) => {
+                // A full disk, most likely: what was made of it must not take what is left.
+                let _ = outliers_of(&self.recording).and_then(|all| all.remove(&name));
+                self.failed += 1;
+                self.failure.get_or_insert(error.to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the results the files that were copied for the recording since. Returns notices and losses.
+    pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
+        for name in &self.names {
+            // What is missing of them leaves a few functions without a name.
+            let own = outliers_of(&self.recording)
+                .ok()
+                .and_then(|all| ResultFolder::open_in(&all, name).ok()?.modules().ok());
+            let _ = own.map(|own| link_all(modules, &own));
+        }
+        let mut notices = Vec::new();
+        if !self.names.is_empty() {
+            notices.push(format!(
+                "Outliers that were kept, each a result: {} ({}).",
+                self.names.len(),
+                self.recording.path().join(FOLDER).display()
+            ));
+        }
+        if let Some(failure) = self.failure.take() {
+            notices.push(format!("Not every outlier could be kept ({failure})."));
+        }
+        let losses = [
+            ("outliers_over_limit", self.over_limit),
+            ("outliers_not_kept", self.failed),
+            ("intervals_not_watched", watch.map_or(0, |watch| watch.forgotten)),
+        ];
+        let losses = losses.into_iter().filter(|(_, count)| *count > 0);
+        (notices, losses.map(|(name, count)| (name.to_owned(), count)).collect())
+    }
+}
+
+/// The recording's manifest as one of what it holds now.
+fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64) -> Manifest {
+    let mut manifest = manifest.clone();
+    manifest.state = State::Collected;
+    manifest.start_ns = manifest.start_ns.max(recorder.kept_since_ns);
+    manifest.end_ns = now_ns;
+    manifest.events = recorder.event_count;
+    let begin_ns = outlier.begin_ns.saturating_sub(manifest.start_ns);
+    let (tid, length_ns) = (outlier.tid, outlier.length_ns());
+    manifest
+        .notices
+        .push(format!("Kept because an interval of thread {tid} took {length_ns} ns, from {begin_ns} ns on."));
+    manifest
+}
+
+/// The folder of the outliers' results, made when the first one is.
+fn outliers_of(recording: &ResultFolder) -> io::Result<Folder> {
+    let held = recording.held();
+    if held.has(FOLDER) { held.folder(FOLDER) } else { held.make_folder(FOLDER, 0o777) }
+}
+
+/// What an outlier's result is made of.
+struct Parts<'a> {
+    spool: &'a Folder,
+    modules: &'a Folder,
+    manifest: &'a Manifest,
+    trace: &'a [u8],
+}
+
+/// Makes the result. Returns the bytes that only it and the recording have of the spool.
+fn write(all: &Folder, name: &str, parts: &Parts<'_>) -> io::Result<u64> {
+    let folder = ResultFolder::create_in(all, name).map_err(io::Error::other)?;
+    let bytes = link_all(parts.spool, &folder.spool().map_err(io::Error::other)?)?;
+    link_all(parts.modules, &folder.modules().map_err(io::Error::other)?)?;
+    if !parts.trace.is_empty() {
+        folder.held().replace(TRACE_FILE, parts.trace)?;
+    }
+    folder.write_manifest(parts.manifest).map_err(io::Error::other)?;
+    Ok(bytes)
+}
+
+/// Links every regular file of `from` into `to`, where it is not there yet. Returns the bytes of those that have no other link.
+fn link_all(from: &Folder, to: &Folder) -> io::Result<u64> {
+    let mut bytes = 0;
+    for name in from.names()?.iter().filter_map(|name| name.to_str()) {
+        if !from.has_file(name) {
+            continue;
+        }
+        let metadata = from.read(name)?.metadata()?;
+        match from.link(name, to) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ if metadata.nlink() == 1 => bytes += metadata.len(),
+            _ => {}
+        }
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,47 @@
+//! Attaches the hooks of what delays threads: some are tracepoints, some perf events of page faults.
+
+use std::os::fd::IntoRawFd;
+
+use libbpf_rs::{Link, Object, ProgramType};
+
+use crate::error::{Error, Result};
+use crate::kernel::loading;
+use crate::kernel::perf::{self, Fault};
+use crate::machine;
+
+/// Attaches the programs that are loaded. Returns with the links a notice of what could not be.
+pub fn attach(object: &Object) -> Result<(Vec<Link>, Option<String>)> {
+    let mut links = loading::attach(object)?;
+    let mut notice = None;
+    for program in loading::loaded(object).filter(|program| program.prog_type() == ProgramType::PerfEvent) {
+        let failed = |source| Error::Bpf { what: format!("attaching {}", program.name().to_string_lossy()), source };
+        let fault = if program.name() == "on_major_fault" { Fault::Major } else { Fault::Minor };
+        for cpu in machine::online() {
+            match perf::page_faults(cpu, fault) {
+                Ok(fd) => links.push(program.attach_perf_event(fd.into_raw_fd()).map_err(failed)?),
+                Err(error) => notice = Some(format!("Page faults are not seen on this machine ({error}).")),
+            }
+        }
+    }
+    Ok((links, notice))
+}
+
+#[cfg(test)]
+mod tests {
+    use dwell_model::Delay;
+
+    /// The kernel side writes the codes that everybody else reads.
+    #[test]
+    fn delays_have_the_codes_of_the_model() {
+        let source = include_str!("../bpf/delay.bpf.h");
+        let lines =
+            source.lines().filter_map(|line| line.trim().strip_prefix("DELAY_")?.strip_suffix(',')?.split_once(" = "));
+        let mut count = 0;
+        for (name, code) in lines {
+            let delay = Delay::from_code(code.parse().expect("a code"));
+            assert_eq!(delay.id(), name.to_lowercase().replace('_', "-"));
+            count += 1;
+        }
+        assert!(count > 10, "{count} codes");
+    }
+}
