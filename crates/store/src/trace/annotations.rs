@@ -4,9 +4,7 @@ use dwell_files::Folder;
 use dwell_model::{TaskId, ThreadId};
 
 use crate::error::Result;
-use crate::parquet_file;
-use crate::table::Table;
-use crate::table_reader::TableReader;
+use crate::table::{self, Table, TableReader};
 use crate::tables::{CounterValues, Counters, Markers, SyncWaits, TaskMetadata, TaskTypes, Tasks};
 
 /// Trace format in which these tables first appeared.
@@ -42,13 +40,18 @@ impl Annotations {
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
-        parquet_file::write(folder, &self.task_types)?;
-        parquet_file::write(folder, &self.tasks)?;
-        parquet_file::write(folder, &self.task_metadata)?;
-        parquet_file::write(folder, &self.markers)?;
-        parquet_file::write(folder, &self.counters)?;
-        parquet_file::write(folder, &self.counter_values)?;
-        parquet_file::write(folder, &self.sync_waits)
+        table::write(folder, &self.task_types)?;
+        table::write(folder, &self.tasks)?;
+        table::write(folder, &self.task_metadata)?;
+        table::write(folder, &self.markers)?;
+        table::write(folder, &self.counters)?;
+        table::write(folder, &self.counter_values)?;
+        table::write(folder, &self.sync_waits)
+    }
+
+    /// Whether it says what threads were in: tasks or announced waits.
+    pub(super) fn nests(&self) -> bool {
+        self.tasks.len() + self.sync_waits.len() > 0
     }
 
     /// Whether every id names a row that is there and every order that readers rely on holds, in a trace of so many

@@ -5,11 +5,9 @@ use dwell_files::Folder;
 use dwell_model::{CodeId, InlineId, SourceId};
 
 use crate::error::{Error, Result};
+use crate::folder::ResultFolder;
 use crate::manifest::State;
-use crate::parquet_file;
-use crate::result::ResultFolder;
-use crate::table::Table;
-use crate::table_reader::TableReader;
+use crate::table::{self, Table, TableReader};
 use crate::tables::{Code, Inlines, Lines, Sources};
 
 /// Trace format in which these tables first appeared.
@@ -44,10 +42,10 @@ impl CodeTables {
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
-        parquet_file::write(folder, &self.code)?;
-        parquet_file::write(folder, &self.inlines)?;
-        parquet_file::write(folder, &self.lines)?;
-        parquet_file::write(folder, &self.sources)
+        table::write(folder, &self.code)?;
+        table::write(folder, &self.inlines)?;
+        table::write(folder, &self.lines)?;
+        table::write(folder, &self.sources)
     }
 
     /// Whether every id names a row that is there and every order that readers rely on holds.

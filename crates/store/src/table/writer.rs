@@ -1,5 +1,5 @@
-//! Tables as Parquet files, which are written here: a file a table, compressed with zstd, in row groups that are read
-//! side by side ([`crate::table_reader`]).
+//! Writes tables as Parquet files: one file per table, compressed with zstd, in row groups that are read side by side
+//! ([`super::reader`]).
 
 use std::fs::File;
 use std::io;
@@ -14,12 +14,13 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 
+use super::cell::ColumnType;
+use super::declaration::{Table, TableDef};
 use crate::error::{Error, Result};
-use crate::result::ResultFolder;
-use crate::table::{ColumnType, Table, TableDef};
+use crate::folder::ResultFolder;
 
 /// Rows per row group: the unit that is read in parallel.
-pub(crate) const ROW_GROUP_ROWS: usize = 1 << 20;
+pub(super) const ROW_GROUP_ROWS: usize = 1 << 20;
 
 fn schema(table: &TableDef) -> parquet::errors::Result<Type> {
     let columns = table.columns.iter().map(|column| column.ty.schema(column.name).map(Arc::new));
@@ -169,8 +170,7 @@ mod tests {
 
     use super::{ROW_GROUP_ROWS, TableWriter, write};
     use crate::error::Result;
-    use crate::table::{Table, tables};
-    use crate::table_reader::TableReader;
+    use crate::table::{Table, TableReader, tables};
 
     tables! {
         /// One column of each type.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::room::Room;
+use super::room::Room;
 
 /// Bytes of a header at most; the ones that Dwell writes have about 30.
 const HEADER_BYTES: u64 = 256;

@@ -6,8 +6,8 @@ use parquet::column::reader::ColumnReader;
 use parquet::data_type::DataType;
 use parquet::file::writer::SerializedColumnWriter;
 
-use crate::room::Room;
-use crate::table::{Absent, Cell, ColumnType};
+use super::cell::{Absent, Cell, ColumnType};
+use super::room::Room;
 
 /// Cells that are converted at a time: so much memory is needed besides the table's.
 const AT_ONCE: usize = 1 << 16;

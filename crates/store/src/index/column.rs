@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytemuck::Pod;
 use memmap2::Mmap;
 
-use crate::checked::Checked;
+use super::checked::Checked;
 
 /// Who keeps the values alive.
 enum Owner<T> {

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::column::Column;
+use super::column::Column;
 
 /// Rows of a chunk.
 pub const CHUNK: usize = 128;

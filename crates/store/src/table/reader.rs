@@ -1,7 +1,7 @@
 //! Reading tables: row groups side by side on all CPUs, each number and text within the room that the result has.
 //!
 //! Whoever made the file may have made it to be read at great cost. The footer is bounded and looked at before anything
-//! is unpacked; since it may lie, pages ([`crate::pages`]) and cells are counted as they come.
+//! is unpacked; since it may lie, pages ([`super::pages`]) and cells are counted as they come.
 
 use std::fs::File;
 use std::ops::Range;
@@ -16,12 +16,13 @@ use parquet::column::reader::{ColumnReader, get_column_reader};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 use parquet::file::serialized_reader::SerializedPageReader;
 
-use crate::cells;
+use super::cell::{Absent, Cell, ColumnType};
+use super::cell_io;
+use super::declaration::{Table, TableDef};
+use super::pages::{Pages, read_at};
+use super::room::Room;
+use super::writer::{ROW_GROUP_ROWS, file_name};
 use crate::error::{Error, Result};
-use crate::pages::{Pages, read_at};
-use crate::parquet_file::{ROW_GROUP_ROWS, file_name};
-use crate::room::Room;
-use crate::table::{Absent, Cell, ColumnType, Table, TableDef};
 
 /// What is wrong with a file, without its path.
 type Attempt<T> = std::result::Result<T, String>;
@@ -256,7 +257,7 @@ impl Group<'_> {
     fn cells<C: Cell + Absent>(&self, name: &str) -> Attempt<Option<Vec<C>>> {
         let Some(reader) = self.column(name, C::TYPE)? else { return Ok(None) };
         let mut cells = Vec::new();
-        let read = cells::read(&mut cells, reader, self.rows, &self.table.file.room);
+        let read = cell_io::read(&mut cells, reader, self.rows, &self.table.file.room);
         read.map_err(|error| format!("column {name} {error}"))?;
         Ok(Some(cells))
     }

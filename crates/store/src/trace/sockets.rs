@@ -4,9 +4,7 @@ use dwell_files::Folder;
 use dwell_model::{SocketId, SocketWaitId};
 
 use crate::error::Result;
-use crate::parquet_file;
-use crate::table::Table;
-use crate::table_reader::TableReader;
+use crate::table::{self, Table, TableReader};
 use crate::tables::{SocketSizes, SocketWaitCauses, SocketWaits, Sockets, TcpEvents, TcpHolds};
 
 /// Trace format in which these tables first appeared.
@@ -48,12 +46,12 @@ impl SocketTables {
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
-        parquet_file::write(folder, &self.sockets)?;
-        parquet_file::write(folder, &self.sizes)?;
-        parquet_file::write(folder, &self.waits)?;
-        parquet_file::write(folder, &self.causes)?;
-        parquet_file::write(folder, &self.holds)?;
-        parquet_file::write(folder, &self.events)
+        table::write(folder, &self.sockets)?;
+        table::write(folder, &self.sizes)?;
+        table::write(folder, &self.waits)?;
+        table::write(folder, &self.causes)?;
+        table::write(folder, &self.holds)?;
+        table::write(folder, &self.events)
     }
 
     /// The rows of `causes` of wait `wait`.

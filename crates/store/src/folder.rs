@@ -1,25 +1,12 @@
-//! A result's folder, and its tables in memory.
+//! A result's folder on the disk: its manifest and log, and the folders of its parts.
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 
 use dwell_files::Folder;
-use dwell_model::{ModuleId, ObjectId, ProcessId, StackId, ThreadId};
 
-use crate::annotations::Annotations;
-use crate::code_tables::CodeTables;
-use crate::delays::DelayTables;
 use crate::error::{Error, Result};
-use crate::events::Events;
-use crate::index::Index;
-use crate::manifest::{Manifest, State, TRACE_FORMAT};
-use crate::nesting::Nesting;
-use crate::parquet_file;
-use crate::sockets::{Referred, SocketTables};
-use crate::table::Table;
-use crate::table_reader::TableReader;
-use crate::tables::{Frames, Losses, Modules, Notices, Objects, OffCpu, Pauses, Processes, Samples, Stacks, Threads};
+use crate::manifest::{Manifest, TRACE_FORMAT};
 
 /// Numbers of results in one folder.
 const NUMBERS: u32 = 1_000_000;
@@ -29,8 +16,7 @@ const MANIFEST: &str = "manifest.json";
 const LOG: &str = "log.txt";
 const SPOOL: &str = "spool";
 const MODULES: &str = "modules";
-const TABLES: &str = "tables";
-const TABLES_PARTIAL: &str = "tables.partial";
+pub(crate) const TABLES: &str = "tables";
 /// A manifest holds command lines and remarks.
 const MOST_MANIFEST_BYTES: u64 = 16 << 20;
 /// The end of a log that is read.
@@ -229,15 +215,6 @@ fn with_short_lines(text: &[u8]) -> String {
     short
 }
 
-/// The largest resident set of this process so far; 0 when /proc does not tell. That of getrusage(2) begins with what
-/// the parent had when it started this program.
-pub fn peak_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let peak =
-        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse::<u64>().ok());
-    peak.unwrap_or(0) * 1024
-}
-
 fn not_a_result(path: &Path, reason: String) -> Error {
     Error::NotAResult { path: path.to_owned(), reason }
 }
@@ -255,221 +232,6 @@ fn numbered(parent: &Path) -> impl Iterator<Item = (u32, PathBuf)> {
     let parent = parent.to_owned();
     names.into_iter().filter_map(move |name| Some((number(name.to_str()?)?, parent.join(name))))
 }
-
-/// A finalized result in memory: the manifest and every table.
-#[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "the tables are documented where they are declared")]
-pub struct Trace {
-    pub manifest: Manifest,
-    pub processes: Processes,
-    pub threads: Threads,
-    pub off_cpu: OffCpu,
-    pub samples: Samples,
-    pub stacks: Stacks,
-    pub frames: Frames,
-    pub modules: Modules,
-    pub objects: Objects,
-    pub pauses: Pauses,
-    pub annotations: Annotations,
-    pub sockets: SocketTables,
-    pub delays: DelayTables,
-    pub losses: Losses,
-    pub notices: Notices,
-    /// Made of the tables when first asked for, or mapped.
-    events: OnceLock<Arc<Events>>,
-    nesting: OnceLock<Arc<Nesting>>,
-    index: Option<Arc<Index>>,
-}
-
-impl Trace {
-    /// An empty trace under `manifest`.
-    pub fn new(manifest: Manifest) -> Self {
-        Self {
-            manifest,
-            processes: Processes::default(),
-            threads: Threads::default(),
-            off_cpu: OffCpu::default(),
-            samples: Samples::default(),
-            stacks: Stacks::default(),
-            frames: Frames::default(),
-            modules: Modules::default(),
-            objects: Objects::default(),
-            pauses: Pauses::default(),
-            annotations: Annotations::default(),
-            sockets: SocketTables::default(),
-            delays: DelayTables::default(),
-            losses: Losses::default(),
-            notices: Notices::default(),
-            events: OnceLock::new(),
-            nesting: OnceLock::new(),
-            index: None,
-        }
-    }
-
-    /// The off-CPU intervals and samples thread by thread: of the index, or made of the tables once. Tables that are
-    /// changed afterwards do not change them.
-    pub fn events(&self) -> &Events {
-        self.events.get_or_init(|| Arc::new(Events::of(self)))
-    }
-
-    /// What each thread says that it is in at every instant; made of the tables once, as the events are.
-    pub fn nesting(&self) -> &Nesting {
-        self.nesting.get_or_init(|| Arc::new(Nesting::of(self)))
-    }
-
-    /// After tables were changed: the events are made of them anew.
-    pub fn tables_changed(&mut self) {
-        (self.events, self.nesting, self.index) = (OnceLock::new(), OnceLock::new(), None);
-    }
-
-    /// The index that the events are of. The tables `off_cpu` and `samples` are empty then.
-    pub fn index(&self) -> Option<&Index> {
-        self.index.as_deref()
-    }
-
-    /// The index, for whoever asks later whether it was damaged.
-    pub fn shared_index(&self) -> Option<Arc<Index>> {
-        self.index.clone()
-    }
-
-    pub(crate) fn set_events(&mut self, events: Events, index: Index) {
-        self.events = OnceLock::from(Arc::new(events));
-        self.nesting = OnceLock::new();
-        self.index = Some(Arc::new(index));
-    }
-
-    /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
-    /// are not there.
-    pub fn read(folder: &ResultFolder) -> Result<Self> {
-        let tables = TableReader::new(folder.tables()?);
-        let mut trace = Self::read_without_events(folder, &tables)?;
-        trace.off_cpu = tables.read()?;
-        trace.samples = tables.read()?;
-        trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
-        Ok(trace)
-    }
-
-    /// The same without the tables `off_cpu` and `samples`, the largest ones.
-    pub(crate) fn read_without_events(folder: &ResultFolder, tables: &TableReader) -> Result<Self> {
-        let manifest = folder.manifest()?;
-        if manifest.state != State::Finalized {
-            return Err(Error::NotFinalized { path: folder.path().to_owned() });
-        }
-        let mut trace = Self::new(manifest);
-        trace.processes = tables.read()?;
-        trace.threads = tables.read()?;
-        trace.stacks = tables.read()?;
-        trace.frames = tables.read()?;
-        trace.modules = tables.read()?;
-        trace.objects = tables.read()?;
-        trace.pauses = tables.read()?;
-        trace.annotations = Annotations::read(tables, trace.manifest.trace_format)?;
-        trace.sockets = SocketTables::read(tables, trace.manifest.trace_format)?;
-        trace.delays = DelayTables::read(tables, trace.manifest.trace_format)?;
-        trace.losses = tables.read()?;
-        trace.notices = tables.read()?;
-        trace.check().map_err(|reason| Error::table(tables.folder().path(), reason))?;
-        Ok(trace)
-    }
-
-    /// Writes the tables, those of `code` with them, then the manifest as finalized: until then the result counts as not
-    /// finalized.
-    pub fn write(&mut self, folder: &ResultFolder, code: &CodeTables) -> Result<()> {
-        let held = folder.held();
-        let failed = |error| Error::io(&folder.path().join(TABLES), error);
-        [TABLES_PARTIAL, TABLES].into_iter().try_for_each(|stale| held.remove(stale)).map_err(failed)?;
-        let partial = held.make_folder(TABLES_PARTIAL, 0o777).map_err(failed)?;
-        parquet_file::write(&partial, &self.processes)?;
-        parquet_file::write(&partial, &self.threads)?;
-        parquet_file::write(&partial, &self.off_cpu)?;
-        parquet_file::write(&partial, &self.samples)?;
-        parquet_file::write(&partial, &self.stacks)?;
-        parquet_file::write(&partial, &self.frames)?;
-        parquet_file::write(&partial, &self.modules)?;
-        parquet_file::write(&partial, &self.objects)?;
-        parquet_file::write(&partial, &self.pauses)?;
-        self.annotations.write(&partial)?;
-        self.sockets.write(&partial)?;
-        self.delays.write(&partial)?;
-        parquet_file::write(&partial, &self.losses)?;
-        parquet_file::write(&partial, &self.notices)?;
-        code.write(&partial)?;
-        held.rename(TABLES_PARTIAL, TABLES).map_err(failed)?;
-        self.manifest.state = State::Finalized;
-        self.manifest.trace_format = TRACE_FORMAT;
-        self.manifest.finalization_peak_bytes = peak_bytes();
-        folder.write_manifest(&self.manifest)
-    }
-
-    /// Length of the collection, ns, paused time included.
-    pub fn elapsed_ns(&self) -> u64 {
-        self.manifest.end_ns.saturating_sub(self.manifest.start_ns)
-    }
-
-    /// Whether every id names a row that is there and every order that readers rely on holds.
-    fn check(&self) -> std::result::Result<(), String> {
-        let rows = Rows {
-            processes: self.processes.len(),
-            threads: self.threads.len(),
-            stacks: self.stacks.len(),
-            frames: self.frames.len(),
-            modules: self.modules.len(),
-            objects: self.objects.len(),
-        };
-        rows.processes("processes.parent", &self.processes.parent)?;
-        rows.processes("threads.process", &self.threads.process)?;
-        rows.processes("objects.process", &self.objects.process)?;
-        rows.threads("threads.parent", &self.threads.parent)?;
-        rows.threads("off_cpu.waker", &self.off_cpu.waker)?;
-        rows.threads("off_cpu.holder", &self.off_cpu.holder)?;
-        rows.stacks("off_cpu.stack", &self.off_cpu.stack)?;
-        rows.stacks("off_cpu.waker_stack", &self.off_cpu.waker_stack)?;
-        rows.stacks("samples.stack", &self.samples.stack)?;
-        rows.stacks("objects.first_stack", &self.objects.first_stack)?;
-        rows.modules("frames.module", &self.frames.module)?;
-        rows.objects("off_cpu.object", &self.off_cpu.object)?;
-        let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));
-        let thread = |id: &ThreadId| id.get().is_some_and(|row| row < rows.threads);
-        all("off_cpu.thread", self.off_cpu.thread.iter().all(thread))?;
-        all("samples.thread", self.samples.thread.iter().all(thread))?;
-        all("threads.process", self.threads.process.iter().all(|id| id.is_some()))?;
-        all("stacks.frame", self.stacks.frame.iter().all(|id| id.get().is_some_and(|row| row < rows.frames)))?;
-        let below = |(row, parent): (usize, &StackId)| parent.get().is_none_or(|parent| parent < row);
-        all("stacks.parent", self.stacks.parent.iter().enumerate().all(below))?;
-        all("off_cpu.start_ns", self.off_cpu.start_ns.is_sorted())?;
-        all("samples.time_ns", self.samples.time_ns.is_sorted())?;
-        self.annotations.check(rows.processes, rows.threads, rows.objects)?;
-        self.delays.check(rows.threads)?;
-        self.sockets.check(&Referred {
-            processes: rows.processes,
-            threads: rows.threads,
-            objects: rows.objects,
-            stacks: rows.stacks,
-        })
-    }
-}
-
-struct Rows {
-    processes: usize,
-    threads: usize,
-    stacks: usize,
-    frames: usize,
-    modules: usize,
-    objects: usize,
-}
-
-macro_rules! bounds {
-    ($($rows:ident: $id:ty),*) => {
-        impl Rows {$(
-            fn $rows(&self, column: &str, ids: &[$id]) -> std::result::Result<(), String> {
-                let good = ids.iter().all(|id| id.get().is_none_or(|row| row < self.$rows));
-                good.then_some(()).ok_or_else(|| format!("column {column} names rows that are not there"))
-            }
-        )*}
-    };
-}
-
-bounds!(processes: ProcessId, threads: ThreadId, stacks: StackId, modules: ModuleId, objects: ObjectId);
 
 #[cfg(test)]
 mod tests {

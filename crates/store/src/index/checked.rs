@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use memmap2::Mmap;
 
-use crate::column::release;
-
 /// Bytes of a piece, which has a checksum. Reading one number costs a few microseconds at most.
 pub(crate) const PIECE: usize = 16 << 10;
 
@@ -67,9 +65,9 @@ impl Checked {
         self.is_damaged.load(Ordering::Relaxed)
     }
 
-    /// Gives back the memory that the map takes.
-    pub fn release(&self) {
-        release(&self.map);
+    /// The map itself.
+    pub fn map(&self) -> &Mmap {
+        &self.map
     }
 }
 
@@ -108,7 +106,7 @@ mod tests {
     use std::io::Write;
 
     use super::*;
-    use crate::column::map;
+    use crate::index::column::map;
 
     #[test]
     fn a_flipped_bit_is_noticed_when_it_is_used() {

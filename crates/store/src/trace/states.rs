@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use dwell_model::{ObjectId, ThreadId};
+
 use crate::table::Table;
 use crate::tables::OffCpu;
-use dwell_model::{ObjectId, ThreadId};
 
 /// A stretch of one state of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

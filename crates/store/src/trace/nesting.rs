@@ -8,10 +8,11 @@ use std::ops::Range;
 
 use dwell_model::{ObjectId, TaskKind, TaskTypeId, ThreadId};
 
-use crate::annotations::Annotations;
+use super::annotations::Annotations;
+use super::events::SampleEvents;
 use crate::hash::WordMap;
-use crate::result::Trace;
 use crate::table::Table;
+use crate::tables::Threads;
 
 /// The context outside of everything.
 pub const OUTSIDE: u32 = 0;
@@ -46,19 +47,16 @@ pub struct Nesting {
 }
 
 impl Nesting {
-    /// The contexts of `trace`; nothing for one without tasks and announced waits.
-    pub fn of(trace: &Trace) -> Self {
+    /// The contexts that the annotations of a trace make, from its threads and their samples.
+    pub(super) fn of(annotations: &Annotations, threads: &Threads, samples: &SampleEvents) -> Self {
         let mut builder = Builder { nesting: Self::default(), ids: WordMap::default(), open: Vec::new() };
-        if trace.annotations.tasks.len() + trace.annotations.sync_waits.len() == 0 {
-            return builder.nesting;
-        }
-        let mut scopes = scopes(&trace.annotations, trace.threads.tid.len());
+        let mut scopes = scopes(annotations, threads.tid.len());
         builder.nesting.begins.push(0);
         for (thread, scopes) in scopes.iter_mut().enumerate() {
             if !scopes.is_empty() {
                 scopes.sort_by_key(|(start, ..)| *start);
-                builder.thread((trace.threads.start_ns[thread], trace.threads.end_ns[thread]), scopes);
-                builder.nesting.stand_ins(trace, thread);
+                builder.thread((threads.start_ns[thread], threads.end_ns[thread]), scopes);
+                builder.nesting.stand_ins(samples, thread);
             }
             builder.nesting.begins.push(builder.nesting.start_ns.len() as u64);
         }
@@ -116,9 +114,8 @@ impl Nesting {
     }
 
     /// Fills in `sample` for the last thread's stretches.
-    fn stand_ins(&mut self, trace: &Trace, thread: usize) {
+    fn stand_ins(&mut self, samples: &SampleEvents, thread: usize) {
         let first = self.begins.last().map_or(0, |begin| *begin as usize);
-        let samples = &trace.events().samples;
         let of_thread = samples.of(thread);
         // A sample stands for the time before it, so that one at the end of a stretch is the stretch's.
         let behind = |time: Option<&u64>| {

@@ -3,9 +3,7 @@
 use dwell_files::Folder;
 
 use crate::error::Result;
-use crate::parquet_file;
-use crate::table::Table;
-use crate::table_reader::TableReader;
+use crate::table::{self, Table, TableReader};
 use crate::tables::{DelaySources, Delays};
 
 /// Trace format in which these tables first appeared.
@@ -28,8 +26,8 @@ impl DelayTables {
     }
 
     pub(crate) fn write(&self, folder: &Folder) -> Result<()> {
-        parquet_file::write(folder, &self.delays)?;
-        parquet_file::write(folder, &self.sources)
+        table::write(folder, &self.delays)?;
+        table::write(folder, &self.sources)
     }
 
     /// Whether every id names a row that is there, and times are in order.
