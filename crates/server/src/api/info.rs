@@ -11,10 +11,9 @@ use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
-use crate::library::Listed;
+use super::transport::document;
 use crate::problem::{Fault, Problem};
-use crate::state::App;
-use crate::transport::document;
+use crate::state::{App, Listed};
 
 fn answer(answer: &Json) -> Result<Response, Problem> {
     Ok(([("content-type", "application/json")], document(answer)?).into_response())

@@ -6,9 +6,9 @@ use dwell_analyze::{Fold, METRICS, Query, Report, json};
 use dwell_store::{CodeTables, Trace};
 use serde_json::{Value as Json, json};
 
-use crate::params::Params;
+use super::params::Params;
+use super::transport;
 use crate::problem::Problem;
-use crate::transport;
 
 /// Rows of one level that a report has, unless asked otherwise: no page shows a hundred thousand.
 pub const MOST_ROWS: usize = 10_000;

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
-use crate::{Error, TlsFiles};
+use crate::error::Error;
 
 /// Connections at once: a browser opens six, people open several. For one more, the one that was silent longest goes.
 const CONNECTIONS: usize = 128;
@@ -33,6 +33,15 @@ const PAUSE: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(15);
 /// Bytes that the head of a request may have.
 const HEAD: usize = 32 << 10;
+
+/// Where the certificate is.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The certificate chain, PEM.
+    pub certificate: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+}
 
 /// What HTTPS needs.
 pub struct Tls(TlsAcceptor);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use dwell_anatomy::trace;
 use dwell_store::{CodeTables, Folder, Manifest, ResultFolder, State};
 
-use crate::Error;
-use crate::patience::Silent;
+use super::patience::Silent;
+use crate::error::Error;
 use crate::problem::{Fault, Problem};
 
 /// What an instruction trace's name ends in.

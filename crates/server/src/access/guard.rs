@@ -12,9 +12,8 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header}
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::session::Session;
 use crate::problem::{Fault, Problem};
-use crate::session::Session;
-use crate::state::App;
 
 /// The longest address of a request, bytes.
 const LONGEST_ADDRESS: usize = 8 << 10;
@@ -165,8 +164,8 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
 }
 
 /// Answers what may pass, and puts the headers on every answer.
-pub async fn check(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let mut response = match app.guard.refuse(&request) {
+pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.refuse(&request) {
         Some(refusal) => refusal,
         None => next.run(request).await,
     };

@@ -1,19 +1,19 @@
-//! What all requests share: the results, the guard, the caches, and the pool that computes.
+//! The application: the results, the caches, and the pool that computes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dwell_analyze::stop::{Stop, stoppable};
 use dwell_analyze::{Analysis, Query};
+use dwell_anatomy::annotate::{Anatomy, Detail};
 use dwell_store::Index;
 use tokio::sync::Semaphore;
 
-use crate::cache::Cache;
-use crate::fold::SharedFold;
-use crate::guard::Guard;
-use crate::library::Library;
+use super::cache::Cache;
+use super::fold::SharedFold;
+use super::library::Library;
+use super::replays::{Asked, Replayed, Replays};
 use crate::problem::Problem;
-use crate::traces::{Replayed, Replays};
 
 /// Results that stay open: two are compared, and one was looked at before.
 const ANALYSES: usize = 3;
@@ -32,14 +32,11 @@ pub const COMPUTATIONS: usize = 4;
 pub struct App {
     /// Which results there are.
     pub library: Library,
-    /// Who may ask.
-    pub guard: Guard,
     /// Finished documents, by result, route and question.
     pub documents: Cache<Arc<Vec<u8>>>,
     analyses: Cache<Arc<Analysis>>,
     folds: Cache<Arc<SharedFold>>,
-    /// Traces on machines.
-    pub replayed: Cache<Arc<Replayed>>,
+    replayed: Cache<Arc<Replayed>>,
     /// Replays that are under way.
     pub replays: Replays,
     permits: Arc<Semaphore>,
@@ -49,14 +46,14 @@ pub struct App {
 
 impl App {
     /// The application over `library`.
-    pub fn new(library: Library, guard: Guard) -> Self {
+    pub fn new(library: Library) -> Self {
         let documents = Cache::new(DOCUMENTS, |document: &Arc<Vec<u8>>| document.len());
         let analyses = Cache::new(ANALYSES, |_| 1);
         let folds = Cache::new(FOLDS, |fold: &Arc<SharedFold>| fold.bytes());
         let replayed = Cache::new(REPLAYED, |replayed: &Arc<Replayed>| replayed.bytes());
         let (replays, permits) = (Replays::default(), Arc::new(Semaphore::new(COMPUTATIONS)));
         let damages = AtomicU64::new(0);
-        Self { library, guard, documents, analyses, folds, replayed, replays, permits, damages }
+        Self { library, documents, analyses, folds, replayed, replays, permits, damages }
     }
 
     /// A result ready for questions: read once, shared by all who ask.
@@ -94,6 +91,20 @@ impl App {
         let key = format!("{id} {selection:?}");
         let make = || self.compute(move || Ok(Arc::new(SharedFold::of(analysis, selection)?)));
         self.folds.get(key, make).await
+    }
+
+    /// A trace on a machine: replayed once, shared by all who ask. When nobody waits for it any more, the replay ends.
+    pub async fn replayed(self: &Arc<Self>, asked: &Asked) -> Result<Arc<Replayed>, Problem> {
+        let make = || {
+            let (app, asked) = (self.clone(), asked.clone());
+            self.compute(move || Ok(Arc::new(app.replays.replayed(&app.library, &asked)?)))
+        };
+        self.replayed.get(asked.key(), make).await
+    }
+
+    /// The same once more, with instructions; as far as these need.
+    pub fn detailed(&self, asked: &Asked, detail: Detail) -> Result<Anatomy, Problem> {
+        self.replays.detailed(&self.library, asked, detail)
     }
 
     /// Does `work` on the pool for computations. A request whose client has gone before its turn is never begun, and
