@@ -3,7 +3,7 @@
 use dwell_analyze::{Column, Prose, Row as Line, Value, View};
 use dwell_machine::{Instruction, Level, TICKS_PER_CYCLE};
 
-use super::{FUNCTION, named};
+use super::columns::{FUNCTION, named};
 use crate::annotate::{Anatomy, Sum};
 
 const ADDRESS: Column = named("address", "Address", "Where it is.");
