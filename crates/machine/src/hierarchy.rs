@@ -7,9 +7,9 @@
 use std::ops::RangeInclusive;
 
 use crate::cache::{Cache, DIRTY, Geometry, PREFETCHED, Victim};
-use crate::check::MachineError;
 use crate::counts::{Level, TICKS_PER_CYCLE};
 use crate::description::{CacheLevel, Inclusion, Machine, Prefetcher, Reserved, WritePolicy};
+use crate::error::MachineError;
 use crate::prefetch::{Streams, Strides};
 use crate::ranges;
 
