@@ -70,7 +70,7 @@ fn write_with(event: Event<'_>, ticks: impl FnOnce() -> u64) {
     }
 }
 
-/// Looks for room for `bytes`: what was drained meanwhile, or a larger ring. False, and counted, when there is none.
+/// Looks for room for `bytes`: what was drained meanwhile, or a larger ring. False, and counted, without room.
 #[cold]
 unsafe fn make_room(thread: *mut Thread, bytes: u64) -> bool {
     // SAFETY: this thread's own, and slots stay mapped.
@@ -96,7 +96,7 @@ unsafe fn make_room(thread: *mut Thread, bytes: u64) -> bool {
     }
 }
 
-/// Takes the thread's first ring. When there is none, another try is made after some events.
+/// Takes the thread's first ring. Without a free one, it tries again after some events.
 unsafe fn first_ring(thread: *mut Thread) -> bool {
     // SAFETY: this thread's own.
     unsafe {

@@ -30,7 +30,7 @@ pub(crate) struct Reached {
 /// What moved between the caches and memory, in lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Lines that prefetchers asked for.
+    /// Lines that prefetchers requested.
     pub prefetches: u64,
     /// Prefetched lines of L2 that were used.
     pub prefetches_used: u64,

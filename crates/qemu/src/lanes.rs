@@ -214,7 +214,7 @@ extern "C" fn on_rare_access(cpu: c_uint, kind: u32, address: u64, instruction: 
     push(cpu, access.happens(known, address).0);
 }
 
-/// A repeated string instruction of which QEMU does all iterations in one execution, in the 64 bits that a callback keeps:
+/// A repeated string instruction, whose iterations QEMU does in one execution, in the 64 bits that a callback keeps:
 /// its number in the block (9 bits), accesses of an iteration (7), and the block of itself alone, which each iteration
 /// behind the first is told as (32 bits above).
 #[derive(Clone, Copy)]

@@ -14,7 +14,7 @@ pub enum Error {
         /// Why.
         source: std::io::Error,
     },
-    /// The certificate or key is none.
+    /// The file holds no certificate or key.
     #[error("{}: {reason}", path.display())]
     Tls {
         /// The file.

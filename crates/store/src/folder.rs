@@ -36,7 +36,7 @@ impl ResultFolder {
         Self::fill(Folder::create(path, PRIVATE), path)
     }
 
-    /// The same in a folder that is held.
+    /// Makes the folder `name` in a folder that is held.
     pub fn create_in(parent: &Folder, name: &str) -> Result<Self> {
         Self::fill(parent.make_folder(name, PRIVATE), &parent.path().join(name))
     }
@@ -66,7 +66,7 @@ impl ResultFolder {
         Err(Error::Exists { path: parent.join(format!("r999999{suffix}")) })
     }
 
-    /// The folder of an existing result. Fails when it is none.
+    /// Opens the folder of an existing result. Fails when the folder is no result.
     pub fn open(path: &Path) -> Result<Self> {
         let held = Folder::open(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_result(path, "no such folder".into()),
@@ -75,7 +75,7 @@ impl ResultFolder {
         Self::checked(held)
     }
 
-    /// The same in a folder that is held. Links do not count.
+    /// Opens the result `name` in a folder that is held. Links do not count.
     pub fn open_in(parent: &Folder, name: &str) -> Result<Self> {
         let path = parent.path().join(name);
         Self::checked(parent.folder(name).map_err(|error| Error::io(&path, error))?)
@@ -145,7 +145,7 @@ impl ResultFolder {
     }
 
     /// The log of collection and finalization; of a long one its last MiB, of a long line its first 4 KiB, with words that
-    /// say so. Empty when there is none.
+    /// say so. Empty without a log.
     pub fn log(&self) -> Result<String> {
         match self.held.read_end(LOG, MOST_LOG_BYTES) {
             Ok((bytes, 0)) => Ok(with_short_lines(&bytes)),
@@ -164,7 +164,7 @@ impl ResultFolder {
         written.map_err(|error| Error::io(&self.path().join(LOG), error))
     }
 
-    /// Reads the manifest. Fails when there is none, or a newer version's.
+    /// Reads the manifest. Fails when it is missing, or of a newer version.
     pub fn manifest(&self) -> Result<Manifest> {
         let not_a_result = |reason: String| not_a_result(self.path(), reason);
         let path = self.path().join(MANIFEST);

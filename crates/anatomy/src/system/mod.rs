@@ -1,4 +1,6 @@
-//! A whole machine in QEMU: a kernel, one program of ours, and a scenario of which only the part between its marks is recorded.
+//! A whole machine in QEMU: a kernel, one program of ours, and a scenario whose part between two marks is recorded.
+//! It takes a kernel and a scenario, and gives the guest's command line, its first files, and its peer on the network.
+//! It does not run QEMU: `recorder.rs` does.
 
 mod initramfs;
 mod kernel;

@@ -24,9 +24,9 @@ use tokio_rustls::rustls::crypto::ring;
 
 use crate::error::Error;
 
-/// Connections at once: a browser opens six, people open several. For one more, the one that was silent longest goes.
+/// Connections at once: a browser opens six, people open several. One more drops the longest-idle connection.
 const CONNECTIONS: usize = 128;
-/// How long one more waits to see whether one falls silent, when none is.
+/// How long a new connection waits for one to become idle.
 const PAUSE: Duration = Duration::from_millis(20);
 /// How long a client may take for the TLS handshake, and for the head of a request; also how long it may be silent
 /// between two.
@@ -80,7 +80,7 @@ struct Peer {
     gone: Notify,
 }
 
-/// The connections that there are.
+/// The open connections.
 #[derive(Default)]
 struct Peers {
     open: Mutex<Vec<Arc<Peer>>>,
@@ -92,7 +92,7 @@ impl Peers {
         peer.heard.store(self.said.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
     }
 
-    /// A place for one more, for which the one that was silent longest goes; none while all are being answered.
+    /// A place for one more connection, in place of the longest-idle one if all are taken; `None` while all are being answered.
     fn admit(&self) -> Option<Arc<Peer>> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= CONNECTIONS {

@@ -64,7 +64,7 @@ impl Guard {
             let problem = Problem::new(Fault::NotARead, "results are only read: use GET");
             return Some(problem.into_response());
         }
-        // A request to a proxy names its host twice: we are none.
+        // A request to a proxy names its host twice: this is no proxy.
         let host = only(headers, header::HOST).filter(|host| uri.authority().is_none() && self.is_ours(host));
         let Some(host) = host else {
             let problem = Problem::new(Fault::OtherHost, "this is no name of this server");

@@ -83,7 +83,7 @@ async fn report(
     view(&app, &id, &name, &uri, json::render).await
 }
 
-/// The same with its columns.
+/// A report with a description of its columns.
 async fn columns(
     State(app): State<Arc<App>>,
     Path((id, name)): Path<(String, String)>,

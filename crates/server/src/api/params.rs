@@ -19,7 +19,7 @@ pub struct Params {
 }
 
 impl Params {
-    /// The same of all that is in the range.
+    /// The question without its filters: of all that is in the range.
     pub fn without_filters(mut self) -> Self {
         self.query.filters.clear();
         self.query.exclude.clear();

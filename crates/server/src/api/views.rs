@@ -40,7 +40,7 @@ fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
     Ok(view)
 }
 
-/// The same with what the columns are, for grids that know no report.
+/// A report with a description of its columns, for grids that know no report.
 pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     let view = view(report, fold)?;
     Ok(with_columns(&view, &totals(&view, fold)))

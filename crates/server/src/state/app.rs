@@ -102,7 +102,7 @@ impl App {
         self.replayed.get(asked.key(), make).await
     }
 
-    /// The same once more, with instructions; as far as these need.
+    /// Replays a trace once more, with instructions, as far as these need.
     pub fn detailed(&self, asked: &Asked, detail: Detail) -> Result<Anatomy, Problem> {
         self.replays.detailed(&self.library, asked, detail)
     }
@@ -119,7 +119,7 @@ impl App {
         self.finish(move || stoppable(&stop, work).ok_or_else(Problem::internal)?).await
     }
 
-    /// The same for work that goes on when its client has gone.
+    /// Does `work` on the pool, and finishes it when its client has gone.
     async fn finish<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,

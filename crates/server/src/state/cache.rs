@@ -1,5 +1,4 @@
-//! What was computed is kept while it is likely to be asked for again, up to a number of bytes; what is being
-//! computed is not computed twice.
+//! Keeps recent answers, up to a number of bytes; concurrent requests for one answer compute it once.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -43,7 +43,7 @@ pub struct Listed {
 }
 
 impl Library {
-    /// The result or trace at `path`, or those in it. Fails when there is none.
+    /// The result or trace at `path`, or those in it. Fails without any.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let kind = match path {
             path if path.join("manifest.json").exists() => Kind::Result,
@@ -72,7 +72,7 @@ impl Library {
         self.kind != Kind::Folder
     }
 
-    /// The instruction traces that there are now: their ids, which are their files' names, and the files.
+    /// The present instruction traces: their ids, which are their files' names, and the files.
     pub fn traces(&self) -> Vec<(String, PathBuf)> {
         let named = |path: PathBuf| Some((path.file_name()?.to_str()?.to_owned(), path));
         if self.kind != Kind::Folder {

@@ -54,7 +54,7 @@ impl Replays {
         Ok(Replayed { head, anatomy, chart })
     }
 
-    /// The same once more, with instructions; as far as these need.
+    /// Replays a trace once more, with instructions, as far as these need.
     pub fn detailed(&self, library: &Library, asked: &Asked, detail: Detail) -> Result<Anatomy, Problem> {
         let underway = Underway::new(self, format!("{} instructions", asked.key()));
         Ok(replay(library, asked, Some(detail), &underway.progress)?.1)

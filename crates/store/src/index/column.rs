@@ -29,7 +29,7 @@ pub struct Column<T> {
     is_checked: AtomicBool,
 }
 
-/// Which values are asked for.
+/// Which values a reader wants.
 pub trait Values {
     /// Their numbers.
     fn numbers(&self) -> Range<usize>;
@@ -61,13 +61,13 @@ impl<T: Pod> Column<T> {
         Self { start: values.as_ptr(), len: values.len(), owner, is_checked: AtomicBool::new(false) }
     }
 
-    /// A value or several, of which only these are compared with their checksums; none when not all are there.
+    /// A value or several; only these are compared with their checksums. `None` when not all are there.
     #[inline]
     pub fn get<I: Values + SliceIndex<[T]>>(&self, values: I) -> Option<&I::Output> {
         self.checked(values.numbers()).get(values)
     }
 
-    /// All values, of which these were compared with their checksums, and the others need not have been.
+    /// All values; only `values` were surely compared with their checksums.
     #[inline]
     pub(crate) fn checked(&self, values: Range<usize>) -> &[T] {
         if let Owner::File { file, at } = &self.owner

@@ -25,7 +25,7 @@ pub struct Packed<const N: usize> {
 }
 
 impl<const N: usize> Packed<N> {
-    /// Chunks that there are.
+    /// Number of chunks.
     pub fn chunks(&self) -> usize {
         self.heads.len() / (N + 2)
     }

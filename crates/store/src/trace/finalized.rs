@@ -40,7 +40,7 @@ pub struct Trace {
     pub delays: DelayTables,
     pub losses: Losses,
     pub notices: Notices,
-    /// Made of the tables when first asked for, or mapped.
+    /// Made of the tables at first use, or mapped.
     events: OnceLock<Arc<Events>>,
     nesting: OnceLock<Arc<Nesting>>,
     index: Option<Arc<Index>>,
@@ -104,7 +104,7 @@ impl Trace {
         self.index = Some(Arc::new(index));
     }
 
-    /// Reads a finalized result. Fails when it is none, is not finalized, or a table is damaged or names rows that
+    /// Reads a finalized result. Fails when the folder is no result, is not finalized, or a table is damaged or names rows that
     /// are not there.
     pub fn read(folder: &ResultFolder) -> Result<Self> {
         let tables = TableReader::new(folder.tables()?);
@@ -115,7 +115,7 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The same without the tables `off_cpu` and `samples`, the largest ones.
+    /// Reads a finalized result without the tables `off_cpu` and `samples`, the largest ones.
     pub(super) fn read_without_events(folder: &ResultFolder, tables: &TableReader) -> Result<Self> {
         let manifest = folder.manifest()?;
         if manifest.state != State::Finalized {
