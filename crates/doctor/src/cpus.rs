@@ -1,7 +1,8 @@
 //! Who else uses the CPUs: the hypervisor, the sibling thread, the other node, interrupts and the kernel's own work.
 
-use crate::machine::{as_list, cpu_list};
-use crate::{Change, Finding, Machine};
+use crate::change::Change;
+use crate::finding::Finding;
+use crate::machine::{Machine, as_list, cpu_list};
 
 const CPU: &str = "/sys/devices/system/cpu";
 /// Steal time below this share of the time since boot is not worth a word.

@@ -1,7 +1,8 @@
 //! Control groups of a process that bound its CPU time: version 1, version 2, or both side by side (hybrid), wherever they
 //! are mounted, in a container too.
 
-use crate::{Change, Machine};
+use crate::change::Change;
+use crate::machine::Machine;
 
 /// Mounts where the kernel's list of mounts is not told: where systemd puts them.
 const USUAL: [Mount<'static>; 2] = [

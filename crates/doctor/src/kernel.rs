@@ -1,7 +1,8 @@
 //! What the kernel does by itself: ticks, preemption, clocks, guards against flaws of CPUs.
 
-use crate::machine::chosen;
-use crate::{Change, Finding, Machine};
+use crate::change::Change;
+use crate::finding::Finding;
+use crate::machine::{Machine, chosen};
 
 pub fn tick(machine: &Machine) -> Finding {
     let Some(config) = machine.config() else {

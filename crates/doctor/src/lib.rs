@@ -5,6 +5,7 @@
 mod apply;
 mod change;
 mod cpus;
+mod finding;
 mod groups;
 mod kernel;
 mod limits;
@@ -16,6 +17,7 @@ mod recording;
 pub use apply::{Applied, apply, restore, undo};
 pub use change::Change;
 pub use cpus::{nodes, siblings};
+pub use finding::{Finding, Verdict};
 pub use groups::quota_in_cpus;
 pub use machine::Machine;
 pub use power::{governors, set_governor};
@@ -36,71 +38,6 @@ impl Topic {
             Self::Recording => "recording",
             Self::Latency => "latency",
         }
-    }
-}
-
-/// What to think of a state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Nothing better is known.
-    Good,
-    /// It adds to latency, or to the cost of a recording.
-    Costs,
-    /// Something that Dwell uses is not there.
-    Missing,
-    /// The machine does not tell.
-    Unknown,
-}
-
-impl Verdict {
-    /// As in JSON.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Self::Good => "good",
-            Self::Costs => "costs",
-            Self::Missing => "missing",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// What a check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What to think of it.
-    pub verdict: Verdict,
-    /// How it is.
-    pub state: String,
-    /// What that does to programs, or to a recording.
-    pub effect: String,
-    /// What would better it.
-    pub change: Option<Change>,
-}
-
-impl Finding {
-    fn new(verdict: Verdict, state: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self { verdict, state: state.into(), effect: effect.into(), change: None }
-    }
-
-    fn good(state: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(Verdict::Good, state, effect)
-    }
-
-    fn costs(state: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(Verdict::Costs, state, effect)
-    }
-
-    fn missing(state: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(Verdict::Missing, state, effect)
-    }
-
-    fn unknown(state: impl Into<String>, effect: impl Into<String>) -> Self {
-        Self::new(Verdict::Unknown, state, effect)
-    }
-
-    fn change(mut self, change: impl Into<Option<Change>>) -> Self {
-        self.change = change.into();
-        self
     }
 }
 

@@ -1,7 +1,9 @@
 //! What this session may use: its control group and its ulimits.
 
+use crate::change::Change;
+use crate::finding::Finding;
 use crate::groups::quotas;
-use crate::{Change, Finding, Machine};
+use crate::machine::Machine;
 
 pub fn cgroup_quota(machine: &Machine) -> Finding {
     let Some(groups) = machine.text("/proc/self/cgroup") else {

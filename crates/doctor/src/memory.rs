@@ -1,7 +1,8 @@
 //! What can hold a thread up when it touches memory.
 
-use crate::machine::chosen;
-use crate::{Change, Finding, Machine};
+use crate::change::Change;
+use crate::finding::Finding;
+use crate::machine::{Machine, chosen};
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 

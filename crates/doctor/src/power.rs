@@ -1,7 +1,8 @@
 //! Frequencies and idle states: how fast a CPU is when work comes, and how long it takes to be awake.
 
-use crate::machine::tally;
-use crate::{Change, Finding, Machine};
+use crate::change::Change;
+use crate::finding::Finding;
+use crate::machine::{Machine, tally};
 
 const CPUFREQ: &str = "/sys/devices/system/cpu/cpu*/cpufreq";
 const CPU0_IDLE: &str = "/sys/devices/system/cpu/cpu0/cpuidle";

@@ -2,8 +2,9 @@
 
 use dwell_rights::{RIGHTS, Right};
 
-use crate::machine::chosen;
-use crate::{Change, Finding, Machine, Verdict};
+use crate::change::Change;
+use crate::finding::{Finding, Verdict};
+use crate::machine::{Machine, chosen};
 
 const NOT_TOLD: &str = "not told";
 /// Has the rights of CAP_BPF and CAP_PERFMON too.

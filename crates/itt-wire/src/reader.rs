@@ -340,7 +340,7 @@ mod tests {
         }
 
         /// The program: a thread takes the slot when it is free, writes records and leaves. Returns those that it wrote; the
-        /// others are counted as lost. As `crates/itt/src/thread.rs` does it.
+        /// others are counted as lost. As `crates/itt/src/events.rs` does it.
         fn write(&self, tid: u32, records: &[u64]) -> Vec<u64> {
             if !self.slot.is_free(SMALLEST_RING) {
                 return Vec::new();

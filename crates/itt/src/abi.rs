@@ -47,7 +47,7 @@ pub struct ClockDomain {
     pub function: Option<unsafe extern "C" fn(*mut ClockDomain, *mut c_void)>,
     pub data: *mut c_void,
     pub extra: c_int,
-    /// Ours: our ticks when `base` was asked for.
+    /// Ours: our ticks when the program told `base`.
     pub ticks: u64,
     pub next: *mut ClockDomain,
 }

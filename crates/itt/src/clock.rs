@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use dwell_itt_wire::Clock;
 
 use crate::abi::ClockDomain;
-use crate::process;
+use crate::header;
 
 static IS_TSC: AtomicBool = AtomicBool::new(false);
 
@@ -82,7 +82,7 @@ fn ticks_per_second() -> f64 {
     if !IS_TSC.load(Relaxed) {
         return 1e9;
     }
-    let (ticks_then, ns_then) = process::opened_at();
+    let (ticks_then, ns_then) = header::opened_at();
     let ns = nanoseconds().saturating_sub(ns_then);
     if ns == 0 { 1e9 } else { ticks().saturating_sub(ticks_then) as f64 * 1e9 / ns as f64 }
 }

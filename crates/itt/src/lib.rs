@@ -4,7 +4,7 @@
 //! It runs inside of somebody else's program, so:
 //! - It cannot panic: no indexing, no arithmetic that checks, nothing that allocates from the program's heap. Its own memory
 //!   is mapped ([`arena`]).
-//! - The way of an event ([`thread::record`]) has no lock, no system call and no allocation. What is rare (a first event, a
+//! - The way of an event ([`events::record`]) has no lock, no system call and no allocation. What is rare (a first event, a
 //!   full ring, anything that names) takes one lock.
 //! - A signal handler may call while the same thread is inside of a call: the inner call is dropped and counted, and a
 //!   create is answered with an object that is not recorded.
@@ -23,7 +23,9 @@ mod abi;
 mod arena;
 mod bind;
 mod clock;
+mod events;
 mod functions;
+mod header;
 mod jit;
 mod lock;
 mod naming;

@@ -2,7 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use crate::{process, thread};
+use crate::{header, thread};
 
 struct Mutex(UnsafeCell<libc::pthread_mutex_t>);
 
@@ -21,7 +21,7 @@ impl Entered {
         let is_first = thread::enter();
         let entered = if is_first { Self::inside() } else { None };
         if entered.is_none() {
-            process::count_lost_name();
+            header::count_lost_name();
             if is_first {
                 thread::leave();
             }
@@ -32,7 +32,7 @@ impl Entered {
     /// Takes the lock, for a thread that is inside of a call already and stays so afterwards if it does not drop this.
     pub fn inside() -> Option<Self> {
         // A bare clone leaves a lock behind that nobody opens any more; in it, and when nothing is recorded, nothing waits.
-        let taken = if process::may_have_lost_the_lock() {
+        let taken = if header::may_have_lost_the_lock() {
             // SAFETY: an initialized mutex.
             unsafe { libc::pthread_mutex_trylock(LOCK.0.get()) }
         } else {

@@ -10,7 +10,7 @@ use crate::abi::{self, Counter, Domain, StringHandle};
 use crate::arena;
 use crate::lock::Entered;
 use crate::table::{self, Entry, Key, Kind};
-use crate::{clock, process, thread};
+use crate::{clock, header, process, thread};
 
 /// The bytes of a program's text, as many as are recorded.
 ///
@@ -35,7 +35,7 @@ pub fn say_code(entered: &Entered, name: Name<'_>) {
 /// The entry of `key`, which is written when it is new.
 pub fn find(entered: &Entered, key: Key<'_>) -> Option<&'static Entry> {
     let Some((entry, is_new)) = table::entry(entered, key) else {
-        process::count_lost_name(); // no memory or no number is left
+        header::count_lost_name(); // no memory or no number is left
         return None;
     };
     if is_new {

@@ -2,15 +2,14 @@
 
 use core::ffi::CStr;
 use core::ptr::null_mut;
-use core::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
-};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::Relaxed, Ordering::Release};
 
 use dwell_itt_wire::layout::{
-    self, NAMES_AT, NAMES_BYTES, RINGS_AT, RINGS_BYTES, SLOT_BYTES, SLOTS, SLOTS_AT, VERSION, header, slot,
+    self, NAMES_AT, NAMES_BYTES, RINGS_AT, RINGS_BYTES, SLOT_BYTES, SLOTS, SLOTS_AT, VERSION, header as words, slot,
 };
 use dwell_itt_wire::{Named, Slot, State, VARIABLE, names};
 
+use crate::header::{Header, UNOPENED, WAS_OPEN, WIPED, Wiped, header};
 use crate::lock::{self, Entered};
 use crate::{clock, thread};
 
@@ -21,27 +20,10 @@ const STEP: u64 = 256 << 10;
 const PAGE: u64 = 4096;
 const FOLDER_BYTES: usize = 512;
 
-/// The page that a bare clone finds empty. It says where the header is; null while nothing is recorded.
-#[repr(C, align(4096))]
-struct Wiped {
-    header: AtomicPtr<Header>,
-    rest: [u8; 4088],
-}
-
-static WIPED: Wiped = Wiped { header: AtomicPtr::new(null_mut()), rest: [0; 4088] };
-
-/// What [`header::WORDS`] names of the shared file, or the one of a forked child that has not made its file yet.
-struct Header([AtomicU64; header::WORDS]);
-
-/// In a forked child: seems to record, so that the first call comes to [`is_open`] and makes the file.
-static UNOPENED: Header = Header([const { AtomicU64::new(0) }; header::WORDS]);
-
 /// The file as it is mapped, in a bare clone too; and of a forked child that has not made its own, its parent's.
 static MAPPED: AtomicPtr<u8> = AtomicPtr::new(null_mut());
-/// Whether there was a shared file: when [`WIPED`] is empty then, this is a bare clone.
-static WAS_OPEN: AtomicBool = AtomicBool::new(false);
 static FOLDER: Folder = Folder([const { AtomicU32::new(0) }; FOLDER_BYTES]);
-/// State in which the next file begins, in the words of [`header::SWITCH`].
+/// State in which the next file begins, in the words of [`words::SWITCH`].
 static FIRST_SWITCH: AtomicU64 = AtomicU64::new(0);
 /// Names of the parent that a child takes over.
 static INHERITED: AtomicU64 = AtomicU64::new(0);
@@ -66,14 +48,6 @@ impl Folder {
     }
 }
 
-impl Header {
-    fn word(&self, index: usize) -> &AtomicU64 {
-        self.0.get(index).unwrap_or(&NOWHERE)
-    }
-}
-
-static NOWHERE: AtomicU64 = AtomicU64::new(0);
-
 /// A ring that a thread was given.
 pub struct Ring {
     pub base: *mut u64,
@@ -83,49 +57,10 @@ pub struct Ring {
     pub slot: *const Slot,
 }
 
-#[inline(always)]
-fn header() -> Option<&'static Header> {
-    // SAFETY: what the page points to is never unmapped.
-    unsafe { WIPED.header.load(Acquire).as_ref() }
-}
-
-/// What is wanted, in the words of [`header::SWITCH`]; `None` when nothing is recorded.
-#[inline(always)]
-pub fn switch() -> Option<u64> {
-    header().map(|header| header.word(header::SWITCH).load(Relaxed))
-}
-
-/// Whether a bare clone of this process could have been made while somebody held the lock, which is now held for ever.
-pub fn may_have_lost_the_lock() -> bool {
-    header().is_none() && WAS_OPEN.load(Relaxed)
-}
-
-/// An event found no ring to go to.
-pub fn count_ringless() {
-    count(header::RINGLESS_LOST);
-}
-
-/// A name was given inside of another call, or beyond what memory and numbers are there for, and is not recorded.
-pub fn count_lost_name() {
-    count(header::NAMES_LOST);
-}
-
-fn count(index: usize) {
-    if let Some(header) = header() {
-        header.word(index).fetch_add(1, Relaxed);
-    }
-}
-
 /// The key whose destructor gives a thread's ring back.
 pub fn thread_key() -> Option<libc::pthread_key_t> {
     let key = THREAD_KEY.load(Relaxed);
     (key != u32::MAX).then_some(key)
-}
-
-/// Ticks and nanoseconds when the shared file was made.
-pub fn opened_at() -> (u64, u64) {
-    let word = |index| header().map_or(0, |header| header.word(index).load(Relaxed));
-    (word(header::OPENED_TICKS), word(header::OPENED_NS))
 }
 
 /// The program pauses (1), resumes (0) or leaves (2) the collection.
@@ -134,15 +69,10 @@ pub fn set_paused(entered: &Entered, paused: u32) {
         return;
     }
     if let Some(header) = header() {
-        let word = header.word(header::SWITCH).as_ptr().cast::<AtomicU32>();
+        let word = header.word(words::SWITCH).as_ptr().cast::<AtomicU32>();
         // SAFETY: the upper half of a word of the shared file. The lower half is the collector's.
         unsafe { (*word.add(1)).store(paused, Relaxed) };
     }
-}
-
-/// Whether the program has left the collection.
-pub fn is_detached() -> bool {
-    switch().is_some_and(|switch| switch >> 32 == 2)
 }
 
 /// Makes the file at the first call of the process.
@@ -204,17 +134,17 @@ fn open(_: &Entered) {
     // SAFETY: no arguments.
     let (pid, parent_pid) = unsafe { (libc::getpid() as u32, libc::getppid() as u32) };
     let clock = clock::choose();
-    set(header::VERSION, u64::from(VERSION) | (clock as u64) << 32);
-    set(header::PROCESS, u64::from(pid) | u64::from(parent_pid) << 32);
-    set(header::OPENED_TICKS, clock::ticks());
-    set(header::OPENED_NS, clock::nanoseconds());
-    set(header::SWITCH, FIRST_SWITCH.load(Relaxed));
+    set(words::VERSION, u64::from(VERSION) | (clock as u64) << 32);
+    set(words::PROCESS, u64::from(pid) | u64::from(parent_pid) << 32);
+    set(words::OPENED_TICKS, clock::ticks());
+    set(words::OPENED_NS, clock::nanoseconds());
+    set(words::SWITCH, FIRST_SWITCH.load(Relaxed));
     inherit(base, header, parent);
     if !parent.is_null() {
         // SAFETY: the parent's file, of which this process, which has one thread, has taken what it needs.
         unsafe { libc::munmap(parent.cast_mut().cast(), RINGS_AT.wrapping_add(RINGS_BYTES) as usize) };
     }
-    header.word(header::MAGIC).store(layout::MAGIC, Release);
+    header.word(words::MAGIC).store(layout::MAGIC, Release);
     WAS_OPEN.store(true, Relaxed);
     WIPED.header.store(base.cast(), Release);
 }
@@ -319,10 +249,10 @@ fn put(entered: &Entered, named: &Named<'_>, most: u64) {
 }
 
 fn append(base: *mut u8, header: &Header, named: &Named<'_>, most: u64) {
-    let head = header.word(header::NAMES_HEAD).load(Relaxed);
+    let head = header.word(words::NAMES_HEAD).load(Relaxed);
     let end = head.wrapping_add(named.bytes() as u64);
     if end > most || !make_names(base, end) {
-        header.word(header::NAMES_LOST).fetch_add(1, Relaxed);
+        header.word(words::NAMES_LOST).fetch_add(1, Relaxed);
         return;
     }
     let mut at = base.wrapping_add((NAMES_AT.wrapping_add(head)) as usize);
@@ -331,7 +261,7 @@ fn append(base: *mut u8, header: &Header, named: &Named<'_>, most: u64) {
         unsafe { at.copy_from_nonoverlapping(piece.as_ptr(), piece.len()) };
         at = at.wrapping_add(piece.len());
     });
-    header.word(header::NAMES_HEAD).store(end, Release);
+    header.word(words::NAMES_HEAD).store(end, Release);
 }
 
 /// Whether there are pages for the names up to `end`.
@@ -350,7 +280,7 @@ fn make_names(base: *mut u8, end: u64) -> bool {
 /// Gives the thread `tid` a ring of `capacity` bytes: one that was left and drained, else a new one.
 pub fn take_ring(_: &Entered, capacity: u64, tid: u32) -> Option<Ring> {
     let (base, header) = (MAPPED.load(Relaxed), header()?);
-    let used = header.word(header::SLOTS).load(Relaxed).min(SLOTS as u64);
+    let used = header.word(words::SLOTS).load(Relaxed).min(SLOTS as u64);
     let slot_at = |index: u64| -> &Slot {
         let at = SLOTS_AT.wrapping_add(index.wrapping_mul(SLOT_BYTES));
         // SAFETY: pages were made for all used slots, and are never taken away.
@@ -371,7 +301,7 @@ pub fn take_ring(_: &Entered, capacity: u64, tid: u32) -> Option<Ring> {
         return None;
     }
     let head = slot.give(tid);
-    header.word(header::SLOTS).store(count, Release);
+    header.word(words::SLOTS).store(count, Release);
     let ring = base.wrapping_add(offset as usize).cast();
     Some(Ring { base: ring, capacity, head, slot })
 }
@@ -403,8 +333,8 @@ unsafe extern "C" fn before_fork() {
         thread::set_forking(true);
     }
     if let Some(header) = header().filter(|header| !core::ptr::eq(*header, &raw const UNOPENED)) {
-        INHERITED.store(header.word(header::NAMES_HEAD).load(Relaxed), Relaxed);
-        FIRST_SWITCH.store(header.word(header::SWITCH).load(Relaxed), Relaxed);
+        INHERITED.store(header.word(words::NAMES_HEAD).load(Relaxed), Relaxed);
+        FIRST_SWITCH.store(header.word(words::SWITCH).load(Relaxed), Relaxed);
     }
 }
 
@@ -420,7 +350,7 @@ unsafe extern "C" fn forked() {
     lock::renew();
     thread::renew();
     if WAS_OPEN.load(Relaxed) {
-        UNOPENED.word(header::SWITCH).store(State::Recording as u64, Relaxed);
+        UNOPENED.word(words::SWITCH).store(State::Recording as u64, Relaxed);
         WIPED.header.store((&raw const UNOPENED).cast_mut(), Release);
     }
 }

@@ -28,7 +28,7 @@ pub struct Key<'a> {
 pub struct Entry {
     pub key: Key<'static>,
     pub id: u32,
-    /// The structure that programs hold, null before one asked for it.
+    /// The structure that programs hold, null before the first request.
     pub structure: AtomicPtr<u8>,
     hash: u64,
     next: *mut Entry,

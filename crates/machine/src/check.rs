@@ -1,26 +1,8 @@
 //! What is wrong with the description of a machine: one sentence, and what to do about it.
 
 use crate::description::{CacheLevel, Inclusion, Machine, Prefetcher, Replacement, Reserved, Tlb, WritePolicy};
+use crate::error::MachineError;
 use crate::ranges;
-
-/// Why a machine cannot be built.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}")]
-pub struct MachineError {
-    what: String,
-    hint: String,
-}
-
-impl MachineError {
-    pub(crate) fn new(what: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { what: what.into(), hint: hint.into() }
-    }
-
-    /// What to do.
-    pub fn hint(&self) -> &str {
-        &self.hint
-    }
-}
 
 type Checked = Result<(), MachineError>;
 

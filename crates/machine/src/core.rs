@@ -11,8 +11,8 @@ use crate::check::{MAX_STORE_BUFFER, MAX_WINDOW};
 use crate::counts::{Counts, Level, TICKS_PER_CYCLE};
 use crate::description::Machine;
 use crate::hierarchy::{Hierarchy, When};
+use crate::observer::{Instruction, Observer};
 use crate::plan::{Op, Plan, REGISTERS, UNITS, op};
-use crate::replay::{Instruction, Observer};
 use crate::translation::Tlbs;
 
 const RING: usize = MAX_WINDOW.next_power_of_two();

@@ -7,9 +7,9 @@
 use std::ops::RangeInclusive;
 
 use crate::cache::{Cache, DIRTY, Geometry, PREFETCHED, Victim};
-use crate::check::MachineError;
 use crate::counts::{Level, TICKS_PER_CYCLE};
 use crate::description::{CacheLevel, Inclusion, Machine, Prefetcher, Reserved, WritePolicy};
+use crate::error::MachineError;
 use crate::prefetch::{Streams, Strides};
 use crate::ranges;
 
@@ -30,7 +30,7 @@ pub(crate) struct Reached {
 /// What moved between the caches and memory, in lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Lines that prefetchers asked for.
+    /// Lines that prefetchers requested.
     pub prefetches: u64,
     /// Prefetched lines of L2 that were used.
     pub prefetches_used: u64,

@@ -12,9 +12,11 @@ mod class;
 mod core;
 mod counts;
 mod description;
+mod error;
 mod frontend;
 mod hierarchy;
 mod machines;
+mod observer;
 mod plan;
 mod prefetch;
 mod ranges;
@@ -22,15 +24,16 @@ mod replay;
 mod tage;
 mod translation;
 
-pub use check::MachineError;
 pub use counts::{Counts, Level, TICKS_PER_CYCLE, TopDown};
 pub use description::{
     Branch, CacheLevel, Class, Classes, Core, Cost, Frontend, Inclusion, Machine, Memory, Ports, Predictor, Prefetcher,
     Replacement, Reservation, Reserved, Tlb, Translation, UopCache, WritePolicy,
 };
+pub use error::MachineError;
 pub use hierarchy::Traffic;
 pub use machines::{DEFAULT_MACHINE, MACHINES};
-pub use replay::{Depth, Instruction, Lost, Observer, Replay, UnknownBlock};
+pub use observer::{Instruction, Observer};
+pub use replay::{Depth, Lost, Replay, UnknownBlock};
 
 #[cfg(test)]
 mod tests;

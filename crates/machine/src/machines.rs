@@ -2,8 +2,9 @@
 
 use toml::{Table, Value};
 
-use crate::check::{self, MachineError};
+use crate::check;
 use crate::description::Machine;
+use crate::error::MachineError;
 
 /// The machine that is taken where none is named.
 pub const DEFAULT_MACHINE: &str = "skylake-sp";

@@ -50,7 +50,7 @@ impl Strides {
 struct Stream {
     page: u64,
     last: i64,
-    /// The furthest line that was asked for.
+    /// The furthest line requested.
     frontier: i64,
     direction: i64,
     run: u32,
@@ -69,7 +69,7 @@ impl Streams {
         Self { streams: Box::new([Stream::default(); STREAMS]), lines_shift: PAGE_SHIFT.saturating_sub(line_shift) }
     }
 
-    /// A line is asked for: the first line to prefetch, the direction and how many.
+    /// Takes note of a request for a line: the first line to prefetch, the direction and how many.
     pub fn observe(&mut self, line: u64) -> (u64, i64, i64) {
         const NOTHING: (u64, i64, i64) = (0, 0, 0);
         let lines = 1i64 << self.lines_shift;

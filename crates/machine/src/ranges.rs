@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::check::MachineError;
+use crate::error::MachineError;
 
 /// Where the kernel's half of the address space begins.
 pub(crate) const KERNEL: u64 = 0xffff_8000_0000_0000;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI32, Ordering, compiler_fence};
 use dwell_itrace::Message;
 use dwell_itrace::ring::{OUTBOX_ROOM, Outbox, STOP};
 
-use crate::lanes;
+use crate::memory;
 
 /// Above the descriptors that programs count on; they keep theirs as without the emulator.
 const LOWEST_DESCRIPTOR: c_int = 900;
@@ -52,7 +52,7 @@ pub fn send(message: &Message) {
     }
     let bytes = message.encode();
     let Ok(_alone) = SENDING.lock() else { return };
-    let Some(outbox) = lanes::outbox() else { return };
+    let Some(outbox) = memory::outbox() else { return };
     // Whoever kills this process finds each message once: in the pipe, or here.
     unsafe {
         if !put(outbox, &bytes) {

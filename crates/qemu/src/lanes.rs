@@ -1,20 +1,18 @@
-//! The shared memory: each virtual CPU writes its words by its lane, without a lock.
+//! The lanes: each virtual CPU writes its words into the shared memory by its own lane, without a lock.
 //!
 //! A CPU that is not recorded (the gate is closed, the reader has gone, a child process) writes all the same, into a chunk that
 //! is filled again and again: the way that is taken billions of times has one question only, whether the chunk is full.
 
-use std::ffi::{c_int, c_uint, c_void};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use dwell_itrace::marks::{CLOSE_GATE, OPEN_GATE};
-use dwell_itrace::ring::{
-    CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MEMORY_BYTES, MOST_CHUNKS, OUTBOX_OFFSET, Outbox, STOP, chunk_offset,
-};
+use dwell_itrace::ring::{CHUNK_BYTES, FIRST_CHUNKS, LANES, Lane, MOST_CHUNKS, OUTBOX_OFFSET, STOP, chunk_offset};
 use dwell_itrace::{Mark, Message, WRITES, Word};
 
-use crate::{api, channel};
+use crate::memory::lane;
+use crate::{api, channel, memory};
 
-static MEMORY: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 /// Whether words are handed over.
 static RECORDING: AtomicBool = AtomicBool::new(true);
 /// Whether it is over: the reader has gone, or this is a child process.
@@ -27,25 +25,10 @@ static SPARE: AtomicU32 = AtomicU32::new(0);
 /// In the number of a lane's chunk: what it has is not to be read.
 const UNRECORDED: u32 = 1 << 31;
 
-/// Maps the memory; returns where it begins.
-pub fn map(descriptor: c_int) -> Option<u64> {
-    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let memory = unsafe { libc::mmap(std::ptr::null_mut(), MEMORY_BYTES, access, flags, descriptor, 0) };
-    unsafe { libc::close(descriptor) };
-    if memory == libc::MAP_FAILED {
-        return None;
-    }
-    MEMORY.store(memory.cast::<u8>(), Ordering::Relaxed);
-    Some(memory as u64)
-}
-
-/// In a child process: memory of its own in the place of the shared one.
+/// In a child process: nothing is recorded any more, and the lanes lie in memory of its own.
 pub fn detach() {
     OVER.store(true, Ordering::Relaxed);
-    let memory = MEMORY.load(Ordering::Relaxed).cast::<c_void>();
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE;
-    unsafe { libc::mmap(memory, MEMORY_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+    memory::detach();
 }
 
 /// Opens or closes the gate. What a CPU has in its chunk when the gate opens is old: see [`open_gate`].
@@ -61,17 +44,6 @@ pub fn is_over() -> bool {
 /// Whether the CPU has a lane.
 pub fn has(cpu: c_uint) -> bool {
     (cpu as usize) < LANES
-}
-
-/// The outbox, once the memory is there.
-pub fn outbox() -> Option<*mut Outbox> {
-    let memory = MEMORY.load(Ordering::Relaxed);
-    (!memory.is_null()).then(|| unsafe { memory.add(OUTBOX_OFFSET).cast::<Outbox>() })
-}
-
-fn lane(cpu: c_uint) -> *mut Lane {
-    let lanes = MEMORY.load(Ordering::Relaxed).cast::<Lane>();
-    unsafe { lanes.add(cpu as usize) }
 }
 
 /// Writes a word. What is rare is in functions of their own, which those that are called billions of times end in: they
@@ -158,7 +130,7 @@ unsafe fn enter(lane: *mut Lane, chunk: Option<u32>) {
         OVER.store(true, Ordering::Relaxed);
     }
     let offset = offset.unwrap_or(OUTBOX_OFFSET - CHUNK_BYTES);
-    let begin = MEMORY.load(Ordering::Relaxed) as u64 + offset as u64;
+    let begin = memory::start() as u64 + offset as u64;
     let unrecorded = if RECORDING.load(Ordering::Relaxed) { 0 } else { UNRECORDED };
     let chunk = chunk.unwrap_or(STOP) | unrecorded;
     unsafe { *lane = Lane { cursor: begin, end: begin + CHUNK_BYTES as u64, begin, chunk, ..*lane } };
@@ -242,7 +214,7 @@ extern "C" fn on_rare_access(cpu: c_uint, kind: u32, address: u64, instruction: 
     push(cpu, access.happens(known, address).0);
 }
 
-/// A repeated string instruction of which QEMU does all iterations in one execution, in the 64 bits that a callback keeps:
+/// A repeated string instruction, whose iterations QEMU does in one execution, in the 64 bits that a callback keeps:
 /// its number in the block (9 bits), accesses of an iteration (7), and the block of itself alone, which each iteration
 /// behind the first is told as (32 bits above).
 #[derive(Clone, Copy)]

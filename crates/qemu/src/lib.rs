@@ -3,7 +3,8 @@
 //! newer QEMUs do at once.
 //!
 //! - [`api`]: what is used of QEMU's interface
-//! - [`lanes`]: the shared memory, a lane per virtual CPU
+//! - [`memory`]: the shared memory
+//! - [`lanes`]: a lane of it per virtual CPU
 //! - [`channel`]: the two pipes
 //! - [`blocks`]: describes blocks when they are translated, and asks for their callbacks
 //! - [`maps`]: which file the code of a program is from
@@ -16,6 +17,7 @@ mod blocks;
 mod channel;
 mod lanes;
 mod maps;
+mod memory;
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 
@@ -33,7 +35,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     words: *const *const c_char,
 ) -> c_int {
     let arguments = unsafe { arguments(count, words) };
-    let Some(memory) = number(&arguments, "memory=").and_then(lanes::map) else { return 1 };
+    let Some(mapped) = number(&arguments, "memory=").and_then(memory::map) else { return 1 };
     let (Some(messages), Some(tokens)) = (number(&arguments, "messages="), number(&arguments, "tokens=")) else {
         return 1;
     };
@@ -46,7 +48,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
         api::speaks(&*info);
         (*info).system_emulation
     };
-    channel::send(&Message::Hello { version: VERSION, memory, system });
+    channel::send(&Message::Hello { version: VERSION, memory: mapped, system });
     unsafe {
         api::qemu_plugin_register_vcpu_tb_trans_cb(id, blocks::on_translation);
         api::qemu_plugin_register_vcpu_init_cb(id, on_start);

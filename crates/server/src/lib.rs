@@ -1,36 +1,30 @@
 //! `dwell view`: the web UI and what it asks for, over HTTP on this machine.
 //!
 //! Every answer is a projection of `dwell_analyze` or `dwell_anatomy`; nothing is computed here and no result is
-//! changed. The only crate that knows HTTP. Who may ask is decided in one place, `guard.rs`; results are named by ids
+//! changed. The only crate that knows HTTP. Who may ask is decided in one place, `access/guard.rs`; results are named by ids
 //! that are looked up in a list, never by paths.
 
+mod access;
 mod api;
-mod cache;
-mod connections;
-mod fold;
-mod guard;
-mod library;
-mod params;
-mod patience;
+mod error;
 mod problem;
 pub mod readers;
-mod session;
 mod state;
-mod traces;
-mod transport;
 mod ui;
 
 #[cfg(test)]
 mod tests;
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
 
-pub use library::Library;
+pub use access::TlsFiles;
+use access::{Guard, Session, Tls, check, serve};
+pub use error::Error;
 use state::App;
+pub use state::Library;
 
 /// What to serve, and where.
 #[derive(Debug)]
@@ -43,79 +37,28 @@ pub struct Options {
     pub tls: Option<TlsFiles>,
 }
 
-/// Where the certificate is.
-#[derive(Clone, Debug)]
-pub struct TlsFiles {
-    /// The certificate chain, PEM.
-    pub certificate: PathBuf,
-    /// Its private key, PEM.
-    pub key: PathBuf,
-}
-
-/// Why nothing can be served.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The address cannot be bound.
-    #[error("cannot listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// The certificate or key is none.
-    #[error("{}: {reason}", path.display())]
-    Tls {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// The certificate or key cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// A result cannot be read.
-    #[error(transparent)]
-    Store(#[from] dwell_store::Error),
-    /// An instruction trace cannot be read.
-    #[error("{}: {source}", path.display())]
-    Trace {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: dwell_anatomy::trace::TraceError,
-    },
-    /// The system refuses something that every program may have.
-    #[error("cannot start the server: {0}")]
-    System(#[from] std::io::Error),
-}
-
 /// A server that listens and is not running yet.
 pub struct Server {
     listener: TcpListener,
-    tls: Option<connections::Tls>,
+    tls: Option<Tls>,
     app: Arc<App>,
+    guard: Arc<Guard>,
     url: String,
 }
 
 impl Server {
     /// Binds the address and draws the session's secrets.
     pub fn bind(options: Options) -> Result<Self, Error> {
-        let tls = options.tls.as_ref().map(connections::Tls::read).transpose()?;
+        let tls = options.tls.as_ref().map(Tls::read).transpose()?;
         let listen = |source| Error::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let session = session::Session::new(address.port()).map_err(std::io::Error::other)?;
+        let session = Session::new(address.port()).map_err(std::io::Error::other)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
         let url = format!("{scheme}://{}/?token={}", host(address), session.token());
-        let guard = guard::Guard::new(address.ip(), tls.is_some(), session);
-        let app = Arc::new(App::new(options.library, guard));
-        Ok(Self { listener, tls, app, url })
+        let guard = Arc::new(Guard::new(address.ip(), tls.is_some(), session));
+        let app = Arc::new(App::new(options.library));
+        Ok(Self { listener, tls, app, guard, url })
     }
 
     /// The address to open, with the one-time token in it.
@@ -132,13 +75,13 @@ impl Server {
     pub fn run(self) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.spawn(state::open_ahead(self.app.clone()));
-        Ok(runtime.block_on(connections::serve(self.listener, self.tls, router(self.app)))?)
+        Ok(runtime.block_on(serve(self.listener, self.tls, router(self.app, self.guard)))?)
     }
 }
 
 /// Every route, behind the guard.
-fn router(app: Arc<App>) -> Router {
-    let guarded = axum::middleware::from_fn_with_state(app.clone(), guard::check);
+fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
+    let guarded = axum::middleware::from_fn_with_state(guard, check);
     let soundly = axum::middleware::from_fn_with_state(app.clone(), api::answer_soundly);
     ui::routes(api::routes().layer(soundly)).layer(guarded).with_state(app)
 }

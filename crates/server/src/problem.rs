@@ -45,7 +45,7 @@ faults! {
     BadFilter = "bad-filter", BAD_REQUEST;
     /// The result holds nothing of the function's code.
     NoListing = "no-listing", BAD_REQUEST;
-    /// The time is none of the collection's.
+    /// The time range lies outside the recording.
     EmptyRange = "empty-range", BAD_REQUEST;
     /// It is longer than any of the page's.
     TooLong = "too-long", URI_TOO_LONG;
@@ -57,7 +57,7 @@ faults! {
     OtherPage = "other-page", FORBIDDEN;
     /// Who asks has no session.
     NotSignedIn = "not-signed-in", UNAUTHORIZED;
-    /// Something that was asked for is not there.
+    /// The address names nothing.
     Missing = "missing", NOT_FOUND;
     /// The result or trace is not in the folder.
     NoResult = "no-result", NOT_FOUND;
@@ -67,7 +67,7 @@ faults! {
     LogUnread = "log-unread", NOT_FOUND;
     /// A file cannot be read.
     Unreadable = "unreadable", UNPROCESSABLE_ENTITY;
-    /// The folder or file is none of Dwell's.
+    /// Dwell did not write the folder or file.
     NotAResult = "not-a-result", UNPROCESSABLE_ENTITY;
     /// It is of another version of Dwell.
     OtherVersion = "other-version", UNPROCESSABLE_ENTITY;
@@ -113,7 +113,7 @@ impl Problem {
         Self::new(Fault::Question, error)
     }
 
-    /// What was asked for is not there.
+    /// The address names nothing.
     pub fn missing(error: impl std::fmt::Display) -> Self {
         Self::new(Fault::Missing, error)
     }
@@ -124,7 +124,7 @@ impl Problem {
         problem.hint("the same report on the command line may say why; please report it")
     }
 
-    /// The same with what to do about it.
+    /// Adds what to do about it.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

@@ -11,10 +11,8 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::guard::Guard;
-use crate::library::Library;
-use crate::session::Session;
-use crate::state::App;
+use crate::access::{Guard, Session};
+use crate::state::{App, Library};
 
 /// What the host is called when a request does not say.
 const HOST: &str = "127.0.0.1:8080";
@@ -34,9 +32,9 @@ impl Site {
         let session = Session::new(8080).ok()?;
         let cookie = session.set_cookie(false).split(';').next()?.to_owned();
         let guard = Guard::new(Ipv4Addr::LOCALHOST.into(), false, session);
-        let app = Arc::new(App::new(Library::open(path).ok()?, guard));
+        let app = Arc::new(App::new(Library::open(path).ok()?));
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-        Some(Self { service: TowerToHyperService::new(crate::router(app)), runtime, cookie })
+        Some(Self { service: TowerToHyperService::new(crate::router(app, Arc::new(guard))), runtime, cookie })
     }
 
     /// Status and length of the answer to `GET target` with these headers; none to what is no request.

@@ -24,12 +24,10 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tower::ServiceExt;
 
+use crate::access::{Guard, Session, serve};
 use crate::api::MOST_ROWS;
-use crate::guard::Guard;
-use crate::library::Library;
 use crate::problem::Problem;
-use crate::session::Session;
-use crate::state::{App, COMPUTATIONS};
+use crate::state::{App, COMPUTATIONS, Library};
 
 const HOST: &str = "127.0.0.1:8080";
 const LONG: usize = 10_000_000;
@@ -146,8 +144,9 @@ impl Site {
         let session = Session::new(8080).unwrap();
         let cookie = session.set_cookie(https).split(';').next().unwrap().to_owned();
         let token = session.token().to_owned();
-        let app = Arc::new(App::new(Library::open(&results).unwrap(), Guard::new(address, https, session)));
-        Self { router: crate::router(app.clone()), app, cookie, token, folder }
+        let app = Arc::new(App::new(Library::open(&results).unwrap()));
+        let guard = Arc::new(Guard::new(address, https, session));
+        Self { router: crate::router(app.clone(), guard), app, cookie, token, folder }
     }
 
     async fn send(&self, request: Request<Body>) -> Response<Body> {
@@ -481,7 +480,7 @@ async fn a_connection_that_closes_stops_what_it_asked_for() {
     let router = Router::new().route("/", axum::routing::get(answer));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(crate::connections::serve(listener, None, router));
+    tokio::spawn(serve(listener, None, router));
     let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     assert!(heard.recv().await.is_some());

@@ -4,50 +4,33 @@
 //! The tables and their columns are declared once, in [`tables`]; writer, reader, version check and
 //! `docs/trace-format.md` come from that declaration.
 
-mod annotations;
-mod cells;
-mod checked;
-mod code_tables;
-mod column;
-mod delays;
 pub mod error;
-mod events;
+mod folder;
 mod hash;
 mod index;
 mod kept;
 mod manifest;
-mod nesting;
-mod packed;
-mod pages;
-mod parquet_file;
+mod peak;
 pub mod raw;
-mod result;
-mod room;
-mod sockets;
-mod states;
 mod table;
-mod table_reader;
 pub mod tables;
+mod trace;
 
 /// For the fuzzer.
 pub mod readers {
     pub use crate::index::sealed as sealed_index;
 }
 
-pub use annotations::Annotations;
-pub use code_tables::CodeTables;
-pub use column::Column;
-pub use delays::DelayTables;
 pub use dwell_files::Folder;
 pub use error::{Error, Result};
-pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
+pub use folder::ResultFolder;
 pub use hash::{WordHasher, WordMap};
-pub use index::{Index, IndexWriter, Opened, caches};
+pub use index::{Column, Index, IndexWriter, caches};
 pub use kept::{Kept, module_identity};
 pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, LossTime, Manifest, State, TRACE_FORMAT};
-pub use nesting::{Nesting, OUTSIDE, Scope};
-pub use parquet_file::TableWriter;
-pub use result::{ResultFolder, Trace, peak_bytes};
-pub use sockets::SocketTables;
-pub use states::{SpanState, ThreadStates};
-pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef};
+pub use peak::peak_bytes;
+pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
+pub use trace::{
+    Annotations, CodeTables, DelayTables, Estimate, EventKey, Events, Nesting, OUTSIDE, OffCpuEvents, OffCpuTimes,
+    Opened, SampleEvents, Scope, SocketTables, SpanState, ThreadStates, Totals, Trace,
+};

@@ -16,10 +16,10 @@ pub(crate) const PAGE_BYTES: u64 = 4096;
 const MOST_DYNAMIC_STRINGS: usize = 1000;
 /// `PATH_MAX`.
 const LONGEST_PATH: usize = 4096;
-/// No more than this is read of a file; the largest libraries have 100 MiB of what is asked for.
+/// The most that is read of a file; the largest libraries need 100 MiB.
 pub(crate) const MOST_BYTES: u64 = 512 << 20;
 
-/// The GNU build-id of an x86-64 ELF file, whose position it moves; `None` when it has none or is none.
+/// The GNU build-id of an x86-64 ELF file, whose position it moves; `None` without one, or when the file is no ELF file.
 pub fn build_id_of(file: &File) -> Option<Vec<u8>> {
     let data = BoundedFile::new(file.try_clone().ok()?, MOST_BYTES);
     let elf = Elf::parse(&data).ok()?;

@@ -6,6 +6,7 @@
 
 use std::fs::File;
 
+use dwell_files::BoundedFile;
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, EvaluationResult, LittleEndian, Location,
     Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, UnwindTableRow, Value, X86_64,
@@ -13,9 +14,9 @@ use gimli::{
 use object::ReadRef;
 
 use crate::elf::{Elf, MOST_BYTES};
+use crate::end::End;
 use crate::error::Result;
-use crate::walk::{End, Memory, Registers};
-use dwell_files::BoundedFile;
+use crate::thread::{Memory, Registers};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

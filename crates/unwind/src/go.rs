@@ -18,7 +18,7 @@ const MAGIC_1_20: u32 = 0xffff_fff1;
 const TOP_FRAME: u8 = 1;
 const SP_WRITE: u8 = 2;
 const ASSEMBLY: u8 = 4;
-/// Longer names are none that are asked for.
+/// Longer names are never looked up.
 const NAME_BYTES: usize = 64;
 /// Rows of one function; the largest have a few hundred.
 const MOST_ROWS: usize = 1 << 16;

@@ -9,6 +9,7 @@
 
 mod cfi;
 mod elf;
+mod end;
 mod error;
 mod frames;
 mod go;
@@ -18,10 +19,12 @@ mod program;
 mod registry;
 mod row;
 mod table;
+mod thread;
 mod vdso;
 mod walk;
 
 pub use elf::{Segment, build_id_of};
+pub use end::End;
 pub use error::{Error, Result};
 pub use frames::{CallFrames, Caller};
 pub use maps::{Mapping, parse_maps};
@@ -29,5 +32,6 @@ pub use program::{dynamic_linker, program_files};
 pub use registry::{Losses, Notice, Registry, Update};
 pub use row::{Extra, Row, Rule, Step};
 pub use table::{BLOCK_SHIFT, Layout, UnwindTable};
+pub use thread::{Memory, Registers};
 pub use vdso::provide_vdso;
-pub use walk::{Code, End, MAX_FRAMES, Memory, Registers, Walk, walk};
+pub use walk::{Code, MAX_FRAMES, Walk, walk};

@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
-use gimli::Register;
-
+use crate::end::End;
 use crate::frames::{CallFrames, Caller};
 use crate::row::{Rule, Step};
+use crate::thread::{Memory, Registers};
 
 /// Most frames of a walk: `DWELL_MAX_FRAMES`.
 pub const MAX_FRAMES: usize = 127;
@@ -21,60 +21,6 @@ const UCONTEXT: [u64; 16] = [18, 17, 19, 16, 14, 13, 15, 20, 5, 6, 7, 8, 9, 10, 
 const TRAMPOLINE: u64 = 0x0f00_0000_0fc0_c748;
 /// No code lies in the first page.
 const LOWEST_CODE: u64 = 4096;
-
-/// How a walk ended, with the numbers of a trace's stacks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum End {
-    /// At the outermost frame.
-    Complete = 1,
-    /// In code without a table or frame pointers.
-    NoTable = 2,
-    /// At memory that could not be read.
-    Unreadable = 3,
-    /// At [`MAX_FRAMES`].
-    TooDeep = 4,
-    /// At a rule that is not supported.
-    BadRule = 5,
-}
-
-/// The user registers of a frame.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Registers {
-    /// Instruction pointer.
-    pub ip: u64,
-    /// The others, as DWARF numbers them; none where the value is lost.
-    pub all: [Option<u64>; 16],
-}
-
-const RBP: usize = 6;
-const RSP: usize = 7;
-
-impl Registers {
-    /// What a walk by rows needs.
-    pub fn of(ip: u64, sp: u64, bp: u64) -> Self {
-        let mut all = [None; 16];
-        (all[RSP], all[RBP]) = (Some(sp), Some(bp));
-        Self { ip, all }
-    }
-
-    /// The register of this number; 16 is the instruction pointer.
-    pub(crate) fn get(&self, register: Register) -> Option<u64> {
-        match register.0 {
-            16 => Some(self.ip),
-            number => self.all.get(usize::from(number)).copied().flatten(),
-        }
-    }
-
-    fn sp(&self) -> u64 {
-        self.all[RSP].unwrap_or(0)
-    }
-
-    /// 0 where it is lost.
-    fn bp(&self) -> u64 {
-        self.all[RBP].unwrap_or(0)
-    }
-}
 
 /// What is known of the code that a thread runs.
 pub trait Code {
@@ -95,12 +41,6 @@ impl<F: Fn(u64) -> Step> Code for F {
     fn frames(&mut self, _: u64) -> Option<(Rc<CallFrames>, u64)> {
         None
     }
-}
-
-/// The memory of the thread.
-pub trait Memory {
-    /// The 64-bit word at `address`, which need not be aligned; none when it cannot be read.
-    fn word(&mut self, address: u64) -> Option<u64>;
 }
 
 /// A stack.
@@ -249,6 +189,7 @@ impl<M: Memory> Walker<'_, M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::thread::RSP;
 
     /// Words from `start` on.
     struct Words {

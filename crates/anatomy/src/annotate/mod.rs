@@ -1,5 +1,6 @@
-//! A trace on a model of a machine, with the names of its functions: who calls whom, in which phase of the work, on which packet,
-//! and where the cycles went.
+//! A trace on a model of a machine: who calls whom, in which phase of the work, on which packet, and where the cycles went.
+//! It takes a stream of functions, blocks and words, and gives an [`Anatomy`]: sums by row, calls with their clock, marks.
+//! It neither reads files nor shows anything.
 //!
 //! Words pass twice. A walker ([`stacks`]) goes before and finds which function, phase and packet each execution is of;
 //! the model (`dwell-machine`) then counts it under that row, and tells the clock at each call.

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use dwell_machine::{Counts, TICKS_PER_CYCLE};
 use dwell_view::{Column, Prose, Row as Line, Value, View, glob};
 
-use super::{FUNCTION, MODULE, PHASE, named, sums};
+use super::columns::{FUNCTION, MODULE, PHASE, named};
+use super::sums::sums;
 use crate::annotate::{Anatomy, Call, LATER, MOST_CALLS};
 
 /// What is asked of a report.

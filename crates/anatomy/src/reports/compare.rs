@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use dwell_machine::{Counts, Level};
 use dwell_view::{Prose, Row as Line, Value, View};
 
-use super::{FUNCTION, PHASE, losses, named, sums};
+use super::columns::{FUNCTION, PHASE, named};
+use super::losses::losses;
+use super::sums::sums;
 use crate::annotate::{Anatomy, Row};
 
 /// What the rows are.

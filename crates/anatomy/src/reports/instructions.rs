@@ -3,7 +3,7 @@
 use dwell_machine::{Instruction, Level, TICKS_PER_CYCLE};
 use dwell_view::{Column, Prose, Row as Line, Value, View};
 
-use super::{FUNCTION, named};
+use super::columns::{FUNCTION, named};
 use crate::annotate::{Anatomy, Sum};
 
 const ADDRESS: Column = named("address", "Address", "Where it is.");
@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
     named("events", "Events", "What held it up."),
 ];
 
-/// The instructions that were asked for, as they were executed.
+/// The requested instructions, as they were executed.
 pub fn instructions(anatomy: &Anatomy) -> View {
     let Some(detail) = &anatomy.detail else { return unasked("Instructions", COLUMNS) };
     let first = detail.executed.first().map_or(0, |executed| executed.seen.dispatched);
@@ -74,7 +74,7 @@ const SUMS: &[(Column, Summed)] = &[
     (named("mispredicts", "Mispredicted", "Wrong predictions of the branch."), |sum| Value::Count(sum.mispredicts)),
 ];
 
-/// The code of the functions that were asked for: each instruction with the sum of its executions.
+/// The code of the requested functions: each instruction with the sum of its executions.
 pub fn code(anatomy: &Anatomy, limit: usize) -> View {
     let mut columns = vec![FUNCTION, ADDRESS, INSTRUCTION];
     columns.extend(SUMS.iter().map(|sum| sum.0.clone()));
@@ -109,7 +109,7 @@ fn cycles(ticks: u64) -> u64 {
     (ticks + TICKS_PER_CYCLE / 2) / TICKS_PER_CYCLE
 }
 
-/// Cycles of one instruction, of which several are dispatched in a cycle.
+/// Cycles of one instruction, as a fraction: several are dispatched in a cycle.
 fn real(ticks: u64) -> Value {
     Value::Real(ticks as f64 / TICKS_PER_CYCLE as f64)
 }

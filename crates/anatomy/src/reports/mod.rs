@@ -1,21 +1,24 @@
-//! What is shown of an [`Anatomy`]: each report is a view, from which text, CSV and JSON are made.
+//! The reports of an [`Anatomy`]: each is a view, from which text, CSV and JSON are made.
+//! They take the sums, calls, marks and packets of a replay, and give tables.
+//! They replay nothing and format nothing.
 
 mod calls;
+mod columns;
 mod compare;
 mod instructions;
+mod losses;
 mod measures;
 mod parts;
 mod sections;
+mod sums;
 
-use std::collections::HashMap;
-use std::hash::Hash;
-
-use dwell_itrace::Lost;
-use dwell_machine::Counts;
 use dwell_view::{Column, Prose, Row as Line, Value, View};
 
+use self::columns::{FUNCTION, MODULE, PHASE, named, with_measures};
+use self::losses::losses;
 use self::measures::{MEASURES, Measure, measures};
-use crate::annotate::{Anatomy, Half, Row};
+use self::sums::{sums, table};
+use crate::annotate::{Anatomy, Half};
 
 pub use calls::{Asked, packets, trace};
 pub use compare::{By, compare};
@@ -55,53 +58,6 @@ pub fn report(name: &str, anatomy: &Anatomy, asked: &Asked) -> Option<View> {
     };
     view.notes.extend(losses(anatomy).into_iter().map(Prose::plain));
     Some(view)
-}
-
-/// The sums of the rows that belong together.
-fn sums<K: Eq + Hash>(anatomy: &Anatomy, key: impl Fn(&Row) -> Option<K>) -> HashMap<K, Counts> {
-    let mut sums: HashMap<K, Counts> = HashMap::new();
-    for (row, counts) in &anatomy.rows {
-        if let Some(key) = key(row) {
-            *sums.entry(key).or_default() += *counts;
-        }
-    }
-    sums
-}
-
-impl Anatomy {
-    /// The sum of everything.
-    pub fn total(&self) -> Counts {
-        self.rows.iter().fold(Counts::default(), |sum, row| sum + row.1)
-    }
-}
-
-/// A table of parts of the whole, the one with the most cycles first.
-fn table<K: Ord>(
-    parts: HashMap<K, Counts>,
-    total: &Counts,
-    limit: usize,
-    name: impl Fn(&K) -> Vec<Value>,
-    columns: &[&'static Measure],
-) -> Vec<Line> {
-    let mut parts: Vec<(K, Counts)> = parts.into_iter().filter(|part| part.1.executions > 0).collect();
-    parts.sort_by(|a, b| b.1.ticks().cmp(&a.1.ticks()).then(a.0.cmp(&b.0)));
-    let line = |(key, counts): &(K, Counts)| {
-        let values = columns.iter().map(|measure| (measure.value)(counts, total));
-        Line { depth: 0, values: name(key).into_iter().chain(values).collect() }
-    };
-    parts.iter().take(limit).map(line).collect()
-}
-
-const fn named(id: &'static str, title: &'static str, help: &'static str) -> Column {
-    Column { id, title, help, detail: false }
-}
-
-const FUNCTION: Column = named("function", "Function", "The function.");
-const MODULE: Column = named("module", "Module", "The file that it is in; `kernel` or a kernel module.");
-const PHASE: Column = named("phase", "Phase", "The part of the work.");
-
-fn with_measures(first: &[Column], columns: &[&'static Measure]) -> Vec<Column> {
-    first.iter().cloned().chain(columns.iter().map(|measure| measure.column.clone())).collect()
 }
 
 fn functions(anatomy: &Anatomy, limit: usize, columns: &[&'static Measure]) -> Vec<Line> {
@@ -180,26 +136,4 @@ fn summary(anatomy: &Anatomy) -> View {
         single: true,
         ..View::default()
     }
-}
-
-/// What a reader must know was left out.
-fn losses(anatomy: &Anatomy) -> Vec<String> {
-    let count = |what: Lost| anatomy.lost.iter().filter(|&&lost| lost == what).count();
-    let said = |count: u64, text: &str| (count > 0).then(|| text.replace('#', &count.to_string()));
-    let lost = anatomy.unreplayed;
-    [
-        said(count(Lost::Child) as u64, "# child processes were not recorded: only the program itself is."),
-        said(count(Lost::Thread) as u64, "# threads were not recorded: too many ran at once."),
-        said(count(Lost::Block) as u64, "# pieces of code could not be read and were not recorded."),
-        said(lost.recorded + lost.words, "# words of the trace were lost."),
-        said(lost.blocks, "# executions were of unknown code."),
-        said(lost.accesses, "# memory accesses were of no known instruction."),
-        said(
-            anatomy.merged_rows,
-            "# times the trace told more apart than is kept: sections and packets are incomplete.",
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
 }

@@ -3,7 +3,7 @@
 use dwell_view::{Column, Row as Line, Value, View};
 
 use super::calls::cycles;
-use super::named;
+use super::columns::named;
 use super::sections::buffer_bytes;
 use crate::annotate::Anatomy;
 

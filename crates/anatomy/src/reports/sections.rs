@@ -3,7 +3,8 @@
 use dwell_machine::Counts;
 use dwell_view::{Column, Prose, Row as Line, Value, View};
 
-use super::{named, sums};
+use super::columns::named;
+use super::sums::sums;
 use crate::annotate::Anatomy;
 
 /// The mark before each buffer of `1 << n` bytes is `BUFFER_MARK + n`.

@@ -1,14 +1,15 @@
-//! A whole machine in QEMU: a kernel, one program of ours, and a scenario of which only the part between its marks is recorded.
+//! A whole machine in QEMU: a kernel, one program of ours, and a scenario whose part between two marks is recorded.
+//! It takes a kernel and a scenario, and gives the guest's command line, its first files, and its peer on the network.
+//! It does not run QEMU: `recorder.rs` does.
 
 mod initramfs;
 mod kernel;
 mod peer;
 mod symbols;
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 pub use kernel::{Kernel, KernelError, check_symbols, find as find_kernel};
 pub use peer::{Ports, serve};

@@ -1,4 +1,6 @@
 //! The trace in a file: frames, each with its kind, length and checksum, in the order in which they were recorded.
+//! It takes a stream of functions, blocks and words and gives it back from the file, and says what is damaged.
+//! It does not interpret the words.
 //!
 //! | kind | payload |
 //! |---|---|

@@ -1,4 +1,6 @@
 //! `dwell anatomy`: instruction traces, and what they would cost on a machine.
+//! It takes the command's options, records or replays by `dwell-anatomy`, and prints reports.
+//! It models and measures nothing itself.
 
 mod chart;
 mod names;

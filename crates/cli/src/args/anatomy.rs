@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use dwell_anatomy::Window;
 
-use super::Format;
+use super::format::Format;
+use super::parse;
 
 /// The examples of its help.
 pub const EXAMPLES: &str = "\
@@ -151,7 +152,7 @@ pub struct SystemArgs {
     #[arg(long, help_heading = "The guest")]
     pub no_gro: bool,
     /// End a guest that takes longer.
-    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = super::parse::positive_seconds, help_heading = "The guest")]
+    #[arg(long, value_name = "TIME", default_value = "300s", value_parser = parse::positive_seconds, help_heading = "The guest")]
     pub time_limit: u64,
     /// busybox for a script, linked statically.
     #[arg(long, value_name = "FILE", default_value = "/bin/busybox", value_hint = ValueHint::FilePath, help_heading = "The guest")]

@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::{Format, parse};
+use super::format::Format;
+use super::parse;
 
 pub const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum, ValueHint};
 use dwell_analyze::CallStackMode;
 
-use super::{Format, Switch, parse};
+use super::format::Format;
+use super::parse;
+use super::switch::Switch;
 
 pub const SOURCE_EXAMPLES: &str = "\
 Examples:

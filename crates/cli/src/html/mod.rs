@@ -1,5 +1,6 @@
-//! `dwell report --html`: one file with what matters of a result, to attach to a ticket. It needs no network and no
-//! server; the data lies in it as JSON that a script of the file draws, and every text of it is shown as text.
+//! `dwell report --html`: one file with what matters of a result, to attach to a ticket.
+//! It takes an analysis and gives a page: the data as JSON, which a script in the page draws, every text shown as text.
+//! The page needs no network and no server.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;

@@ -4,15 +4,17 @@
 
 use dwell_view::{Row, Value, View};
 
-use super::style::{Ink, Style, printable, wrap};
-use super::{body, note_lines, units, words};
+use super::body::body;
+use super::cards::{cards, value};
+use super::notes::note_lines;
+use super::style::{Ink, Style};
+use super::units;
+use super::words::words;
 
 /// Findings shown; the report has all.
 const FINDINGS: usize = 5;
 /// Columns of the objects most waited for; the report has all.
 const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "max_wait_ns", "wait_by_class"];
-/// Columns of prose: longer lines are hard to read.
-const PROSE_WIDTH: usize = 100;
 
 /// The summary view in short, without a title.
 pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
@@ -60,11 +62,6 @@ impl<'v> Fields<'v> {
             _ => None,
         }
     }
-}
-
-fn value<'v>(view: &'v View, row: &'v Row, id: &str) -> Option<&'v Value> {
-    let column = view.columns.iter().position(|column| column.id == id)?;
-    row.values.get(column)
 }
 
 /// Times and what they mean, one line each.
@@ -119,39 +116,6 @@ fn with_columns(view: &View, ids: &[&str]) -> View {
         rows: view.rows.iter().map(row).collect(),
         ..View::default()
     }
-}
-
-/// Whether the view's rows are findings: a case, its evidence, and advice.
-pub fn has_advice(view: &View) -> bool {
-    view.columns.iter().any(|column| column.id == "advice")
-}
-
-/// Findings as numbered paragraphs: title and cost, evidence, place, advice.
-pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
-    if view.rows.is_empty() {
-        return vec!["Nothing that Dwell knows the signs of.".into()];
-    }
-    let card = |(index, row): (usize, &Row)| card(view, index + 1, row, style);
-    view.rows.iter().take(limit).enumerate().flat_map(card).collect()
-}
-
-fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
-    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty());
-    let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
-    let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
-    let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
-    let mut lines = vec![style.paint(Ink::Bad, printable(&title)).into_owned()];
-    let mut paragraph = |start: &str, text: Option<String>| {
-        let wrapped = wrap(&text.unwrap_or_default(), style.width.min(PROSE_WIDTH).saturating_sub(3 + start.len()));
-        for (index, line) in wrapped.iter().filter(|line| !line.is_empty()).enumerate() {
-            let start = if index == 0 { start.to_owned() } else { " ".repeat(start.len()) };
-            lines.push(format!("   {start}{line}"));
-        }
-    };
-    paragraph("", text("evidence"));
-    paragraph("at ", text("location"));
-    paragraph("fix: ", text("advice"));
-    lines
 }
 
 #[cfg(test)]

@@ -127,7 +127,7 @@ const UNSAFE: &[&str] = &[
     "crates/capture/src",
     "crates/itt/src",
     "crates/qemu/src",
-    "crates/store/src/column.rs",
+    "crates/store/src/index/column.rs",
     "crates/pt/src",
     "crates/queues/src/itt.rs",
     "crates/queues/src/ticks.rs",

@@ -4,10 +4,10 @@ use core::ffi::{c_char, c_int};
 
 use dwell_itt_wire::Name;
 
-use crate::functions::{Function, functions};
+use crate::functions::function::{Function, functions};
 use crate::lock::Entered;
 use crate::naming::{say, text};
-use crate::{abi, process};
+use crate::{abi, header, process};
 
 pub const FUNCTIONS: &[Function] = functions! {
     "thread_set_name" => thread_set_name,
@@ -69,7 +69,7 @@ fn pause_in(scope: u32) {
 
 fn resume_in(scope: u32) {
     let Some(entered) = Entered::new() else { return };
-    if (scope == 0 || scope & HOST != 0) && !process::is_detached() {
+    if (scope == 0 || scope & HOST != 0) && !header::is_detached() {
         process::set_paused(&entered, 0);
         say(&entered, Name::Resume { scope });
     }

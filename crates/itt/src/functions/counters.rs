@@ -4,12 +4,12 @@ use core::ffi::{c_int, c_void};
 
 use dwell_itt_wire::{Event, Value};
 
-use super::is_enabled;
+use super::arguments::is_enabled;
 use crate::abi::{ClockDomain, Counter, Domain, StringHandle};
 use crate::clock;
-use crate::functions::{Function, functions};
+use crate::events::{is_recording, write, write_at};
+use crate::functions::function::{Function, functions};
 use crate::naming::{counter_id, domain_id, string_id};
-use crate::thread::{is_recording, write, write_at};
 
 pub const FUNCTIONS: &[Function] = functions! {
     "counter_set_value" => counter_set_value,

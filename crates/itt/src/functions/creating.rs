@@ -5,7 +5,7 @@ use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use crate::abi::{ClockDomain, Counter, Domain, StringHandle};
-use crate::functions::{Function, functions};
+use crate::functions::function::{Function, functions};
 use crate::lock::Entered;
 use crate::naming::{self, text};
 use crate::{abi, arena, clock};

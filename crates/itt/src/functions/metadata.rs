@@ -5,12 +5,12 @@ use core::ffi::{c_char, c_int, c_void};
 
 use dwell_itt_wire::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Id, Numbers, Value};
 
+use super::arguments::{id_at, is_enabled};
 use super::counters::{size_of_kind, value_at};
-use super::{id_at, is_enabled};
 use crate::abi::{self, Domain, RawId, StringHandle};
-use crate::functions::{Function, functions};
+use crate::events::{is_recording, write};
+use crate::functions::function::{Function, functions};
 use crate::naming::{domain_id, string_id};
-use crate::thread::{is_recording, write};
 
 pub const FUNCTIONS: &[Function] = functions! {
     "metadata_add" => metadata_add,

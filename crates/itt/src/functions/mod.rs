@@ -1,8 +1,12 @@
-//! The functions that programs call, by the names in their static parts' lists. What is not here gets its null function.
+//! The functions that programs call, by the names in their static parts' lists.
+//! They take what a program announces and write it as events and names.
+//! A function that is not here is not ours to bind: the program keeps its null function.
 
+mod arguments;
 mod control;
 mod counters;
 mod creating;
+mod function;
 mod metadata;
 mod modules;
 pub mod stitch;
@@ -11,19 +15,7 @@ mod tasks;
 
 use core::ffi::{CStr, c_void};
 
-use dwell_itt_wire::Id;
-
-use crate::abi::{Domain, RawId};
-
-/// Where a function is.
-#[derive(Clone, Copy)]
-pub struct Address(pub *const c_void);
-
-// SAFETY: code is nobody's.
-unsafe impl Sync for Address {}
-
-/// A function and its name.
-pub type Function = (&'static CStr, Address);
+use function::Function;
 
 const TABLES: [&[Function]; 8] = [
     creating::FUNCTIONS,
@@ -40,47 +32,4 @@ const TABLES: [&[Function]; 8] = [
 pub fn called(name: &CStr) -> Option<*const c_void> {
     let mut all = TABLES.iter().flat_map(|table| table.iter());
     all.find(|(known, _)| *known == name).map(|(_, address)| address.0)
-}
-
-/// Rows of a table of functions: their names, without `__itt_`, and where they are.
-macro_rules! functions {
-    ($($name:literal => $function:path),* $(,)?) => {
-        &[$((
-            match core::ffi::CStr::from_bytes_with_nul(concat!("__itt_", $name, "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => c"",
-            },
-            crate::functions::Address($function as *const core::ffi::c_void),
-        )),*]
-    };
-}
-use functions;
-
-/// Whether the program wants events of `domain`.
-///
-/// # Safety
-///
-/// Null, or a domain.
-#[inline(always)]
-unsafe fn is_enabled(domain: *const Domain) -> bool {
-    // SAFETY: the caller's.
-    unsafe { domain.as_ref() }.is_some_and(|domain| domain.flags != 0)
-}
-
-impl From<RawId> for Id {
-    #[inline(always)]
-    fn from(id: RawId) -> Id {
-        Id { d1: id.d1, d2: id.d2 }
-    }
-}
-
-/// The id at an address, none for null.
-///
-/// # Safety
-///
-/// Null, or an id.
-#[inline(always)]
-unsafe fn id_at(id: *const RawId) -> Id {
-    // SAFETY: the caller's.
-    unsafe { id.as_ref() }.map_or(Id::NONE, |id| Id::from(*id))
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use dwell_itt_wire::{Name, OBJECT_BYTES};
 
 use crate::abi::ModuleObject;
-use crate::functions::{Function, functions};
+use crate::functions::function::{Function, functions};
 use crate::lock::Entered;
 use crate::naming::{say_code, text};
 

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use dwell_itt_wire::Event;
 
-use crate::functions::{Function, functions};
-use crate::thread::record;
+use crate::events::record;
+use crate::functions::function::{Function, functions};
 
 pub const FUNCTIONS: &[Function] = functions! {
     "stack_caller_create" => stack_caller_create,

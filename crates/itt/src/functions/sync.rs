@@ -4,10 +4,10 @@ use core::ffi::{c_char, c_int, c_void};
 
 use dwell_itt_wire::{Event, Name};
 
-use crate::functions::{Function, functions};
+use crate::events::record;
+use crate::functions::function::{Function, functions};
 use crate::lock::Entered;
 use crate::naming::{say, text};
-use crate::thread::record;
 
 pub const FUNCTIONS: &[Function] = functions! {
     "sync_create" => sync_create,

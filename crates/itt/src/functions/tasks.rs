@@ -4,12 +4,12 @@ use core::ffi::{c_int, c_void};
 
 use dwell_itt_wire::Event;
 
-use super::{id_at, is_enabled};
+use super::arguments::{id_at, is_enabled};
 use crate::abi::{ClockDomain, Domain, RawId, StringHandle};
 use crate::clock;
-use crate::functions::{Function, functions};
+use crate::events::{is_recording, record, write, write_at};
+use crate::functions::function::{Function, functions};
 use crate::naming::{domain_id, string_id};
-use crate::thread::{is_recording, record, write, write_at};
 
 pub const FUNCTIONS: &[Function] = functions! {
     "task_begin" => task_begin,

@@ -9,18 +9,17 @@ use axum::http::Uri;
 use axum::routing::get;
 use dwell_anatomy::annotate::{Anatomy, Call, Detail, Lit, Sought, Wanted};
 use dwell_anatomy::reports::{self, By, REPORTS};
-use dwell_machine::{MACHINES, Machine, TICKS_PER_CYCLE};
+use dwell_machine::{DEFAULT_MACHINE, MACHINES, Machine, TICKS_PER_CYCLE};
 use dwell_view::{View, json};
 use serde::Serialize;
 use serde_json::{Value as Json, json};
 
+use super::document::{Document, made};
+use super::params::Params;
+use super::transport::{self, document};
 use super::views::{self, MOST_ROWS};
-use super::{Document, made};
-use crate::params::Params;
-use crate::problem::Problem;
-use crate::state::App;
-use crate::traces::{Asked, Replayed};
-use crate::transport::{self, document};
+use crate::problem::{Fault, Problem};
+use crate::state::{App, Asked, Replayed};
 
 /// Pixels of a piece of the chart at most.
 const MOST_WIDTH: u32 = 1 << 13;
@@ -38,9 +37,21 @@ pub fn routes() -> Router<Arc<App>> {
         .route("/api/compare-traces", get(compare))
 }
 
+/// What the words of a question name: one of Dwell's machines, no file.
+fn asked_of(id: &str, params: &Params, word: &'static str) -> Result<Asked, Problem> {
+    let wanted = params.text(word).unwrap_or(DEFAULT_MACHINE);
+    let known = MACHINES.iter().find(|machine| machine.0 == wanted);
+    let machine = known.ok_or_else(|| {
+        let names: Vec<_> = MACHINES.iter().map(|machine| machine.0).collect();
+        Problem::new(Fault::UnknownName, "there is no such machine")
+            .hint(format!("the machines are {}", names.join(", ")))
+    })?;
+    Ok(Asked { id: id.to_owned(), machine: machine.0 })
+}
+
 /// How far the replay is; `null` when none is under way.
 async fn progress(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Document, Problem> {
-    let asked = Asked::of(&id, &Params::parse(&uri)?, "machine")?;
+    let asked = asked_of(&id, &Params::parse(&uri)?, "machine")?;
     let instructions = format!("{} instructions", asked.key());
     let found = app.replays.progress(&asked.key()).or_else(|| app.replays.progress(&instructions));
     Ok(made(document(&found.map(|(read, size)| json!({ "read_bytes": read, "size_bytes": size })))?))
@@ -59,7 +70,7 @@ async fn question(
     let params = Params::parse(&uri)?;
     let known = QUESTIONS.iter().find(|known| known.0 == question);
     let make = known.ok_or_else(|| Problem::missing("there is no such question"))?.1;
-    let replayed = app.replayed(&Asked::of(&id, &params, "machine")?).await?;
+    let replayed = app.replayed(&asked_of(&id, &params, "machine")?).await?;
     Ok(made(app.compute(move || make(&replayed, &params)).await?))
 }
 
@@ -72,7 +83,7 @@ async fn report(
     view(&app, &id, &name, &uri, json::render).await
 }
 
-/// The same with its columns.
+/// A report with a description of its columns.
 async fn columns(
     State(app): State<Arc<App>>,
     Path((id, name)): Path<(String, String)>,
@@ -91,7 +102,7 @@ async fn view(
     let params = Params::parse(uri)?;
     let name = REPORTS.iter().find(|report| report.0 == name).map(|report| report.0);
     let name = name.ok_or_else(|| Problem::missing("there is no such report"))?;
-    let asked = Asked::of(id, &params, "machine")?;
+    let asked = asked_of(id, &params, "machine")?;
     let key = format!("{} {name} {uri}", asked.key());
     let make = async || {
         let of_instructions = wanted(name, &params)?;
@@ -134,7 +145,7 @@ fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Probl
 async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
     let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
-    let asked = (Asked::of(id("a")?, &params, "machine")?, Asked::of(id("b")?, &params, "second")?);
+    let asked = (asked_of(id("a")?, &params, "machine")?, asked_of(id("b")?, &params, "second")?);
     let by = match params.text("by") {
         None | Some("phase") => By::Phase,
         Some("function") => By::Function,

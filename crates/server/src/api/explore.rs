@@ -6,9 +6,9 @@ use dwell_analyze::explore::{
 };
 use dwell_analyze::{FilterKey, Fold};
 
-use crate::params::Params;
+use super::params::Params;
+use super::transport::document;
 use crate::problem::Problem;
-use crate::transport::document;
 
 /// Entries of a filter's list, unless asked otherwise.
 const ENTRIES: usize = 1000;

@@ -11,16 +11,15 @@ use dwell_model::TaskKind;
 use dwell_store::Trace;
 use serde_json::{Value as Json, json};
 
-use crate::library::Listed;
+use super::transport::document;
 use crate::problem::{Fault, Problem};
-use crate::state::App;
-use crate::transport::document;
+use crate::state::{App, Listed};
 
 fn answer(answer: &Json) -> Result<Response, Problem> {
     Ok(([("content-type", "application/json")], document(answer)?).into_response())
 }
 
-/// The results that there are.
+/// All results and traces.
 pub async fn results(State(app): State<Arc<App>>) -> Result<Response, Problem> {
     let results = app.compute({
         let app = app.clone();
@@ -149,7 +148,7 @@ pub async fn log(State(app): State<Arc<App>>, Path(id): Path<String>) -> Result<
     Ok(([("content-type", "application/json")], json!({ "text": text }).to_string()).into_response())
 }
 
-/// A time of day as RFC 3339 in UTC; empty for one that is none.
+/// A time of day as RFC 3339 in UTC; empty for a number outside the calendar.
 fn date(seconds: f64) -> String {
     // 9999-12-31: what lies behind has no such form.
     if !(0.0..253_402_300_800.0).contains(&seconds) {

@@ -1,9 +1,14 @@
 //! The routes under `/api`: each understands its question, and has it answered from the cache or on the pool.
+//! They take requests and give JSON documents, drawings, or a [`Problem`].
+//! They compute nothing themselves, and do not decide who may ask.
 
 mod anatomy;
+mod document;
 mod explore;
 mod info;
+mod params;
 mod timeline;
+mod transport;
 mod views;
 
 use std::sync::Arc;
@@ -18,12 +23,12 @@ use axum::routing::get;
 use dwell_analyze::{Analysis, Fold, Level, Query};
 use dwell_view::json;
 
+use self::document::Document;
+use self::params::Params;
 #[cfg(test)]
 pub use self::views::MOST_ROWS;
-use crate::params::Params;
 use crate::problem::Problem;
 use crate::state::App;
-use crate::transport;
 
 /// Every route.
 pub fn routes() -> Router<Arc<App>> {
@@ -55,20 +60,6 @@ pub async fn answer_soundly(State(app): State<Arc<App>>, request: Request, next:
         }
     }
     Problem::internal().into_response()
-}
-
-/// A finished JSON document.
-struct Document(Arc<Vec<u8>>);
-
-/// A document that is not kept.
-fn made(text: String) -> Document {
-    Document(Arc::new(text.into_bytes()))
-}
-
-impl IntoResponse for Document {
-    fn into_response(self) -> Response {
-        ([("content-type", "application/json")], Body::from(self.0.as_slice().to_vec())).into_response()
-    }
 }
 
 /// Makes a view's document from a fold and a question.

@@ -8,9 +8,9 @@ use dwell_analyze::timeline::{
 use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
 use serde_json::{Value as Json, json};
 
-use crate::params::Params;
+use super::params::Params;
+use super::transport::document;
 use crate::problem::Problem;
-use crate::transport::document;
 
 /// Bands of one drawing: more fit on no screen.
 const MOST_BANDS: usize = 4096;

@@ -6,9 +6,9 @@ use dwell_store::{CodeTables, Trace};
 use dwell_view::{View, json};
 use serde_json::{Value as Json, json};
 
-use crate::params::Params;
+use super::params::Params;
+use super::transport;
 use crate::problem::Problem;
-use crate::transport;
 
 /// Rows of one level that a report has, unless asked otherwise: no page shows a hundred thousand.
 pub const MOST_ROWS: usize = 10_000;
@@ -40,7 +40,7 @@ fn view(report: Report, fold: &Fold<'_>) -> Result<View, Problem> {
     Ok(view)
 }
 
-/// The same with what the columns are, for grids that know no report.
+/// A report with a description of its columns, for grids that know no report.
 pub fn columns(report: Report, fold: &Fold<'_>, _: &Params) -> Result<String, Problem> {
     let view = view(report, fold)?;
     Ok(with_columns(&view, &totals(&view, fold)))

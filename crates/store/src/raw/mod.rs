@@ -1,4 +1,6 @@
 //! The raw trace: fixed-layout records in a spool of self-contained, checksummed chunks.
+//! It takes records in the order in which they come and gives them back, chunk by chunk, after a crash too.
+//! It neither orders records by time nor interprets them.
 
 mod record;
 mod spool;

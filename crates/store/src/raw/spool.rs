@@ -132,7 +132,7 @@ impl SpoolWriter {
         old.try_for_each(|name| self.folder.remove(name)).map_err(failed)
     }
 
-    /// Deletes a complete segment; a segment that is not there is none to delete.
+    /// Deletes a complete segment; a missing segment is no error.
     pub fn delete_segment(&self, segment: u32) -> Result<()> {
         let name = self.stream.file_name(segment);
         self.folder.remove(&name).map_err(|error| Error::io(&self.folder.path().join(name), error))

@@ -1,0 +1,48 @@
+//! Findings as numbered paragraphs.
+
+use dwell_view::{Row, Value, View};
+
+use super::style::{Ink, Style, printable, wrap};
+use super::words::words;
+
+/// Columns of prose: longer lines are hard to read.
+const PROSE_WIDTH: usize = 100;
+
+/// Whether the view's rows are findings: a case, its evidence, and advice.
+pub fn has_advice(view: &View) -> bool {
+    view.columns.iter().any(|column| column.id == "advice")
+}
+
+/// Findings as numbered paragraphs: title and cost, evidence, place, advice.
+pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
+    if view.rows.is_empty() {
+        return vec!["Nothing that Dwell knows the signs of.".into()];
+    }
+    let card = |(index, row): (usize, &Row)| card(view, index + 1, row, style);
+    view.rows.iter().take(limit).enumerate().flat_map(card).collect()
+}
+
+fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
+    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty());
+    let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
+    let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
+    let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
+    let mut lines = vec![style.paint(Ink::Bad, printable(&title)).into_owned()];
+    let mut paragraph = |start: &str, text: Option<String>| {
+        let wrapped = wrap(&text.unwrap_or_default(), style.width.min(PROSE_WIDTH).saturating_sub(3 + start.len()));
+        for (index, line) in wrapped.iter().filter(|line| !line.is_empty()).enumerate() {
+            let start = if index == 0 { start.to_owned() } else { " ".repeat(start.len()) };
+            lines.push(format!("   {start}{line}"));
+        }
+    };
+    paragraph("", text("evidence"));
+    paragraph("at ", text("location"));
+    paragraph("fix: ", text("advice"));
+    lines
+}
+
+/// The value of a row in the column of this id.
+pub fn value<'v>(view: &'v View, row: &'v Row, id: &str) -> Option<&'v Value> {
+    let column = view.columns.iter().position(|column| column.id == id)?;
+    row.values.get(column)
+}

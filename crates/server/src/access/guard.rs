@@ -1,0 +1,176 @@
+//! Which requests are answered at all, and what every answer tells the browser not to do.
+//!
+//! Against pages of other sites (CSRF), `Origin` and `Sec-Fetch-Site` must be ours; against names that are made to
+//! point here (DNS rebinding), `Host` must be an address or a name of this machine; against other users of it, the
+//! session's cookie must be there.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::session::Session;
+use crate::problem::{Fault, Problem};
+
+/// The longest address of a request, bytes.
+const LONGEST_ADDRESS: usize = 8 << 10;
+
+/// No script but ours from here, and nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
+                      connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; \
+                      frame-ancestors 'none'";
+
+/// Where the page is that asks, as browsers say it.
+const SITE: &str = "sec-fetch-site";
+
+/// What every answer says.
+const HEADERS: &[(&str, &str)] = &[
+    ("content-security-policy", POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("x-frame-options", "DENY"),
+    ("cache-control", "no-store"),
+];
+
+/// Who may ask.
+pub struct Guard {
+    session: Session,
+    https: bool,
+    /// Listens on loopback only.
+    local: bool,
+    /// This machine's name.
+    machine: String,
+}
+
+impl Guard {
+    /// The guard of a server on `address`.
+    pub fn new(address: IpAddr, https: bool, session: Session) -> Self {
+        let machine = rustix::system::uname().nodename().to_string_lossy().to_lowercase();
+        Self { session, https, local: address.is_loopback(), machine }
+    }
+
+    /// The answer to a request that may not pass; else none.
+    fn refuse(&self, request: &Request) -> Option<Response> {
+        let (headers, uri) = (request.headers(), request.uri());
+        if uri.path_and_query().is_some_and(|text| text.as_str().len() > LONGEST_ADDRESS) {
+            return Some(Problem::new(Fault::TooLong, "the question is too long").into_response());
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let problem = Problem::new(Fault::NotARead, "results are only read: use GET");
+            return Some(problem.into_response());
+        }
+        // A request to a proxy names its host twice: this is no proxy.
+        let host = only(headers, header::HOST).filter(|host| uri.authority().is_none() && self.is_ours(host));
+        let Some(host) = host else {
+            let problem = Problem::new(Fault::OtherHost, "this is no name of this server");
+            return Some(problem.hint("use the address that dwell view printed").into_response());
+        };
+        if !self.is_from_our_page(headers, host) && !self.is_entry(request) {
+            let problem = Problem::new(Fault::OtherPage, "a page of another site may not ask");
+            return Some(problem.into_response());
+        }
+        self.authorize(request)
+    }
+
+    /// Whether the name is one that no foreign DNS server can have answered for.
+    fn is_ours(&self, host: &str) -> bool {
+        // A browser that another name sent here finds no certificate for it.
+        if self.https && !self.local {
+            return true;
+        }
+        let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((name, _)) => name,
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
+        let name = name.to_lowercase();
+        match name.parse::<IpAddr>() {
+            Ok(ip) => ip.is_loopback() || !self.local,
+            Err(_) => name == "localhost" || (!self.local && name == self.machine),
+        }
+    }
+
+    fn is_from_our_page(&self, headers: &HeaderMap, host: &str) -> bool {
+        let scheme = if self.https { "https" } else { "http" };
+        let origin = headers.get_all(header::ORIGIN).iter().all(|origin| {
+            origin.to_str().is_ok_and(|origin| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
+        });
+        // Old browsers and other programs do not send it; the cookie is Strict, and other programs have none.
+        let site = headers.get_all(SITE).iter().all(|site| site == "same-origin" || site == "none");
+        origin && site
+    }
+
+    /// Whether it is a link to the first page with the token in it, wherever it was clicked: the token is what counts.
+    fn is_entry(&self, request: &Request) -> bool {
+        let navigates = only(request.headers(), HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
+        navigates && request.method() == Method::GET && entry_token(request).is_some()
+    }
+
+    /// Exchanges the token, or asks for the cookie.
+    fn authorize(&self, request: &Request) -> Option<Response> {
+        let mut cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let known = cookies.any(|cookies| self.session.holds(cookies));
+        let token = entry_token(request);
+        match token {
+            Some(token) if request.method() == Method::GET && self.session.exchange(&token) => {
+                Some(self.welcome(request.headers()))
+            }
+            // The printed address once more, in the browser that opened it first.
+            Some(_) if known => Some((StatusCode::SEE_OTHER, [("location", "/")]).into_response()),
+            _ if known => None,
+            token => Some(unauthorized(request.uri().path(), token.is_some())),
+        }
+    }
+
+    /// The cookie, and on to the first page. A link from elsewhere goes on from a page of ours: a browser leaves the
+    /// cookie out of redirections that began at another site.
+    fn welcome(&self, headers: &HeaderMap) -> Response {
+        let cookie = (header::SET_COOKIE, self.session.set_cookie(self.https));
+        if headers.get(SITE).is_some_and(|site| site != "none" && site != "same-origin") {
+            let page = "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>Dwell</title>";
+            let html = (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned());
+            return ([cookie, html], page).into_response();
+        }
+        (StatusCode::SEE_OTHER, [cookie, (header::LOCATION, "/".to_owned())]).into_response()
+    }
+}
+
+/// The token of a request for the first page.
+fn entry_token(request: &Request) -> Option<String> {
+    let query = request.uri().query().filter(|_| request.uri().path() == "/")?;
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    pairs.find(|(key, _)| key == "token").map(|(_, token)| token.into_owned())
+}
+
+fn unauthorized(path: &str, tried: bool) -> Response {
+    let error = if tried { "this link was used already, or is of another dwell view" } else { "not signed in" };
+    let hint = "start dwell view again and open the address that it prints";
+    if path == "/" {
+        let text = format!("{error}: {hint}\n");
+        return (StatusCode::UNAUTHORIZED, [("content-type", "text/plain; charset=utf-8")], text).into_response();
+    }
+    Problem::new(Fault::NotSignedIn, error).hint(hint).into_response()
+}
+
+/// The value of a header that is there once.
+fn only(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next()?.to_str().ok()?;
+    values.next().is_none().then_some(value)
+}
+
+/// Answers what may pass, and puts the headers on every answer.
+pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match guard.refuse(&request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    };
+    for (name, value) in HEADERS {
+        response.headers_mut().entry(*name).or_insert(HeaderValue::from_static(value));
+    }
+    response
+}

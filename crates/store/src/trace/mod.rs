@@ -1,0 +1,23 @@
+//! A finalized result in memory: its tables, and its events in the order in which they are analyzed.
+//! It takes the folder of a result and gives a checked [`Trace`], with an index or without.
+//! It does not analyze: sums and reports are made elsewhere.
+
+mod annotations;
+mod code_tables;
+mod delays;
+mod events;
+mod finalized;
+mod indexing;
+mod nesting;
+mod sockets;
+mod states;
+
+pub use annotations::Annotations;
+pub use code_tables::CodeTables;
+pub use delays::DelayTables;
+pub use events::{Estimate, EventKey, Events, OffCpuEvents, OffCpuTimes, SampleEvents, Totals};
+pub use finalized::Trace;
+pub use indexing::Opened;
+pub use nesting::{Nesting, OUTSIDE, Scope};
+pub use sockets::SocketTables;
+pub use states::{SpanState, ThreadStates};
