@@ -4,6 +4,7 @@
 //! Calls clang and llvm-strip itself: the library libbpf-cargo brings a second libbpf and 40 crates to every build.
 
 use std::env;
+use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -40,8 +41,15 @@ fn main() {
     let folders = [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf")];
     let mut flags: Vec<String> = [&libbpf, &wire].iter().map(|folder| format!("-I{}", folder.display())).collect();
     flags.extend(folders.iter().map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
-    for at_once in sources.chunks(jobs) {
-        compile(at_once, &flags, &out);
+    let clang = dwell_embed::clang();
+    let how = how(&clang, &flags);
+    let stale: Vec<PathBuf> = sources.into_iter().filter(|source| !is_fresh(source, &out, &how)).collect();
+    for at_once in stale.chunks(jobs) {
+        compile(at_once, &clang, &flags, &out);
+        for source in at_once {
+            let note = object_of(source, &out).with_extension("how");
+            fs::write(&note, &how).unwrap_or_else(|error| fail(&format!("{}: {error}", note.display())));
+        }
     }
     build_library(&manifest.join("../.."), &out);
 }
@@ -56,17 +64,42 @@ fn build_library(root: &Path, out: &Path) {
     println!("cargo:rustc-env=DWELL_ITT_LIBRARY={}", path.display());
 }
 
+/// The object of a source; beside it, clang lists what it was made from (`.d`), and we how (`.how`).
+fn object_of(source: &Path, out: &Path) -> PathBuf {
+    out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o")
+}
+
+/// How an object is made: the compiler, its version and its flags.
+fn how(clang: &str, flags: &[String]) -> String {
+    let version =
+        Command::new(clang).arg("--version").output().unwrap_or_else(|error| fail(&format!("{clang}: {error}")));
+    format!("{clang} {}\n{}", flags.join(" "), String::from_utf8_lossy(&version.stdout))
+}
+
+/// Whether nothing that the object was made from has changed since clang read it, and `how` it is made is the same.
+fn is_fresh(source: &Path, out: &Path, how: &str) -> bool {
+    let object = object_of(source, out);
+    let list = object.with_extension("d");
+    let changed = |file: &Path| fs::metadata(file).and_then(|about| about.modified()).ok();
+    let (Some(read), Ok(list)) = (changed(&list), fs::read_to_string(&list)) else { return false };
+    let is_older = |file: &str| changed(Path::new(file)).is_some_and(|time| time < read);
+    let files = list.split_once(": ").map(|(_, files)| files.replace("\\\n", " "));
+    fs::read_to_string(object.with_extension("how")).is_ok_and(|last| last == how)
+        && files.is_some_and(|files| files.split_whitespace().all(is_older))
+}
+
 /// Compiles all sources at the same time to objects in `out`. DWARF, from which clang makes the BTF, is stripped: nobody reads
 /// it. The BTF names the lines' files, in which the flags put other names for folders of this machine.
-fn compile(sources: &[PathBuf], flags: &[String], out: &Path) {
-    let clang = dwell_embed::clang();
-    let object = |source: &Path| out.join(source.file_stem().unwrap_or_default()).with_extension("bpf.o");
+fn compile(sources: &[PathBuf], clang: &str, flags: &[String], out: &Path) {
     let started: Vec<_> = sources
         .iter()
         .map(|source| {
-            let mut command = Command::new(&clang);
+            let object = object_of(source, out);
+            let _ = fs::remove_file(object.with_extension("how"));
+            let mut command = Command::new(clang);
             command.args(["-target", "bpf", "-D__TARGET_ARCH_x86", "-mcpu=v1", "-O2", "-g", "-fno-stack-protector"]);
-            command.args(["-Wall", "-Werror", "-c"]).arg(source).arg("-o").arg(object(source));
+            command.args(["-Wall", "-Werror", "-MD", "-MF"]).arg(object.with_extension("d"));
+            command.arg("-c").arg(source).arg("-o").arg(&object);
             (source, command.args(flags).spawn())
         })
         .collect();
@@ -75,13 +108,9 @@ fn compile(sources: &[PathBuf], flags: &[String], out: &Path) {
             fail(&format!("{clang} could not compile {}", source.display()));
         }
     }
-    let strip = tool(&clang, "llvm-strip");
-    if !Command::new(&strip)
-        .arg("-g")
-        .args(sources.iter().map(|source| object(source)))
-        .status()
-        .is_ok_and(|s| s.success())
-    {
+    let objects: Vec<PathBuf> = sources.iter().map(|source| object_of(source, out)).collect();
+    let strip = tool(clang, "llvm-strip");
+    if !Command::new(&strip).arg("-g").args(&objects).status().is_ok_and(|status| status.success()) {
         fail(&format!("{strip} could not strip the BPF objects; it comes with LLVM, in a package like llvm-19"));
     }
 }
