@@ -104,6 +104,7 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	clang-format-19 --dry-run --Werror $(C_SOURCES)
+	scripts/check-phrases.sh
 	scripts/lint-crates.sh
 
 # What needs neither privileges nor other programs.

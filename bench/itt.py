@@ -70,12 +70,12 @@ def call_table(options: argparse.Namespace, calls: Path) -> list[str]:
 
 
 def load_table(options: argparse.Namespace, calls: Path) -> list[str]:
-    lines = ["| asked for, events/s | announced, events/s | drained | lost |", "|---:|---:|---:|---:|"]
+    lines = ["| requested, events/s | announced, events/s | drained | lost |", "|---:|---:|---:|---:|"]
     for rate in RATES:
         output, counts = drained(options, "recording", [calls, "flood", str(SECONDS), str(rate)])
         announced, seconds = output.split()
         assert int(announced) == counts["events"] + counts["lost"], (output, counts)
-        asked = f"{rate:,}" if rate else "all they can"
+        asked = f"{rate:,}" if rate else "unlimited"
         lines.append(f"| {asked} | {int(announced) / float(seconds):,.0f} | {counts['events']:,} | {counts['lost']:,} |")
     return lines
 
@@ -135,13 +135,13 @@ def main() -> int:
     lines = ["# ITT: what a call costs, and what is lost under load", "",
              f"Made by `make bench-itt` on {machine()}; do not edit.", "", "## A call, in ns", "",
              "The shortest of 200 blocks of 1,000 calls, in brackets their mean. The functions are called through the pointers of a",
-             "static part. *Nobody listens*: the program was started with the variables of `dwell env` and no collection runs.", "",
+             "static part. *Nobody listens*: the program was started with the variables of `dwell env`, and no collection runs.", "",
              *call_table(options, calls), "", "## Under load", "",
-             f"Two threads, {SECONDS} s each time, and the drainer on the same CPUs. What is lost is counted for each thread: every event",
-             "that was announced is either drained or counted.", "", *load_table(options, calls), "", "## Inference", "",
-             f"A chain of 8 convolutions, {INFERENCES} times, all of Dwell's recording beside it on the same CPUs; each run counts with its median",
-             f"inference, the table has the median of {ROUNDS} runs, which take turns. OpenVINO announces about 20 tasks for each inference.",
-             f"Load of the machine's CPUs before it, by others: {os.getloadavg()[0]:.1f}.", "", *inference_table(options), "",
+             f"Two threads, {SECONDS} s each time, and the drainer on the same CPUs. Each thread counts its losses: every announced event",
+             "is either drained or counted as lost.", "", *load_table(options, calls), "", "## Inference", "",
+             f"A chain of 8 convolutions, {INFERENCES} times, with Dwell recording on the same CPUs; the table has the median over {ROUNDS} runs of each run's median",
+             "inference; the runs take turns. OpenVINO announces about 20 tasks for each inference.",
+             f"Other programs' load on the machine's CPUs beforehand: {os.getloadavg()[0]:.1f}.", "", *inference_table(options), "",
              "## Finalizing", "", finalizing(options, calls), ""]
     options.output.write_text("\n".join(lines))
     print(options.output.read_text())

@@ -25,7 +25,7 @@ def tools(dwell: str) -> dict[str, list[str]]:
     collect = [dwell, "collect", "threading", "--quiet", "--finalization-mode", "none"]
     return {"nothing": [], "threading": collect, "latency": [*collect, "--analyze", "latency"],
             "latency --interval socket": [*collect, "--analyze", "latency", "--interval", "socket"],
-            "latency --trigger, which nothing pulls": [*collect, "--analyze", "latency", "--trigger", "interval>10s"]}
+            "latency --trigger that never fires": [*collect, "--analyze", "latency", "--trigger", "interval>10s"]}
 
 
 def first(options: argparse.Namespace) -> list[str]:
@@ -78,7 +78,7 @@ def table_of_computing(options: argparse.Namespace) -> list[str]:
 
 def table_of_redis(options: argparse.Namespace) -> list[str]:
     rounds = rounds_of(redis, options)
-    lines = ["| | requests/s | slower by | p50, ms | p99, ms | of all rounds | p99 over that with nothing |",
+    lines = ["| | requests/s | slower by | p50, ms | p99, ms | of all rounds | p99 relative to nothing |",
              "|---|---:|---:|---:|---:|---:|---:|"]
     middle = {name: {figure: statistics.median(one[figure] for one in of) for figure in FIGURES} for name, of in rounds.items()}
     for name, of in middle.items():
@@ -104,13 +104,13 @@ def main() -> None:
             f"Each figure is the median of {options.rounds} rounds, in which the rows take turns."]
     text += [options.note] if options.note else []
     text += ["", "## A server under full load", "",
-             f"redis-server, {options.requests:,} GETs by redis-benchmark with 20 clients, on the same CPUs as Dwell: each request is "
-             "three system calls and a soft interrupt, and all of it counts, since no CPU is idle.", "", *table_of_redis(options), "",
+             f"redis-server, {options.requests:,} GETs by redis-benchmark with 20 clients, on the same CPUs as Dwell: each request costs "
+             "three system calls and a soft interrupt, and every cost is visible, since no CPU is idle.", "", *table_of_redis(options), "",
              "## A program that computes", "",
-             "One thread with a task of 100 µs after the other (`samples/delays.c`): what it stands when it is left on.", "",
+             "One thread runs one task of 100 µs after the other (`samples/delays.c`): the cost of leaving Dwell on.", "",
              *table_of_computing(options), "",
-             "An interval that a program announces through ITT costs what [benchmarks-itt.md](benchmarks-itt.md) says of a task's begin "
-             "and end; that latency is recorded adds nothing to it.", ""]
+             "An interval that a program announces through ITT costs the begin and end of a task in "
+             "[benchmarks-itt.md](benchmarks-itt.md); recording latency adds nothing to it.", ""]
     options.output.write_text("\n".join(text))
 
 

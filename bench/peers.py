@@ -93,11 +93,11 @@ def main() -> None:
     lines = [
         HEADING,
         "",
-        f"`make bench-peers`: the same {args.events:,} intervals off the CPU and samples for all. Perfetto gets the switches,"
+        f"`make bench-peers`: the same {args.events:,} off-CPU intervals and samples for all tools. Perfetto gets the switches,"
         " wake-ups and samples with their stacks, perf the samples, and each interval as a sample weighed by its length; neither"
-        " gets what was waited on. Page cache warm; the most memory of the process that answers.",
+        " gets the object of a wait. The page cache is warm; memory is the peak of the process that answers.",
         "",
-        "| | file | until it can be asked | waits by thread | CPU time by function | memory |",
+        "| | file | until ready | waits by thread | CPU time by function | memory |",
         "|---|---:|---:|---:|---:|---:|",
         *(f"| {' | '.join(row)} |" for row in rows),
         "",

@@ -255,9 +255,9 @@ def prepare() -> None:
 HEADER = """# What Dwell costs
 
 Made by `make bench`{scale} on {machine}; do not edit. Figures are medians of {rounds}
-rounds, and every round runs all tools in turn. A program's time is what it measures itself. Ratios are to the same
-program with nothing; slow tools get a tenth of the steps. Differences below a tenth are noise here. An unpinned
-ping-pong spends most of its time in idle CPUs' wake-ups, in which any tool hides: read it together with the pinned one.
+rounds; every round runs all tools in turn. Each program measures its own time. Ratios are to the same
+program without a tool; slow tools get a tenth of the steps. Differences below a tenth are noise here. An unpinned
+ping-pong spends most of its time in idle CPUs' wake-ups, which hide the cost of any tool: read it together with the pinned one.
 
 ## Slow-down of the profiled program
 """

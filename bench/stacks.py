@@ -217,7 +217,7 @@ def completeness(dwell: str, seconds: int) -> list[str]:
             sizes = " | ".join(f"{share.size / 1e6:.1f}" for share in (own, pointers, dwarf))
             lines.append(f"| {program.name} | {own} | {cut} | {pointers} | {dwarf} | {sizes} |")
     return lines + ["", f"Dwell takes the stack of every wait, and of samples at 1,000 Hz; perf only of samples, at {PERF_HZ} Hz. "
-                    "The sizes are of all that was written. –: not to be told, for want of names or because "
+                    "The sizes include all written files. –: unknown, because names are missing or "
                     "`perf script` took more than 40 s.", ""]
 
 

@@ -142,7 +142,7 @@ def measure(dwell: Path, result: Path) -> list[tuple[str, str, str]]:
     add(name, " / ".join(f"{ms:.0f}" for ms in times) + " ms", "300 ms")
     memory = view.memory()
     add("server's own memory, and of the mapped index", f"{memory['own']:.0f} + {memory['mapped']:.0f} MB", "1500 MB")
-    add("the most that it ever was", f"{memory['most']:.0f} MB", "1500 MB")
+    add("its peak", f"{memory['most']:.0f} MB", "1500 MB")
     view.close()
     return rows
 
@@ -225,7 +225,7 @@ def main() -> None:
         known["The server"] = section("The server", measure(args.dwell, result))
     if "browser" in parts and args.web:
         known["In Chromium"] = section("In Chromium", measure_browser(args.dwell, result, args.web)) + (
-            "\nIt draws by the same CPUs where there is no GPU.\n"
+            "\nWithout a GPU, the browser draws on the same CPUs.\n"
         )
     if "tasks" in parts:
         made(with_tasks, args.bench, args.dwell, [args.tasks, args.tasks])
@@ -235,8 +235,8 @@ def main() -> None:
     head = [
         "# How fast the web UI is",
         "",
-        f"`make bench-ui`, on {args.events:,} intervals off the CPU and samples of 200 threads, 5,000 stacks and 300 objects"
-        f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {told}Over HTTP on loopback.",
+        f"`make bench-ui` measures a result of {args.events:,} off-CPU intervals and samples of 200 threads, 5,000 stacks and 300 objects"
+        f" ({tables / 1e9:.2f} GB of tables, {index / 1e9:.2f} GB of index; warm page cache). {told}All times are over HTTP on loopback.",
         "",
     ]
     # What bench/peers.py wrote comes last.

@@ -129,8 +129,8 @@ def table(title: str, unit: str, measure: Callable[[Tool], float], all_tools: li
 HEADER = """# What recording without root costs
 
 Made by `make bench-unprivileged` on {machine}; do not edit. Everything runs as user nobody. Each figure is the median of
-{rounds} rounds, in which the rows take turns; ratios are to the same program with nothing. A program's time is what it
-measures itself; strace gets a tenth of the steps. What the columns mean: [unprivileged.md](unprivileged.md).
+{rounds} rounds, in which the rows take turns; ratios are to the same program without a tool. Each program
+measures its own time; strace gets a tenth of the steps. [unprivileged.md](unprivileged.md) explains the levels.
 """
 
 

@@ -24,26 +24,26 @@ A result is a folder:
 
 | path | what it is |
 |---|---|
-| `manifest.json` | what was run, when, where and how; which format; how far it has come: `collecting`, `collected`, `finalized` |
+| `manifest.json` | the command, when, where and how it ran; the format; the state: `collecting`, `collected`, `finalized` |
 | `tables/*.parquet` | the tables below, from finalization on |
-| `modules/` | copies of what could not be read later: the vDSO, files of containers, deleted and replaced files, maps of run-time code |
+| `modules/` | copies of files that may be unreadable later: the vDSO, files of containers, deleted and replaced files, maps of run-time code |
 | `log.txt` | the log of collection and finalization |
 | `spool/` | the raw records, until finalization |
-| `index.cache` | of a large result: an index that any reader may make anew, and does when its checksums are wrong; it can be deleted |
+| `index.cache` | the index of a large result; you can delete it, and a reader rebuilds it when it is missing or its checksums are wrong |
 
-A finalized result does not change any more, but for `index.cache`. The tables are Parquet, compressed with zstd:
-DuckDB, Polars, pandas and others read them as they are:
+A finalized result does not change, except for `index.cache`. The tables are Parquet, compressed with zstd;
+DuckDB, Polars, pandas and others read them directly:
 
     duckdb -c \"select tid, name, end_ns - start_ns as lifetime_ns from 'r000th/tables/threads.parquet'\"
 
-Ids are row numbers of the table that they name, counted from 0; null is none. A reader takes every format up to its
-own: a column that an older trace does not have reads as 0, empty or null.
+An id is a row number of the table that it refers to, counted from 0; null refers to no row. A reader accepts every format up to its
+own: a column that an older trace lacks reads as 0, empty or null.
 
-What reading may cost is in proportion to what was written, since results come from others too. The tables of a result may take 128 MiB
-of memory and 256 bytes for each of theirs on the disk, unpacked pages and texts included; a row group has at most 1,048,576 rows, a
-text or a function's code 32 MiB, a footer 256 KiB and an eighth of its file, and pages are those that Dwell's writer makes.
-Whatever needs more is refused before it is unpacked.
-Of `log.txt` the last MiB is read, and the first 4 KiB of each line; a manifest has at most 16 MiB.
+A result may come from somebody else, so its size on the disk bounds the cost of reading it. The tables of a result may take 128 MiB
+of memory plus 256 bytes for each of their bytes on the disk, unpacked pages and texts included. A row group has at most 1,048,576 rows, a
+text or a function's code 32 MiB, a footer 256 KiB and an eighth of its file, and pages have the form that Dwell's writer makes.
+A reader refuses larger tables before it unpacks them.
+A reader takes the last MiB of `log.txt`, and the first 4 KiB of each line; a manifest has at most 16 MiB.
 ";
 
 fn trace_format() -> String {
@@ -90,29 +90,29 @@ const SYSTEM_INTRO: &str = "\
     sudo dwell collect threading --analyze system -- ./app
     dwell report summary
 
-records, beside what the program's threads do, what the whole machine does meanwhile: the system-level metrics that Perfmon
-shows on Windows, under Linux's names. They are read every 100 ms (`--system-interval`, 10 ms to 1 s) by the collector itself,
-and are rows of the tables `counters` (`process` is null) and `counter_values` (the sum since the collection began; a run of equal
-sums has its first and last reading). `dwell report summary` has of each the average, the lowest and the highest rate between two
-readings, and what is notable.
+records the whole machine beside the program's threads: the system-level metrics that Perfmon
+shows on Windows, under Linux's names. The collector itself reads them every 100 ms (`--system-interval`, 10 ms to 1 s)
+and writes them to the tables `counters` (`process` is null) and `counter_values` (the sum since the collection began; a run of equal
+sums has its first and last reading). For each, `dwell report summary` shows the average, the lowest and the highest rate between two
+readings, and remarks on notable values.
 
-- **Processor time** is counted by the kernel in ticks of 10 ms per CPU: at intervals of a few ticks, single readings are coarse
-  (0 %, 113 %), averages are right.
-- **Soft interrupts** are what Windows calls deferred procedure calls. Linux counts those that ran; one that is raised again before
-  it ran runs once.
-- **System calls** are in no file: a BPF program counts them. That is dear for programs that do little else, since every system
-  call of every program on the machine then takes the kernel's slow path: the shortest one, getppid, took 195 ns in place of
-  118 ns (Linux 6.18). With a program that does nothing it took 190 ns: the kernel's own way to the hook is what costs, and no other
-  source has the number. Nothing else of this costs the program anything.
-- **Whose interfaces**: those of the network namespace that Dwell runs in, and of the namespaces of the profiled processes where
-  these are others (containers, `ip netns exec`): `Network eth0` and `Network eth0 (net:4026532281)`, the number as in
-  `/proc/PID/ns/net`. At most 8 namespaces and 256 interfaces of each; what is beyond is counted as a loss. A thread that changes its
-  namespace without running another program is not followed. In a container, Dwell sees the container's interfaces, while
+- **Processor time**: the kernel counts it in ticks of 10 ms per CPU. At intervals of a few ticks, single readings are coarse
+  (0 %, 113 %), but averages are right.
+- **Soft interrupts** are what Windows calls deferred procedure calls. Linux counts those that ran; one raised twice before
+  it runs counts once.
+- **System calls**: no file has their number, so a BPF program counts them. That is expensive for programs that do little else, since every
+  system call of every program on the machine then takes the kernel's slow path: the shortest one, getppid, took 195 ns instead of
+  118 ns (Linux 6.18). With an empty BPF program it took 190 ns: the cost is the kernel's own path to the hook, and no other
+  source has the number. The other counters cost the program nothing.
+- **Which interfaces**: those of Dwell's own network namespace, and those of the profiled processes in other
+  namespaces (containers, `ip netns exec`): `Network eth0` and `Network eth0 (net:4026532281)`, the number as in
+  `/proc/PID/ns/net`. Dwell reads at most 8 namespaces and 256 interfaces of each, and counts the others as a loss. It does not follow a
+  thread that changes its namespace without exec. In a container, Dwell sees the container's interfaces, while
   processor time and interrupts are the machine's.
-- **Interfaces that come** count from their first reading on; **those that go** are a loss (`interfaces_gone`), since what they moved after
-  their last reading is not known. Counters that wrap at 32 bits are continued; one that begins anew (an interface plugged in again)
+- **New interfaces** count from their first reading on. **Removed interfaces** are a loss (`interfaces_gone`), since their traffic after
+  the last reading is unknown. Counters that wrap at 32 bits continue; one that restarts (an interface plugged in again)
   counts from 0 and is a loss (`interfaces_replugged`). I/O wait time, which the kernel may correct, never falls.
-- Loopback counts both ways: what is sent on `lo` is received on `lo`.
+- Loopback counts both ways: `lo` receives what it sends.
 
 ";
 

@@ -74,7 +74,7 @@ tables! {
         line: u32, 1, "Source line, 0 when unknown.";
         inlined: bool, 1, "Whether this function is inlined into its caller's frame at the same address.";
         kernel: bool, 1, "Whether it is kernel code.";
-        after_call: bool, 2, "Whether offset is the address behind a call, which function, file and line are of; else it is the instruction's own.";
+        after_call: bool, 2, "Whether offset is the return address of a call, and function, file and line are the call's; else they are the instruction's own.";
         python: bool, 2, "Whether it is a Python function; offset is then the line that it begins at times 2^32, plus the bytecode instruction's offset in it.";
     }
     /// One row per file that was mapped executable, or that Python functions are from.
@@ -88,7 +88,7 @@ tables! {
         module: ModuleId, 2, "File that it is in.";
         address: u64, 2, "Where it begins in its ELF file.";
         function: String, 2, "The function, named as in frames.";
-        bytes: Vec<u8>, 2, "The machine code; empty for a function of which only the name is known, since listed code calls it.";
+        bytes: Vec<u8>, 2, "The machine code; empty for a function that listed code calls and that has no listing itself.";
     }
     /// One row per call that the compiler replaced by the called function's code, within a row of `code`.
     Inlines InlineRow "inlines" {
@@ -110,7 +110,7 @@ tables! {
     Sources SourceRow "sources" {
         path: String, 2, "Path as the debug information has it, and as in frames.";
         text: String, 2, "Its text at finalization, empty when it is not there.";
-        state: u8, 2, "Whether text is there: 0 it is, 1 the file was not found, 2 it was not the user's to read, 3 it is no text, 4 it was left out for its size.";
+        state: u8, 2, "State of text: 0 present, 1 the file was not found, 2 the user may not read it, 3 the file is no text, 4 the file is too large.";
         newer: bool, 2, "Whether the file was changed after the program was built, so that lines may have moved.";
     }
     /// One row per synchronization object.
@@ -159,15 +159,15 @@ tables! {
     Counters CounterRow "counters" {
         domain: String, 3, "Domain that it is in, empty for none.";
         name: String, 3, "Its name.";
-        process: ProcessId, 3, "Process whose it is, null for the whole machine's.";
-        kind: u8, 3, "How its values come about: 0 unknown, 1 set, 2 added up.";
+        process: ProcessId, 3, "Process that it belongs to, null for the whole machine's.";
+        kind: u8, 3, "How it gets its values: 0 unknown, 1 set, 2 added up.";
         unit: String, 3, "Unit of its values, empty for none.";
     }
     /// One row per value that a counter took, ordered by time_ns. It keeps it until the next.
     CounterValues CounterValueRow "counter_values" {
         counter: CounterId, 3, "The counter.";
         time_ns: u64, 3, "When.";
-        thread: ThreadId, 3, "Thread that set it, null for none of the program's.";
+        thread: ThreadId, 3, "Thread that set it, null when no thread of the program did.";
         value: f64, 3, "The value from then on; of a counter that is added up, the sum so far.";
     }
     /// One row per wait that the program itself announced (__itt_sync_prepare until acquired or cancelled), ordered by
@@ -199,7 +199,7 @@ tables! {
         bytes_sent: u64, 3, "Bytes that calls took to send.";
         bytes_received: u64, 3, "Bytes that calls returned.";
         sends: u64, 3, "Calls that sent.";
-        receives: u64, 3, "Calls that received; an end of the stream is one of no bytes.";
+        receives: u64, 3, "Calls that received; the end of the stream counts as a call of no bytes.";
         sends_refused: u64, 3, "Calls that would have had to wait for room (EAGAIN).";
         receives_empty: u64, 3, "Calls that would have had to wait for data (EAGAIN).";
         largest_pipeline: u32, 3, "Most sends between two receives.";
@@ -208,7 +208,7 @@ tables! {
         corked: bool, 3, "TCP_CORK is set.";
         send_buffer_bytes: u32, 3, "SO_SNDBUF as the kernel counts it, when last seen.";
         receive_buffer_bytes: u32, 3, "SO_RCVBUF as the kernel counts it, when last seen.";
-        mss_bytes: u32, 3, "Largest segment of TCP, 0 when it is none.";
+        mss_bytes: u32, 3, "Largest segment of TCP, 0 for other protocols.";
         srtt_ns: u64, 3, "TCP's smoothed round-trip time when last seen; delayed ACKs are part of it. 0 when not known.";
         min_rtt_ns: u64, 3, "TCP's shortest round-trip time, 0 when not known.";
         retransmits: u64, 3, "Segments that TCP sent again.";
@@ -229,7 +229,7 @@ tables! {
         calls: u64, 3, "Calls of these sizes.";
     }
     /// One row per wait on a socket, ordered by start_ns: a row of `off_cpu` of reason waiting, the same thread and start_ns.
-    /// A wait on a set of sockets is the socket's that ended it; one that no socket ended has no row.
+    /// A wait on a set of sockets belongs to the socket that ended it; without such a socket it has no row.
     SocketWaits SocketWaitRow "socket_waits" {
         socket: SocketId, 3, "The socket.";
         thread: ThreadId, 3, "Thread that waited.";
@@ -249,7 +249,7 @@ tables! {
         cause: u8, 3, "What it was for: 0 unexplained, 1 delayed ACK, 2 Nagle, 3 cork, 4 peer running, 5 peer runnable, 6 peer waiting, 7 receive window full, 8 send buffer full, 9 congestion window, 10 retransmission, 11 connect, 12 accept, 13 round trip, 14 idle, 15 peer (not profiled).";
         cause_ns: u64, 3, "Time of this cause.";
         exact: bool, 3, "Whether it was seen, else inferred.";
-        thread: ThreadId, 3, "Thread of the other end that ran, was runnable or waited longest in it, null for none.";
+        thread: ThreadId, 3, "Thread of the other end that ran, was runnable or waited longest in it, null when unknown.";
         object: ObjectId, 3, "What that thread waited on, null when it did not wait.";
     }
     /// One row per time that TCP held data of a program back, ordered by start_ns.

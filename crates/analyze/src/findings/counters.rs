@@ -14,11 +14,11 @@ use crate::study::correlation::{Beside, Correlation, correlations};
 pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {
     id: "long-waits-by-counter",
     title: "Long waits at certain counter values",
-    help: "The waits on an object are short or long, and one of the program's counters has other values beside the long \
-           ones. Concluded from the value that the thread set nearest to each wait, and how well the values of short and \
-           long waits are apart.",
-    advice: "Look at what the program does when the counter has this value. Why waits on a socket are long, the findings \
-             about sockets say, where these were recorded (--analyze threading,sockets).",
+    help: "The waits on an object are short or long, and one of the program's counters has other values beside the \
+           long waits. Concluded from the value that the thread set nearest to each wait, and how clearly the values \
+           of short and long waits differ.",
+    advice: "Look at what the program does when the counter has this value. For waits on sockets, the findings about \
+             sockets give the reason, where sockets were recorded (--analyze threading,sockets).",
 };
 
 /// Part of the elapsed time that the long waits must take.

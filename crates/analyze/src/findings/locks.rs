@@ -27,7 +27,7 @@ pub const LOCK_CONVOY: FindingDef = FindingDef {
     id: "lock-convoy",
     title: "Lock convoy",
     help: "Several threads queue for one lock for a large part of the run, so that they work one after another. \
-           Concluded from the number of threads that wait at once, and for how long.",
+           Concluded from the number of threads that wait at once, and from the waiting times.",
     advice: "Hold the lock for less: move work out of the locked region, split the lock by the data that it protects, \
              or hand the work over to one thread through a queue.",
 };
@@ -123,7 +123,7 @@ pub const LOCK_HELD_ACROSS_WAIT: FindingDef = FindingDef {
     id: "lock-held-across-wait",
     title: "Lock held across I/O or sleep",
     help: "While threads wait for the lock, its holder itself waits: for I/O, a sleep, another thread. Concluded from \
-           what the thread that ended each wait did since it had the lock.",
+           what the thread that ended each wait did after it took the lock.",
     advice: "Take the waiting call out of the locked region: prepare before locking, unlock before I/O, sleep without \
              the lock.",
 };

@@ -19,10 +19,10 @@ use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
 pub const NAGLE_DELAYED_ACK: FindingDef = FindingDef {
     id: "nagle-delayed-ack",
     title: "Small writes wait for a delayed ACK",
-    help: "A message is written in several small pieces. Nagle's algorithm holds the second piece until the first one is \
-           acknowledged, and the receiver, which cannot answer yet, delays its ACK by 40 ms or more. Both are seen in the \
-           kernel; between hosts of which one is not profiled the delay is inferred from its length. The cost is the \
-           time of these waits without what the other waits on the same socket take.",
+    help: "A message is written in several small pieces. Nagle's algorithm holds the second piece until the first one \
+           is acknowledged, and the receiver, which cannot answer yet, delays its ACK by 40 ms or more. Both are seen \
+           in the kernel; when one host is not profiled, the delay is inferred from its length. The cost is the time \
+           of these waits minus the usual time of the other waits on the same socket.",
     advice: "Write a message with one call (writev, sendmsg) or mark all pieces but the last with MSG_MORE; or set TCP_NODELAY \
              on the sending socket. Where only the receiver can be changed, set TCP_QUICKACK after each receive.",
 };

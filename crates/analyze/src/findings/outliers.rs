@@ -52,8 +52,9 @@ pub const OUTLIERS_MEMORY: FindingDef = FindingDef {
     id: "outliers-memory",
     title: "Outliers: memory is fetched meanwhile",
     help: "Intervals take much longer now and then in page faults, or since the thread has to free memory first.",
-    advice: "Have the memory before it matters: touch it once at the start, MAP_POPULATE, mlockall(MCL_CURRENT | MCL_FUTURE), \
-             huge pages; keep the allocator from giving it back (M_TRIM_THRESHOLD). For reclaim, raise the memory limit.",
+    advice: "Get the memory before it matters: touch it once at the start, MAP_POPULATE, mlockall(MCL_CURRENT | \
+             MCL_FUTURE), huge pages; keep the allocator from returning it (M_TRIM_THRESHOLD). For reclaim, raise the \
+             memory limit.",
 };
 
 pub fn memory(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -66,7 +67,7 @@ pub const OUTLIERS_QUOTA: FindingDef = FindingDef {
     title: "Outliers: CPU quota used up",
     help: "Intervals take much longer now and then since the thread's cgroup has used up its CPU time and is held until the \
            next period.",
-    advice: "Raise the quota (cpu.max, a container's CPU limit) or take it away, let it save up (cpu.max.burst), or run fewer \
+    advice: "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or run fewer \
              threads than the quota has CPUs.",
 };
 
@@ -91,8 +92,8 @@ pub fn lock(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 pub const OUTLIERS_IDLE: FindingDef = FindingDef {
     id: "outliers-idle",
     title: "Outliers: CPUs wake up slowly",
-    help: "Wake-ups take much longer now and then since the CPU has to leave an idle state first, or all does since it runs at a \
-           lower frequency.",
+    help: "Wake-ups take much longer now and then since the CPU has to leave an idle state first, or all code does \
+           since the CPU runs at a lower frequency.",
     advice: "Allow shallow idle states only (cpupower idle-set -D 10, /dev/cpu_dma_latency), let the thread poll instead of \
              sleep, or use the governor performance.",
 };

@@ -19,11 +19,11 @@ const COST_SHARE: f64 = 0.05;
 pub const ACCEPT_BOTTLENECK: FindingDef = FindingDef {
     id: "accept-bottleneck",
     title: "Connections wait to be accepted",
-    help: "Connections that the kernel has made wait in a listener's queue until the program accepts them; when it is full, \
-           more are dropped, and whoever asked for one asks again after a second or more. How many waited is read when each \
-           connection comes and every 50 ms: they waited as long as is said, or longer.",
-    advice: "Let a thread accept that does nothing else, or several (SO_REUSEPORT), and others do the work; for bursts, raise \
-             the backlog of listen() and net.core.somaxconn.",
+    help: "Connections that the kernel has made wait in a listener's queue until the program accepts them; when it is \
+           full, the kernel drops more, and their clients retry after a second or more. Dwell reads the number of \
+           waiting connections when each one comes and every 50 ms: the stated waiting time is a lower bound.",
+    advice: "Let one thread, or several (SO_REUSEPORT), do nothing but accept, and others do the work; for bursts, \
+             raise the backlog of listen() and net.core.somaxconn.",
 };
 
 /// Connections from which waiting is no accident, and how long one has to wait on average: a server whose CPUs are busy lets
@@ -88,11 +88,11 @@ fn is_starved(evidence: &Evidence<'_, '_>, waits: &SocketWaits<'_>, listener: us
 pub const HEAD_OF_LINE_BLOCKING: FindingDef = FindingDef {
     id: "head-of-line-blocking",
     title: "Answers wait behind a slow one",
-    help: "Several questions are on their way on one connection, whose answers come one after the other; now and then one \
-           takes much longer than the others, and those behind it come late, too. Concluded from waits that are many times as \
-           long as usual, that began with several questions sent, and after which several answers came.",
-    advice: "Send slow questions on a connection of their own, or number questions so that the server can answer in the order \
-             in which it is ready.",
+    help: "Several questions are pending on one connection, and their answers come one after the other; sometimes one \
+           takes much longer than the others and delays those behind it. Concluded from waits many times as long as \
+           usual that began with several questions sent and ended with several answers.",
+    advice: "Send slow questions on a connection of their own, or number questions so that the server can answer each as \
+             soon as it is ready.",
 };
 
 /// A wait is long from so many times the usual one on.

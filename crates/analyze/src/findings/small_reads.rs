@@ -15,9 +15,9 @@ use crate::study::socket_groups::name;
 pub const SMALL_READS: FindingDef = FindingDef {
     id: "small-reads",
     title: "Small reads",
-    help: "Calls receive a few bytes each and leave more behind that has already come: a length, then a message, or a byte at \
-           a time. Each costs a system call. The cost is the running time within receiving calls, as sampled, in proportion \
-           to those that could have been spared.",
+    help: "Calls receive a few bytes each and leave more received data behind: a length, then a message, or a byte at \
+           a time. Each costs a system call. The cost is the sampled running time within receiving calls, in \
+           proportion to the avoidable ones.",
     advice: "Receive into a large buffer (some kilobytes or more; a buffered reader) and take the messages from it.",
 };
 

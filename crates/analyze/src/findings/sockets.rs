@@ -51,10 +51,10 @@ fn by_cause(
 pub const RETRANSMISSION: FindingDef = FindingDef {
     id: "retransmission",
     title: "Lost segments",
-    help: "Threads wait on a connection until TCP sends a segment again: it, or its acknowledgement, was lost or dropped. \
-           Retransmissions are seen; the wait until one is put down to it.",
-    advice: "Look for drops on the way (ip -s link, nstat -az | grep -i drop), for a receiver whose buffer is too small for \
-             what it gets (SO_RCVBUF, net.ipv4.tcp_rmem), and for a full listen backlog where a connection is begun again.",
+    help: "Threads wait on a connection until TCP sends a segment again: it, or its acknowledgement, was lost or \
+           dropped. Retransmissions are seen; the wait until one is attributed to it.",
+    advice: "Look for drops on the way (ip -s link, nstat -az | grep -i drop), for a receive buffer that is too small \
+             (SO_RCVBUF, net.ipv4.tcp_rmem), and for a full listen backlog where connecting is retried.",
 };
 
 pub fn retransmission(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -69,8 +69,9 @@ pub fn retransmission(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 pub const FULL_RECEIVE_WINDOW: FindingDef = FindingDef {
     id: "full-receive-window",
     title: "Full receive window",
-    help: "Threads wait to send because the other end's receive window has no room: its program does not read as fast as \
-           this one sends, or its receive buffer is too small for the way. Inferred from how TCP stood when the wait began.",
+    help: "Threads wait to send because the other end's receive window has no room: its program does not read as fast \
+           as this one sends, or its receive buffer is too small for the path. Inferred from TCP's state when the wait \
+           began.",
     advice: "Make the receiver read sooner (a thread that only reads, larger reads), or give it a larger buffer: leave \
              SO_RCVBUF alone, which switches off the kernel's own growth, and raise net.ipv4.tcp_rmem.",
 };
@@ -89,8 +90,8 @@ pub const FULL_SEND_BUFFER: FindingDef = FindingDef {
     id: "full-send-buffer",
     title: "Full send buffer",
     help: "Threads wait to send because the socket's send buffer is full, while neither the other end's window nor the \
-           congestion window is what stops it. Inferred from how TCP stood when the wait began; of a Unix socket it \
-           means that the other end does not read as fast.",
+           congestion window limits it. Inferred from TCP's state when the wait began; on a Unix socket the other end \
+           does not read as fast.",
     advice: "Send from a thread that has nothing else to do, or raise SO_SNDBUF (net.ipv4.tcp_wmem); over a Unix socket, \
              read sooner at the other end.",
 };
@@ -108,10 +109,10 @@ pub fn full_send_buffer(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 pub const CHATTY_PROTOCOL: FindingDef = FindingDef {
     id: "chatty-protocol",
     title: "One command per round trip",
-    help: "Threads send one question, wait for its answer, and send the next: the way there and back is a large part of the \
-           time. Concluded from the answers that came one by one and the waits put down to the round trip.",
-    advice: "Send several commands before the first answer is read (pipelining), or one that does the work of many: a batch, \
-             a multi-get, a prepared statement with arrays.",
+    help: "Threads send one question, wait for its answer, and send the next: the round trip is a large part of the \
+           time. Concluded from the answers that came one by one and the waits attributed to the round trip.",
+    advice: "Send several commands before reading the first answer (pipelining), or one that does the work of many: a \
+             batch, a multi-get, a prepared statement with arrays.",
 };
 
 /// Questions from which a habit is one.
@@ -145,9 +146,9 @@ pub const SLOW_CONNECT: FindingDef = FindingDef {
     id: "slow-connect",
     title: "Slow connections",
     help: "Threads wait long for connections to be made.",
-    advice: "Keep connections and use them again (a pool, keep-alive), or make several at once. Where connecting takes \
-             much longer than a round trip, the listener's backlog may be full: accept sooner, or raise listen()'s backlog \
-             and net.core.somaxconn.",
+    advice: "Reuse connections (a pool, keep-alive), or make several at once. Where connecting takes much longer than \
+             a round trip, the listener's backlog may be full: accept sooner, or raise listen()'s backlog and \
+             net.core.somaxconn.",
 };
 
 pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -163,9 +164,9 @@ pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 pub const CONNECTION_CHURN: FindingDef = FindingDef {
     id: "connection-churn",
     title: "Connection churn",
-    help: "The program makes many TCP connections to one address and closes each after a question or two. Each costs a round \
-           trip to be made, begins with a small congestion window, and leaves a port in TIME_WAIT.",
-    advice: "Keep connections open and use them again: HTTP keep-alive, a connection pool.",
+    help: "The program makes many TCP connections to one address and closes each after a question or two. Each costs a \
+           round trip, begins with a small congestion window, and leaves a port in TIME_WAIT.",
+    advice: "Keep connections open and reuse them: HTTP keep-alive, a connection pool.",
 };
 
 /// Short-lived connections from which it is churn, and how many a second.

@@ -91,7 +91,7 @@ metrics! {
         |w| Value::Ns(w.overhead[3]);
     "overhead_other_ns", "Other Overhead", Ns, true, Lower, Samples,
         "Overhead of other kinds.",
-        "Overhead Time that is none of creation, scheduling, reduction and atomics.",
+        "Overhead Time other than creation, scheduling, reduction and atomics.",
         |w| Value::Ns(w.overhead[4]);
     "wait_ns", "Wait Time", Ns, true, Lower, Switches,
         "Time blocked on the object.",
@@ -136,7 +136,7 @@ metrics! {
         |w| Value::ByClass(w.runnable);
     "preemption_count", "Preemptions", Count, true, Lower, Switches,
         "How often the scheduler took the CPU away.",
-        "Number of context switches of which the reason was preemption, begun in the range.",
+        "Number of preemptions that began in the range.",
         |w| Value::Count(w.preemptions);
     "switches", "Context Switches", Count, true, Neither, Switches,
         "How often a thread left the CPU.",

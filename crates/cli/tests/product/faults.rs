@@ -39,7 +39,7 @@ struct Fault {
 /// What has to be true after a fault.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Promise {
-    /// Nothing is to be seen of it.
+    /// It has no effect.
     Unseen,
     /// The result is whole, or Dwell said in one sentence what failed, with a hint.
     Told,
@@ -50,9 +50,9 @@ enum Promise {
 impl Promise {
     fn sentence(self) -> &'static str {
         match self {
-            Self::Unseen => "nothing is to be seen of it",
-            Self::Told => "whole, or an error with a hint; whole after another `finalize`, `merge` or `report`",
-            Self::Died => "whole, at once or after another `finalize`, `merge` or `report`",
+            Self::Unseen => "no effect",
+            Self::Told => "complete, or an error with a hint; complete after another `finalize`, `merge` or `report`",
+            Self::Died => "complete, at once or after another `finalize`, `merge` or `report`",
         }
     }
 }
@@ -492,12 +492,12 @@ fn rows_folder() -> Result<PathBuf> {
 
 const HEAD: &str = "# Reliability
 
-`make test-faults` makes this page. Each system call by which Dwell collects, finalizes, joins two results or makes the index of a
-large one fails once, or is the last one of a killed Dwell; strace injects the faults. In all of them the profiled program comes to
-its own end, Dwell does not panic, results that are joined stay as they are, and no report shows other numbers than without the
-fault; a file that could not be opened costs its names, which the result says. `make test` hits some places of each row.
+`make test-faults` makes this page. Each system call by which Dwell collects, finalizes, merges two results or makes the index of a
+large one fails once, or is the last one before Dwell is killed; strace injects the faults. In all cases the profiled program runs to
+its own end, Dwell does not panic, merged results stay unchanged, and every report shows the same numbers as without the
+fault. A file that could not be opened has no names, and the result says so. `make test` hits some places of each row.
 
-| Dwell does | fault | promised | places hit | whole at once | told, later whole | broken |
+| Dwell does | fault | promised | places hit | complete at once | reported, complete later | broken |
 |---|---|---|---:|---:|---:|---:|
 ";
 

@@ -77,11 +77,11 @@ fn page(recording: &Recording) -> Result<String> {
     let cpus = std::thread::available_parallelism()?;
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
     Ok(format!(
-        "# Sustained load\n\n`make sustained` makes this page: {PER_SECOND} context switches a second are asked for, on each CPU by two \
-         threads that wake\neach other, beside two busy loops at the same nice value (samples/switches.c). It fails when fewer \
-         switches are recorded or counted as\nlost than the program made, when a loss has no time, or when running + runnable + waiting \
+        "# Sustained load\n\n`make sustained` makes this page: on each CPU two threads wake each other, for a total of {PER_SECOND} \
+         context switches a second, beside\ntwo busy loops at the same nice value (samples/switches.c). It fails when the switches \
+         recorded and counted as lost are\nfewer than the program made, when a loss has no time, or when running + runnable + waiting \
          is not a thread's lifetime.\n\nThe last run, on {cpus} CPUs, Linux {}: {switches:.0} switches in {:.0} s, {:.0} a second; \
-         {} events recorded, of which the last second is kept.\n\n{lost}",
+         {} events recorded; the recording keeps the last second.\n\n{lost}",
         kernel.trim(),
         elapsed_ns / 1e9,
         switches / elapsed_ns * 1e9,

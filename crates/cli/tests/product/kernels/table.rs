@@ -125,10 +125,10 @@ fn is_known(machine: &str, notice: &str) -> bool {
 
 const HEAD: &str = "# Kernels
 
-`make test-kernels` makes this page: it boots each of these kernels of Debian in QEMU, records samples there and compares counts, types and
-names with what the samples know of themselves. The first guest of each version records all samples, the others one for each
-column. *Yes*: all of them are right. A number stands for what Dwell says in the result, or in
-place of one; an empty cell was not tried. The last rows are a kernel that is locked or has no type information.
+`make test-kernels` makes this page: it boots each of these Debian kernels in QEMU, records samples there and compares counts, types and
+names with the samples' own figures. The first guest of each version records all samples, the others one per
+column. *Yes*: all are right. A number refers to Dwell's message below, in the result or instead of one;
+an empty cell was not tested. The last rows are a kernel that is locked down or has no type information.
 
 ";
 

@@ -22,12 +22,12 @@ const BOTTOM: f64 = 104.0;
 
 const HEAD: &str = "# Soak
 
-`make soak` makes this page: collections side by side, each of a program that makes and drops threads, processes, locks,
-files, pipes, connections and Python functions without end ([samples/mixed_load.c](../samples/mixed_load.c)), with a note of
-each collector every minute. It fails when, after the first ten minutes, anonymous memory grows by more than 1 MB an hour (the median
-slope of all pairs of notes), when descriptors, BPF maps or what a bounded recording keeps grow, when a result cannot be finalized, when a report does not
-answer, or when running + runnable + waiting is not the lifetime of a thread. `SOAK=24h make soak` takes longer; `make test` has a form
-of half a minute, which judges all but memory.
+`make soak` makes this page: it runs collections side by side, each of a program that continually creates and drops threads, processes, locks,
+files, pipes, connections and Python functions ([samples/mixed_load.c](../samples/mixed_load.c)), and notes each
+collector's memory, descriptors, maps and disk use every minute. It fails when, after the first ten minutes, anonymous memory grows by more than 1 MB an hour (the median
+slope of all pairs of notes), when descriptors, BPF maps or the data of a bounded recording grow, when a result cannot be finalized, when a report does not
+answer, or when running + runnable + waiting is not the lifetime of a thread. `SOAK=24h make soak` takes longer; `make test` has a
+half-minute form, which checks everything except memory.
 
 ";
 
@@ -39,7 +39,7 @@ pub fn write(notes: &[Note], ended: &[Ended]) -> Result<()> {
     let mut page = HEAD.to_owned();
     writeln!(
         page,
-        "The last run: {} minutes on Linux {}, in which process ids came round {} times.\n",
+        "The last run: {} minutes on Linux {}, during which process ids wrapped around {} times.\n",
         last.at_s / 60 + 1,
         fs::read_to_string("/proc/sys/kernel/osrelease")?.trim(),
         last.ids_wrapped
