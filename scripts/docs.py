@@ -94,7 +94,9 @@ def end_with(faults):
 
 
 def place(path):
-    """Where a file of the repository lies among the site's pages."""
+    """Where a file of the repository lies among the site's pages. README is its first page."""
+    if path == ROOT / "README.md":
+        return Path("index.md")
     return path.relative_to(DOCS) if path.is_relative_to(DOCS) else path.relative_to(ROOT)
 
 
