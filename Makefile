@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo docs pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -57,6 +57,16 @@ demo: deps
 	$(AS_ROOT) $(QUICK) collect threading --result-dir $(DEMO) -- samples/bin/convoy; \
 	echo; echo '$$ dwell report waits $(DEMO)'; \
 	$(AS_ROOT) $(QUICK) report waits $(DEMO)
+
+# The documentation as a site that works from the disk, in $(TARGET)/docs; `make dist` takes it along when it is there. Fails on
+# links that lead nowhere.
+docs:
+	scripts/docs.py build $(TARGET)
+
+# The pictures of the documentation, from recordings made for it; needs root and Chromium.
+pictures: web samples
+	cargo build --release -p dwell
+	$(AS_ROOT) scripts/pictures.sh $(DWELL)
 
 # Packages in $(TARGET)/dist, for every Linux with glibc 2.31 or newer.
 dist:
@@ -106,6 +116,7 @@ lint:
 	clang-format-19 --dry-run --Werror $(C_SOURCES)
 	scripts/check-phrases.sh
 	scripts/lint-crates.sh
+	scripts/docs.py check
 
 # What needs neither privileges nor other programs.
 unit:

@@ -69,6 +69,12 @@ stage() {
   "$program" completions fish > "$usr/share/fish/vendor_completions.d/dwell.fish"
   cp packaging/debian/copyright README.md CHANGELOG.md LICENSE-APACHE LICENSE-MIT "$usr/share/doc/dwell/"
   cp -r docs "$usr/share/doc/dwell/docs"
+  # The site too, where `make docs` has built it: then builds have the same bytes only if both have it.
+  if [ -e "$target/docs/index.html" ]; then
+    cp -r "$target/docs" "$usr/share/doc/dwell/html"
+  else
+    echo 'the documentation is packed as it is, without the site: make docs builds it'
+  fi
   printf '%s\n' "dwell ($version) unstable; urgency=medium" '' '  * CHANGELOG.md says what is new.' '' \
     " -- $(sed -n 's/^Maintainer: //p' packaging/debian/dwell.control)  $(date -R --date="@$SOURCE_DATE_EPOCH")" |
     gzip -9n > "$usr/share/doc/dwell/changelog.gz"

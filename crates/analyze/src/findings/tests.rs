@@ -1,5 +1,8 @@
 //! Each finding on a program that has it, and none on healthy ones.
 
+use std::fs;
+use std::path::Path;
+
 use dwell_store::Trace;
 
 use crate::engine::fold::Fold;
@@ -35,6 +38,25 @@ fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
 fn ids_are_distinct() {
     for (index, def) in FINDINGS.iter().enumerate() {
         assert!(FINDINGS[..index].iter().all(|other| other.id != def.id), "{}", def.id);
+    }
+}
+
+/// docs/findings has a page for each finding, which begins with its title and its id, and no other; the index links each.
+#[test]
+fn every_finding_has_a_page() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let index = fs::read_to_string(docs.join("findings.md")).unwrap();
+    for def in FINDINGS {
+        let page = fs::read_to_string(docs.join(format!("findings/{}.md", def.id))).unwrap_or_default();
+        let head = format!("# {}\n\n`{}`\n", def.title, def.id);
+        assert!(page.starts_with(&head), "docs/findings/{}.md does not begin with {head:?}", def.id);
+        let link = format!("[{}](findings/{}.md)", def.title, def.id);
+        assert!(index.contains(&link), "docs/findings.md has no {link}");
+    }
+    for entry in fs::read_dir(docs.join("findings")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let known = FINDINGS.iter().any(|def| name == format!("{}.md", def.id));
+        assert!(known, "docs/findings/{name} is of no finding");
     }
 }
 
