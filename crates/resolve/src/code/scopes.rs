@@ -18,6 +18,7 @@ use crate::code::files::MOST_ELF_BYTES;
 type Reader<'d> = EndianSlice<'d, LittleEndian>;
 type Dwarf<'d> = gimli::Dwarf<Reader<'d>>;
 type Unit<'d> = gimli::Unit<Reader<'d>>;
+type Entry<'d> = gimli::DebuggingInformationEntry<Reader<'d>>;
 
 /// Debug information beyond this is not read a second time for scopes.
 const MOST_BYTES: u64 = 512 << 20;
@@ -160,8 +161,17 @@ fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut Ro
     {
         return Vec::new();
     }
-    let Ok(ranges) = dwarf.unit_ranges(unit) else { return Vec::new() };
+    let Some(ranges) = ranges_of(dwarf, unit, root) else { return Vec::new() };
     places.covered(whole(ranges), &places.order, room)
+}
+
+/// The ranges of an entry; `None` where its length leads beyond the end of memory, since gimli adds it unchecked.
+fn ranges_of<'d>(dwarf: &Dwarf<'d>, unit: &Unit<'d>, entry: &Entry<'d>) -> Option<gimli::RangeIter<Reader<'d>>> {
+    let begin = entry.attr_value(gimli::DW_AT_low_pc).and_then(|value| dwarf.attr_address(unit, value).ok()?);
+    if let Some(AttributeValue::Udata(length)) = entry.attr_value(gimli::DW_AT_high_pc) {
+        begin.unwrap_or(0).checked_add(length)?;
+    }
+    dwarf.die_ranges(unit, entry).ok()
 }
 
 /// A scope, or a function.
@@ -208,7 +218,7 @@ impl<'d> Tree<'d> {
                 (gimli::DW_TAG_inlined_subroutine, Some((_, numbers))) => Some(numbers.as_slice()),
                 _ => None,
             };
-            let ranges = among.and_then(|among| Some((among, dwarf.die_ranges(unit, entry).ok()?)));
+            let ranges = among.and_then(|among| Some((among, ranges_of(dwarf, unit, entry)?)));
             let over = ranges.map(|(among, ranges)| places.covered(whole(ranges), among, room)).unwrap_or_default();
             tree.over.extend(over.iter().map(|&number| (number, entry.offset())));
             if tag == gimli::DW_TAG_subprogram && !over.is_empty() {
