@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use dwell_merge::Both;
 use dwell_store::tables::NoticeRow;
-use dwell_store::{CodeTables, ResultFolder, Table, Trace};
+use dwell_store::{CodeTables, ResultFolder, Trace};
 
 use crate::args::MergeArgs;
 use crate::collect::SUFFIX;
@@ -30,12 +31,10 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
         );
     }
     let connections = dwell_merge::connections(&first.0, &second.0);
-    let sockets = first.0.sockets.sockets.len();
-    let joined: Vec<(usize, usize)> = connections.iter().map(|&(own, far)| (own, far + sockets)).collect();
     let hosts = format!("{} and {}", first.0.manifest.host, second.0.manifest.host);
-    let (mut trace, code) = dwell_merge::join(first, second, offset_ns);
-    let linked = dwell_merge::link(&mut trace, &joined);
-    let explained = dwell_merge::explain(&mut trace, &joined);
+    let Both { mut trace, code, connections } = dwell_merge::join(first, second, offset_ns, &connections);
+    let linked = dwell_merge::link(&mut trace, &connections);
+    let explained = dwell_merge::explain(&mut trace, &connections);
     let remark = format!(
         "Of two hosts, {hosts}: {how}; of {} connections between them both ends are known, of {linked} waits the thread at the \
          far end, and of {explained} what it did meanwhile.",

@@ -7,7 +7,7 @@ use dwell_analyze::{Analysis, Query, Report, report};
 use dwell_resolve::{KernelFiles, Options, Silent, finalize};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::TABLES;
-use dwell_store::{CodeTables, Opened, ResultFolder, Table as _, TableDef, Trace, readers};
+use dwell_store::{CodeTables, Opened, ResultFolder, TableDef, Trace, readers};
 use dwell_view::json;
 use tempfile::TempDir;
 
@@ -63,11 +63,9 @@ fn merge(result: (Trace, CodeTables)) {
     let connections = dwell_merge::connections(&result.0, &result.0);
     let bounds = dwell_merge::exchanges(&result.0, &result.0, &connections);
     let _ = dwell_merge::align(&bounds, 0);
-    let sockets = result.0.sockets.sockets.len();
-    let (mut trace, _) = dwell_merge::join(result.clone(), result, 7);
-    let joined: Vec<(usize, usize)> = connections.iter().map(|&(own, far)| (own, far + sockets)).collect();
-    dwell_merge::link(&mut trace, &joined);
-    dwell_merge::explain(&mut trace, &joined);
+    let mut both = dwell_merge::join(result.clone(), result, 7, &connections);
+    dwell_merge::link(&mut both.trace, &both.connections);
+    dwell_merge::explain(&mut both.trace, &both.connections);
 }
 
 /// A collected result: its length, then records, each in the stream that it belongs to. Their sizes are made right.

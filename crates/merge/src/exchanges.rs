@@ -1,11 +1,13 @@
 //! The exchanges that two hosts saw of the connections between them, as bounds of their clocks' offset.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
-use dwell_model::{SocketDirection, SocketProtocol};
+use dwell_model::{Id, SocketDirection, SocketProtocol};
 use dwell_store::Trace;
 
 use crate::align::Bounds;
+use crate::connection::{Connection, FirstEnd, SecondEnd};
 
 /// A thread sends a moment before it begins to wait for the answer, and only the wait's beginning is recorded.
 const BETWEEN_SEND_AND_WAIT_NS: i64 = 50_000;
@@ -14,11 +16,15 @@ const MOST_WAITS: usize = 400;
 /// … and bounds that come of all connections together, at most: with many of them, fewer waits of each are paired.
 const MOST_BOUNDS: usize = 1 << 22;
 
-/// The connections between both hosts: rows of `sockets` of the first and of the second result, one end each.
-pub fn connections(first: &Trace, second: &Trace) -> Vec<(usize, usize)> {
-    let far: HashMap<(&str, &str), usize> =
-        ends(second).map(|(socket, local, remote)| ((remote, local), socket)).collect();
-    ends(first).filter_map(|(socket, local, remote)| Some((socket, *far.get(&(local, remote))?))).collect()
+/// The connections between both hosts.
+pub fn connections(first: &Trace, second: &Trace) -> Vec<Connection> {
+    let far: HashMap<(&str, &str), SecondEnd> =
+        ends(second).map(|(row, local, remote)| ((remote, local), SecondEnd::new(row))).collect();
+    let connection = |(row, local, remote)| {
+        let second = *far.get(&(local, remote))?;
+        Some(Connection { first: FirstEnd::new(row), second })
+    };
+    ends(first).filter_map(connection).collect()
 }
 
 fn ends(trace: &Trace) -> impl Iterator<Item = (usize, &str, &str)> {
@@ -32,11 +38,11 @@ fn ends(trace: &Trace) -> impl Iterator<Item = (usize, &str, &str)> {
 }
 
 /// The bounds of what is added to times of `second` to get those of `first`, from the waits on these connections.
-pub fn exchanges(first: &Trace, second: &Trace, connections: &[(usize, usize)]) -> Vec<Bounds> {
+pub fn exchanges(first: &Trace, second: &Trace, connections: &[Connection]) -> Vec<Bounds> {
     let most_waits = (MOST_BOUNDS / 2 / connections.len().max(1)).isqrt().clamp(8, MOST_WAITS);
-    let (ours, theirs) = (waits(first, most_waits), waits(second, most_waits));
+    let (ours, theirs) = (waits(first, most_waits, FirstEnd::new), waits(second, most_waits, SecondEnd::new));
     let mut found = Vec::new();
-    for (here, there) in connections {
+    for Connection { first: here, second: there } in connections {
         if found.len() >= MOST_BOUNDS {
             break;
         }
@@ -65,16 +71,16 @@ pub fn is_for_data(direction: u8) -> bool {
     matches!(SocketDirection::from_code(direction), SocketDirection::Receive | SocketDirection::Poll)
 }
 
-/// The waits for data, by socket and in order: the first `most` of each.
-fn waits(trace: &Trace, most: usize) -> HashMap<usize, Vec<Wait>> {
+/// The waits for data, by socket and in order: the first `most` of each. `end` is the socket of a row.
+fn waits<End: Id + Eq + Hash>(trace: &Trace, most: usize, end: impl Fn(usize) -> End) -> HashMap<End, Vec<Wait>> {
     let table = &trace.sockets.waits;
-    let mut found: HashMap<usize, Vec<Wait>> = HashMap::new();
+    let mut found: HashMap<End, Vec<Wait>> = HashMap::new();
     for row in (0..table.start_ns.len()).filter(|&row| is_for_data(table.direction[row])) {
         let Some(socket) = table.socket[row].get() else { continue };
         let start = i64::try_from(table.start_ns[row]).unwrap_or(i64::MAX / 2);
-        let end = start.saturating_add_unsigned(table.wait_ns[row]);
-        let wait = Wait { start, end, before: table.bytes_before[row], after: table.bytes_after[row] };
-        let waits = found.entry(socket).or_default();
+        let until = start.saturating_add_unsigned(table.wait_ns[row]);
+        let wait = Wait { start, end: until, before: table.bytes_before[row], after: table.bytes_after[row] };
+        let waits = found.entry(end(socket)).or_default();
         if waits.len() < most {
             waits.push(wait);
         }

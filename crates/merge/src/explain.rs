@@ -11,13 +11,14 @@ use dwell_model::{ObjectId, SocketCause, SocketId, ThreadId};
 use dwell_store::tables::{SocketWaitCauseRow, SocketWaitCauses};
 use dwell_store::{SpanState, Table, ThreadStates, Trace};
 
+use crate::connection::Joined;
 use crate::link::{both_ways, receivers};
 
 /// A part that the other end's thread explains: cause, time, what it waited on.
 type Part = (SocketCause, u64, ObjectId);
 
-/// Replaces causes `peer` of waits on `connections` (rows of `sockets`, linked). Returns how many waits it explained.
-pub fn explain(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
+/// Replaces causes `peer` of waits on `connections`, which are linked. Returns how many waits it explained.
+pub fn explain(trace: &mut Trace, connections: &[Joined]) -> usize {
     let peers = both_ways(connections);
     let received = receivers(trace, &peers);
     let waits = &trace.sockets.waits;
@@ -29,7 +30,7 @@ pub fn explain(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
         let own = row_of(&trace.sockets.causes, row);
         let peer = (own.cause == SocketCause::Peer.code()).then(|| own.wait.get()).flatten().and_then(|wait| {
             let span = waits.start_ns[wait]..waits.start_ns[wait].saturating_add(waits.wait_ns[wait]);
-            let socket = *peers.get(&waits.socket[wait].get()?)?;
+            let socket = *peers.get(&waits.socket[wait])?;
             let received = received.get(&socket)?;
             let last = received.partition_point(|(time, _)| *time <= span.end).checked_sub(1)?;
             Some((received.get(last)?.1, socket, span))
@@ -41,7 +42,7 @@ pub fn explain(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
         explained += 1;
         let is_on = |row: usize| {
             let on = socket_of.get(&(trace.off_cpu.thread[row], trace.off_cpu.start_ns[row]));
-            on.copied().and_then(SocketId::get) == Some(socket)
+            on == Some(&socket)
         };
         for (cause, cause_ns, object) in parts(&states, thread, span, own.cause_ns, is_on) {
             causes.push(SocketWaitCauseRow {

@@ -6,6 +6,8 @@ use dwell_model::{SocketWaitId, TaskId};
 use dwell_store::tables::LossRow;
 use dwell_store::{CodeTables, Manifest, Relocation, Table, Trace};
 
+use crate::connection::{Connection, Joined};
+
 /// Applies a step to each table of a trace and the one of the same name of another.
 macro_rules! tables {
     ($step:ident!($($own:ident),*)) => {
@@ -28,9 +30,24 @@ macro_rules! relocate {
     ($trace:ident, $to:ident, $($($table:ident).+),*) => {$( $trace.$($table).+.relocate($to); )*};
 }
 
-/// One result of both. `offset_ns` is added to the second one's times to get the first one's, both counted from the
-/// start of their collections.
-pub fn join(mut first: (Trace, CodeTables), mut second: (Trace, CodeTables), offset_ns: i64) -> (Trace, CodeTables) {
+/// Two results in one.
+pub struct Both {
+    /// All rows of both.
+    pub trace: Trace,
+    /// The code of both.
+    pub code: CodeTables,
+    /// The connections between them.
+    pub connections: Vec<Joined>,
+}
+
+/// Joins two results that have these `connections` in common. `offset_ns` is added to the second one's times to get the first
+/// one's, both counted from the start of their collections.
+pub fn join(
+    mut first: (Trace, CodeTables),
+    mut second: (Trace, CodeTables),
+    offset_ns: i64,
+    connections: &[Connection],
+) -> Both {
     for (trace, _) in [&mut first, &mut second] {
         name_host(trace);
     }
@@ -47,7 +64,7 @@ pub fn join(mut first: (Trace, CodeTables), mut second: (Trace, CodeTables), off
     trace.manifest = manifest;
     sort(&mut trace);
     trace.tables_changed();
-    (trace, code)
+    Both { trace, code, connections: connections.iter().map(|connection| connection.joined(to.sockets)).collect() }
 }
 
 fn move_all(trace: &mut Trace, to: &Relocation) {

@@ -6,13 +6,15 @@
 //! Nothing here reads or writes files.
 
 mod align;
+mod connection;
 mod exchanges;
 mod explain;
 mod join;
 mod link;
 
 pub use align::{Alignment, Bounds, align};
+pub use connection::{Connection, FirstEnd, Joined, SecondEnd};
 pub use exchanges::{connections, exchanges};
 pub use explain::explain;
-pub use join::join;
+pub use join::{Both, join};
 pub use link::link;

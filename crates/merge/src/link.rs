@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use dwell_model::{Outcome, SocketId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
+use crate::connection::Joined;
 use crate::exchanges::is_for_data;
 
-/// Links the ends `connections` (rows of `sockets`) of a joined result. A wait for the other end that no thread of its own
-/// host ended gets as its waker the thread that last received there before. Returns how many waits got one.
-pub fn link(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
-    for &(first, second) in connections {
+/// Links the ends of `connections` in a joined result. A wait for the other end that no thread of its own host ended gets as
+/// its waker the thread that last received there before. Returns how many waits got one.
+pub fn link(trace: &mut Trace, connections: &[Joined]) -> usize {
+    for &Joined { first, second } in connections {
         for (own, other) in [(first, second), (second, first)] {
             link_end(trace, own, other);
         }
@@ -20,7 +21,7 @@ pub fn link(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
     let waits = &trace.sockets.waits;
     let mut wakers: HashMap<(ThreadId, u64), ThreadId> = HashMap::new();
     for row in 0..waits.start_ns.len() {
-        let Some(peer) = waits.socket[row].get().and_then(|socket| peers.get(&socket)) else { continue };
+        let Some(peer) = peers.get(&waits.socket[row]) else { continue };
         let end = waits.start_ns[row].saturating_add(waits.wait_ns[row]);
         let Some(received) = received.get(peer) else { continue };
         let last = received.partition_point(|(time, _)| *time <= end).checked_sub(1);
@@ -42,10 +43,11 @@ pub fn link(trace: &mut Trace, connections: &[(usize, usize)]) -> usize {
     linked
 }
 
-fn link_end(trace: &mut Trace, own: usize, other: usize) {
+fn link_end(trace: &mut Trace, own: SocketId, far: SocketId) {
+    let (Some(own), Some(other)) = (own.get(), far.get()) else { return };
     let process = trace.sockets.sockets.process[other].get();
     let sockets = &mut trace.sockets.sockets;
-    sockets.peer[own] = SocketId::new(other);
+    sockets.peer[own] = far;
     if let Some(process) = process {
         sockets.peer_process[own].clone_from(&trace.processes.name[process]);
         sockets.peer_pid[own] = trace.processes.pid[process];
@@ -53,16 +55,17 @@ fn link_end(trace: &mut Trace, own: usize, other: usize) {
 }
 
 /// The other end of each end.
-pub(crate) fn both_ways(connections: &[(usize, usize)]) -> HashMap<usize, usize> {
-    connections.iter().flat_map(|&(first, second)| [(first, second), (second, first)]).collect()
+pub(crate) fn both_ways(connections: &[Joined]) -> HashMap<SocketId, SocketId> {
+    connections.iter().flat_map(|&Joined { first, second }| [(first, second), (second, first)]).collect()
 }
 
 /// When a thread had waited for data on each of these sockets, in order, and which.
-pub(crate) fn receivers(trace: &Trace, peers: &HashMap<usize, usize>) -> HashMap<usize, Vec<(u64, ThreadId)>> {
+pub(crate) fn receivers(trace: &Trace, peers: &HashMap<SocketId, SocketId>) -> HashMap<SocketId, Vec<(u64, ThreadId)>> {
     let waits = &trace.sockets.waits;
-    let mut found: HashMap<usize, Vec<(u64, ThreadId)>> = HashMap::new();
+    let mut found: HashMap<SocketId, Vec<(u64, ThreadId)>> = HashMap::new();
     for row in (0..waits.start_ns.len()).filter(|&row| is_for_data(waits.direction[row])) {
-        if let Some(socket) = waits.socket[row].get().filter(|socket| peers.contains_key(socket)) {
+        let socket = waits.socket[row];
+        if peers.contains_key(&socket) {
             let end = waits.start_ns[row].saturating_add(waits.wait_ns[row]);
             found.entry(socket).or_default().push((end, waits.thread[row]));
         }

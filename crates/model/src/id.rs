@@ -1,5 +1,16 @@
 //! Row numbers of the result's tables as types of their own, so that a thread is never taken for a stack.
 
+/// The number of a row, or of anything else that is kept in a list.
+pub trait Id: Copy {
+    /// "No row".
+    const NONE: Self;
+
+    /// The row number, or `None`.
+    fn get(self) -> Option<usize>;
+}
+
+/// Declares types of row numbers.
+#[macro_export]
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident;)*) => {$(
         $(#[$doc])*
@@ -34,6 +45,14 @@ macro_rules! ids {
             /// The id from its stored number.
             pub fn from_raw(raw: u32) -> Self {
                 Self(raw)
+            }
+        }
+
+        impl $crate::Id for $name {
+            const NONE: Self = Self::NONE;
+
+            fn get(self) -> Option<usize> {
+                Self::get(self)
             }
         }
 

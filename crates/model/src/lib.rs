@@ -19,7 +19,7 @@ pub use annotation::{CounterKind, MarkerScope, SyncOutcome, TaskKind};
 pub use delay::Delay;
 pub use finding::FindingDef;
 pub use id::{
-    CodeId, CounterId, DelaySourceId, FrameId, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
+    CodeId, CounterId, DelaySourceId, FrameId, Id, InlineId, ModuleId, ObjectId, ProcessId, SocketId, SocketWaitId,
     SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 pub use metric::{Better, Collector, MetricDef, Unit};

@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::progress::Progress;
 use crate::replay::state::Replay;
 use crate::topics::delays;
-use crate::topics::sockets::{self, Unnumbered};
+use crate::topics::sockets;
 use crate::topics::system;
 
 /// Finalizes the result in `folder`: reads its raw data, resolves it, writes the tables and marks it as finalized. The
@@ -73,21 +73,29 @@ fn resolve(
     loaded.replay.close_silent();
     let end_ns = if manifest.end_ns == 0 { loaded.replay.last_ns } else { loaded.replay.relative(manifest.end_ns) };
     let mut trace = Trace::new(manifest);
-    (trace.off_cpu, trace.pauses) = loaded.replay.intervals.finish(end_ns);
-    trace.samples = loaded.replay.intervals.weights.finish();
+    let (off_cpu, pauses) = loaded.replay.intervals.finish(end_ns);
+    let samples = loaded.replay.intervals.weights.finish();
+    trace.pauses = pauses;
     let texts = &loaded.meta.itt.texts;
     let told = loaded.replay.told.finish(&loaded.replay.lives, texts, end_ns);
-    let mut unnumbered = Unnumbered::take(&loaded.meta.sockets, &mut loaded.replay, &trace.off_cpu);
+    let unnamed = sockets::Unnamed::take(&loaded.meta.sockets, &mut loaded.replay, &off_cpu);
     let told_code = loaded.told_code.take_all();
     let Loaded { meta, replay, .. } = &loaded;
-    let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &trace.off_cpu, samples: &trace.samples };
+    let raw = Raw { folder, manifest: &trace.manifest, meta, replay, off_cpu: &off_cpu, samples: &samples };
     let mut named = naming::name(&raw, told_code, options, progress);
-    naming::renumber(&mut trace.off_cpu, &mut trace.samples, &named);
+    (trace.off_cpu, trace.samples) = naming::events(off_cpu, samples, &named);
     trace.annotations = naming::annotations(told, &mut named);
     (trace.processes, trace.threads) = replay.lives.tables(&meta.itt.texts, end_ns);
     let readings = system::add(meta, &|time_ns| replay.relative(time_ns), &mut trace.annotations);
-    unnumbered.name_stacks(|stack| named.stack(stack));
-    let input = sockets::Input { raw: &meta.sockets, replay, off_cpu: &trace.off_cpu, unnumbered: &unnumbered, end_ns };
+    let hold_stacks = named.woven.rows.column(unnamed.hold_stacks);
+    let input = sockets::Input {
+        raw: &meta.sockets,
+        replay,
+        off_cpu: &trace.off_cpu,
+        object_keys: &unnamed.object_keys,
+        hold_stacks: &hold_stacks,
+        end_ns,
+    };
     let (sockets, unmatched_waits) = sockets::resolve(&input, &mut trace.annotations);
     trace.sockets = sockets;
     let kernel = is_this_boot(&trace.manifest).then_some(&options.kernel);

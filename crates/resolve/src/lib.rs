@@ -22,6 +22,7 @@ mod options;
 mod progress;
 pub mod readers;
 mod replay;
+mod row_of;
 mod topics;
 
 pub use code::code_names::CodeNames;

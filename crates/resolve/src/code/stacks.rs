@@ -15,7 +15,9 @@ use crate::code::sites::{Site, Sites};
 use crate::code::symbols::Answer;
 use crate::hash::FastMap;
 use crate::input::meta::Meta;
+use crate::replay::numbers::StackNumber;
 use crate::replay::waits::StackKey;
+use crate::row_of::RowOf;
 
 /// Functions between a trace point and a BPF program.
 const TRACING: &[&str] =
@@ -32,11 +34,11 @@ pub struct Woven {
     pub frames: Frames,
     /// The trie.
     pub stacks: Stacks,
-    /// The stack of each raw one, by its number.
-    pub ids: Vec<StackId>,
+    /// The row of each raw stack.
+    pub rows: RowOf<StackNumber, StackId>,
 }
 
-/// Weaves the raw stacks `keys`, whose sites are named by `names`, by module and in the order of the sites.
+/// Weaves the raw stacks `keys`, in the order of their numbers. `names` has the functions at their sites.
 pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> Woven {
     let mut woven = Woven::default();
     for module in modules.all() {
@@ -52,6 +54,7 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
     let tracing = tracing_sites(sites, &woven.frames, &chains);
     let mut merger = Merger::new(names.python);
     let mut nodes: FastMap<(StackId, FrameId, u8), StackId> = FastMap::default();
+    let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
         let mut frames_of = |key| user_frames(key, meta, sites, &chains, (&mut merger, &mut woven.frames));
         let (mut user, end) = frames_of(key.user);
@@ -70,9 +73,9 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
                 .entry((at, frame, end))
                 .or_insert_with(|| StackId::new(stacks.push(StackRow { parent: at, frame, end })));
         }
-        woven.ids.push(at);
+        rows.push(at);
     }
-    woven
+    Woven { rows: rows.into_iter().collect(), ..woven }
 }
 
 /// The frames of work below those of the thread that requested it, all root first. Frames that the working thread begins

@@ -11,4 +11,4 @@ mod task_types;
 
 pub use named::{Named, name};
 pub use raw::Raw;
-pub use renumber::{annotations, renumber};
+pub use renumber::{annotations, events};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use dwell_model::{StackId, TaskTypeId};
+use dwell_model::TaskTypeId;
 use dwell_store::tables::{Frames, TaskTypes};
 use dwell_store::{CodeTables, Manifest};
 
@@ -33,6 +33,8 @@ use crate::options::{Mode, Options};
 use crate::progress::Progress;
 use crate::replay::annotations::TypeKey;
 use crate::replay::lives::ImageId;
+use crate::replay::numbers::TypeNumber;
+use crate::row_of::RowOf;
 
 /// The named tables.
 pub struct Named {
@@ -43,7 +45,7 @@ pub struct Named {
     /// What tasks are called.
     pub task_types: TaskTypes,
     /// The row of each type of tasks.
-    pub task_type_ids: Vec<TaskTypeId>,
+    pub task_type_rows: RowOf<TypeNumber, TaskTypeId>,
     /// Files that changed since the collection.
     pub changed_files: u64,
     /// Files that could not be read although threads ran their code.
@@ -54,13 +56,6 @@ pub struct Named {
     pub code: CodeTables,
     /// Remarks.
     pub notices: Vec<String>,
-}
-
-impl Named {
-    /// The stack of a raw one's number.
-    pub fn stack(&self, number: StackId) -> StackId {
-        number.get().and_then(|number| self.woven.ids.get(number)).copied().unwrap_or(StackId::NONE)
-    }
 }
 
 /// Names everything. `told_code` is what each process, by its id, told of code that it made.
@@ -98,13 +93,13 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
     let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let objects = name_objects(raw, &woven, &modules, &symbols);
-    let (task_types, task_type_ids) = name_tasks(raw, &task_functions, &names);
+    let (task_types, task_type_rows) = name_tasks(raw, &task_functions, &names);
     let code = listing_tables(raw, &modules, (&answers, &woven.frames), options);
     Named {
         woven,
         objects,
         task_types,
-        task_type_ids,
+        task_type_rows,
         code,
         notices: [
             jit.notices.clone(),
@@ -137,7 +132,7 @@ fn task_functions(
     types.map(site).collect()
 }
 
-fn name_tasks(raw: &Raw<'_>, sites: &[Option<usize>], names: &Names<'_>) -> (TaskTypes, Vec<TaskTypeId>) {
+fn name_tasks(raw: &Raw<'_>, sites: &[Option<usize>], names: &Names<'_>) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
     let function = |site: &Option<usize>| Some(names.function((*site)?)?.name.clone());
     let functions: Vec<Option<String>> = sites.iter().map(function).collect();
     let names = TypeNames { texts: &raw.meta.itt.texts, probes: &raw.manifest.task_probes, functions: &functions };
@@ -228,7 +223,7 @@ fn name_objects(
     let code = Code { stacks: &woven.stacks, frames: &woven.frames, modules };
     let sources = Sources {
         code,
-        stacks: &woven.ids,
+        stacks: &woven.rows,
         meta: raw.meta,
         lives: &raw.replay.lives,
         symbols,

@@ -1,9 +1,9 @@
 //! What naming reads.
 
-use dwell_store::tables::{OffCpu, Samples};
 use dwell_store::{Manifest, ResultFolder};
 
 use crate::input::meta::Meta;
+use crate::replay::rows::{RawOffCpu, RawSamples};
 use crate::replay::state::Replay;
 
 /// The result so far, and the replayed run.
@@ -16,8 +16,8 @@ pub struct Raw<'a> {
     pub meta: &'a Meta,
     /// The replayed trace.
     pub replay: &'a Replay,
-    /// The intervals, still with raw numbers.
-    pub off_cpu: &'a OffCpu,
-    /// The samples, still with raw numbers.
-    pub samples: &'a Samples,
+    /// The intervals.
+    pub off_cpu: &'a RawOffCpu,
+    /// The samples.
+    pub samples: &'a RawSamples,
 }

@@ -8,6 +8,8 @@ use dwell_store::tables::{TaskTypeRow, TaskTypes};
 use crate::input::said::{Scope, TaskName};
 use crate::input::texts::Texts;
 use crate::replay::annotations::TypeKey;
+use crate::replay::numbers::TypeNumber;
+use crate::row_of::RowOf;
 
 /// Where the names of types are found.
 pub struct TypeNames<'a> {
@@ -45,7 +47,7 @@ impl TypeNames<'_> {
 }
 
 /// The table, and the row of each type: equal names are one.
-pub fn type_table(types: &[TypeKey], names: &TypeNames<'_>) -> (TaskTypes, Vec<TaskTypeId>) {
+pub fn type_table(types: &[TypeKey], names: &TypeNames<'_>) -> (TaskTypes, RowOf<TypeNumber, TaskTypeId>) {
     let mut table = TaskTypes::default();
     let mut rows = HashMap::new();
     let ids = types.iter().enumerate().map(|(number, key)| {

@@ -11,6 +11,7 @@ use super::patterns::{Recognised, Refine, is_gil, recognise};
 use super::sources::Sources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
+use crate::replay::numbers::WaitNumber;
 use crate::replay::waits::{Hint, Sleep, Wait};
 
 const FUTEX_PRIVATE: u16 = 0x80;
@@ -36,7 +37,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// The object of wait `number`.
-    pub fn target(&mut self, number: u32, wait: &Wait) -> Target {
+    pub fn target(&mut self, number: WaitNumber, wait: &Wait) -> Target {
         if let Some(told) = wait.told {
             return Target { identity: Identity::Told(told), address: 0, certain: true };
         }
@@ -48,7 +49,7 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    fn interruptible(&mut self, number: u32, wait: &Wait) -> Target {
+    fn interruptible(&mut self, number: WaitNumber, wait: &Wait) -> Target {
         if wait.kind() == CallKind::Futex && wait.object != 0 {
             return self.futex(number, wait);
         }
@@ -148,7 +149,7 @@ impl<'a> Classifier<'a> {
         Target::named(ObjectType::ChildProcess, format!("Child processes of {name}"))
     }
 
-    fn futex(&mut self, number: u32, wait: &Wait) -> Target {
+    fn futex(&mut self, number: WaitNumber, wait: &Wait) -> Target {
         let command = wait.operation & FUTEX_COMMANDS;
         let stack = self.stack(wait);
         let code = self.sources.code;

@@ -2,8 +2,8 @@
 
 use dwell_model::{ObjectType, ThreadId};
 
-use crate::replay::annotations::SyncId;
 use crate::replay::lives::ImageId;
+use crate::replay::numbers::{SyncNumber, WaitNumber};
 
 /// What decides whether two waits are on the same object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -14,14 +14,14 @@ pub enum Identity {
     Described(u64, ObjectType),
     /// The end of a thread.
     Thread(ThreadId),
-    /// The end of the thread that ends these waits: the wait's number.
-    Ender(u32),
+    /// The end of the thread that ends these waits.
+    Ender(WaitNumber),
     /// CPython's global interpreter lock: a mutex and a condition variable of a program.
     Gil(ImageId),
     /// Every object of this type and name.
     Named(ObjectType, String),
     /// What the program says that it waits for.
-    Told(SyncId),
+    Told(SyncNumber),
 }
 
 /// A wait's object before it has a row.

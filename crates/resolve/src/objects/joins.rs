@@ -2,21 +2,22 @@
 
 use std::collections::HashSet;
 
-use dwell_model::{StackId, ThreadId};
-use dwell_store::tables::OffCpu;
+use dwell_model::ThreadId;
 
 use super::sources::Sources;
 use crate::hash::FastMap;
+use crate::replay::numbers::{StackNumber, WaitNumber};
+use crate::replay::rows::RawOffCpu;
 
-/// The thread that ended each of the `wanted` waits, by the wait's number; none where several did or nobody.
-pub fn enders(wanted: &HashSet<u32>, off_cpu: &OffCpu) -> FastMap<u32, ThreadId> {
-    let mut enders: FastMap<u32, ThreadId> = FastMap::default();
+/// The thread that ended each of the `wanted` waits, by the wait; none where several did or nobody.
+pub fn enders(wanted: &HashSet<WaitNumber>, off_cpu: &RawOffCpu) -> FastMap<WaitNumber, ThreadId> {
+    let mut enders: FastMap<WaitNumber, ThreadId> = FastMap::default();
     if wanted.is_empty() {
         return enders;
     }
-    for (&wait, &waker) in off_cpu.object.iter().zip(&off_cpu.waker) {
-        if waker.is_some() && wanted.contains(&wait.raw()) {
-            let ender = enders.entry(wait.raw()).or_insert(waker);
+    for (&wait, &waker) in off_cpu.wait.iter().zip(&off_cpu.waker) {
+        if waker.is_some() && wanted.contains(&wait) {
+            let ender = enders.entry(wait).or_insert(waker);
             if *ender != waker {
                 *ender = ThreadId::NONE;
             }
@@ -32,12 +33,12 @@ pub fn functions<'a>(joined: &HashSet<ThreadId>, sources: &Sources<'a>) -> FastM
     if joined.is_empty() {
         return functions;
     }
-    let mut told: FastMap<StackId, Option<&str>> = FastMap::default();
+    let mut told: FastMap<StackNumber, Option<&str>> = FastMap::default();
     for (&thread, &stack) in sources.off_cpu.thread.iter().zip(&sources.off_cpu.stack) {
         if !stack.is_some() || !joined.contains(&thread) || functions.contains_key(&thread) {
             continue;
         }
-        let resolved = || sources.stacks.get(stack.get()?).and_then(|&stack| sources.code.thread_function(stack));
+        let resolved = || sources.code.thread_function(sources.stacks.get(stack));
         if let Some(function) = *told.entry(stack).or_insert_with(resolved) {
             functions.insert(thread, function);
         }
@@ -47,21 +48,20 @@ pub fn functions<'a>(joined: &HashSet<ThreadId>, sources: &Sources<'a>) -> FastM
 
 #[cfg(test)]
 mod tests {
-    use dwell_model::ObjectId;
-
     use super::*;
 
     #[test]
     fn a_wait_that_two_threads_ended_is_for_neither() {
         let (first, second) = (ThreadId::new(1), ThreadId::new(2));
         let rows = [(0, first), (1, first), (1, second), (2, ThreadId::NONE), (2, second), (3, first)];
-        let off_cpu = OffCpu {
-            object: rows.iter().map(|&(wait, _)| ObjectId::new(wait)).collect(),
+        let off_cpu = RawOffCpu {
+            wait: rows.iter().map(|&(wait, _)| WaitNumber::new(wait)).collect(),
             waker: rows.iter().map(|&(_, waker)| waker).collect(),
-            ..OffCpu::default()
+            ..RawOffCpu::default()
         };
-        let mut found: Vec<_> = enders(&[0, 1, 2].into(), &off_cpu).into_iter().collect();
+        let wanted = [0, 1, 2].map(WaitNumber::new).into();
+        let mut found: Vec<_> = enders(&wanted, &off_cpu).into_iter().collect();
         found.sort_unstable();
-        assert_eq!(found, [(0, first), (2, second)]);
+        assert_eq!(found, [(WaitNumber::new(0), first), (WaitNumber::new(2), second)]);
     }
 }

@@ -10,8 +10,8 @@ use super::names::{self, Described};
 use super::sources::Sources;
 use crate::code::function::DataSymbol;
 use crate::hash::FastMap;
-use crate::replay::annotations::SyncId;
 use crate::replay::lives::ImageId;
+use crate::replay::numbers::SyncNumber;
 use crate::replay::waits::Wait;
 
 /// Names objects, and numbers those of one name.
@@ -69,11 +69,11 @@ impl<'a> Namer<'a> {
     }
 
     /// The object that a program told of and waited for, `NONE` when it never did.
-    pub fn told_object(&mut self, id: SyncId) -> ObjectId {
+    pub fn told_object(&mut self, id: SyncNumber) -> ObjectId {
         if let Some(&object) = self.numbers.get(&Identity::Told(id)) {
             return object;
         }
-        if self.sources.told.get(id.0 as usize).is_none_or(|object| object.image.is_none()) {
+        if self.sources.told_object(id).is_none_or(|object| object.image.is_none()) {
             return ObjectId::NONE;
         }
         self.told(id, StackId::NONE)
@@ -81,8 +81,8 @@ impl<'a> Namer<'a> {
 
     /// The object's name is the program's own; else the data symbol's; else its type and where a thread first waited for it.
     /// OpenMP's barriers move about in memory: those of one place are one object. So are nameless objects of unknown places.
-    fn told(&mut self, id: SyncId, first_stack: StackId) -> ObjectId {
-        let Some(object) = self.sources.told.get(id.0 as usize) else { return ObjectId::NONE };
+    fn told(&mut self, id: SyncNumber, first_stack: StackId) -> ObjectId {
+        let Some(object) = self.sources.told_object(id) else { return ObjectId::NONE };
         let image = object.image.unwrap_or(ImageId::MAX);
         let process = self.process(image);
         let class = self.sources.texts.show(object.class, "type");

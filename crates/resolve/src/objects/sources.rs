@@ -1,7 +1,6 @@
 //! What the naming of objects reads.
 
 use dwell_model::StackId;
-use dwell_store::tables::OffCpu;
 
 use super::callers::Code;
 use crate::code::function::DataSymbol;
@@ -10,22 +9,25 @@ use crate::input::meta::Meta;
 use crate::input::texts::Texts;
 use crate::replay::annotations::SyncObject;
 use crate::replay::lives::{ImageId, Lives};
+use crate::replay::numbers::{StackNumber, SyncNumber};
+use crate::replay::rows::RawOffCpu;
 use crate::replay::waits::Wait;
+use crate::row_of::RowOf;
 
 /// The tables and records.
 pub struct Sources<'a> {
     /// Stacks with their functions.
     pub code: Code<'a>,
-    /// The stack of each raw stack.
-    pub stacks: &'a [StackId],
+    /// The row of each stack.
+    pub stacks: &'a RowOf<StackNumber, StackId>,
     /// Object records.
     pub meta: &'a Meta,
     /// Threads, processes and images.
     pub lives: &'a Lives,
     /// Data symbols over the addresses that were waited on.
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
-    /// The intervals, still with raw numbers.
-    pub off_cpu: &'a OffCpu,
+    /// The intervals.
+    pub off_cpu: &'a RawOffCpu,
     /// Objects that programs told of.
     pub told: &'a [SyncObject],
     /// Their names.
@@ -35,7 +37,12 @@ pub struct Sources<'a> {
 impl<'a> Sources<'a> {
     /// The stack of a wait.
     pub fn stack(&self, wait: &Wait) -> StackId {
-        self.stacks.get(wait.stack as usize).copied().unwrap_or(StackId::NONE)
+        self.stacks.get(wait.stack)
+    }
+
+    /// What a program told of an object.
+    pub fn told_object(&self, number: SyncNumber) -> Option<&'a SyncObject> {
+        self.told.get(number.get()?)
     }
 
     /// The function of the program's own code that waits.

@@ -12,9 +12,11 @@ use super::rows::Namer;
 use super::sources::Sources;
 use crate::hash::FastMap;
 use crate::input::texts::TextId;
-use crate::replay::annotations::{SyncId, SyncObject};
+use crate::replay::annotations::SyncObject;
 use crate::replay::lives::ImageId;
+use crate::replay::numbers::{SyncNumber, WaitNumber};
 use crate::replay::waits::Wait;
+use crate::row_of::RowOf;
 
 /// The table of objects, and who is where in it.
 #[derive(Default)]
@@ -22,15 +24,16 @@ pub struct Resolved {
     /// The table.
     pub objects: Objects,
     /// The object of each wait.
-    pub of_waits: Vec<ObjectId>,
+    pub of_waits: RowOf<WaitNumber, ObjectId>,
     /// The row of each object that programs told of and waited for.
-    pub of_told: Vec<ObjectId>,
+    pub of_told: RowOf<SyncNumber, ObjectId>,
 }
 
 /// Finds and names the objects.
 pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resolved {
     let mut classifier = Classifier::new(sources);
-    let mut targets: Vec<Target> = (0..).zip(waits).map(|(number, wait)| classifier.target(number, wait)).collect();
+    let mut targets: Vec<Target> =
+        waits.iter().enumerate().map(|(number, wait)| classifier.target(WaitNumber::new(number), wait)).collect();
     adopt_untyped(&mut targets);
     adopt_told(&mut targets, sources.told);
     find_enders(&mut targets, waits, sources);
@@ -42,7 +45,7 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resol
     let mut namer = Namer::new(sources, joined);
     let ids = targets.iter().zip(waits).zip(first_ns);
     let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
-    let of_told = (0..sources.told.len() as u32).map(|number| namer.told_object(SyncId(number))).collect();
+    let of_told = (0..sources.told.len()).map(|number| namer.told_object(SyncNumber::new(number))).collect();
     Resolved { objects: namer.objects, of_waits, of_told }
 }
 
@@ -66,8 +69,8 @@ fn find_enders(targets: &mut [Target], waits: &[Wait], sources: &Sources<'_>) {
 /// Memory where a program announced an object is that object, also in waits that it did not announce.
 fn adopt_told(targets: &mut [Target], told: &[SyncObject]) {
     let waited = told.iter().enumerate().filter_map(|(number, object)| Some((object.image?, object.address, number)));
-    let at: HashMap<(ImageId, u64), SyncId> =
-        waited.map(|(image, address, number)| ((image, address), SyncId(number as u32))).collect();
+    let at: HashMap<(ImageId, u64), SyncNumber> =
+        waited.map(|(image, address, number)| ((image, address), SyncNumber::new(number))).collect();
     for target in targets {
         if let Identity::Memory(image, base, _) = target.identity
             && let Some(&id) = at.get(&(image, base)).or_else(|| at.get(&(image, target.address)))

@@ -5,15 +5,15 @@
 //! what was before and opens what comes after, so that lifetime = running + runnable + waiting holds by construction.
 //! Where records were lost a change is missing: a thread that leaves the CPU twice, or comes back twice. The interval
 //! in doubt then becomes one of reason *unknown*, and is counted.
-//!
-//! The columns `stack`, `waker_stack` and `object` hold numbers of raw stacks and waits until they are resolved.
 
 use std::ops::Range;
 
-use dwell_model::{ObjectId, Outcome, Reason, StackId, ThreadId, WakerKind};
+use dwell_model::{Outcome, Reason, ThreadId, WakerKind};
 use dwell_store::Table;
-use dwell_store::tables::{OffCpu, OffCpuRow, PauseRow, Pauses};
+use dwell_store::tables::{PauseRow, Pauses};
 
+use crate::replay::numbers::{StackNumber, WaitNumber};
+use crate::replay::rows::{RawOffCpu, RawOffCpuRow};
 use crate::replay::samples::Weights;
 
 /// A wake-up this much before the switch-out that it ends is the same event seen from two CPUs; an older one belongs
@@ -28,10 +28,10 @@ pub struct Departure {
     pub reason: Reason,
     /// System call, -1 = none.
     pub syscall: i16,
-    /// Number of the wait, `NONE` when it does not wait.
-    pub wait: ObjectId,
-    /// Number of the raw stack.
-    pub stack: StackId,
+    /// What it waits for, `NONE` when it does not wait.
+    pub wait: WaitNumber,
+    /// Where.
+    pub stack: StackNumber,
     /// Who held the lock that it waits for, where the lock tells.
     pub holder: ThreadId,
 }
@@ -49,8 +49,8 @@ pub struct Arrival {
     pub waker: ThreadId,
     /// In what context.
     pub waker_kind: WakerKind,
-    /// Number of the waker's raw stack.
-    pub waker_stack: StackId,
+    /// Where the waker was.
+    pub waker_stack: StackNumber,
 }
 
 /// Who made a thread, and where.
@@ -58,8 +58,8 @@ pub struct Arrival {
 pub struct Creator {
     /// The thread that did, when it is profiled.
     pub thread: ThreadId,
-    /// Number of its raw stack.
-    pub stack: StackId,
+    /// Where.
+    pub stack: StackNumber,
 }
 
 /// How a thread's life begins.
@@ -95,7 +95,7 @@ struct Track {
 /// The state machines and the rows that they make.
 #[derive(Default)]
 pub struct Intervals {
-    rows: OffCpu,
+    rows: RawOffCpu,
     tracks: Vec<Track>,
     pauses: Pauses,
     paused_since: Option<u64>,
@@ -136,9 +136,9 @@ impl Intervals {
     }
 
     /// What a thread that is off the CPU left it in: system call and reason.
-    pub fn open_row(&self, thread: ThreadId) -> Option<(i16, Reason, ObjectId)> {
+    pub fn open_row(&self, thread: ThreadId) -> Option<(i16, Reason, WaitNumber)> {
         let State::Off(row) = self.tracks.get(thread.get()?)?.state else { return None };
-        Some((self.rows.syscall[row], Reason::from_code(self.rows.reason[row]), self.rows.object[row]))
+        Some((self.rows.syscall[row], Reason::from_code(self.rows.reason[row]), self.rows.wait[row]))
     }
 
     /// The next thread begins.
@@ -154,8 +154,8 @@ impl Intervals {
             let why = Departure {
                 reason: Reason::Starting,
                 syscall: -1,
-                wait: ObjectId::NONE,
-                stack: StackId::NONE,
+                wait: WaitNumber::NONE,
+                stack: StackNumber::NONE,
                 holder: ThreadId::NONE,
             };
             let row = self.open(thread, time_ns, why);
@@ -193,7 +193,7 @@ impl Intervals {
             State::Running => {
                 // It left the CPU unseen, at the latest sign of its running or after it.
                 self.repaired += 1;
-                self.close_running(thread, ran_until, StackId::NONE);
+                self.close_running(thread, ran_until, StackNumber::NONE);
                 self.add_doubtful(thread, ran_until, time_ns, how.cpu);
             }
             State::Paused | State::Ended => return,
@@ -254,7 +254,7 @@ impl Intervals {
     pub fn end(&mut self, thread: ThreadId, time_ns: u64) {
         let Some(track) = self.track(thread) else { return };
         match track.state {
-            State::Running | State::Unknown => self.close_running(thread, time_ns, StackId::NONE),
+            State::Running | State::Unknown => self.close_running(thread, time_ns, StackNumber::NONE),
             State::Off(row) => self.close_unfinished(row, time_ns),
             State::Paused | State::Ended => {}
         }
@@ -292,7 +292,7 @@ impl Intervals {
     fn cut(&mut self, thread: ThreadId, time_ns: u64) {
         let Some(&mut Track { state, since, .. }) = self.track(thread) else { return };
         match state {
-            State::Running => self.close_running(thread, time_ns, StackId::NONE),
+            State::Running => self.close_running(thread, time_ns, StackNumber::NONE),
             State::Off(row) => self.close_unfinished(row, time_ns),
             // It has no record: it slept all the time.
             State::Unknown => self.add_doubtful(thread, since, time_ns, NO_CPU),
@@ -316,7 +316,7 @@ impl Intervals {
     }
 
     /// The collection ends. Returns the rows in the order of their start, and the pauses.
-    pub fn finish(&mut self, time_ns: u64) -> (OffCpu, Pauses) {
+    pub fn finish(&mut self, time_ns: u64) -> (RawOffCpu, Pauses) {
         for row in 0..self.tracks.len() {
             self.cut(ThreadId::new(row), time_ns);
             self.tracks[row].state = State::Ended;
@@ -347,7 +347,7 @@ impl Intervals {
     }
 
     fn open(&mut self, thread: ThreadId, start_ns: u64, why: Departure) -> usize {
-        let row = self.rows.push(OffCpuRow {
+        let row = self.rows.push(RawOffCpuRow {
             thread,
             start_ns,
             wait_ns: 0,
@@ -356,11 +356,11 @@ impl Intervals {
             reason: why.reason.code(),
             outcome: Outcome::Unknown.code(),
             syscall: why.syscall,
-            object: why.wait,
+            wait: why.wait,
             stack: why.stack,
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
-            waker_stack: StackId::NONE,
+            waker_stack: StackNumber::NONE,
             holder: why.holder,
         });
         self.set(thread, State::Off(row), start_ns);
@@ -402,7 +402,7 @@ impl Intervals {
     fn close_doubtful(&mut self, row: usize, time_ns: u64) {
         self.repaired += 1;
         self.rows.reason[row] = Reason::Unknown.code();
-        self.rows.object[row] = ObjectId::NONE;
+        self.rows.wait[row] = WaitNumber::NONE;
         self.rows.wait_ns[row] = time_ns - self.rows.start_ns[row];
     }
 
@@ -411,7 +411,7 @@ impl Intervals {
         if start_ns == end_ns {
             return;
         }
-        self.rows.push(OffCpuRow {
+        self.rows.push(RawOffCpuRow {
             thread,
             start_ns,
             wait_ns: end_ns - start_ns,
@@ -420,11 +420,11 @@ impl Intervals {
             reason: Reason::Unknown.code(),
             outcome: Outcome::Unknown.code(),
             syscall: -1,
-            object: ObjectId::NONE,
-            stack: StackId::NONE,
+            wait: WaitNumber::NONE,
+            stack: StackNumber::NONE,
             waker: ThreadId::NONE,
             waker_kind: WakerKind::Unknown.code(),
-            waker_stack: StackId::NONE,
+            waker_stack: StackNumber::NONE,
             holder: ThreadId::NONE,
         });
     }
@@ -441,7 +441,7 @@ impl Intervals {
     }
 
     /// The thread ran until `time_ns`.
-    fn close_running(&mut self, thread: ThreadId, time_ns: u64, stack: StackId) {
+    fn close_running(&mut self, thread: ThreadId, time_ns: u64, stack: StackNumber) {
         let Some(&mut Track { since, cpu, .. }) = self.track(thread) else { return };
         self.weights.ran(thread, since..time_ns, cpu, stack);
     }

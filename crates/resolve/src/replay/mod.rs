@@ -1,10 +1,12 @@
 //! The recorded run, replayed event by event.
 //! It takes events in the order of time; it gives lives, intervals off the CPU, samples' weights and what programs said.
-//! It does not name code or objects: stacks and waits stay numbers.
+//! It does not name code or objects: stacks, waits and types of tasks stay numbers.
 
 pub mod annotations;
 pub mod intervals;
 pub mod lives;
+pub mod numbers;
+pub mod rows;
 pub mod samples;
 pub mod state;
 pub mod waits;

@@ -6,10 +6,11 @@
 
 use std::ops::Range;
 
-use dwell_model::{StackId, ThreadId};
-use dwell_store::tables::{SampleRow, Samples};
+use dwell_model::ThreadId;
 
 use crate::hash::FastMap;
+use crate::replay::numbers::StackNumber;
+use crate::replay::rows::{RawSampleRow, RawSamples};
 
 #[derive(Clone, Copy, Default)]
 struct Clock {
@@ -29,8 +30,8 @@ struct Estimate {
 #[derive(Default)]
 pub struct Weights {
     clocks: Vec<Clock>,
-    samples: Samples,
-    estimates: FastMap<(ThreadId, StackId), Estimate>,
+    samples: RawSamples,
+    estimates: FastMap<(ThreadId, StackNumber), Estimate>,
 }
 
 impl Weights {
@@ -40,7 +41,7 @@ impl Weights {
     }
 
     /// The thread ran over `span` and left the CPU at `stack`.
-    pub fn ran(&mut self, thread: ThreadId, span: Range<u64>, cpu: u16, stack: StackId) {
+    pub fn ran(&mut self, thread: ThreadId, span: Range<u64>, cpu: u16, stack: StackNumber) {
         let Some(clock) = thread.get().and_then(|row| self.clocks.get_mut(row)) else { return };
         let ran_ns = span.end - span.start;
         clock.ran_ns += ran_ns;
@@ -54,18 +55,18 @@ impl Weights {
     }
 
     /// A sample of the thread, which has run for `slice_ns` since it came to its CPU.
-    pub fn sample(&mut self, thread: ThreadId, time_ns: u64, slice_ns: u64, at: (u16, StackId)) {
+    pub fn sample(&mut self, thread: ThreadId, time_ns: u64, slice_ns: u64, at: (u16, StackNumber)) {
         let Some(clock) = thread.get().and_then(|row| self.clocks.get_mut(row)) else { return };
         let ran_ns = clock.ran_ns + slice_ns;
         let weight_ns = ran_ns - clock.at_sample_ns;
         clock.at_sample_ns = ran_ns;
         let (cpu, stack) = at;
-        let row = SampleRow { thread, time_ns, weight_ns, cpu, stack, estimated: false };
+        let row = RawSampleRow { thread, time_ns, weight_ns, cpu, stack, estimated: false };
         clock.last = Some(self.samples.push(row));
     }
 
     /// The samples in the order of time; every thread's intervals are closed.
-    pub fn finish(&mut self) -> Samples {
+    pub fn finish(&mut self) -> RawSamples {
         for clock in &self.clocks {
             if let Some(last) = clock.last {
                 self.samples.weight_ns[last] += clock.ran_ns - clock.at_sample_ns;
@@ -74,19 +75,19 @@ impl Weights {
         let estimates = self.estimates();
         let mut samples = std::mem::take(&mut self.samples);
         for ((thread, stack), Estimate { weight_ns, time_ns, cpu }) in estimates {
-            samples.push(SampleRow { thread, time_ns, weight_ns, cpu, stack, estimated: true });
+            samples.push(RawSampleRow { thread, time_ns, weight_ns, cpu, stack, estimated: true });
         }
         samples.in_order_of(|samples| &samples.time_ns)
     }
 
     /// The estimates of threads without a sample. Time without a stack, at a thread's end, goes to its latest one.
-    fn estimates(&mut self) -> Vec<((ThreadId, StackId), Estimate)> {
+    fn estimates(&mut self) -> Vec<((ThreadId, StackNumber), Estimate)> {
         let clocks = &self.clocks;
         let sampled = |thread: ThreadId| thread.get().is_none_or(|row| clocks[row].last.is_some());
         let mut all: Vec<_> = self.estimates.drain().filter(|((thread, _), _)| !sampled(*thread)).collect();
         // Time without a stack comes last in its thread's group.
         all.sort_by_key(|&((thread, stack), estimate)| (thread, !stack.is_some(), estimate.time_ns, stack));
-        let mut kept: Vec<((ThreadId, StackId), Estimate)> = Vec::with_capacity(all.len());
+        let mut kept: Vec<((ThreadId, StackNumber), Estimate)> = Vec::with_capacity(all.len());
         for ((thread, stack), estimate) in all {
             match kept.last_mut() {
                 Some(((last, _), latest)) if *last == thread && !stack.is_some() => {

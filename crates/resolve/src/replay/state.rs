@@ -2,7 +2,7 @@
 //!
 //! Symbols and objects are found later: here they are numbers of raw stacks and waits.
 
-use dwell_model::{CallKind, ObjectId, Outcome, Reason, StackId, Syscall, ThreadId, WakerKind};
+use dwell_model::{CallKind, Outcome, Reason, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
     ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, object_kind, switch_flag,
@@ -16,6 +16,7 @@ use crate::interner::Interner;
 use crate::replay::annotations::{Asker, Told, Who};
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::replay::lives::Lives;
+use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::waits::{Hint, Sleep, StackKey, Wait};
 
 /// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
@@ -234,20 +235,25 @@ impl Replay {
         }
     }
 
-    fn stack(&mut self, (user, kernel): (u64, u64), asker: Asker) -> StackId {
+    fn stack(&mut self, (user, kernel): (u64, u64), asker: Asker) -> StackNumber {
         if user == 0 && kernel == 0 {
-            return StackId::NONE;
+            return StackNumber::NONE;
         }
-        StackId::new(self.stacks.intern(StackKey { user, kernel, asker }))
+        StackNumber::new(self.stacks.intern(StackKey { user, kernel, asker }))
     }
 
-    /// The number of a user stack of its own, as an id.
-    pub fn user_stack(&mut self, key: u64) -> StackId {
+    /// The wait of a number.
+    pub fn wait_of(&self, number: WaitNumber) -> Option<&Wait> {
+        self.waits.keys().get(number.get()?)
+    }
+
+    /// The number of a user stack of its own.
+    pub fn user_stack(&mut self, key: u64) -> StackNumber {
         self.stack((key, 0), Asker::default())
     }
 
     /// The stack of `thread`, below the stack that requested its work.
-    fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackId {
+    fn stack_of(&mut self, thread: ThreadId, user: u64, kernel: u64) -> StackNumber {
         let asker = self.told.stitches.asker(thread, self.lives.image(thread), user);
         self.stack((user, kernel), asker)
     }
@@ -263,11 +269,11 @@ impl Replay {
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
-        Departure { reason, syscall, wait: ObjectId::NONE, stack, holder: ThreadId::NONE }
+        Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE }
     }
 
     /// The wait, and who holds what the program says that it waits for.
-    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackId) -> (ObjectId, ThreadId) {
+    fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, ThreadId) {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
         let image = self.lives.image(thread);
@@ -276,7 +282,7 @@ impl Replay {
         let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
         let wait = Wait {
             image,
-            stack: stack.raw(),
+            stack,
             syscall,
             operation,
             sleep,
@@ -288,7 +294,7 @@ impl Replay {
         if number == self.first_waits.len() {
             self.first_waits.push(record.h.time_ns);
         }
-        (ObjectId::new(number), told.map_or(ThreadId::NONE, |(_, holder)| holder))
+        (WaitNumber::new(number), told.map_or(ThreadId::NONE, |(_, holder)| holder))
     }
 
     fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {
@@ -311,8 +317,8 @@ impl Replay {
     }
 
     fn arrival(&mut self, thread: ThreadId, record: &SwitchRecord, meta: &Meta) -> Arrival {
-        let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, ObjectId::NONE));
-        let wait = wait.get().and_then(|number| self.waits.keys().get(number)).copied();
+        let (syscall, _, wait) = self.intervals.open_row(thread).unwrap_or((-1, Reason::Unknown, WaitNumber::NONE));
+        let wait = self.wait_of(wait).copied();
         let call = Syscall::kind_of(syscall);
         let by_interrupt = matches!(record.waker_context, waker_context::HARDIRQ | waker_context::IDLE);
         let timer_file = by_interrupt && wait.is_some_and(|wait| has_timer(&wait, meta));

@@ -2,8 +2,9 @@
 
 use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 
-use crate::replay::annotations::{Asker, SyncId};
+use crate::replay::annotations::Asker;
 use crate::replay::lives::ImageId;
+use crate::replay::numbers::{StackNumber, SyncNumber};
 
 /// A stack as the events name it: keys of its user and its kernel part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,8 +62,8 @@ pub enum Hint {
 pub struct Wait {
     /// Program that waits.
     pub image: ImageId,
-    /// Number of its raw stack.
-    pub stack: u32,
+    /// Where it waits.
+    pub stack: StackNumber,
     /// System call, -1 = none.
     pub syscall: i16,
     /// Futex operation.
@@ -74,7 +75,7 @@ pub struct Wait {
     /// Futex address or key of an object record.
     pub object: u64,
     /// What the program says that it waits for.
-    pub told: Option<SyncId>,
+    pub told: Option<SyncNumber>,
 }
 
 impl Wait {

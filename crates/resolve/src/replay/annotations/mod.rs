@@ -12,7 +12,7 @@ mod who;
 
 pub use counted::Counted;
 pub use stitches::Asker;
-pub use sync::{SyncId, SyncObject};
-pub use tasks::TypeKey;
+pub use sync::SyncObject;
+pub use tasks::{Nested, TypeKey};
 pub use told::{Told, Unnamed};
 pub use who::Who;

@@ -5,14 +5,14 @@
 
 use std::collections::HashMap;
 
-use dwell_model::{ObjectId, ObjectType, SyncOutcome, ThreadId};
-use dwell_store::Table;
-use dwell_store::tables::{SyncWaitRow, SyncWaits};
+use dwell_model::{ObjectType, SyncOutcome, ThreadId};
 
 use super::counted::Counted;
 use super::who::Who;
 use crate::input::texts::TextId;
 use crate::replay::lives::{ImageId, Lives};
+use crate::replay::numbers::SyncNumber;
+use crate::replay::rows::{RawSyncWaitRow, RawSyncWaits};
 
 /// Most objects of a trace.
 const MOST_OBJECTS: usize = 1 << 20;
@@ -20,10 +20,6 @@ const MOST_OBJECTS: usize = 1 << 20;
 const MOST_PREPARED: usize = 64;
 /// Most rows.
 const MOST_ROWS: usize = 250_000_000;
-
-/// Number of an object in [`SyncBook::objects`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SyncId(pub u32);
 
 /// An object as the program told of it.
 #[derive(Clone, Debug)]
@@ -50,7 +46,7 @@ struct Prepared {
     /// How often its program, or everyone, had begun to record again.
     turn: u32,
     /// Objects and the rows of the waits for them, the latest last.
-    open: Vec<(SyncId, usize)>,
+    open: Vec<(SyncNumber, usize)>,
 }
 
 /// Every object and announced wait so far.
@@ -58,17 +54,17 @@ struct Prepared {
 pub struct SyncBook {
     /// Every object. Programs choose the addresses: a hash that they cannot foresee.
     pub objects: Vec<SyncObject>,
-    current: HashMap<(u32, u64), SyncId>,
+    current: HashMap<(u32, u64), SyncNumber>,
     turns: HashMap<u32, u32>,
     prepared: Vec<Prepared>,
-    /// `object` is a `SyncId`'s number; outcome 0 is a wait whose end is not known.
-    waits: SyncWaits,
+    /// Outcome 0 is a wait whose end is not known.
+    waits: RawSyncWaits,
 }
 
 impl SyncBook {
     /// An object is at `address` of the program `source` from now on.
     pub fn create(&mut self, source: u32, address: u64, told: Description, counted: &mut Counted) {
-        let known = self.current.get(&(source, address)).and_then(|id| self.objects.get_mut(id.0 as usize));
+        let known = self.current.get(&(source, address)).and_then(|id| self.objects.get_mut(id.get()?));
         match known.filter(|object| object.image.is_none()) {
             // Nobody ever waited for the one that was here.
             Some(object) => (object.kind, object.class, object.name) = told,
@@ -76,13 +72,13 @@ impl SyncBook {
         }
     }
 
-    fn add(&mut self, source: u32, address: u64, told: Description, counted: &mut Counted) -> Option<SyncId> {
+    fn add(&mut self, source: u32, address: u64, told: Description, counted: &mut Counted) -> Option<SyncNumber> {
         if self.objects.len() >= MOST_OBJECTS {
             counted.objects += 1;
             self.current.remove(&(source, address));
             return None;
         }
-        let id = SyncId(self.objects.len() as u32);
+        let id = SyncNumber::new(self.objects.len());
         let (kind, class, name) = told;
         self.objects.push(SyncObject { image: None, address, kind, class, name, holder: ThreadId::NONE });
         self.current.insert((source, address), id);
@@ -90,16 +86,22 @@ impl SyncBook {
     }
 
     /// The object at `address`; one that was never created is made up.
-    fn at(&mut self, source: u32, address: u64, counted: &mut Counted) -> Option<SyncId> {
+    fn at(&mut self, source: u32, address: u64, counted: &mut Counted) -> Option<SyncNumber> {
         let known = self.current.get(&(source, address)).copied();
         let unknown = (ObjectType::User, TextId::EMPTY, TextId::EMPTY);
         known.or_else(|| self.add(source, address, unknown, counted))
     }
 
+    fn change(&mut self, id: SyncNumber, change: impl FnOnce(&mut SyncObject)) {
+        if let Some(object) = id.get().and_then(|at| self.objects.get_mut(at)) {
+            change(object);
+        }
+    }
+
     /// The object at `address` has another name.
     pub fn rename(&mut self, source: u32, address: u64, name: TextId, counted: &mut Counted) {
         if let Some(id) = self.at(source, address, counted) {
-            self.objects[id.0 as usize].name = name;
+            self.change(id, |object| object.name = name);
         }
     }
 
@@ -146,10 +148,10 @@ impl SyncBook {
             counted.rows += 1;
             return;
         }
-        self.objects[id.0 as usize].image = Some(who.image);
-        let row = self.waits.push(SyncWaitRow {
+        self.change(id, |object| object.image = Some(who.image));
+        let row = self.waits.push(RawSyncWaitRow {
             thread: who.thread,
-            object: ObjectId::from_raw(id.0),
+            object: id,
             start_ns: who.now_ns,
             end_ns: who.now_ns,
             outcome: SyncOutcome::Unknown.code(),
@@ -166,7 +168,7 @@ impl SyncBook {
             self.close(row, who.now_ns, outcome);
         }
         if outcome == SyncOutcome::Acquired {
-            self.objects[id.0 as usize].holder = who.thread;
+            self.change(id, |object| object.holder = who.thread);
         }
     }
 
@@ -178,7 +180,7 @@ impl SyncBook {
     /// The thread gives the object away.
     pub fn release(&mut self, who: &Who, address: u64) {
         let known = self.current.get(&(who.source, address));
-        let object = known.and_then(|id| self.objects.get_mut(id.0 as usize));
+        let object = known.and_then(|id| self.objects.get_mut(id.get()?));
         if let Some(object) = object.filter(|object| object.holder == who.thread) {
             object.holder = ThreadId::NONE;
         }
@@ -190,17 +192,16 @@ impl SyncBook {
     }
 
     /// What the thread, of a program, has announced last that it waits for, and who holds that.
-    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<(SyncId, ThreadId)> {
+    pub fn awaited(&self, thread: ThreadId, image: ImageId) -> Option<(SyncNumber, ThreadId)> {
         let prepared = self.prepared.get(thread.get()?).filter(|prepared| prepared.image == image)?;
         let &(id, _) = prepared.open.last()?;
-        let object = self.objects.get(id.0 as usize)?;
+        let object = self.objects.get(id.get()?)?;
         let held = has_holder(object.kind) && object.holder != thread;
         Some((id, if held { object.holder } else { ThreadId::NONE }))
     }
 
-    /// The waits, `object` still being a `SyncId`'s number. Those that go on end with their threads; those whose end is not
-    /// known are counted and left out.
-    pub fn finish(&mut self, lives: &Lives, end_ns: u64, counted: &mut Counted) -> SyncWaits {
+    /// The waits. Those that go on end with their threads; those whose end is not known are counted and left out.
+    pub fn finish(&mut self, lives: &Lives, end_ns: u64, counted: &mut Counted) -> RawSyncWaits {
         for thread in 0..self.prepared.len() {
             let Prepared { image, open, .. } = std::mem::take(&mut self.prepared[thread]);
             let end = lives.end_of(ThreadId::new(thread), image, end_ns);

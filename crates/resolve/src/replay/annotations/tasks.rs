@@ -7,9 +7,7 @@
 use std::collections::HashMap;
 use std::hash::RandomState;
 
-use dwell_model::{TaskId, TaskKind, TaskTypeId, ThreadId};
-use dwell_store::Table;
-use dwell_store::tables::{TaskRow, Tasks};
+use dwell_model::{TaskId, TaskKind, ThreadId};
 
 use super::counted::Counted;
 use super::who::Who;
@@ -17,6 +15,9 @@ use crate::input::said::{InstanceId, Scope, Subject, TaskName};
 use crate::input::texts::TextId;
 use crate::interner::Interner;
 use crate::replay::lives::{ImageId, Lives};
+use crate::replay::numbers::{TaskNumber, TypeNumber};
+use crate::replay::rows::{RawTaskRow, RawTasks};
+use crate::row_of::RowOf;
 
 /// Most tasks that a thread has open at once; those within are counted only.
 const MOST_OPEN: usize = 512;
@@ -43,7 +44,7 @@ pub struct TypeKey {
 /// A task that its thread nests others in.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    row: TaskId,
+    row: TaskNumber,
     scope: Scope,
     id: InstanceId,
 }
@@ -67,54 +68,55 @@ struct Instance {
 }
 
 /// Tasks ended by their ids that have none.
-type Nameless = HashMap<(u32, TextId, TaskKind), Vec<(ThreadId, TaskId)>>;
+type Nameless = HashMap<(u32, TextId, TaskKind), Vec<(ThreadId, TaskNumber)>>;
 
 /// Every task so far.
 #[derive(Default)]
 pub struct TaskBook {
-    /// The rows; the types are numbers of `types`.
-    pub rows: Tasks,
+    rows: RawTasks,
+    /// What each row is nested in.
+    parents: Vec<TaskNumber>,
     /// Every type of tasks and markers. Programs choose the names: a hash that they cannot foresee, as below.
     pub types: Interner<TypeKey, RandomState>,
     nests: Vec<Nest>,
-    instances: HashMap<Instance, TaskId>,
+    instances: HashMap<Instance, TaskNumber>,
     nameless: Nameless,
-    events: HashMap<(ThreadId, TextId), Vec<TaskId>>,
+    events: HashMap<(ThreadId, TextId), Vec<TaskNumber>>,
     /// Tasks that were open before the collection: they are told of by their end.
-    earlier: Vec<TaskId>,
+    earlier: Vec<TaskNumber>,
 }
 
 impl TaskBook {
     /// The type's number. Beyond the most that are kept, those of a kind are one.
-    pub fn type_of(&mut self, mut key: TypeKey, counted: &mut Counted) -> TaskTypeId {
+    pub fn type_of(&mut self, mut key: TypeKey, counted: &mut Counted) -> TypeNumber {
         if self.types.keys().len() >= MOST_TYPES && self.types.get(&key).is_none() {
             counted.names += 1;
             let (scope, name) = (Scope::Domain(TextId::EMPTY), TaskName::Text(TextId::UNKNOWN));
             key = TypeKey { kind: key.kind, scope, name, image: ImageId::MAX };
         }
-        TaskTypeId::new(self.types.intern(key))
+        TypeNumber::new(self.types.intern(key))
     }
 
-    fn push(&mut self, who: &Who, key: TypeKey, id: InstanceId, counted: &mut Counted) -> Option<TaskId> {
+    fn push(&mut self, who: &Who, key: TypeKey, id: InstanceId, counted: &mut Counted) -> Option<TaskNumber> {
         if self.rows.len() >= MOST_ROWS {
             counted.rows += 1;
             return None;
         }
         let task_type = self.type_of(key, counted);
-        let row = TaskRow {
+        let row = RawTaskRow {
             task_type,
             thread: who.thread,
             end_thread: ThreadId::NONE,
             start_ns: who.at_ns,
             end_ns: who.at_ns,
-            parent: TaskId::NONE,
             id: id.0,
             finished: false,
         };
-        Some(TaskId::new(self.rows.push(row)))
+        self.parents.push(TaskNumber::NONE);
+        Some(TaskNumber::new(self.rows.push(row)))
     }
 
-    fn close(&mut self, row: TaskId, who: &Who) {
+    fn close(&mut self, row: TaskNumber, who: &Who) {
         let Some(row) = row.get() else { return };
         self.rows.end_ns[row] = who.at_ns.max(self.rows.start_ns[row]);
         self.rows.end_thread[row] = who.thread;
@@ -122,14 +124,14 @@ impl TaskBook {
     }
 
     /// The task ends without having been ended.
-    fn cut(&mut self, row: TaskId, time_ns: u64) {
+    fn cut(&mut self, row: TaskNumber, time_ns: u64) {
         let Some(row) = row.get() else { return };
         self.rows.end_ns[row] = time_ns.max(self.rows.start_ns[row]);
     }
 
-    fn set_parent(&mut self, row: TaskId, parent: TaskId) {
+    fn set_parent(&mut self, row: TaskNumber, parent: TaskNumber) {
         if let Some(row) = row.get() {
-            self.rows.parent[row] = parent;
+            self.parents[row] = parent;
         }
     }
 
@@ -209,7 +211,7 @@ impl TaskBook {
         let task = nest.open.remove(at);
         // Tasks within it that go on are now nested in the task around both.
         let inner = nest.open.get(at).map(|inner| inner.row);
-        let outer = at.checked_sub(1).map_or(TaskId::NONE, |outer| nest.open[outer].row);
+        let outer = at.checked_sub(1).map_or(TaskNumber::NONE, |outer| nest.open[outer].row);
         self.close(task.row, who);
         self.forget(who.source, &task);
         if let Some(inner) = inner {
@@ -234,7 +236,7 @@ impl TaskBook {
         }
     }
 
-    fn register(&mut self, instance: Instance, row: TaskId, time_ns: u64, counted: &mut Counted) {
+    fn register(&mut self, instance: Instance, row: TaskNumber, time_ns: u64, counted: &mut Counted) {
         if self.instances.len() >= MOST_INSTANCES && !self.instances.contains_key(&instance) {
             counted.ids += 1;
         } else if let Some(earlier) = self.instances.insert(instance, row) {
@@ -243,7 +245,7 @@ impl TaskBook {
     }
 
     /// The id was given again: its former task gets no end, unless its thread ends it.
-    fn cut_unless_nested(&mut self, row: TaskId, time_ns: u64) {
+    fn cut_unless_nested(&mut self, row: TaskNumber, time_ns: u64) {
         let nested = |row: usize| {
             let nest = self.rows.thread[row].get().and_then(|thread| self.nests.get(thread));
             nest.is_some_and(|nest| nest.open.iter().any(|task| task.row.get() == Some(row)))
@@ -254,12 +256,12 @@ impl TaskBook {
     }
 
     /// The open task that the program calls `id`.
-    fn named(&self, source: u32, scope: Scope, id: InstanceId) -> TaskId {
+    fn named(&self, source: u32, scope: Scope, id: InstanceId) -> TaskNumber {
         match scope {
             Scope::Domain(domain) if id.is_some() => {
-                self.instances.get(&Instance { source, domain, id }).copied().unwrap_or(TaskId::NONE)
+                self.instances.get(&Instance { source, domain, id }).copied().unwrap_or(TaskNumber::NONE)
             }
-            _ => TaskId::NONE,
+            _ => TaskNumber::NONE,
         }
     }
 
@@ -314,7 +316,7 @@ impl TaskBook {
     pub fn start_event(&mut self, who: &Who, name: TextId, counted: &mut Counted) {
         let scope = Scope::Domain(TextId::EMPTY);
         let key = TypeKey { kind: TaskKind::Event, scope, name: TaskName::Text(name), image: ImageId::MAX };
-        let outer = self.nest(who).open.last().map_or(TaskId::NONE, |outer| outer.row);
+        let outer = self.nest(who).open.last().map_or(TaskNumber::NONE, |outer| outer.row);
         let Some(row) = self.push(who, key, InstanceId::default(), counted) else { return };
         self.set_parent(row, outer);
         let open = self.events.entry((who.thread, name)).or_default();
@@ -340,21 +342,20 @@ impl TaskBook {
     }
 
     /// The task that a datum belongs to; the current one is the innermost of the domain, or of any.
-    pub fn of_datum(&mut self, who: &Who, domain: TextId, of: Subject) -> TaskId {
+    pub fn of_datum(&mut self, who: &Who, domain: TextId, of: Subject) -> TaskNumber {
         let scope = Scope::Domain(domain);
         match of {
             Subject::Id(id) => return self.named(who.source, scope, id),
-            Subject::Nothing => return TaskId::NONE,
+            Subject::Nothing => return TaskNumber::NONE,
             Subject::Current => {}
         }
         let nest = self.nest(who);
         let own = nest.open.iter().rfind(|task| task.scope == scope);
-        own.or(nest.open.last()).map_or(TaskId::NONE, |task| task.row)
+        own.or(nest.open.last()).map_or(TaskNumber::NONE, |task| task.row)
     }
 
-    /// Ends what is open and puts the rows in order. Returns them with, for each former row number, the new one; none
-    /// when they are the same.
-    pub fn finish(&mut self, lives: &Lives, end_ns: u64) -> (Tasks, Option<Vec<TaskId>>) {
+    /// Ends what is open and puts the rows in order. Returns them with the row of each task.
+    pub fn finish(&mut self, lives: &Lives, end_ns: u64) -> (Nested, TaskRows) {
         for row in 0..self.nests.len() {
             let end = lives.end_of(ThreadId::new(row), self.nests[row].image, end_ns);
             self.cut_nest(row, end);
@@ -367,16 +368,22 @@ impl TaskBook {
             self.cut(task, end);
         }
         self.adopt();
-        let mut rows = std::mem::take(&mut self.rows);
-        let moved = sort(&mut rows);
-        nest_rows(&mut rows);
-        (rows, moved)
+        let order = order_of(&self.rows);
+        let (mut rows, mut parents) = (std::mem::take(&mut self.rows), std::mem::take(&mut self.parents));
+        if let Some(order) = &order {
+            rows = rows.permuted(order);
+            parents = order.iter().map(|&row| parents[row]).collect();
+        }
+        let task_rows = TaskRows::new(order.as_deref());
+        let mut parents = task_rows.column(parents);
+        nest_rows(&rows, &mut parents);
+        (Nested { rows, parents }, task_rows)
     }
 
     /// Tasks that were open before the collection get the outermost ones of their thread that were within them.
     fn adopt(&mut self) {
-        let rows = &mut self.rows;
-        let mut earlier: HashMap<ThreadId, Vec<(u64, TaskId)>> = HashMap::new();
+        let (rows, parents) = (&self.rows, &mut self.parents);
+        let mut earlier: HashMap<ThreadId, Vec<(u64, TaskNumber)>> = HashMap::new();
         for &task in &self.earlier {
             let Some(row) = task.get() else { continue };
             // In the order in which they ended: each lies within the next.
@@ -389,50 +396,74 @@ impl TaskBook {
             list.sort_by_key(|(end_ns, _)| *end_ns);
         }
         let nests = [TaskKind::Task, TaskKind::Event, TaskKind::Probe];
-        for row in 0..rows.len() {
+        for (row, parent) in parents.iter_mut().enumerate() {
             let kind = rows.task_type[row].get().map(|key| self.types.keys()[key].kind);
-            let alone = !rows.parent[row].is_some() && kind.is_some_and(|kind| nests.contains(&kind));
+            let alone = !parent.is_some() && kind.is_some_and(|kind| nests.contains(&kind));
             let Some(list) = earlier.get(&rows.thread[row]).filter(|_| alone) else { continue };
             let from = list.partition_point(|(end_ns, _)| *end_ns < rows.end_ns[row]);
             let others = list[from..].iter().filter(|(_, task)| task.get() != Some(row));
-            rows.parent[row] = others.map(|(_, task)| *task).next().unwrap_or(TaskId::NONE);
+            *parent = others.map(|(_, task)| *task).next().unwrap_or(TaskNumber::NONE);
         }
     }
 }
 
-/// Puts the rows in the order of their beginning, outer tasks first.
-fn sort(rows: &mut Tasks) -> Option<Vec<TaskId>> {
+/// The tasks in the order of their beginning, outer ones first; their types still are numbers.
+pub struct Nested {
+    /// The rows.
+    pub rows: RawTasks,
+    /// What each row is nested in.
+    pub parents: Vec<TaskId>,
+}
+
+/// The row of each task; `None` when rows are in the order in which tasks were told of.
+pub struct TaskRows(Option<RowOf<TaskNumber, TaskId>>);
+
+impl TaskRows {
+    /// Row i is task `order[i]`.
+    fn new(order: Option<&[usize]>) -> Self {
+        Self(order.map(|order| {
+            let mut rows = vec![TaskId::NONE; order.len()];
+            for (row, &task) in order.iter().enumerate() {
+                rows[task] = TaskId::new(row);
+            }
+            rows.into_iter().collect()
+        }))
+    }
+
+    /// A column of rows from one of tasks, in the same memory.
+    pub fn column(&self, tasks: Vec<TaskNumber>) -> Vec<TaskId> {
+        match &self.0 {
+            Some(rows) => rows.column(tasks),
+            None => tasks.into_iter().map(|task| task.get().map_or(TaskId::NONE, TaskId::new)).collect(),
+        }
+    }
+}
+
+/// The order of their beginning, outer tasks first, unless they are in it.
+fn order_of(rows: &RawTasks) -> Option<Vec<usize>> {
     if rows.start_ns.is_sorted() {
         return None;
     }
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by_key(|&row| (rows.start_ns[row], u64::MAX - rows.end_ns[row]));
-    let mut moved = vec![TaskId::NONE; order.len()];
-    for (to, &from) in order.iter().enumerate() {
-        moved[from] = TaskId::new(to);
-    }
-    *rows = rows.permuted(&order);
-    for parent in &mut rows.parent {
-        *parent = parent.get().map_or(TaskId::NONE, |row| moved[row]);
-    }
-    Some(moved)
+    Some(order)
 }
 
 /// A parent comes before its child, and one of the same thread contains it: where it does not, a parent's parent may.
-fn nest_rows(rows: &mut Tasks) {
+fn nest_rows(rows: &RawTasks, parents: &mut [TaskId]) {
     for row in 0..rows.len() {
         let holds = |parent: usize| {
             let same = rows.thread[parent] == rows.thread[row];
             let contains = rows.start_ns[parent] <= rows.start_ns[row] && rows.end_ns[row] <= rows.end_ns[parent];
             parent < row && (contains || !same)
         };
-        let mut parent = rows.parent[row];
+        let mut parent = parents[row];
         for _ in 0..=MOST_OPEN {
             match parent.get() {
-                Some(at) if !holds(at) => parent = rows.parent[at],
+                Some(at) if !holds(at) => parent = parents[at],
                 _ => break,
             }
         }
-        rows.parent[row] = parent.get().filter(|&parent| holds(parent)).map_or(TaskId::NONE, TaskId::new);
+        parents[row] = parent.get().filter(|&parent| holds(parent)).map_or(TaskId::NONE, TaskId::new);
     }
 }

@@ -1,40 +1,38 @@
 //! All that programs said so far.
 
-use dwell_model::{MarkerScope, SyncOutcome, TaskId, TaskKind};
-use dwell_store::Table;
-use dwell_store::tables::{
-    CounterValues, Counters, MarkerRow, Markers, SyncWaits, TaskMetadata, TaskMetadatumRow, Tasks,
-};
+use dwell_model::{MarkerScope, SyncOutcome, TaskKind};
+use dwell_store::tables::{CounterValues, Counters, TaskMetadata};
 
 use super::counted::Counted;
 use super::counters::CounterBook;
 use super::stitches::Stitches;
 use super::sync::SyncBook;
-use super::tasks::{TaskBook, TypeKey};
+use super::tasks::{Nested, TaskBook, TypeKey};
 use super::who::Who;
 use crate::input::said::{InstanceId, Scope, Subject, TaskName, What};
 use crate::input::texts::{TextId, Texts};
 use crate::replay::lives::{ImageId, Lives};
+use crate::replay::rows::{RawMarkerRow, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits};
 
 /// Most rows of metadata, which hold text.
 const MOST_METADATA: usize = 8 << 20;
 /// Most markers.
 const MOST_MARKERS: usize = 250_000_000;
 
-/// The tables, not all of it named yet.
+/// The tables; types and objects have no names yet.
 pub struct Unnamed {
-    /// Types are numbers of [`TaskBook::types`].
-    pub tasks: Tasks,
+    /// Tasks.
+    pub tasks: Nested,
     /// Complete.
     pub metadata: TaskMetadata,
-    /// Types as those of tasks.
-    pub markers: Markers,
+    /// Markers.
+    pub markers: RawMarkers,
     /// Complete.
     pub counters: Counters,
     /// Complete.
     pub counter_values: CounterValues,
-    /// Objects are numbers of [`SyncBook::objects`].
-    pub sync_waits: SyncWaits,
+    /// Announced waits.
+    pub sync_waits: RawSyncWaits,
 }
 
 /// All that was said so far.
@@ -48,10 +46,8 @@ pub struct Told {
     pub sync: SyncBook,
     /// Work that other threads requested.
     pub stitches: Stitches,
-    metadata: TaskMetadata,
-    /// What the metadata say, by row: texts are shown at the end.
-    metadata_texts: Vec<(TextId, TextId)>,
-    markers: Markers,
+    metadata: RawMetadata,
+    markers: RawMarkers,
     /// What could not be kept.
     pub counted: Counted,
 }
@@ -146,36 +142,33 @@ impl Told {
         }
         let key = type_key(who, TaskKind::Marker, Scope::Domain(domain), TaskName::Text(name));
         let task_type = self.tasks.type_of(key, &mut self.counted);
-        self.markers.push(MarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
+        self.markers.push(RawMarkerRow { task_type, thread: who.thread, time_ns: who.at_ns, scope: scope.code() });
     }
 
-    fn datum(&mut self, who: &Who, (domain, of): (TextId, Subject), texts: (TextId, TextId), number: f64) {
+    fn datum(&mut self, who: &Who, (domain, of): (TextId, Subject), (key, text): (TextId, TextId), number: f64) {
         if !number.is_finite() {
             self.counted.values += 1;
         } else if self.metadata.len() >= MOST_METADATA {
             self.counted.rows += 1;
         } else {
             let task = self.tasks.of_datum(who, domain, of);
-            let (key, text) = (String::new(), String::new());
-            self.metadata.push(TaskMetadatumRow { task, thread: who.thread, time_ns: who.now_ns, key, number, text });
-            self.metadata_texts.push(texts);
+            self.metadata.push(RawMetadatumRow { task, thread: who.thread, time_ns: who.now_ns, key, number, text });
         }
     }
 
-    /// The tables, types still being numbers of `tasks.types` and objects of `sync.objects`. `end_ns` is the
-    /// collection's.
+    /// The tables. `end_ns` is the collection's.
     pub fn finish(&mut self, lives: &Lives, texts: &Texts, end_ns: u64) -> Unnamed {
-        let (tasks, moved) = self.tasks.finish(lives, end_ns);
-        let mut metadata = std::mem::take(&mut self.metadata);
-        for (row, (key, text)) in std::mem::take(&mut self.metadata_texts).into_iter().enumerate() {
-            metadata.key[row] = texts.show(key, "key");
-            metadata.text[row] = texts.show(text, "text");
-        }
-        if let Some(moved) = moved {
-            for task in &mut metadata.task {
-                *task = task.get().map_or(TaskId::NONE, |row| moved[row]);
-            }
-        }
+        let (tasks, task_rows) = self.tasks.finish(lives, end_ns);
+        let metadata = std::mem::take(&mut self.metadata);
+        let show = |ids: Vec<TextId>, what| ids.into_iter().map(|id| texts.show(id, what)).collect();
+        let metadata = TaskMetadata {
+            task: task_rows.column(metadata.task),
+            thread: metadata.thread,
+            time_ns: metadata.time_ns,
+            key: show(metadata.key, "key"),
+            number: metadata.number,
+            text: show(metadata.text, "text"),
+        };
         let markers = std::mem::take(&mut self.markers).in_order_of(|markers| &markers.time_ns);
         let (counters, counter_values) = std::mem::take(&mut self.counters).finish(texts);
         let sync_waits = self.sync.finish(lives, end_ns, &mut self.counted);

@@ -11,5 +11,5 @@ mod tables;
 mod tcp;
 mod waits;
 
-pub use input::{Input, Unnumbered};
+pub use input::{Input, Unnamed};
 pub use tables::resolve;

@@ -114,8 +114,8 @@ impl Tcp {
     }
 
     fn take_holds(&mut self, input: &Input<'_>, ends: &Ends) {
-        let &Input { raw, replay, unnumbered, end_ns, .. } = input;
-        let mut holds: Vec<_> = raw.holds.iter().zip(&unnumbered.hold_stacks).collect();
+        let &Input { raw, replay, hold_stacks, end_ns, .. } = input;
+        let mut holds: Vec<_> = raw.holds.iter().zip(hold_stacks).collect();
         holds.sort_by_key(|(hold, _)| hold.h.time_ns);
         for (hold, &stack) in holds {
             let start_ns = replay.relative(hold.h.time_ns).min(end_ns);

@@ -34,7 +34,7 @@ pub fn waits<'a>(input: &Input<'a>, ends: &Ends, states: &ThreadStates<'_>) -> (
             None => unmatched += u64::from(record.direction != SocketDirection::Poll.code()),
         }
     }
-    for (row, &key) in input.unnumbered.object_keys.iter().enumerate() {
+    for (row, &key) in input.object_keys.iter().enumerate() {
         let waiting = input.off_cpu.reason[row] == Reason::Waiting.code();
         if key == 0 || !waiting || by_row.contains_key(&row) {
             continue;
