@@ -116,7 +116,7 @@ impl Reader<'_> {
                 let mut tree = Vec::new();
                 at = read_tree(tokens, at + 1, &[], &mut tree);
                 for (name, path) in tree {
-                    if let Some(path) = self.from_root(&path) {
+                    if let Some(path) = self.whole(&path) {
                         self.source.brought.push((name, path));
                     }
                 }
@@ -145,7 +145,7 @@ impl Reader<'_> {
             } else if is_begin_of_path(tokens, at) {
                 let mut tree = Vec::new();
                 at = read_tree(tokens, at, &[], &mut tree).max(at + 1);
-                let named = tree.iter().filter_map(|(_, path)| self.from_root(path)).collect::<Vec<_>>();
+                let named = tree.iter().filter_map(|(_, path)| self.whole(path)).collect::<Vec<_>>();
                 self.source.named.extend(named);
             } else {
                 at += 1;
@@ -154,7 +154,7 @@ impl Reader<'_> {
     }
 
     /// A path of the file, from the crate's root; `None` if it leads to another crate.
-    fn from_root(&self, path: &[String]) -> Option<Vec<String>> {
+    fn whole(&self, path: &[String]) -> Option<Vec<String>> {
         let (first, rest) = path.split_first()?;
         let here: Module = self.module.iter().chain(&self.inner).cloned().collect();
         let mut whole: Module = match first.as_str() {
