@@ -43,7 +43,8 @@ fn run(program: &str, arguments: &[&str]) -> Result<Output> {
 fn scripts_can_be_read_by_their_shells() -> Result<()> {
     let mut scripts: Vec<PathBuf> = MAINTAINER_SCRIPTS.map(|name| debian(&format!("dwell.{name}"))).into();
     for entry in fs::read_dir(root().join("scripts"))? {
-        scripts.push(entry?.path());
+        let path = entry?.path();
+        scripts.extend((path.extension().is_some_and(|it| it == "sh")).then_some(path));
     }
     for path in scripts {
         let text = read(&path)?;
