@@ -7,6 +7,7 @@ mod annotation;
 mod delay;
 mod finding;
 mod id;
+pub mod losses;
 mod metric;
 mod object_type;
 mod socket;

@@ -1,8 +1,8 @@
 // The texts of the chosen language.
 
 import { en } from './texts/en';
+import { lossesJa } from './texts/generated-ja';
 import { ja } from './texts/ja';
-import { lossesJa } from './texts/losses-ja';
 import { problemHintsJa, problemsJa } from './texts/problems-ja';
 import { helpJa, titleJa } from './texts/words-ja';
 

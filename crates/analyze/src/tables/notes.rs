@@ -1,5 +1,6 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
+use dwell_model::losses::SWITCHES_UNSEEN;
 use dwell_store::Trace;
 use dwell_view::{Prose, Sentence, Word, duration};
 
@@ -10,7 +11,7 @@ use crate::notices::told;
 use crate::sentences::say;
 
 /// The loss that the collector makes good.
-const PUT_BACK: &str = "switches_unseen";
+const PUT_BACK: &str = SWITCHES_UNSEEN;
 
 /// What the losses begin with that say why stacks are not complete.
 const CUT: &str = "stacks_cut_";

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use bytemuck::bytes_of;
-use dwell_model::{SYSCALLS, SyscallClass, Topic};
+use dwell_model::{SYSCALLS, SyscallClass, Topic, losses};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayEdges, DelayFacts};
@@ -20,7 +20,7 @@ use crate::error::{Error, Result};
 use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
 use crate::kernel::loading;
-use crate::kernel::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
+use crate::kernel::maps::{COMM_BYTES, Control, map_of, mode};
 use crate::kernel::namespace;
 use crate::kernel::requirements;
 use crate::kernel::scope::Scope;
@@ -263,8 +263,8 @@ impl Hooks {
     pub fn losses(&self) -> Vec<(String, u64)> {
         let map = self.shared.get("losses");
         let count = |index: usize| map.and_then(|map| sum_over_cpus(map, index as u32)).unwrap_or(0);
-        let counted = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
-        counted.chain([("hooks_skipped".to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+        let counted = losses::IN_BPF.iter().enumerate().map(|(index, loss)| (loss.id.to_owned(), count(index)));
+        counted.chain([(losses::HOOKS_SKIPPED.to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
     }
 
     /// System calls of the whole machine so far, where they are counted.

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_model::losses;
 use dwell_rights::Raised;
 use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
@@ -112,7 +113,7 @@ impl Source for Bpf<'_> {
         let mut losses = self.hooks.losses();
         let lost = self.map_events.iter().map(|events| events.lost).sum();
         if lost > 0 {
-            losses.push(("mappings_lost".into(), lost));
+            losses.push((losses::MAPPINGS_LOST.into(), lost));
         }
         losses
     }

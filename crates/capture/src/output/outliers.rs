@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use dwell_model::losses;
 use dwell_store::{Folder, Manifest, ResultFolder, State};
 
 use crate::error::Result;
@@ -133,9 +134,9 @@ impl Outliers {
             notices.push(format!("Not every outlier could be kept ({failure})."));
         }
         let losses = [
-            ("outliers_over_limit", self.over_limit),
-            ("outliers_not_kept", self.failed),
-            ("intervals_not_watched", watch.map_or(0, |watch| watch.forgotten)),
+            (losses::OUTLIERS_OVER_LIMIT, self.over_limit),
+            (losses::OUTLIERS_NOT_KEPT, self.failed),
+            (losses::INTERVALS_NOT_WATCHED, watch.map_or(0, |watch| watch.forgotten)),
         ];
         let losses = losses.into_iter().filter(|(_, count)| *count > 0);
         (notices, losses.map(|(name, count)| (name.to_owned(), count)).collect())

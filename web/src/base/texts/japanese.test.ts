@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { lossesJa } from './generated-ja';
 import { ja } from './ja';
-import { lossesJa } from './losses-ja';
 import { BRACKETS_JA, OBJECTS_JA } from './names-ja';
 import { noticesJa } from './notices-ja';
 import { problemHintsJa, problemsJa } from './problems-ja';
