@@ -45,10 +45,11 @@ pub use question::metric::parse_metric;
 pub use question::query::Query;
 pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;
-pub use reports::{Report, compare, report, report_of};
+pub use reports::{COLUMNS, Report, compare, report, report_of};
 pub use sentences::SENTENCES;
 pub use study::latency;
 pub use study::sockets::socket_lengths;
+pub use tables::columns::ColumnDef;
 pub use tables::notes::{Loss, lost, warnings};
 
 #[cfg(test)]
