@@ -37,7 +37,6 @@ pub use engine::thread_times::{ThreadTimes, thread_times};
 pub use findings::FINDINGS;
 pub use measure::metrics::METRICS;
 pub use measure::utilization::Thresholds;
-pub use notices::NOTICES;
 pub use question::error::QueryError;
 pub use question::filter::{Filter, FilterKey};
 pub use question::level::{CallStackMode, Level, parse_levels};

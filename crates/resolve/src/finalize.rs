@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::time::Instant;
 use std::{iter, thread};
 
-use dwell_model::losses as loss;
+use dwell_model::{Notice, losses as loss, notice};
 use dwell_store::raw::{Record, Stream};
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
@@ -113,8 +113,8 @@ fn resolve(
     trace.losses = losses::table(&trace.manifest, &counted);
     let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
     let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);
-    for text in notices {
-        trace.notices.push(NoticeRow { text });
+    for notice in notices {
+        trace.notices.push(NoticeRow::from(&notice));
     }
     trace.modules = named.woven.modules;
     trace.frames = named.woven.frames;
@@ -188,7 +188,7 @@ fn take(record: Record<'_>, meta: &mut Meta, told_code: &mut ToldCodes, happens:
 }
 
 /// Completes what a collector that died could not say. Returns a notice then.
-fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Option<String> {
+fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Option<Notice> {
     if manifest.events == 0 {
         manifest.events = replay.events;
     }
@@ -196,11 +196,7 @@ fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Opti
         return None;
     }
     manifest.end_ns = manifest.start_ns.saturating_add(end_ns);
-    let seconds = end_ns as f64 / 1e9;
-    Some(format!(
-        "The collector ended without closing the result: recorded are the first {seconds:.3} s; what happened in the \
-         last moments before its end, its losses and the program's exit status are missing."
-    ))
+    Some(notice!(COLLECTOR_DIED, seconds = format!("{:.3}", end_ns as f64 / 1e9)))
 }
 
 fn summary(trace: &Trace, began: Instant) -> String {

@@ -4,7 +4,7 @@ use dwell_store::Trace;
 use dwell_store::tables::LossRow;
 use dwell_view::{Prose, Row, Value, View};
 
-use crate::notices::told;
+use crate::notices::remarks;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
 
@@ -36,7 +36,7 @@ pub fn losses(trace: &Trace) -> View {
         }
     };
     let rows = (0..trace.losses.name.len()).filter_map(|at| trace.losses.row(at));
-    let mut notes: Vec<Prose> = trace.notices.text.iter().map(|text| told(text)).collect();
+    let mut notes: Vec<Prose> = remarks(trace).collect();
     if trace.losses.name.is_empty() {
         notes.insert(0, say!(NOTHING_LOST).into());
     }

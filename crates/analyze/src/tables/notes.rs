@@ -7,7 +7,7 @@ use dwell_view::{Prose, Sentence, Word, duration};
 use crate::engine::fold::Fold;
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
-use crate::notices::told;
+use crate::notices::remarks;
 use crate::sentences::say;
 
 /// The loss that the collector makes good.
@@ -22,7 +22,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
     let mut notes: Vec<Prose> = Vec::new();
     notes.extend(losses(fold).map(Prose::from));
     notes.extend(damage(fold).into_iter().map(Prose::from));
-    notes.extend(fold.trace.notices.text.iter().map(|text| told(text)));
+    notes.extend(remarks(fold.trace));
     let ours = [
         share(fold, shown, whole),
         range(fold),

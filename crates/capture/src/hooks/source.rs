@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
-use dwell_model::losses;
+use dwell_model::{Notice, losses, notice};
 use dwell_rights::Raised;
 use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
@@ -118,7 +118,7 @@ impl Source for Bpf<'_> {
         losses
     }
 
-    fn take_notices(&mut self) -> Vec<String> {
+    fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.hooks.notices)
     }
 
@@ -154,9 +154,7 @@ fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
             Error::System { source, .. } => perf::refusal(&source),
             error => error.to_string(),
         };
-        hooks.notices.push(format!(
-            "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error})."
-        ));
+        hooks.notices.push(notice!(CODE_LOOKED_UP, error = error));
         Vec::new()
     })
 }

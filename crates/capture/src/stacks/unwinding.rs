@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use dwell_model::losses;
+use dwell_model::{Notice, losses, notice};
 use dwell_unwind::{CallFrames, Code, Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -165,9 +165,9 @@ impl Unwinding {
     }
 
     /// The files without a table, a sentence each.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub fn take_notices(&mut self) -> Vec<Notice> {
         let notices = self.registry.take_notices().into_iter();
-        notices.map(|notice| format!("Stacks through {}: {}.", notice.path.display(), notice.reason)).collect()
+        notices.map(|it| notice!(NO_UNWIND_TABLE, path = it.path.display(), reason = it.reason)).collect()
     }
 
     fn apply(&mut self, updates: Vec<Update>) -> Result<()> {

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use dwell_model::losses;
+use dwell_model::{Notice, losses};
 
 use super::recording::Unprivileged;
 use crate::clock::monotonic_ns;
@@ -72,7 +72,7 @@ impl Source for Unprivileged {
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    fn take_notices(&mut self) -> Vec<String> {
+    fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 
