@@ -1,7 +1,7 @@
 //! The time line in bins: how many threads ran and were ready, and what each thread did.
 
 use dwell_model::ThreadId;
-use dwell_view::{Row, Value, View};
+use dwell_view::{Column, Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
@@ -133,7 +133,7 @@ fn thread_rows(fold: &Fold<'_>, threads: &std::collections::BTreeMap<usize, Time
     View { columns, rows: threads.iter().map(row).collect(), ..View::default() }
 }
 
-fn columns() -> Vec<dwell_view::Column> {
+fn columns() -> Vec<Column> {
     vec![
         plain("start_ns", "Start", "Start of the bin, from the start of the collection."),
         plain("length_ns", "Length", "Length of the bin."),
