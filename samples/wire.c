@@ -1,7 +1,7 @@
 /*
  * Two programs at the ends of a wire that is slow or drops packets: each in a network namespace of its
- * own, the near one at 10.77.0.1, the far one at 10.77.0.2. Where the kernel has netem the same can be
- * had from it; this needs only TUN devices. Needs root.
+ * own, the near one at 10.77.0.1, the far one at 10.77.0.2. A kernel with netem can do the
+ * same; this needs only TUN devices. Needs root.
  *
  *   wire DELAY_MS[:BACK_MS] DROP FAR_PROGRAM -- NEAR_PROGRAM ARGUMENTS…
  *

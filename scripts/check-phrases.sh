@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Refuses contorted phrases that plain English never needs: prints FILE:LINE and the phrase of each hit, and fails when there is one.
-#   scripts/check-phrases.sh                            *.md
-#   PHRASES_IN='md rs ts tsx c h' scripts/check-phrases.sh   these, too: in code it looks only at comments
+# In code it looks only at comments. PHRASES_IN=md looks only into documents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-read -ra kinds <<< "${PHRASES_IN:-md}"
+read -ra kinds <<< "${PHRASES_IN:-md rs ts tsx c cpp h}"
 git ls-files -z --cached --others --exclude-standard -- "${kinds[@]/#/*.}" ':!*vmlinux*' | perl -e '
   # Perl regular expressions without regard to case. A blank also matches the end of a line and the marks of a comment.
   my @phrases = (

@@ -6,24 +6,24 @@ use std::sync::{Arc, OnceLock};
 use dwell_store::Trace;
 
 use crate::history::counter_rows::CounterRows;
-use crate::history::course::Course;
 use crate::history::lanes::Lanes;
 use crate::history::pyramid::Pyramids;
+use crate::history::thread_history::ThreadHistory;
 
 /// A trace made ready for many questions. Can be asked from several threads at once.
 #[derive(Debug)]
 pub struct Analysis {
-    course: Course,
+    history: ThreadHistory,
     pyramids: Option<Pyramids>,
     lanes: OnceLock<Lanes>,
     counter_rows: OnceLock<CounterRows>,
 }
 
 impl Deref for Analysis {
-    type Target = Course;
+    type Target = ThreadHistory;
 
-    fn deref(&self) -> &Course {
-        &self.course
+    fn deref(&self) -> &ThreadHistory {
+        &self.history
     }
 }
 
@@ -32,7 +32,7 @@ impl Analysis {
     pub fn new(trace: impl Into<Arc<Trace>>) -> Self {
         let trace = trace.into();
         let pyramids = Pyramids::of(&trace);
-        Self { course: Course::new(trace), pyramids, lanes: OnceLock::new(), counter_rows: OnceLock::new() }
+        Self { history: ThreadHistory::new(trace), pyramids, lanes: OnceLock::new(), counter_rows: OnceLock::new() }
     }
 
     /// What coarse drawings are made from, when the trace has it.

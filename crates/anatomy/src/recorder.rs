@@ -356,7 +356,7 @@ fn marks_behind(words: &mut [Word]) {
     }
 }
 
-/// In the place of a word that is none.
+/// Stands for an invalid word.
 const LOST: Word = Word::mark(Mark::Lost(1));
 
 fn checked(word: Word, blocks: u32) -> Word {

@@ -2,8 +2,8 @@
 //!
 //! The memory begins with one [`Lane`] per virtual CPU; behind them lie chunks of words. A recorder fills a chunk, announces
 //! it by a [`Message`](crate::Message) in one pipe and takes the number of an empty one from the other, where the reader puts
-//! it when it has copied the words: a slow reader makes the recorder wait, and memory is bounded. What stands in the chunks of a
-//! recorder that was killed is told by the lanes. Messages that can wait stand in an outbox behind the chunks until one
+//! it when it has copied the words: a slow reader makes the recorder wait, and memory is bounded. The lanes say what stands in
+//! the chunks of a recorder that was killed. Messages that can wait stand in an outbox behind the chunks until one
 //! that cannot is sent: a write for each block would wake the reader thousands of times.
 
 /// Virtual CPUs that can be recorded at a time.

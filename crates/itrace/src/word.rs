@@ -6,7 +6,7 @@
 //! | 1 block | 0 | 0 | 0 | 0 | id (32 bits) |
 //! | 2 mark | 0 | 0 | 0 | which [`Mark`] | its number (32 bits) |
 //!
-//! Kind 3 is not used. A word that is none of these reads as `None`, never as something else.
+//! Kind 3 is not used. Any other word reads as `None`, never as something else.
 
 const KIND_SHIFT: u32 = 62;
 const STORE: u64 = 1 << 60;

@@ -49,7 +49,7 @@ pub mod slot {
     pub const SEQUENCE: usize = 0;
     /// Bytes ever written, to be taken modulo the capacity.
     pub const HEAD: usize = 1;
-    /// Events ever that found the ring full and no larger one to be had.
+    /// Events ever that found the ring full and no larger one available.
     pub const LOST: usize = 2;
     /// Events ever that a signal handler made inside of another call.
     pub const NESTED: usize = 3;

@@ -107,7 +107,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// Those of reading; [`io::ErrorKind::WouldBlock`] when the file is not ready yet, or is none of this version.
+    /// Those of reading; [`io::ErrorKind::WouldBlock`] when the file is not ready yet, or is of another version.
     pub fn open(file: File) -> io::Result<Self> {
         let header = read_header(&file)?;
         Ok(Self { file, header, names_tail: 0, rings: Vec::new(), next: 0, damaged_bytes: 0, buffer: Vec::new() })

@@ -25,13 +25,13 @@ pub(crate) const MAX_CLASSES: usize = 4;
 pub(crate) struct Cache {
     ways: usize,
     set_mask: u64,
-    /// Slices share nothing: which one a key is in is told by a hash of all its bits.
+    /// Slices share nothing: a hash of all bits of a key says which one it is in.
     slices: u64,
     replacement: Replacement,
     lines: Box<[u64]>,
     /// Unless LRU: in which way keys were found last, by their lowest bits.
     hints: Box<[u8]>,
-    /// Pseudo-LRU: each set's tree, a bit for each inner node; the first, which is none, tells that no way is empty.
+    /// Pseudo-LRU: each set's tree, a bit for each inner node; the first bit, which is no node's, says that no way is empty.
     trees: Box<[u64]>,
     /// What a use of a way does to the tree: the bits of the nodes above it, and those that then point to the right.
     paths: Box<[(u64, u64)]>,

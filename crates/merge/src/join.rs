@@ -113,7 +113,7 @@ fn name_host(trace: &mut Trace) {
     let of_machine = counters.domain.iter_mut().zip(&counters.process).filter(|(_, process)| !process.is_some());
     of_machine.for_each(|(domain, _)| *domain = format!("{domain} @{host}"));
     trace.notices.text.iter_mut().for_each(|text| *text = format!("{host}: {text}"));
-    // The text is none of Dwell's remarks any more.
+    // With the host before it, the text is no remark of the table any more.
     let notices = &mut trace.notices;
     notices.id.iter_mut().chain(&mut notices.values).for_each(String::clear);
 }

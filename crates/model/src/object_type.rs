@@ -61,3 +61,11 @@ codes! {
         User = 26, "user", "User";
     }
 }
+
+impl ObjectType {
+    /// Whether one thread holds it while others wait, as far as the type tells.
+    pub fn has_holder(self) -> bool {
+        use ObjectType::*;
+        matches!(self, Mutex | RwLock | SpinLock | KernelLock | JvmMonitor | Gil | Futex)
+    }
+}

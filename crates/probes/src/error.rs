@@ -52,7 +52,7 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
-    /// The address is none of code.
+    /// The address lies outside of all code.
     #[error("there is no code at {address:#x} in {}", file.display())]
     NoCode {
         /// Link-time address.

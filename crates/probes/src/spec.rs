@@ -174,7 +174,7 @@ fn usdt(text: &str) -> Parsed<'_> {
     (!provider.is_empty()).then(|| (file, Place::Usdt { provider: provider.to_owned(), begin, end }))
 }
 
-/// `BEGIN..END`; the three dots of a C++ argument list are none of these.
+/// `BEGIN..END`; the three dots of a C++ argument list separate nothing.
 fn between(text: &str) -> Option<(String, String)> {
     let (begin, end) = text.split_once("..").filter(|(_, end)| !end.starts_with('.'))?;
     (!begin.is_empty() && !end.is_empty()).then(|| (begin.to_owned(), end.to_owned()))

@@ -21,7 +21,7 @@ pub enum Error {
     /// The library refused.
     #[error("libipt: {0}")]
     Library(&'static str),
-    /// The file is none of perf's.
+    /// The file is not one of perf.
     #[error("not a file of perf record: {0}")]
     NotPerf(&'static str),
     /// The file cannot be read.

@@ -91,7 +91,7 @@ fn write(buffer: &mut RecordBuffer, what: u8, time_ns: u64, ids: (u32, u32, u32)
             waker_tid: tgid,
             waker_syscall: -1,
             holder_tid: 0,
-            reserved: 0,
+            owner: 0,
         }),
     }
 }

@@ -54,6 +54,27 @@ fn a_wait_ends_with_its_wake_up_and_the_run_queue_follows() {
 }
 
 #[test]
+fn the_memory_of_a_mutex_names_its_holder() {
+    let trace = with(
+        "0 new tid=11 tgid=10 parent=10 parent_tgid=10 name=worker
+         0 new tid=20 tgid=20 name=other
+         1 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080 owner=10 # a mutex
+         2 switch in=11 wake=2 by=10
+         3 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080 owner=20 # in another process
+         4 switch in=11 wake=4 by=10
+         5 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080 owner=11 # itself
+         6 switch in=11 wake=6 by=10
+         7 switch out=11 state=1 call=202 object=0x2000 detail=0x80 owner=10        # no lock
+         8 switch in=11 wake=8 by=10",
+        10,
+    );
+    let waits = (0..trace.off_cpu.len()).filter(|&row| trace.off_cpu.reason[row] == Reason::Waiting.code());
+    let holders: Vec<_> = waits.map(|row| trace.off_cpu.holder[row].get()).collect();
+    assert_eq!(holders, [Some(0), None, None, None]);
+    assert_eq!(trace.objects.kind, [ObjectType::Mutex, ObjectType::Futex].map(ObjectType::code));
+}
+
+#[test]
 fn a_new_thread_is_started_by_the_one_that_made_it() {
     let trace = with(
         "0 stack key=7 tgid=10 tid=10 frames=4000,5000

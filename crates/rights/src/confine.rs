@@ -224,7 +224,7 @@ fn forbid_calls(needs: &Needs) -> Result<(), seccompiler::Error> {
     apply_filter(&filter(calls.map(|&call| (call, Vec::new())))?)
 }
 
-/// What a call's first argument is when it is none of these.
+/// A call's first argument is other than these.
 fn other_than(arguments: &[c::c_uint]) -> Result<SeccompRule, seccompiler::Error> {
     let other =
         |&argument: &c::c_uint| SeccompCondition::new(0, SeccompCmpArgLen::Dword, SeccompCmpOp::Ne, argument.into());

@@ -48,7 +48,7 @@ tables! {
         waker: ThreadId, 1, "Thread that woke it, null when no profiled thread did.";
         waker_kind: u8, 1, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt.";
         waker_stack: StackId, 1, "Where the waker was.";
-        holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (GIL), else null.";
+        holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (mutexes and write locks of glibc and musl, the GIL), else null.";
     }
     /// One row per sample of a running thread, ordered by time_ns.
     Samples SampleRow "samples" {

@@ -2,7 +2,7 @@
 //!
 //! The BPF programs (`python.bpf.h`) walk the interpreter's own list of frames; for that they need the address of
 //! `_PyRuntime` and a table of offsets. From 3.13 on the interpreter carries that table itself; those of earlier versions
-//! are here. The version is told by symbols, not by names of files, so that it is right for programs that embed CPython.
+//! are here. Symbols say the version, not names of files, so that it is right for programs that embed CPython.
 //! What is read from a file is only ever used as offsets in memory that is read without faults.
 
 use object::ReadRef;

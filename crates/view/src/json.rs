@@ -53,7 +53,7 @@ pub fn parts(notes: &[Prose]) -> Json {
     notes.iter().map(Prose::parts).collect()
 }
 
-/// One value; a number that is none is null.
+/// One value; NaN and infinity are null.
 pub fn value(value: &Value) -> Json {
     match value {
         Value::None => Json::Null,

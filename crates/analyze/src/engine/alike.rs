@@ -1,4 +1,4 @@
-//! Which event keys count as one where threads or CPUs only are told apart: there may be as many sites else as intervals.
+//! Which event keys count as one where only threads and CPUs matter: sites per key could be as many as intervals.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -13,8 +13,8 @@ use crate::question::filter::{Filter, FilterKey};
 use crate::question::query::Query;
 use crate::stacks::call_stacks::CallStacks;
 
-/// The number that stands for each outside of tasks, where only CPUs are asked for: the first one that is classified
-/// likewise and that the other filters treat likewise. There may be as many sites else as intervals.
+/// For each key, the key that stands for it where only CPUs matter, outside of tasks: the first one that is classified
+/// alike and that the other filters treat alike.
 pub fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> {
     let of_site = |filter: &&Filter| !matches!(filter.key, FilterKey::Cpu | FilterKey::WaitLength | FilterKey::Counter);
     let kept = |filters: &[Filter]| filters.iter().filter(of_site).cloned().collect();
@@ -24,8 +24,8 @@ pub fn alike(trace: &Trace, stacks: &CallStacks<'_>, query: &Query) -> Vec<u32> 
     first_like(&sites, |site| (site.key.reason, site.cpu_kind, site.idle, site.selected))
 }
 
-/// The key that stands for each where threads and CPUs are told apart: the first one of its thread that is classified
-/// likewise.
+/// For each key, the key that stands for it where only threads and CPUs matter: the first one of its thread that is
+/// classified alike.
 pub fn alike_by_thread(trace: &Trace) -> Vec<u32> {
     let sites = site_of_each_key(trace, &CallStacks::new(trace, &Query::default()));
     first_like(&sites, |site| (site.key.thread, site.key.reason, site.cpu_kind, site.idle))

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use dwell_model::{ObjectId, ObjectType};
+use dwell_model::{MetricDef, ObjectId, ObjectType};
 use dwell_store::Trace;
+use dwell_view::Value;
 use dwell_work::parallel;
 
 use crate::engine::alike::alike;
@@ -19,6 +20,7 @@ use crate::engine::sums::{DetailKeys, Numbering, Places};
 use crate::engine::sweep::Levels;
 use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
+use crate::measure::metrics::value;
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::error::QueryError;
@@ -158,8 +160,8 @@ impl<'t> Fold<'t> {
     }
 
     /// A metric of what the filters let through.
-    pub fn total(&self, metric: &dwell_model::MetricDef) -> dwell_view::Value {
-        crate::measure::metrics::value(metric, self.shown())
+    pub fn total(&self, metric: &MetricDef) -> Value {
+        value(metric, self.shown())
     }
 
     /// The sum over everything.

@@ -14,6 +14,7 @@ use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
 use crate::measure::metrics::{magnitude, value};
 use crate::measure::site::Site;
+use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::level::Level;
 use crate::stacks::call_stacks::NO_FUNCTION;
@@ -138,7 +139,7 @@ impl<'f, 't> Groups<'f, 't> {
             let stack = stack_of(site);
             if stack.is_some() {
                 let sum = times.entry(stack).or_default();
-                *sum = sum.saturating_add(crate::measure::utilization::total(&site.time).saturating_add(1));
+                *sum = sum.saturating_add(total(&site.time).saturating_add(1));
             }
         }
         times.into_iter().rev().max_by_key(|(_, ns)| *ns).map_or(StackId::NONE, |(stack, _)| stack)

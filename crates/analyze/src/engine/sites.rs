@@ -13,7 +13,7 @@ use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
 use crate::stacks::spin::CpuKinds;
 
-/// The target of sites whose lengths are not asked for, see [`Fold::lengths`].
+/// The target of sites whose wait lengths are unused.
 pub const NOWHERE: u32 = u32::MAX;
 
 /// The sites of the sums, and which one each number is.

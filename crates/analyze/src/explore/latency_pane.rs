@@ -51,8 +51,8 @@ pub struct OutlierPoint {
     pub causes: BTreeMap<&'static str, u64>,
 }
 
-/// The intervals of the type that the query's subject names, else of the one with the most outlier time. Fails when there
-/// is none of this name.
+/// The intervals of the type that the query's subject names, else of the one with the most outlier time. Fails when no
+/// type has this name.
 pub fn latency_pane(fold: &Fold<'_>) -> Result<LatencyPane, QueryError> {
     let latency = Latency::new(fold);
     let of = match fold.query.subject.as_deref() {

@@ -37,7 +37,7 @@ const ALL_FUNCTIONS: &str = "all-functions";
 const CALLERS: &str = "callers";
 const CALLEES: &str = "callees";
 
-/// The levels of `a,b,callers`. Fails on a name that is none, and on a way through the stacks that is not the last.
+/// The levels of `a,b,callers`. Fails on an unknown name, and on a way through the stacks that is not the last.
 pub fn parse_grid_levels(text: &str) -> Result<Vec<GridLevel>, QueryError> {
     let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
     let level = |(index, word): (usize, &&str)| match *word {

@@ -7,7 +7,7 @@ use dwell_view::Word;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::sentences::say;
-use crate::study::latency::{IntervalType, Kind, Latency, Origin, Piece};
+use crate::study::latency::{IntervalType, Kind, Latency, Origin, Outlier, Piece};
 
 /// Outliers from which on they are no accident.
 const FEWEST: usize = 5;
@@ -192,7 +192,7 @@ fn by_causes(evidence: &Evidence<'_, '_>, causes: &[Delay]) -> Vec<Finding> {
 }
 
 fn finding(latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option<Finding> {
-    let time = |outlier: &crate::study::latency::Outlier| -> u64 {
+    let time = |outlier: &Outlier| -> u64 {
         causes.iter().fold(0, |sum, cause| sum.saturating_add(outlier.split.causes.of(*cause)))
     };
     let cost_ns = of.outliers.iter().fold(0, |sum: u64, outlier| sum.saturating_add(time(outlier)));

@@ -15,7 +15,7 @@ use crate::study::socket_groups::Group;
 /// Part of the elapsed time from which a cause matters.
 const COST_SHARE: f64 = 0.05;
 
-/// A finding per group in which a cause took its part of the time; `more` says what else is known, `None` that it is none.
+/// A finding per group in which a cause took its part of the time; `more` says what else is known, `None` drops the finding.
 fn by_cause(
     evidence: &Evidence<'_, '_>,
     cause: SocketCause,

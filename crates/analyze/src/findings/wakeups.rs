@@ -28,14 +28,21 @@ const POLLS: u64 = 50;
 const POLL_NS: u64 = 10_000_000;
 /// Part of the elapsed time spent so.
 const POLL_SHARE: f64 = 0.05;
-/// Other threads woken per sleep, up to which it polls: one that does more paces its own work.
-const POLL_WAKES: f64 = 0.2;
+/// Other threads woken per sleep, and waits for something that is neither a sleep nor a lock, up to which it polls: one that
+/// does more paces its own work.
+const POLL_WORK: f64 = 0.2;
 
 pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
-    let mut woke: BTreeMap<u32, u64> = BTreeMap::new();
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.key.waker.is_some()) {
-        *woke.entry(site.key.waker.raw()).or_default() += weights.wait_count;
+    let mut worked: BTreeMap<u32, u64> = BTreeMap::new();
+    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
+        let kind = fold.object_type(site.key.object);
+        if site.key.waker.is_some() {
+            *worked.entry(site.key.waker.raw()).or_default() += weights.wait_count;
+        }
+        if kind != ObjectType::Sleep && !kind.has_holder() {
+            *worked.entry(site.key.thread.raw()).or_default() += weights.wait_count;
+        }
     }
     let mut loops: BTreeMap<(StackId, u32), (u64, u64)> = BTreeMap::new();
     for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
@@ -46,9 +53,9 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         }
     }
     let is_polling = |thread: u32, (ns, count): (u64, u64)| {
-        let woken = woke.get(&thread).copied().unwrap_or(0) as f64;
+        let work = worked.get(&thread).copied().unwrap_or(0) as f64;
         let often = count >= POLLS && ns / count <= POLL_NS && evidence.share(ns) >= POLL_SHARE;
-        often && woken <= POLL_WAKES * count as f64
+        often && work <= POLL_WORK * count as f64
     };
     let mut places: BTreeMap<StackId, (u64, u64, usize)> = BTreeMap::new();
     for ((stack, _), (ns, count)) in loops.into_iter().filter(|((_, thread), sum)| is_polling(*thread, *sum)) {

@@ -4,10 +4,10 @@
 
 pub mod band_kind;
 pub mod counter_rows;
-pub mod course;
 pub mod groups;
 pub mod lanes;
 pub mod pieces;
 pub mod pyramid;
 pub mod states;
 pub mod sum;
+pub mod thread_history;

@@ -1,7 +1,7 @@
 //! What each thread did in a part of the time, piece by piece.
 
-use crate::history::course::Course;
 use crate::history::states::TimelineState;
+use crate::history::thread_history::ThreadHistory;
 
 /// A stretch of time in which a thread did one thing; never empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,45 +20,50 @@ pub struct Piece {
 
 /// Tells what `thread` did in `from .. to`, in order of time, within its life. Work in proportion to the intervals and
 /// samples that are told.
-pub fn for_each_piece(course: &Course, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
-    let Some(life) = course.life(thread) else { return };
+pub fn for_each_piece(history: &ThreadHistory, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+    let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
     if from >= to {
         return;
     }
-    let mut running = Running::new(course, thread, from);
+    let mut running = Running::new(history, thread, from);
     let mut reached = from;
-    for_each_absence(course, thread, (from, to), |row, [start, woken, ran]| {
+    for_each_absence(history, thread, (from, to), |row, [start, woken, ran]| {
         running.tell((reached, start), &mut tell);
-        off_cpu_pieces(course, row, [start, woken, ran], &mut tell);
+        off_cpu_pieces(history, row, [start, woken, ran], &mut tell);
         reached = ran.max(reached);
     });
     running.tell((reached, to), &mut tell);
 }
 
 /// Tells what `thread` did off the CPU in `from .. to`.
-pub fn for_each_off_cpu(course: &Course, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
-    let Some(life) = course.life(thread) else { return };
+pub fn for_each_off_cpu(history: &ThreadHistory, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(Piece)) {
+    let Some(life) = history.life(thread) else { return };
     let (from, to) = (from.max(life.0), to.min(life.1));
     if from < to {
-        for_each_absence(course, thread, (from, to), |row, times| off_cpu_pieces(course, row, times, &mut tell));
+        for_each_absence(history, thread, (from, to), |row, times| off_cpu_pieces(history, row, times, &mut tell));
     }
 }
 
-fn off_cpu_pieces(course: &Course, row: usize, [start, woken, ran]: [u64; 3], tell: &mut impl FnMut(Piece)) {
+fn off_cpu_pieces(history: &ThreadHistory, row: usize, [start, woken, ran]: [u64; 3], tell: &mut impl FnMut(Piece)) {
     if start < woken {
-        let (state, object) = course.waiting(row);
+        let (state, object) = history.waiting(row);
         tell(Piece { state, from: start, to: woken, object, row: Some(row) });
     }
     if woken < ran {
-        let state = course.queueing(row);
+        let state = history.queueing(row);
         tell(Piece { state, from: woken, to: ran, object: u32::MAX, row: Some(row) });
     }
 }
 
 /// Tells the rows of `thread` in `from .. to`, cut there: when it left the CPU, was woken, ran again.
-fn for_each_absence(course: &Course, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(usize, [u64; 3])) {
-    let off_cpu = &course.events().off_cpu;
+fn for_each_absence(
+    history: &ThreadHistory,
+    thread: usize,
+    (from, to): (u64, u64),
+    mut tell: impl FnMut(usize, [u64; 3]),
+) {
+    let off_cpu = &history.events().off_cpu;
     let rows = off_cpu.of(thread);
     let first = off_cpu.partition_point(rows.clone(), |start| start < from);
     // The row before may reach into the range.
@@ -82,23 +87,23 @@ fn for_each_absence(course: &Course, thread: usize, (from, to): (u64, u64), mut 
 
 /// Splits running time by what the samples say of it.
 struct Running<'a> {
-    course: &'a Course,
+    history: &'a ThreadHistory,
     /// The next sample, and the thread's last one: that stands for what follows too.
     next: usize,
     end: usize,
 }
 
 impl<'a> Running<'a> {
-    fn new(course: &'a Course, thread: usize, from: u64) -> Self {
-        let samples = &course.events().samples;
+    fn new(history: &'a ThreadHistory, thread: usize, from: u64) -> Self {
+        let samples = &history.events().samples;
         let rows = samples.of(thread);
         let next = samples.partition_point(rows.clone(), |time| time <= from);
         let next = if next == rows.end { next.saturating_sub(1).max(rows.start) } else { next };
-        Self { course, next, end: rows.end }
+        Self { history, next, end: rows.end }
     }
 
     fn tell(&mut self, (mut from, to): (u64, u64), tell: &mut impl FnMut(Piece)) {
-        let samples = &self.course.events().samples;
+        let samples = &self.history.events().samples;
         while from < to {
             while self.next + 1 < self.end && samples.time_ns(self.next) <= from {
                 self.next += 1;
@@ -106,7 +111,7 @@ impl<'a> Running<'a> {
             let is_last = self.next + 1 >= self.end;
             let until = if is_last { to } else { samples.time_ns(self.next).min(to) };
             let state = match self.next < self.end {
-                true => self.course.state_of_key(samples.key(self.next)),
+                true => self.history.state_of_key(samples.key(self.next)),
                 false => TimelineState::Running,
             };
             tell(Piece { state, from, to: until, object: u32::MAX, row: None });
@@ -117,9 +122,14 @@ impl<'a> Running<'a> {
 
 /// Tells when `thread` ran on which CPU: from the end of an interval off the CPU, which says where it then ran, to the
 /// next one.
-pub fn for_each_run(course: &Course, thread: usize, (from, to): (u64, u64), mut tell: impl FnMut(u32, (u64, u64))) {
-    let Some((_, end)) = course.life(thread) else { return };
-    let off_cpu = &course.events().off_cpu;
+pub fn for_each_run(
+    history: &ThreadHistory,
+    thread: usize,
+    (from, to): (u64, u64),
+    mut tell: impl FnMut(u32, (u64, u64)),
+) {
+    let Some((_, end)) = history.life(thread) else { return };
+    let off_cpu = &history.events().off_cpu;
     let rows = off_cpu.of(thread);
     let first = off_cpu.partition_point(rows.clone(), |start| start < from);
     for row in first.saturating_sub(1).max(rows.start)..rows.end {

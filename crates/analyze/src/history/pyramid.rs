@@ -8,11 +8,11 @@ use dwell_store::{Column, IndexWriter, Trace};
 use dwell_work::parallel;
 
 use crate::history::band_kind::BandKind;
-use crate::history::course::Course;
 use crate::history::groups::{GroupSums, Groups};
 use crate::history::pieces::{for_each_piece, for_each_run};
 use crate::history::states::TimelineState;
 use crate::history::sum::Sum;
+use crate::history::thread_history::ThreadHistory;
 use crate::question::windows::elapsed_ns;
 
 /// Numbers of the sections of the index: places and buckets.
@@ -83,13 +83,13 @@ impl Pyramids {
 
     /// Makes them, side by side on all CPUs.
     pub fn write(writer: &mut IndexWriter, trace: &Trace) -> dwell_store::Result<()> {
-        let course = Course::new(Arc::new(trace.clone()));
+        let history = ThreadHistory::new(Arc::new(trace.clone()));
         let threads = trace.threads.tid.len();
-        let spans: Vec<Option<Range<u64>>> = (0..threads).map(|thread| span(&course, thread)).collect();
-        let slabs = if course.elapsed_ns() < BUCKETS { 0 } else { BUCKETS / SLAB };
+        let spans: Vec<Option<Range<u64>>> = (0..threads).map(|thread| span(&history, thread)).collect();
+        let slabs = if history.elapsed_ns() < BUCKETS { 0 } else { BUCKETS / SLAB };
         let made = parallel::map(slabs as usize, |slab| {
             let slab = slab as u64 * SLAB..(slab as u64 + 1) * SLAB;
-            of_slab(&course, &spans, slab)
+            of_slab(&history, &spans, slab)
         });
         let mut of_thread: Vec<Vec<ThreadBucket>> = vec![Vec::new(); threads];
         let mut groups = GroupSums::default();
@@ -144,11 +144,11 @@ fn bucket_of(elapsed_ns: u64, time: u64) -> u64 {
 }
 
 /// The buckets of a thread's life when it has enough intervals for them.
-fn span(course: &Course, thread: usize) -> Option<Range<u64>> {
-    let elapsed = course.elapsed_ns();
-    let (start, end) = course.life(thread).filter(|(start, end)| start < end && *end <= elapsed)?;
+fn span(history: &ThreadHistory, thread: usize) -> Option<Range<u64>> {
+    let elapsed = history.elapsed_ns();
+    let (start, end) = history.life(thread).filter(|(start, end)| start < end && *end <= elapsed)?;
     let span = bucket_of(elapsed, start)..bucket_of(elapsed, end - 1) + 1;
-    let events = course.events();
+    let events = history.events();
     let rows = events.off_cpu.of(thread).len() + events.samples.of(thread).len();
     (rows as u64 >= WORTH * (span.end - span.start)).then_some(span)
 }
@@ -157,15 +157,15 @@ fn span(course: &Course, thread: usize) -> Option<Range<u64>> {
 type OfThreads = Vec<(usize, Vec<ThreadBucket>)>;
 
 /// What all threads did in a few buckets.
-fn of_slab(course: &Course, spans: &[Option<Range<u64>>], slab: Range<u64>) -> (OfThreads, GroupSums) {
-    let elapsed = course.elapsed_ns();
+fn of_slab(history: &ThreadHistory, spans: &[Option<Range<u64>>], slab: Range<u64>) -> (OfThreads, GroupSums) {
+    let elapsed = history.elapsed_ns();
     let range = (edge(elapsed, slab.start), edge(elapsed, slab.end));
-    let (mut of_threads, mut groups) = (Vec::new(), GroupSums::new(&course.trace, slab.clone()));
+    let (mut of_threads, mut groups) = (Vec::new(), GroupSums::new(&history.trace, slab.clone()));
     let mut sums = vec![Sum::default(); SLAB as usize];
     for (thread, span) in spans.iter().enumerate() {
         sums.fill(Sum::default());
-        let process = course.trace.threads.process[thread].raw();
-        for_each_piece(course, thread, range, |piece| {
+        let process = history.trace.threads.process[thread].raw();
+        for_each_piece(history, thread, range, |piece| {
             split(elapsed, (piece.from, piece.to), |bucket, ns| {
                 let at = bucket.wrapping_sub(slab.start) as usize;
                 if let Some(sum) = sums.get_mut(at) {
@@ -177,14 +177,14 @@ fn of_slab(course: &Course, spans: &[Option<Range<u64>>], slab: Range<u64>) -> (
                 }
             });
         });
-        for_each_run(course, thread, range, |cpu, run| {
+        for_each_run(history, thread, range, |cpu, run| {
             split(elapsed, run, |bucket, ns| {
                 let at = bucket.wrapping_sub(slab.start) as usize;
                 groups.add((BandKind::Cpu, cpu), at, (TimelineState::Running, ns, thread as u32));
             });
         });
         let Some(span) = span else { continue };
-        count_samples(course, (thread, range), slab.start, &mut sums);
+        count_samples(history, (thread, range), slab.start, &mut sums);
         let inside = slab.start.max(span.start)..slab.end.min(span.end);
         let of_bucket = |bucket: u64| {
             stored(&sums[(bucket - slab.start) as usize], edge(elapsed, bucket + 1) - edge(elapsed, bucket))
@@ -195,15 +195,15 @@ fn of_slab(course: &Course, spans: &[Option<Range<u64>>], slab: Range<u64>) -> (
     (of_threads, groups)
 }
 
-fn count_samples(course: &Course, (thread, (from, to)): (usize, (u64, u64)), first: u64, sums: &mut [Sum]) {
-    let samples = &course.events().samples;
+fn count_samples(history: &ThreadHistory, (thread, (from, to)): (usize, (u64, u64)), first: u64, sums: &mut [Sum]) {
+    let samples = &history.events().samples;
     let rows = samples.of(thread);
     let begin = samples.partition_point(rows.clone(), |time| time < from);
     // The last instant belongs to the last bucket.
-    let to = if to == course.elapsed_ns() { to + 1 } else { to };
+    let to = if to == history.elapsed_ns() { to + 1 } else { to };
     let end = samples.partition_point(begin..rows.end, |time| time < to);
     for row in begin..end {
-        let bucket = bucket_of(course.elapsed_ns(), samples.time_ns(row)).wrapping_sub(first);
+        let bucket = bucket_of(history.elapsed_ns(), samples.time_ns(row)).wrapping_sub(first);
         if let Some(sum) = sums.get_mut(bucket as usize) {
             sum.samples += 1;
         }

@@ -6,7 +6,7 @@ use dwell_view::{Column, Value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 
-/// Declares the metrics and, beside each, how it is had from weights.
+/// Declares the metrics and, beside each, how it is computed from weights.
 macro_rules! metrics {
     ($($id:literal, $title:literal, $unit:ident, $additive:literal, $better:ident, $collector:ident,
         $short:literal, $long:literal, $japanese_title:literal, $japanese_help:literal, $value:expr;)*) => {

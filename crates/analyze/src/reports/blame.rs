@@ -23,7 +23,7 @@ columns! {
 
     plain "name", "Name", "The object; below it the waiters, holders and wakers, by place.",
         "名前", "オブジェクト。その下に待つ側、保持側、起床元を場所ごとに示します。";
-    plain "role", "Role", "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, waker.",
+    plain "role", "Role", "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, unknown, waker.",
         "役割", "待つスレッド、保持するスレッドがしていたこと、起床元。";
     plain "wait_ns", "Wait Time", "Time of the waits, or the part of it in which the holder did this.",
         "待機時間", "待機の時間、またはそのうち保持側がこれをしていた時間。";
@@ -47,6 +47,14 @@ fn subjects(fold: &Fold<'_>) -> Result<Vec<ObjectId>, QueryError> {
     Ok(found)
 }
 
+/// Whether threads hold the object, one at a time.
+fn is_lock(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> bool {
+    fold.object_type(object).has_holder() || blame.told
+}
+
+/// Threads of holders that are shown without a limit.
+const HOLDERS: usize = 10;
+
 /// One tree per object that the query names.
 pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     let objects = subjects(fold)?;
@@ -68,8 +76,8 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     if rows.is_empty() {
         notes.push(say!(NOBODY_WAITED).into());
     }
-    let told = objects.iter().all(|object| blames.get(object).is_some_and(|blame| blame.told));
-    if !told {
+    let of_lock = |object: &ObjectId| blames.get(object).is_some_and(|blame| is_lock(fold, *object, blame));
+    if !objects.iter().all(of_lock) {
         notes.push(say!(HOLDER_TAKEN).into());
     }
     Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
@@ -95,8 +103,10 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
         rows.push(cell(1, (name, "waiter"), share, stack_value(fold, stack)));
     }
-    for (name, share) in holding_threads(fold, blame).into_iter().take(limit) {
-        rows.push(cell(1, (name, "holder"), share, Value::None));
+    if is_lock(fold, object, blame) {
+        for (name, share) in holding_threads(fold, blame, fold.query.limit.unwrap_or(HOLDERS)) {
+            rows.push(cell(1, (name, "holder"), share, Value::None));
+        }
     }
     for ((role, name, stack), share) in holders(fold, blame).into_iter().take(limit) {
         rows.push(cell(1, (name, role), share, stack_value(fold, stack)));
@@ -106,19 +116,26 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
         let name = format!("[no thread of the program] {}", duration(blame.outside_ns));
         rows.push(cell(1, (name, "outside"), share, Value::None));
     }
+    if blame.unknown_ns > 0 {
+        let share = Share { ns: blame.unknown_ns, waits: 0 };
+        let name = format!("[not known who held it] {}", duration(blame.unknown_ns));
+        rows.push(cell(1, (name, "unknown"), share, Value::None));
+    }
     for ((name, stack), share) in places(fold, object, waker).into_iter().take(limit) {
         rows.push(cell(1, (name, "waker"), share, stack_value(fold, stack)));
     }
     rows
 }
 
-/// The threads that held a lock that tells, the longest first.
-fn holding_threads(fold: &Fold<'_>, blame: &Blame) -> Vec<(String, Share)> {
-    let threads = blame.threads.iter().filter(|_| blame.told);
-    let mut threads: Vec<_> = threads.map(|(thread, ns)| (*ns, *thread)).collect();
+/// The threads that held a lock, the longest first; the rest in one row.
+fn holding_threads(fold: &Fold<'_>, blame: &Blame, limit: usize) -> Vec<(String, Share)> {
+    let mut threads: Vec<_> = blame.threads.iter().map(|(thread, ns)| (*ns, *thread)).collect();
     threads.sort_unstable_by_key(|(ns, thread)| (Reverse(*ns), *thread));
-    let row = |(ns, thread)| (thread_label(fold, ThreadId::new(thread)), Share { ns, waits: 0 });
-    threads.into_iter().map(row).collect()
+    let share = |ns| Share { ns, waits: 0 };
+    let named = threads.iter().take(limit).map(|(ns, thread)| (thread_label(fold, ThreadId::new(*thread)), share(*ns)));
+    let rest = threads.get(limit..).filter(|rest| !rest.is_empty());
+    let rest = rest.map(|rest| (format!("[{} more threads]", rest.len()), share(rest.iter().map(|(ns, _)| ns).sum())));
+    named.chain(rest).collect()
 }
 
 /// What the holders did, by role and function, each with its heaviest stack; the longest first.

@@ -12,6 +12,7 @@ use crate::engine::fold::Fold;
 use crate::engine::grouping::Groups;
 use crate::measure::metrics::{compared_columns, magnitude, metric, value};
 use crate::measure::site::Site;
+use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::level::Level;
 use crate::sentences::say;
@@ -108,7 +109,7 @@ fn row(name: &str, metrics: &[&'static MetricDef], (a, b): (&Weights, &Weights),
 /// Classes are summed: two bars in one row say less than two numbers.
 fn plainly(value: Value) -> Value {
     match value {
-        Value::ByClass(classes) => Value::Ns(crate::measure::utilization::total(&classes)),
+        Value::ByClass(classes) => Value::Ns(total(&classes)),
         other => other,
     }
 }

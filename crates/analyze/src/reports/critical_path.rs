@@ -5,6 +5,7 @@ use dwell_store::WordMap;
 use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
+use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
 use crate::study::critical_path::{Detour, Follower, Segment, critical_path as path_of};
 use crate::study::intervals::Activity;
@@ -91,7 +92,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
 }
 
 fn span(fold: &Fold<'_>) -> (u64, u64) {
-    let elapsed = crate::question::windows::elapsed_ns(fold.trace);
+    let elapsed = elapsed_ns(fold.trace);
     let (from, to) = fold.query.range.unwrap_or((0, elapsed));
     (from.min(elapsed), to.min(elapsed).max(from.min(elapsed)))
 }

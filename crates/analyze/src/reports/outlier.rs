@@ -34,7 +34,7 @@ columns! {
 /// Lines of a story: with more pieces, the shortest are left out.
 const MOST_LINES: usize = 200;
 
-/// The story of the interval that the query names. Fails when there is none of this id.
+/// The story of the interval that the query names. Fails when no interval has this id.
 pub fn outlier(fold: &Fold<'_>) -> Result<View, QueryError> {
     let name = fold.query.subject.as_deref().ok_or(QueryError::SubjectMissing { what: "an interval" })?;
     let unknown = || QueryError::Unknown { what: "interval", name: name.to_owned(), nearest: None };

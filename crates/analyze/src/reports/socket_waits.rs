@@ -47,8 +47,8 @@ columns! {
         "スタック", "待機した場所。末端の関数から順に示します。";
 }
 
-/// A row per wait, the longest first; of the socket only whose row the query's subject is, if it has one. Fails when that
-/// is none.
+/// A row per wait, the longest first; only those on the socket whose row is the query's subject, if it has one. Fails when
+/// no socket has that row.
 pub fn socket_waits(fold: &Fold<'_>) -> Result<View, QueryError> {
     let waits = SocketWaits::new(fold);
     let only = waits.named(fold.query.subject.as_deref())?;

@@ -6,6 +6,7 @@ use dwell_model::{TaskId, TaskKind, TaskTypeId};
 use dwell_view::{Column, Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
+use crate::engine::grouping::thread_label;
 use crate::engine::selection::TaskFilter;
 use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
@@ -246,7 +247,7 @@ pub fn longest(fold: &Fold<'_>) -> View {
             Value::Text(names.name(tasks.task_type[*row])),
             Value::Ns(length(*row)),
             Value::Ns(tasks.start_ns[*row]),
-            Value::Text(crate::engine::grouping::thread_label(fold, tasks.thread[*row])),
+            Value::Text(thread_label(fold, tasks.thread[*row])),
             data.get(row).map_or(Value::None, |text| Value::Text(text.clone())),
             Value::Text(if tasks.finished[*row] { "yes" } else { "no" }.into()),
             Value::Text(kind(fold, tasks.task_type[*row]).id().into()),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use dwell_model::StackId;
-use dwell_view::{Column, Row, Value, View};
+use dwell_view::{Column, Row, Value, View, glob};
 
 use crate::engine::fold::Fold;
 use crate::engine::functions::functions;
@@ -206,7 +206,7 @@ struct Totals {
 pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
     let stacks: Vec<_> = weights_of_stacks(fold).into_iter().map(|(stack, w)| (functions(fold, stack), w)).collect();
     let Some(subject) = &fold.query.subject else { return Ok(all_functions(fold, &stacks)) };
-    let is_subject = |function: FunctionId| dwell_view::glob(subject, fold.stacks.function_name(function));
+    let is_subject = |function: FunctionId| glob(subject, fold.stacks.function_name(function));
     let mut focus = Totals::default();
     let mut callers: HashMap<FunctionId, Totals> = HashMap::new();
     let mut callees: HashMap<FunctionId, Totals> = HashMap::new();

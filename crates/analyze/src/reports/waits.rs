@@ -9,6 +9,7 @@ use crate::engine::fold::Fold;
 use crate::engine::grouping::{Groups, Node};
 use crate::measure::distribution::Distribution;
 use crate::measure::site::Site;
+use crate::measure::utilization::total;
 use crate::question::level::Level;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{Table, cut_note, levels_or, metrics_or, name_columns, stack_value, wait_rank};
@@ -82,7 +83,7 @@ fn cells(groups: &Groups<'_, '_>, fold: &Fold<'_>, node: (usize, &Node), lengths
         quantile(0.5),
         quantile(0.99),
         Value::Count(groups.threads(index) as u64),
-        Value::Ns(crate::measure::utilization::total(&node.weights.idle)),
+        Value::Ns(total(&node.weights.idle)),
         // No collector records creation sites yet: the object's allocation costs a probe on every one.
         Value::None,
         first.map_or(Value::None, Value::Text),

@@ -1,14 +1,14 @@
 //! What the other side did while threads waited on an object.
 //!
-//! The holder of a lock during a wait is taken to be the thread that ended the wait: an unlock wakes. What that thread
-//! did since it had the lock is what the waiter waited for; where it had itself waited for the lock, the thread that
-//! woke it held the lock before. A lock that tells who holds it (the GIL) is believed.
+//! A wait for a lock is for what its holders did meanwhile ([`Holding`]); any other wait is for what the thread that ended it
+//! did.
 
 use std::collections::HashMap;
 
 use dwell_model::{ObjectId, StackId};
 
 use crate::engine::fold::Fold;
+use crate::study::holding::{Held, Holder, Holding};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::{Piece, ThreadIndex};
 
@@ -47,12 +47,21 @@ pub struct Blame {
     pub seen_ns: u64,
     /// Time of waits that no thread of the program ended.
     pub outside_ns: u64,
+    /// Time in which a thread held the lock that did not show itself.
+    pub unknown_ns: u64,
     /// What holders did meanwhile.
     pub holders: HashMap<Doing, Share>,
     /// Who they were, by number of the thread, and their time.
     pub threads: HashMap<usize, u64>,
     /// Whether the lock itself told who held it.
     pub told: bool,
+}
+
+/// What is asked for each wait.
+struct Study<'f, 't> {
+    fold: &'f Fold<'t>,
+    index: &'f ThreadIndex<'t>,
+    holding: Holding<'f, 't>,
 }
 
 /// Gathers the blame for each of `objects`: one pass over the rows, then the longest waits up to `budget` pieces of
@@ -78,13 +87,14 @@ pub fn blame(
         whole_waits(fold, &mut blames);
     }
     waits.sort_unstable_by_key(|wait| std::cmp::Reverse(*wait));
+    let study = Study { fold, index, holding: Holding::new(fold, index, objects) };
     let mut work = 0;
     for (_, row) in waits {
         if work >= budget {
             break;
         }
         if let Some(blame) = blames.get_mut(&fold.object_of(row)) {
-            work += 1 + follow(fold, index, row, blame);
+            work += 1 + follow(&study, row, blame);
         }
     }
     blames
@@ -101,55 +111,58 @@ fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
     }
 }
 
-/// Hand-overs of a lock followed within one wait, at most: only a damaged trace has more at one instant.
-const HAND_OVERS: usize = 10_000;
-
-/// What the holders did during one wait, latest first. The thread that ended the wait had the object since it last
-/// waited for it itself; before that, whoever ended that wait had it, and so on. Returns the work done.
-fn follow(fold: &Fold<'_>, index: &ThreadIndex<'_>, row: usize, blame: &mut Blame) -> usize {
-    let rows = &fold.trace.events().off_cpu;
+/// What the holders did during one wait, latest first. Returns the work done.
+fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
+    let (fold, object) = (study.fold, study.fold.object_of(row));
+    let (rows, key) = (&fold.trace.events().off_cpu, fold.trace.events().off_cpu_key(row));
     let (from, wait_ns) = (rows.start_ns(row), rows.wait_ns(row));
     blame.seen_ns = blame.seen_ns.saturating_add(wait_ns);
-    let mut time = from.saturating_add(wait_ns);
-    let mut holder = holder_of(fold, row);
-    blame.told |= fold.trace.events().off_cpu_key(row).holder().is_some();
-    let (mut work, mut hand_overs, mut last) = (0, 0, None);
-    while time > from {
-        let here = holder.and_then(|thread| index.before(thread, time));
-        let Some(piece) = here.filter(|_| hand_overs < HAND_OVERS) else { break };
-        let waits_too = piece.row.filter(|waited| {
-            piece.activity == Activity::Waiting && fold.object_of(*waited) == fold.object_of(row) && *waited != row
-        });
-        if let Some(waited) = waits_too {
-            hand_overs += 1;
-            holder = holder_of(fold, waited);
-            continue;
+    blame.told |= key.holder().is_some();
+    let (mut work, mut last) = (0, None);
+    let mut tell = |held: Held| work += add(study, held, blame, &mut last);
+    if study.holding.knows(object) {
+        study.holding.tell(row, tell);
+    } else {
+        let to = from.saturating_add(wait_ns);
+        let ender = key.waker().get().filter(|thread| *thread < fold.trace.threads.tid.len());
+        let ender = key.holder().get().or(ender).filter(|thread| key.thread().get() != Some(*thread));
+        tell(Held { from, to, holder: ender.map_or(Holder::Outside, Holder::Thread) });
+    }
+    work
+}
+
+/// Adds what the holder did in a part of a wait. Returns the work done.
+fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<Doing>) -> usize {
+    let mut time = held.to;
+    let mut work = 1;
+    let thread = match held.holder {
+        Holder::Thread(thread) => thread,
+        Holder::Outside => {
+            blame.outside_ns = blame.outside_ns.saturating_add(held.to - held.from);
+            return work;
         }
-        let cut = Piece { from: piece.from.max(from), to: piece.to.min(time), ..piece };
-        let mut tell = |piece: Piece| count(fold, piece, blame, &mut last);
-        work += match (cut.activity, holder) {
-            (Activity::Running, Some(thread)) => index.split_running(thread, cut, &mut tell),
+        Holder::Unknown => {
+            blame.unknown_ns = blame.unknown_ns.saturating_add(held.to - held.from);
+            return work;
+        }
+    };
+    while time > held.from {
+        let Some(piece) = study.index.before(thread, time) else { break };
+        let cut = Piece { from: piece.from.max(held.from), to: piece.to.min(time), ..piece };
+        let mut tell = |piece: Piece| count(study.fold, piece, blame, last);
+        work += match cut.activity {
+            Activity::Running => study.index.split_running(thread, cut, &mut tell),
             _ => {
                 tell(cut);
                 1
             }
         };
-        if let Some(thread) = holder {
-            *blame.threads.entry(thread).or_default() += time - cut.from;
-        }
         time = cut.from;
     }
-    blame.outside_ns = blame.outside_ns.saturating_add(time - from);
-    work + hand_overs
-}
-
-/// The thread of the program that held what `row` waited for: as the lock told when the wait began, else the one that
-/// ended the wait.
-fn holder_of(fold: &Fold<'_>, row: usize) -> Option<usize> {
-    let key = fold.trace.events().off_cpu_key(row);
-    let other = |thread: &usize| *thread < fold.trace.threads.tid.len() && key.thread().get() != Some(*thread);
-    let told = key.holder().get().filter(other);
-    told.or_else(|| key.waker().get().filter(other))
+    *blame.threads.entry(thread).or_default() += held.to - time;
+    // Before its start.
+    blame.outside_ns = blame.outside_ns.saturating_add(time - held.from);
+    work
 }
 
 fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<Doing>) {

@@ -5,6 +5,7 @@
 pub mod blame;
 pub mod correlation;
 pub mod critical_path;
+pub mod holding;
 pub mod intervals;
 pub mod latency;
 pub mod socket_groups;

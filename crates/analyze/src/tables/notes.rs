@@ -8,6 +8,7 @@ use crate::engine::fold::Fold;
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::notices::remarks;
+use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
 
 /// The loss that the collector makes good.
@@ -141,7 +142,7 @@ fn share(fold: &Fold<'_>, shown: &Weights, whole: &Weights) -> Option<Sentence> 
 }
 
 fn range(fold: &Fold<'_>) -> Option<Sentence> {
-    let elapsed = crate::question::windows::elapsed_ns(fold.trace);
+    let elapsed = elapsed_ns(fold.trace);
     let share = Word::part(fold.windows.length_ns(), elapsed);
     let left_out: Vec<String> = fold
         .query

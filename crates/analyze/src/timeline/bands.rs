@@ -13,6 +13,7 @@ use crate::measure::metrics::{METRICS, magnitude, value};
 use crate::measure::weights::Weights;
 use crate::question::error::QueryError;
 use crate::question::level::Level;
+use crate::question::metric::parse_metric;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 
@@ -38,7 +39,7 @@ impl BandOrder {
         Ok(match text {
             "" | "start" => Self::Start,
             "name" => Self::Name,
-            id => Self::Metric(crate::question::metric::parse_metric(id)?.id),
+            id => Self::Metric(parse_metric(id)?.id),
         })
     }
 }

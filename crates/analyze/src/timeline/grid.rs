@@ -6,7 +6,7 @@ use dwell_work::parallel;
 
 use crate::analysis::Analysis;
 use crate::history::band_kind::BandKind;
-use crate::history::groups::together;
+use crate::history::groups::{GroupBucket, together};
 use crate::history::pieces::{Piece, for_each_off_cpu, for_each_piece, for_each_run};
 use crate::history::pyramid::BUCKETS;
 use crate::history::states::{STATES, TimelineState, shown};
@@ -176,7 +176,7 @@ pub(crate) fn coarse_band(
     Some(band)
 }
 
-fn pixel(bucket: &crate::history::groups::GroupBucket, per_pixel: u64) -> u64 {
+fn pixel(bucket: &GroupBucket, per_pixel: u64) -> u64 {
     u64::from(bucket.bucket) / per_pixel
 }
 

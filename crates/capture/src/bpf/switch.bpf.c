@@ -3,6 +3,7 @@
  * The heart: a context switch tells who leaves the CPU, why and on what, and who comes back and by whom it was woken.
  * One record for both sides.
  */
+#include "lock.bpf.h"
 #include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -53,9 +54,12 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			write_thread_exit(prev, out, record->h.time_ns);
 		} else {
 			record->user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
-			if (record->syscall == SYSCALL_FUTEX && state &&
-			    python_gil(prev, out, record->object, &record->holder_tid))
-				record->flags |= SWITCH_GIL;
+			if (record->syscall == SYSCALL_FUTEX && state) {
+				if (python_gil(prev, out, record->object, &record->holder_tid))
+					record->flags |= SWITCH_GIL;
+				else
+					record->owner = lock_owner(record->object, record->detail);
+			}
 			if (state && needs_kernel_stack(state, target.class, control))
 				record->kernel_stack = take_kernel_stack(ctx, prev);
 		}

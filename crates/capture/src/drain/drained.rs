@@ -108,6 +108,7 @@ impl Drained {
         let h = RecordHeader { kind: kind::THREAD_EXIT, size: size_of::<ThreadExitRecord>() as u16, ..left.exit.h };
         ThreadExitRecord { h, ..left.exit }
     }
+
     /// Takes the registers of a thread, whose stack is walked later.
     fn registers(&mut self, kind: u16, bytes: &[u8]) {
         let Some((registers, copy)) = bytes.split_at_checked(size_of::<RegistersRecord>()) else { return };

@@ -2,7 +2,7 @@
 //!
 //! A view is kept open beyond its process: a map of run-time code is complete only when the process has ended. The
 //! temporary folder is kept beside the root, since mounts below the root fall away with the last process that sees them.
-//! Everything there is the profiled program's: what is opened is told by type and owner first.
+//! Everything there is the profiled program's: Dwell checks type and owner before it opens a file.
 
 use std::fs::File;
 use std::io;

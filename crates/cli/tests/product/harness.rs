@@ -1,8 +1,8 @@
 //! Named cases, with the arguments that `cargo test` passes on: names, of which a case must contain one; `--list`; and
 //! `--test-threads=1`, by which all run one after the other.
 //!
-//! Cases that judge what was done and not how long it took run side by side, as many as there are CPUs. What fails there runs again
-//! among the others, which have the machine to themselves and run in order.
+//! Cases that judge what was done and not how long it took run side by side, as many as there are CPUs. What may be repeated and fails
+//! there runs again among the others, which have the machine to themselves and run in order.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -95,7 +95,7 @@ const BESIDE: [&str; 17] = [
     "symbols::",
 ];
 
-/// Runs cases on all CPUs; returns those that must run again because they did not pass.
+/// Runs cases on all CPUs; returns those that run again because they did not pass.
 fn run_side_by_side(cases: Vec<Case>, tally: &mut Tally) -> Vec<Case> {
     let next = AtomicUsize::new(0);
     let shared = Mutex::new((tally, Vec::new()));
@@ -105,8 +105,9 @@ fn run_side_by_side(cases: Vec<Case>, tally: &mut Tally) -> Vec<Case> {
             let outcome = attempt(case);
             let Ok(mut shared) = shared.lock() else { return };
             match outcome {
-                Err(why) if !why.is::<Skip>() => {
+                Err(why) if may_be_repeated(case, &why, shared.0) => {
                     tell("AGAIN, ALONE", case, &why);
+                    shared.0.repeated += 1;
                     shared.1.push(index);
                 }
                 outcome => shared.0.note(case, begun.elapsed(), outcome),

@@ -412,7 +412,7 @@ fn index_of_another() -> Result<()> {
     Ok(())
 }
 
-/// A file system of which nobody answers: FUSE without a program behind it.
+/// A file system that never answers: FUSE without a program behind it.
 struct Hung {
     at: PathBuf,
     _holder: Running,

@@ -286,7 +286,7 @@ fn passed_to_io_uring() -> Result<()> {
 
 fn open_before() -> Result<()> {
     // The process that Dwell attaches to has its connection already: it answers itself, for as long as it lives. The listener's
-    // port is none of those that the kernel chooses for who connects: that tells which end asks.
+    // port is outside of the range that the kernel chooses from for who connects: that tells which end asks.
     let python = needs_program("python3")?;
     let script = "
 import socket, sys, threading, time

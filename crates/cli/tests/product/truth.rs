@@ -37,8 +37,12 @@ struct Truth {
     object: Vec<Rows>,
     #[serde(default)]
     thread: Vec<Rows>,
+    /// What Dwell must find. It may find what is in `may_find`, and nothing else: any other finding is a false one.
     #[serde(default)]
     finding: Vec<Finding>,
+    /// Ids of findings that hold on some machines only.
+    #[serde(default)]
+    may_find: Vec<String>,
     #[serde(default)]
     report: Vec<Report>,
     #[serde(default)]
@@ -87,6 +91,8 @@ struct Finding {
 struct Report {
     args: Vec<String>,
     contains: Vec<String>,
+    #[serde(default)]
+    lacks: Vec<String>,
 }
 
 /// One case for each truth file.
@@ -269,20 +275,26 @@ fn has_functions(stack: &Value, functions: &[String]) -> bool {
 }
 
 fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
-    let made = recording.rows(&["findings", "--include-idle"])?;
+    let made_rows = recording.rows(&["findings", "--include-idle"])?;
     let is_made = |finding: &Finding| {
-        made.iter().any(|row| {
+        made_rows.iter().any(|row| {
             let mentioned = finding.mentions.as_ref().is_none_or(|words| row.to_string().contains(words.as_str()));
             [text(row, "id"), text(row, "finding")].contains(&finding.id.as_str()) && mentioned
         })
     };
     let missing = truth.finding.iter().filter(|finding| !is_made(finding));
-    let made: Vec<String> = made.iter().map(|row| format!("{}{}", text(row, "id"), text(row, "finding"))).collect();
+    let made: Vec<String> =
+        made_rows.iter().map(|row| format!("{}{}", text(row, "id"), text(row, "finding"))).collect();
     let say = |finding: &Finding| {
         let about = finding.mentions.as_ref().map(|words| format!(" about {words}")).unwrap_or_default();
         format!("no finding {}{about}; made were: {}", finding.id, made.join(", "))
     };
-    Ok(missing.map(say).collect())
+    let known = |row: &Value| {
+        let is = |id: &str| [text(row, "id"), text(row, "finding")].contains(&id);
+        truth.finding.iter().any(|finding| is(&finding.id)) || truth.may_find.iter().any(|id| is(id))
+    };
+    let false_ones = made_rows.iter().filter(|row| !known(row)).map(|row| format!("a false finding: {row}"));
+    Ok(missing.map(say).chain(false_ones).collect())
 }
 
 fn of_reports(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
@@ -292,6 +304,8 @@ fn of_reports(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
         let text = recording.report(&arguments)?.to_string();
         let missing = report.contains.iter().filter(|words| !text.contains(words.as_str()));
         wrong.extend(missing.map(|words| format!("report {} does not say {words}", arguments.join(" "))));
+        let false_words = report.lacks.iter().filter(|words| text.contains(words.as_str()));
+        wrong.extend(false_words.map(|words| format!("report {} says {words}", arguments.join(" "))));
     }
     Ok(wrong)
 }

@@ -165,12 +165,18 @@ fn wanted(dwarf: &Dwarf<'_>, unit: &Unit<'_>, places: &Places<'_>, room: &mut Ro
     places.covered(whole(ranges), &places.order, room)
 }
 
-/// The ranges of an entry; `None` where its length leads beyond the end of memory, since gimli adds it unchecked.
+/// The ranges of an entry; `None` where a length leads beyond the end of memory, since gimli adds it unchecked. A damaged entry
+/// has the attributes several times: any length must fit behind any begin.
 fn ranges_of<'d>(dwarf: &Dwarf<'d>, unit: &Unit<'d>, entry: &Entry<'d>) -> Option<gimli::RangeIter<Reader<'d>>> {
-    let begin = entry.attr_value(gimli::DW_AT_low_pc).and_then(|value| dwarf.attr_address(unit, value).ok()?);
-    if let Some(AttributeValue::Udata(length)) = entry.attr_value(gimli::DW_AT_high_pc) {
-        begin.unwrap_or(0).checked_add(length)?;
+    let (mut begin, mut length) = (0u64, 0u64);
+    for attribute in entry.attrs() {
+        match (attribute.name(), attribute.value()) {
+            (gimli::DW_AT_low_pc, value) => begin = begin.max(dwarf.attr_address(unit, value).ok()??),
+            (gimli::DW_AT_high_pc, AttributeValue::Udata(value)) => length = length.max(value),
+            _ => {}
+        }
     }
+    begin.checked_add(length)?;
     dwarf.die_ranges(unit, entry).ok()
 }
 

@@ -1,5 +1,6 @@
 //! Rows of the named tables instead of the replay's numbers: nothing else makes a row of the result from one of the replay.
 
+use dwell_model::ThreadId;
 use dwell_store::Annotations;
 use dwell_store::tables::{Markers, OffCpu, Samples, SyncWaits, Tasks};
 use rayon::join;
@@ -14,7 +15,12 @@ pub fn events(off_cpu: RawOffCpu, samples: RawSamples, named: &Named) -> (OffCpu
 }
 
 fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
-    let RawOffCpu { stack, waker_stack, wait, .. } = raw;
+    let RawOffCpu { stack, waker_stack, wait, mut holder, .. } = raw;
+    for (holder, wait) in holder.iter_mut().zip(&wait) {
+        if wait.get().is_some_and(|number| named.objects.holders.get(number) == Some(&false)) {
+            *holder = ThreadId::NONE;
+        }
+    }
     let stacks = || join(|| named.woven.rows.column(stack), || named.woven.rows.column(waker_stack));
     let ((stack, waker_stack), object) = join(stacks, || named.objects.of_waits.column(wait));
     OffCpu {
@@ -31,7 +37,7 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker: raw.waker,
         waker_kind: raw.waker_kind,
         waker_stack,
-        holder: raw.holder,
+        holder,
     }
 }
 

@@ -39,7 +39,7 @@ impl<'a> Classifier<'a> {
     /// The object of wait `number`.
     pub fn target(&mut self, number: WaitNumber, wait: &Wait) -> Target {
         if let Some(told) = wait.told {
-            return Target { identity: Identity::Told(told), address: 0, certain: true };
+            return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
         }
         match wait.sleep {
             Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
@@ -161,13 +161,25 @@ impl<'a> Classifier<'a> {
             (_, None) => (self.guess(wait), Refine::Same),
         };
         let inherits_priority = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2 | FUTEX_WAIT_REQUEUE_PI);
+        let locks_pi = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
+        let has_owner = locks_pi || pattern.map_or(kind == ObjectType::Mutex, |pattern| pattern.has_owner);
         let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
         if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
-            return Target { identity: Identity::Thread(thread), address: wait.object, certain: true };
+            return Target {
+                identity: Identity::Thread(thread),
+                address: wait.object,
+                certain: true,
+                has_owner: false,
+            };
         }
         match (kind, refine) {
             (ObjectType::ThreadJoin, Refine::Place) => {
-                return Target { identity: Identity::Ender(number), address: wait.object, certain: true };
+                return Target {
+                    identity: Identity::Ender(number),
+                    address: wait.object,
+                    certain: true,
+                    has_owner: false,
+                };
             }
             (_, Refine::Place) => {
                 return Target::named(kind, format!("{} in {}", kind.title(), self.sources.site(wait)));
@@ -179,13 +191,13 @@ impl<'a> Classifier<'a> {
         let symbol = self.sources.symbols.get(&(wait.image, wait.object));
         let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
         if wait.hint == Hint::Gil || kind == ObjectType::Gil || gil() {
-            return Target { identity: Identity::Gil(image), address: wait.object, certain: true };
+            return Target { identity: Identity::Gil(image), address: wait.object, certain: true, has_owner: false };
         }
         let mut base = refine.base(wait.object);
         if let Some(symbol) = symbol {
             base = base.max(wait.object.saturating_sub(symbol.offset));
         }
-        Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain }
+        Target { identity: Identity::Memory(image, base, kind), address: wait.object, certain, has_owner }
     }
 
     /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition

@@ -32,16 +32,18 @@ pub struct Target {
     pub address: u64,
     /// Whether something named the type, or it was guessed at most.
     pub certain: bool,
+    /// Whether it is a lock of which [`Wait::owned`](crate::replay::waits::Wait::owned) is true.
+    pub has_owner: bool,
 }
 
 impl Target {
     /// The object that the record of `key` describes.
     pub fn described(key: u64, kind: ObjectType) -> Self {
-        Self { identity: Identity::Described(key, kind), address: 0, certain: true }
+        Self { identity: Identity::Described(key, kind), address: 0, certain: true, has_owner: false }
     }
 
     /// All objects of this type and name.
     pub fn named(kind: ObjectType, name: impl Into<String>) -> Self {
-        Self { identity: Identity::Named(kind, name.into()), address: 0, certain: true }
+        Self { identity: Identity::Named(kind, name.into()), address: 0, certain: true, has_owner: false }
     }
 }

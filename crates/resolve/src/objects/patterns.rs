@@ -37,6 +37,9 @@ impl Refine {
     }
 }
 
+/// The rank of a C library.
+const C_LIBRARY: u8 = 0;
+
 /// What a pattern says of a wait.
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
@@ -257,6 +260,8 @@ pub struct Recognised {
     pub kind: ObjectType,
     /// How to find its address.
     pub refine: Refine,
+    /// Whether the futex is one of a C library's lock that knows its owner.
+    pub has_owner: bool,
 }
 
 /// What the frames of a wait, leaf first, say of its object. The innermost function knows its memory, the most telling
@@ -275,8 +280,10 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
         }
     }
     let best = best?;
-    let refine = if best.refine == Refine::Place { Refine::Place } else { innermost?.refine };
-    Some(Recognised { kind: best.kind, refine })
+    let innermost = innermost?;
+    let refine = if best.refine == Refine::Place { Refine::Place } else { innermost.refine };
+    let has_owner = innermost.rank == C_LIBRARY && matches!(innermost.kind, ObjectType::Mutex | ObjectType::RwLock);
+    Some(Recognised { kind: best.kind, refine, has_owner })
 }
 
 /// Whether a frame belongs to a runtime rather than to the program.
@@ -365,7 +372,7 @@ mod tests {
     fn the_innermost_function_knows_the_memory() {
         let frames = [("libc.so.6", "pthread_cond_timedwait"), ("python3.11", "take_gil")];
         let found = recognise(frames.into_iter().map(|(module, function)| Caller { module, function }));
-        assert_eq!(found, Some(Recognised { kind: ObjectType::Gil, refine: Refine::CondVar }));
+        assert_eq!(found, Some(Recognised { kind: ObjectType::Gil, refine: Refine::CondVar, has_owner: false }));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Resolved {
     pub objects: Objects,
     /// The object of each wait.
     pub of_waits: RowOf<WaitNumber, ObjectId>,
+    /// Whether the holder of each wait's row may be believed: what memory says of a futex that is no lock says nothing.
+    pub holders: Vec<bool>,
     /// The row of each object that programs told of and waited for.
     pub of_told: RowOf<SyncNumber, ObjectId>,
 }
@@ -46,7 +48,8 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resol
     let ids = targets.iter().zip(waits).zip(first_ns);
     let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
     let of_told = (0..sources.told.len()).map(|number| namer.told_object(SyncNumber::new(number))).collect();
-    Resolved { objects: namer.objects, of_waits, of_told }
+    let holders = targets.iter().zip(waits).map(|(target, wait)| !wait.owned || target.has_owner).collect();
+    Resolved { objects: namer.objects, of_waits, holders, of_told }
 }
 
 /// Finds the threads whose end was waited for where only a lock of theirs shows that: the waker, if there was just one.

@@ -263,8 +263,7 @@ impl Replay {
         let stack = self.stack_of(thread, record.user_stack, record.kernel_stack);
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
-            let (wait, told_holder) = self.wait(thread, record, stack);
-            let holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0).unwrap_or(told_holder);
+            let (wait, holder) = self.wait(thread, record, stack);
             return Departure { reason: Reason::Waiting, syscall, wait, stack, holder };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
@@ -272,7 +271,7 @@ impl Replay {
         Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE }
     }
 
-    /// The wait, and who holds what the program says that it waits for.
+    /// The wait, and who holds the lock that it waits for, where the lock or the program tells.
     fn wait(&mut self, thread: ThreadId, record: &SwitchRecord, stack: StackNumber) -> (WaitNumber, ThreadId) {
         let syscall = i16::try_from(record.syscall).unwrap_or(-1);
         let operation = if syscall == FUTEX { record.detail as u16 } else { 0 };
@@ -280,6 +279,9 @@ impl Replay {
         let sleep = Sleep::of(record.state, record.flags & switch_flag::IOWAIT != 0);
         // A program does not announce waits for pages, nor stops.
         let told = self.told.sync.awaited(thread, image).filter(|_| sleep == Sleep::Interruptible);
+        let gil_holder = self.lives.find(record.holder_tid).filter(|_| record.holder_tid != 0);
+        let told_holder = gil_holder.or(told.map(|(_, holder)| holder));
+        let owner = self.owner(thread, record).filter(|_| told_holder.is_none());
         let wait = Wait {
             image,
             stack,
@@ -289,12 +291,22 @@ impl Replay {
             hint: self.hint(syscall, record),
             object: record.object,
             told: told.map(|(object, _)| object),
+            owned: owner.is_some(),
         };
         let number = self.waits.intern(wait);
         if number == self.first_waits.len() {
             self.first_waits.push(record.h.time_ns);
         }
-        (WaitNumber::new(number), told.map_or(ThreadId::NONE, |(_, holder)| holder))
+        (WaitNumber::new(number), told_holder.or(owner).unwrap_or(ThreadId::NONE))
+    }
+
+    /// The thread that the memory of a lock names: another one, of the same process unless processes share the lock.
+    fn owner(&self, thread: ThreadId, record: &SwitchRecord) -> Option<ThreadId> {
+        let owner = self.lives.outer_id(record.h.tid, record.owner).filter(|_| record.owner != 0)?;
+        let owner = self.lives.find(owner).filter(|&owner| owner != thread)?;
+        let process = |thread| self.lives.life(thread).map(|life| life.process);
+        let shared = record.detail as u32 & FUTEX_PRIVATE == 0;
+        (shared || process(owner) == process(thread)).then_some(owner)
     }
 
     fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {

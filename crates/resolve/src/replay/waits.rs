@@ -76,6 +76,8 @@ pub struct Wait {
     pub object: u64,
     /// What the program says that it waits for.
     pub told: Option<SyncNumber>,
+    /// Whether the word that a C library's lock has its owner in names another thread: it is one if the futex is such a lock.
+    pub owned: bool,
 }
 
 impl Wait {

@@ -134,7 +134,7 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         waker_tid: if context == waker_context::TASK { line.number("by") as u32 } else { 0 },
         waker_syscall: -1,
         holder_tid: 0,
-        reserved: 0,
+        owner: line.number("owner") as u32,
     }
 }
 

@@ -29,7 +29,7 @@ fn trace() -> Vec<u8> {
     writer.finish().unwrap()
 }
 
-/// A server over a folder with a result, `t.dwt`, one that is cut off, one that is none, and a link.
+/// A server over a folder with a result, `t.dwt`, one that is cut off, a file that is no trace, and a link.
 fn site() -> Site {
     let site = Site::new();
     let results = site.folder.path().join("results");

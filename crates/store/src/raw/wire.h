@@ -27,7 +27,7 @@ enum record_kind {
 	RECORD_PYTHON_STACK = 11, /* the Python frames of the RECORD_STACK of the same key */
 	RECORD_PYTHON_CODE = 12,  /* the Python function behind a key of these frames */
 	RECORD_TASK_PROBE = 13,   /* a thread passed a probe that begins or ends a task */
-	RECORD_STITCH = 14,       /* a thread made the point from which other threads' work is to be seen */
+	RECORD_STITCH = 14,       /* a thread made the point from which other threads' work descends */
 	RECORD_SOCKET = 15,       /* what is known and counted of a socket; written again as that grows */
 	RECORD_SOCKET_WAIT = 16,  /* a wait that a socket ended, or that was on one */
 	RECORD_TCP_HOLD = 17,     /* TCP held data of a program back */
@@ -92,7 +92,7 @@ struct record_switch {
 	u32 waker_tid;
 	s32 waker_syscall;
 	u32 holder_tid; /* of the thread switched out: who holds the lock that it waits for, 0 = not known */
-	u32 reserved;
+	u32 owner;      /* the same as a C library's lock says it: an id in that thread's pid namespace */
 };
 
 struct record_sample {

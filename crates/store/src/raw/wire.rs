@@ -157,7 +157,7 @@ records! {
         h: RecordHeader, next_tid: u32, cpu: u16, flags: u8, waker_context: u8,
         state: u32, syscall: i32, object: u64, detail: u64, user_stack: u64, kernel_stack: u64,
         wake_time_ns: u64, waker_stack: u64, waker_tid: u32, waker_syscall: i32,
-        holder_tid: u32, reserved: u32,
+        holder_tid: u32, owner: u32,
     }
     SampleRecord = 40, "A running thread, by the clock." {
         h: RecordHeader, cpu: u16, in_kernel: u16, period_ns: u32, user_stack: u64, kernel_stack: u64,

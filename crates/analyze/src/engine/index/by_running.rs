@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use dwell_store::{Column, IndexWriter, Trace};
 use dwell_work::{parallel, stop};
 
+use super::levels::pieces;
 use crate::engine::index::levels::{FAN_OUT, Head, edge, levels};
 use crate::engine::index::times::{Packer, for_each_by_class, merged};
 use crate::engine::sums::{KeySums, Numbering, Places};
@@ -56,7 +57,7 @@ impl ByRunning {
         self.blocks
     }
 
-    /// Adds a block's times by the classes of `swept`; numbers that are none of `keys` are passed over.
+    /// Adds a block's times by the classes of `swept`; skips numbers outside of `keys`.
     pub fn add(&self, block: usize, swept: &Swept<'_>, keys: Numbering, sums: &mut KeySums) {
         let class = |count: &u64| usize::from(swept.class_of(usize::try_from(*count).unwrap_or(usize::MAX)));
         let classes: Vec<usize> = self.counts.iter().map(class).collect();
@@ -160,7 +161,7 @@ fn counts_of(trace: &Trace, windows: &Windows) -> Vec<usize> {
     struct Nothing;
     impl Visitor for Nothing {}
     let swept = Swept::new(trace, &Query::default());
-    let parts: Vec<Part> = super::levels::pieces(&windows.inside(0, u64::MAX).collect::<Vec<_>>(), BLOCKS);
+    let parts: Vec<Part> = pieces(&windows.inside(0, u64::MAX).collect::<Vec<_>>(), BLOCKS);
     let add = |levels: &mut Levels, part: usize| levels.add(&swept.sweep(parts[part], &mut Nothing));
     let mut levels = Levels::default();
     parallel::fold(parts.len(), Levels::default, add).iter().for_each(|part| levels.add(part));

@@ -3,6 +3,7 @@
 use dwell_view::ByClass;
 
 use crate::engine::sums::{KeySums, Numbering, Sums};
+use crate::engine::sweep::Levels;
 use crate::measure::lengths::Run;
 
 /// A number in groups of seven bits, the lowest first.
@@ -124,7 +125,7 @@ pub fn put_sums(out: &mut Vec<u8>, sums: &Sums) {
     }
 }
 
-/// Adds a block to `sums`, with its times by class or without them; numbers that are none of `keys` are passed over.
+/// Adds a block to `sums`, with its times by class or without them; skips numbers outside of `keys`.
 /// `None` when the bytes are damaged.
 pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySums) -> Option<()> {
     let reader = &mut Reader::new(bytes);
@@ -145,7 +146,7 @@ pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySum
 
 /// Adds what a block begins with: n(t) and c(t), and the times without samples.
 pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums) -> Option<()> {
-    let levels = crate::engine::sweep::Levels {
+    let levels = Levels {
         histogram_cpu: list(reader)?,
         histogram_concurrency: list(reader)?,
         oversubscribed_ns: reader.number()?,

@@ -151,7 +151,7 @@ impl Folder {
         folders
     }
 
-    /// The folder that a running program was told by `dwell env`. It is its word: nothing but a folder right in shared
+    /// The folder that `dwell env` gave a running program. It is its word: nothing but a folder right in shared
     /// memory is opened, no link and no mount on top of it.
     pub fn of_program(path: &Path) -> io::Result<Self> {
         let wrong = || io::Error::new(io::ErrorKind::InvalidInput, "not a folder of dwell env");

@@ -12,12 +12,12 @@ use crate::stacks::call_stacks::CallStacks;
 
 /// The events of a trace thread by thread, with the state that each key stands for.
 #[derive(Debug)]
-pub struct Course {
+pub struct ThreadHistory {
     pub(crate) trace: Arc<Trace>,
     states: OnceLock<Vec<TimelineState>>,
 }
 
-impl Course {
+impl ThreadHistory {
     /// Puts the events of `trace` in order: time and memory in proportion to its rows, unless it has an index.
     pub fn new(trace: Arc<Trace>) -> Self {
         trace.events();

@@ -1,0 +1,224 @@
+//! Who held a lock while threads waited for it.
+//! It takes the ends of all waits on the lock; it gives, for one wait, its holders one after the other.
+//! It does not say what they did meanwhile.
+//!
+//! Whoever releases a lock that others wait for wakes one of them: the ends of the waits are the releases. Between two of them
+//! the lock has one holder, the thread that makes the second one, from the first one on if that woke it. Else it took the lock
+//! before the woken thread could: before that one waits again, and after its own last wait for something else. A wait that
+//! another thread's did not interrupt has one holder from its begin; the lock's memory tells who that is, where it has an
+//! owner (`off_cpu.holder`).
+
+use std::collections::HashMap;
+
+use dwell_model::{ObjectId, ObjectType, Outcome};
+
+use crate::engine::close_look::close_look;
+use crate::engine::fold::Fold;
+use crate::study::intervals::Activity;
+use crate::study::thread_index::ThreadIndex;
+
+/// A wake-up of a thread that waits for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Release {
+    time_ns: u64,
+    /// Who released the lock.
+    by: Holder,
+    /// The off-CPU row of the wait, and its thread.
+    row: usize,
+    woken: usize,
+}
+
+/// What is known of one lock.
+#[derive(Default)]
+struct Lock {
+    /// In order of time.
+    releases: Vec<Release>,
+    /// A thread that waited for it.
+    waiter: Option<usize>,
+    /// Whether a release wakes one of all that wait: the waits are on the lock itself, not each on a word of its thread's.
+    is_shared: bool,
+}
+
+/// A part of a wait with the thread that held the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Start, ns.
+    pub from: u64,
+    /// End, ns.
+    pub to: u64,
+    /// The thread.
+    pub holder: Holder,
+}
+
+/// Who held a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Holder {
+    /// A thread of the program, by number.
+    Thread(usize),
+    /// Somebody else: no thread of the program ended the wait.
+    Outside,
+    /// Some thread that did not show itself.
+    Unknown,
+}
+
+/// The releases of some locks.
+pub struct Holding<'f, 't> {
+    fold: &'f Fold<'t>,
+    index: &'f ThreadIndex<'t>,
+    locks: HashMap<ObjectId, Lock>,
+}
+
+impl<'f, 't> Holding<'f, 't> {
+    /// Of those of `objects` that one thread holds at a time.
+    pub fn new(fold: &'f Fold<'t>, index: &'f ThreadIndex<'t>, objects: &[ObjectId]) -> Self {
+        let locks = objects.iter().filter(|object| fold.object_type(**object).has_holder());
+        let mut holding = Self { fold, index, locks: locks.map(|object| (*object, Lock::default())).collect() };
+        if !holding.locks.is_empty() {
+            holding.gather();
+        }
+        holding
+    }
+
+    fn gather(&mut self) {
+        let (trace, rows) = (self.fold.trace, &self.fold.trace.events().off_cpu);
+        let (parts, _) = close_look(trace, &self.fold.windows);
+        for thread in 0..trace.threads.tid.len() {
+            let first = rows.of(thread).start;
+            for part in &parts {
+                let begun = rows.begun(thread, part.from, part.to.saturating_add(1));
+                // The wait that began before may end inside.
+                for row in begun.start.saturating_sub(1).max(first)..begun.end {
+                    let Some(lock) = self.locks.get_mut(&self.fold.object_of(row)) else { continue };
+                    lock.is_shared |= *lock.waiter.get_or_insert(thread) != thread;
+                    if let Some(by) = ender(self.fold, row) {
+                        lock.releases.push(Release { time_ns: woken_at(self.fold, row), by, row, woken: thread });
+                    }
+                }
+            }
+        }
+        for (object, lock) in &mut self.locks {
+            lock.releases.sort_unstable();
+            lock.releases.dedup();
+            lock.is_shared &= matches!(self.fold.object_type(*object), ObjectType::Mutex | ObjectType::Gil);
+        }
+    }
+
+    /// Whether it knows the object: a lock.
+    pub fn knows(&self, object: ObjectId) -> bool {
+        self.locks.contains_key(&object)
+    }
+
+    /// Tells who held the lock during the wait `row`, the latest first: the parts fill the wait. Returns the number of parts.
+    pub fn tell(&self, row: usize, mut tell: impl FnMut(Held)) -> usize {
+        let Some(lock) = self.locks.get(&self.fold.object_of(row)) else { return 0 };
+        let from = self.fold.trace.events().off_cpu.start_ns(row);
+        let (mut to, mut by) = (woken_at(self.fold, row), self.holder_at_end(row));
+        let before = lock.releases.partition_point(|release| release.time_ns < to);
+        let mut parts = 0;
+        let mut told = |held: Held| {
+            if held.from < held.to {
+                parts += 1;
+                tell(held);
+            }
+        };
+        for release in lock.releases[..before].iter().rev().take_while(|release| release.time_ns > from) {
+            self.after_release(lock, release, (to, by), &mut told);
+            (to, by) = (release.time_ns, release.by);
+        }
+        self.at_begin(lock, row, (from, to, by), &mut told);
+        parts
+    }
+
+    /// Who had the lock when the wait `row` ended: without a wake-up, who has it when the thread waits again.
+    fn holder_at_end(&self, row: usize) -> Holder {
+        let rows = self.fold.trace.events();
+        let again = || {
+            let thread = rows.off_cpu_key(row).thread().get()?;
+            let next = self.next_wait(thread, row)?;
+            owner(self.fold, next)
+        };
+        ender(self.fold, row).or_else(|| again().map(Holder::Thread)).unwrap_or(Holder::Unknown)
+    }
+
+    /// From a release to the next one, at `to` by `by`.
+    fn after_release(&self, lock: &Lock, release: &Release, (to, by): (u64, Holder), tell: &mut impl FnMut(Held)) {
+        let from = release.time_ns;
+        let since = match by {
+            Holder::Thread(by) if by != release.woken => {
+                self.runs_since(by, from, self.waits_again(lock, release, to).unwrap_or(to))
+            }
+            _ => from,
+        };
+        tell(Held { from: since, to, holder: by });
+        // The lock is free, but only the woken thread knows.
+        tell(Held { from, to: since, holder: Holder::Thread(release.woken) });
+    }
+
+    /// From the begin of the wait `row` to the first release in it.
+    fn at_begin(&self, lock: &Lock, row: usize, (from, to, by): (u64, u64, Holder), tell: &mut impl FnMut(Held)) {
+        let first = owner(self.fold, row).map_or(Holder::Unknown, Holder::Thread);
+        let (since, last) = match by {
+            _ if by == first => (from, by),
+            Holder::Unknown => (from, first),
+            Holder::Thread(_) if first == Holder::Unknown && lock.is_shared => (from, by),
+            Holder::Thread(thread) => (self.runs_since(thread, from, to), by),
+            Holder::Outside => (from, by),
+        };
+        tell(Held { from: since, to, holder: last });
+        tell(Held { from, to: since, holder: first });
+    }
+
+    /// When the thread that `release` woke waits for the lock again, before `to`: then another one has it.
+    fn waits_again(&self, lock: &Lock, release: &Release, to: u64) -> Option<u64> {
+        let next = self.next_wait(release.woken, release.row).filter(|_| lock.is_shared)?;
+        Some(self.fold.trace.events().off_cpu.start_ns(next)).filter(|start| *start < to)
+    }
+
+    /// The next row of `thread` behind `row`, if it waits for the same lock there.
+    fn next_wait(&self, thread: usize, row: usize) -> Option<usize> {
+        let next = self.index.rows_after(thread, row).next()?;
+        (self.fold.object_of(next) == self.fold.object_of(row)).then_some(next)
+    }
+
+    /// Since when, between `from` and `to`, `thread` did not wait. A wait that it is in at `to` does not count: it has the lock.
+    fn runs_since(&self, thread: usize, from: u64, to: u64) -> u64 {
+        let rows = &self.fold.trace.events().off_cpu;
+        let mut time = to;
+        while time > from {
+            let Some(piece) = self.index.before(thread, time) else { return from };
+            let waited = piece.row.is_some_and(|row| rows.wait_ns(row) > 0);
+            match piece.activity {
+                Activity::Waiting if piece.to >= to => {}
+                Activity::Runnable if piece.to >= to => {}
+                Activity::Waiting | Activity::Runnable if waited => return piece.to.max(from),
+                _ => {}
+            }
+            time = piece.from;
+        }
+        from
+    }
+}
+
+/// When the wait `row` ended, ns.
+fn woken_at(fold: &Fold<'_>, row: usize) -> u64 {
+    let rows = &fold.trace.events().off_cpu;
+    rows.start_ns(row).saturating_add(rows.wait_ns(row))
+}
+
+/// Who ended the wait `row`, if it was woken.
+fn ender(fold: &Fold<'_>, row: usize) -> Option<Holder> {
+    let key = fold.trace.events().off_cpu_key(row);
+    let waker = || key.waker().get().filter(|waker| is_other(fold, row, *waker));
+    let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+    woken.then(|| waker().map_or(Holder::Outside, Holder::Thread))
+}
+
+/// The thread that had the lock when the wait `row` began, where the lock tells.
+fn owner(fold: &Fold<'_>, row: usize) -> Option<usize> {
+    fold.trace.events().off_cpu_key(row).holder().get().filter(|owner| is_other(fold, row, *owner))
+}
+
+fn is_other(fold: &Fold<'_>, row: usize, thread: usize) -> bool {
+    let key = fold.trace.events().off_cpu_key(row);
+    thread < fold.trace.threads.tid.len() && key.thread().get() != Some(thread)
+}

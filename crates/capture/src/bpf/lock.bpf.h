@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Who holds the lock behind a futex, as the lock's own memory says. Whether the futex is such a lock, the functions on the
+ * stack tell later.
+ */
+#ifndef DWELL_LOCK_BPF_H
+#define DWELL_LOCK_BPF_H
+
+#include "record.bpf.h"
+
+/* include/uapi/linux/futex.h */
+#define FUTEX_COMMANDS    0x7f
+#define FUTEX_WAIT        0
+#define FUTEX_LOCK_PI     6
+#define FUTEX_WAIT_BITSET 9
+#define FUTEX_LOCK_PI2    13
+#define FUTEX_WAITERS     0x80000000u
+#define FUTEX_TID_MASK    0x3fffffffu
+
+/* glibc since 2.25, sysdeps/x86/nptl/bits/: what a waiter expects in the word tells which lock it is of. */
+#define MUTEX_CONTENDED      2
+#define MUTEX_OWNER          8  /* behind pthread_mutex_t.__lock */
+#define RWLOCK_WRITTEN       3  /* 1 | PTHREAD_RWLOCK_FUTEX_USED */
+#define RWLOCK_PHASE_WRITER  16 /* __cur_writer behind __wrphase_futex, which is a multiple of 8 */
+#define RWLOCK_WRITER_WRITER 12 /* … behind __writers_futex */
+
+/*
+ * The owner of the lock at `address` for a thread that blocks in futex(2), in the owner's own pid namespace; 0 = not known.
+ * `detail` is that of a record_switch. Robust locks and those of musl have the owner's id in the word itself, as the kernel
+ * wants it of those that inherit priorities. A global function, so that the verifier looks at it once.
+ */
+__noinline u32 lock_owner(u64 address, u64 detail)
+{
+	u32 operation = detail & FUTEX_COMMANDS, expected = detail >> 32, owner = 0;
+
+	if (operation != FUTEX_LOCK_PI && operation != FUTEX_LOCK_PI2) {
+		if (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET)
+			return 0;
+		if (expected & FUTEX_WAITERS)
+			return expected & FUTEX_TID_MASK;
+		if (expected == MUTEX_CONTENDED)
+			address += MUTEX_OWNER;
+		else if (expected == RWLOCK_WRITTEN)
+			address += address % 8 ? RWLOCK_WRITER_WRITER : RWLOCK_PHASE_WRITER;
+		else
+			return 0;
+	}
+	bpf_probe_read_user(&owner, sizeof(owner), (void *)address);
+	return owner & FUTEX_TID_MASK;
+}
+
+#endif
