@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dwell_embed::Library;
+use dwell_model::losses;
 
 const PROGRAMS: &[&str] = &[
     "namespace",
@@ -38,8 +39,11 @@ fn main() {
     let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").unwrap_or_default());
     let jobs = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1).max(1);
     let sources: Vec<PathBuf> = PROGRAMS.iter().map(|name| manifest.join(format!("src/bpf/{name}.bpf.c"))).collect();
-    let folders = [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf")];
-    let mut flags: Vec<String> = [&libbpf, &wire].iter().map(|folder| format!("-I{}", folder.display())).collect();
+    write_losses(&out.join("losses.h"));
+    let folders =
+        [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf"), (out.as_path(), "/dwell/made")];
+    let mut flags: Vec<String> =
+        [&libbpf, &wire, &out].iter().map(|folder| format!("-I{}", folder.display())).collect();
     flags.extend(folders.iter().map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
     let clang = dwell_embed::clang();
     let how = how(&clang, &flags);
@@ -52,6 +56,18 @@ fn main() {
         }
     }
     build_library(&manifest.join("../.."), &out);
+}
+
+/// `enum loss` of the BPF programs: a counter for each row of the table, in its order.
+fn write_losses(header: &Path) {
+    let counters: String = losses::IN_BPF.iter().map(|loss| format!("\t{},\n", loss.id.to_uppercase())).collect();
+    let text =
+        format!("/* Made by build.rs of crates/model/src/losses.rs. */\nenum loss {{\n{counters}\tLOSS_COUNT,\n}};\n");
+    // A header that is written anew makes every program stale.
+    if fs::read_to_string(header).is_ok_and(|last| last == text) {
+        return;
+    }
+    fs::write(header, text).unwrap_or_else(|error| fail(&format!("{}: {error}", header.display())));
 }
 
 /// The library that ITT-instrumented programs load.

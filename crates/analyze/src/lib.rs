@@ -37,7 +37,6 @@ pub use engine::thread_times::{ThreadTimes, thread_times};
 pub use findings::FINDINGS;
 pub use measure::metrics::METRICS;
 pub use measure::utilization::Thresholds;
-pub use notices::NOTICES;
 pub use question::error::QueryError;
 pub use question::filter::{Filter, FilterKey};
 pub use question::level::{CallStackMode, Level, parse_levels};
@@ -45,10 +44,11 @@ pub use question::metric::parse_metric;
 pub use question::query::Query;
 pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;
-pub use reports::{Report, compare, report, report_of};
+pub use reports::{COLUMNS, Report, compare, report, report_of};
 pub use sentences::SENTENCES;
 pub use study::latency;
 pub use study::sockets::socket_lengths;
+pub use tables::columns::ColumnDef;
 pub use tables::notes::{Loss, lost, warnings};
 
 #[cfg(test)]

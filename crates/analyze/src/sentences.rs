@@ -1,175 +1,275 @@
-//! What Dwell says in sentences: the evidence of findings and the notes of reports. One table has the English; who shows it in
-//! another language gets each sentence's id and typed values (`*_parts` in JSON) and has a template of its own by that id.
+//! What Dwell says in sentences: the evidence of findings and the notes of reports. One table has the English and
+//! the Japanese; who shows the latter gets each sentence's id and typed values (`*_parts` in JSON) and fills in the template.
 //! What other crates said is in `notices.rs`.
 
 use dwell_view::{PLAIN, SentenceDef};
 
 /// Declares the table.
 macro_rules! sentences {
-    ($($name:ident = $id:literal, $text:literal;)*) => {
+    ($($name:ident = $id:literal, $text:literal, $japanese:literal;)*) => {
         /// Every sentence.
-        pub static SENTENCES: &[SentenceDef] = &[PLAIN, $(SentenceDef { id: $id, text: $text },)*];
+        pub static SENTENCES: &[SentenceDef] = &[PLAIN, $(SentenceDef { id: $id, text: $text, japanese: $japanese },)*];
 
         /// The definitions by name.
         pub(crate) mod def {
             use super::SentenceDef;
-            $(pub static $name: SentenceDef = SentenceDef { id: $id, text: $text };)*
+            $(pub static $name: SentenceDef = SentenceDef { id: $id, text: $text, japanese: $japanese };)*
         }
     };
 }
 
 sentences! {
     LOCK_CONVOY = "lock-convoy",
-        "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.";
-    WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.";
+        "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.",
+        "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
+    WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
+        "そのうち {share} はタスク {task} の中です。";
     GIL_CONTENTION = "gil-contention",
-        "{threads} {threads|thread|threads} waited {wait} for the GIL in {waits} waits; while any did ({share} of the time), {queue} did on average.";
-    GIL_HOLDER = "gil-holder", "Who held it ran mostly in {place}: {share} of that time.";
+        "{threads} {threads|thread|threads} waited {wait} for the GIL in {waits} waits; while any did ({share} of the time), {queue} did on average.",
+        "{threads} 個のスレッドが GIL を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
+    GIL_HOLDER = "gil-holder", "Who held it ran mostly in {place}: {share} of that time.",
+        "保持していたスレッドは主に {place} を実行していました (その時間の {share})。";
     LOCK_HELD_ACROSS_WAIT = "lock-held-across-wait",
-        "For {held} ({share}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.";
+        "For {held} ({share}) of the time that threads waited for {name}, its holder was waiting itself, mostly on `{on}`, at {place}.",
+        "スレッドが {name} を待っていた時間のうち {held} ({share}) は、保持しているスレッド自身が待っていました。主に `{on}` を {place} で待っています。";
     OVERSUBSCRIPTION = "oversubscription",
-        "{share} of the CPU time more than {cpus} threads were ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.";
+        "{share} of the CPU time more than {cpus} threads were ready, {ready} on average of the run; they spent {queued} in run queues, {part} of what they ran.",
+        "CPU 時間の {share} で {cpus} 個より多いスレッドが実行可能でした (実行全体の平均は {ready} 個)。実行キューで過ごした時間は {queued} で、実行した時間の {part} です。";
     SINGLE_THREADED_PHASE = "single-threaded-phase",
-        "From {from} to {to}, {share} of the run, only thread {thread} ran, mostly in {place}; {target} threads could have.";
+        "From {from} to {to}, {share} of the run, only thread {thread} ran, mostly in {place}; {target} threads could have.",
+        "{from} から {to} まで (実行の {share}) は、スレッド {thread} だけが主に {place} で実行されました。{target} 個のスレッドが実行できたはずです。";
     BARRIER_IMBALANCE = "barrier-imbalance",
-        "{threads} {threads|thread|threads} waited {wait} at {name}, {each} each and {share} of their time.";
-    BARRIER_LATE = "barrier-late", "The last to arrive was mostly in {place}.";
-    BARRIER_SPIN = "barrier-spin", "Threads without work burnt {spin} of CPU time at barriers, {share} of all.";
+        "{threads} {threads|thread|threads} waited {wait} at {name}, {each} each and {share} of their time.",
+        "{threads} 個のスレッドが {name} で {wait} 待ちました。1 個あたり {each} で、スレッドの時間の {share} です。";
+    BARRIER_LATE = "barrier-late", "The last to arrive was mostly in {place}.",
+        "最後に到着したスレッドは主に {place} にいました。";
+    BARRIER_SPIN = "barrier-spin", "Threads without work burnt {spin} of CPU time at barriers, {share} of all.",
+        "仕事のないスレッドがバリアーで CPU 時間 {spin} (全体の {share}) を消費しました。";
     NAGLE_DELAYED_ACK = "nagle-delayed-ack",
-        "{held} of {waits} waits on it last {median} by the median, the others {usual}: {share} of its wait time is for data that Nagle's algorithm holds until a delayed ACK.";
-    NAGLE_SITE = "nagle-site", "{pieces} held pieces of {bytes} bytes are sent by {place}.";
+        "{held} of {waits} waits on it last {median} by the median, the others {usual}: {share} of its wait time is for data that Nagle's algorithm holds until a delayed ACK.",
+        "このソケットの {waits} 回の待機のうち {held} 回は中央値 {median}、それ以外は {usual} です。待機時間の {share} は、Nagle アルゴリズムが遅延 ACK まで保留したデータを待つ時間です。";
+    NAGLE_SITE = "nagle-site", "{pieces} held pieces of {bytes} bytes are sent by {place}.",
+        "保留された {bytes} バイトの断片 {pieces} 個は {place} が送信しています。";
     NAGLE_SITE_CALLED = "nagle-site-called",
-        "{pieces} held pieces of {bytes} bytes are sent by {place}, called by {caller}.";
-    NAGLE_GAIN = "nagle-gain", "Without, about {gain} less.";
-    SOCKET_CAUSE = "socket-cause", "{cost} in {waits} waits, {median} by the median, {share} of its wait time.";
-    SENT_AGAIN = "sent-again", "This end sent {segments} segments again.";
-    RECEIVE_BUFFER = "receive-buffer", "The receive buffer there is {bytes} bytes.";
-    SEND_BUFFER = "send-buffer", "The send buffer is {bytes} bytes.";
-    CHATTY = "chatty", "{turns} questions of {bytes} bytes on average took a round trip each.";
+        "{pieces} held pieces of {bytes} bytes are sent by {place}, called by {caller}.",
+        "保留された {bytes} バイトの断片 {pieces} 個は {place} が送信しています (呼び出し元: {caller})。";
+    NAGLE_GAIN = "nagle-gain", "Without, about {gain} less.",
+        "これがなければ約 {gain} 短くなります。";
+    SOCKET_CAUSE = "socket-cause", "{cost} in {waits} waits, {median} by the median, {share} of its wait time.",
+        "{waits} 回の待機で {cost} (中央値 {median})。待機時間の {share} です。";
+    SENT_AGAIN = "sent-again", "This end sent {segments} segments again.",
+        "この端は {segments} 個のセグメントを再送しました。";
+    RECEIVE_BUFFER = "receive-buffer", "The receive buffer there is {bytes} bytes.",
+        "相手側の受信バッファーは {bytes} バイトです。";
+    SEND_BUFFER = "send-buffer", "The send buffer is {bytes} bytes.",
+        "送信バッファーは {bytes} バイトです。";
+    CHATTY = "chatty", "{turns} questions of {bytes} bytes on average took a round trip each.",
+        "平均 {bytes} バイトの要求 {turns} 件が、それぞれ 1 往復かかりました。";
     CHATTY_SHORTEST = "chatty-shortest",
-        "{turns} questions of {bytes} bytes on average took a round trip each; the shortest is {round_trip}.";
-    SHORTEST_ROUND_TRIP = "shortest-round-trip", "The shortest round trip is {round_trip}.";
+        "{turns} questions of {bytes} bytes on average took a round trip each; the shortest is {round_trip}.",
+        "平均 {bytes} バイトの要求 {turns} 件が、それぞれ 1 往復かかりました。最短の往復時間は {round_trip} です。";
+    SHORTEST_ROUND_TRIP = "shortest-round-trip", "The shortest round trip is {round_trip}.",
+        "最短の往復時間は {round_trip} です。";
     CONNECTION_CHURN = "connection-churn",
-        "{connections} connections, {rate} a second, were closed after {turns} questions at most; they lived {life} by the median, and took {made} to be made at least.";
+        "{connections} connections, {rate} a second, were closed after {turns} questions at most; they lived {life} by the median, and took {made} to be made at least.",
+        "{connections} 本の接続 (毎秒 {rate} 本) が、多くても {turns} 件の要求の後に閉じられました。存続時間の中央値は {life} で、接続に少なくとも合計 {made} かかりました。";
     QUEUED = "queued",
-        "{connections} connections came and waited {queued} in sum to be accepted, at least: {each} each on average. Up to {most} waited at once, of {limit} that may.";
-    DROPPED = "dropped", "{drops} {drops|was|were} dropped because the queue was full.";
+        "{connections} connections came and waited {queued} in sum to be accepted, at least: {each} each on average. Up to {most} waited at once, of {limit} that may.",
+        "{connections} 個の接続が、受け付けられるまで少なくとも合計 {queued} (平均 {each}) 待ちました。同時に待ったのは最大 {most} 個 (上限 {limit}) です。";
+    DROPPED = "dropped", "{drops} {drops|was|were} dropped because the queue was full.",
+        "キューに空きがないため {drops} 個が破棄されました。";
     BEHIND_SLOW = "behind-slow",
-        "{long} of {waits} waits on it last {length} by the median, the others {usual}: {share} of its wait time. Then {questions} questions were on their way by the median, whose answers came behind the slow one.";
+        "{long} of {waits} waits on it last {length} by the median, the others {usual}: {share} of its wait time. Then {questions} questions were on their way by the median, whose answers came behind the slow one.",
+        "{waits} 回の待機のうち {long} 回は {length} (中央値)、ほかは {usual} で、待機時間の {share} です。そのとき {questions} 個 (中央値) の要求が送信済みで、その応答は遅い応答の後になりました。";
     SMALL_READS = "small-reads",
-        "{short} of {all} receives, {bytes} bytes on average, left more behind that had come; receiving took {cpu} of CPU time, {share} of it by these calls.";
+        "{short} of {all} receives, {bytes} bytes on average, left more behind that had come; receiving took {cpu} of CPU time, {share} of it by these calls.",
+        "{all} 回の受信のうち {short} 回 (平均 {bytes} バイト) は、届いていたデータを残しました。受信の CPU 時間は {cpu} で、その {share} がこれらの呼び出しです。";
     COUNTER_BEFORE = "counter-before",
-        "{counter} (set right before the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+        "{counter} (set right before the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.",
+        "{counter} (待機の直前に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。";
     COUNTER_AFTER = "counter-after",
-        "{counter} (set right after the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+        "{counter} (set right after the wait) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.",
+        "{counter} (待機の直後に設定) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。";
     COUNTER_MEANWHILE = "counter-meanwhile",
-        "{counter} (when the wait began) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.";
+        "{counter} (when the wait began) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.",
+        "{counter} (待機の開始時の値) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。";
     SLEEP_POLLING = "sleep-polling",
-        "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.";
+        "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.",
+        "{place} は {threads} 個のスレッドで {sleeps} 回、平均 {each}、合計 {all} スリープしました。";
     FINE_GRAINED_WAITS = "fine-grained-waits",
-        "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.";
+        "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.",
+        "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。";
     THUNDERING_HERD = "thundering-herd",
-        "{times} times {threads} threads were woken together from {name}; {share} of them waited again at once.";
+        "{times} times {threads} threads were woken together from {name}; {share} of them waited again at once.",
+        "{name} から平均 {threads} 個のスレッドが {times} 回同時に起床し、そのうち {share} はすぐにまた待機しました。";
     SPINNING = "spinning",
-        "{spin} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.";
+        "{spin} of CPU time ({share}) was spent spinning, {part} of it in {function} called from {place}.",
+        "CPU 時間のうち {spin} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。";
     THREAD_CHURN = "thread-churn",
-        "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.";
+        "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
+        "{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
     OUTLIERS = "outliers",
-        "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.";
+        "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.",
+        "{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。";
 
-    LOSSES = "losses", "Not everything was recorded: {lost}. See the losses report.";
-    NOTHING_LOST = "nothing-lost", "Nothing was lost.";
+    LOSSES = "losses", "Not everything was recorded: {lost}. See the losses report.",
+        "記録されなかったものがあります: {lost}。損失のレポートを参照してください。";
+    NOTHING_LOST = "nothing-lost", "Nothing was lost.",
+        "失われたものはありません。";
     PUT_BACK = "put-back",
-        "Switches that the kernel showed to no hook, put back from its account of running time: {count}.";
-    STACKS_CUT = "stacks-cut", "{share} of {stacks} stacks are complete.";
-    STACKS_CUT_WHY = "stacks-cut-why", "{share} of {stacks} stacks are complete; cut: {why}.";
-    ENDED_BADLY = "ended-badly", "The collection did not end properly: its end is the last event recorded.";
+        "Switches that the kernel showed to no hook, put back from its account of running time: {count}.",
+        "カーネルがどのフックにも示さず、カーネル自身の実行時間の記録から補われたコンテキスト・スイッチ: {count}。";
+    STACKS_CUT = "stacks-cut", "{share} of {stacks} stacks are complete.",
+        "{stacks} 個のスタックのうち {share} が完全です。";
+    STACKS_CUT_WHY = "stacks-cut-why", "{share} of {stacks} stacks are complete; cut: {why}.",
+        "{stacks} 個のスタックのうち {share} が完全です。途切れた理由: {why}。";
+    ENDED_BADLY = "ended-badly", "The collection did not end properly: its end is the last event recorded.",
+        "収集は正常に終了しませんでした。記録された最後のイベントを終わりとしています。";
     MISPLACED = "misplaced",
-        "{rows} intervals overlap others of their thread or lie outside its life; they were cut.";
-    FILTERED_NOTHING = "filtered-nothing", "The filters leave nothing to show.";
-    FILTERED_CPU = "filtered-cpu", "By the filters, {cpu} of the CPU time is shown.";
-    FILTERED_WAIT = "filtered-wait", "By the filters, {wait} of the wait time is shown.";
-    FILTERED = "filtered", "By the filters, {cpu} of the CPU time and {wait} of the wait time is shown.";
-    RANGE = "range", "Only from {from} to {to}: {share} of the elapsed time.";
-    RANGE_WITHOUT = "range-without", "Only from {from} to {to}, without {left_out}: {share} of the elapsed time.";
-    ALL_WITHOUT = "all-without", "All without {left_out}: {share} of the elapsed time.";
-    IDLE_LAST = "idle-last", "{idle} of the wait time ({share}) is of idle workers and event loops, ranked last.";
+        "{rows} intervals overlap others of their thread or lie outside its life; they were cut.",
+        "{rows} 個の区間が、同じスレッドの他の区間と重なるか、スレッドの寿命の外にあるため、切り詰めました。";
+    FILTERED_NOTHING = "filtered-nothing", "The filters leave nothing to show.",
+        "フィルターの結果、表示するものがありません。";
+    FILTERED_CPU = "filtered-cpu", "By the filters, {cpu} of the CPU time is shown.",
+        "フィルターにより、CPU 時間の {cpu} を表示しています。";
+    FILTERED_WAIT = "filtered-wait", "By the filters, {wait} of the wait time is shown.",
+        "フィルターにより、待機時間の {wait} を表示しています。";
+    FILTERED = "filtered", "By the filters, {cpu} of the CPU time and {wait} of the wait time is shown.",
+        "フィルターにより、CPU 時間の {cpu} と待機時間の {wait} を表示しています。";
+    RANGE = "range", "Only from {from} to {to}: {share} of the elapsed time.",
+        "{from} から {to} まで: 経過時間の {share}。";
+    RANGE_WITHOUT = "range-without", "Only from {from} to {to}, without {left_out}: {share} of the elapsed time.",
+        "{from} から {to} まで ({left_out} を除く): 経過時間の {share}。";
+    ALL_WITHOUT = "all-without", "All without {left_out}: {share} of the elapsed time.",
+        "{left_out} を除く全体: 経過時間の {share}。";
+    IDLE_LAST = "idle-last", "{idle} of the wait time ({share}) is of idle workers and event loops, ranked last.",
+        "待機時間のうち {idle} ({share}) は仕事のないワーカーとイベントループの待機で、順位は最後です。";
     IDLE_RANKED = "idle-ranked",
-        "{idle} of the wait time ({share}) is of idle workers and event loops, ranked like any other.";
+        "{idle} of the wait time ({share}) is of idle workers and event loops, ranked like any other.",
+        "待機時間のうち {idle} ({share}) は仕事のないワーカーとイベントループの待機で、他と同じように順位付けしています。";
     UNKNOWN_TIME = "unknown-time",
-        "{unknown} were spent off the CPU for reasons that the trace does not say; it is no part of Wait Time.";
+        "{unknown} were spent off the CPU for reasons that the trace does not say; it is no part of Wait Time.",
+        "{unknown} はトレースから理由が分からない CPU 外の時間で、待機時間には含みません。";
     ESTIMATED = "estimated",
-        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU.";
-    NO_SAMPLE = "no-sample", "CPU time is exact by thread; by function it is sampled: {missing} has no sample.";
+        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU.",
+        "CPU 時間はスレッドごとに正確です。関数への配分はサンプルによります。{estimated} はサンプルが得られないほど短いスレッドのもので、CPU を離れた場所に割り当てました。";
+    NO_SAMPLE = "no-sample", "CPU time is exact by thread; by function it is sampled: {missing} has no sample.",
+        "CPU 時間はスレッドごとに正確です。関数への配分はサンプルによります。{missing} にはサンプルがありません。";
     ESTIMATED_NO_SAMPLE = "estimated-no-sample",
-        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU, {missing} has no sample.";
-    ROWS_CUT = "rows-cut", "{rows} more rows are left out by the limit.";
-    NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found.";
-    PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.";
-    PATH_UNFILTERED = "path-unfiltered", "The critical path is the whole program's: filters do not apply.";
-    PATH_GAIN = "path-gain", "A gain is an upper bound: another path may be as long.";
+        "CPU time is exact by thread; by function it is sampled: {estimated} is of threads too short for a sample and placed where they left the CPU, {missing} has no sample.",
+        "CPU 時間はスレッドごとに正確です。関数への配分はサンプルによります。{estimated} はサンプルが得られないほど短いスレッドのもので、CPU を離れた場所に割り当てました。{missing} にはサンプルがありません。";
+    ROWS_CUT = "rows-cut", "{rows} more rows are left out by the limit.",
+        "上限により、あと {rows} 行を省略しました。";
+    NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found.",
+        "Dwell が調べる問題は見つかりませんでした。";
+    PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",
+        "パスは {threads} 個のスレッドの {segments} 区間からなり、長さは {length} です。";
+    PATH_UNFILTERED = "path-unfiltered", "The critical path is the whole program's: filters do not apply.",
+        "クリティカル・パスはプログラム全体のものです。フィルターは適用されません。";
+    PATH_GAIN = "path-gain", "A gain is an upper bound: another path may be as long.",
+        "短縮は上限です。同じ長さの別のパスがあるかもしれません。";
     BLAME_LONGEST = "blame-longest",
-        "Holders of {name} were followed through its longest waits: {seen} of the wait time.";
+        "Holders of {name} were followed through its longest waits: {seen} of the wait time.",
+        "{name} の保持者は、最も長い待機について調べました: 待機時間の {seen}。";
     BLAME_SLICES = "blame-slices",
-        "Holders of {name} were followed through waits in slices of the time: {seen} of the wait time.";
-    NOBODY_WAITED = "nobody-waited", "Nobody waited on it.";
-    HOLDER_TAKEN = "holder-taken", "The holder during a wait is taken to be the thread that ended it.";
-    NO_TASKS = "no-tasks", "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.";
-    TOO_DEEP = "too-deep", "{tasks} tasks lie in more than 64 others; their time counts as that of the 64th.";
+        "Holders of {name} were followed through waits in slices of the time: {seen} of the wait time.",
+        "{name} の保持者は、時間の一部の待機について調べました: 待機時間の {seen}。";
+    NOBODY_WAITED = "nobody-waited", "Nobody waited on it.",
+        "これを待ったスレッドはありません。";
+    HOLDER_TAKEN = "holder-taken", "The holder during a wait is taken to be the thread that ended it.",
+        "待機を終わらせたスレッドを、その間の保持者とみなしています。";
+    NO_TASKS = "no-tasks", "The program said of no tasks: ITT calls, or `dwell collect --task-probe`, make them.",
+        "プログラムはタスクを通知していません。ITT の呼び出しか `dwell collect --task-probe` で作られます。";
+    TOO_DEEP = "too-deep", "{tasks} tasks lie in more than 64 others; their time counts as that of the 64th.",
+        "{tasks} 個のタスクは 64 個より多いタスクの中にあります。その時間は 64 番目のものとして数えます。";
     FRAME_RATES = "frame-rates",
-        "Slow frames: below {slow} a second; fast ones: above {fast} (--frame-rates).";
-    NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.";
+        "Slow frames: below {slow} a second; fast ones: above {fast} (--frame-rates).",
+        "遅いフレーム: 毎秒 {slow} 未満、速いフレーム: 毎秒 {fast} 超 (--frame-rates)。";
+    NO_COUNTERS = "no-counters", "The program has no counters, or gave them no value.",
+        "プログラムにカウンターがないか、値が設定されていません。";
     NOT_CORRELATED = "not-correlated",
-        "No counter separates short and long waits on an object by {separation} or more, or the waits on no object are of two lengths.";
-    SLICES = "slices", "Waits are of slices of the time, {share} of it.";
+        "No counter separates short and long waits on an object by {separation} or more, or the waits on no object are of two lengths.",
+        "オブジェクトの短い待機と長い待機を {separation} 以上に分けるカウンターがないか、長さが 2 種類に分かれる待機がありません。";
+    SLICES = "slices", "Waits are of slices of the time, {share} of it.",
+        "待機は時間の一部 ({share}) のものです。";
     THREADS_HIDDEN = "threads-hidden",
-        "The program asked that {threads} {threads|thread|threads} be left out: {cpu} of CPU time and {wait} of waiting, which all sums contain. --filter thread=NAME shows them.";
+        "The program asked that {threads} {threads|thread|threads} be left out: {cpu} of CPU time and {wait} of waiting, which all sums contain. --filter thread=NAME shows them.",
+        "プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。";
     SOCKETS_NOT_RECORDED = "sockets-not-recorded",
-        "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.";
+        "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.",
+        "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。";
     SOCKETS_WHOLE = "sockets-whole",
-        "Bytes and calls are those of the whole collection and all threads; waits are those selected.";
+        "Bytes and calls are those of the whole collection and all threads; waits are those selected.",
+        "バイト数と呼び出し回数は収集全体と全スレッドのもの、待機は選択されたものです。";
     BYTES_UNSEEN = "bytes-unseen",
-        "{bytes} bytes were taken from TCP by splice or by programs that are not profiled: they are not in Bytes Received.";
+        "{bytes} bytes were taken from TCP by splice or by programs that are not profiled: they are not in Bytes Received.",
+        "{bytes} バイトは splice または記録されていないプログラムが TCP から受け取りました。受信バイト数には含まれません。";
     SOCKETS_HIDDEN = "sockets-hidden",
-        "Sockets that are neither TCP, UDP nor Unix are hidden ({sockets}); --filter object-type=socket shows those that were waited on.";
+        "Sockets that are neither TCP, UDP nor Unix are hidden ({sockets}); --filter object-type=socket shows those that were waited on.",
+        "TCP、UDP、Unix 以外のソケットは隠しています ({sockets})。待機されたものは --filter object-type=socket で表示できます。";
     NO_INTERVALS = "no-intervals",
-        "There are no intervals: the program said of no tasks, and no thread waited. `dwell collect latency --interval` makes some of functions, probes, system calls and sockets.";
-    OUTLIER_LIMIT = "outlier-limit", "Outliers are intervals longer than {limit}.";
+        "There are no intervals: the program said of no tasks, and no thread waited. `dwell collect latency --interval` makes some of functions, probes, system calls and sockets.",
+        "区間がありません。プログラムはタスクを通知せず、待機したスレッドもありません。`dwell collect latency --interval` で関数、プローブ、システムコール、ソケットから区間を作れます。";
+    OUTLIER_LIMIT = "outlier-limit", "Outliers are intervals longer than {limit}.",
+        "外れ値は {limit} より長い区間です。";
     OUTLIER_RULE = "outlier-rule",
-        "Outliers are intervals longer than the median of their type and {distances} times the median of all distances from it, which counts as at least {least} and a {part}th of the median. Their time is what is over the median.";
+        "Outliers are intervals longer than the median of their type and {distances} times the median of all distances from it, which counts as at least {least} and a {part}th of the median. Their time is what is over the median.",
+        "外れ値は、種類ごとの中央値に、中央値からの距離の中央値 (少なくとも {least} かつ中央値の {part} 分の 1 とします) の {distances} 倍を加えた長さを超える区間です。その時間は中央値を超える分です。";
     DELAYS_NOT_RECORDED = "delays-not-recorded",
-        "Interrupts, page faults, system calls and the like were not recorded: `dwell collect latency` does.";
-    TIMELINES = "timelines", "Timelines: {signs}.";
+        "Interrupts, page faults, system calls and the like were not recorded: `dwell collect latency` does.",
+        "割り込み、ページフォルト、システムコールなどは記録されていません。`dwell collect latency` で記録できます。";
+    TIMELINES = "timelines", "Timelines: {signs}.",
+        "タイムライン: {signs}。";
     OUTLIER = "outlier",
-        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; number {rank} of {outliers} outliers.";
+        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; number {rank} of {outliers} outliers.",
+        "{thread} の `{name}` ({start} に開始) は {length} かかりました。中央値 {median} より {over} 長く、{outliers} 個の外れ値の {rank} 番目です。";
     INTERVAL_OVER_MEDIAN = "interval-over-median",
-        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; no outlier.";
+        "`{name}` of {thread} at {start} took {length}: {over} more than the median of {median}; no outlier.",
+        "{thread} の `{name}` ({start} に開始) は {length} かかりました。中央値 {median} より {over} 長いですが、外れ値ではありません。";
     OUTLIER_BELOW_MEDIAN = "outlier-below-median",
-        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; number {rank} of {outliers} outliers.";
+        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; number {rank} of {outliers} outliers.",
+        "{thread} の `{name}` ({start} に開始) は {length} かかりました。中央値 {median} 以下で、{outliers} 個の外れ値の {rank} 番目です。";
     INTERVAL_BELOW_MEDIAN = "interval-below-median",
-        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; no outlier.";
-    OUTLIER_SPLIT = "outlier-split", "Of what is over the median: {parts}.";
-    LINES_CUT = "lines-cut", "The {lines} shortest lines are left out.";
-    COMPARED = "compared", "Difference = first - second, ratio = second / first. Elapsed: {first} and {second}.";
+        "`{name}` of {thread} at {start} took {length}: no more than the median of {median}; no outlier.",
+        "{thread} の `{name}` ({start} に開始) は {length} かかりました。中央値 {median} 以下で、外れ値ではありません。";
+    OUTLIER_SPLIT = "outlier-split", "Of what is over the median: {parts}.",
+        "中央値を超える分の内訳: {parts}。";
+    LINES_CUT = "lines-cut", "The {lines} shortest lines are left out.",
+        "最も短い {lines} 行を省略しました。";
+    COMPARED = "compared", "Difference = first - second, ratio = second / first. Elapsed: {first} and {second}.",
+        "差 = 1 番目 - 2 番目、比 = 2 番目 / 1 番目。経過時間: {first} と {second}。";
 
-    NO_CODE = "no-code", "There is no machine code:";
-    CODE_MADE = "code-made", "its code was made at run time and lies in no file.";
-    CODE_INTERPRETED = "code-interpreted", "an interpreter runs it.";
-    CODE_OF_KERNEL = "code-of-kernel", "Dwell keeps no code of the kernel.";
+    NO_CODE = "no-code", "There is no machine code:",
+        "機械語はありません: ";
+    CODE_MADE = "code-made", "its code was made at run time and lies in no file.",
+        "コードは実行時に生成され、ファイルにはありません。";
+    CODE_INTERPRETED = "code-interpreted", "an interpreter runs it.",
+        "インタープリターが実行しています。";
+    CODE_OF_KERNEL = "code-of-kernel", "Dwell keeps no code of the kernel.",
+        "Dwell はカーネルのコードを保存しません。";
     CODE_NOT_KEPT = "code-not-kept",
-        "threads spent too little time in it to keep its code, or {path} does not say where it ends.";
+        "threads spent too little time in it to keep its code, or {path} does not say where it ends.",
+        "コードを保存するには実行時間が短すぎたか、{path} からはコードの終わりが分かりません。";
     CODE_NOT_READ = "code-not-read",
-        "{path} could not be read at finalization, has no symbols, or was finalized in fast mode.";
+        "{path} could not be read at finalization, has no symbols, or was finalized in fast mode.",
+        "最終処理のときに {path} を読み取れなかったか、シンボルがないか、高速モードで処理されました。";
     NO_LINES = "no-lines",
-        "{module} has no source lines: build it with -g, or install its debug information and collect again.";
-    NO_TEXT = "no-text", "The result does not have the text of {file}.";
+        "{module} has no source lines: build it with -g, or install its debug information and collect again.",
+        "{module} にはソース行の情報がありません。-g でビルドするか、デバッグ情報をインストールしてから収集し直してください。";
+    NO_TEXT = "no-text", "The result does not have the text of {file}.",
+        "結果に {file} のテキストがありません。";
     TEXT_NOT_FOUND = "text-not-found",
-        "{file} was not found at finalization: give its folder with --search-dir when collecting.";
+        "{file} was not found at finalization: give its folder with --search-dir when collecting.",
+        "最終処理のときに {file} が見つかりませんでした。収集時にフォルダーを --search-dir で指定してください。";
     TEXT_NOT_READABLE = "text-not-readable",
-        "{file} was not copied: it is not readable for the result's user, or for the owner of {module}.";
-    TEXT_TOO_LARGE = "text-too-large", "{file} was not copied: it is too large.";
-    NO_TEXT_FILE = "no-text-file", "{file} was not copied: it is no text.";
-    TEXT_NEWER = "text-newer", "{file} is newer than the program: lines may have moved.";
+        "{file} was not copied: it is not readable for the result's user, or for the owner of {module}.",
+        "{file} はコピーされていません。結果のユーザーか、{module} の所有者が読み取れません。";
+    TEXT_TOO_LARGE = "text-too-large", "{file} was not copied: it is too large.",
+        "{file} はコピーされていません。大きすぎます。";
+    NO_TEXT_FILE = "no-text-file", "{file} was not copied: it is no text.",
+        "{file} はコピーされていません。テキストではありません。";
+    TEXT_NEWER = "text-newer", "{file} is newer than the program: lines may have moved.",
+        "{file} はプログラムより新しいため、行がずれているかもしれません。";
 }
 
 /// `say!(NAME, value = …, …)`: the sentence `NAME` of the table.

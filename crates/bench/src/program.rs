@@ -1,7 +1,7 @@
 //! The program that the synthetic result is of: what its threads are called, where they wait and run, on what.
 
 use dwell_model::{
-    FrameId, ModuleId, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
+    FrameId, ModuleId, Notice, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
 };
 use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, ProcessRow, StackRow, TaskRow, TaskTypeRow, ThreadRow};
 use dwell_store::{CpuInfo, Manifest, State, TRACE_FORMAT, Trace};
@@ -184,7 +184,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         events: 0,
         losses: Vec::new(),
         loss_times: Vec::new(),
-        notices: vec!["A synthetic result, made by dwell-bench.".into()],
+        notices: vec![Notice::plain("A synthetic result, made by dwell-bench.")],
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 
+use dwell_model::Notice;
 use dwell_rights::{BPF, PERFMON, Right};
 
 use crate::error::{Error, Result};
@@ -43,7 +44,7 @@ pub fn probe() -> Vec<Capability> {
     let mut found = vec![Capability { name: "hooks", available: hooks.is_ok(), detail, remedy }];
     if let Ok(hooks) = hooks {
         let complete = hooks.notices.is_empty();
-        let detail = if complete { "wakers, sampling: loaded".to_owned() } else { hooks.notices.join(" ") };
+        let detail = if complete { "wakers, sampling: loaded".to_owned() } else { joined(&hooks.notices) };
         found.push(Capability { name: "optional-hooks", available: complete, detail, remedy: None });
     }
     found.push(perf_events());
@@ -74,6 +75,10 @@ pub struct VerifiedHook {
     pub steps: u32,
 }
 
+fn joined(notices: &[Notice]) -> String {
+    notices.iter().map(Notice::to_string).collect::<Vec<_>>().join(" ")
+}
+
 /// Loads every hook, and attaches none. Returns with them what this kernel cannot tell.
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     let _raised = dwell_rights::raise(&TO_LOAD);
@@ -89,7 +94,7 @@ pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
                 continue;
             }
         };
-        notices.extend(loaded.notices);
+        notices.extend(loaded.notices.iter().map(Notice::to_string));
         hooks.extend(loading::loaded(&loaded.object).map(|program| VerifiedHook {
             family,
             name: program.name().to_string_lossy().into_owned(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use dwell_merge::Both;
+use dwell_model::notice;
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, ResultFolder, Trace};
 
@@ -35,12 +36,10 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     let Both { mut trace, code, connections } = dwell_merge::join(first, second, offset_ns, &connections);
     let linked = dwell_merge::link(&mut trace, &connections);
     let explained = dwell_merge::explain(&mut trace, &connections);
-    let remark = format!(
-        "Of two hosts, {hosts}: {how}; of {} connections between them both ends are known, of {linked} waits the thread at the \
-         far end, and of {explained} what it did meanwhile.",
-        connections.len()
-    );
-    trace.notices.push(NoticeRow { text: remark.clone() });
+    let known = connections.len();
+    let remark =
+        notice!(OF_TWO_HOSTS, hosts = hosts, how = how, connections = known, linked = linked, explained = explained);
+    trace.notices.push(NoticeRow::from(&remark));
     let folder = write(args, &mut trace, &code)?;
     if !args.quiet {
         eprintln!("dwell: {remark}");

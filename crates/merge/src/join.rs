@@ -113,6 +113,9 @@ fn name_host(trace: &mut Trace) {
     let of_machine = counters.domain.iter_mut().zip(&counters.process).filter(|(_, process)| !process.is_some());
     of_machine.for_each(|(domain, _)| *domain = format!("{domain} @{host}"));
     trace.notices.text.iter_mut().for_each(|text| *text = format!("{host}: {text}"));
+    // The text is none of Dwell's remarks any more.
+    let notices = &mut trace.notices;
+    notices.id.iter_mut().chain(&mut notices.values).for_each(String::clear);
 }
 
 fn manifest(first: &Manifest, second: &Manifest, earlier: u64, later: u64) -> Manifest {

@@ -11,4 +11,8 @@ pub struct FindingDef {
     pub help: &'static str,
     /// What to do about it.
     pub advice: &'static str,
+    /// The title in Japanese.
+    pub japanese_title: &'static str,
+    /// The advice in Japanese.
+    pub japanese_advice: &'static str,
 }

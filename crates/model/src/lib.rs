@@ -1,13 +1,15 @@
 //! The vocabulary of Dwell: ids, states, kinds of waits and objects, and the types of the metric and finding tables.
 //!
 //! What is here is plain data that every stage shares. It reads no file, knows no kernel and formats nothing for people
-//! beyond the one title of each kind.
+//! beyond the one title of each kind, and the remarks of a result.
 
 mod annotation;
 mod delay;
 mod finding;
 mod id;
+pub mod losses;
 mod metric;
+pub mod notices;
 mod object_type;
 mod socket;
 mod state;
@@ -23,6 +25,7 @@ pub use id::{
     SourceId, StackId, TaskId, TaskTypeId, ThreadId,
 };
 pub use metric::{Better, Collector, MetricDef, Unit};
+pub use notices::Notice;
 pub use object_type::ObjectType;
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};

@@ -78,4 +78,8 @@ pub struct MetricDef {
     pub short_help: &'static str,
     /// The exact definition.
     pub long_help: &'static str,
+    /// The title in Japanese.
+    pub japanese_title: &'static str,
+    /// The definition in Japanese.
+    pub japanese_help: &'static str,
 }

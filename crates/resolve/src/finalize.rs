@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::time::Instant;
 use std::{iter, thread};
 
+use dwell_model::{Notice, losses as loss, notice};
 use dwell_store::raw::{Record, Stream};
 use dwell_store::tables::NoticeRow;
 use dwell_store::{CodeTables, Manifest, ResultFolder, State, Table, Trace};
@@ -16,7 +17,7 @@ use crate::input::event::Event;
 use crate::input::meta::Meta;
 use crate::input::order::Order;
 use crate::input::spool::{Damage, read_stream};
-use crate::losses::{self, name};
+use crate::losses;
 use crate::naming::{self, Named, Raw};
 use crate::options::Options;
 use crate::progress::Progress;
@@ -102,18 +103,18 @@ fn resolve(
     let (delays, strange_delays) = delays::resolve(&meta.delays, replay, &trace.pauses, &trace.manifest.delays, kernel);
     trace.delays = delays;
     let counted = [
-        (name::KILLED, u64::from(trace.manifest.end_ns == 0)),
-        (name::BEGAN_ANEW, readings.began_anew),
-        (name::GONE, readings.gone),
-        (name::STRANGE_DELAYS, strange_delays),
-        (name::UNMATCHED_SOCKET_WAITS, unmatched_waits),
+        (loss::COLLECTIONS_CUT_OFF, u64::from(trace.manifest.end_ns == 0)),
+        (loss::INTERFACES_REPLUGGED, readings.began_anew),
+        (loss::INTERFACES_GONE, readings.gone),
+        (loss::DELAYS_OF_UNKNOWN_THREADS, strange_delays),
+        (loss::SOCKET_WAITS_UNMATCHED, unmatched_waits),
     ];
     let counted: Vec<_> = lost(&loaded, &named, &trace).chain(counted).collect();
     trace.losses = losses::table(&trace.manifest, &counted);
     let died = close_manifest(&mut trace.manifest, &loaded.replay, end_ns);
     let notices = trace.manifest.notices.iter().cloned().chain(died).chain(loaded.damage.notices).chain(named.notices);
-    for text in notices {
-        trace.notices.push(NoticeRow { text });
+    for notice in notices {
+        trace.notices.push(NoticeRow::from(&notice));
     }
     trace.modules = named.woven.modules;
     trace.frames = named.woven.frames;
@@ -126,14 +127,14 @@ fn resolve(
 fn lost(loaded: &Loaded, named: &Named, trace: &Trace) -> impl Iterator<Item = (&'static str, u64)> {
     let Loaded { meta, told_code, replay, .. } = loaded;
     let counted = [
-        (name::LATE_RECORDS, loaded.late),
-        (name::SPOOL_BYTES, loaded.damage.bytes),
-        (name::MADE_UP, replay.lives.made_up),
-        (name::UNSEEN_ENDS, replay.lives.unseen_ends),
-        (name::REPAIRED, replay.intervals.repaired),
-        (name::STACKS, named.missing_stacks),
-        (name::BUILD_ID, named.changed_files),
-        (name::UNREADABLE, named.unreadable_files),
+        (loss::LATE_RECORDS, loaded.late),
+        (loss::SPOOL_BYTES_LOST, loaded.damage.bytes),
+        (loss::THREADS_MADE_UP, replay.lives.made_up),
+        (loss::THREAD_ENDS_LOST, replay.lives.unseen_ends),
+        (loss::REPAIRED_INTERVALS, replay.intervals.repaired),
+        (loss::STACKS_MISSING, named.missing_stacks),
+        (loss::BUILD_ID_MISMATCH, named.changed_files),
+        (loss::FILES_UNREADABLE, named.unreadable_files),
     ];
     let told = losses::told(&replay.told.counted, &meta.itt, told_code);
     let cut = losses::cut_stacks(&trace.off_cpu, &trace.samples, &named.woven.stacks);
@@ -187,7 +188,7 @@ fn take(record: Record<'_>, meta: &mut Meta, told_code: &mut ToldCodes, happens:
 }
 
 /// Completes what a collector that died could not say. Returns a notice then.
-fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Option<String> {
+fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Option<Notice> {
     if manifest.events == 0 {
         manifest.events = replay.events;
     }
@@ -195,11 +196,7 @@ fn close_manifest(manifest: &mut Manifest, replay: &Replay, end_ns: u64) -> Opti
         return None;
     }
     manifest.end_ns = manifest.start_ns.saturating_add(end_ns);
-    let seconds = end_ns as f64 / 1e9;
-    Some(format!(
-        "The collector ended without closing the result: recorded are the first {seconds:.3} s; what happened in the \
-         last moments before its end, its losses and the program's exit status are missing."
-    ))
+    Some(notice!(COLLECTOR_DIED, seconds = format!("{:.3}", end_ns as f64 / 1e9)))
 }
 
 fn summary(trace: &Trace, began: Instant) -> String {

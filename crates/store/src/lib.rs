@@ -10,6 +10,7 @@ mod hash;
 mod index;
 mod kept;
 mod manifest;
+mod notices;
 mod peak;
 pub mod raw;
 mod table;

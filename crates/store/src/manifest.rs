@@ -1,9 +1,10 @@
 //! `manifest.json`: what was run, when, where and how, and in which state the result is.
 
+use dwell_model::Notice;
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 4;
+pub const TRACE_FORMAT: u32 = 5;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +147,7 @@ pub struct Manifest {
     /// When some of that was lost; empty in older results.
     #[serde(default)]
     pub loss_times: Vec<LossTime>,
-    /// Remarks for the reader.
-    pub notices: Vec<String>,
+    /// Remarks for the reader; in results before version 5 as text.
+    #[serde(with = "crate::notices")]
+    pub notices: Vec<Notice>,
 }

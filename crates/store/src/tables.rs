@@ -301,6 +301,8 @@ tables! {
     }
     /// One row per remark of collection or finalization that a reader of the result should know.
     Notices NoticeRow "notices" {
-        text: String, 1, "The remark, one sentence.";
+        text: String, 1, "The remark in English, one sentence.";
+        id: String, 5, "Which of Dwell's remarks it is; empty where the text is no such.";
+        values: String, 5, "What the remark says of this result: a JSON object of texts by name; empty where the text is no remark of Dwell's.";
     }
 }

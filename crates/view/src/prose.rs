@@ -16,10 +16,12 @@ pub struct SentenceDef {
     pub id: &'static str,
     /// The English.
     pub text: &'static str,
+    /// The Japanese, which the page shows; its values have the same names.
+    pub japanese: &'static str,
 }
 
 /// Text in the words of others.
-pub const PLAIN: SentenceDef = SentenceDef { id: "plain", text: "{text}" };
+pub const PLAIN: SentenceDef = SentenceDef { id: "plain", text: "{text}", japanese: "{text}" };
 
 /// A value of a sentence, by which each language writes it.
 #[derive(Clone, Debug, PartialEq)]

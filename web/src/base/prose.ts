@@ -2,8 +2,7 @@
 
 import { nameText } from './names';
 import { language, t } from './texts';
-import { noticesJa } from './texts/notices-ja';
-import { sentencesJa } from './texts/sentences-ja';
+import { noticesJa, sentencesJa } from './texts/generated-ja';
 import { count, duration } from './units';
 
 /** A typed value of a sentence. */

@@ -16,6 +16,10 @@ test('a text speaks the chosen language and fills names in', () => {
   expect(title('wait_ns', 'Wait Time')).toBe('待機時間');
   expect(title('a-metric-of-a-later-version', 'Later')).toBe('Later');
   expect(help('thread', 'Thread, by name and id.')).not.toMatch(/Thread/);
+  expect(title('count', 'Count')).toBe('回数');
+  expect(title('count', 'Frames')).toBe('フレーム数');
+  expect(help('share', 'Part of the elapsed time.')).toBe('経過時間に対する割合。');
+  expect(title('oversubscription_ns', 'Named otherwise here')).toBe('オーバーサブスクリプション');
 });
 
 test('each text has the same names to fill in, in both languages', () => {

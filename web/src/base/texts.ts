@@ -1,8 +1,8 @@
 // The texts of the chosen language.
 
 import { en } from './texts/en';
+import { columnsJa, lossesJa } from './texts/generated-ja';
 import { ja } from './texts/ja';
-import { lossesJa } from './texts/losses-ja';
 import { problemHintsJa, problemsJa } from './texts/problems-ja';
 import { helpJa, titleJa } from './texts/words-ja';
 
@@ -37,14 +37,14 @@ export function t(key: TextKey, values: Record<string, string | number> = {}): s
   });
 }
 
-/** The title of a metric, grouping level, filter key or finding; `english` is the server's. */
+/** The title of a column, metric, grouping level, filter key or finding; `english` is the server's. */
 export function title(id: string, english: string): string {
-  return (current === 'ja' ? titleJa[id] : undefined) ?? english;
+  return (current === 'ja' ? (columnsJa[id]?.[0][english] ?? titleJa[id]) : undefined) ?? english;
 }
 
 /** The help of one of those. */
 export function help(id: string, english: string): string {
-  return (current === 'ja' ? helpJa[id] : undefined) ?? english;
+  return (current === 'ja' ? (columnsJa[id]?.[1][english] ?? helpJa[id]) : undefined) ?? english;
 }
 
 /** What a loss means for the result, by the loss's name. */

@@ -19,6 +19,9 @@ pub const LONG_WAITS_BY_COUNTER: FindingDef = FindingDef {
            of short and long waits differ.",
     advice: "Look at what the program does when the counter has this value. For waits on sockets, the findings about \
              sockets give the reason, where sockets were recorded (--analyze threading,sockets).",
+    japanese_title: "カウンターの値による長い待機",
+    japanese_advice: "カウンターがその値のときのプログラムの動作を調べてください。ソケットの待機が長い理由は、\
+                      ソケットを記録すれば (--analyze threading,sockets) 検出結果が示します。",
 };
 
 /// Part of the elapsed time that the long waits must take.

@@ -30,6 +30,9 @@ pub const LOCK_CONVOY: FindingDef = FindingDef {
            Concluded from the number of threads that wait at once, and from the waiting times.",
     advice: "Hold the lock for less: move work out of the locked region, split the lock by the data that it protects, \
              or hand the work over to one thread through a queue.",
+    japanese_title: "ロック・コンボイ",
+    japanese_advice: "ロックを保持する時間を短くしてください。ロック区間から処理を出す、データごとにロックを分ける、\
+                      1 つのスレッドにキューで渡す。",
 };
 
 /// Average number of waiting threads, while there is one, from which it is a queue.
@@ -72,6 +75,9 @@ pub const GIL_CONTENTION: FindingDef = FindingDef {
     advice: "Let processes do the work that computes (multiprocessing, concurrent.futures.ProcessPoolExecutor) or, from \
              Python 3.12 on, interpreters with a GIL of their own; use a free-threaded build (3.13t); call code that \
              releases the GIL while it computes (NumPy, Cython's nogil, Py_BEGIN_ALLOW_THREADS).",
+    japanese_title: "GIL の競合",
+    japanese_advice: "GIL を解放して計算する拡張 (NumPy など) に処理を移すか、プロセスに分けるか (multiprocessing)、\
+                      フリースレッド版の Python を使ってください。",
 };
 
 /// Part of the elapsed time in which some thread must be waiting for it.
@@ -126,6 +132,9 @@ pub const LOCK_HELD_ACROSS_WAIT: FindingDef = FindingDef {
            what the thread that ended each wait did after it took the lock.",
     advice: "Take the waiting call out of the locked region: prepare before locking, unlock before I/O, sleep without \
              the lock.",
+    japanese_title: "I/O やスリープをまたいで保持されたロック",
+    japanese_advice: "待機する呼び出しをロック区間から出してください。ロック前に準備し、I/O の前に解放し、\
+                      ロックなしでスリープする。",
 };
 
 /// Part of the wait time for the lock in which its holder must be waiting.

@@ -27,8 +27,37 @@ use self::evidence::Evidence;
 use self::finding::Finding;
 use crate::engine::fold::Fold;
 use crate::sentences::say;
-use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "title", "Finding", "What is wrong.",
+        "検出結果", "何が問題か。";
+    plain "subject", "Subject", "What it is about.",
+        "対象", "検出結果の対象。";
+    plain "cost_ns", "Cost", "Estimate of the threads' time that it wastes.",
+        "コスト", "無駄になるスレッドの時間の推定。";
+    plain "evidence", "Evidence", "The numbers from which it is concluded.",
+        "根拠", "判断の根拠となる数値。";
+    plain "location", "Location", "Where in the program.",
+        "場所", "プログラムの中の場所。";
+    plain "advice", "Advice", "What to do about it.",
+        "対策", "どうすればよいか。";
+    detail "id", "Id", "Name of the finding.",
+        "ID", "検出結果の名前。";
+    detail "help", "Help", "What the finding means.",
+        "説明", "検出結果の意味。";
+    detail "stack", "Stack", "Where, leaf first.",
+        "スタック", "場所。末端の関数から順に示します。";
+    detail "from_ns", "From", "Start of a finding that is a stretch of time.",
+        "開始", "検出結果が時間の範囲である場合、その始まり。";
+    detail "to_ns", "To", "End of a finding that is a stretch of time.",
+        "終了", "検出結果が時間の範囲である場合、その終わり。";
+}
 
 /// Declares the table: a definition and its detector, side by side.
 macro_rules! findings {
@@ -118,19 +147,7 @@ pub fn report(fold: &Fold<'_>) -> View {
 
 /// The findings as rows.
 pub fn view(fold: &Fold<'_>) -> View {
-    let columns = vec![
-        plain("title", "Finding", "What is wrong."),
-        plain("subject", "Subject", "What it is about."),
-        plain("cost_ns", "Cost", "Estimate of the threads' time that it wastes."),
-        plain("evidence", "Evidence", "The numbers from which it is concluded."),
-        plain("location", "Location", "Where in the program."),
-        plain("advice", "Advice", "What to do about it."),
-        detail("id", "Id", "Name of the finding."),
-        detail("help", "Help", "What the finding means."),
-        detail("stack", "Stack", "Where, leaf first."),
-        detail("from_ns", "From", "Start of a finding that is a stretch of time."),
-        detail("to_ns", "To", "End of a finding that is a stretch of time."),
-    ];
+    let columns = columns_of(COLUMNS);
     let instant = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
     let row = |(def, finding): (&'static FindingDef, Finding)| Row {
         depth: 0,

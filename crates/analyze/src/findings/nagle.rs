@@ -25,6 +25,9 @@ pub const NAGLE_DELAYED_ACK: FindingDef = FindingDef {
            of these waits minus the usual time of the other waits on the same socket.",
     advice: "Write a message with one call (writev, sendmsg) or mark all pieces but the last with MSG_MORE; or set TCP_NODELAY \
              on the sending socket. Where only the receiver can be changed, set TCP_QUICKACK after each receive.",
+    japanese_title: "小さな書き込みが遅延 ACK を待つ",
+    japanese_advice: "メッセージを 1 回の呼び出しで送ってください (writev、MSG_MORE)。\
+                      または送信側で TCP_NODELAY か、受信側で TCP_QUICKACK を設定してください。",
 };
 
 /// Part of the elapsed time that such waits must take.

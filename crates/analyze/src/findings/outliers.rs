@@ -24,6 +24,9 @@ pub const OUTLIERS_CPU_TAKEN: FindingDef = FindingDef {
            wake-up, or is moved to another CPU. Each is recorded with who ran instead.",
     advice: "Give the thread a CPU of its own (taskset, cpuset.cpus, isolcpus=) or a real-time priority (chrt -f), pin it so \
              that it is not moved, and have fewer threads ready than there are CPUs.",
+    japanese_title: "外れ値: CPU を奪われた",
+    japanese_advice: "スレッドに専用の CPU (taskset、cpuset.cpus、isolcpus=) かリアルタイム優先度 (chrt -f) を与え、\
+                      移動しないように固定し、実行可能なスレッドを CPU より少なくしてください。",
 };
 
 pub fn cpu_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -38,6 +41,10 @@ pub const OUTLIERS_INTERRUPTED: FindingDef = FindingDef {
            thread's time. Each is recorded with its handler.",
     advice: "Keep them off the thread's CPU: /proc/irq/N/smp_affinity_list and the network queues' rps_cpus for interrupts, \
              isolcpus=, nohz_full= and rcu_nocbs= for ticks and RCU, /sys/devices/virtual/workqueue/cpumask for kernel work.",
+    japanese_title: "外れ値: 割り込みとカーネルの処理",
+    japanese_advice: "スレッドの CPU から遠ざけてください。割り込みは /proc/irq/N/smp_affinity_list とネットワーク\
+                      ・キューの rps_cpus、ティックと RCU は isolcpus=、nohz_full=、rcu_nocbs=、\
+                      カーネルの処理は /sys/devices/virtual/workqueue/cpumask。",
 };
 
 pub fn interrupted(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -55,6 +62,9 @@ pub const OUTLIERS_MEMORY: FindingDef = FindingDef {
     advice: "Get the memory before it matters: touch it once at the start, MAP_POPULATE, mlockall(MCL_CURRENT | \
              MCL_FUTURE), huge pages; keep the allocator from returning it (M_TRIM_THRESHOLD). For reclaim, raise the \
              memory limit.",
+    japanese_title: "外れ値: 途中でメモリーを用意している",
+    japanese_advice: "必要になる前にメモリーを用意してください。開始時に一度触れる、MAP_POPULATE、mlockall、\
+                      ヒュージページ。回収が原因ならメモリーの上限を上げてください。",
 };
 
 pub fn memory(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -69,6 +79,10 @@ pub const OUTLIERS_QUOTA: FindingDef = FindingDef {
            next period.",
     advice: "Raise or remove the quota (cpu.max, a container's CPU limit), allow bursts (cpu.max.burst), or run fewer \
              threads than the quota has CPUs.",
+    japanese_title: "外れ値: CPU クォータを使い切った",
+    japanese_advice: "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、\
+                      貯められるようにする (cpu.max.burst)、またはスレッドをクォータの CPU 数より少なくしてくださ\
+                      い。",
 };
 
 pub fn quota(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -82,6 +96,9 @@ pub const OUTLIERS_LOCK: FindingDef = FindingDef {
     help: "Intervals take much longer now and then since the thread waits for a lock.",
     advice: "Hold it for less, split it, or do without (a queue, read-copy-update); where a thread of lower priority holds it, \
              PTHREAD_PRIO_INHERIT. dwell report blame LOCK shows what its holders did.",
+    japanese_title: "外れ値: 他のスレッドが保持するロック",
+    japanese_advice: "ロックを保持する時間を短くする、分ける、または使わない (キュー)。\
+                      優先度の低いスレッドが保持しているなら PTHREAD_PRIO_INHERIT。",
 };
 
 pub fn lock(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -96,6 +113,9 @@ pub const OUTLIERS_IDLE: FindingDef = FindingDef {
            since the CPU runs at a lower frequency.",
     advice: "Allow shallow idle states only (cpupower idle-set -D 10, /dev/cpu_dma_latency), let the thread poll instead of \
              sleep, or use the governor performance.",
+    japanese_title: "外れ値: CPU の起床が遅い",
+    japanese_advice: "浅いアイドル状態だけを許可する (cpupower idle-set -D 10、/dev/cpu_dma_latency)、\
+                      スリープの代わりにポーリングする、または performance ガバナーを使ってください。",
 };
 
 pub fn idle(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -109,6 +129,9 @@ pub const OUTLIERS_CALLS: FindingDef = FindingDef {
     help: "Intervals take much longer now and then in system calls that the thread makes, or in waits for a device.",
     advice: "Take the call out of the work that must be fast: another thread, io_uring, memory that stays mapped as it is. dwell \
              report outlier ID names the call.",
+    japanese_title: "外れ値: 遅いシステムコール",
+    japanese_advice: "速くなければならない処理から呼び出しを出してください。別のスレッド、io_uring、\
+                      マップしたままのメモリー。",
 };
 
 pub fn calls(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -122,6 +145,9 @@ pub const OUTLIERS_COLLECTOR: FindingDef = FindingDef {
     help: "Intervals take much longer now and then since threads are stopped until a collector's thread lets them go on.",
     advice: "Allocate less in the work that must be fast, tune the collector for short pauses (ZGC, Shenandoah, a larger young \
              generation; GCSettings.LatencyMode), or give the heap more room.",
+    japanese_title: "外れ値: ガベージ・コレクション",
+    japanese_advice: "速くなければならない処理での割り当てを減らす、停止の短いコレクターを使う (ZGC、Shenandoah)、\
+                      またはヒープを広げてください。",
 };
 
 pub fn collector(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -134,6 +160,8 @@ pub const OUTLIERS_STOLEN: FindingDef = FindingDef {
     title: "Outliers: the machine was taken away",
     help: "Intervals take much longer now and then since the hypervisor gives the CPU to others: it tells how long.",
     advice: "Use a machine with CPUs of its own (a dedicated host, a larger kind), or pin the virtual CPUs on the host.",
+    japanese_title: "外れ値: マシンを奪われた",
+    japanese_advice: "専用の CPU を持つマシンを使うか、ホスト上で仮想 CPU を固定してください。",
 };
 
 pub fn stolen(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -147,6 +175,9 @@ pub const OUTLIERS_SIGNALS: FindingDef = FindingDef {
     help: "Intervals take much longer now and then since a handler of a signal runs in the thread, or a signal stops it.",
     advice: "Block the signal in the thread (pthread_sigmask) and take it in another one (sigwait, signalfd); look for profilers \
              and timers that send it.",
+    japanese_title: "外れ値: シグナル",
+    japanese_advice: "スレッドでシグナルをブロックし (pthread_sigmask)、別のスレッドで受け取ってください (sigwait、\
+                      signalfd)。シグナルを送るプロファイラーやタイマーを探してください。",
 };
 
 pub fn signals(evidence: &Evidence<'_, '_>) -> Vec<Finding> {

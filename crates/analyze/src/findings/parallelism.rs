@@ -25,6 +25,9 @@ pub const OVERSUBSCRIPTION: FindingDef = FindingDef {
            in the run queue while the others run.",
     advice: "Start as many computing threads as there are CPUs; let nested parallel regions and libraries share one \
              pool (OMP_NUM_THREADS, a common TBB arena).",
+    japanese_title: "オーバーサブスクリプション",
+    japanese_advice: "計算スレッドは CPU の数だけ開始し、入れ子の並列リージョンとライブラリーには 1 つのプールを共\
+                      有させてください。",
 };
 
 /// Part of the CPU time during which more threads must be ready than there are CPUs.
@@ -77,6 +80,8 @@ pub const SINGLE_THREADED_PHASE: FindingDef = FindingDef {
     help: "For a large part of the run a single thread works, in a program that works in parallel at other times: the \
            serial part that limits the speed-up (Amdahl's law).",
     advice: "Do the phase's work in parallel, overlap it with the parallel part, or do less of it.",
+    japanese_title: "シングルスレッドの区間",
+    japanese_advice: "その区間の処理を並列化するか、並列部分と重ねるか、減らしてください。",
 };
 
 /// Part of the elapsed time that the longest phase must take.
@@ -190,6 +195,8 @@ pub const BARRIER_IMBALANCE: FindingDef = FindingDef {
     help: "Threads wait at a barrier for those that have more work. Concluded from the wait and spin time at barriers \
            as a part of the threads' time.",
     advice: "Share the work more evenly: smaller pieces, dynamic scheduling, work stealing.",
+    japanese_title: "バリアーのインバランス",
+    japanese_advice: "仕事をより均等に分けてください。小さな単位、動的スケジュール、ワークスチール。",
 };
 
 const BARRIERS: &[ObjectType] = &[ObjectType::Barrier, ObjectType::OpenMpBarrier, ObjectType::TbbScheduler];

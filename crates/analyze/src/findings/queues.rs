@@ -24,6 +24,10 @@ pub const ACCEPT_BOTTLENECK: FindingDef = FindingDef {
            waiting connections when each one comes and every 50 ms: the stated waiting time is a lower bound.",
     advice: "Let one thread, or several (SO_REUSEPORT), do nothing but accept, and others do the work; for bursts, \
              raise the backlog of listen() and net.core.somaxconn.",
+    japanese_title: "受け付けを待つ接続",
+    japanese_advice: "接続を受け付けるだけのスレッドを置き (または SO_REUSEPORT で複数)、\
+                      処理は別のスレッドに渡してください。一時的な集中には listen のバックログ\
+                      と net.core.somaxconn を上げます。",
 };
 
 /// Connections from which waiting is no accident, and how long one has to wait on average: a server whose CPUs are busy lets
@@ -93,6 +97,9 @@ pub const HEAD_OF_LINE_BLOCKING: FindingDef = FindingDef {
            usual that began with several questions sent and ended with several answers.",
     advice: "Send slow questions on a connection of their own, or number questions so that the server can answer each as \
              soon as it is ready.",
+    japanese_title: "1 つの遅い応答の後ろで待つ応答",
+    japanese_advice: "遅い要求には別の接続を使うか、サーバーが準備のできた順に応答できるように、\
+                      要求に番号を付けてください。",
 };
 
 /// A wait is long from so many times the usual one on.

@@ -18,6 +18,9 @@ pub const SPINNING: FindingDef = FindingDef {
            of patterns per runtime.",
     advice: "Block after a short spin (an adaptive mutex instead of a spin lock), hold the spin lock for less, or give \
              idle workers a way to sleep (OMP_WAIT_POLICY=passive).",
+    japanese_title: "スピン",
+    japanese_advice: "短いスピンの後にブロックする (スピンロックの代わりにアダプティブ・ミューテックス)、\
+                      スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。",
 };
 
 /// Part of the CPU time from which it matters.
@@ -53,6 +56,8 @@ pub const THREAD_CHURN: FindingDef = FindingDef {
     help: "The program makes many threads that end soon. Each costs its creation, its first wait for a CPU, its stack's \
            page faults and its end.",
     advice: "Keep a pool of threads and give them the work.",
+    japanese_title: "スレッドの頻繁な作成",
+    japanese_advice: "スレッドのプールを保持し、それに仕事を渡してください。",
 };
 
 /// Short-lived threads from which it is churn.

@@ -19,6 +19,9 @@ pub const SMALL_READS: FindingDef = FindingDef {
            a time. Each costs a system call. The cost is the sampled running time within receiving calls, in \
            proportion to the avoidable ones.",
     advice: "Receive into a large buffer (some kilobytes or more; a buffered reader) and take the messages from it.",
+    japanese_title: "小さな受信",
+    japanese_advice: "大きなバッファーに受信し (数 KB 以上、バッファー付きの読み取り)、\
+                      その中からメッセージを取り出してください。",
 };
 
 /// Calls that left something behind from which it is a habit, and their part of all.

@@ -55,6 +55,9 @@ pub const RETRANSMISSION: FindingDef = FindingDef {
            dropped. Retransmissions are seen; the wait until one is attributed to it.",
     advice: "Look for drops on the way (ip -s link, nstat -az | grep -i drop), for a receive buffer that is too small \
              (SO_RCVBUF, net.ipv4.tcp_rmem), and for a full listen backlog where connecting is retried.",
+    japanese_title: "失われたセグメント",
+    japanese_advice: "経路での破棄 (ip -s link、nstat -az | grep -i drop)、小さすぎる受信バッファー (SO_RCVBUF、\
+                      net.ipv4.tcp_rmem)、接続をやり直す場合は listen のバックログを調べてください。",
 };
 
 pub fn retransmission(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -74,6 +77,9 @@ pub const FULL_RECEIVE_WINDOW: FindingDef = FindingDef {
            began.",
     advice: "Make the receiver read sooner (a thread that only reads, larger reads), or give it a larger buffer: leave \
              SO_RCVBUF alone, which switches off the kernel's own growth, and raise net.ipv4.tcp_rmem.",
+    japanese_title: "受信ウィンドウ満杯",
+    japanese_advice: "受信側がより早く読むようにするか (読むだけのスレッド、大きな読み取り)、\
+                      バッファーを大きくしてください。SO_RCVBUF は設定せず、net.ipv4.tcp_rmem を上げます。",
 };
 
 pub fn full_receive_window(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -94,6 +100,9 @@ pub const FULL_SEND_BUFFER: FindingDef = FindingDef {
            does not read as fast.",
     advice: "Send from a thread that has nothing else to do, or raise SO_SNDBUF (net.ipv4.tcp_wmem); over a Unix socket, \
              read sooner at the other end.",
+    japanese_title: "送信バッファー満杯",
+    japanese_advice: "送信専用のスレッドから送るか、SO_SNDBUF (net.ipv4.tcp_wmem) を上げてください。\
+                      Unix ソケットでは、相手側がより早く読むようにしてください。",
 };
 
 pub fn full_send_buffer(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -113,6 +122,9 @@ pub const CHATTY_PROTOCOL: FindingDef = FindingDef {
            time. Concluded from the answers that came one by one and the waits attributed to the round trip.",
     advice: "Send several commands before reading the first answer (pipelining), or one that does the work of many: a \
              batch, a multi-get, a prepared statement with arrays.",
+    japanese_title: "往復ごとに 1 コマンド",
+    japanese_advice: "最初の応答を読む前に複数のコマンドを送る (パイプライン) か、\
+                      多くをまとめて行う 1 つのコマンドを使ってください。",
 };
 
 /// Questions from which a habit is one.
@@ -149,6 +161,9 @@ pub const SLOW_CONNECT: FindingDef = FindingDef {
     advice: "Reuse connections (a pool, keep-alive), or make several at once. Where connecting takes much longer than \
              a round trip, the listener's backlog may be full: accept sooner, or raise listen()'s backlog and \
              net.core.somaxconn.",
+    japanese_title: "遅い接続",
+    japanese_advice: "接続を保持して再利用するか (プール、keep-alive)、同時に複数接続してください。\
+                      往復時間よりずっと長い場合は、listen のバックログと net.core.somaxconn を調べてください。",
 };
 
 pub fn slow_connect(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -167,6 +182,8 @@ pub const CONNECTION_CHURN: FindingDef = FindingDef {
     help: "The program makes many TCP connections to one address and closes each after a question or two. Each costs a \
            round trip, begins with a small congestion window, and leaves a port in TIME_WAIT.",
     advice: "Keep connections open and reuse them: HTTP keep-alive, a connection pool.",
+    japanese_title: "接続の頻繁な作成",
+    japanese_advice: "接続を開いたままにして再利用してください。HTTP keep-alive、接続プール。",
 };
 
 /// Short-lived connections from which it is churn, and how many a second.

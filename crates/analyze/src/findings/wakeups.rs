@@ -18,6 +18,8 @@ pub const SLEEP_POLLING: FindingDef = FindingDef {
            too late on average, and wakes a CPU for nothing in between.",
     advice: "Wait for the event itself: a condition variable, a semaphore, an eventfd or futex that the other side \
              signals.",
+    japanese_title: "スリープによるポーリング",
+    japanese_advice: "イベント自体を待ってください。条件変数、セマフォー、eventfd、futex。",
 };
 
 /// Sleeps of one thread at one place from which they are a loop.
@@ -84,6 +86,9 @@ pub const FINE_GRAINED_WAITS: FindingDef = FindingDef {
            part of the time goes into blocking and waking.",
     advice: "Exchange more per hand-over: batches instead of items, larger pieces of work; or spin briefly before \
              blocking.",
+    japanese_title: "細かすぎる待機",
+    japanese_advice: "1 回の受け渡しでより多くを交換してください。項目ではなくバッチ、より大きな仕事。\
+                      または短いスピンの後にブロックする。",
 };
 
 /// Average wait below which it is too fine-grained: VTune's limit of the Wait Rate.
@@ -144,6 +149,9 @@ pub const THUNDERING_HERD: FindingDef = FindingDef {
            Concluded from wake-ups by one waker at one time, and how soon each thread waits on the object again.",
     advice: "Wake as many threads as there is work for: pthread_cond_signal instead of broadcast, EPOLLEXCLUSIVE, one \
              queue per thread.",
+    japanese_title: "サンダリングハード",
+    japanese_advice: "仕事の数だけスレッドを起床させてください。broadcast の代わりに pthread_cond_signal、\
+                      EPOLLEXCLUSIVE、スレッドごとのキュー。",
 };
 
 const HERD_OBJECTS: &[ObjectType] = &[

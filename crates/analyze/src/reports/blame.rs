@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
-use dwell_view::{Column, Row, Value, View, Word, duration, glob};
+use dwell_view::{Row, Value, View, Word, duration, glob};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
@@ -13,8 +13,27 @@ use crate::question::error::QueryError;
 use crate::sentences::say;
 use crate::study::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
 use crate::study::thread_index::ThreadIndex;
-use crate::tables::grouped::{detail, plain, stack_value};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::stack_value;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "name", "Name", "The object; below it the waiters, holders and wakers, by place.",
+        "名前", "オブジェクト。その下に待つ側、保持側、起床元を場所ごとに示します。";
+    plain "role", "Role", "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, unknown, waker.",
+        "役割", "待つスレッド、保持するスレッドがしていたこと、起床元。";
+    plain "wait_ns", "Wait Time", "Time of the waits, or the part of it in which the holder did this.",
+        "待機時間", "待機の時間、またはそのうち保持側がこれをしていた時間。";
+    plain "share", "Share", "Part of the object's wait time.",
+        "割合", "オブジェクトの待機時間に対する割合。";
+    plain "wait_count", "Waits", "Number of waits.",
+        "待機カウント", "待機の数。";
+    detail "stack", "Stack", "Where, leaf first.",
+        "スタック", "場所。末端の関数から順に示します。";
+}
 
 /// The objects that the query names.
 fn subjects(fold: &Fold<'_>) -> Result<Vec<ObjectId>, QueryError> {
@@ -61,22 +80,7 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     if !objects.iter().all(of_lock) {
         notes.push(say!(HOLDER_TAKEN).into());
     }
-    Ok(View { columns: columns(), rows, notes, ..View::default() })
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("name", "Name", "The object; below it the waiters, holders and wakers, by place."),
-        plain(
-            "role",
-            "Role",
-            "object, waiter, holder, holder-running, holder-waiting, holder-runnable, outside, unknown, waker.",
-        ),
-        plain("wait_ns", "Wait Time", "Time of the waits, or the part of it in which the holder did this."),
-        plain("share", "Share", "Part of the object's wait time."),
-        plain("wait_count", "Waits", "Number of waits."),
-        detail("stack", "Stack", "Where, leaf first."),
-    ]
+    Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
 }
 
 fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {

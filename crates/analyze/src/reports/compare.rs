@@ -16,7 +16,16 @@ use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::question::level::Level;
 use crate::sentences::say;
-use crate::tables::grouped::{cut_note, plain};
+use crate::tables::columns::{columns, columns_of, plain};
+use crate::tables::grouped::cut_note;
+
+columns! {
+    /// What follows the metrics.
+    SHARE;
+
+    plain "share", "Share", "The first metric's difference as a part of the first result's total.",
+        "割合", "最初のメトリックの差の、1 番目の結果の合計に対する割合。";
+}
 
 /// The row of everything.
 const ALL: &str = "[all]";
@@ -57,7 +66,7 @@ pub fn compare(first: &Fold<'_>, second: &Fold<'_>, level: Level) -> View {
     let rows = std::iter::once(all).chain(rows.into_iter().take(limit).map(|(_, row)| row)).collect();
     let mut columns = vec![plain(level.id(), level.title(), level.help())];
     columns.extend(metrics.iter().flat_map(|metric| compared_columns(metric)));
-    columns.push(plain("share", "Share", "The first metric's difference as a part of the first result's total."));
+    columns.extend(columns_of(SHARE));
     let mut notes = vec![lengths(first, second)];
     notes.extend(cut_note(cut));
     View { title: "Comparison".into(), columns, rows, notes, ..View::default() }

@@ -6,8 +6,37 @@ use dwell_view::{Row, Value, View};
 use crate::engine::fold::Fold;
 use crate::engine::selection::TaskFilter;
 use crate::sentences::say;
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "counter", "Counter", "Name of the counter.",
+        "カウンター", "カウンターの名前。";
+    plain "count", "Count", "How often it was given a value.",
+        "回数", "値が設定された回数。";
+    plain "min", "Lowest", "The lowest value.",
+        "最小", "最も小さい値。";
+    plain "mean", "Mean", "Average of the values, each counted once however long it was kept.",
+        "平均", "値の平均。保たれた長さにかかわらず 1 回ずつ数えます。";
+    plain "max", "Highest", "The highest value.",
+        "最大", "最も大きい値。";
+    plain "last", "Last", "The last value.",
+        "最後の値", "最後の値。";
+    plain "rate", "Rate", "Of a counter that is added up, its change a second; else values a second.",
+        "レート", "加算されるカウンターでは 1 秒あたりの変化、ほかは 1 秒あたりの値の数。";
+    plain "process", "Process", "Process whose it is.",
+        "プロセス", "カウンターのプロセス。";
+    plain "domain", "Domain", "Domain of the counter.",
+        "ドメイン", "カウンターのドメイン。";
+    detail "unit", "Unit", "Unit of the values.",
+        "単位", "値の単位。";
+    detail "kind", "Kind", "set or sum: whether the program sets values or adds them up.",
+        "種類", "プログラムが値を設定するか、加算するか。";
+}
 
 /// The values of one counter in the range.
 #[derive(Default)]
@@ -74,19 +103,7 @@ pub fn counters(fold: &Fold<'_>) -> View {
     let mut notes = notes(fold);
     notes.extend(rows.is_empty().then(|| say!(NO_COUNTERS).into()));
     notes.extend(cut_note(cut));
-    let columns = vec![
-        plain("counter", "Counter", "Name of the counter."),
-        plain("count", "Count", "How often it was given a value."),
-        plain("min", "Lowest", "The lowest value."),
-        plain("mean", "Mean", "Average of the values, each counted once however long it was kept."),
-        plain("max", "Highest", "The highest value."),
-        plain("last", "Last", "The last value."),
-        plain("rate", "Rate", "Of a counter that is added up, its change a second; else values a second."),
-        plain("process", "Process", "Process whose it is."),
-        plain("domain", "Domain", "Domain of the counter."),
-        detail("unit", "Unit", "Unit of the values."),
-        detail("kind", "Kind", "set or sum: whether the program sets values or adds them up."),
-    ];
+    let columns = columns_of(COLUMNS);
     View { columns, rows, notes, ..View::default() }
 }
 

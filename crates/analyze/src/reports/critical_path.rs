@@ -2,7 +2,7 @@
 
 use dwell_model::{ObjectId, ObjectType};
 use dwell_store::WordMap;
-use dwell_view::{Column, Prose, Row, Value, View, Word};
+use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
 use crate::question::windows::elapsed_ns;
@@ -10,8 +10,31 @@ use crate::sentences::say;
 use crate::study::critical_path::{Detour, Follower, Segment, critical_path as path_of};
 use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadIndex;
-use crate::tables::grouped::{cut_note, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::losses;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "name", "Name", "The function that ran, or the object that was waited on.",
+        "名前", "実行された関数、または待機の対象。";
+    plain "kind", "Kind", "running, waiting, run-queue, outside (no thread of the program), paused.",
+        "種類", "実行、待機、実行キュー、プログラム外、一時停止。";
+    plain "type", "Object Type", "Type of what was waited on.",
+        "オブジェクト・タイプ", "待機の対象の種類。";
+    plain "path_ns", "Time on Path", "Its time on the critical path; adds up to the elapsed time.",
+        "パス時間", "クリティカル・パス上の時間。合計は経過時間です。";
+    plain "share", "Share", "Part of the elapsed time.",
+        "割合", "経過時間に対する割合。";
+    plain "segments", "Segments", "How often it is on the path.",
+        "区間数", "クリティカル・パスに現れる回数。";
+    plain "gain_ns", "Possible Gain", "Upper bound of what it would gain if nobody ever had to wait for the object.",
+        "短縮の上限", "このオブジェクトの待機がなくなったときに短縮できる時間の上限。";
+    plain "gain_share", "Gain Share", "The same as part of the elapsed time.",
+        "短縮の割合", "短縮の上限の、経過時間に対する割合。";
+}
 
 /// What a stretch of the path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,7 +88,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     notes.push(say!(PATH_UNFILTERED).into());
     notes.push(say!(PATH_GAIN).into());
     notes.extend(cut_note(cut));
-    View { columns: columns(), rows, notes, ..View::default() }
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
 fn span(fold: &Fold<'_>) -> (u64, u64) {
@@ -157,21 +180,4 @@ fn row(fold: &Fold<'_>, kind: Kind, sums: &Sums, length: u64) -> Row {
             gain(share(sums.gain_ns)),
         ],
     }
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("name", "Name", "The function that ran, or the object that was waited on."),
-        plain("kind", "Kind", "running, waiting, run-queue, outside (no thread of the program), paused."),
-        plain("type", "Object Type", "Type of what was waited on."),
-        plain("path_ns", "Time on Path", "Its time on the critical path; adds up to the elapsed time."),
-        plain("share", "Share", "Part of the elapsed time."),
-        plain("segments", "Segments", "How often it is on the path."),
-        plain(
-            "gain_ns",
-            "Possible Gain",
-            "Upper bound of what it would gain if nobody ever had to wait for the object.",
-        ),
-        plain("gain_share", "Gain Share", "The same as part of the elapsed time."),
-    ]
 }

@@ -6,10 +6,51 @@ use dwell_view::{Column, Row, Value, View};
 use crate::engine::fold::Fold;
 use crate::engine::selection::TaskFilter;
 use crate::question::rates::FrameRates;
-use crate::reports::tasks::{Lengths, kind, length_columns, lengths};
+use crate::reports::tasks::{LENGTHS, Lengths, kind, lengths};
 use crate::sentences::say;
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "frame_domain", "Frame Domain", "Domain of the frames.",
+        "フレーム・ドメイン", "フレームのドメイン。";
+    plain "count", "Frames", "How many began in the range.",
+        "フレーム数", "範囲内で始まった数。";
+    plain "rate", "Frame Rate", "Frames for each second of the range.",
+        "フレーム・レート", "範囲の 1 秒あたりのフレーム数。";
+    plain "total_ns", "Frame Time", "Sum of their lengths.",
+        "合計時間", "長さの合計。";
+    plain "slow_count", "Slow", "Frames that were slow.",
+        "遅い", "遅いフレームの数。";
+    plain "good_count", "Good", "Frames that were neither slow nor fast.",
+        "良好", "遅くも速くもないフレームの数。";
+    plain "fast_count", "Fast", "Frames that were fast.",
+        "速い", "速いフレームの数。";
+}
+
+columns! {
+    /// A histogram of frame rates.
+    BINS;
+
+    plain "from_rate", "From", "Lowest rate.",
+        "下限", "最も低いレート。";
+    plain "to_rate", "To", "Rates are below this.",
+        "上限", "レートはこれより低い。";
+    plain "count", "Frames", "How many.",
+        "フレーム数", "個数。";
+}
+
+columns! {
+    /// What follows the lengths.
+    HISTOGRAM;
+
+    detail "histogram", "Histogram", "How many frames had which rate, frames a second.",
+        "ヒストグラム", "レート (毎秒のフレーム数) ごとのフレームの数。";
+}
 
 /// A row per domain, the one with the most frames first.
 pub fn frames(fold: &Fold<'_>) -> View {
@@ -27,17 +68,9 @@ pub fn frames(fold: &Fold<'_>) -> View {
 }
 
 fn columns() -> Vec<Column> {
-    let mut columns = vec![
-        plain("frame_domain", "Frame Domain", "Domain of the frames."),
-        plain("count", "Frames", "How many began in the range."),
-        plain("rate", "Frame Rate", "Frames for each second of the range."),
-        plain("total_ns", "Frame Time", "Sum of their lengths."),
-        plain("slow_count", "Slow", "Frames that were slow."),
-        plain("good_count", "Good", "Frames that were neither slow nor fast."),
-        plain("fast_count", "Fast", "Frames that were fast."),
-    ];
-    columns.extend(length_columns());
-    columns.push(detail("histogram", "Histogram", "How many frames had which rate, frames a second."));
+    let mut columns = columns_of(COLUMNS);
+    columns.extend(columns_of(LENGTHS));
+    columns.extend(columns_of(HISTOGRAM));
     columns
 }
 
@@ -78,11 +111,7 @@ fn histogram(rates: &[f64]) -> View {
     let mut counts: std::collections::BTreeMap<i32, u64> = std::collections::BTreeMap::new();
     rates.iter().for_each(|rate| *counts.entry(bin(*rate)).or_default() += 1);
     let edge = |bin: i32| Value::Real((f64::from(bin) / 2.0).exp2());
-    let columns = vec![
-        plain("from_rate", "From", "Lowest rate."),
-        plain("to_rate", "To", "Rates are below this."),
-        plain("count", "Frames", "How many."),
-    ];
+    let columns = columns_of(BINS);
     let row =
         |(bin, count): (&i32, &u64)| Row { depth: 0, values: vec![edge(*bin), edge(bin + 1), Value::Count(*count)] };
     View { columns, rows: counts.iter().map(row).collect(), ..View::default() }

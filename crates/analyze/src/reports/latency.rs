@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dwell_model::{Delay, Topic};
-use dwell_view::{Column, Prose, Row, Value, View, Word};
+use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
@@ -12,8 +12,93 @@ use crate::study::latency::{
     Interval, IntervalType, Kind, LEAST_DISTANCE_NS, LEAST_DISTANCE_PART, Latency, OUTLIER_DISTANCES, Outlier,
     ThreadDelays,
 };
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "interval", "Interval", "What the intervals are called.",
+        "区間", "区間の名前。";
+    plain "count", "Count", "How many began in the range.",
+        "回数", "範囲内で始まった数。";
+    plain "p50_ns", "Median", "Half of them are not longer.",
+        "中央値", "半分はこれより長くない。";
+    plain "p90_ns", "90 %", "90 % of them are not longer.",
+        "90 %", "区間の 90 % はこれより長くない。";
+    plain "p99_ns", "99 %", "99 % of them are not longer.",
+        "99 %", "99 % はこれより長くない。";
+    plain "p999_ns", "99.9 %", "99.9 % of them are not longer.",
+        "99.9 %", "区間の 99.9 % はこれより長くない。";
+    plain "p9999_ns", "99.99 %", "99.99 % of them are not longer.",
+        "99.99 %", "区間の 99.99 % はこれより長くない。";
+    plain "max_ns", "Longest", "The longest.",
+        "最長", "最も長いもの。";
+    plain "outliers", "Outliers", "How many are much longer than the median.",
+        "外れ値", "中央値よりずっと長い区間の数。";
+    plain "outlier_ns", "Outlier Time", "Time of the outliers over the median.",
+        "外れ値の時間", "外れ値の、中央値を超える時間の合計。";
+    plain "unexplained_ns", "Unexplained", "The part of it that no recorded cause explains.",
+        "説明なし", "記録された原因では説明できない部分。";
+    plain "mean_ns", "Mean", "Average length.",
+        "平均", "長さの平均。";
+    plain "mean_without_outliers_ns", "… Without Outliers", "Average length of those that are no outliers.",
+        "外れ値を除く平均", "外れ値を除く長さの平均。";
+    plain "min_ns", "Shortest", "The shortest.",
+        "最短", "最も短いもの。";
+    plain "stddev_ns", "Deviation", "Standard deviation.",
+        "標準偏差", "長さの標準偏差。";
+    plain "stddev_without_outliers_ns", "… Without Outliers", "Standard deviation of those that are no outliers.",
+        "外れ値を除く標準偏差", "外れ値を除く長さの標準偏差。";
+    detail "outlier_limit_ns", "Outlier Limit", "Longer ones are outliers.",
+        "外れ値の下限", "これより長い区間が外れ値です。";
+    detail "kind", "Kind", "task, wake-up or wait.",
+        "種類", "タスク、起床、待機のいずれか。";
+    plain "causes", "Causes of the outliers", "What the outliers' time was for.",
+        "外れ値の原因", "外れ値の時間の内訳。";
+    plain "worst", "Worst", "The longest outliers one by one; `dwell report outlier ID` tells the story of one.",
+        "最長の外れ値", "最も長い外れ値を 1 つずつ示します。dwell report outlier ID";
+}
+
+columns! {
+    /// What each cause did to the outliers.
+    CAUSES;
+
+    plain "cause", "Cause", "What the time was for.",
+        "原因", "時間の原因。";
+    plain "total_ns", "Time", "Outlier time of this cause.",
+        "合計時間", "この原因による外れ値の時間。";
+    plain "share", "Share", "Part of all outlier time of the type.",
+        "割合", "その種類の外れ値の時間全体に対する割合。";
+    plain "count", "Outliers", "Outliers that it is part of.",
+        "外れ値の数", "それが一部を占める外れ値の数。";
+    plain "max_ns", "Worst", "Its most time in one outlier.",
+        "最長", "1 個の外れ値に占める最も長い時間。";
+}
+
+columns! {
+    /// The outliers one by one.
+    OUTLIERS;
+
+    plain "id", "Id", "For `dwell report outlier ID`.",
+        "ID", "dwell report outlier ID";
+    plain "start_ns", "Start", "When it began, since the start of the collection.",
+        "時刻", "始まった時刻。収集の開始からの時間。";
+    plain "length_ns", "Length", "How long it was.",
+        "長さ", "区間の長さ。";
+    plain "thread", "Thread", "Whose it was.",
+        "スレッド", "区間のスレッド。";
+    plain "cause", "Main Cause", "What most of its time over the median was for.",
+        "主な原因", "中央値を超える時間の大部分の原因。";
+    plain "timeline", "Timeline", "From its begin to its end.",
+        "タイムライン", "始まりから終わりまで。";
+    detail "causes", "Parts", "What its time over the median was for.",
+        "内訳", "中央値を超える時間の内訳。";
+    detail "unexplained_ns", "Unexplained", "What no cause explains of it.",
+        "説明なし", "どの原因でも説明できない部分。";
+}
 
 /// Types shown, unless asked otherwise.
 const MOST_TYPES: usize = 20;
@@ -38,7 +123,7 @@ pub fn latency(fold: &Fold<'_>) -> View {
     }
     notes.extend(not_recorded(fold));
     notes.extend(cut_note(latency.types.len() - shown.len()));
-    View { columns: columns(), rows, notes, ..View::default() }
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
 fn rule(fold: &Fold<'_>) -> Prose {
@@ -58,31 +143,6 @@ fn rule(fold: &Fold<'_>) -> Prose {
 pub fn not_recorded(fold: &Fold<'_>) -> Option<Prose> {
     let recorded = fold.trace.manifest.topics.iter().any(|topic| topic == Topic::Latency.id());
     (!recorded).then(|| say!(DELAYS_NOT_RECORDED).into())
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("interval", "Interval", "What the intervals are called."),
-        plain("count", "Count", "How many began in the range."),
-        plain("p50_ns", "Median", "Half of them are not longer."),
-        plain("p90_ns", "90 %", "90 % of them are not longer."),
-        plain("p99_ns", "99 %", "99 % of them are not longer."),
-        plain("p999_ns", "99.9 %", "99.9 % of them are not longer."),
-        plain("p9999_ns", "99.99 %", "99.99 % of them are not longer."),
-        plain("max_ns", "Longest", "The longest."),
-        plain("outliers", "Outliers", "How many are much longer than the median."),
-        plain("outlier_ns", "Outlier Time", "Time of the outliers over the median."),
-        plain("unexplained_ns", "Unexplained", "The part of it that no recorded cause explains."),
-        plain("mean_ns", "Mean", "Average length."),
-        plain("mean_without_outliers_ns", "… Without Outliers", "Average length of those that are no outliers."),
-        plain("min_ns", "Shortest", "The shortest."),
-        plain("stddev_ns", "Deviation", "Standard deviation."),
-        plain("stddev_without_outliers_ns", "… Without Outliers", "Standard deviation of those that are no outliers."),
-        detail("outlier_limit_ns", "Outlier Limit", "Longer ones are outliers."),
-        detail("kind", "Kind", "task, wake-up or wait."),
-        plain("causes", "Causes of the outliers", "What the outliers' time was for."),
-        plain("worst", "Worst", "The longest outliers one by one; `dwell report outlier ID` tells the story of one."),
-    ]
 }
 
 fn row(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> Row {
@@ -157,13 +217,7 @@ fn causes(of: &IntervalType) -> View {
             Value::Ns(sum.max_ns),
         ],
     };
-    let columns = vec![
-        plain("cause", "Cause", "What the time was for."),
-        plain("total_ns", "Time", "Outlier time of this cause."),
-        plain("share", "Share", "Part of all outlier time of the type."),
-        plain("count", "Outliers", "Outliers that it is part of."),
-        plain("max_ns", "Worst", "Its most time in one outlier."),
-    ];
+    let columns = columns_of(CAUSES);
     View { columns, rows: sums.iter().map(row).collect(), ..View::default() }
 }
 
@@ -184,16 +238,7 @@ fn worst(fold: &Fold<'_>, of: &IntervalType, timelines: &Timelines) -> View {
             ],
         }
     };
-    let columns = vec![
-        plain("id", "Id", "For `dwell report outlier ID`."),
-        plain("start_ns", "Start", "When it began, since the start of the collection."),
-        plain("length_ns", "Length", "How long it was."),
-        plain("thread", "Thread", "Whose it was."),
-        plain("cause", "Main Cause", "What most of its time over the median was for."),
-        plain("timeline", "Timeline", "From its begin to its end."),
-        detail("causes", "Parts", "What its time over the median was for."),
-        detail("unexplained_ns", "Unexplained", "What no cause explains of it."),
-    ];
+    let columns = columns_of(OUTLIERS);
     View { columns, rows: of.outliers.iter().zip(timelines).map(row).collect(), ..View::default() }
 }
 

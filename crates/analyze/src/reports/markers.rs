@@ -8,8 +8,29 @@ use dwell_view::{Row, Value, View};
 use crate::engine::fold::Fold;
 use crate::engine::selection::TaskFilter;
 use crate::stacks::tasks::TaskNames;
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "marker", "Marker", "Name of the marker.",
+        "マーカー", "マーカーの名前。";
+    plain "count", "Count", "How often it was set.",
+        "回数", "付けられた回数。";
+    plain "first_ns", "First", "When it was set first, since the start of the collection.",
+        "最初", "最初に付けられた時刻。収集の開始からの時間。";
+    plain "last_ns", "Last", "When it was set last.",
+        "最後", "最後に付けられた時刻。収集の開始からの時間。";
+    plain "mean_gap_ns", "Mean Gap", "Average time from one to the next.",
+        "平均間隔", "次のマーカーまでの平均時間。";
+    plain "scope", "Scope", "Whom it concerns: global, process, thread or task.",
+        "範囲", "マーカーが示す対象。";
+    detail "domain", "Domain", "Domain of the marker.",
+        "ドメイン", "マーカーのドメイン。";
+}
 
 /// A row per marker and scope, the most frequent first.
 pub fn markers(fold: &Fold<'_>) -> View {
@@ -42,14 +63,6 @@ pub fn markers(fold: &Fold<'_>) -> View {
     let rows = found.iter().map(row).collect();
     let mut notes = notes(fold);
     notes.extend(cut_note(cut));
-    let columns = vec![
-        plain("marker", "Marker", "Name of the marker."),
-        plain("count", "Count", "How often it was set."),
-        plain("first_ns", "First", "When it was set first, since the start of the collection."),
-        plain("last_ns", "Last", "When it was set last."),
-        plain("mean_gap_ns", "Mean Gap", "Average time from one to the next."),
-        plain("scope", "Scope", "Whom it concerns: global, process, thread or task."),
-        detail("domain", "Domain", "Domain of the marker."),
-    ];
+    let columns = columns_of(COLUMNS);
     View { columns, rows, notes, ..View::default() }
 }

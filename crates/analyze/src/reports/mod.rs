@@ -28,10 +28,12 @@ use dwell_store::Trace;
 use dwell_view::View;
 
 use crate::engine::fold::Fold;
+use crate::findings;
 use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::words::words;
-use crate::tables::grouped::grouped;
+use crate::tables::columns::ColumnDef;
+use crate::tables::grouped::{self, grouped};
 
 words! { "report";
     /// A report.
@@ -62,6 +64,48 @@ words! { "report";
         CriticalPath = "critical-path", "Critical Path", "The chain of running and waiting that determined the elapsed time.";
     }
 }
+
+/// The columns of every report. Where the page names a column by its id alone, the first table that has it counts.
+pub static COLUMNS: &[&[ColumnDef]] = &[
+    summary::FIELDS,
+    summary::LOSSES,
+    findings::COLUMNS,
+    blame::COLUMNS,
+    compare::SHARE,
+    correlation::COLUMNS,
+    counters::COLUMNS,
+    critical_path::COLUMNS,
+    frames::COLUMNS,
+    frames::BINS,
+    frames::HISTOGRAM,
+    hotspots::COLUMNS,
+    latency::COLUMNS,
+    latency::CAUSES,
+    latency::OUTLIERS,
+    losses::COLUMNS,
+    markers::COLUMNS,
+    outlier::COLUMNS,
+    socket_waits::COLUMNS,
+    sockets::COLUMNS,
+    sockets::HUMPS,
+    system::COLUMNS,
+    task_waits::COLUMNS,
+    tasks::LENGTHS,
+    tasks::COLUMNS,
+    tasks::ONE_BY_ONE,
+    tasks::DETAILS,
+    threads::COLUMNS,
+    timeline::OF_THREADS,
+    timeline::COLUMNS,
+    transitions::COLUMNS,
+    trees::BOTTOM_UP,
+    trees::TOP_DOWN,
+    trees::SELF,
+    trees::ROLE,
+    trees::FUNCTIONS,
+    waits::COLUMNS,
+    grouped::NAME,
+];
 
 impl Report {
     /// What its argument names, when it takes one.
@@ -110,7 +154,7 @@ pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
         Report::SocketWaits => socket_waits::socket_waits(fold)?,
         Report::Latency => latency::latency(fold),
         Report::Outlier => outlier::outlier(fold)?,
-        Report::Findings => crate::findings::report(fold),
+        Report::Findings => findings::report(fold),
         Report::Blame => blame::blame(fold)?,
         Report::CriticalPath => critical_path::critical_path(fold),
         Report::Losses => losses::losses(fold.trace),

@@ -1,7 +1,7 @@
 //! The story of one interval, line by line: what its thread did from its begin to its end.
 
 use dwell_model::{Delay, Outcome, StackId};
-use dwell_view::{Column, Prose, Row, Sentence, Value, View, Word, duration};
+use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
@@ -9,8 +9,27 @@ use crate::question::error::QueryError;
 use crate::reports::latency::{not_recorded, parts};
 use crate::sentences::{def, say};
 use crate::study::latency::{Interval, IntervalId, IntervalType, Latency, Origin, Piece, ThreadDelays};
-use crate::tables::grouped::{detail, plain, stack_value};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::stack_value;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "at_ns", "At", "Since the interval's begin.",
+        "時刻", "区間の始まりからの時間。";
+    plain "length_ns", "Length", "How long.",
+        "長さ", "長さ。";
+    plain "cause", "Cause", "What delayed the thread; `running` where nothing did.",
+        "原因", "スレッドを遅らせたもの。なければ「実行中」。";
+    plain "what", "What", "Who or what did it, or which code ran.",
+        "内容", "遅らせたもの、または実行されたコード。";
+    detail "start_ns", "Start", "Since the start of the collection.",
+        "時刻", "収集の開始からの時間。";
+    detail "stack", "Stack", "Where the thread was, leaf first.",
+        "スタック", "スレッドがいた場所。末端の関数から順に示します。";
+}
 
 /// Lines of a story: with more pieces, the shortest are left out.
 const MOST_LINES: usize = 200;
@@ -31,7 +50,7 @@ pub fn outlier(fold: &Fold<'_>) -> Result<View, QueryError> {
     let cut = shorten(&mut lines, fold.query.limit.unwrap_or(MOST_LINES));
     notes.extend((cut > 0).then(|| say!(LINES_CUT, lines = cut).into()));
     let rows = lines.iter().map(|line| row(fold, &interval, line)).collect();
-    Ok(View { columns: columns(), rows, notes, ..View::default() })
+    Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
 }
 
 fn headline(fold: &Fold<'_>, of: &IntervalType, interval: &Interval) -> Sentence {
@@ -105,17 +124,6 @@ fn shorten(lines: &mut Vec<Line>, most: usize) -> usize {
         lines.retain(|_| (!gone.contains(&at), at += 1).0);
     }
     cut
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("at_ns", "At", "Since the interval's begin."),
-        plain("length_ns", "Length", "How long."),
-        plain("cause", "Cause", "What delayed the thread; `running` where nothing did."),
-        plain("what", "What", "Who or what did it, or which code ran."),
-        detail("start_ns", "Start", "Since the start of the collection."),
-        detail("stack", "Stack", "Where the thread was, leaf first."),
-    ]
 }
 
 fn row(fold: &Fold<'_>, interval: &Interval, line: &Line) -> Row {

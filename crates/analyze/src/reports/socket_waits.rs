@@ -3,14 +3,49 @@
 use std::cmp::Reverse;
 
 use dwell_model::{SocketDirection, SocketProtocol};
-use dwell_view::{Column, Row, Value, View};
+use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::question::error::QueryError;
 use crate::reports::sockets::{not_recorded, parts, shows_others};
 use crate::study::sockets::{SocketWait, SocketWaits, main_cause};
-use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "start_ns", "Time", "When it began, since the start of the collection.",
+        "時刻", "始まった時刻。収集の開始からの時間。";
+    plain "wait_ns", "Wait Time", "How long it lasted.",
+        "待機時間", "待機の長さ。";
+    detail "causes", "Wait Time by Cause", "All that it was for: the parts add up to it.",
+        "待機時間 (原因別)", "待機のすべての原因。合計は待機の長さです。";
+    plain "socket", "Socket", "Protocol, own address and that of the other end.",
+        "ソケット", "プロトコル、自身のアドレス、相手側のアドレス。";
+    plain "thread", "Thread", "Who waited.",
+        "スレッド", "待機したスレッド。";
+    plain "direction", "Waits to", "What for: send, receive, accept, connect or poll.",
+        "待機の目的", "送信、受信、接続の受け付け、接続、ポーリング。";
+    plain "cause", "Cause", "What most of it was for.",
+        "原因", "待機の大部分の原因。";
+    plain "bytes_before", "Bytes Before", "Bytes sent on the socket since the receive before it.",
+        "直前のバイト", "前の受信以降にこのソケットで送信したバイト数。";
+    plain "bytes_after", "Bytes After", "Bytes of the first call on the socket after it.",
+        "直後のバイト", "待機の後の最初の呼び出しのバイト数。";
+    detail "sends_before", "Sends Before", "Calls that sent the bytes before.",
+        "直前の送信回数", "そのバイトを送信した呼び出しの数。";
+    detail "first_send_bytes", "First Send", "Bytes of the first of these calls.",
+        "最初の送信", "その最初の呼び出しのバイト数。";
+    detail "last_send_bytes", "Last Send", "Bytes of the last of these calls.",
+        "最後の送信", "その最後の呼び出しのバイト数。";
+    detail "tid", "Thread Id", "Id of the thread.",
+        "スレッド ID", "スレッドの ID。";
+    detail "stack", "Stack", "Where it waited, leaf first.",
+        "スタック", "待機した場所。末端の関数から順に示します。";
+}
 
 /// A row per wait, the longest first; only those on the socket whose row is the query's subject, if it has one. Fails when
 /// no socket has that row.
@@ -29,26 +64,7 @@ pub fn socket_waits(fold: &Fold<'_>) -> Result<View, QueryError> {
     let mut notes = notes(fold);
     notes.extend(not_recorded(fold));
     notes.extend(cut_note(cut));
-    Ok(View { columns: columns(), rows, notes, ..View::default() })
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("start_ns", "Time", "When it began, since the start of the collection."),
-        plain("wait_ns", "Wait Time", "How long it lasted."),
-        detail("causes", "Wait Time by Cause", "All that it was for: the parts add up to it."),
-        plain("socket", "Socket", "Protocol, own address and that of the other end."),
-        plain("thread", "Thread", "Who waited."),
-        plain("direction", "Waits to", "What for: send, receive, accept, connect or poll."),
-        plain("cause", "Cause", "What most of it was for."),
-        plain("bytes_before", "Bytes Before", "Bytes sent on the socket since the receive before it."),
-        plain("bytes_after", "Bytes After", "Bytes of the first call on the socket after it."),
-        detail("sends_before", "Sends Before", "Calls that sent the bytes before."),
-        detail("first_send_bytes", "First Send", "Bytes of the first of these calls."),
-        detail("last_send_bytes", "Last Send", "Bytes of the last of these calls."),
-        detail("tid", "Thread Id", "Id of the thread."),
-        detail("stack", "Stack", "Where it waited, leaf first."),
-    ]
+    Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
 }
 
 fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize, wait: &SocketWait) -> Row {

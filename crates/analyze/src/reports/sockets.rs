@@ -4,15 +4,70 @@ use std::cmp::Reverse;
 
 use dwell_model::{SocketProtocol, Topic};
 use dwell_store::{SocketTables, Table};
-use dwell_view::{Column, Prose, Row, Value, View};
+use dwell_view::{Prose, Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::measure::histogram::histogram_of;
 use crate::question::filter::FilterKey;
 use crate::sentences::say;
 use crate::study::sockets::{ByCause, SocketWaits};
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "local", "Local Address", "Its own address.",
+        "ローカル・アドレス", "自身のアドレス。";
+    plain "remote", "Remote Address", "Address of the other end.",
+        "リモート・アドレス", "相手側のアドレス。";
+    detail "protocol", "Protocol", "tcp, udp, unix-stream, unix-datagram, unix-packet or unknown.",
+        "プロトコル", "TCP、UDP、Unix ソケットなど。";
+    plain "peer_process", "Peer Process", "Process at the other end, when that is on this host.",
+        "相手側プロセス", "相手側のプロセス (このホスト上にある場合)。";
+    plain "wait_ns", "Wait Time", "Time that threads waited on it, alone or in a set that it ended the wait on.",
+        "待機時間", "スレッドがこのソケットを待った時間。単独の待機と、このソケットが待機を終わらせた集合の待機です。";
+    plain "wait_count", "Waits", "How often they did.",
+        "待機カウント", "待機の回数。";
+    plain "wait_by_cause", "Wait Time by Cause", "What the wait time was for: the parts add up to it.",
+        "待機時間 (原因別)", "待機時間の内訳。合計は待機時間です。";
+    detail "p50_ns", "Median Wait", "Half of the waits are not longer.",
+        "中央値", "待機の半分はこれより長くない。";
+    detail "p99_ns", "99th Percentile", "99 % of the waits are not longer.",
+        "99 %", "待機の 99 % はこれより長くない。";
+    plain "bytes_sent", "Bytes Sent", "Bytes that calls sent.",
+        "送信バイト", "呼び出しが送信したバイト数。";
+    plain "bytes_received", "Bytes Received", "Bytes that calls received.",
+        "受信バイト", "呼び出しが受信したバイト数。";
+    detail "sends", "Sends", "Calls that sent.",
+        "送信回数", "送信した呼び出しの数。";
+    detail "receives", "Receives", "Calls that received.",
+        "受信回数", "受信した呼び出しの数。";
+    detail "sends_refused", "Refused Sends", "Calls that found no room to send into (EAGAIN).",
+        "拒否された送信", "送信する余地がなかった呼び出しの数 (EAGAIN)。";
+    detail "receives_empty", "Empty Receives", "Calls that found nothing to receive (EAGAIN).",
+        "空の受信", "受信するものがなかった呼び出しの数 (EAGAIN)。";
+    detail "bytes_unseen", "Bytes Unseen", "Bytes that were taken from it by splice or by programs that are not profiled.",
+        "記録外のバイト", "splice、または記録されていないプログラムが受け取ったバイト数。";
+    detail "modes", "Humps", "Lengths that many waits have: humps of their histogram, centre and number of waits.",
+        "山", "多くの待機の長さ。ヒストグラムの山の中央と待機の数。";
+    detail "object", "Sync Object", "What the other reports call it, or the set that it was last waited on in.",
+        "同期オブジェクト", "他のレポートでの名前、または最後に待機されたときの集合。";
+    detail "id", "Socket", "Its row in the table of sockets.",
+        "ソケット", "ソケットの表の行番号。";
+}
+
+columns! {
+    /// Humps of the histogram of lengths.
+    HUMPS;
+
+    plain "centre_ns", "Centre", "Average length where the hump is highest.",
+        "中央", "山が最も高いところの平均の長さ。";
+    plain "count", "Waits", "How many waits are of it.",
+        "待機の数", "その山に属する待機の数。";
+}
 
 /// A row per socket, the one with the most wait time first.
 pub fn sockets(fold: &Fold<'_>) -> View {
@@ -32,7 +87,7 @@ pub fn sockets(fold: &Fold<'_>) -> View {
     notes.extend(unseen(&waits));
     notes.extend(cut_note(cut));
     let rows = shown.into_iter().map(|socket| row(fold, &waits, socket)).collect();
-    View { columns: columns(), rows, notes, ..View::default() }
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
 /// How sockets get into a result, for one without.
@@ -72,34 +127,6 @@ fn whole_time(fold: &Fold<'_>, waits: &SocketWaits<'_>) -> Option<Prose> {
 fn unseen(waits: &SocketWaits<'_>) -> Option<Prose> {
     let bytes = waits.tables.sockets.bytes_unseen.iter().fold(0u64, |sum, bytes| sum.saturating_add(*bytes));
     (bytes > 0).then(|| say!(BYTES_UNSEEN, bytes = bytes).into())
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("local", "Local Address", "Its own address."),
-        plain("remote", "Remote Address", "Address of the other end."),
-        detail("protocol", "Protocol", "tcp, udp, unix-stream, unix-datagram, unix-packet or unknown."),
-        plain("peer_process", "Peer Process", "Process at the other end, when that is on this host."),
-        plain("wait_ns", "Wait Time", "Time that threads waited on it, alone or in a set that it ended the wait on."),
-        plain("wait_count", "Waits", "How often they did."),
-        plain("wait_by_cause", "Wait Time by Cause", "What the wait time was for: the parts add up to it."),
-        detail("p50_ns", "Median Wait", "Half of the waits are not longer."),
-        detail("p99_ns", "99th Percentile", "99 % of the waits are not longer."),
-        plain("bytes_sent", "Bytes Sent", "Bytes that calls sent."),
-        plain("bytes_received", "Bytes Received", "Bytes that calls received."),
-        detail("sends", "Sends", "Calls that sent."),
-        detail("receives", "Receives", "Calls that received."),
-        detail("sends_refused", "Refused Sends", "Calls that found no room to send into (EAGAIN)."),
-        detail("receives_empty", "Empty Receives", "Calls that found nothing to receive (EAGAIN)."),
-        detail(
-            "bytes_unseen",
-            "Bytes Unseen",
-            "Bytes that were taken from it by splice or by programs that are not profiled.",
-        ),
-        detail("modes", "Humps", "Lengths that many waits have: humps of their histogram, centre and number of waits."),
-        detail("object", "Sync Object", "What the other reports call it, or the set that it was last waited on in."),
-        detail("id", "Socket", "Its row in the table of sockets."),
-    ]
 }
 
 fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize) -> Row {
@@ -145,10 +172,7 @@ fn quantile(lengths: &[u64], fraction: f64) -> Value {
 }
 
 fn modes(lengths: &[u64]) -> Value {
-    let columns = vec![
-        plain("centre_ns", "Centre", "Average length where the hump is highest."),
-        plain("count", "Waits", "How many waits are of it."),
-    ];
+    let columns = columns_of(HUMPS);
     let humps = histogram_of(lengths.iter().copied()).humps.into_iter();
     let row = |(centre_ns, count)| Row { depth: 0, values: vec![Value::Ns(centre_ns), Value::Count(count)] };
     let rows = humps.map(|hump| row((hump.centre_ns, hump.count))).collect();

@@ -10,14 +10,88 @@ use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::reports::waits::waits;
-use crate::tables::grouped::plain;
+use crate::tables::columns::{columns, columns_of};
 use crate::tables::notes::{notes, stacks};
+
+columns! {
+    /// The fields of the record.
+    FIELDS;
+
+    plain "elapsed_ns", "Elapsed Time", "From start to end of the collection, paused time included.",
+        "経過時間", "収集の開始から終了まで。一時停止した時間を含みます。";
+    plain "paused_ns", "Paused Time", "Time in which the collection was paused.",
+        "一時停止時間", "収集が一時停止していた時間。";
+    plain "cpu_ns", "CPU Time", "Running time, summed over threads.",
+        "CPU 時間", "スレッドが CPU 上で実行された時間の合計。";
+    plain "effective_ns", "Effective Time", "CPU time that did the program's work.",
+        "有効時間", "スピン時間とオーバーヘッド時間を除いた CPU 時間。";
+    plain "spin_ns", "Spin Time", "CPU time burnt while logically waiting.",
+        "スピン時間", "論理的には待機しながら消費した CPU 時間。";
+    plain "overhead_ns", "Overhead Time", "CPU time of the threading runtime.",
+        "オーバーヘッド時間", "スレッド化ランタイムの関数で消費した CPU 時間。";
+    plain "wait_ns", "Wait Time", "Time blocked on objects, summed over threads.",
+        "待機時間", "オブジェクトを待ってブロックした時間の、スレッドの合計。";
+    plain "wait_count", "Wait Count", "Number of waits.",
+        "待機カウント", "待機の数。";
+    plain "idle_ns", "Idle Wait Time", "Part of the wait time of idle workers.",
+        "アイドル待機時間", "待機時間のうち、仕事のないワーカーの部分。";
+    plain "preemption_ns", "Preemption Wait", "Time in run queues: preempted, or woken and not yet on a CPU.",
+        "プリエンプション待機", "実行キューにあった時間。プリエンプションの後、または起床から実行まで。";
+    plain "preemption_count", "Preemptions", "How often the scheduler took the CPU away.",
+        "プリエンプション回数", "スケジューラーが CPU を取り上げた回数。";
+    plain "switches", "Context Switches", "How often a thread left the CPU.",
+        "コンテキスト・スイッチ", "スレッドが CPU を離れた回数 (理由を問わない)。";
+    plain "cpus", "Logical CPUs", "CPUs that the program may use.",
+        "論理 CPU 数", "プログラムが使用できる CPU の数。";
+    plain "target_concurrency", "Target Concurrency", "How many threads the program could use at once: T.",
+        "ターゲット・コンカレンシー", "プログラムが同時に使えるスレッド数: T。";
+    plain "cpu_utilization", "Effective CPU Utilization", "Effective time per elapsed time and CPU.",
+        "有効 CPU 利用率", "有効時間 / (経過時間 × CPU 数)。";
+    plain "avg_running", "Average Running Threads", "Time average of the threads on a CPU.",
+        "平均実行スレッド数", "CPU 上にあるスレッド数の時間平均。";
+    plain "avg_concurrency", "Average Thread Concurrency", "Time average of the threads on a CPU or in a run queue.",
+        "平均スレッド・コンカレンシー", "CPU 上または実行キューにあるスレッド数の時間平均。";
+    plain "oversubscription_ns", "Thread Oversubscription", "CPU time during which more threads were ready than there are CPUs.",
+        "オーバーサブスクリプション", "実行可能なスレッドが CPU より多かった間の CPU 時間。";
+    plain "threads", "Threads", "Number of threads.",
+        "スレッド", "スレッドの数。";
+    plain "processes", "Processes", "Number of processes.",
+        "プロセス", "プロセスの数。";
+    plain "stacks", "Stacks", "Samples and waits whose user stack was taken.",
+        "スタック", "ユーザー・スタックを取得したサンプルと待機の数。";
+    plain "stacks_complete", "Complete Stacks", "Share of them that reach the outermost frame.",
+        "完全なスタック", "最も外側のフレームまで届くスタックの割合。";
+    plain "collector_cpu_ns", "Collector CPU Time", "CPU time of Dwell itself; no part of the above.",
+        "Dwell 自身の CPU 時間", "収集に使った CPU 時間。他のどの数値にも含まれません。";
+    plain "histogram_cpu", "CPU Utilization", "Time at each number of running threads.",
+        "CPU 利用率ヒストグラム", "同時に実行されていたスレッド数ごとの経過時間。";
+    plain "histogram_concurrency", "Thread Concurrency", "Time at each number of running or runnable threads.",
+        "スレッド・コンカレンシー・ヒストグラム", "実行中または実行可能なスレッド数ごとの経過時間。";
+    plain "losses", "Losses", "What could not be seen.",
+        "損失", "記録できなかったもの。";
+    plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization.",
+        "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。";
+    plain "findings", "Findings", "What is wrong, and what to do about it.",
+        "検出結果", "何が問題で、どうすればよいか。";
+    plain "system", "Whole Machine", "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.",
+        "マシン全体", "その間のマシン全体の動作。プロセッサー時間、割り込み、スイッチ、システムコール、通信。";
+}
+
+columns! {
+    /// What was lost, in brief.
+    LOSSES;
+
+    plain "name", "Name", "Name of the counter.",
+        "名前", "カウンターの名前。";
+    plain "count", "Count", "How often.",
+        "回数", "回数。";
+}
 
 /// Objects named in the summary.
 const TOP_OBJECTS: usize = 5;
 
-/// One field of the record.
-struct Field(&'static str, &'static str, &'static str, Value);
+/// The value of the field of this id.
+struct Field(&'static str, Value);
 
 /// The record. Elapsed and paused time are the range's when the query has one.
 pub fn summary(fold: &Fold<'_>) -> View {
@@ -26,10 +100,15 @@ pub fn summary(fold: &Fold<'_>) -> View {
     fields.extend(recording(fold));
     fields.extend(parts(fold));
     fields.extend(machine(fold));
-    let (columns, values): (Vec<Column>, Vec<Value>) =
-        fields.into_iter().map(|Field(id, title, help, value)| (plain(id, title, help), value)).unzip();
+    let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
     let notes = notes(fold);
     View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() }
+}
+
+/// A field with its words.
+fn named(Field(id, value): Field) -> Option<(Column, Value)> {
+    let def = FIELDS.iter().find(|def| def.column.id == id)?;
+    Some((def.column.clone(), value))
 }
 
 fn times(fold: &Fold<'_>) -> Vec<Field> {
@@ -37,38 +116,18 @@ fn times(fold: &Fold<'_>) -> Vec<Field> {
     let elapsed = Windows::elapsed_ns(fold.trace, fold.query);
     let paused = elapsed.saturating_sub(fold.windows.length_ns());
     vec![
-        Field(
-            "elapsed_ns",
-            "Elapsed Time",
-            "From start to end of the collection, paused time included.",
-            Value::Ns(elapsed),
-        ),
-        Field("paused_ns", "Paused Time", "Time in which the collection was paused.", Value::Ns(paused)),
-        Field("cpu_ns", "CPU Time", "Running time, summed over threads.", Value::Ns(weights.cpu_ns())),
-        Field(
-            "effective_ns",
-            "Effective Time",
-            "CPU time that did the program's work.",
-            Value::Ns(total(&weights.effective)),
-        ),
-        Field("spin_ns", "Spin Time", "CPU time burnt while logically waiting.", Value::Ns(weights.spin_ns())),
-        Field("overhead_ns", "Overhead Time", "CPU time of the threading runtime.", Value::Ns(weights.overhead_ns())),
-        Field("wait_ns", "Wait Time", "Time blocked on objects, summed over threads.", Value::Ns(weights.wait_ns())),
-        Field("wait_count", "Wait Count", "Number of waits.", Value::Count(weights.wait_count)),
-        Field("idle_ns", "Idle Wait Time", "Part of the wait time of idle workers.", Value::Ns(total(&weights.idle))),
-        Field(
-            "preemption_ns",
-            "Preemption Wait",
-            "Time in run queues: preempted, or woken and not yet on a CPU.",
-            Value::Ns(total(&weights.runnable)),
-        ),
-        Field(
-            "preemption_count",
-            "Preemptions",
-            "How often the scheduler took the CPU away.",
-            Value::Count(weights.preemptions),
-        ),
-        Field("switches", "Context Switches", "How often a thread left the CPU.", Value::Count(weights.switches)),
+        Field("elapsed_ns", Value::Ns(elapsed)),
+        Field("paused_ns", Value::Ns(paused)),
+        Field("cpu_ns", Value::Ns(weights.cpu_ns())),
+        Field("effective_ns", Value::Ns(total(&weights.effective))),
+        Field("spin_ns", Value::Ns(weights.spin_ns())),
+        Field("overhead_ns", Value::Ns(weights.overhead_ns())),
+        Field("wait_ns", Value::Ns(weights.wait_ns())),
+        Field("wait_count", Value::Count(weights.wait_count)),
+        Field("idle_ns", Value::Ns(total(&weights.idle))),
+        Field("preemption_ns", Value::Ns(total(&weights.runnable))),
+        Field("preemption_count", Value::Count(weights.preemptions)),
+        Field("switches", Value::Count(weights.switches)),
     ]
 }
 
@@ -92,39 +151,14 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
     let threads = if all { fold.trace.threads.tid.len() } else { threads.len() };
     let processes = if all { fold.trace.processes.pid.len() } else { processes.len() };
     vec![
-        Field("cpus", "Logical CPUs", "CPUs that the program may use.", Value::Count(u64::from(cpus))),
-        Field(
-            "target_concurrency",
-            "Target Concurrency",
-            "How many threads the program could use at once: T.",
-            Value::Count(u64::from(target)),
-        ),
-        Field(
-            "cpu_utilization",
-            "Effective CPU Utilization",
-            "Effective time per elapsed time and CPU.",
-            Value::Fraction(utilization),
-        ),
-        Field(
-            "avg_running",
-            "Average Running Threads",
-            "Time average of the threads on a CPU.",
-            average(&levels.histogram_cpu),
-        ),
-        Field(
-            "avg_concurrency",
-            "Average Thread Concurrency",
-            "Time average of the threads on a CPU or in a run queue.",
-            average(&levels.histogram_concurrency),
-        ),
-        Field(
-            "oversubscription_ns",
-            "Thread Oversubscription",
-            "CPU time during which more threads were ready than there are CPUs.",
-            Value::Ns(levels.oversubscribed_ns),
-        ),
-        Field("threads", "Threads", "Number of threads.", Value::Count(threads as u64)),
-        Field("processes", "Processes", "Number of processes.", Value::Count(processes as u64)),
+        Field("cpus", Value::Count(u64::from(cpus))),
+        Field("target_concurrency", Value::Count(u64::from(target))),
+        Field("cpu_utilization", Value::Fraction(utilization)),
+        Field("avg_running", average(&levels.histogram_cpu)),
+        Field("avg_concurrency", average(&levels.histogram_concurrency)),
+        Field("oversubscription_ns", Value::Ns(levels.oversubscribed_ns)),
+        Field("threads", Value::Count(threads as u64)),
+        Field("processes", Value::Count(processes as u64)),
     ]
 }
 
@@ -132,63 +166,32 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
 fn recording(fold: &Fold<'_>) -> Vec<Field> {
     let (stacks, complete) = stacks(fold.trace);
     vec![
-        Field("stacks", "Stacks", "Samples and waits whose user stack was taken.", Value::Count(stacks)),
-        Field(
-            "stacks_complete",
-            "Complete Stacks",
-            "Share of them that reach the outermost frame.",
-            Value::Fraction(complete as f64 / stacks.max(1) as f64),
-        ),
-        Field(
-            "collector_cpu_ns",
-            "Collector CPU Time",
-            "CPU time of Dwell itself; no part of the above.",
-            Value::Ns(fold.trace.manifest.collector_cpu_ns),
-        ),
+        Field("stacks", Value::Count(stacks)),
+        Field("stacks_complete", Value::Fraction(complete as f64 / stacks.max(1) as f64)),
+        Field("collector_cpu_ns", Value::Ns(fold.trace.manifest.collector_cpu_ns)),
     ]
 }
 
 fn parts(fold: &Fold<'_>) -> Vec<Field> {
     let levels = &fold.levels;
     vec![
-        Field(
-            "histogram_cpu",
-            "CPU Utilization",
-            "Time at each number of running threads.",
-            Value::Histogram(levels.histogram_cpu.clone()),
-        ),
-        Field(
-            "histogram_concurrency",
-            "Thread Concurrency",
-            "Time at each number of running or runnable threads.",
-            Value::Histogram(levels.histogram_concurrency.clone()),
-        ),
-        Field("losses", "Losses", "What could not be seen.", Value::Rows(Box::new(losses(fold)))),
-        Field(
-            "top_objects",
-            "Top Sync Objects",
-            "Objects with the most wait time at poor utilization.",
-            Value::Rows(Box::new(top_objects(fold))),
-        ),
-        Field(
-            "findings",
-            "Findings",
-            "What is wrong, and what to do about it.",
-            Value::Rows(Box::new(findings::view(fold))),
-        ),
+        Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
+        Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
+        Field("losses", Value::Rows(Box::new(losses(fold)))),
+        Field("top_objects", Value::Rows(Box::new(top_objects(fold)))),
+        Field("findings", Value::Rows(Box::new(findings::view(fold)))),
     ]
 }
 
 /// What the whole machine did meanwhile, when that was recorded.
 fn machine(fold: &Fold<'_>) -> Option<Field> {
     let view = super::system::system(fold.trace, &fold.windows)?;
-    let help = "What the whole machine did meanwhile: processor time, interrupts, switches, system calls, traffic.";
-    Some(Field("system", "Whole Machine", help, Value::Rows(Box::new(view))))
+    Some(Field("system", Value::Rows(Box::new(view))))
 }
 
 fn losses(fold: &Fold<'_>) -> View {
     let losses = &fold.trace.losses;
-    let columns = vec![plain("name", "Name", "Name of the counter."), plain("count", "Count", "How often.")];
+    let columns = columns_of(LOSSES);
     let row = |(name, count): (&String, &u64)| Row {
         depth: 0,
         values: vec![Value::Text(name.clone()), Value::Count(*count)],

@@ -8,7 +8,29 @@ use dwell_store::Trace;
 use dwell_view::{Row, Value, View};
 
 use crate::question::windows::Windows;
-use crate::tables::grouped::{detail, plain};
+use crate::tables::columns::{columns, columns_of};
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "counter", "Counter", "The counter, in its domain.",
+        "カウンター", "カウンターとそのドメイン。";
+    plain "average", "Average", "Of the time shown: a second, or the share of all processor time.",
+        "平均", "表示している時間の平均。1 秒あたり、または全プロセッサー時間に対する割合。";
+    plain "min", "Min", "The lowest rate between two readings.",
+        "最小", "2 回の読み取りの間で最も低いレート。";
+    plain "max", "Max", "The highest.",
+        "最大", "最も高いレート。";
+    plain "unit", "Unit", "What is counted; of processor time the share of all CPUs' time is shown.",
+        "単位", "数えるもの。プロセッサー時間では全 CPU の時間に対する割合を示します。";
+    plain "notable", "Notable", "What to look at.",
+        "注目", "注目すべき点。";
+    detail "total", "Total", "Sum over the time shown, in the counter's unit; nanoseconds of processor time.",
+        "合計", "表示している時間の合計。カウンターの単位、プロセッサー時間ではナノ秒。";
+    detail "max_at_ns", "Max At", "End of the interval with the highest rate.",
+        "最大の時刻", "レートが最も高い間隔の終わり。";
+}
 
 /// Shares of all processor time from which on they are notable.
 const NOTABLE_SHARES: &[(&str, f64, &str)] = &[
@@ -44,16 +66,7 @@ pub fn system(trace: &Trace, windows: &Windows) -> Option<View> {
     if rates.is_empty() {
         return None;
     }
-    let columns = vec![
-        plain("counter", "Counter", "The counter, in its domain."),
-        plain("average", "Average", "Of the time shown: a second, or the share of all processor time."),
-        plain("min", "Min", "The lowest rate between two readings."),
-        plain("max", "Max", "The highest."),
-        plain("unit", "Unit", "What is counted; of processor time the share of all CPUs' time is shown."),
-        plain("notable", "Notable", "What to look at."),
-        detail("total", "Total", "Sum over the time shown, in the counter's unit; nanoseconds of processor time."),
-        detail("max_at_ns", "Max At", "End of the interval with the highest rate."),
-    ];
+    let columns = columns_of(COLUMNS);
     let (seconds, cpus) = (windows.length_ns() as f64 / 1e9, f64::from(trace.manifest.cpus.online.max(1)));
     let row = |own: &Rates<'_>| own.row(&rates, seconds, cpus);
     Some(View { columns, rows: rates.iter().map(row).collect(), ..View::default() })

@@ -9,8 +9,19 @@ use crate::engine::grouping::Groups;
 use crate::measure::site::Site;
 use crate::question::level::Level;
 use crate::reports::tasks::spent;
-use crate::tables::grouped::{Table, cut_note, metrics_or, plain, wait_rank};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{Table, cut_note, metrics_or, wait_rank};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "share", "Share of the Task", "Part of all the time in the task, running and not, that this took.",
+        "タスク内の割合", "タスク内の全時間 (実行中とそれ以外) に対する割合。";
+    plain "task_ns", "Time in the Task", "All time of threads that were in this task and in none within it.",
+        "タスク内の時間", "このタスクにいて、その中のタスクにはいなかったスレッドの時間。";
+}
 
 const METRICS: &[&str] = &["wait_ns", "wait_count", "spin_ns", "max_wait_ns"];
 
@@ -29,10 +40,7 @@ pub fn task_waits(fold: &Fold<'_>) -> View {
     for node in &groups.nodes {
         node.children.iter().for_each(|child| parents[*child] = Some(node.key));
     }
-    let more = vec![
-        plain("share", "Share of the Task", "Part of all the time in the task, running and not, that this took."),
-        plain("task_ns", "Time in the Task", "All time of threads that were in this task and in none within it."),
-    ];
+    let more = columns_of(COLUMNS);
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
     let mut view = table.view(more, |index, node| {
         let task = parents[index].unwrap_or(node.key);

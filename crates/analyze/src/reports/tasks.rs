@@ -15,8 +15,79 @@ use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::sentences::say;
 use crate::stacks::tasks::TaskNames;
-use crate::tables::grouped::{cut_note, detail, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// Lengths of tasks or frames.
+    LENGTHS;
+
+    plain "mean_ns", "Mean", "Average length.",
+        "平均", "長さの平均。";
+    plain "p50_ns", "Median", "Half of them are not longer; right to 1 %.",
+        "中央値", "半分はこれより長くない。誤差は 1 % 以内です。";
+    plain "p99_ns", "99th Percentile", "99 % of them are not longer; right to 1 %.",
+        "99 %", "99 % はこれより長くない。誤差は 1 % 以内です。";
+    plain "max_ns", "Longest", "The longest.",
+        "最長", "最も長いもの。";
+    plain "min_ns", "Shortest", "The shortest.",
+        "最短", "最も短いもの。";
+}
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "task", "Task", "Name of the task.",
+        "タスク", "タスクの名前。";
+    plain "count", "Count", "How many began in the range.",
+        "回数", "範囲内で始まった数。";
+    plain "total_ns", "Task Time", "Sum of their lengths.",
+        "合計時間", "長さの合計。";
+    plain "share", "Share", "Part of the threads' time shown that was spent in them, nested ones included.",
+        "割合", "表示しているスレッドの時間のうち、タスク内の割合。入れ子のタスクを含みます。";
+    plain "cpu_ns", "CPU Time", "Time on a CPU in them, nested ones included.",
+        "CPU 時間", "タスク内の CPU 時間。入れ子のタスクを含みます。";
+    plain "wait_ns", "Wait Time", "Time blocked in them on objects.",
+        "待機時間", "タスク内で、オブジェクトを待ってブロックした時間。";
+    plain "spin_ns", "Spin Time", "CPU time burnt in them while logically waiting.",
+        "スピン時間", "タスク内で、論理的には待機しながら消費した CPU 時間。";
+    plain "preemption_ns", "Preemption Wait", "Time in the run queue in them.",
+        "プリエンプション待機", "タスク内で実行キューにあった時間。";
+    plain "self_ns", "Self Time", "All time in them outside of tasks nested in them.",
+        "セルフ時間", "入れ子のタスクを除いた時間。";
+}
+
+columns! {
+    /// The longest tasks one by one.
+    ONE_BY_ONE;
+
+    plain "task", "Task", "Name of the task; a frame's is its domain's.",
+        "タスク", "タスクの名前。フレームではドメインの名前。";
+    plain "length_ns", "Length", "From its begin to its end.",
+        "長さ", "始まりから終わりまで。";
+    plain "start_ns", "Start", "When it began, since the start of the collection.",
+        "時刻", "始まった時刻。収集の開始からの時間。";
+    plain "thread", "Thread", "Thread that began it.",
+        "スレッド", "タスクを始めたスレッド。";
+    plain "metadata", "Metadata", "What the program attached to it.",
+        "メタデータ", "プログラムが付けたデータ。";
+    detail "finished", "Finished", "Whether its end was seen.",
+        "終了済み", "終わりが記録されたかどうか。";
+    detail "kind", "Kind", "task, overlapped, region, frame, event or probe.",
+        "種類", "タスク、重なるタスク、リージョン、フレーム、イベント、プローブのいずれか。";
+}
+
+columns! {
+    /// What follows the lengths.
+    DETAILS;
+
+    plain "domain", "Domain", "Domain of the task.",
+        "ドメイン", "タスクのドメイン。";
+    detail "kind", "Kind", "task, overlapped, region, event or probe.",
+        "種類", "タスク、重なるタスク、リージョン、イベント、プローブのいずれか。";
+}
 
 /// The lengths of the tasks of one type.
 #[derive(Default)]
@@ -40,7 +111,7 @@ impl Lengths {
         self.lengths.add(&Run::one(0, 0, ns));
     }
 
-    /// Mean, median, 99th percentile, longest and shortest, as [`length_columns`] has them.
+    /// Mean, median, 99th percentile, longest and shortest, as [`LENGTHS`] has them.
     pub fn cells(&self) -> Vec<Value> {
         let ns = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
         vec![
@@ -51,17 +122,6 @@ impl Lengths {
             ns(self.bounds.map(|(shortest, _)| shortest)),
         ]
     }
-}
-
-/// The columns of lengths.
-pub fn length_columns() -> Vec<Column> {
-    vec![
-        plain("mean_ns", "Mean", "Average length."),
-        plain("p50_ns", "Median", "Half of them are not longer; right to 1 %."),
-        plain("p99_ns", "99th Percentile", "99 % of them are not longer; right to 1 %."),
-        plain("max_ns", "Longest", "The longest."),
-        plain("min_ns", "Shortest", "The shortest."),
-    ]
 }
 
 /// The lengths of the tasks of each type that began in the range and that filters of threads, processes and tasks let
@@ -160,20 +220,9 @@ fn inside_cells(sums: Option<&(Weights, Weights)>, whole: f64) -> Vec<Value> {
 }
 
 fn columns() -> Vec<Column> {
-    let mut columns = vec![
-        plain("task", "Task", "Name of the task."),
-        plain("count", "Count", "How many began in the range."),
-        plain("total_ns", "Task Time", "Sum of their lengths."),
-        plain("share", "Share", "Part of the threads' time shown that was spent in them, nested ones included."),
-        plain("cpu_ns", "CPU Time", "Time on a CPU in them, nested ones included."),
-        plain("wait_ns", "Wait Time", "Time blocked in them on objects."),
-        plain("spin_ns", "Spin Time", "CPU time burnt in them while logically waiting."),
-        plain("preemption_ns", "Preemption Wait", "Time in the run queue in them."),
-        plain("self_ns", "Self Time", "All time in them outside of tasks nested in them."),
-    ];
-    columns.extend(length_columns());
-    columns.push(plain("domain", "Domain", "Domain of the task."));
-    columns.push(detail("kind", "Kind", "task, overlapped, region, event or probe."));
+    let mut columns = columns_of(COLUMNS);
+    columns.extend(columns_of(LENGTHS));
+    columns.extend(columns_of(DETAILS));
     columns
 }
 
@@ -208,15 +257,7 @@ pub fn longest(fold: &Fold<'_>) -> View {
     let rows = rows.iter().map(row).collect();
     let mut notes = notes(fold);
     notes.extend(cut_note(cut));
-    let columns = vec![
-        plain("task", "Task", "Name of the task; a frame's is its domain's."),
-        plain("length_ns", "Length", "From its begin to its end."),
-        plain("start_ns", "Start", "When it began, since the start of the collection."),
-        plain("thread", "Thread", "Thread that began it."),
-        plain("metadata", "Metadata", "What the program attached to it."),
-        detail("finished", "Finished", "Whether its end was seen."),
-        detail("kind", "Kind", "task, overlapped, region, frame, event or probe."),
-    ];
+    let columns = columns_of(ONE_BY_ONE);
     View { columns, rows, notes, ..View::default() }
 }
 

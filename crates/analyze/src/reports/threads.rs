@@ -1,7 +1,7 @@
 //! Running, runnable and waiting time of each thread.
 
 use dwell_model::ThreadId;
-use dwell_view::{Column, Prose, Row, Value, View, Word};
+use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::hidden::hidden;
@@ -9,8 +9,37 @@ use crate::measure::metrics::{magnitude, value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
 use crate::sentences::say;
-use crate::tables::grouped::{cut_note, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::cut_note;
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "name", "Thread", "Name of the thread.",
+        "スレッド", "スレッドの名前。";
+    plain "tid", "TID", "Id of the thread.",
+        "スレッド ID", "スレッドの ID。";
+    plain "pid", "PID", "Id of its process.",
+        "プロセス ID", "プロセスの ID。";
+    plain "process", "Process", "Name of its process.",
+        "プロセス", "プロセスの名前。";
+    plain "lifetime_ns", "Lifetime", "From its start to its end, inside the collection and the range, pauses left out.",
+        "寿命", "開始から終了まで。収集と範囲の外、および一時停止を除きます。";
+    plain "running_ns", "Running", "Time on a CPU.",
+        "実行中", "CPU 上にあった時間。";
+    plain "runnable_ns", "Runnable", "Time in the run queue.",
+        "実行可能", "実行キューにあった時間。";
+    plain "waiting_ns", "Waiting", "Time blocked, for known and unknown reasons.",
+        "待機中", "ブロックした時間。理由が不明なものを含みます。";
+    plain "switches", "Switches", "How often it left the CPU.",
+        "コンテキスト・スイッチ", "スレッドが CPU を離れた回数。";
+    plain "preemptions", "Preemptions", "How often the scheduler took the CPU away.",
+        "プリエンプション", "スケジューラーが CPU を取り上げた回数。";
+    plain "spin_ns", "Spin Time", "CPU time burnt while logically waiting.",
+        "スピン時間", "論理的には待機しながら消費した CPU 時間。";
+}
 
 /// One row per thread that the filters let through, the busiest first.
 pub fn threads(fold: &Fold<'_>) -> View {
@@ -39,33 +68,13 @@ pub fn threads(fold: &Fold<'_>) -> View {
     let mut notes = notes(fold);
     notes.extend(hidden_note(&hidden_threads));
     notes.extend(cut_note(cut));
-    View { columns: columns(), rows, notes, ..View::default() }
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }
 
 fn hidden_note(threads: &[(usize, Weights)]) -> Option<Prose> {
     let sum = |of: fn(&Weights) -> u64| threads.iter().fold(0u64, |sum, (_, weights)| sum.saturating_add(of(weights)));
     let (cpu, wait) = (Word::Ns(sum(Weights::cpu_ns)), Word::Ns(sum(Weights::wait_ns)));
     (!threads.is_empty()).then(|| say!(THREADS_HIDDEN, threads = threads.len(), cpu = cpu, wait = wait).into())
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("name", "Thread", "Name of the thread."),
-        plain("tid", "TID", "Id of the thread."),
-        plain("pid", "PID", "Id of its process."),
-        plain("process", "Process", "Name of its process."),
-        plain(
-            "lifetime_ns",
-            "Lifetime",
-            "From its start to its end, inside the collection and the range, pauses left out.",
-        ),
-        plain("running_ns", "Running", "Time on a CPU."),
-        plain("runnable_ns", "Runnable", "Time in the run queue."),
-        plain("waiting_ns", "Waiting", "Time blocked, for known and unknown reasons."),
-        plain("switches", "Switches", "How often it left the CPU."),
-        plain("preemptions", "Preemptions", "How often the scheduler took the CPU away."),
-        plain("spin_ns", "Spin Time", "CPU time burnt while logically waiting."),
-    ]
 }
 
 fn cells(fold: &Fold<'_>, thread: usize, weights: &Weights) -> Vec<Value> {

@@ -1,14 +1,50 @@
 //! The time line in bins: how many threads ran and were ready, and what each thread did.
 
 use dwell_model::ThreadId;
-use dwell_view::{Column, Row, Value, View};
+use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
 use crate::question::windows::Windows;
 use crate::study::intervals::{Activity, for_each_interval};
-use crate::tables::grouped::{detail, plain};
+use crate::tables::columns::{columns, columns_of};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What each thread did in a bin.
+    OF_THREADS;
+
+    plain "thread", "Thread", "The thread.",
+        "スレッド", "スレッド。";
+    plain "running_ns", "Running", "Time on a CPU.",
+        "実行中", "CPU 上にあった時間。";
+    plain "runnable_ns", "Runnable", "Time in the run queue.",
+        "実行可能", "実行キューにあった時間。";
+    plain "waiting_ns", "Waiting", "Time blocked.",
+        "待機中", "ブロックした時間。";
+}
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "start_ns", "Start", "Start of the bin, from the start of the collection.",
+        "時刻", "時間の区切りの始まり。収集の開始からの時間。";
+    plain "length_ns", "Length", "Length of the bin.",
+        "長さ", "時間の区切りの長さ。";
+    plain "avg_running", "Running Threads", "Average number of threads of the program on a CPU, all of them counted.",
+        "平均実行スレッド数", "CPU 上にあるプログラムのスレッド数の平均 (すべてのスレッド)。";
+    plain "avg_concurrency", "Ready Threads", "Average number of threads on a CPU or in a run queue, all of them counted.",
+        "平均スレッド・コンカレンシー", "CPU 上または実行キューにあるスレッド数の平均 (すべてのスレッド)。";
+    plain "running_ns", "Running", "Time on a CPU, of the threads shown.",
+        "実行中", "表示しているスレッドが CPU 上にあった時間。";
+    plain "runnable_ns", "Runnable", "Time in the run queue, of the threads shown.",
+        "実行可能", "表示しているスレッドが実行キューにあった時間。";
+    plain "waiting_ns", "Waiting", "Time blocked, of the threads shown.",
+        "待機中", "表示しているスレッドがブロックした時間。";
+    detail "threads", "Threads", "What each thread did.",
+        "スレッド", "各スレッドの動作。";
+}
 
 /// Bins at most: what a screen can show, with room.
 const MOST_BINS: usize = 10_000;
@@ -81,7 +117,7 @@ pub fn timeline(fold: &Fold<'_>) -> View {
         }
     });
     let rows = (0..bins.count).map(|bin| row(fold, &bins, bin, (&all[bin], &times[bin])));
-    View { columns: columns(), rows: rows.collect(), notes: notes(fold), ..View::default() }
+    View { columns: columns_of(COLUMNS), rows: rows.collect(), notes: notes(fold), ..View::default() }
 }
 
 fn shown_threads(fold: &Fold<'_>) -> Vec<bool> {
@@ -120,36 +156,10 @@ fn row(
 }
 
 fn thread_rows(fold: &Fold<'_>, threads: &std::collections::BTreeMap<usize, Times>) -> View {
-    let columns = vec![
-        plain("thread", "Thread", "The thread."),
-        plain("running_ns", "Running", "Time on a CPU."),
-        plain("runnable_ns", "Runnable", "Time in the run queue."),
-        plain("waiting_ns", "Waiting", "Time blocked."),
-    ];
+    let columns = columns_of(OF_THREADS);
     let row = |(thread, times): (&usize, &Times)| {
         let name = Value::Text(thread_label(fold, ThreadId::new(*thread)));
         Row { depth: 0, values: std::iter::once(name).chain(times.iter().map(|ns| Value::Ns(*ns))).collect() }
     };
     View { columns, rows: threads.iter().map(row).collect(), ..View::default() }
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("start_ns", "Start", "Start of the bin, from the start of the collection."),
-        plain("length_ns", "Length", "Length of the bin."),
-        plain(
-            "avg_running",
-            "Running Threads",
-            "Average number of threads of the program on a CPU, all of them counted.",
-        ),
-        plain(
-            "avg_concurrency",
-            "Ready Threads",
-            "Average number of threads on a CPU or in a run queue, all of them counted.",
-        ),
-        plain("running_ns", "Running", "Time on a CPU, of the threads shown."),
-        plain("runnable_ns", "Runnable", "Time in the run queue, of the threads shown."),
-        plain("waiting_ns", "Waiting", "Time blocked, of the threads shown."),
-        detail("threads", "Threads", "What each thread did."),
-    ]
 }

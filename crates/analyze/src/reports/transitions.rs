@@ -2,13 +2,40 @@
 
 use dwell_model::{ObjectId, StackId, ThreadId, WakerKind};
 use dwell_store::WordMap;
-use dwell_view::{Column, Row, Value, View};
+use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
 use crate::measure::utilization::total;
-use crate::tables::grouped::{cut_note, detail, plain, stack_value};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "waker", "Waker", "Who ended the wait.",
+        "起床元", "待機を終わらせたスレッド、タイマー、ネットワーク。";
+    plain "waker_function", "Waker Function", "Function from which it did.",
+        "起床元の関数", "待機を終わらせた関数。";
+    plain "woken", "Woken Thread", "Who had waited.",
+        "起床したスレッド", "待機していたスレッド。";
+    plain "object", "Sync Object", "What it had waited on.",
+        "同期オブジェクト", "待機の対象。";
+    plain "type", "Object Type", "Type of what it had waited on.",
+        "オブジェクト・タイプ", "待機の対象の種類。";
+    plain "wait_count", "Count", "How many waits were ended so.",
+        "待機カウント", "このように終わった待機の数。";
+    plain "wait_ns", "Wait Time", "Time of these waits.",
+        "待機時間", "これらの待機の時間。";
+    plain "delay_ns", "Scheduling Delay", "Time that the woken thread then queued for a CPU.",
+        "スケジュール遅延", "起床したスレッドがその後 CPU を待った時間。";
+    plain "mean_delay_ns", "Mean Delay", "Scheduling delay of one wake-up.",
+        "平均スケジュール遅延", "1 回の起床あたりのスケジュール遅延。";
+    detail "waker_stack", "Waker Stack", "Where the waker was, leaf first.",
+        "起床元スタック", "起床元がいた場所。末端の関数から順に示します。";
+}
 
 /// What is told of the waits that were ended alike.
 #[derive(Clone, Copy, Default)]
@@ -58,20 +85,5 @@ pub fn transitions(fold: &Fold<'_>) -> View {
     let rows = sums.iter().map(row).collect();
     let mut notes = notes(fold);
     notes.extend(cut_note(cut));
-    View { columns: columns(), rows, notes, ..View::default() }
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("waker", "Waker", "Who ended the wait."),
-        plain("waker_function", "Waker Function", "Function from which it did."),
-        plain("woken", "Woken Thread", "Who had waited."),
-        plain("object", "Sync Object", "What it had waited on."),
-        plain("type", "Object Type", "Type of what it had waited on."),
-        plain("wait_count", "Count", "How many waits were ended so."),
-        plain("wait_ns", "Wait Time", "Time of these waits."),
-        plain("delay_ns", "Scheduling Delay", "Time that the woken thread then queued for a CPU."),
-        plain("mean_delay_ns", "Mean Delay", "Scheduling delay of one wake-up."),
-        detail("waker_stack", "Waker Stack", "Where the waker was, leaf first."),
-    ]
+    View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }

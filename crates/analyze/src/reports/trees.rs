@@ -11,8 +11,55 @@ use crate::measure::metrics::{column, magnitude, value};
 use crate::measure::weights::Weights;
 use crate::question::error::QueryError;
 use crate::stacks::call_stacks::{FunctionId, NO_FUNCTION};
-use crate::tables::grouped::{cut_note, metrics_or, plain};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{cut_note, metrics_or};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What a row of callers is.
+    BOTTOM_UP;
+
+    plain "function", "Function", "The function, and below it its callers.",
+        "関数", "関数。その下に呼び出し元。";
+}
+
+columns! {
+    /// What a row of callees is.
+    TOP_DOWN;
+
+    plain "function", "Function", "The function, below its caller.",
+        "関数", "関数。呼び出し元の下に示します。";
+}
+
+columns! {
+    /// Times of the function itself.
+    SELF;
+
+    plain "cpu_self_ns", "CPU Time: Self", "CPU time in the function itself, not in what it calls.",
+        "CPU 時間: セルフ", "関数自身で消費した CPU 時間。呼び出し先は含みません。";
+    plain "wait_self_ns", "Wait Time: Self", "Wait time in the function itself, not in what it calls.",
+        "待機時間: セルフ", "関数自身でブロックした待機時間。呼び出し先は含みません。";
+}
+
+columns! {
+    /// What a function is to the one asked for.
+    ROLE;
+
+    plain "role", "Role", "caller, the function, or callee.",
+        "役割", "呼び出し元、関数、呼び出し先のいずれか。";
+}
+
+columns! {
+    /// A function and its times.
+    FUNCTIONS;
+
+    plain "function", "Function", "The function.",
+        "関数", "関数。";
+    plain "cpu_ns", "CPU Time", "CPU time through it, callees included.",
+        "CPU 時間", "呼び出し先を含む CPU 時間。";
+    plain "wait_ns", "Wait Time", "Wait time through it, callees included.",
+        "待機時間", "呼び出し先を含む待機時間。";
+}
 
 /// A node of a tree of functions.
 struct Node {
@@ -113,7 +160,7 @@ pub fn bottom_up(fold: &Fold<'_>) -> View {
     }
     let cut = tree.sort(fold);
     let metrics = metrics_or(fold, TREE_METRICS);
-    let mut columns = vec![plain("function", "Function", "The function, and below it its callers.")];
+    let mut columns = columns_of(BOTTOM_UP);
     columns.extend(metrics.iter().map(|metric| column(metric)));
     let rows = tree.in_order().into_iter().map(|(index, depth)| {
         let node = &tree.nodes[index];
@@ -132,9 +179,9 @@ pub fn top_down(fold: &Fold<'_>) -> View {
     }
     let cut = tree.sort(fold);
     let metrics = metrics_or(fold, &["cpu_ns", "wait_ns"]);
-    let mut columns = vec![plain("function", "Function", "The function, below its caller.")];
+    let mut columns = columns_of(TOP_DOWN);
     columns.extend(metrics.iter().map(|metric| column(metric)));
-    columns.extend(self_columns());
+    columns.extend(columns_of(SELF));
     let rows = tree.in_order().into_iter().map(|(index, depth)| {
         let node = &tree.nodes[index];
         let name = Value::Text(fold.stacks.function_name(node.function).to_owned());
@@ -142,13 +189,6 @@ pub fn top_down(fold: &Fold<'_>) -> View {
         Row { depth, values: std::iter::once(name).chain(cells).chain(self_cells(&node.own)).collect() }
     });
     finish(fold, columns, rows.collect(), cut)
-}
-
-fn self_columns() -> [Column; 2] {
-    [
-        plain("cpu_self_ns", "CPU Time: Self", "CPU time in the function itself, not in what it calls."),
-        plain("wait_self_ns", "Wait Time: Self", "Wait time in the function itself, not in what it calls."),
-    ]
 }
 
 fn self_cells(own: &Weights) -> [Value; 2] {
@@ -192,18 +232,14 @@ pub fn caller_callee(fold: &Fold<'_>) -> Result<View, QueryError> {
     rows.push(function_row("function", subject, &focus));
     let (callee_rows, callees_cut) = section(fold, "callee", callees);
     rows.extend(callee_rows);
-    let mut columns = vec![plain("role", "Role", "caller, the function, or callee.")];
+    let mut columns = columns_of(ROLE);
     columns.extend(function_columns());
     Ok(finish(fold, columns, rows, callers_cut + callees_cut))
 }
 
 fn function_columns() -> Vec<Column> {
-    let mut columns = vec![
-        plain("function", "Function", "The function."),
-        plain("cpu_ns", "CPU Time", "CPU time through it, callees included."),
-        plain("wait_ns", "Wait Time", "Wait time through it, callees included."),
-    ];
-    columns.extend(self_columns());
+    let mut columns = columns_of(FUNCTIONS);
+    columns.extend(columns_of(SELF));
     columns
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{ObjectId, ObjectType};
-use dwell_view::{Column, Value, View};
+use dwell_view::{Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::{Groups, Node};
@@ -11,10 +11,33 @@ use crate::measure::distribution::Distribution;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::level::Level;
-use crate::tables::grouped::{
-    Table, cut_note, detail, levels_or, metrics_or, name_columns, plain, stack_value, wait_rank,
-};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{Table, cut_note, levels_or, metrics_or, name_columns, stack_value, wait_rank};
 use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "type", "Object Type", "Type of what was waited on.",
+        "オブジェクト・タイプ", "待機の対象の種類。";
+    plain "p50_ns", "Median Wait", "Half of the waits are not longer; right to 1 %.",
+        "中央値", "待機の半分はこれより長くない。誤差は 1 % 以内です。";
+    plain "p99_ns", "99th Percentile", "99 % of the waits are not longer; right to 1 %.",
+        "99 %", "待機の 99 % はこれより長くない。誤差は 1 % 以内です。";
+    plain "threads", "Threads", "Number of threads that waited.",
+        "スレッド", "待機したスレッドの数。";
+    detail "idle_ns", "Idle Wait Time", "Part of the wait time of idle workers, by pattern.",
+        "アイドル待機時間", "仕事のないワーカーの待機時間 (プールのスレッド、accept ループ、イベントループ)。";
+    detail "created_at", "Created At", "Where it was made, when known.",
+        "作成場所", "分かる場合、作成された場所。";
+    detail "first_wait_at", "First Wait At", "Where it was first waited on.",
+        "最初の待機場所", "最初に待機した場所。";
+    detail "top_stack", "Top Wait Stack", "The stack with the most wait time, leaf first.",
+        "最も重いスタック", "待機時間が最も長いスタック。末端の関数から順に示します。";
+    detail "top_waker_stack", "Top Waker Stack", "Where the waker was that ended the most wait time, leaf first.",
+        "最も重い起床元スタック", "最も長い待機時間を終わらせた起床元のスタック。末端の関数から順に示します。";
+}
 
 const METRICS: &[&str] = &["wait_ns", "wait_count", "wait_poor_ns", "wait_by_class", "max_wait_ns"];
 
@@ -34,9 +57,9 @@ pub fn waits(fold: &Fold<'_>) -> View {
         None => groups.distributions(),
     };
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
-    let mut view = table.view(columns(), |index, node| cells(&groups, fold, (index, node), &lengths[index]));
+    let mut view = table.view(columns_of(COLUMNS), |index, node| cells(&groups, fold, (index, node), &lengths[index]));
     // The type stands beside the name.
-    let (from, to) = (view.columns.len() - columns().len(), name_columns(&levels).len());
+    let (from, to) = (view.columns.len() - columns_of(COLUMNS).len(), name_columns(&levels).len());
     let move_type = |row: &mut Vec<Value>| row[to..=from].rotate_right(1);
     view.columns[to..=from].rotate_right(1);
     view.rows.iter_mut().for_each(|row| move_type(&mut row.values));
@@ -47,20 +70,6 @@ pub fn waits(fold: &Fold<'_>) -> View {
 
 fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &Node) -> Distribution {
     lengths.get(&ObjectId::from_raw(node.key)).cloned().unwrap_or_default()
-}
-
-fn columns() -> Vec<Column> {
-    vec![
-        plain("type", "Object Type", "Type of what was waited on."),
-        plain("p50_ns", "Median Wait", "Half of the waits are not longer; right to 1 %."),
-        plain("p99_ns", "99th Percentile", "99 % of the waits are not longer; right to 1 %."),
-        plain("threads", "Threads", "Number of threads that waited."),
-        detail("idle_ns", "Idle Wait Time", "Part of the wait time of idle workers, by pattern."),
-        detail("created_at", "Created At", "Where it was made, when known."),
-        detail("first_wait_at", "First Wait At", "Where it was first waited on."),
-        detail("top_stack", "Top Wait Stack", "The stack with the most wait time, leaf first."),
-        detail("top_waker_stack", "Top Waker Stack", "Where the waker was that ended the most wait time, leaf first."),
-    ]
 }
 
 fn cells(groups: &Groups<'_, '_>, fold: &Fold<'_>, node: (usize, &Node), lengths: &Distribution) -> Vec<Value> {

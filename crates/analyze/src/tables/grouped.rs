@@ -10,16 +10,15 @@ use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::level::Level;
 use crate::sentences::say;
+use crate::tables::columns::{columns, columns_of, detail, plain};
 use crate::tables::notes::notes;
 
-/// A column that is no metric.
-pub fn plain(id: &'static str, title: &'static str, help: &'static str) -> Column {
-    Column { id, title, help, detail: false }
-}
+columns! {
+    /// The name of a row that is within others.
+    NAME;
 
-/// The same, left out of text.
-pub fn detail(id: &'static str, title: &'static str, help: &'static str) -> Column {
-    Column { detail: true, ..plain(id, title, help) }
+    plain "name", "Name", "The group; indented under the one that it is part of.",
+        "名前", "グループ。属するグループの下に示します。";
 }
 
 /// Columns that name a row: the level, or for nested ones the name and each level's own.
@@ -27,9 +26,8 @@ pub fn name_columns(levels: &[Level]) -> Vec<Column> {
     match levels {
         [level] => vec![plain(level.id(), level.title(), level.help())],
         _ => {
-            let name = plain("name", "Name", "The group; indented under the one that it is part of.");
             let own = levels.iter().map(|level| detail(level.id(), level.title(), level.help()));
-            std::iter::once(name).chain(own).collect()
+            columns_of(NAME).into_iter().chain(own).collect()
         }
     }
 }

@@ -2,5 +2,6 @@
 //!
 //! Takes a fold and names of columns; gives columns, rows and notes. It knows no single report.
 
+pub mod columns;
 pub mod grouped;
 pub mod notes;

@@ -1,17 +1,18 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
+use dwell_model::losses::SWITCHES_UNSEEN;
 use dwell_store::Trace;
 use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
-use crate::notices::told;
+use crate::notices::remarks;
 use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
 
 /// The loss that the collector makes good.
-const PUT_BACK: &str = "switches_unseen";
+const PUT_BACK: &str = SWITCHES_UNSEEN;
 
 /// What the losses begin with that say why stacks are not complete.
 const CUT: &str = "stacks_cut_";
@@ -22,7 +23,7 @@ pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
     let mut notes: Vec<Prose> = Vec::new();
     notes.extend(losses(fold).map(Prose::from));
     notes.extend(damage(fold).into_iter().map(Prose::from));
-    notes.extend(fold.trace.notices.text.iter().map(|text| told(text)));
+    notes.extend(remarks(fold.trace));
     let ours = [
         share(fold, shown, whole),
         range(fold),

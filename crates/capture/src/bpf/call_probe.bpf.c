@@ -37,7 +37,7 @@ static __always_inline int pass(struct task_struct *task, u32 key)
 		record.tgid = tgid_of(task);
 		record.probe = (cookie - 1) >> 2;
 		record.end = (cookie - 1) & 3;
-		write_record(&record, sizeof(record), LOSS_TASK_PROBE);
+		write_record(&record, sizeof(record), TASK_PROBES_LOST);
 	}
 	return 0;
 }

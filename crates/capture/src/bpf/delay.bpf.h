@@ -59,7 +59,7 @@ static __always_inline void begin_delay(struct record_delay *delay, u8 kind, str
 static __always_inline void write_delay(struct record_delay *delay)
 {
 	if (is_told(delay->begin_ns))
-		write_record(delay, sizeof(*delay), LOSS_DELAY);
+		write_record(delay, sizeof(*delay), DELAYS_LOST);
 }
 
 #endif

@@ -258,7 +258,7 @@ __noinline u64 file_object(u64 address, u32 fd, u32 tid, u32 tgid)
 	record->key = key;
 	record->tgid = tgid;
 	record->fd = fd;
-	if (write_record(record, sizeof(*record), LOSS_OBJECT))
+	if (write_record(record, sizeof(*record), OBJECTS_LOST))
 		set_seen(key);
 	return key;
 }
@@ -343,7 +343,7 @@ __noinline u64 describe_set(struct fd_set *set)
 		record->key = mix(record->key, member);
 		complete = complete && (!member || is_seen(member));
 	}
-	if (write_record(record, sizeof(*record), LOSS_OBJECT) && complete)
+	if (write_record(record, sizeof(*record), OBJECTS_LOST) && complete)
 		set_seen(record->key);
 	return record->key;
 }

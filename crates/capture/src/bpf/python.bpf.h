@@ -320,7 +320,7 @@ __noinline u64 python_walk(struct python_process *process, struct python_scratch
 		end = python_step(process, scratch);
 	scratch->stack.flags = end == PYTHON_COMPLETE ? 0 : PYTHON_CUT;
 	if (end == PYTHON_UNREADABLE)
-		count_loss(LOSS_PYTHON_UNREADABLE);
+		count_loss(PYTHON_FRAMES_UNREADABLE);
 	if (!scratch->stack.count)
 		return 0;
 	return mix(scratch->hash, end) | 1;
@@ -451,18 +451,18 @@ __noinline int python_describe(struct python_process *process, struct python_scr
 	length = python_pointer(table + process->bytes_length);
 	code->table_bytes = length > 1 << 30 ? 0 : length;
 	if (length > DWELL_PYTHON_TABLE_BYTES) {
-		count_loss(LOSS_PYTHON_CODE);
+		count_loss(PYTHON_CODE_CUT);
 		length = DWELL_PYTHON_TABLE_BYTES;
 	}
 	length = AT_MOST(length, DWELL_PYTHON_TABLE_BYTES);
 	if (length && bpf_probe_read_user(code->table, length, (void *)table + process->bytes_data)) {
-		count_loss(LOSS_PYTHON_CODE);
+		count_loss(PYTHON_CODE_CUT);
 		length = 0;
 		code->table_bytes = 0;
 	}
 	size = sizeof(*code) - sizeof(code->table) + ((length + 7) & ~7ULL);
 	set_header(&code->h, RECORD_PYTHON_CODE, size, 0, bpf_ktime_get_ns());
-	if (write_record(code, AT_MOST(size, sizeof(*code)), LOSS_STACK))
+	if (write_record(code, AT_MOST(size, sizeof(*code)), STACKS_LOST))
 		set_seen(code->key);
 	return 0;
 }
@@ -486,7 +486,7 @@ __noinline int publish_python(u64 key, u32 tid, u32 tgid)
 	set_header(&scratch->stack.h, RECORD_PYTHON_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
 	scratch->stack.reserved = 0;
-	write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), LOSS_STACK);
+	write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), STACKS_LOST);
 	return 0;
 }
 

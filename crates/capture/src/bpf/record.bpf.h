@@ -13,6 +13,7 @@
 #include "wire.h"
 #include "checked.bpf.h"
 #include "unwind.h"
+#include "losses.h" /* enum loss; build.rs makes it of the rows of crates/model/src/losses.rs */
 
 /* What user space sets; read by every program. Mirrored in kernel/maps.rs. */
 struct control {
@@ -26,28 +27,6 @@ struct control {
 	u32 has_preempt_count;
 	u32 generation; /* counts how often user space wanted everything told again */
 	u64 since_ns;   /* since when delays are seen without a gap: of what began before, the begin may be another's */
-};
-
-/* What is lost, and counted. The names of the counters are LOSSES in kernel/maps.rs, in this order. */
-enum loss {
-	LOSS_SWITCH,
-	LOSS_SAMPLE,
-	LOSS_STACK,
-	LOSS_OBJECT,
-	LOSS_THREAD,
-	LOSS_THREAD_STATE,
-	LOSS_USER_STACK_EMPTY,
-	LOSS_SWITCH_UNSEEN,
-	LOSS_STACK_COPY,
-	LOSS_PYTHON_UNREADABLE,
-	LOSS_PYTHON_CODE,
-	LOSS_TASK_PROBE,
-	LOSS_SOCKET,
-	LOSS_SOCKET_WAIT,
-	LOSS_STITCH,
-	LOSS_DELAY,
-	LOSS_OUT_OF_SCOPE,
-	LOSS_COUNT,
 };
 
 enum thread_mode {

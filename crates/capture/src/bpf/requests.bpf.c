@@ -78,7 +78,7 @@ static __always_inline int sent(struct sock *sk, int result, int flags)
 	record.family = sk->__sk_common.skc_family;
 	record.local_port = record.family == AF_INET || record.family == AF_INET6 ? sk->__sk_common.skc_num : 0;
 	open->begin_ns = 0;
-	write_record(&record, sizeof(record), LOSS_DELAY);
+	write_record(&record, sizeof(record), DELAYS_LOST);
 	return 0;
 }
 

@@ -61,7 +61,7 @@ static __always_inline void flush(struct batch *batch)
 	bytes = __builtin_offsetof(struct record_delays, delays) + count * sizeof(record->delays[0]);
 	record->h.size = bytes;
 	if (!ring || bpf_ringbuf_output(ring, record, bytes, BPF_RB_NO_WAKEUP))
-		count_losses(LOSS_DELAY, count);
+		count_losses(DELAYS_LOST, count);
 	record->count = 0;
 }
 

@@ -125,7 +125,7 @@ static __always_inline bool take_place(u32 *place)
 		if (*place < MOST_SOCKETS)
 			return true;
 	}
-	count_loss(LOSS_SOCKET);
+	count_loss(SOCKETS_LOST);
 	return false;
 }
 

@@ -61,7 +61,7 @@ static __always_inline struct socket_entry *waited_entry(struct socket_wait *wai
 static __always_inline void write_wait(struct socket_wait *wait, struct thread *thread)
 {
 	if (wait->sk || wait->record.cookie)
-		write_record(&wait->record, sizeof(wait->record), LOSS_SOCKET_WAIT);
+		write_record(&wait->record, sizeof(wait->record), SOCKET_WAITS_LOST);
 	thread->socket_wait = WAIT_NONE;
 }
 

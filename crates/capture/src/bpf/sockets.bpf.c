@@ -295,7 +295,7 @@ static __always_inline void write_event(struct sock *sk, u8 kind, u32 bytes)
 	event.bytes = bytes;
 	if (entry && kind == TCP_DELAYED_ACK)
 		entry->record.delayed_acks += 1;
-	write_record(&event, sizeof(event), LOSS_SOCKET_WAIT);
+	write_record(&event, sizeof(event), SOCKET_WAITS_LOST);
 }
 
 /* The timer also runs out after the ACK has gone with data: then nothing is left to acknowledge. */
@@ -422,7 +422,7 @@ int find_peers(struct bpf_iter__task_file *ctx)
 	record.peer = cookie_of(sk);
 	record.pid = tgid_of(task);
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
-	write_record(&record, sizeof(record), LOSS_SOCKET);
+	write_record(&record, sizeof(record), SOCKETS_LOST);
 	return 0;
 }
 

@@ -41,7 +41,7 @@ __noinline u64 publish_stack(u32 tid, u32 tgid, u64 space, u64 python)
 	set_header(&scratch->stack.h, RECORD_STACK, size, tid, bpf_ktime_get_ns());
 	scratch->stack.key = key;
 	scratch->stack.tgid = tgid;
-	if (!write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), LOSS_STACK))
+	if (!write_record(&scratch->stack, AT_MOST(size, sizeof(scratch->stack)), STACKS_LOST))
 		return 0;
 	set_seen(key);
 	return key;
@@ -134,7 +134,7 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	if (!copy || !pace)
 		return 0;
 	if (!may_copy(rule ? &pace->rule_ns : &pace->other_ns, rule ? COPY_RULE_NS : COPY_OTHER_NS, now)) {
-		count_loss(LOSS_STACK_COPY);
+		count_loss(STACK_COPIES_SKIPPED);
 		return 0;
 	}
 	set_registers(&copy->registers, regs);
@@ -145,7 +145,7 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	copy->registers.switches = 0;
 	copy->registers.tgid = tgid_of(task);
 	copy->registers.bytes = bytes;
-	return write_record(copy, AT_MOST(size, sizeof(*copy)), LOSS_STACK) ? copy->registers.key : 0;
+	return write_record(copy, AT_MOST(size, sizeof(*copy)), STACKS_LOST) ? copy->registers.key : 0;
 }
 
 static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task)
@@ -192,7 +192,7 @@ static __always_inline u64 take_user_stack(struct task_struct *task, struct thre
 	if (key)
 		return key;
 	if (unwind_walk(tgid_of(task), scratch) <= 0) {
-		count_loss(LOSS_USER_STACK_EMPTY);
+		count_loss(USER_STACKS_EMPTY);
 		return 0;
 	}
 	if (python)

@@ -52,6 +52,6 @@ int on_stack_caller(struct pt_regs *ctx)
 	record.tgid = tgid_of(task);
 	record.id = regs->di;
 	record.user_stack = take_user_stack(task, thread, memory);
-	write_record(&record, sizeof(record), LOSS_STITCH);
+	write_record(&record, sizeof(record), STITCHES_LOST);
 	return 0;
 }

@@ -69,6 +69,6 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			write_unseen_out(next, in);
 		set_in(record, next, in);
 	}
-	write_record(record, sizeof(*record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), SWITCHES_LOST);
 	return 0;
 }

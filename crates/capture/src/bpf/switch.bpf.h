@@ -107,14 +107,14 @@ static __always_inline void write_unseen_in(struct task_struct *task, struct thr
 {
 	struct record_switch *record;
 
-	count_loss(LOSS_SWITCH_UNSEEN);
+	count_loss(SWITCHES_UNSEEN);
 	if (since_ns < thread->wake_time_ns)
 		since_ns = thread->wake_time_ns;
 	record = new_switch(PLACE_UNSEEN, since_ns);
 	if (!record)
 		return;
 	set_in(record, task, thread);
-	write_record(record, sizeof(*record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), SWITCHES_LOST);
 }
 
 /* Second, `task` comes to the CPU, but was not seen to leave it. A wake-up since tells that it had blocked. */
@@ -124,12 +124,12 @@ static __always_inline void write_unseen_out(struct task_struct *task, struct th
 	struct record_switch *record = new_switch(PLACE_UNSEEN, left_ns);
 	struct wait_target target = {};
 
-	count_loss(LOSS_SWITCH_UNSEEN);
+	count_loss(SWITCHES_UNSEEN);
 	if (!record)
 		return;
 	record->h.tid = tid_of(task);
 	set_out(record, task, thread, thread->wake_time_ns > left_ns ? STATE_INTERRUPTIBLE : 0, false, &target);
-	write_record(record, sizeof(*record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), SWITCHES_LOST);
 }
 
 /*
@@ -150,7 +150,7 @@ static __always_inline u64 request_user_stack(struct task_struct *task, u64 now)
 	set_registers(&record, regs);
 	record.switches = task->nvcsw + task->nivcsw;
 	record.tgid = tgid_of(task);
-	return write_record(&record, sizeof(record), LOSS_STACK) ? record.key : 0;
+	return write_record(&record, sizeof(record), STACKS_LOST) ? record.key : 0;
 }
 
 /* The state of a thread that is not switching. */
@@ -173,7 +173,7 @@ static __always_inline void write_state(struct task_struct *task, struct thread 
 		if (record->state)
 			record->user_stack = request_user_stack(task, record->h.time_ns);
 	}
-	write_record(record, sizeof(*record), LOSS_SWITCH);
+	write_record(record, sizeof(*record), SWITCHES_LOST);
 }
 
 #endif

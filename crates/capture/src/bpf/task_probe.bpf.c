@@ -19,6 +19,6 @@ int on_task_probe(struct pt_regs *ctx)
 	record.tgid = tgid_of(task);
 	record.probe = cookie >> 2;
 	record.end = cookie & 3;
-	write_record(&record, sizeof(record), LOSS_TASK_PROBE);
+	write_record(&record, sizeof(record), TASK_PROBES_LOST);
 	return 0;
 }

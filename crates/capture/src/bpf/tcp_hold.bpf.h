@@ -30,7 +30,7 @@ static __always_inline void end_hold(struct socket_entry *entry, u64 now, u8 end
 	if (!since) /* another CPU was faster */
 		return;
 	hold.h.time_ns = since;
-	write_record(&hold, sizeof(hold), LOSS_SOCKET_WAIT);
+	write_record(&hold, sizeof(hold), SOCKET_WAITS_LOST);
 }
 
 /* Why TCP holds the rest of what was just sent, 0 when it does not or something else is in the way. */

@@ -36,7 +36,7 @@ static __always_inline void write_thread_new(struct task_struct *task, const str
 	record.creator_stack = birth->stack;
 	bpf_probe_read_kernel(record.comm, sizeof(record.comm), task->comm);
 	read_inner_id(task, &record);
-	write_record(&record, sizeof(record), LOSS_THREAD);
+	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 }
 
 /* A thread that runs is recorded from now on. The kernel's account of its CPU time lags until its next switch. */
@@ -68,7 +68,7 @@ static __always_inline void write_thread_exit(struct task_struct *task, struct t
 
 	set_header(&record.h, RECORD_THREAD_EXIT, sizeof(record), tid_of(task), now);
 	fill_thread_exit(&record, task, thread);
-	write_record(&record, sizeof(record), LOSS_THREAD);
+	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 }
 
 /* `task` leaves our sight: since `since_ns` its process runs what Dwell's user may not look at. */
@@ -78,7 +78,7 @@ static __always_inline void write_thread_left(struct task_struct *task, struct t
 
 	set_header(&record.exit.h, RECORD_THREAD_LEFT, sizeof(record), tid_of(task), bpf_ktime_get_ns());
 	fill_thread_exit(&record.exit, task, thread);
-	write_record(&record, sizeof(record), LOSS_THREAD);
+	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 }
 
 #endif

@@ -56,7 +56,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	created = bpf_task_storage_get(&threads, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!created) {
-		count_loss(LOSS_THREAD_STATE);
+		count_loss(THREADS_NOT_TRACKED);
 		return 0;
 	}
 	created->mode = mode;
@@ -95,7 +95,7 @@ static __always_inline void write_exec(struct task_struct *task, u32 old_tid, st
 	record->old_tid = old_tid;
 	bpf_probe_read_kernel(record->comm, sizeof(record->comm), task->comm);
 	bpf_probe_read_kernel_str(record->path, sizeof(record->path), BPF_CORE_READ(bprm, filename));
-	write_record(record, sizeof(*record), LOSS_THREAD);
+	write_record(record, sizeof(*record), THREAD_RECORDS_LOST);
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -122,7 +122,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	is_ours = is_in_scope(task);
 	if (mode && !is_ours) {
 		mode = 0;
-		count_loss(LOSS_OUT_OF_SCOPE);
+		count_loss(PROGRAMS_OUT_OF_SCOPE);
 	}
 	if ((thread->mode & THREAD_RECORD) && !is_ours)
 		write_thread_left(task, thread, now);
@@ -159,7 +159,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 		return 0;
 	set_header(&record.h, RECORD_THREAD_NAME, sizeof(record), tid_of(task), now);
 	bpf_probe_read_kernel_str(record.comm, sizeof(record.comm), comm);
-	write_record(&record, sizeof(record), LOSS_THREAD);
+	write_record(&record, sizeof(record), THREAD_RECORDS_LOST);
 	return 0;
 }
 
@@ -184,14 +184,14 @@ int seed(struct bpf_iter__task *ctx)
 		/* The child that is to run a program is Dwell itself until then, which nobody may look into. */
 		if (!(*mode & THREAD_LAUNCHING)) {
 			if (task->pid == task->tgid)
-				count_loss(LOSS_OUT_OF_SCOPE);
+				count_loss(PROGRAMS_OUT_OF_SCOPE);
 			return 0;
 		}
 	}
 	thread = bpf_task_storage_get(&threads, task, 0, mode ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (!thread) {
 		if (mode)
-			count_loss(LOSS_THREAD_STATE);
+			count_loss(THREADS_NOT_TRACKED);
 		return 0;
 	}
 	if (mode && !thread->mode) {

@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use dwell_model::losses;
 use dwell_store::{Manifest, ResultFolder, State};
 
 use super::collection::Collection;
@@ -63,9 +64,9 @@ impl Collection<'_> {
     fn add_losses(&mut self, drained: &Drained) {
         let manifest = &mut self.manifest;
         let lost = [
-            ("stack_copies_lost", drained.copies_lost),
-            ("seeded_stacks_lost", drained.seeded_stacks_lost),
-            ("mappings_out_of_scope", drained.mappings_out_of_scope()),
+            (losses::STACK_COPIES_LOST, drained.copies_lost),
+            (losses::SEEDED_STACKS_LOST, drained.seeded_stacks_lost),
+            (losses::MAPPINGS_OUT_OF_SCOPE, drained.mappings_out_of_scope()),
         ];
         let lost = lost.into_iter().filter(|(_, count)| *count > 0);
         manifest.losses.extend(lost.map(|(name, count)| (name.to_owned(), count)));

@@ -1,5 +1,7 @@
 //! Rounds that came late: what Dwell's own thread waited for a CPU.
 
+use dwell_model::{Notice, notice};
+
 /// A round that begins so much later than it should was kept from the CPU. The rings hold about a second of the fastest switching.
 const LATE_NS: u64 = 200_000_000;
 
@@ -20,14 +22,8 @@ impl Late {
     }
 
     /// What the reader of the result should know of it.
-    pub fn notice(self) -> Option<String> {
-        let seconds = self.longest_ns as f64 / 1e9;
-        (self.count > 0).then(|| {
-            format!(
-                "Dwell's own thread waited {} times for a CPU, up to {seconds:.3} s, as it does behind real-time threads: stacks \
-                 through code that was mapped meanwhile may be cut, and the losses name what found no room.",
-                self.count
-            )
-        })
+    pub fn notice(self) -> Option<Notice> {
+        let seconds = || format!("{:.3}", self.longest_ns as f64 / 1e9);
+        (self.count > 0).then(|| notice!(COLLECTOR_LATE, count = self.count, seconds = seconds()))
     }
 }

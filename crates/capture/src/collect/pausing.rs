@@ -1,5 +1,6 @@
 //! When a collection records: paused and resumed by its options, by the data limit, and by the program itself.
 
+use dwell_model::{Notice, notice};
 use dwell_store::raw::wire::kind;
 
 use super::collection::Collection;
@@ -14,7 +15,7 @@ impl Collection<'_> {
         }
         let of = |wanted: Wish| wishes.iter().rev().find(|(_, wish)| *wish == wanted);
         if let Some((time_ns, _)) = of(Wish::Detach) {
-            return self.record_no_more(*time_ns, "Recording ended when the program asked for it; the program ran on.");
+            return self.record_no_more(*time_ns, notice!(RECORDING_ENDED));
         }
         match wishes.last() {
             Some((time_ns, Wish::Pause)) if !self.pause.is_on => self.pause(*time_ns),
@@ -43,13 +44,13 @@ impl Collection<'_> {
     }
 
     /// Stops recording for good, although the program runs on; `why` is for the reader of the result.
-    pub(super) fn record_no_more(&mut self, time_ns: u64, why: &str) -> Result<()> {
+    pub(super) fn record_no_more(&mut self, time_ns: u64, why: Notice) -> Result<()> {
         if !self.pause.is_on {
             self.pause(time_ns)?;
         }
         self.itt.stop();
         self.pause.is_final = true;
-        self.manifest.notices.push(why.into());
+        self.manifest.notices.push(why);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use dwell_model::{Notice, notice};
 use dwell_rights as rights;
 use dwell_store::ResultFolder;
 
@@ -22,13 +23,13 @@ pub(super) fn recorder(folder: &ResultFolder, options: &Options) -> Result<Recor
 }
 
 /// The flight recorder, if a trigger is set.
-pub(super) fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<String>) -> Option<Outliers> {
+pub(super) fn outliers(folder: &ResultFolder, options: &Options, notices: &mut Vec<Notice>) -> Option<Outliers> {
     options.trigger.as_ref()?;
     let traces = if options.own_only { Err(foreign_code()) } else { trace_processor() };
     notices.extend(match &traces {
         Ok(Some(_)) => None,
-        Ok(None) => Some("No instructions are traced: this machine has no Intel PT.".into()),
-        Err(error) => Some(format!("No instructions are traced: Intel PT cannot be used ({error}).")),
+        Ok(None) => Some(notice!(NO_INTEL_PT)),
+        Err(error) => Some(notice!(INTEL_PT_UNUSABLE, error = error)),
     });
     let traces = traces.ok().flatten();
     Some(Outliers::new(folder, options.outliers_per_minute, options.outliers_bytes, traces))

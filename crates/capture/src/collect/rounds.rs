@@ -1,5 +1,7 @@
 //! A round: drains the source of records, what programs announce and the machine's counters into the trace.
 
+use dwell_model::notice;
+
 use super::collection::Collection;
 use super::manifest::note_losses;
 use super::recording::recorded_bytes;
@@ -32,7 +34,7 @@ impl Collection<'_> {
         let wishes = self.drain_itt()?;
         self.look_at_running(time_ns)?;
         if self.end_round(time_ns, settled_ns)? {
-            self.record_no_more(time_ns, "Recording stopped at the data limit; the program ran on.")?;
+            self.record_no_more(time_ns, notice!(DATA_LIMIT))?;
         }
         self.heed(&wishes)
     }
@@ -112,9 +114,7 @@ impl Collection<'_> {
         self.source.see_running(wanted)?;
         if wanted {
             let seconds = (now_ns - self.manifest.start_ns) as f64 / 1e9;
-            self.manifest.notices.push(format!(
-                "What delays threads while they run is known from {seconds:.3} s on, when a program first announced something."
-            ));
+            self.manifest.notices.push(notice!(RUNNING_DELAYS_LATE, seconds = format!("{seconds:.3}")));
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_model::Notice;
 use dwell_rights::Raised;
 use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
@@ -73,7 +74,7 @@ pub trait Source {
     fn losses(&self) -> Vec<(String, u64)>;
 
     /// What the reader of the result should know.
-    fn take_notices(&mut self) -> Vec<String>;
+    fn take_notices(&mut self) -> Vec<Notice>;
 
     /// What the kernel said of hooks that it refused.
     fn log(&self) -> &str {

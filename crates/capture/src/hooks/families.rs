@@ -8,7 +8,8 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use bytemuck::bytes_of;
-use dwell_model::{SYSCALLS, SyscallClass, Topic};
+use dwell_model::notices::{self, NoticeDef};
+use dwell_model::{Notice, SYSCALLS, SyscallClass, Topic, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayEdges, DelayFacts};
@@ -20,7 +21,7 @@ use crate::error::{Error, Result};
 use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
 use crate::kernel::loading;
-use crate::kernel::maps::{COMM_BYTES, Control, LOSSES, map_of, mode};
+use crate::kernel::maps::{COMM_BYTES, Control, map_of, mode};
 use crate::kernel::namespace;
 use crate::kernel::requirements;
 use crate::kernel::scope::Scope;
@@ -55,7 +56,7 @@ pub struct Hooks {
     /// What of this machine explains delays.
     pub delays: DelayFacts,
     /// What this kernel could not give.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// What this kernel said of hooks that it refused.
     pub log: String,
 }
@@ -100,8 +101,7 @@ impl Hooks {
             log: String::new(),
         };
         if preempt_count_offset.is_none() {
-            let text = "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.";
-            hooks.notices.push(text.into());
+            hooks.notices.push(notice!(WAKES_FROM_INTERRUPTS));
         }
         hooks.fill_maps(&options.strategy)?;
         hooks.attach_required()?;
@@ -161,7 +161,7 @@ impl Hooks {
         }
         let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets", None));
         if let Some(Err(error)) = seeded {
-            self.notices.push(format!("Sockets that were open before are known from their first use on ({error})."));
+            self.notices.push(notice!(SOCKETS_BEFORE, error = error));
         }
         Ok(())
     }
@@ -170,7 +170,7 @@ impl Hooks {
     pub fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
         let Some((object, sockets)) = &mut self.sockets else { return };
         if let Err(error) = sockets.round(object, trace, now_ns, at_end) {
-            self.notices.push(format!("Sockets are known up to {} s only ({error}).", now_ns / 1_000_000_000));
+            self.notices.push(notice!(SOCKETS_UNTIL, seconds = now_ns / 1_000_000_000, error = error));
             self.sockets = None;
         }
     }
@@ -209,8 +209,7 @@ impl Hooks {
                 self.optional.push(object);
             }
             Err(error) => {
-                self.notices
-                    .push(format!("Who asked for the work of other threads is not known ({}).", error.reason()));
+                self.notices.push(notice!(ASKER_UNKNOWN, error = error.reason()));
             }
         }
     }
@@ -263,8 +262,8 @@ impl Hooks {
     pub fn losses(&self) -> Vec<(String, u64)> {
         let map = self.shared.get("losses");
         let count = |index: usize| map.and_then(|map| sum_over_cpus(map, index as u32)).unwrap_or(0);
-        let counted = LOSSES.iter().enumerate().map(|(index, name)| ((*name).to_owned(), count(index)));
-        counted.chain([("hooks_skipped".to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+        let counted = losses::IN_BPF.iter().enumerate().map(|(index, loss)| (loss.id.to_owned(), count(index)));
+        counted.chain([(losses::HOOKS_SKIPPED.to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
     }
 
     /// System calls of the whole machine so far, where they are counted.
@@ -325,8 +324,8 @@ impl Hooks {
         Ok(loaded.object)
     }
 
-    /// Loads a family and attaches its hooks. Where this kernel cannot, a notice begins with `missing`.
-    fn attach_optional(&mut self, name: &'static str, missing: &str) -> Option<Object> {
+    /// Loads a family and attaches its hooks. Where this kernel cannot, the notice is `missing`.
+    fn attach_optional(&mut self, name: &'static str, missing: &NoticeDef) -> Option<Object> {
         let attached = self.load_family(name).and_then(|object| Ok((loading::attach(&object)?, object)));
         match attached {
             Ok((links, object)) => {
@@ -341,20 +340,20 @@ impl Hooks {
     }
 
     /// Tells that a family is missing, and why.
-    fn miss(&mut self, missing: &str, error: &Error) {
-        self.notices.push(format!("{missing} on this kernel ({}).", error.reason()));
+    fn miss(&mut self, missing: &NoticeDef, error: &Error) {
+        self.notices.push(Notice::new(missing, [("error", error.reason())]));
         if let Error::Unsupported { log, .. } = error {
             self.log.push_str(log);
         }
     }
 
     fn attach_waking(&mut self) {
-        let object = self.attach_optional("waking", "Who ended a wait is not known");
+        let object = self.attach_optional("waking", &notices::WAKERS_UNKNOWN);
         self.optional.extend(object);
     }
 
     fn attach_sockets(&mut self) {
-        let missing = "Why waits on sockets took long is not known";
+        let missing = &notices::SOCKET_WAITS_UNEXPLAINED;
         let Some(object) = self.attach_optional("sockets", missing) else { return };
         match Sockets::new(&object) {
             Ok(sockets) => self.sockets = Some((object, sockets)),
@@ -365,12 +364,12 @@ impl Hooks {
     fn load_sampling(&mut self, interval_ns: u64) {
         match self.load_family("sample") {
             Ok(object) => self.sampling = Some(Sampling::new(object, interval_ns)),
-            Err(error) => self.miss("Running time is not split over code", &error),
+            Err(error) => self.miss(&notices::CODE_NOT_SPLIT, &error),
         }
     }
 
     fn attach_system(&mut self) {
-        let object = self.attach_optional("system", "System calls are not counted");
+        let object = self.attach_optional("system", &notices::SYSTEM_CALLS_UNCOUNTED);
         self.system_calls = object.as_ref().and_then(|object| map_of(object, "system_calls").ok());
         self.optional.extend(object);
     }
@@ -378,13 +377,11 @@ impl Hooks {
     /// After the hooks of switches, on whose notes they rest.
     fn attach_latency(&mut self) {
         if let Err(error) = self.load_latency() {
-            self.miss("What delays threads is not seen", &error);
+            self.miss(&notices::DELAYS_UNSEEN, &error);
             return;
         }
         let edges = self.measure_edges().unwrap_or_else(|error| {
-            self.notices.push(format!(
-                "What enters and leaves the kernel around delays is unexplained: it could not be measured ({error})."
-            ));
+            self.notices.push(notice!(DELAY_EDGES_UNMEASURED, error = error));
             DelayEdges::default()
         });
         self.delays = DelayFacts { edges, places: machine::places(), idle_states: machine::idle_states() };
@@ -409,7 +406,7 @@ impl Hooks {
     }
 
     fn attach_requests(&mut self) {
-        let object = self.attach_optional("requests", "Requests on sockets are not seen");
+        let object = self.attach_optional("requests", &notices::REQUESTS_UNSEEN);
         self.optional.extend(object);
     }
 }

@@ -8,6 +8,8 @@ use std::os::fd::IntoRawFd;
 
 use libbpf_rs::{Link, Object};
 
+use dwell_model::{Notice, notice};
+
 use crate::kernel::perf;
 use crate::programs::proc;
 
@@ -30,7 +32,7 @@ impl Sampling {
 
     /// Samples the threads of `pids`, and all threads and processes that come of them. Err: what to tell of those that
     /// could not be.
-    pub fn begin(&mut self, pids: &[u32]) -> Result<(), String> {
+    pub fn begin(&mut self, pids: &[u32]) -> Result<(), Notice> {
         let mut failed = 0;
         let mut reason = String::new();
         for &pid in pids {
@@ -39,11 +41,7 @@ impl Sampling {
                 reason = error;
             }
         }
-        if failed == 0 {
-            Ok(())
-        } else {
-            Err(format!("Threads whose running code was not sampled: {failed} ({reason})."))
-        }
+        if failed == 0 { Ok(()) } else { Err(notice!(THREADS_NOT_SAMPLED, threads = failed, error = reason)) }
     }
 
     /// Until a look finds no thread that was not there before: a thread without a clock passes none on.

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::rc::Rc;
 
+use dwell_model::{Notice, losses, notice};
 use dwell_rights::Raised;
 use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
@@ -112,12 +113,12 @@ impl Source for Bpf<'_> {
         let mut losses = self.hooks.losses();
         let lost = self.map_events.iter().map(|events| events.lost).sum();
         if lost > 0 {
-            losses.push(("mappings_lost".into(), lost));
+            losses.push((losses::MAPPINGS_LOST.into(), lost));
         }
         losses
     }
 
-    fn take_notices(&mut self) -> Vec<String> {
+    fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.hooks.notices)
     }
 
@@ -153,9 +154,7 @@ fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
             Error::System { source, .. } => perf::refusal(&source),
             error => error.to_string(),
         };
-        hooks.notices.push(format!(
-            "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error})."
-        ));
+        hooks.notices.push(notice!(CODE_LOOKED_UP, error = error));
         Vec::new()
     })
 }

@@ -16,6 +16,8 @@ use libbpf_rs::{
     ProgramMut, ProgramType,
 };
 
+use dwell_model::{Notice, notice};
+
 use crate::error::{Error, Result};
 use crate::kernel::requirements;
 use crate::kernel::scope::Scope;
@@ -87,7 +89,7 @@ pub struct Loaded {
     /// Its programs and maps.
     pub object: Object,
     /// What this kernel cannot tell of it.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// What the kernel said of the hooks that it refused.
     pub log: String,
 }
@@ -100,7 +102,7 @@ pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Sco
     let mut refused: Vec<Refusal> = Vec::new();
     loop {
         let mut open = open(name)?;
-        let mut notices: Vec<String> = leave_out_absent(&mut open).into_iter().collect();
+        let mut notices: Vec<Notice> = leave_out_absent(&mut open).into_iter().collect();
         notices.extend(refused.iter().map(|refusal| leave_out(&mut open, refusal)));
         prepare(&mut open, shared, scope)?;
         choose_way_of_uprobes(&mut open);
@@ -248,7 +250,7 @@ struct StandIn {
 
 /// Leaves out the programs that this kernel has no place for, and the stand-ins that it does not need. Returns a notice of
 /// what is not seen then.
-fn leave_out_absent(open: &mut OpenObject) -> Option<String> {
+fn leave_out_absent(open: &mut OpenObject) -> Option<Notice> {
     let btf = Btf::from_vmlinux().ok()?;
     let (mut absent, mut stand_ins) = (Vec::new(), Vec::new());
     for mut program in open.progs_mut() {
@@ -274,8 +276,8 @@ fn leave_out_absent(open: &mut OpenObject) -> Option<String> {
     }
     let missing = unseen(&absent, &stand_ins);
     (!missing.is_empty()).then(|| {
-        let (count, names) = (missing.len(), missing.join(", "));
-        format!("Not seen on this kernel, which has no tracepoints for them, {count}: {names}.")
+        let (kinds, names) = (missing.len(), missing.join(", "));
+        notice!(TRACEPOINTS_MISSING, kinds = kinds, missing = names)
     })
 }
 
@@ -302,7 +304,7 @@ fn tells(tracepoint: &str) -> &str {
 }
 
 /// Leaves out a hook that the kernel refused. Returns a notice of what is not seen then.
-fn leave_out(open: &mut OpenObject, refusal: &Refusal) -> String {
+fn leave_out(open: &mut OpenObject, refusal: &Refusal) -> Notice {
     let hook = stands_in_for(&refusal.hook).unwrap_or(&refusal.hook);
     let mut what = refusal.hook.clone();
     for mut program in open.progs_mut() {
@@ -315,7 +317,7 @@ fn leave_out(open: &mut OpenObject, refusal: &Refusal) -> String {
             program.set_autoload(false);
         }
     }
-    format!("Not seen on this kernel, which refuses the hook {}: {what} ({}).", refusal.hook, refusal.why)
+    notice!(HOOK_REFUSED, hook = refusal.hook, missing = what, error = refusal.why)
 }
 
 /// A hook that the kernel did not load.

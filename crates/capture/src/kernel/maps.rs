@@ -1,4 +1,4 @@
-//! The user side of the BPF maps: the layouts that `record.bpf.h` declares, and the name of each loss counter.
+//! The user side of the BPF maps: the layouts that `record.bpf.h` declares.
 
 use bytemuck::{Pod, Zeroable};
 use libbpf_rs::{MapCore, MapHandle, Object};
@@ -26,27 +26,6 @@ pub struct Control {
     pub generation: u32,
     pub since_ns: u64,
 }
-
-/// `enum loss` of record.bpf.h, in its order: the counter's name in the result.
-pub const LOSSES: &[&str] = &[
-    "switches_lost",
-    "samples_lost",
-    "stacks_lost",
-    "objects_lost",
-    "thread_records_lost",
-    "threads_not_tracked",
-    "user_stacks_empty",
-    "switches_unseen",
-    "stack_copies_skipped",
-    "python_frames_unreadable",
-    "python_code_cut",
-    "task_probes_lost",
-    "sockets_lost",
-    "socket_waits_lost",
-    "stitches_lost",
-    "delays_lost",
-    "programs_out_of_scope",
-];
 
 /// `enum thread_mode` of record.bpf.h.
 pub mod mode {

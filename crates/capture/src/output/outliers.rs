@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
+use dwell_model::{Notice, losses, notice};
 use dwell_store::{Folder, Manifest, ResultFolder, State};
 
 use crate::error::Result;
@@ -113,7 +114,7 @@ impl Outliers {
     }
 
     /// Gives the results the files that were copied for the recording since. Returns notices and losses.
-    pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<String>, Vec<(String, u64)>) {
+    pub fn finish(&mut self, modules: &Folder, watch: Option<&Watch>) -> (Vec<Notice>, Vec<(String, u64)>) {
         for name in &self.names {
             // What is missing of them leaves a few functions without a name.
             let own = outliers_of(&self.recording)
@@ -123,19 +124,16 @@ impl Outliers {
         }
         let mut notices = Vec::new();
         if !self.names.is_empty() {
-            notices.push(format!(
-                "Outliers that were kept, each a result: {} ({}).",
-                self.names.len(),
-                self.recording.path().join(FOLDER).display()
-            ));
+            let folder = self.recording.path().join(FOLDER);
+            notices.push(notice!(OUTLIERS_KEPT, outliers = self.names.len(), folder = folder.display()));
         }
         if let Some(failure) = self.failure.take() {
-            notices.push(format!("Not every outlier could be kept ({failure})."));
+            notices.push(notice!(OUTLIERS_NOT_KEPT, failure = failure));
         }
         let losses = [
-            ("outliers_over_limit", self.over_limit),
-            ("outliers_not_kept", self.failed),
-            ("intervals_not_watched", watch.map_or(0, |watch| watch.forgotten)),
+            (losses::OUTLIERS_OVER_LIMIT, self.over_limit),
+            (losses::OUTLIERS_NOT_KEPT, self.failed),
+            (losses::INTERVALS_NOT_WATCHED, watch.map_or(0, |watch| watch.forgotten)),
         ];
         let losses = losses.into_iter().filter(|(_, count)| *count > 0);
         (notices, losses.map(|(name, count)| (name.to_owned(), count)).collect())
@@ -151,9 +149,7 @@ fn told(manifest: &Manifest, outlier: Outlier, recorder: &Recorder, now_ns: u64)
     manifest.events = recorder.event_count;
     let begin_ns = outlier.begin_ns.saturating_sub(manifest.start_ns);
     let (tid, length_ns) = (outlier.tid, outlier.length_ns());
-    manifest
-        .notices
-        .push(format!("Kept because an interval of thread {tid} took {length_ns} ns, from {begin_ns} ns on."));
+    manifest.notices.push(notice!(OUTLIER_KEPT, thread = tid, length = length_ns, begin = begin_ns));
     manifest
 }
 

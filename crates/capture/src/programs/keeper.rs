@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_files::open_regular;
+use dwell_model::losses;
 use dwell_store::{Folder, Kept, module_identity};
 use dwell_unwind::build_id_of;
 
@@ -179,9 +180,9 @@ impl Keeper {
         }
         let (maps, modules) = self.copying.finish();
         let all = [
-            ("jit_maps_unreadable", maps + self.dumps_lost),
-            ("modules_not_kept", modules + self.files_lost),
-            ("processes_closed", self.processes_closed),
+            (losses::JIT_MAPS_UNREADABLE, maps + self.dumps_lost),
+            (losses::MODULES_NOT_KEPT, modules + self.files_lost),
+            (losses::PROCESSES_CLOSED, self.processes_closed),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }

@@ -10,6 +10,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
+use dwell_model::{Notice, notice};
+
 use crate::error::{Error, Result};
 use crate::options::Launch;
 
@@ -116,9 +118,8 @@ impl Child {
     }
 
     /// What the reader of the result should know of the launch.
-    pub fn notice(&self) -> Option<String> {
-        self.traced
-            .then(|| "The program asked its parent, which is Dwell, to trace it; Dwell let it run on untraced.".into())
+    pub fn notice(&self) -> Option<Notice> {
+        self.traced.then(|| notice!(MADE_TRACER))
     }
 
     fn wait_blocking(&mut self) {

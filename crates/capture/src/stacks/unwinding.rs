@@ -10,6 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use dwell_model::{Notice, losses, notice};
 use dwell_unwind::{CallFrames, Code, Mapping as UnwindMapping, Registry, Step, Update, parse_maps, program_files};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
@@ -151,22 +152,22 @@ impl Unwinding {
     pub fn losses(&self) -> Vec<(String, u64)> {
         let losses = self.registry.losses();
         let all = [
-            ("unwind_files_unreadable", losses.unreadable_files),
-            ("unwind_files_without_table", losses.files_without_table),
-            ("unwind_files_replaced", losses.replaced_files),
-            ("unwind_table_space", losses.table_space),
-            ("unwind_mappings", losses.mappings),
-            ("unwind_entries", losses.entries),
-            ("unwind_processes", self.refused),
-            ("interpreters_unknown", losses.unknown_interpreters),
+            (losses::UNWIND_FILES_UNREADABLE, losses.unreadable_files),
+            (losses::UNWIND_FILES_WITHOUT_TABLE, losses.files_without_table),
+            (losses::UNWIND_FILES_REPLACED, losses.replaced_files),
+            (losses::UNWIND_TABLE_SPACE, losses.table_space),
+            (losses::UNWIND_MAPPINGS, losses.mappings),
+            (losses::UNWIND_ENTRIES, losses.entries),
+            (losses::UNWIND_PROCESSES, self.refused),
+            (losses::INTERPRETERS_UNKNOWN, losses.unknown_interpreters),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     /// The files without a table, a sentence each.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub fn take_notices(&mut self) -> Vec<Notice> {
         let notices = self.registry.take_notices().into_iter();
-        notices.map(|notice| format!("Stacks through {}: {}.", notice.path.display(), notice.reason)).collect()
+        notices.map(|it| notice!(NO_UNWIND_TABLE, path = it.path.display(), reason = it.reason)).collect()
     }
 
     fn apply(&mut self, updates: Vec<Update>) -> Result<()> {

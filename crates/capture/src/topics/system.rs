@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
 use bytemuck::Zeroable;
+use dwell_model::losses;
 use dwell_model::system::{INTERFACE_COUNTERS, MACHINE_COUNTERS};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{COUNTER_UNKNOWN, INTERFACE_FOREIGN, InterfaceHeader, MachineHeader, RecordHeader};
@@ -117,9 +118,9 @@ impl System {
     /// What was not read.
     pub fn losses(&self) -> Vec<(String, u64)> {
         let counted = [
-            ("system_readings_failed", self.unread),
-            ("interfaces_left_out", self.interfaces_left_out),
-            ("networks_left_out", self.networks_left_out.len() as u64),
+            (losses::SYSTEM_READINGS_FAILED, self.unread),
+            (losses::INTERFACES_LEFT_OUT, self.interfaces_left_out),
+            (losses::NETWORKS_LEFT_OUT, self.networks_left_out.len() as u64),
         ];
         counted.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }

@@ -1,5 +1,7 @@
 //! Threads that are made: every event that is inherited costs whoever creates one.
 
+use dwell_model::{Notice, notice};
+
 use super::events::Events;
 
 /// What an event costs whoever creates a thread, and how much of that is borne in a second.
@@ -17,7 +19,7 @@ pub struct Births {
 
 impl Births {
     /// A program that creates threads without end pays for every call that is traced: the faster it does, the fewer are.
-    pub fn count(&mut self, events: &mut Events, time_ns: u64, notices: &mut Vec<String>) {
+    pub fn count(&mut self, events: &mut Events, time_ns: u64, notices: &mut Vec<Notice>) {
         if time_ns.saturating_sub(self.since_ns) > 1_000_000_000 {
             (self.since_ns, self.count) = (time_ns, 0);
         }
@@ -28,11 +30,7 @@ impl Births {
         events.shed();
         if !self.has_shed {
             self.has_shed = true;
-            notices.push(
-                "The program creates many threads: to keep that cheap, fewer system calls were traced from then on, at \
-                 last only futexes; waits in others are known where they last some milliseconds."
-                    .into(),
-            );
+            notices.push(notice!(FEWER_CALLS_TRACED));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use dwell_model::Topic;
+use dwell_model::{Notice, Topic, notice};
 
 use super::births::Births;
 use super::closing::Lock;
@@ -43,7 +43,7 @@ pub struct Unprivileged {
     pub(super) births: Births,
     /// Threads that ran already and that this user may not look at.
     pub(super) states_hidden: u64,
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
     /// What the kernel said of BPF programs that it refused.
     pub(super) log: String,
     _lock: Option<Lock>,
@@ -90,21 +90,15 @@ impl Unprivileged {
     /// Says what this source is, and what it lacks.
     fn explain(&mut self, why: Option<&Error>, options: &Options, sees_kernel: bool) {
         let reason = why.map_or_else(|| "--source perf".to_owned(), Error::reason);
-        self.notices.push(format!(
-            "Recorded without BPF ({reason}): waits and their number are exact where the losses name no lost perf records; \
-             wakers outside the profiled program, and how long a thread that such a waker woke waited for a CPU, are not \
-             known."
-        ));
+        self.notices.push(notice!(WITHOUT_BPF, error = reason));
         if !sees_kernel {
-            self.notices.push(
-                "What the kernel did is not known: a plain user sees that where kernel.perf_event_paranoid is 1 or less.".into(),
-            );
+            self.notices.push(notice!(KERNEL_UNSEEN));
         }
         if !self.events.traces_calls() {
-            self.notices.push("System calls could not be traced: what short waits were for is not known.".into());
+            self.notices.push(notice!(CALLS_UNTRACED));
         }
         if options.topics.contains(&Topic::System) {
-            self.notices.push("System calls are not counted without BPF.".into());
+            self.notices.push(notice!(SYSTEM_CALLS_UNCOUNTED_WITHOUT_BPF));
         }
     }
 

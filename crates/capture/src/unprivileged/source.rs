@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
+use dwell_model::{Notice, losses};
+
 use super::recording::Unprivileged;
 use crate::clock::monotonic_ns;
 use crate::drain::drained::Drained;
@@ -62,15 +64,15 @@ impl Source for Unprivileged {
 
     fn losses(&self) -> Vec<(String, u64)> {
         let all = [
-            ("perf_records_lost", self.lost.max(self.lost_by_events)),
-            ("calls_unseen", self.threads.unseen_calls),
-            ("threads_without_events", self.events.failed),
-            ("states_hidden", self.states_hidden),
+            (losses::PERF_RECORDS_LOST, self.lost.max(self.lost_by_events)),
+            (losses::CALLS_UNSEEN, self.threads.unseen_calls),
+            (losses::THREADS_WITHOUT_EVENTS, self.events.failed),
+            (losses::STATES_HIDDEN, self.states_hidden),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
-    fn take_notices(&mut self) -> Vec<String> {
+    fn take_notices(&mut self) -> Vec<Notice> {
         std::mem::take(&mut self.notices)
     }
 

@@ -36,7 +36,8 @@ fn kept(result: &Path) -> Vec<PathBuf> {
 }
 
 fn notices(result: &Path) -> Result<String> {
-    Ok(fs::read_to_string(result.join("manifest.json"))?)
+    let manifest = dwell_store::ResultFolder::open(result)?.manifest()?;
+    Ok(manifest.notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
 /// Loss counter `name` of a result.

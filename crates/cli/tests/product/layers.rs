@@ -191,7 +191,6 @@ pub fn cases() -> Vec<Case> {
         Case::new("layers::paths_follow_the_manifest", paths_follow_the_manifest),
         Case::new("layers::unsafe_has_its_places", unsafe_has_its_places),
         Case::new("layers::hostile_files_have_one_door", hostile_files_have_one_door),
-        Case::new("layers::known_remarks_are_those_that_are_made", known_remarks_are_those_that_are_made),
     ]
 }
 
@@ -365,40 +364,6 @@ fn opens_by_path(line: &str) -> bool {
     let is_kernels = ["\"/proc/", "\"/proc\"", "\"/sys/", "\"/dev/urandom\""].iter().any(|path| line.contains(path));
     let is_word = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
     !is_kernels && BY_PATH.iter().any(|call| code.match_indices(call).any(|(at, _)| is_word(at)))
-}
-
-/// `analyze` recognizes what crates say that it does not know: their texts must be those of its table.
-fn known_remarks_are_those_that_are_made() -> Result<()> {
-    let folders = ["crates/capture/src", "crates/resolve/src", "crates/cli/src"];
-    let files: Vec<PathBuf> = folders.iter().flat_map(|it| rust_files(&root().join(it))).flatten().collect();
-    let sources: Vec<String> = files.iter().map(|it| Ok(joined(&fs::read_to_string(it)?))).collect::<Result<_>>()?;
-    for remark in dwell_analyze::NOTICES {
-        for words in words_of(remark.text) {
-            ensure!(sources.iter().any(|it| it.contains(words)), "nobody says `{words}` of {}", remark.id);
-        }
-    }
-    for made in sources.iter().flat_map(|it| it.split("notices.push(").skip(1)) {
-        let made = made.trim_start();
-        let text = made.strip_prefix("format!(").unwrap_or(made).trim_start().strip_prefix('"');
-        for words in text.and_then(|it| it.split('"').next()).into_iter().flat_map(words_of) {
-            let is_known = dwell_analyze::NOTICES.iter().any(|remark| remark.text.contains(words));
-            ensure!(is_known, "no remark of the table says `{words}`");
-        }
-    }
-    Ok(())
-}
-
-/// What a remark says between its values. Hooks that a kernel does not have share the end of theirs.
-fn words_of(text: &str) -> impl Iterator<Item = &str> {
-    let words = text.split(['{', '}']).step_by(2).flat_map(|words| words.split(" on this kernel ("));
-    words.filter(|words| words.len() > 6)
-}
-
-/// A source in which texts that go on in the next line are one.
-fn joined(source: &str) -> String {
-    let mut lines = source.split("\\\n");
-    let first = lines.next().unwrap_or_default().to_owned();
-    lines.fold(first, |all, line| all + line.trim_start())
 }
 
 fn rust_files(folder: &Path) -> Result<Vec<PathBuf>> {

@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use dwell_files::{BoundedFile, open_regular};
+use dwell_model::Notice;
 use object::{Object, ObjectSection};
 
 use crate::code::debuginfod::Debuginfod;
@@ -54,7 +55,7 @@ impl<'a> DebugFiles<'a> {
     }
 
     /// What the servers could not give, a sentence each.
-    pub fn take_notices(&mut self) -> Vec<String> {
+    pub fn take_notices(&mut self) -> Vec<Notice> {
         self.debuginfod.as_mut().map(|debuginfod| std::mem::take(&mut debuginfod.notices)).unwrap_or_default()
     }
 

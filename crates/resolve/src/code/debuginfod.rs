@@ -9,6 +9,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use dwell_model::{Notice, notice};
+
 use crate::code::modules::{read_build_id, same_build};
 
 /// The program that fetches.
@@ -39,7 +41,7 @@ pub struct DebuginfodSettings {
 pub struct Debuginfod {
     settings: DebuginfodSettings,
     /// What went wrong, a sentence each.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl Debuginfod {
@@ -65,7 +67,7 @@ impl Debuginfod {
                     found = found.or_else(|| there.then(|| path.clone()));
                     self.settings.urls.push(server);
                 }
-                Err(why) => self.notices.push(format!("The debuginfod server {server} is not used any more: {why}.")),
+                Err(why) => self.notices.push(notice!(DEBUGINFOD_FAILED, server = server, why = why)),
             }
         }
         found
@@ -217,6 +219,6 @@ mod tests {
         let mut client = client(vec![server(answer("200 OK", &bytes))], cache.path());
         client.settings.most_bytes = 1000;
         assert_eq!(client.debug_file(&build_id), None);
-        assert!(client.notices[0].contains("larger"), "{:?}", client.notices);
+        assert!(client.notices[0].to_string().contains("larger"), "{:?}", client.notices);
     }
 }

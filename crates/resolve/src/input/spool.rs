@@ -2,6 +2,7 @@
 //!
 //! Nothing here fails on damaged content: what cannot be read is counted in bytes.
 
+use dwell_model::{Notice, notice};
 use dwell_store::ResultFolder;
 use dwell_store::raw::{Records, SpoolFault, SpoolReader, Stream};
 
@@ -11,7 +12,7 @@ pub struct Damage {
     /// Bytes passed over.
     pub bytes: u64,
     /// A sentence for each place.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl Damage {
@@ -19,7 +20,7 @@ impl Damage {
         for fault in faults {
             self.bytes += fault.bytes;
             let name = fault.path.file_name().unwrap_or_default().to_string_lossy();
-            self.notices.push(format!("{} bytes of {name} could not be read: {}.", fault.bytes, fault.reason));
+            self.notices.push(notice!(BYTES_UNREAD, bytes = fault.bytes, name = name, reason = fault.reason));
         }
     }
 }
@@ -34,7 +35,7 @@ pub fn read_stream(
 ) {
     let mut reader = match folder.spool().and_then(|spool| SpoolReader::open(&spool, stream)) {
         Ok(reader) => reader,
-        Err(error) => return damage.notices.push(format!("The spool could not be read: {error}.")),
+        Err(error) => return damage.notices.push(notice!(SPOOL_UNREAD, error = error)),
     };
     let mut raw = Vec::new();
     while let Some(info) = reader.next_chunk(&mut raw) {
@@ -43,7 +44,7 @@ pub fn read_stream(
         let rest = records.rest() as u64;
         if rest > 0 {
             damage.bytes += rest;
-            damage.notices.push(format!("{rest} bytes of a chunk are no records."));
+            damage.notices.push(notice!(CHUNK_REST, bytes = rest));
         }
     }
     damage.add(&reader.faults);

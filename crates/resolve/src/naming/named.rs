@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use dwell_model::Notice;
 use dwell_model::TaskTypeId;
 use dwell_store::tables::{Frames, TaskTypes};
 use dwell_store::{CodeTables, Manifest};
@@ -55,7 +56,7 @@ pub struct Named {
     /// Machine code, lines and sources of what threads were in.
     pub code: CodeTables,
     /// Remarks.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 /// Names everything. `told_code` is what each process, by its id, told of code that it made.
@@ -189,7 +190,7 @@ fn listing_tables(
 }
 
 /// Finds the debug files of the modules that code was seen in. Returns remarks.
-fn find_debug_files(modules: &mut Modules, sites: &Sites, options: &Options, progress: &dyn Progress) -> Vec<String> {
+fn find_debug_files(modules: &mut Modules, sites: &Sites, options: &Options, progress: &dyn Progress) -> Vec<Notice> {
     if options.mode == Mode::Fast {
         return Vec::new();
     }

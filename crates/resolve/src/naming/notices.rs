@@ -1,5 +1,7 @@
 //! Remarks: why code has no names, and what the user can do.
 
+use dwell_model::{Notice, notice};
+
 use super::plan::Plan;
 use super::raw::Raw;
 use crate::code::jit::how_to_name;
@@ -15,7 +17,7 @@ const MOST_NOTICES: usize = 20;
 const FEW_UNNAMED: usize = 3;
 
 /// Says how code that was made at run time gets names, when there is much without.
-pub fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<String> {
+pub fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<Notice> {
     let unnamed = |site: &&Site| modules.get(site.module).is_some_and(Module::is_anonymous);
     let count = sites.sites.keys().iter().filter(unnamed).count();
     if count < FEW_UNNAMED {
@@ -23,7 +25,7 @@ pub fn unnamed_code(raw: &Raw<'_>, modules: &Modules, sites: &Sites) -> Option<S
     }
     let mut processes = raw.replay.lives.images.iter().map(|image| raw.replay.lives.process_name(image.process));
     let how = processes.find_map(how_to_name).unwrap_or("see docs/symbols.md for what its runtime offers");
-    Some(format!("Code made at run time has no names ({count} addresses): {how}."))
+    Some(notice!(CODE_UNNAMED, count = count, how = how))
 }
 
 /// How many files could not be read that code was seen in.
@@ -34,62 +36,54 @@ pub fn unreadable(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan) -
 }
 
 /// What is wrong with files, a sentence each.
-pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, answers: &[Answer]) -> Vec<String> {
+pub fn of_files(modules: &Modules, problems: &[(u32, Problem)], plan: &Plan, answers: &[Answer]) -> Vec<Notice> {
     let used = |number: u32| plan.used.get(number as usize).copied().unwrap_or(false);
     let mut notices = Vec::new();
     for (number, problem) in problems.iter().filter(|(number, _)| used(*number)) {
         let Some(module) = modules.get(*number) else { continue };
         let path = &module.path;
         match problem {
-            Problem::Changed(file) => notices.push(format!(
-                "{} is not the file that was profiled as {path} (its build id or date differs): code in it has no names.",
-                file.display()
-            )),
-            Problem::Missing if path.starts_with('/') && !path.starts_with("//") => notices.push(format!(
-                "{path} could not be read: code in it has no names; give its folder with --search-dir."
-            )),
+            Problem::Changed(file) => {
+                notices.push(notice!(FILE_CHANGED, now = file.display(), path = path));
+            }
+            Problem::Missing if path.starts_with('/') && !path.starts_with("//") => {
+                notices.push(notice!(FILE_MISSING, path = path));
+            }
             Problem::Missing => {}
         }
     }
     for (number, answer) in answers.iter().enumerate() {
         let path = modules.all().get(number).map_or("", |module| &module.path);
         if let (Some(reason), false) = (&answer.failure, matches!(plan.requests[number].place, Place::None)) {
-            notices.push(format!("The symbols of {path} could not be read: {reason}."));
+            notices.push(notice!(SYMBOLS_UNREAD, path = path, reason = reason));
         }
         if let Some(reason) = &answer.without_lines {
-            notices.push(format!(
-                "The debug information of {path} is not read: {reason}. Names are of its symbol table, without source lines."
-            ));
+            notices.push(notice!(DEBUG_INFORMATION_UNREAD, path = path, reason = reason));
         }
     }
     let left_out: usize = answers.iter().map(|answer| answer.listings.left_out).sum();
     if left_out > 0 {
-        notices.push(format!(
-            "{left_out} functions that threads were in are not listed by dwell source: their code is too large."
-        ));
+        notices.push(notice!(FUNCTIONS_NOT_LISTED, functions = left_out));
     }
     let more = notices.len().saturating_sub(MOST_NOTICES);
     notices.truncate(MOST_NOTICES);
     if more > 0 {
-        notices.push(format!("{more} more files have no symbols."));
+        notices.push(notice!(MORE_WITHOUT_SYMBOLS, files = more));
     }
     notices
 }
 
 /// Why functions of the kernel have no names, when the trace has any.
-pub fn kernel_without_names(raw: &Raw<'_>, plan: &Plan, files: &KernelFiles) -> Vec<String> {
+pub fn kernel_without_names(raw: &Raw<'_>, plan: &Plan, files: &KernelFiles) -> Vec<Notice> {
     let is_used = plan.used.get(KERNEL as usize).copied().unwrap_or(false);
     let why = if !is_used && !tells_functions(&raw.meta.delays) {
         None
     } else if !is_this_boot(raw.manifest) {
-        Some("The machine was restarted since the collection: kernel code has no names.")
+        Some(notice!(RESTARTED))
     } else if KernelMap::read(files).is_hidden() {
-        Some(
-            "Kernel code has no names: /proc/kallsyms hides addresses from this user (kernel.kptr_restrict, CAP_SYSLOG). \
-             Block I/O and locks in the kernel are not told apart, nor what other CPUs interrupted for.",
-        )
+        Some(notice!(KERNEL_NAMES_HIDDEN))
     } else {
         None
     };
-    why.map(str::to_owned).into_iter().collect()
+    why.into_iter().collect()
 }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use bytemuck::Zeroable;
 use dwell_itt_wire::layout::{Clock, NAMES_BYTES, RINGS_BYTES, State};
 use dwell_itt_wire::{Name, Reader, Round, Sink, names};
+use dwell_model::losses;
 use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_unwind::parse_maps;
 
@@ -186,11 +187,11 @@ impl Itt {
         self.close_ended();
         self.folders.iter().for_each(Folder::remove_stale);
         let all = [
-            ("itt_names_lost", self.names_lost),
-            ("itt_events_without_ring", self.ringless_lost),
-            ("itt_file_bytes_damaged", self.damaged_bytes),
-            ("itt_files_refused", self.files_refused),
-            ("itt_files_cut", files_cut),
+            (losses::ITT_NAMES_LOST, self.names_lost),
+            (losses::ITT_EVENTS_WITHOUT_RING, self.ringless_lost),
+            (losses::ITT_FILE_BYTES_DAMAGED, self.damaged_bytes),
+            (losses::ITT_FILES_REFUSED, self.files_refused),
+            (losses::ITT_FILES_CUT, files_cut),
         ];
         all.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name.to_owned(), count)).collect()
     }

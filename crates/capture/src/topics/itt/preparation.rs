@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dwell_itt_wire::State;
 use dwell_itt_wire::layout::{JIT_VARIABLE, LIBRARY_VARIABLE};
+use dwell_model::{Notice, notice};
 use dwell_unwind::dynamic_linker;
 
 use super::files::Itt;
@@ -19,8 +20,8 @@ pub struct Preparation {
     folders: Vec<Folder>,
     /// What the launched program has to find in its environment.
     pub variables: Vec<(&'static str, OsString)>,
-    /// What is missing, a sentence for the reader of the result.
-    notice: Option<String>,
+    /// What is missing, for the reader of the result.
+    notice: Option<Notice>,
 }
 
 impl Preparation {
@@ -30,10 +31,8 @@ impl Preparation {
         match &options.target {
             _ if !options.itt => Self::default(),
             Target::Attach(pids) => Self { folders: Folder::of_running(pids), ..Self::default() },
-            Target::Launch(program) => Self::launch(program, fallback).unwrap_or_else(|why| Self {
-                notice: Some(format!("What the program announces through ITT is not recorded: {why}.")),
-                ..Self::default()
-            }),
+            Target::Launch(program) => Self::launch(program, fallback)
+                .unwrap_or_else(|why| Self { notice: Some(notice!(ITT_NOT_RECORDED, why = why)), ..Self::default() }),
         }
     }
 
@@ -51,7 +50,7 @@ impl Preparation {
     }
 
     /// Begins to listen. `uid` is the launched program's user.
-    pub fn begin(self, uid: Option<u32>, notices: &mut Vec<String>) -> Itt {
+    pub fn begin(self, uid: Option<u32>, notices: &mut Vec<Notice>) -> Itt {
         notices.extend(self.notice);
         let mut itt = Itt::new(self.folders);
         uid.into_iter().for_each(|uid| itt.expect_owner(uid));

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::guest::{self, Done, Guest, Job};
 use crate::harness::{Case, Skip};
@@ -244,8 +244,6 @@ fn line(error: &anyhow::Error) -> String {
 
 /// The result's notices: what the kernel did not give.
 fn notices(recording: &crate::recording::Recording) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(recording.path().join("manifest.json"))?;
-    let manifest: serde_json::Value = serde_json::from_str(&text)?;
-    let notices = manifest["notices"].as_array().ok_or_else(|| anyhow!("the manifest has no notices"))?;
-    Ok(notices.iter().filter_map(|notice| Some(notice.as_str()?.to_owned())).collect())
+    let manifest = dwell_store::ResultFolder::open(&recording.path())?.manifest()?;
+    Ok(manifest.notices.iter().map(ToString::to_string).collect())
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use dwell_model::{Notice, notice};
 use dwell_store::{Folder, Kept};
 
 use super::dump::parse as parse_dump;
@@ -41,7 +42,7 @@ pub struct Jit {
     /// There are as many pieces as are kept.
     full: bool,
     /// What could not be read, a sentence each.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 impl Jit {
@@ -102,8 +103,7 @@ impl Jit {
         let mut bytes = Vec::new();
         let read = kept.read(name).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes));
         if let Err(error) = read {
-            self.notices
-                .push(format!("modules/{name}, which names code made at run time, could not be read: {error}."));
+            self.notices.push(notice!(CODE_MAP_UNREAD, name = name, error = error));
         }
         if name.ends_with(".map") {
             let codes = parse_perf_map(&bytes).take(room.saturating_add(1)).collect();
@@ -112,9 +112,7 @@ impl Jit {
         let dump = parse_dump(&bytes, room.saturating_add(1));
         if let Some(fault) = dump.fault {
             let count = dump.codes.len();
-            self.notices.push(format!(
-                "modules/{name}, which names code made at run time, is damaged ({fault}): {count} pieces of code were read."
-            ));
+            self.notices.push(notice!(CODE_MAP_DAMAGED, name = name, fault = fault, pieces = count));
         }
         let mut codes = self.first_of(dump.codes, &format!("modules/{name}"), room);
         codes.iter_mut().for_each(|code| code.make_relative(relative));
@@ -125,10 +123,7 @@ impl Jit {
         if codes.len() > room {
             codes.truncate(room);
             self.full = true;
-            self.notices.push(format!(
-                "{name} names more code made at run time than is kept, {MOST_PIECES} pieces in all: neither its \
-                 later pieces nor those of the maps after it have names."
-            ));
+            self.notices.push(notice!(CODE_MAP_CUT, name = name, most = MOST_PIECES));
         }
         codes
     }
