@@ -17,10 +17,12 @@ pub const SPINNING: FindingDef = FindingDef {
     help: "Threads burn CPU time while they logically wait. Concluded from samples in functions that spin, by the table \
            of patterns per runtime.",
     advice: "Block after a short spin (an adaptive mutex instead of a spin lock), hold the spin lock for less, or give \
-             idle workers a way to sleep (OMP_WAIT_POLICY=passive).",
+             idle workers a way to sleep (OMP_WAIT_POLICY=passive). For MPI: give the ranks equal work; ranks that wait \
+             leave the CPU to others with --mca mpi_yield_when_idle 1.",
     japanese_title: "スピン",
     japanese_advice: "短いスピンの後にブロックする (スピンロックの代わりにアダプティブ・ミューテックス)、\
-                      スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。",
+                      スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。MPI ではランクの仕事を均等にします。待つランクは \
+                      --mca mpi_yield_when_idle 1 で CPU を譲ります。",
 };
 
 /// Part of the CPU time from which it matters.

@@ -51,6 +51,7 @@ mod system;
 mod task_probes;
 mod truth;
 mod unprivileged;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -87,6 +88,7 @@ fn main() -> ExitCode {
     cases.extend(rights_of_others::cases());
     cases.extend(latency::cases());
     cases.extend(cpus::cases());
+    cases.extend(verdicts::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());
     cases.extend(anatomy::cases());
