@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("verdicts::openmp_critical", openmp),
         Case::new("verdicts::python_executor", python),
         Case::new("verdicts::vfork", vfork),
+        Case::new("verdicts::xargs", xargs),
     ]
 }
 
@@ -216,4 +217,12 @@ fn vfork() -> Result<()> {
     ensure!(locks == 0.0, "{locks} waits for locks of the kernel");
     ensure!(total(&recording, "wait_count", |row| is_type(row, "child-process"))? >= 30.0, "no waits for the children");
     lacks(&recording, "single-threaded-phase")
+}
+
+/// A process for each file: churn of processes, and nothing for a pool of threads.
+fn xargs() -> Result<()> {
+    needs_recording()?;
+    let recording = Recording::of(&[], &["sh", "-c", "seq 300 | xargs -n 1 /bin/true"])?;
+    first(&recording, "process-churn", "processes named true")?;
+    lacks(&recording, "thread-churn")
 }
