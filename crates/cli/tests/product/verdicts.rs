@@ -21,6 +21,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("verdicts::mpi_allreduce", mpi),
         Case::new("verdicts::openmp_critical", openmp),
         Case::new("verdicts::python_executor", python),
+        Case::new("verdicts::java_monitor", java),
         Case::new("verdicts::vfork", vfork),
         Case::new("verdicts::xargs", xargs),
     ]
@@ -225,4 +226,45 @@ fn xargs() -> Result<()> {
     let recording = Recording::of(&[], &["sh", "-c", "seq 300 | xargs -n 1 /bin/true"])?;
     first(&recording, "process-churn", "processes named true")?;
     lacks(&recording, "thread-churn")
+}
+
+/// Four Java threads take turns to sleep in a synchronized block; how long they waited for it, they measure.
+fn java() -> Result<()> {
+    needs_recording()?;
+    let (folder, compiler, java) = (TempDir::new()?, needs_program("javac")?, needs_program("java")?);
+    let source = r#"
+public class Turns {
+	static final Object turn = new Object();
+	static long waited;
+
+	static void work() {
+		for (int i = 0; i < 100; i++) {
+			long begun = System.nanoTime();
+			synchronized (turn) {
+				waited += System.nanoTime() - begun;
+				try { Thread.sleep(1); } catch (InterruptedException e) { return; }
+			}
+		}
+	}
+
+	public static void main(String[] arguments) throws Exception {
+		Thread[] threads = new Thread[4];
+		for (int i = 0; i < 4; i++) { threads[i] = new Thread(Turns::work); threads[i].start(); }
+		for (Thread thread : threads) thread.join();
+		System.out.println("truth waited_ns " + waited);
+	}
+}
+"#;
+    let file = folder.path().join("Turns.java");
+    fs::write(&file, source)?;
+    let place = folder.path().display().to_string();
+    ensure!(Command::new(compiler).args(["-d", &place]).arg(&file).status()?.success(), "it does not compile");
+    let recording = Recording::of(&[], &[&java, "-cp", &place, "Turns"])?;
+    first(&recording, "lock-convoy", "monitorenter")?;
+    let entered = |row: &Value| text(row, "object").contains("monitorenter");
+    // In the run queue, after the wait, the thread still waits as it sees it.
+    let waited = total(&recording, "wait_ns", entered)?;
+    let truth = recording.output.truth("waited_ns").context("the program says nothing")?;
+    ensure!((0.6..1.1).contains(&(waited / truth)), "{waited} ns of waits, the program says {truth}");
+    lacks(&recording, "lock-held-across-wait")
 }

@@ -83,12 +83,16 @@ impl<'a> Code<'a> {
     /// The function of the program's own code that called the libraries to wait; else the interpreted library's that did, or
     /// the runtime's.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
-        let named = |frame: &usize| !self.frames.function[*frame].starts_with("[unknown]");
+        let nameless = ["[unknown]", "[anon]"];
+        let named = |frame: &usize| !nameless.iter().any(|name| self.frames.function[*frame].starts_with(name));
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
         let interpreted = |frame: &usize| self.frames.python[*frame] && self.caller(*frame).module != PYTHON_THREADING;
         let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
         let frames = || self.user(stack);
-        let site = frames().find(own).or_else(|| frames().find(interpreted)).or_else(|| frames().find(runtime))?;
+        // Right below code without names: what it called.
+        let called = || frames().any(|frame| !named(&frame)).then(|| frames().take_while(named).filter(runtime).last());
+        let site = frames().find(own).or_else(|| frames().find(interpreted));
+        let site = site.or_else(|| called().flatten()).or_else(|| frames().find(runtime))?;
         Some(self.frames.function[site].as_str())
     }
 

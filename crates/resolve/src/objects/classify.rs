@@ -50,13 +50,13 @@ impl<'a> Classifier<'a> {
     }
 
     fn interruptible(&mut self, number: WaitNumber, wait: &Wait) -> Target {
-        if wait.kind() == CallKind::Futex && wait.object != 0 {
-            return self.futex(number, wait);
-        }
-        if wait.kind() == CallKind::Poll
+        if matches!(wait.kind(), CallKind::Poll | CallKind::Futex)
             && let Some((kind, name)) = own_lock(self.sources.code.callers(self.stack(wait)))
         {
             return Target::named(kind, name);
+        }
+        if wait.kind() == CallKind::Futex && wait.object != 0 {
+            return self.futex(number, wait);
         }
         if let Some(target) = self.by_call(wait) {
             return target;

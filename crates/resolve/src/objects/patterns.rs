@@ -113,6 +113,11 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "libjvm.so" JvmMonitor Same: "ObjectMonitor::*" "ObjectSynchronizer::*" "Parker::park*" "Unsafe_Park*"
         "PlatformMonitor::*" "Monitor::*" "Mutex::*" "os::PlatformEvent::*" "PlatformEvent::*" "JVM_MonitorWait*"
         "*";
+    // Each Java thread waits on a word of its own: the place says which monitor. `wait` takes the monitor again at its end.
+    4 "libjvm.so" JvmMonitor Place: "ObjectMonitor::enter*" "ObjectMonitor::EnterI*" "ObjectMonitor::ReenterI*"
+        "ObjectSynchronizer::enter*";
+    4 "libjvm.so" ConditionVariable Place: "ObjectMonitor::wait*" "ObjectSynchronizer::wait*";
+    4 "libjvm.so" Sleep Place: "JavaThread::sleep*" "JVM_Sleep*" "os::sleep*";
     // CPython. Whoever takes the GIL waits for nothing else, whatever its Python functions are called.
     5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
@@ -306,6 +311,8 @@ const OWN: &[Own] = &[
     Own { functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
     Own { functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
           name: "PostgreSQL condition variable" },
+    // Threads stand until the virtual machine has collected garbage, changed code, …
+    Own { functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event, name: "JVM safepoint" },
     Own { functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
 ];
 
@@ -403,6 +410,34 @@ mod tests {
             assert_eq!(found_kind, kind, "{path} {functions:?}");
             assert_eq!(found_refine == Refine::Place, refine == Refine::Place, "{path} {functions:?}");
         }
+    }
+
+    #[test]
+    fn a_java_monitor_is_known_by_its_place() {
+        use ObjectType::*;
+        let park = "libc.so.6 pthread_cond_wait\nlibjvm.so os::PlatformEvent::park()\n";
+        let kind = |callers: &str| kind(&format!("{park}{callers}\napp f"));
+        assert_eq!(
+            kind("libjvm.so ObjectMonitor::EnterI(JavaThread*)\nlibjvm.so ObjectMonitor::enter(JavaThread*)"),
+            Some(JvmMonitor)
+        );
+        assert_eq!(kind("libjvm.so ObjectMonitor::wait(long, bool, JavaThread*)"), Some(ConditionVariable));
+        assert_eq!(kind("libjvm.so ObjectMonitor::ReenterI(x)\nlibjvm.so ObjectMonitor::wait(x)"), Some(JvmMonitor));
+        assert_eq!(kind("libjvm.so JavaThread::sleep(long)\nlibjvm.so JVM_Sleep"), Some(Sleep));
+    }
+
+    #[test]
+    fn a_programs_own_lock_is_known_by_what_takes_it() {
+        let own = |stack: &str| {
+            own_lock(stack.split(' ').map(|function| Caller { module: "postgres", function })).map(|(_, name)| name)
+        };
+        let row = "epoll_wait WaitEventSetWait WaitLatch ProcSleep [postgres]+0x45d95d LockAcquireExtended XactLockTableWait heap_update";
+        assert_eq!(own(row).as_deref(), Some("PostgreSQL lock in XactLockTableWait"));
+        assert_eq!(own("epoll_wait WaitEventSetWait WaitLatch pg_sleep"), None);
+        assert_eq!(
+            own("epoll_wait WaitEventSetWait secure_read LockAcquireExtended").as_deref(),
+            Some("PostgreSQL lock in unknown code")
+        );
     }
 
     #[test]
