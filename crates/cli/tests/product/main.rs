@@ -13,6 +13,7 @@ mod confined;
 mod conservation;
 mod containers;
 mod doctor;
+mod event_loops;
 mod expectation;
 mod faults;
 mod faults_recording;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
     cases.extend(unprivileged::cases());
     cases.extend(source::cases());
     cases.extend(real_programs::cases());
+    cases.extend(event_loops::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
     cases.extend(system::cases());
