@@ -58,6 +58,7 @@ pub fn manifest(cpus: u32, cells: u64) -> Manifest {
         finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
+        taken: dwell_store::CpuTaken::default(),
         events: 0,
         losses: Vec::new(),
         loss_times: Vec::new(),

@@ -181,6 +181,7 @@ fn manifest(elapsed_ns: u64) -> Manifest {
         finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
+        taken: dwell_store::CpuTaken::default(),
         events: 0,
         losses: Vec::new(),
         loss_times: Vec::new(),

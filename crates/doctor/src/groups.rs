@@ -26,7 +26,7 @@ struct Mount<'t> {
 }
 
 /// A group's quota: µs of CPU time in each period.
-pub(crate) struct Quota {
+pub struct Quota {
     /// The group's folder.
     pub folder: String,
     /// CPU time that its threads may use together.
@@ -34,7 +34,7 @@ pub(crate) struct Quota {
     /// The period in which they may.
     pub period_us: u64,
     /// What lifts it.
-    pub change: Change,
+    pub(crate) change: Change,
 }
 
 impl Quota {
@@ -46,9 +46,45 @@ impl Quota {
 
 /// How many CPUs the control groups of process `pid` (0 = this one) let it use; `None` = as many as there are.
 pub fn quota_in_cpus(machine: &Machine, pid: u32) -> Option<f64> {
-    let process = if pid == 0 { "self".to_owned() } else { pid.to_string() };
-    let quotas = quotas(machine, &machine.text(&format!("/proc/{process}/cgroup"))?);
+    let quotas = quotas(machine, &machine.text(&format!("/proc/{}/cgroup", process(pid)))?);
     quotas.iter().map(Quota::cpus).min_by(f64::total_cmp)
+}
+
+/// The quotas of the control groups of process `pid` (0 = this one), with what they have done so far.
+pub fn quota_uses(machine: &Machine, pid: u32) -> Vec<(Quota, Throttling)> {
+    let groups = machine.text(&format!("/proc/{}/cgroup", process(pid))).unwrap_or_default();
+    let done = |quota: Quota| throttling(machine, &quota.folder).map(|done| (quota, done));
+    quotas(machine, &groups).into_iter().filter_map(done).collect()
+}
+
+/// What a quota has done since its group was made; see Documentation/scheduler/sched-bwc.rst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Throttling {
+    /// Periods in which the group had work.
+    pub periods: u64,
+    /// Those in which it had used up its time.
+    pub throttled_periods: u64,
+    /// How long its CPUs stood still for that, ns.
+    pub throttled_ns: u64,
+}
+
+/// From `cpu.stat` of the group `folder`: `throttled_time` in ns in version 1, `throttled_usec` in version 2.
+pub fn throttling(machine: &Machine, folder: &str) -> Option<Throttling> {
+    let text = machine.text(&format!("{folder}/cpu.stat"))?;
+    let count = |name: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        value.and_then(|value| value.trim().parse::<u64>().ok())
+    };
+    let in_us = || count("throttled_usec")?.checked_mul(1000);
+    Some(Throttling {
+        periods: count("nr_periods")?,
+        throttled_periods: count("nr_throttled")?,
+        throttled_ns: count("throttled_time").or_else(in_us)?,
+    })
+}
+
+fn process(pid: u32) -> String {
+    if pid == 0 { "self".to_owned() } else { pid.to_string() }
 }
 
 /// The quotas of the groups that `groups`, the text of `/proc/PID/cgroup`, names, and of all groups above these.

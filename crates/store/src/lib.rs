@@ -28,7 +28,10 @@ pub use folder::ResultFolder;
 pub use hash::{WordHasher, WordMap};
 pub use index::{Column, Index, IndexWriter, caches};
 pub use kept::{Kept, module_identity};
-pub use manifest::{CpuInfo, CpuPlace, DelayEdges, DelayFacts, Edges, LossTime, Manifest, State, TRACE_FORMAT};
+pub use manifest::{
+    CpuInfo, CpuPlace, CpuTaken, DelayEdges, DelayFacts, Edges, LossTime, Manifest, QuotaUse, Rival, State,
+    TRACE_FORMAT,
+};
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{

@@ -84,6 +84,41 @@ pub struct LossTime {
     pub end_ns: u64,
 }
 
+/// Other programs that ran while threads of this one were ready.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rival {
+    /// The name of its processes.
+    pub name: String,
+    /// How long one ran last before such a thread got the CPU, ns: less than they took where several took turns.
+    pub ns: u64,
+}
+
+/// A control group's quota, and how often it stopped the program during the collection.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuotaUse {
+    /// The group's folder.
+    pub group: String,
+    /// CPU time that its threads may use in a period, µs.
+    pub runtime_us: u64,
+    /// The period, µs.
+    pub period_us: u64,
+    /// Periods in which it had work.
+    pub periods: u64,
+    /// Those of them in which it had used up its time.
+    pub throttled_periods: u64,
+    /// How long its CPUs stood still for that, all of them together, ns.
+    pub throttled_ns: u64,
+}
+
+/// What kept CPUs from the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTaken {
+    /// Other programs, the longest first.
+    pub rivals: Vec<Rival>,
+    /// Quotas.
+    pub quotas: Vec<QuotaUse>,
+}
+
 /// The manifest. Times of day are seconds since 1970, durations nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -140,6 +175,9 @@ pub struct Manifest {
     /// What delays are told with.
     #[serde(default)]
     pub delays: DelayFacts,
+    /// What kept CPUs from the program; empty in older results.
+    #[serde(default)]
+    pub taken: CpuTaken,
     /// Events recorded.
     pub events: u64,
     /// Counters of what the collector could not record: name and count, zeros left out.

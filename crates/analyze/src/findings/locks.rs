@@ -128,8 +128,8 @@ fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId
 pub const LOCK_HELD_ACROSS_WAIT: FindingDef = FindingDef {
     id: "lock-held-across-wait",
     title: "Lock held across I/O or sleep",
-    help: "While threads wait for the lock, its holder itself waits: for I/O, a sleep, another thread. Concluded from \
-           what the thread that ended each wait did after it took the lock.",
+    help: "While threads wait for the lock, its holder itself waits: for I/O, a sleep, another thread. Who held \
+           it, the lock itself says, or the order of its releases.",
     advice: "Take the waiting call out of the locked region: prepare before locking, unlock before I/O, sleep without \
              the lock.",
     japanese_title: "I/O やスリープをまたいで保持されたロック",

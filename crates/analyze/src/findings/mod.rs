@@ -5,6 +5,7 @@
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
 mod counters;
+mod cpus;
 mod event_loop;
 mod evidence;
 mod finding;
@@ -75,6 +76,8 @@ findings! {
     locks::LOCK_CONVOY => locks::lock_convoy;
     locks::GIL_CONTENTION => locks::gil_contention;
     locks::LOCK_HELD_ACROSS_WAIT => locks::lock_held_across_wait;
+    cpus::CPU_TAKEN => cpus::cpus_taken;
+    cpus::CPU_QUOTA => cpus::cpu_quota;
     parallelism::OVERSUBSCRIPTION => parallelism::oversubscription;
     parallelism::SINGLE_THREADED_PHASE => parallelism::single_threaded_phase;
     parallelism::BARRIER_IMBALANCE => parallelism::barrier_imbalance;

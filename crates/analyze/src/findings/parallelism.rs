@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, Reason, StackId};
-use dwell_view::{Prose, Word};
+use dwell_view::{Prose, Word, glob};
 
 use crate::engine::columns::Columns;
 use crate::engine::fold::Fold;
@@ -36,6 +36,8 @@ const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 const RUN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
+/// Part of the CPUs that the program must have while more threads are ready: else it is others that it queues for.
+const OWN_SHARE: f64 = 0.75;
 
 pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (fold, whole) = (evidence.fold, &evidence.whole);
@@ -46,9 +48,11 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
+    let more_ns: u64 = levels.histogram_concurrency.iter().skip(cpus as usize + 1).sum();
     let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
         && queued_ns as f64 >= RUN_QUEUE_SHARE * cpu_ns as f64
-        && busy >= BUSY_SHARE;
+        && busy >= BUSY_SHARE
+        && levels.oversubscribed_ns as f64 >= OWN_SHARE * f64::from(cpus) * more_ns as f64;
     if cpu_ns == 0 || !enough {
         return Vec::new();
     }
@@ -93,7 +97,10 @@ const BINS: usize = 500;
 /// Threads with work in a phase's bin, on average: running or, on a busy machine, in a run queue; a little more than
 /// one when another thread starts or ends in it.
 const ONE_THREAD: std::ops::Range<f64> = 0.7..1.2;
-/// Part of the phase's work that must be one thread's.
+/// Functions that load programs.
+const LOADING: &[&str] =
+    &["_dl_start*", "_dl_main", "dl_main", "_dl_relocate_object*", "_dl_map_object*", "resolve_map", "execve"];
+/// Part of the phase's work that must be one thread's, and of the phase that this one must run.
 const SAME_THREAD: f64 = 0.8;
 
 pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -168,15 +175,19 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, Sta
     let asked = evidence.fold.query;
     let query = Query { range: Some((from, to)), filters: Vec::new(), exclude: Vec::new(), ..asked.clone() };
     let phase = Fold::new(evidence.fold.trace, &query).ok()?;
-    let mut ran: BTreeMap<usize, u64> = BTreeMap::new();
+    let mut worked: BTreeMap<usize, (u64, u64)> = BTreeMap::new();
     for (_, site, weights) in phase.selected() {
         if let Some(thread) = site.key.thread.get() {
-            *ran.entry(thread).or_default() += weights.cpu_ns() + total(&weights.runnable);
+            let (ran, ready) = worked.entry(thread).or_default();
+            *ran += weights.cpu_ns();
+            *ready += total(&weights.runnable);
         }
     }
-    let all: u64 = ran.values().sum();
-    let (thread, ns) = ran.into_iter().max_by_key(|(_, ns)| *ns)?;
-    if (ns as f64) < SAME_THREAD * all as f64 {
+    let all: u64 = worked.values().map(|(ran, ready)| ran + ready).sum();
+    let (thread, (ran, ready)) = worked.into_iter().max_by_key(|(_, (ran, ready))| ran + ready)?;
+    // A thread that is ready does not run.
+    let ran_all = ran as f64 >= SAME_THREAD * phase.windows.length_ns() as f64;
+    if !ran_all || ((ran + ready) as f64) < SAME_THREAD * all as f64 {
         return None;
     }
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
@@ -185,7 +196,15 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, Sta
             *places.entry(site.key.stack).or_default() += weights.cpu_ns();
         }
     }
-    Some((thread, heaviest(&places)))
+    let place = heaviest(&places);
+    (!is_start_up(&phase, place)).then_some((thread, place))
+}
+
+/// Whether a program is being loaded there.
+fn is_start_up(fold: &Fold<'_>, stack: StackId) -> bool {
+    let stacks = &fold.stacks;
+    let mut names = stacks.whole_chain(stack).map(|place| stacks.function_name(stacks.function(place)));
+    names.any(|name| LOADING.iter().any(|function| glob(function, name)))
 }
 
 /// Threads wait for the slowest at a barrier.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use dwell_model::ThreadId;
 use dwell_store::tables::{OffCpuRow, SampleRow, Samples};
-use dwell_store::{Table, Trace};
+use dwell_store::{QuotaUse, Rival, Table, Trace};
 
 use crate::engine::fold::Fold;
 use crate::findings::finding::Finding;
@@ -349,4 +349,62 @@ fn loops_that_share_their_events_are_not_blocked() {
     trace.off_cpu.push(OffCpuRow { thread: ThreadId::new(1), start_ns: 700 * CELL, ..row });
     trace.tables_changed();
     assert!(!ids(&trace).contains(&BLOCKED));
+}
+
+/// Two threads that compute on two CPUs, of which they get one; `name` had the other for so long.
+fn beside(name: &str, cells: u64) -> Trace {
+    let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 10);
+    trace.manifest.taken.rivals = vec![Rival { name: name.into(), ns: cells * CELL }];
+    trace
+}
+
+#[test]
+fn cpus_that_others_took_are_told_with_their_names() {
+    let finding = the("cpus-taken", &beside("stress", 60));
+    assert_eq!((finding.subject.as_str(), finding.cost_ns), ("stress", 80 * CELL));
+    let text = finding.evidence.to_string();
+    assert!(text.contains("ready for 80.0 ms") && text.contains("50.0 %") && text.contains("stress 60.0 ms"), "{text}");
+    assert!(!ids(&beside("stress", 10)).contains(&"cpus-taken"), "nobody is known who took so much");
+}
+
+#[test]
+fn who_queues_for_others_is_not_oversubscribed() {
+    let mut trace = repeated(&[("a", "#---"), ("b", "-#--"), ("c", "--#-"), ("d", "---#")], 20);
+    trace.manifest.taken.rivals = vec![Rival { name: "stress".into(), ns: 80 * CELL }];
+    assert_eq!(ids(&trace), ["cpus-taken"]);
+    let own = repeated(&[("a", "##--"), ("b", "--##"), ("c", "##--"), ("d", "--##")], 20);
+    assert_eq!(ids(&own), ["oversubscription"]);
+}
+
+#[test]
+fn a_quota_is_told_with_what_the_program_wanted() {
+    let mut trace = repeated(&[("a", "#---"), ("b", "#---")], 20);
+    trace.manifest.cpus.online = 2;
+    trace.manifest.taken.quotas = vec![QuotaUse {
+        group: "/sys/fs/cgroup/app".into(),
+        runtime_us: 50_000,
+        period_us: 100_000,
+        periods: 10,
+        throttled_periods: 9,
+        throttled_ns: 60 * CELL,
+    }];
+    let finding = the("cpu-quota", &trace);
+    let text = finding.evidence.to_string();
+    assert_eq!((finding.subject.as_str(), finding.cost_ns), ("/sys/fs/cgroup/app", 120 * CELL));
+    assert!(text.contains("9 of 10 periods") && text.contains("2.0 CPUs on average; the quota is 0.50"), "{text}");
+    trace.manifest.taken.quotas[0].throttled_periods = 0;
+    assert!(!ids(&trace).contains(&"cpu-quota"));
+}
+
+#[test]
+fn a_thread_that_is_only_ready_is_no_single_threaded_phase() {
+    let phase = |alone: &str| {
+        let lines =
+            [("a", format!("{}{alone}", "#".repeat(40))), ("b", format!("{}{}", "#".repeat(40), "m".repeat(40)))];
+        let lines: Vec<(&str, Vec<char>)> =
+            lines.iter().map(|(name, cells)| (*name, cells.chars().collect())).collect();
+        ids(&build(&lines, 2)).contains(&"single-threaded-phase")
+    };
+    assert!(phase(&"#".repeat(40)));
+    assert!(!phase(&"-".repeat(40)));
 }

@@ -25,6 +25,8 @@ struct Pattern {
 enum Place {
     /// Among the system's frames at the leaf: the waiting call itself.
     Call,
+    /// The function above the waiting call.
+    Caller,
     /// One of the first functions above the waiting call.
     Near,
     /// Anywhere: a thread that does nothing else.
@@ -158,7 +160,9 @@ const PATTERNS: &[Pattern] = &[
         ],
     },
     // Python's: a worker of concurrent.futures that waits for an item, with nothing of the program's in between.
-    Pattern { types: &[T::ConditionVariable, T::Mutex], place: Place::Call, functions: &["_worker"] },
+    Pattern { types: &[T::ConditionVariable, T::Mutex], place: Place::Caller, functions: &["_worker"] },
+    // multiprocessing's: the thread that sends what is put into a queue.
+    Pattern { types: &[T::ConditionVariable], place: Place::Near, functions: &["Condition.wait < Queue._feed"] },
     // oneTBB: workers without work leave their arena and sleep.
     Pattern {
         types: POOL,
@@ -264,6 +268,7 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     };
     let holds = |pattern: &Pattern| match pattern.place {
         Place::Call => found(pattern, &places[..call]),
+        Place::Caller => found(pattern, &places[call..places.len().min(call + 1)]),
         Place::Near => found(pattern, &places[..near]),
         Place::Anywhere => found(pattern, &places),
     };

@@ -4,6 +4,7 @@
  * One record for both sides.
  */
 #include "lock.bpf.h"
+#include "rival.bpf.h"
 #include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -65,6 +66,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		}
 	}
 	if (in) {
+		u64 ready_ns = ready_since(in);
+
+		if (!out && prev->pid && ready_ns)
+			note_rival(ready_ns, record->h.time_ns);
 		if (in->on_cpu)
 			write_unseen_out(next, in);
 		set_in(record, next, in);

@@ -130,6 +130,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	u64 sum_exec_runtime;
+	u64 prev_sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use dwell_model::losses;
-use dwell_store::{Manifest, ResultFolder, State};
+use dwell_store::{CpuTaken, Manifest, ResultFolder, State};
 
 use super::collection::Collection;
 use super::manifest::note_losses;
@@ -11,6 +11,7 @@ use crate::clock::{monotonic_ns, own_cpu_ns};
 use crate::drain::copies::walk_copies;
 use crate::drain::drained::Drained;
 use crate::error::Result;
+use crate::machine::quotas_since;
 use crate::priority::be_patient;
 use crate::programs::launch::Child;
 use crate::topics::system::System;
@@ -44,6 +45,7 @@ impl Collection<'_> {
         drained.recorder.flush(monotonic_ns())?;
         note_losses(&*self.source, &mut self.losing, &mut self.manifest);
         let manifest = &mut self.manifest;
+        manifest.taken = CpuTaken { rivals: self.source.rivals(), quotas: quotas_since(&manifest.taken.quotas) };
         manifest.state = State::Collected;
         manifest.start_ns = manifest.start_ns.max(drained.recorder.kept_since_ns);
         manifest.end_ns = end_ns;

@@ -1,7 +1,7 @@
 //! What the manifest says while a collection runs, and other files beside the trace.
 
 use dwell_model::Topic;
-use dwell_store::{CpuInfo, DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
+use dwell_store::{CpuInfo, CpuTaken, DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
 
 use super::losing::Losing;
 use crate::clock::{monotonic_ns, time_of_day};
@@ -50,6 +50,7 @@ fn new_manifest(options: &Options) -> Manifest {
         finalization_peak_bytes: 0,
         task_probes: options.task_probes.iter().map(|probe| probe.name.clone()).collect(),
         delays: DelayFacts::default(),
+        taken: CpuTaken::default(),
         events: 0,
         losses: Vec::new(),
         loss_times: Vec::new(),

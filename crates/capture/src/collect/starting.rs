@@ -79,7 +79,9 @@ impl<'a> Opened<'a> {
     }
 
     fn describe(&mut self, manifest: &mut Manifest) {
-        manifest.cpus = machine::cpus(self.targets.first().copied().unwrap_or(0));
+        let first = self.targets.first().copied().unwrap_or(0);
+        manifest.cpus = machine::cpus(first);
+        manifest.taken.quotas = machine::quotas(first);
         manifest.delays = self.source.take_delays();
         self.source.name().clone_into(&mut manifest.source);
     }

@@ -9,8 +9,8 @@ use std::rc::Rc;
 
 use dwell_model::Notice;
 use dwell_rights::Raised;
-use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
+use dwell_store::{DelayFacts, Rival};
 
 use super::drained::Drained;
 use crate::error::Result;
@@ -88,6 +88,11 @@ pub trait Source {
 
     /// Writes what is new of sockets, when it is time.
     fn read_sockets(&mut self, _: &mut RecordBuffer, _: u64, _: bool) {}
+
+    /// The programs that ran while profiled threads were ready, the longest first, where they are seen.
+    fn rivals(&self) -> Vec<Rival> {
+        Vec::new()
+    }
 
     /// System calls of the whole machine so far, where they are counted.
     fn system_calls(&self) -> Option<u64> {

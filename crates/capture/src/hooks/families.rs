@@ -12,12 +12,13 @@ use dwell_model::notices::{self, NoticeDef};
 use dwell_model::{Notice, SYSCALLS, SyscallClass, Topic, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
-use dwell_store::{DelayEdges, DelayFacts};
+use dwell_store::{DelayEdges, DelayFacts, Rival};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
 
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
+use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
 use crate::kernel::loading;
@@ -53,6 +54,7 @@ pub struct Hooks {
     rings: Vec<MapHandle>,
     control: Control,
     system_calls: Option<MapHandle>,
+    rivals: Option<MapHandle>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
     /// What this kernel could not give.
@@ -96,6 +98,7 @@ impl Hooks {
             rings,
             control,
             system_calls: None,
+            rivals: None,
             delays: DelayFacts::default(),
             notices: Vec::new(),
             log: String::new(),
@@ -271,6 +274,11 @@ impl Hooks {
         sum_over_cpus(self.system_calls.as_ref()?, 0)
     }
 
+    /// The programs that ran while profiled threads were ready.
+    pub fn rivals(&self) -> Vec<Rival> {
+        self.rivals.as_ref().map(rivals::read).unwrap_or_default()
+    }
+
     /// How often the kernel left a hook out because the same one was running on that CPU.
     fn skipped(&self) -> u64 {
         let sockets = self.sockets.iter().map(|(object, _)| object);
@@ -310,6 +318,7 @@ impl Hooks {
 
     fn attach_required(&mut self) -> Result<()> {
         let switch = self.load_family("switch")?;
+        self.rivals = map_of(&switch, "rivals").ok();
         self.links.extend(loading::attach(&switch)?);
         self.links.extend(loading::attach(&self.threads)?);
         self.optional.push(switch);

@@ -3,5 +3,6 @@
 //! It does not follow what records say: `drain` does.
 
 pub mod families;
+mod rivals;
 pub mod sampling;
 pub mod source;

@@ -7,8 +7,8 @@ use std::rc::Rc;
 
 use dwell_model::{Notice, losses, notice};
 use dwell_rights::Raised;
-use dwell_store::DelayFacts;
 use dwell_store::raw::RecordBuffer;
+use dwell_store::{DelayFacts, Rival};
 use libbpf_rs::{RingBuffer, RingBufferBuilder};
 
 use super::families::Hooks;
@@ -124,6 +124,10 @@ impl Source for Bpf<'_> {
 
     fn read_sockets(&mut self, trace: &mut RecordBuffer, now_ns: u64, at_end: bool) {
         self.hooks.read_sockets(trace, now_ns, at_end);
+    }
+
+    fn rivals(&self) -> Vec<Rival> {
+        self.hooks.rivals()
     }
 
     fn system_calls(&self) -> Option<u64> {

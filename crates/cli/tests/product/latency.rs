@@ -2,7 +2,6 @@
 //! their parts add up.
 
 use std::fs;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use dwell_analyze::latency::{IntervalType, Latency, Outlier};
@@ -10,6 +9,7 @@ use dwell_analyze::{Fold, Query};
 use dwell_model::Delay;
 use dwell_store::{ResultFolder, Trace};
 
+use crate::cgroup::Cgroup;
 use crate::harness::{Case, Skip};
 use crate::recording::{Recording, needs_program, sample};
 
@@ -305,48 +305,18 @@ fn packets() -> Result<()> {
     check(|| Recorded::of(&command), &[Delay::SoftInterrupt, Delay::Ipi])
 }
 
-/// A control group of the test's own, gone with it.
-struct Cgroup(PathBuf);
-
-impl Cgroup {
-    /// With `version_2` files set in the unified hierarchy, else `version_1` ones in the controller's.
-    fn new(controller: &str, version_1: &[(&str, &str)], version_2: &[(&str, &str)]) -> Result<Self> {
-        let name = format!("dwell-test-{}", std::process::id());
-        let places = [
-            (PathBuf::from("/sys/fs/cgroup"), version_2),
-            (PathBuf::from("/sys/fs/cgroup").join(controller), version_1),
-        ];
-        for (place, settings) in places {
-            let group = Self(place.join(&name));
-            if !place.join("cgroup.procs").is_file() || fs::create_dir(&group.0).is_err() {
-                continue;
-            }
-            if settings.iter().all(|(file, value)| fs::write(group.0.join(file), value).is_ok()) {
-                return Ok(group);
-            }
-        }
-        Err(Skip(format!("no cgroup with {controller} can be made here")).into())
-    }
-
-    /// The sample within it.
-    fn run(&self, cause: &str, tasks: &str) -> Result<Recorded> {
-        let enter = self.0.join("cgroup.procs").display().to_string();
-        let program = "echo $$ > \"$0\" && exec \"$@\"";
-        Recorded::of(&["sh", "-c", program, &enter, &sample("delays")?, cause, tasks, EVERY])
-    }
-}
-
-impl Drop for Cgroup {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir(&self.0);
-    }
+/// The sample within a control group.
+fn within(group: &Cgroup, cause: &str, tasks: &str) -> Result<Recorded> {
+    let sample = sample("delays")?;
+    let command = group.entering(&[&sample, cause, tasks, EVERY]);
+    Recorded::of(&command.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Pages of a file that fit into the group's memory only by turns.
 fn reclaim() -> Result<()> {
     let group = Cgroup::new("memory", &[("memory.limit_in_bytes", "16777216")], &[("memory.max", "16777216")])?;
-    check(|| group.run("reclaim", TASKS), &[Delay::Reclaim, Delay::MajorFault, Delay::MinorFault])?;
-    let recorded = group.run("reclaim", TASKS)?;
+    check(|| within(&group, "reclaim", TASKS), &[Delay::Reclaim, Delay::MajorFault, Delay::MinorFault])?;
+    let recorded = within(&group, "reclaim", TASKS)?;
     let reclaims = recorded.trace.delays.delays.kind.iter().filter(|kind| **kind == Delay::Reclaim.code()).count();
     ensure!(reclaims >= 5, "{reclaims} times memory was reclaimed");
     Ok(())
@@ -355,7 +325,8 @@ fn reclaim() -> Result<()> {
 /// 5 ms of each 100 ms.
 fn throttling() -> Result<()> {
     let version_1 = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "5000")];
-    let recorded = Cgroup::new("cpu", &version_1, &[("cpu.max", "5000 100000")])?.run("throttling", "400")?;
+    let group = Cgroup::new("cpu", &version_1, &[("cpu.max", "5000 100000")])?;
+    let recorded = within(&group, "throttling", "400")?;
     recorded.with_work(|work| {
         let long: Vec<&Outlier> = work.outliers.iter().filter(|outlier| outlier.over_ns > 50_000_000).collect();
         ensure!(long.len() >= 4, "{} tasks were held for long", long.len());

@@ -3,7 +3,7 @@
 use dwell_model::{FrameId, StackId};
 use dwell_store::tables::{Frames, Stacks};
 
-use super::patterns::{Caller, PYTHON_LIBRARY, is_library, python_module};
+use super::patterns::{Caller, PYTHON_LIBRARY, PYTHON_THREADING, is_library, python_module};
 use crate::code::modules::Modules;
 use crate::hash::StableHash;
 
@@ -80,12 +80,15 @@ impl<'a> Code<'a> {
         frames[first.unwrap_or(0)..].to_vec()
     }
 
-    /// The function of the program's own code that called the libraries to wait; else the runtime's.
+    /// The function of the program's own code that called the libraries to wait; else the interpreted library's that did, or
+    /// the runtime's.
     pub fn site(self, stack: StackId) -> Option<&'a str> {
         let named = |frame: &usize| !self.frames.function[*frame].starts_with("[unknown]");
         let own = |frame: &usize| named(frame) && !is_library(self.caller(*frame));
+        let interpreted = |frame: &usize| self.frames.python[*frame] && self.caller(*frame).module != PYTHON_THREADING;
         let runtime = |frame: &usize| named(frame) && !self.caller(*frame).is_libc();
-        let site = self.user(stack).find(own).or_else(|| self.user(stack).find(runtime))?;
+        let frames = || self.user(stack);
+        let site = frames().find(own).or_else(|| frames().find(interpreted)).or_else(|| frames().find(runtime))?;
         Some(self.frames.function[site].as_str())
     }
 

@@ -12,7 +12,7 @@ use super::sources::Sources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
 use crate::replay::numbers::WaitNumber;
-use crate::replay::waits::{Hint, Sleep, Wait};
+use crate::replay::waits::{ALL_ONES, Hint, Sleep, Wait};
 
 const FUTEX_PRIVATE: u16 = 0x80;
 const FUTEX_COMMANDS: u16 = 0x7f;
@@ -157,6 +157,10 @@ impl<'a> Classifier<'a> {
         let (kind, refine) = match (command, pattern) {
             (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, Refine::Same),
             (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, Refine::Same),
+            // Debian strips libgomp, whose locks expect -1 and whose barriers count rounds (config/linux/mutex.c, bar.c).
+            (_, Some(pattern)) if pattern.kind == ObjectType::OpenMpBarrier && wait.hint == Hint::Value(ALL_ONES) => {
+                (ObjectType::Mutex, pattern.refine)
+            }
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
             (_, None) => (self.guess(wait), Refine::Same),
         };

@@ -68,8 +68,24 @@ fn among(names: &[&str], function: &str) -> bool {
     names.iter().any(|name| function.starts_with(name))
 }
 
+/// Where the parent waits until its child of vfork has a program of its own; on some kernels inlined into the second ones.
+const VFORK: &[&str] = &["wait_for_vfork_done", "kernel_clone", "_do_fork"];
+/// How it waits there.
+const COMPLETION: &[&str] = &["__wait_for_common", "wait_for_common", "wait_for_completion"];
+
+/// Whether the stack, leaf first, is that of a wait for the child of vfork.
+fn is_vfork<'a>(functions: impl Iterator<Item = &'a str>) -> bool {
+    let mut functions =
+        functions.filter(|function| !among(SCHEDULER, function) && !among(&["schedule_timeout"], function));
+    let mut rest = functions.by_ref().skip_while(|function| among(COMPLETION, function));
+    rest.next().is_some_and(|function| among(VFORK, function))
+}
+
 /// Reads the functions of a kernel stack, leaf first.
 pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<KernelWait<'a>> {
+    if is_vfork(functions.clone()) {
+        return Some(KernelWait::Child);
+    }
     let mut lock = false;
     for function in functions.clone() {
         if lock {
@@ -80,8 +96,6 @@ pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<K
         }
         if among(LOCK, function) {
             lock = true;
-        } else if function.starts_with("wait_for_vfork_done") {
-            return Some(KernelWait::Child);
         } else if among(FAULT, function) {
             return Some(KernelWait::PageFault);
         } else if among(BLOCK, function) && !among(SCHEDULER, function) {

@@ -44,7 +44,7 @@ const C_LIBRARY: u8 = 0;
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
     /// How telling: 0 a C library, 1 a language's library, 2 a scheduler built on them, 3 a named function of one, 4 one
-    /// that is made of those.
+    /// that is made of those, 5 one that waits for a single thing.
     rank: u8,
     /// Beginning of the module's base name; empty for any module.
     module: &'static str,
@@ -113,8 +113,8 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "libjvm.so" JvmMonitor Same: "ObjectMonitor::*" "ObjectSynchronizer::*" "Parker::park*" "Unsafe_Park*"
         "PlatformMonitor::*" "Monitor::*" "Mutex::*" "os::PlatformEvent::*" "PlatformEvent::*" "JVM_MonitorWait*"
         "*";
-    // CPython.
-    2 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
+    // CPython. Whoever takes the GIL waits for nothing else, whatever its Python functions are called.
+    5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
         "_PyRawMutex_Lock*";
     // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.
@@ -156,12 +156,15 @@ pub fn is_gil<'a>(symbol: &str, mut callers: impl Iterator<Item = Caller<'a>>) -
 /// The C library's files.
 const LIBC: &[&str] = &["libc.so", "libc-2", "libpthread", "ld-musl"];
 
+/// What stands for the file of Python's library that makes locks into conditions, events, semaphores and joins.
+pub const PYTHON_THREADING: &str = "[python library] threading";
+
 /// What stands for the files of Python's standard library.
 pub const PYTHON_LIBRARY: &str = "[python library]";
 
 /// Those of its files whose functions are in the table, by the end of the path, and what stands for them.
 const PYTHON_FILES: &[(&str, &str)] =
-    &[("/threading.py", "[python library] threading"), ("/concurrent/futures/thread.py", "[python library] futures")];
+    &[("/threading.py", PYTHON_THREADING), ("/concurrent/futures/thread.py", "[python library] futures")];
 
 /// What stands for a file of Python's standard library.
 pub fn python_module(path: &str) -> &'static str {

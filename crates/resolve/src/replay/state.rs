@@ -17,7 +17,7 @@ use crate::replay::annotations::{Asker, Told, Who};
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::replay::lives::Lives;
 use crate::replay::numbers::{StackNumber, WaitNumber};
-use crate::replay::waits::{Hint, Sleep, StackKey, Wait};
+use crate::replay::waits::{Hint, Sleep, StackKey, Wait, expected};
 
 /// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
 const STATE_DEAD: u32 = 0x80;
@@ -318,7 +318,7 @@ impl Replay {
                 let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
                 let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
                 let thread = holder.and_then(|holder| self.lives.find(holder));
-                thread.map_or(Hint::Value(value.min(3) as u8), Hint::Thread)
+                thread.map_or(Hint::Value(expected(value)), Hint::Thread)
             }
             WAIT4 => {
                 let child = self.lives.outer_id(record.h.tid, detail as u32);

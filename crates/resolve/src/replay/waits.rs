@@ -51,10 +51,18 @@ pub enum Hint {
     Thread(ThreadId),
     /// The process whose end is waited for.
     Process(ProcessId),
-    /// The value that a futex is expected to hold, 3 for more.
+    /// The value that a futex is expected to hold: see [`expected`].
     Value(u8),
     /// CPython's global interpreter lock, whose memory the futex is part of.
     Gil,
+}
+
+/// Stands for a futex that is expected to hold -1.
+pub const ALL_ONES: u8 = u8::MAX;
+
+/// What tells the users of futexes by the value that they expect, 3 for more.
+pub fn expected(value: u32) -> u8 {
+    if value == u32::MAX { ALL_ONES } else { value.min(3) as u8 }
 }
 
 /// One kind of wait: everything that decides what object it is.

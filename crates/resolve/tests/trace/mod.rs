@@ -43,6 +43,7 @@ pub fn manifest(end_ns: u64) -> Manifest {
         finalization_peak_bytes: 0,
         task_probes: Vec::new(),
         delays: dwell_store::DelayFacts::default(),
+        taken: dwell_store::CpuTaken::default(),
         events: 0,
         losses: vec![],
         loss_times: vec![],

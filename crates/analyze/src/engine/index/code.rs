@@ -85,6 +85,7 @@ pub fn encode(sums: &KeySums) -> Vec<u8> {
     put_list(&mut out, &sums.levels.histogram_cpu);
     put_list(&mut out, &sums.levels.histogram_concurrency);
     put(&mut out, sums.levels.oversubscribed_ns);
+    put(&mut out, sums.levels.denied_ns);
     put(&mut out, sums.levels.misplaced_rows);
     put(&mut out, sums.unsampled.len() as u64);
     for (number, running) in &sums.unsampled {
@@ -150,6 +151,7 @@ pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums
         histogram_cpu: list(reader)?,
         histogram_concurrency: list(reader)?,
         oversubscribed_ns: reader.number()?,
+        denied_ns: reader.number()?,
         misplaced_rows: reader.number()?,
     };
     sums.levels.add(&levels);

@@ -180,6 +180,8 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
             self.levels.oversubscribed_ns =
                 self.levels.oversubscribed_ns.saturating_add((self.running as u64).saturating_mul(ns));
         }
+        let denied = self.ready.min(self.cpus).saturating_sub(self.running) as u64;
+        self.levels.denied_ns = self.levels.denied_ns.saturating_add(denied.saturating_mul(ns));
         visitor.level(self.now, time, self.running, self.ready);
         self.now = time;
     }

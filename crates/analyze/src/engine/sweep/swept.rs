@@ -45,6 +45,9 @@ pub struct Levels {
     pub histogram_concurrency: Vec<u64>,
     /// CPU time during which more threads were ready than there are CPUs.
     pub oversubscribed_ns: u64,
+    /// CPU time for which threads were ready while CPUs that the program may use did not run them: other programs had these, or a
+    /// quota was used up. ∫ (min(ready, CPUs) − running) dt.
+    pub denied_ns: u64,
     /// Rows that begin while their thread is off the CPU or not alive: the trace is damaged there.
     pub misplaced_rows: u64,
 }
@@ -62,6 +65,7 @@ impl Levels {
         add_histogram(&mut self.histogram_cpu, &other.histogram_cpu);
         add_histogram(&mut self.histogram_concurrency, &other.histogram_concurrency);
         self.oversubscribed_ns = self.oversubscribed_ns.saturating_add(other.oversubscribed_ns);
+        self.denied_ns = self.denied_ns.saturating_add(other.denied_ns);
         self.misplaced_rows = self.misplaced_rows.saturating_add(other.misplaced_rows);
     }
 }

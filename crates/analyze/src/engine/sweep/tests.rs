@@ -92,6 +92,8 @@ proptest! {
         let part = Part { from: part.0, to: part.0 + part.1, to_the_end: false };
         let mut told = Told::default();
         let levels = swept.sweep(part, &mut told);
+        let denied = told.levels.iter().map(|((running, ready), ns)| ready.min(&2).saturating_sub(*running) as u64 * ns);
+        prop_assert_eq!(levels.denied_ns, denied.sum::<u64>());
         let begins = |row: usize| trace.events().off_cpu.start_ns(row);
         for (row, (.., began)) in &mut told.rows {
             prop_assert_eq!(began.is_some(), begins(*row) >= part.from, "where it begins it is counted");

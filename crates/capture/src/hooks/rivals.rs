@@ -1,0 +1,24 @@
+//! Reads who took the CPU (`bpf/rival.bpf.h`).
+
+use std::collections::BTreeMap;
+
+use dwell_store::Rival;
+use libbpf_rs::{MapCore, MapFlags, MapHandle};
+
+/// Programs that are told, at most.
+const MOST: usize = 16;
+
+/// The programs of the map, those of one name together, the longest first.
+pub fn read(map: &MapHandle) -> Vec<Rival> {
+    let mut times: BTreeMap<String, u64> = BTreeMap::new();
+    for key in map.keys() {
+        let Ok(Some(value)) = map.lookup(&key, MapFlags::ANY) else { continue };
+        let Some((ns, comm)) = value.split_first_chunk() else { continue };
+        let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
+        *times.entry(String::from_utf8_lossy(name).into_owned()).or_default() += u64::from_ne_bytes(*ns);
+    }
+    let mut rivals: Vec<Rival> = times.into_iter().map(|(name, ns)| Rival { name, ns }).collect();
+    rivals.sort_by_key(|rival| std::cmp::Reverse(rival.ns));
+    rivals.truncate(MOST);
+    rivals
+}

@@ -1,0 +1,71 @@
+//! CPUs that a program does not get: others have them, or its quota is used up.
+
+use std::fs;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::cgroup::Cgroup;
+use crate::harness::Case;
+use crate::recording::{Recording, Running, collect, number, sample, text};
+
+pub fn cases() -> Vec<Case> {
+    vec![Case::new("cpus::taken_by_others", taken), Case::new("cpus::quota", quota)]
+}
+
+/// A program that computes without end on one CPU.
+fn busy(cpu: &str) -> Result<Running> {
+    Running::start(Command::new("taskset").args(["-c", cpu, "sh", "-c", "while :; do :; done"]))
+}
+
+/// A command's program and arguments.
+fn words(command: &Command) -> Vec<String> {
+    let words = [command.get_program()].into_iter().chain(command.get_args());
+    words.map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+fn finding(recording: &Recording, id: &str) -> Result<Option<Value>> {
+    let found = recording.rows(&["findings"])?;
+    Ok(found.into_iter().find(|row| text(row, "id") == id))
+}
+
+/// Three loops beside a program of two threads on one CPU: it gets what is left, and the finding says how much it wanted more and
+/// who had it.
+fn taken() -> Result<()> {
+    let busy = [busy("0")?, busy("0")?, busy("0")?];
+    let folder = TempDir::new()?;
+    let command = words(&collect(folder.path(), &[], &[&sample("convoy_fixed")?]));
+    let output = Running::start(Command::new("taskset").args(["-c", "0"]).args(command))?.finish()?;
+    drop(busy);
+    let recording = Recording::in_folder(folder, output)?;
+    let summary = recording.report(&["summary"])?;
+    let finding = finding(&recording, "cpus-taken")?.context("no finding cpus-taken")?;
+    let (elapsed, cpu) = (number(&summary, "elapsed_ns")?, number(&summary, "cpu_ns")?);
+    let denied = number(&finding, "cost_ns")?;
+    ensure!(denied >= 0.1 * elapsed, "{denied} ns of {elapsed}");
+    // On one CPU: what is denied is never more than all but what ran.
+    ensure!(denied <= elapsed - cpu, "{denied} ns of {elapsed}, {cpu} ran");
+    ensure!(text(&finding, "evidence").contains("sh "), "it does not name the loops: {finding}");
+    let own = recording.rows(&["findings"])?;
+    ensure!(!own.iter().any(|row| text(row, "id") == "oversubscription"), "others are no oversubscription");
+    Ok(())
+}
+
+/// A fifth of a CPU for four computing threads.
+fn quota() -> Result<()> {
+    let version_1 = [("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "20000")];
+    let group = Cgroup::new("cpu", &version_1, &[("cpu.max", "20000 100000")])?;
+    let folder = TempDir::new()?;
+    let dwell = words(&collect(folder.path(), &[], &[&sample("convoy_fixed")?]));
+    let command = group.entering(&dwell.iter().map(String::as_str).collect::<Vec<_>>());
+    let output = Running::start(Command::new(&command[0]).args(&command[1..]))?.finish()?;
+    let recording = Recording::in_folder(folder, output)?;
+    let manifest: Value = serde_json::from_slice(&fs::read(recording.path().join("manifest.json"))?)?;
+    let quota = manifest["taken"]["quotas"].as_array().and_then(|quotas| quotas.first()).context("no quota")?;
+    ensure!(number(quota, "throttled_periods")? >= 1.0, "{quota}");
+    let finding = finding(&recording, "cpu-quota")?.context("no finding cpu-quota")?;
+    ensure!(text(&finding, "evidence").contains("20.0 ms of CPU time in 100 ms"), "{finding}");
+    Ok(())
+}
