@@ -49,7 +49,7 @@ const FEW_CUTS: usize = 20;
 /// Part of the samples that end a stretch of short turns, at most: handlers differ.
 const LIKELY: f64 = 0.15;
 /// How many times as many stretches there must be as chance makes of short turns.
-const TIMES: f64 = 2.0;
+const TIMES: f64 = 5.0;
 /// Likelihood up to which chance is no explanation.
 const UNLIKELY: f64 = 0.01;
 
@@ -97,14 +97,18 @@ impl Long {
     fn add(&mut self, row: usize, stretch: &Stretch, least: usize) {
         let whole = stretch.observations >= least;
         let running_ns = if whole { stretch.running_ns } else { 0 };
-        let ns = stretch.long_wait_ns + if whole { running_ns + stretch.waiting_ns } else { 0 };
+        let waiting_ns = if whole { stretch.waiting_ns } else { 0 };
+        let ns = stretch.long_wait_ns.saturating_add(running_ns).saturating_add(waiting_ns);
         if ns < LONG_NS {
             return;
         }
         let places = stretch.places.iter().filter(|_| whole).chain(&stretch.long_waits);
-        places.for_each(|(stack, ns)| *self.places.entry(*stack).or_default() += ns);
+        for (stack, ns) in places {
+            let place = self.places.entry(*stack).or_default();
+            *place = place.saturating_add(*ns);
+        }
         self.lengths.push(ns);
-        self.running_ns += running_ns;
+        self.running_ns = self.running_ns.saturating_add(running_ns);
         if self.longest.is_none_or(|(longest, _)| ns > longest) {
             self.longest = Some((ns, (stretch.from, stretch.to)));
         }
@@ -127,7 +131,7 @@ fn blocked(
     turns.stretches.iter().enumerate().for_each(|(row, stretch)| long.add(row, stretch, least));
     // Parts stand for all of the time.
     let scaled = |number: u64| (number as f64 / share.max(1e-9)) as u64;
-    let total_ns: u64 = long.lengths.iter().sum();
+    let total_ns = long.lengths.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let very_long = long.lengths.iter().filter(|ns| **ns >= VERY_LONG_NS).count();
     if evidence.share(scaled(total_ns)) < SHARE && very_long < VERY_LONG {
         return None;
@@ -143,7 +147,7 @@ fn blocked(
         median = Word::Ns(median_of(long.lengths.clone())),
         usual = Word::Ns(usual(&turns, &long.rows)),
         running = Word::part(long.running_ns, total_ns),
-        waiting = Word::part(total_ns - long.running_ns, total_ns),
+        waiting = Word::part(total_ns.saturating_sub(long.running_ns), total_ns),
         share = Word::part(handler.as_ref().map_or(0, |handler| handler.ns), total_ns),
         place = place,
     );
@@ -156,13 +160,13 @@ fn blocked(
     })
 }
 
-/// The median of the turns without a long stretch.
+/// The median of the turns without a long stretch, of those that surely are one.
 fn usual(turns: &Turns, long: &[usize]) -> u64 {
     let has_long = |first: usize, end: usize| {
         let at = long.partition_point(|row| *row < first);
         long.get(at).is_some_and(|row| *row < end)
     };
-    let others = turns.turns.iter().filter(|turn| !has_long(turn.first, turn.end));
+    let others = turns.turns.iter().filter(|turn| !turn.is_cut && !has_long(turn.first, turn.end));
     median_of(others.map(|turn| turn.ns).collect())
 }
 
@@ -191,7 +195,7 @@ fn handler(evidence: &Evidence<'_, '_>, path: &[FunctionId], places: &BTreeMap<S
             seen.push(function);
             let new = || Handler { ns: 0, depth: 0, place: *at, heaviest: (*stack, 0) };
             let handler = handlers.entry(function).or_insert_with(new);
-            handler.ns += ns;
+            handler.ns = handler.ns.saturating_add(*ns);
             handler.depth = handler.depth.max(chain.len() - index);
             if *ns > handler.heaviest.1 {
                 (handler.place, handler.heaviest) = (*at, (*stack, *ns));

@@ -273,17 +273,17 @@ const BLOCKED: &str = "event-loop-blocked";
 
 #[test]
 fn a_loop_is_blocked_by_a_computation() {
-    let turns = ["eeee1"; 5].concat() + "eeee" + &"2".repeat(150);
+    let turns = ["eeee1"; 5].concat() + "eeee" + &"2".repeat(200);
     let trace = sampled(&(turns.repeat(10) + "e"));
     let found = the(BLOCKED, &trace);
-    assert_eq!((found.subject.as_str(), found.cost_ns), ("loop", 10 * 150 * CELL));
-    assert_eq!(found.during, Some((29 * CELL, 179 * CELL)));
-    let evidence = "As far as samples show, 10 turns of the loop took 10 ms or more, 1.50 s in all: 150 ms at most, 150 ms by the median, \
+    assert_eq!((found.subject.as_str(), found.cost_ns), ("loop", 10 * 200 * CELL));
+    assert_eq!(found.during, Some((29 * CELL, 229 * CELL)));
+    let evidence = "As far as samples show, 10 turns of the loop took 10 ms or more, 2.00 s in all: 200 ms at most, 200 ms by the median, \
                     where the others take 1.00 ms. It ran for 100.0 % of that time and waited for 0.0 %; 100.0 % of it \
                     is in f2 (app.c:";
     assert!(found.evidence.to_string().starts_with(evidence), "{}", found.evidence);
     // Two long turns, a small part of the time, are no habit.
-    let seldom = "eeee1".repeat(4_000) + "eeee" + &"2".repeat(150) + "ee" + &"2".repeat(150) + "e";
+    let seldom = "eeee1".repeat(6_000) + "eeee" + &"2".repeat(200) + "ee" + &"2".repeat(200) + "e";
     assert!(!ids(&sampled(&seldom)).contains(&BLOCKED));
 }
 
@@ -316,31 +316,31 @@ fn a_loop_is_not_blocked_by_the_run_queue() {
     let queued = "eeee1".repeat(5) + "eeee1" + &"-".repeat(50) + "1";
     assert!(!ids(&sampled(&(queued.repeat(10) + "e"))).contains(&BLOCKED));
     // A turn that is preempted is as long as it ran.
-    let preempted = "eeee1".repeat(5) + "eeee" + &("2".repeat(75) + "------").repeat(2);
-    assert_eq!(the(BLOCKED, &sampled(&(preempted.repeat(10) + "e"))).cost_ns, 10 * 150 * CELL);
+    let preempted = "eeee1".repeat(5) + "eeee" + &("2".repeat(100) + "------").repeat(2);
+    assert_eq!(the(BLOCKED, &sampled(&(preempted.repeat(10) + "e"))).cost_ns, 10 * 200 * CELL);
 }
 
 #[test]
 fn a_loop_is_blocked_in_a_time_range() {
     let calm = "eeee1".repeat(100);
-    let blocked = ("eeee1".repeat(4) + "eeee" + &"2".repeat(150)).repeat(10) + "e";
+    let blocked = ("eeee1".repeat(4) + "eeee" + &"2".repeat(200)).repeat(10) + "e";
     let trace = sampled(&(calm.clone() + &blocked + &calm));
     let found = |from: u64, to: u64| {
         let query = Query { range: Some((from * CELL, to * CELL)), ..Query::default() };
         let fold = Fold::new(&trace, &query).unwrap();
         findings_of(&fold).into_iter().find(|(def, _)| def.id == BLOCKED).map(|(_, finding)| finding)
     };
-    assert!(found(0, 500).is_none() && found(2_241, 2_700).is_none());
-    let inside = found(500, 2_241).unwrap();
-    assert_eq!((inside.cost_ns, inside.during), (10 * 150 * CELL, Some((524 * CELL, 674 * CELL))));
+    assert!(found(0, 500).is_none() && found(2_741, 3_200).is_none());
+    let inside = found(500, 2_741).unwrap();
+    assert_eq!((inside.cost_ns, inside.during), (10 * 200 * CELL, Some((524 * CELL, 724 * CELL))));
     // What the range cuts is no whole turn.
-    assert_eq!(found(550, 2_241).unwrap().cost_ns, 9 * 150 * CELL);
+    assert_eq!(found(550, 2_741).unwrap().cost_ns, 9 * 200 * CELL);
 }
 
 /// Several threads that wait for the same events take them for one that is busy.
 #[test]
 fn loops_that_share_their_events_are_not_blocked() {
-    let alone = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(150)).repeat(10) + "e";
+    let alone = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
     let mut trace = sampled(&alone);
     assert!(ids(&trace).contains(&BLOCKED));
     let other = trace.threads.row(0).unwrap();

@@ -65,6 +65,8 @@ pub struct Turn {
     pub ns: u64,
     /// Samples and short waits in it.
     pub observations: usize,
+    /// Whether a sample cut it: then it may be several.
+    pub is_cut: bool,
     /// Its stretches in [`Turns::stretches`] begin here.
     pub first: usize,
     /// And end before this one.
@@ -136,6 +138,7 @@ const SHARED: &[&str] = &[
 ];
 
 /// What a sample or a short wait says of the loop.
+#[derive(Clone, Copy)]
 enum Sign {
     /// It may ask for events.
     Asks,
@@ -202,22 +205,23 @@ impl<'f, 't> Reader<'f, 't> {
         let (first, end) = (samples.partition_point(rows.clone(), |time| time <= from), rows.end);
         for sample in (first..end).take_while(|sample| samples.time_ns(*sample) <= to) {
             let (time, stack) = (samples.time_ns(sample), events.key(samples.key(sample)).stack());
-            turn.ns += time - reached;
+            turn.ns = turn.ns.saturating_add(time - reached);
             turn.sees(self.sign(stack, &turn.path), (reached, time), turns);
             turn.ran_at(stack, time - reached);
             reached = time;
         }
-        turn.ns += to.saturating_sub(reached);
-        turn.rest_ns += to.saturating_sub(reached);
+        turn.ns = turn.ns.saturating_add(to.saturating_sub(reached));
+        turn.rest_ns = turn.rest_ns.saturating_add(to.saturating_sub(reached));
     }
 
     /// It waits at `stack` for something else than events.
     fn wait(&self, stack: StackId, (start, wait_ns): (u64, u64), turn: &mut OpenTurn, turns: &mut Turns) {
         let end = start.saturating_add(wait_ns);
-        turn.ns += wait_ns;
+        turn.ns = turn.ns.saturating_add(wait_ns);
         if wait_ns >= LONG_WAIT_NS {
-            turn.open.long_wait_ns += wait_ns;
-            *turn.open.long_waits.entry(stack).or_default() += wait_ns;
+            turn.open.long_wait_ns = turn.open.long_wait_ns.saturating_add(wait_ns);
+            let place = turn.open.long_waits.entry(stack).or_default();
+            *place = place.saturating_add(wait_ns);
             turn.open.to = end;
             return;
         }
@@ -296,6 +300,8 @@ struct OpenTurn {
     /// The number of its first stretch, and of the observations before it.
     first: usize,
     before: usize,
+    /// Stretches that ended before it.
+    cuts: usize,
 }
 
 impl OpenTurn {
@@ -309,6 +315,7 @@ impl OpenTurn {
             ns: 0,
             first: turns.stretches.len(),
             before: turns.observations,
+            cuts: turns.cuts,
         }
     }
 
@@ -344,27 +351,35 @@ impl OpenTurn {
     fn ran_at(&mut self, stack: StackId, ns: u64) {
         // A sample that asks is of no stretch.
         if self.open.observations > 0 {
-            let ns = ns + std::mem::take(&mut self.rest_ns);
-            self.open.running_ns += ns;
-            *self.open.places.entry(stack).or_default() += ns;
+            let ns = ns.saturating_add(std::mem::take(&mut self.rest_ns));
+            self.open.running_ns = self.open.running_ns.saturating_add(ns);
+            self.open.is_at(stack, ns);
         }
     }
 
     /// It waited so long at `stack`.
     fn waited_at(&mut self, stack: StackId, ns: u64) {
         if self.open.observations > 0 {
-            self.open.waiting_ns += ns;
-            *self.open.places.entry(stack).or_default() += ns;
+            self.open.waiting_ns = self.open.waiting_ns.saturating_add(ns);
+            self.open.is_at(stack, ns);
         }
     }
 
     /// The next wait for events begins at `to`.
     fn end(mut self, to: u64, turns: &mut Turns) {
-        self.open.running_ns += self.rest_ns;
+        self.open.running_ns = self.open.running_ns.saturating_add(self.rest_ns);
         self.open.to = to;
         turns.keep(self.open);
         let observations = turns.observations - self.before;
-        turns.turns.push(Turn { ns: self.ns, observations, first: self.first, end: turns.stretches.len() });
+        let is_cut = turns.cuts > self.cuts;
+        turns.turns.push(Turn { ns: self.ns, observations, is_cut, first: self.first, end: turns.stretches.len() });
+    }
+}
+
+impl Stretch {
+    fn is_at(&mut self, stack: StackId, ns: u64) {
+        let place = self.places.entry(stack).or_default();
+        *place = place.saturating_add(ns);
     }
 }
 
