@@ -183,7 +183,7 @@ impl Builder {
                 name: letter.to_string(),
                 detail: String::new(),
                 process: ProcessId::new(0),
-                address: 0,
+                address: u64::from(u32::from(letter)) * 64,
                 first_stack: stack,
             }))
         });

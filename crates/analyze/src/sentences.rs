@@ -119,6 +119,9 @@ sentences! {
     THREAD_CHURN = "thread-churn",
         "{threads} threads, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
         "{threads} 個のスレッド (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
+    PROCESS_CHURN = "process-churn",
+        "{processes} processes, {rate} per second, lived {life} on average; they queued {queued} for their first CPU.",
+        "{processes} 個のプロセス (毎秒 {rate} 個) の寿命は平均 {life} でした。最初の CPU を待つ時間は合計 {queued} です。";
     OUTLIERS = "outliers",
         "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.",
         "{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。";

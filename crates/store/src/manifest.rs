@@ -89,7 +89,7 @@ pub struct LossTime {
 pub struct Rival {
     /// The name of its processes.
     pub name: String,
-    /// How long one ran last before such a thread got the CPU, ns: less than they took where several took turns.
+    /// How long they ran on CPUs that such threads then got, ns; at most the last 16 turns of each time, those of 0.1 ms and more.
     pub ns: u64,
 }
 

@@ -36,10 +36,11 @@ pub const CPU_QUOTA: FindingDef = FindingDef {
 
 /// Part of the CPU time that the program ran or was denied from which that matters …
 const DENIED_SHARE: f64 = 0.1;
-/// … and part of the elapsed time.
+/// … and part of the elapsed time, and a time: a program of some milliseconds always meets somebody.
 const DENIED_ELAPSED: f64 = 0.05;
-/// Part of it for which there must be others; of several that take turns only the last is seen.
-const EXPLAINED: f64 = 0.2;
+const DENIED_NS: u64 = 20_000_000;
+/// Part of it for which there must be others.
+const EXPLAINED: f64 = 0.3;
 /// Others that are named.
 const NAMED: usize = 3;
 
@@ -47,6 +48,7 @@ pub fn cpus_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (denied_ns, rivals) = (evidence.fold.levels.denied_ns, &evidence.fold.trace.manifest.taken.rivals);
     let wanted_ns = denied_ns.saturating_add(running_ns(evidence));
     let enough = denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && evidence.share(denied_ns) >= DENIED_ELAPSED;
+    let enough = enough && denied_ns >= DENIED_NS;
     // What others took is known for the whole recording only.
     let taken_ns: u64 = rivals.iter().map(|rival| rival.ns).sum();
     let part = evidence.elapsed_ns as f64 / evidence.fold.trace.elapsed_ns().max(1) as f64;

@@ -108,6 +108,7 @@ findings! {
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;
     runtime::SPINNING => runtime::spinning;
     runtime::THREAD_CHURN => runtime::thread_churn;
+    runtime::PROCESS_CHURN => runtime::process_churn;
 }
 
 /// The findings of a fold, the dearest first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dwell_model::{FindingDef, Reason, StackId};
-use dwell_view::Word;
+use dwell_view::{Sentence, Word};
 
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
@@ -17,10 +17,12 @@ pub const SPINNING: FindingDef = FindingDef {
     help: "Threads burn CPU time while they logically wait. Concluded from samples in functions that spin, by the table \
            of patterns per runtime.",
     advice: "Block after a short spin (an adaptive mutex instead of a spin lock), hold the spin lock for less, or give \
-             idle workers a way to sleep (OMP_WAIT_POLICY=passive).",
+             idle workers a way to sleep (OMP_WAIT_POLICY=passive). For MPI: give the ranks equal work; ranks that wait \
+             leave the CPU to others with --mca mpi_yield_when_idle 1.",
     japanese_title: "スピン",
     japanese_advice: "短いスピンの後にブロックする (スピンロックの代わりにアダプティブ・ミューテックス)、\
-                      スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。",
+                      スピンロックの保持を短くする、仕事のないワーカーを眠らせる (OMP_WAIT_POLICY=passive)。MPI ではランクの仕事を均等にします。待つランクは \
+                      --mca mpi_yield_when_idle 1 で CPU を譲ります。",
 };
 
 /// Part of the CPU time from which it matters.
@@ -60,6 +62,19 @@ pub const THREAD_CHURN: FindingDef = FindingDef {
     japanese_advice: "スレッドのプールを保持し、それに仕事を渡してください。",
 };
 
+/// Many processes that hardly live.
+pub const PROCESS_CHURN: FindingDef = FindingDef {
+    id: "process-churn",
+    title: "Process churn",
+    help: "The program makes many processes that end soon. Each costs a fork, the copy of the parent's page tables, an exec with \
+           the loading of its libraries, and its end.",
+    advice: "Do the work in the process that asks for it, give one process many items (xargs -n 1000, a batch mode, a server \
+             that stays), or use what the shell has built in instead of a program for each line.",
+    japanese_title: "プロセスの頻繁な作成",
+    japanese_advice: "必要とするプロセス自身で処理する、1 つのプロセスに多くの項目を渡す (xargs -n 1000、バッチモード、常駐サーバー)、\
+                      行ごとにプログラムを起動せずシェルの組み込み機能を使う、のいずれかにしてください。",
+};
+
 /// Short-lived threads from which it is churn.
 const CHURN_COUNT: usize = 100;
 /// Threads per second of elapsed time.
@@ -68,44 +83,94 @@ const CHURN_PER_SECOND: f64 = 50.0;
 const SHORT_LIFE_NS: u64 = 20_000_000;
 /// What a thread's creation and end cost at least: clone, stack, scheduler, exit and join on today's machines.
 const LIFE_COST_NS: u64 = 20_000;
+/// The same of a process that runs a program with some libraries.
+const PROCESS_COST_NS: u64 = 500_000;
+
+/// Threads that end soon after another one of the program made them.
+struct Churn {
+    rows: Vec<usize>,
+    per_second: f64,
+    lives_ns: u64,
+    queued_ns: u64,
+    /// Where most were made.
+    stack: StackId,
+}
+
+impl Churn {
+    /// The first threads of processes, or all others; none where they are few.
+    fn of(evidence: &Evidence<'_, '_>, processes: bool) -> Option<Self> {
+        let fold = evidence.fold;
+        let (threads, pids) = (&fold.trace.threads, &fold.trace.processes.pid);
+        let is_first = |thread: usize| {
+            threads.process[thread].get().is_some_and(|process| pids.get(process) == Some(&threads.tid[thread]))
+        };
+        let inside =
+            |thread: &usize| fold.windows.contains(threads.start_ns[*thread]) && is_first(*thread) == processes;
+        let is_short = |thread: &usize| {
+            let life = threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
+            threads.exited[*thread] && life <= SHORT_LIFE_NS && threads.parent[*thread].is_some()
+        };
+        let rows: Vec<usize> = (0..threads.tid.len()).filter(inside).filter(is_short).collect();
+        let per_second = rows.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64;
+        if rows.len() < CHURN_COUNT || per_second < CHURN_PER_SECOND {
+            return None;
+        }
+        let lives_ns = rows.iter().map(|thread| threads.end_ns[*thread] - threads.start_ns[*thread]).sum();
+        let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
+        let mut queued_ns = 0u64;
+        for (_, site, weights) in fold.selected() {
+            let of_these = site.key.thread.get().is_some_and(|thread| is_first(thread) == processes);
+            if site.key.reason == Some(Reason::Starting) && of_these {
+                queued_ns = queued_ns.saturating_add(total(&weights.runnable));
+                // Who starts a thread wakes it for the first time.
+                *places.entry(site.key.waker_stack).or_default() += weights.switches;
+            }
+        }
+        Some(Self { rows, per_second, lives_ns, queued_ns, stack: heaviest(&places) })
+    }
+
+    /// Average, ns.
+    fn life_ns(&self) -> u64 {
+        self.lives_ns / self.rows.len().max(1) as u64
+    }
+
+    /// The name that most of them have.
+    fn name<'t>(&self, evidence: &Evidence<'_, 't>) -> &'t str {
+        let mut names: BTreeMap<&str, usize> = BTreeMap::new();
+        for row in &self.rows {
+            *names.entry(&evidence.fold.trace.threads.name[*row]).or_default() += 1;
+        }
+        names.into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name)
+    }
+
+    /// With what each of them costs beside its work.
+    fn finding(&self, each_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
+        let cost_ns = self.queued_ns.saturating_add(each_ns * self.rows.len() as u64);
+        vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, during: None }]
+    }
+}
 
 pub fn thread_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
-    let fold = evidence.fold;
-    let threads = &fold.trace.threads;
-    let inside = |thread: &usize| fold.windows.contains(threads.start_ns[*thread]);
-    let is_short = |thread: &usize| {
-        let life = threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
-        threads.exited[*thread] && life <= SHORT_LIFE_NS && threads.parent[*thread].is_some()
-    };
-    let short: Vec<usize> = (0..threads.tid.len()).filter(inside).filter(is_short).collect();
-    let per_second = short.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64;
-    if short.len() < CHURN_COUNT || per_second < CHURN_PER_SECOND {
-        return Vec::new();
-    }
-    let lives: u64 = short.iter().map(|thread| threads.end_ns[*thread] - threads.start_ns[*thread]).sum();
-    let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-    let mut queued = 0u64;
-    for (_, site, weights) in fold.selected() {
-        if site.key.reason == Some(Reason::Starting) {
-            queued = queued.saturating_add(total(&weights.runnable));
-            // Who starts a thread wakes it for the first time.
-            *places.entry(site.key.waker_stack).or_default() += weights.switches;
-        }
-    }
-    let name = &threads.name[short[0]];
+    let Some(churn) = Churn::of(evidence, false) else { return Vec::new() };
     let text = say!(
         THREAD_CHURN,
-        threads = short.len(),
-        rate = Word::Real(per_second, 0),
-        life = Word::Ns(lives / short.len() as u64),
-        queued = Word::Ns(queued),
+        threads = churn.rows.len(),
+        rate = Word::Real(churn.per_second, 0),
+        life = Word::Ns(churn.life_ns()),
+        queued = Word::Ns(churn.queued_ns),
     );
-    let cost_ns = queued.saturating_add(LIFE_COST_NS * short.len() as u64);
-    vec![Finding {
-        subject: format!("threads named {name}"),
-        evidence: text.into(),
-        stack: heaviest(&places),
-        cost_ns,
-        during: None,
-    }]
+    churn.finding(LIFE_COST_NS, format!("threads named {}", churn.name(evidence)), text)
+}
+
+pub fn process_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let Some(churn) = Churn::of(evidence, true) else { return Vec::new() };
+    let text = say!(
+        PROCESS_CHURN,
+        processes = churn.rows.len(),
+        rate = Word::Real(churn.per_second, 0),
+        life = Word::Ns(churn.life_ns()),
+        queued = Word::Ns(churn.queued_ns),
+    );
+    let each_ns = churn.life_ns().min(PROCESS_COST_NS);
+    churn.finding(each_ns, format!("processes named {}", churn.name(evidence)), text)
 }

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use dwell_model::ThreadId;
-use dwell_store::tables::{OffCpuRow, SampleRow, Samples};
+use dwell_model::{ProcessId, ThreadId};
+use dwell_store::tables::{OffCpuRow, ProcessRow, SampleRow, Samples};
 use dwell_store::{QuotaUse, Rival, Table, Trace};
 
 use crate::engine::fold::Fold;
@@ -226,6 +226,31 @@ fn threads_that_hardly_live() {
     assert_eq!(finding.subject, "threads named short");
     lines.truncate(20);
     assert!(!ids(&build(&lines, 2)).contains(&"thread-churn"));
+}
+
+#[test]
+fn processes_that_hardly_live_are_no_threads() {
+    let mut lines = vec![("main", "#".repeat(400).chars().collect::<Vec<_>>())];
+    for index in 0..150 {
+        lines.push(("short", format!("{}#", " ".repeat(2 * index)).chars().collect()));
+    }
+    let mut trace = build(&lines, 2);
+    for thread in 1..trace.threads.tid.len() {
+        let row = ProcessRow {
+            pid: trace.threads.tid[thread],
+            parent: ProcessId::new(0),
+            name: "short".into(),
+            executable: "/bin/short".into(),
+            command_line: "short".into(),
+            start_ns: trace.threads.start_ns[thread],
+            end_ns: trace.threads.end_ns[thread],
+            exit_code: 0,
+        };
+        trace.threads.process[thread] = ProcessId::new(trace.processes.push(row));
+    }
+    trace.tables_changed();
+    assert_eq!(the("process-churn", &trace).subject, "processes named short");
+    assert!(!ids(&trace).contains(&"thread-churn"));
 }
 
 #[test]

@@ -32,7 +32,22 @@ const SYSTEM_LIBRARIES: &[&str] = &[
     "libasan",
     "libtsan",
     "libubsan",
+    "libmpi",
+    "libmpich",
+    "libmpi_mpifh",
+    "libmpi_cxx",
+    "libopen-pal",
+    "libopen-rte",
+    "libpmix",
+    "libucp",
+    "libuct",
+    "libucs",
+    "libpsm2",
+    "libinfinipath",
+    "libfabric",
 ];
+/// How the names of Open MPI's modules begin.
+const MPI_MODULE: &str = "mca_";
 
 /// How the files of interpreters are called, whose functions the program's own code runs in: `python3.11`,
 /// `libpython3.12.so.1.0`.
@@ -306,7 +321,9 @@ fn is_system_module(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
     let stem = base.split(".so").next().unwrap_or(base);
     let stem = stem.split_once("-2.").map_or(stem, |(stem, _)| stem);
-    KERNEL_MODULES.contains(&base) || is_interpreter(path) || (base.contains(".so") && SYSTEM_LIBRARIES.contains(&stem))
+    KERNEL_MODULES.contains(&base)
+        || is_interpreter(path)
+        || (base.contains(".so") && (SYSTEM_LIBRARIES.contains(&stem) || stem.starts_with(MPI_MODULE)))
 }
 
 #[cfg(test)]
@@ -317,7 +334,13 @@ mod tests {
 
     #[test]
     fn system_libraries_are_known_by_their_base_name() {
-        for path in ["[kernel]", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/libpthread-2.31.so", "/opt/libtbb.so.12"] {
+        for path in [
+            "[kernel]",
+            "/lib/x86_64-linux-gnu/libc.so.6",
+            "/lib64/libpthread-2.31.so",
+            "/opt/libtbb.so.12",
+            "/usr/lib/openmpi/lib/openmpi3/mca_btl_vader.so",
+        ] {
             assert!(is_system_module(path), "{path}");
         }
         for path in [

@@ -131,6 +131,23 @@ const PATTERNS: &[Pattern] = &[
     overhead(OverheadKind::Reduction, &["__kmpc_reduce*", "__kmpc_end_reduce*"]),
     overhead(OverheadKind::Atomics, &["__kmpc_atomic_*"]),
     overhead(OverheadKind::Scheduling, &["__kmp_*", "__kmpc_*"]),
+    // MPI: who waits for another rank polls the network (Open MPI, MPICH, UCX, PSM).
+    spin(
+        SpinKind::Imbalance,
+        &[
+            "opal_progress*",
+            "ompi_request_*wait*",
+            "ompi_sync_wait*",
+            "MPIDI*_Progress*",
+            "MPIDI_*_progress*",
+            "MPID_Progress*",
+            "MPIR_Wait*",
+            "ucp_worker_progress*",
+            "uct_iface_progress*",
+            "psm2_mq_ipeek*",
+            "fi_cq_read*",
+        ],
+    ),
     // Rust.
     spin(
         SpinKind::Other,

@@ -99,7 +99,9 @@ impl<'f, 't> Holding<'f, 't> {
         for (object, lock) in &mut self.locks {
             lock.releases.sort_unstable();
             lock.releases.dedup();
-            lock.is_shared &= matches!(self.fold.object_type(*object), ObjectType::Mutex | ObjectType::Gil);
+            let address = object.get().and_then(|row| trace.objects.address.get(row)).copied().unwrap_or(0);
+            let kind = self.fold.object_type(*object);
+            lock.is_shared &= kind == ObjectType::Gil || (kind == ObjectType::Mutex && address != 0);
         }
     }
 

@@ -467,10 +467,14 @@ static __always_inline void find_wait_target(struct task_struct *task, struct th
 	case CALL_POLL:
 		if (current)
 			target->object = poll_object(task, thread, regs->di, regs->si);
+		else
+			target->detail = (u32)regs->si;
 		break;
 	case CALL_SELECT:
 		if (current)
 			target->object = select_object(task, thread, regs);
+		else
+			target->detail = (u32)regs->di;
 		break;
 	case CALL_SLEEP:
 		if (current)

@@ -21,25 +21,87 @@ struct {
 	__type(value, struct rival);
 } rivals SEC(".maps");
 
-/*
- * The current thread, of another program, leaves the CPU for one that was ready since `ready_ns`. What it ran since it came is
- * what it took, as far as that one waited. A global function, so that the verifier looks at it once.
- */
-__noinline int note_rival(u64 ready_ns, u64 now)
+/* What other programs ran on a CPU since a profiled thread ran there. */
+#define SLICES 16     /* a power of two */
+#define SHORT  100000 /* ns; what is shorter is left out, so that switches of others cost nearly nothing */
+
+struct slices {
+	u64 count;
+	u64 reached_ns; /* no slice to come began before */
+	struct {
+		u64 end_ns;
+		u64 ns;
+		u32 process;
+	} at[SLICES];
+};
+
+PER_CPU(struct slices, slices)
+
+/* Puts the process of the current thread among the rivals. */
+static __always_inline void know_rival(u32 process)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	u64 ran_ns = BPF_CORE_READ(task, se.sum_exec_runtime) - BPF_CORE_READ(task, se.prev_sum_exec_runtime);
-	u64 waited_ns = now - ready_ns, taken_ns = ran_ns < waited_ns ? ran_ns : waited_ns;
-	u32 process = BPF_CORE_READ(task, tgid);
-	struct rival *known = bpf_map_lookup_elem(&rivals, &process);
-	struct rival rival = {.ns = taken_ns};
+	struct rival rival = {};
 
-	if (known) {
-		__sync_fetch_and_add(&known->ns, taken_ns);
-		return 0;
-	}
+	if (bpf_map_lookup_elem(&rivals, &process))
+		return;
 	bpf_probe_read_kernel_str(rival.comm, sizeof(rival.comm), BPF_CORE_READ(task, group_leader, comm));
-	bpf_map_update_elem(&rivals, &process, &rival, BPF_ANY);
+	bpf_map_update_elem(&rivals, &process, &rival, BPF_NOEXIST);
+}
+
+/* The current thread, of process `process`, which is not profiled, leaves the CPU after `ran_ns`. Like the next one a global
+ * function, so that the verifier looks at it once. */
+__noinline int note_slice(u32 process, u64 ran_ns, u64 now)
+{
+	struct slices *slices = this_slices();
+	u64 index;
+
+	if (!slices)
+		return 0;
+	know_rival(process);
+	/* Of a thread that the scheduler chose again and again the kernel counts more than this turn. */
+	if (ran_ns > now - slices->reached_ns)
+		ran_ns = now - slices->reached_ns;
+	slices->reached_ns = now;
+	index = slices->count++ % SLICES;
+	ITEM(slices->at, index).process = process;
+	ITEM(slices->at, index).ns = ran_ns;
+	ITEM(slices->at, index).end_ns = now;
+	return 0;
+}
+
+/* A profiled thread leaves the CPU: slices of others begin now. */
+static __always_inline void begin_slices(u64 now)
+{
+	struct slices *slices = this_slices();
+
+	if (slices)
+		slices->reached_ns = now;
+}
+
+/* A profiled thread comes to the CPU, for which it was ready since `ready_ns`, 0 = not known: what others ran there meanwhile, they
+ * took. */
+__noinline int note_rivals(u64 ready_ns, u64 now)
+{
+	struct slices *slices = this_slices();
+	u64 count;
+
+	if (!slices)
+		return 0;
+	count = slices->count;
+	slices->count = 0;
+	slices->reached_ns = now;
+	for (u32 i = 0; i < SLICES; i++) {
+		u64 end_ns = slices->at[i].end_ns, ns = slices->at[i].ns;
+		u32 process = slices->at[i].process;
+		struct rival *rival;
+
+		if (i >= count || !ready_ns || end_ns <= ready_ns)
+			continue;
+		rival = bpf_map_lookup_elem(&rivals, &process);
+		if (rival)
+			__sync_fetch_and_add(&rival->ns, ns < end_ns - ready_ns ? ns : end_ns - ready_ns);
+	}
 	return 0;
 }
 

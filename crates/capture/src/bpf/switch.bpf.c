@@ -29,6 +29,10 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (!control || control->paused)
 		return 0;
 	if (!out) {
+		u64 ran_ns = prev->se.sum_exec_runtime - prev->se.prev_sum_exec_runtime;
+
+		if (prev->pid && ran_ns >= SHORT)
+			note_slice(prev->tgid, ran_ns, bpf_ktime_get_ns());
 		TEST_ALONE(in);
 		if (!in)
 			return 0;
@@ -40,6 +44,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	if (out) {
 		u64 runtime_ns = prev->se.sum_exec_runtime;
 
+		begin_slices(record->h.time_ns);
 		if (out->running_since_ns) {
 			out->runtime_base_ns = runtime_ns - (record->h.time_ns - out->running_since_ns);
 			out->running_since_ns = 0;
@@ -66,10 +71,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		}
 	}
 	if (in) {
-		u64 ready_ns = ready_since(in);
-
-		if (!out && prev->pid && ready_ns)
-			note_rival(ready_ns, record->h.time_ns);
+		if (!(in->mode & THREAD_LAUNCHING))
+			note_rivals(ready_since(in), record->h.time_ns);
 		if (in->on_cpu)
 			write_unseen_out(next, in);
 		set_in(record, next, in);

@@ -17,7 +17,8 @@ pub fn read(map: &MapHandle) -> Vec<Rival> {
         let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
         *times.entry(String::from_utf8_lossy(name).into_owned()).or_default() += u64::from_ne_bytes(*ns);
     }
-    let mut rivals: Vec<Rival> = times.into_iter().map(|(name, ns)| Rival { name, ns }).collect();
+    let took = times.into_iter().filter(|(_, ns)| *ns > 0);
+    let mut rivals: Vec<Rival> = took.map(|(name, ns)| Rival { name, ns }).collect();
     rivals.sort_by_key(|rival| std::cmp::Reverse(rival.ns));
     rivals.truncate(MOST);
     rivals

@@ -27,6 +27,32 @@ pub fn pids_named(name: &str, own_only: bool) -> Vec<u32> {
     named
 }
 
+/// These processes with all that descend from them, this one and what it started left out; of the descendants those that this user
+/// may look at, with `own_only`.
+pub fn with_descendants(pids: &[u32], own_only: bool) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let parents: Vec<(u32, u32)> = all.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let own = std::process::id();
+    let mut family = pids.to_vec();
+    let mut next = 0;
+    while next < family.len() {
+        let of_next = parents.iter().filter(|(_, parent)| *parent == family[next]).map(|(pid, _)| *pid);
+        let new = of_next.filter(|pid| *pid != own && !family.contains(pid) && !(own_only && !may_look_at(*pid)));
+        let new: Vec<u32> = new.collect();
+        family.extend(new);
+        next += 1;
+    }
+    family
+}
+
+/// The 4th field of proc_pid_stat(5); the name in parentheses before it is the program's choice.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split(' ').nth(1)?.parse().ok()
+}
+
 fn is_named(pid: u32, name: &str) -> bool {
     let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let base = executable.as_deref().and_then(|path| path.file_name());

@@ -80,7 +80,7 @@ pub struct CollectArgs {
     /// Program to run and its arguments.
     #[arg(last = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     pub command: Vec<OsString>,
-    /// Attach to a running process; can be given several times.
+    /// Attach to a running process and those that it has forked; can be given several times.
     #[arg(
         long,
         value_name = "PID",
@@ -101,7 +101,7 @@ pub struct CollectArgs {
     /// User to run the program as [default: the user who called sudo, else yourself].
     #[arg(long, value_name = "USER", value_hint = ValueHint::Username, help_heading = "What to profile")]
     pub user: Option<String>,
-    /// Leave out the processes that the program forks.
+    /// Leave out the processes that the program forks, or has forked.
     #[arg(long, help_heading = "What to profile")]
     pub no_follow_child: bool,
     /// Whether to record the processes that run a program of this name, and their children:

@@ -41,7 +41,9 @@ fn taken() -> Result<()> {
     drop(busy);
     let recording = Recording::in_folder(folder, output)?;
     let summary = recording.report(&["summary"])?;
-    let finding = finding(&recording, "cpus-taken")?.context("no finding cpus-taken")?;
+    let manifest = fs::read_to_string(recording.path().join("manifest.json"))?;
+    let finding =
+        finding(&recording, "cpus-taken")?.with_context(|| format!("no finding cpus-taken: {summary} {manifest}"))?;
     let (elapsed, cpu) = (number(&summary, "elapsed_ns")?, number(&summary, "cpu_ns")?);
     let denied = number(&finding, "cost_ns")?;
     ensure!(denied >= 0.1 * elapsed, "{denied} ns of {elapsed}");

@@ -52,6 +52,7 @@ mod system;
 mod task_probes;
 mod truth;
 mod unprivileged;
+mod verdicts;
 
 use std::process::ExitCode;
 
@@ -89,6 +90,7 @@ fn main() -> ExitCode {
     cases.extend(rights_of_others::cases());
     cases.extend(latency::cases());
     cases.extend(cpus::cases());
+    cases.extend(verdicts::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());
     cases.extend(anatomy::cases());

@@ -7,7 +7,7 @@ use dwell_store::raw::wire::object_kind;
 use super::identity::{Identity, Target};
 use super::kernel::{self, KernelWait};
 use super::names;
-use super::patterns::{Recognised, Refine, is_gil, recognise};
+use super::patterns::{Recognised, Refine, is_gil, own_lock, recognise};
 use super::sources::Sources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
@@ -53,6 +53,11 @@ impl<'a> Classifier<'a> {
         if wait.kind() == CallKind::Futex && wait.object != 0 {
             return self.futex(number, wait);
         }
+        if wait.kind() == CallKind::Poll
+            && let Some((kind, name)) = own_lock(self.sources.code.callers(self.stack(wait)))
+        {
+            return Target::named(kind, name);
+        }
         if let Some(target) = self.by_call(wait) {
             return target;
         }
@@ -66,6 +71,7 @@ impl<'a> Classifier<'a> {
         let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
         match wait.kind() {
             CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
+            CallKind::Poll if wait.hint == Hint::Files => at_site(ObjectType::Event, "Poll"),
             CallKind::Poll if wait.object == 0 => at_site(ObjectType::Sleep, "Sleep"),
             CallKind::Signal => at_site(ObjectType::Signal, "Signal"),
             CallKind::Child => Some(self.child(wait)),

@@ -117,6 +117,8 @@ const PATTERNS: &[Pattern] = patterns! {
     5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
     1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
         "_PyRawMutex_Lock*";
+    // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
+    3 "" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";
     // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.
     3 "[python library] threading" ConditionVariable Place: "Condition.wait*" "Event.wait" "wait" "wait_for";
     4 "[python library] threading" Semaphore Place: "Semaphore.acquire" "acquire";
@@ -287,6 +289,38 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
     let refine = if best.refine == Refine::Place { Refine::Place } else { innermost.refine };
     let has_owner = innermost.rank == C_LIBRARY && matches!(innermost.kind, ObjectType::Mutex | ObjectType::RwLock);
     Some(Recognised { kind: best.kind, refine, has_owner })
+}
+
+/// A lock of a program's own that its threads wait for in another call, such as a poll: each waits to be told.
+struct Own {
+    /// The functions of the lock.
+    functions: &'static [&'static str],
+    kind: ObjectType,
+    /// What it is called, before the place that it is taken in.
+    name: &'static str,
+}
+
+#[rustfmt::skip]
+const OWN: &[Own] = &[
+    // src/backend/storage/lmgr: ProcSleep waits for the latch, LockAcquire is what is wanted.
+    Own { functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
+    Own { functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
+          name: "PostgreSQL condition variable" },
+    Own { functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
+];
+
+/// Frames from the leaf in which such a lock is looked for.
+const OWN_DEPTH: usize = 12;
+
+/// The lock of the program's own that a thread with these callers, leaf first, waits for: its type, and its name with the
+/// function that takes it.
+pub fn own_lock<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<(ObjectType, String)> {
+    let callers: Vec<Caller<'_>> = callers.take(OWN_DEPTH).collect();
+    let of = |own: &&Own| callers.iter().any(|caller| caller.matches(own.functions));
+    let own = OWN.iter().find(of)?;
+    let outermost = callers.iter().rposition(|caller| caller.matches(own.functions))?;
+    let taken_in = callers.get(outermost + 1).map_or("unknown code", |caller| caller.function);
+    Some((own.kind, format!("{} in {taken_in}", own.name)))
 }
 
 /// Whether a frame belongs to a runtime rather than to the program.

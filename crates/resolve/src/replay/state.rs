@@ -324,6 +324,7 @@ impl Replay {
                 let child = self.lives.outer_id(record.h.tid, detail as u32);
                 child.and_then(|child| self.lives.process(child)).map_or(Hint::None, Hint::Process)
             }
+            _ if Syscall::kind_of(syscall) == CallKind::Poll && record.object == 0 && detail != 0 => Hint::Files,
             _ => Hint::None,
         }
     }

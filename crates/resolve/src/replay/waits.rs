@@ -53,6 +53,8 @@ pub enum Hint {
     Process(ProcessId),
     /// The value that a futex is expected to hold: see [`expected`].
     Value(u8),
+    /// Files that could not be read: the thread waited already when the recording began.
+    Files,
     /// CPython's global interpreter lock, whose memory the futex is part of.
     Gil,
 }
