@@ -1,6 +1,6 @@
 //! Traces as pictures, for tests: a thread per line, a millisecond per character.
 //!
-//! `#` runs in `work`, `1` … `9` run in `f1` … `f9`, `-` is in a run queue, a letter waits on the object of that name,
+//! `#` runs in `work`, `1` … `9` run in `f1` … `f9`, `~` runs in `read`, `-` is in a run queue, a letter waits on the object of that name,
 //! a blank is before the start or after the end. Who wakes: the first other thread in the picture that runs in the
 //! millisecond before the wake-up; sleeps (`s`) are ended by the timer. A wait is at `pthread_mutex_lock` called by
 //! `use_m`, running is at its function, both called by `main`.
@@ -126,7 +126,7 @@ fn alive(cell: char) -> bool {
 }
 
 fn running(cell: char) -> bool {
-    cell == '#' || cell.is_ascii_digit()
+    cell == '#' || cell == '~' || cell.is_ascii_digit()
 }
 
 impl Builder {
@@ -166,8 +166,11 @@ impl Builder {
     }
 
     fn running_stack(&mut self, cell: char) -> StackId {
-        let function = if cell == '#' { "work".to_owned() } else { format!("f{cell}") };
-        self.stack(&["main", &function], false)
+        match cell {
+            '#' => self.stack(&["main", "work"], false),
+            '~' => self.stack(&["main", "serve", "read"], true),
+            _ => self.stack(&["main", &format!("f{cell}")], false),
+        }
     }
 
     fn object(&mut self, letter: char) -> (ObjectId, StackId) {
@@ -251,7 +254,11 @@ impl Builder {
             cpu: 0,
             reason: reason.code(),
             outcome: if waits { Outcome::Woken.code() } else { 0 },
-            syscall: if waits { 202 } else { -1 },
+            syscall: match cells[at] {
+                '-' => -1,
+                'e' => 232, // epoll_wait
+                _ => 202,   // futex
+            },
             object,
             stack,
             waker: waker.map_or(ThreadId::NONE, ThreadId::new),

@@ -101,6 +101,9 @@ sentences! {
     COUNTER_MEANWHILE = "counter-meanwhile",
         "{counter} (when the wait began) is {long_value} at the {long_count} long waits of about {long_wait}, and {short_value} at the {short_count} short ones of about {short_wait}; separation {separation}. The long ones took {total}, {share} of one thread's time.",
         "{counter} (待機の開始時の値) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。";
+    EVENT_LOOP_BLOCKED = "event-loop-blocked",
+        "As far as samples show, {turns} {turns|turn|turns} of the loop took 10 ms or more, {all} in all: {longest} at most, {median} by the median, where the others take {usual}. It ran for {running} of that time and waited for {waiting}; {share} of it is in {place} and what that calls.",
+        "サンプルで分かる範囲では、ループの {turns} 回の反復が 10 ms 以上かかり、合計 {all}、最長 {longest}、中央値 {median} です (ほかの反復の中央値は {usual})。その時間のうち実行が {running}、待機が {waiting} で、{share} は {place} とその呼び出し先です。";
     SLEEP_POLLING = "sleep-polling",
         "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.",
         "{place} は {threads} 個のスレッドで {sleeps} 回、平均 {each}、合計 {all} スリープしました。";

@@ -88,6 +88,14 @@ const CASES: Record<string, Case> = {
     evidence: () => [{ kind: 'waits', key: 'object-type', value: 'sleep' }],
     show: (state) => only({ ...state, tab: 'objects', object: '' }, 'object-type', 'sleep'),
   },
+  'event-loop-blocked': {
+    evidence: concurrency,
+    show: (state, finding) => {
+      const { from_ns: from, to_ns: to } = finding;
+      const thread = only({ ...state, tab: 'platform', bands: 'thread' }, 'thread', named(finding));
+      return from == null || to == null ? thread : filterInRange(thread, { from, to });
+    },
+  },
   spinning: {
     evidence: () => [{ kind: 'cpu-share' }],
     show: (state, finding) =>

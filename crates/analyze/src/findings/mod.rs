@@ -6,6 +6,7 @@
 
 mod counters;
 mod cpus;
+mod event_loop;
 mod evidence;
 mod finding;
 mod locks;
@@ -101,6 +102,7 @@ findings! {
     outliers::OUTLIERS_STOLEN => outliers::stolen;
     outliers::OUTLIERS_SIGNALS => outliers::signals;
     counters::LONG_WAITS_BY_COUNTER => counters::long_waits_by_counter;
+    event_loop::EVENT_LOOP_BLOCKED => event_loop::event_loop_blocked;
     wakeups::SLEEP_POLLING => wakeups::sleep_polling;
     wakeups::FINE_GRAINED_WAITS => wakeups::fine_grained_waits;
     wakeups::THUNDERING_HERD => wakeups::thundering_herd;

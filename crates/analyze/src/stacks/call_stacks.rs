@@ -224,8 +224,13 @@ impl<'t> CallStacks<'t> {
     /// The innermost stack of `stack` that ends in the program's own code; else outside the system's, else itself.
     pub fn own(&self, stack: StackId) -> StackId {
         let is_user = |stack: &StackId| !self.is_system(*stack);
-        let own = self.whole_chain(stack).filter(is_user).find(|stack| !self.is_standard_library(*stack));
+        let own = self.whole_chain(stack).find(|stack| self.is_own(*stack));
         own.or_else(|| self.whole_chain(stack).find(is_user)).unwrap_or(stack)
+    }
+
+    /// Whether the frame at the end of `stack` is the program's own: neither the system's nor a standard library's.
+    pub fn is_own(&self, stack: StackId) -> bool {
+        !self.is_system(stack) && !self.is_standard_library(stack)
     }
 
     /// Whether the code was compiled into the program from a standard library's sources.

@@ -1,4 +1,4 @@
-//! Who waited for whom, and why: blame, the critical path, sockets, delays, counters beside waits.
+//! Who waited for whom, and why: blame, the critical path, sockets, delays, turns of event loops, counters beside waits.
 //!
 //! Takes a fold or a trace; gives what the findings and reports tell. It makes no tables and no sentences.
 
@@ -11,3 +11,4 @@ pub mod latency;
 pub mod socket_groups;
 pub mod sockets;
 pub mod thread_index;
+pub mod turns;

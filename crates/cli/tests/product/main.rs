@@ -15,6 +15,7 @@ mod conservation;
 mod containers;
 mod cpus;
 mod doctor;
+mod event_loops;
 mod expectation;
 mod faults;
 mod faults_recording;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
     cases.extend(unprivileged::cases());
     cases.extend(source::cases());
     cases.extend(real_programs::cases());
+    cases.extend(event_loops::cases());
     cases.extend(python::cases());
     cases.extend(symbols::cases());
     cases.extend(system::cases());

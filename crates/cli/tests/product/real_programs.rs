@@ -28,7 +28,7 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// A server under `dwell collect`.
-struct Server {
+pub struct Server {
     dwell: Running,
     folder: TempDir,
 }
@@ -43,7 +43,7 @@ impl Server {
 
     /// Starts `program`, which writes its process id to `pid` in the folder, as what Dwell launches itself: its unwind tables
     /// are there before it runs.
-    fn launch(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
+    pub fn launch(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
         let dwell = Running::start(&mut collect(folder.path(), &[], program))?;
         let server = Self { dwell, folder };
         wait_for("the server to listen", || TcpStream::connect(("127.0.0.1", port)).ok())?;
@@ -51,7 +51,7 @@ impl Server {
     }
 
     /// Ends the server with `signal`; the recording of it.
-    fn stop(self, signal: Signal) -> Result<Recording> {
+    pub fn stop(self, signal: Signal) -> Result<Recording> {
         let pid = fs::read_to_string(self.folder.path().join("pid"))?.trim().parse()?;
         kill_process(Pid::from_raw(pid).ok_or_else(|| anyhow::anyhow!("no process id"))?, signal)?;
         let output = self.dwell.finish()?;
@@ -66,7 +66,7 @@ pub fn free_port() -> Result<u16> {
 }
 
 /// Puts load on a server: a program that has to succeed.
-fn load(program: &str, arguments: &[&str]) -> Result<()> {
+pub fn load(program: &str, arguments: &[&str]) -> Result<()> {
     let output = Running::start(Command::new(program).args(arguments))?.finish()?;
     ensure!(output.status.success(), "{program}: {}", output.stderr);
     Ok(())
