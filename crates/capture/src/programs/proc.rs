@@ -38,7 +38,7 @@ pub fn with_descendants(pids: &[u32], own_only: bool) -> Vec<u32> {
     let mut next = 0;
     while next < family.len() {
         let of_next = parents.iter().filter(|(_, parent)| *parent == family[next]).map(|(pid, _)| *pid);
-        let new = of_next.filter(|pid| *pid != own && !family.contains(pid) && !(own_only && !may_look_at(*pid)));
+        let new = of_next.filter(|pid| *pid != own && !family.contains(pid) && (!own_only || may_look_at(*pid)));
         let new: Vec<u32> = new.collect();
         family.extend(new);
         next += 1;
