@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo docs pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -158,6 +158,11 @@ test-kernels: samples
 	scripts/install-deps.sh test
 	scripts/fetch-kernels.sh $(KERNELS) $(ALL_KERNELS)
 	DWELL_KERNELS=$(or $(KERNELS_TESTED),all) cargo test -p dwell --test product -- kernels::
+
+# Programs with a known cause of their slowness, and healthy ones, each quiet and beside four endless loops; writes docs/truth.md.
+test-verdicts: samples
+	scripts/install-deps.sh test
+	DWELL_VERDICTS=all cargo test -p dwell --test product -- verdicts::
 
 # Every system call that writes a result fails once, or is the last one; writes docs/reliability.md. FAULTS=20 hits
 # 20 places of each kind, not all of them.
