@@ -229,7 +229,7 @@ fn beyond_chance(turns: &Turns) -> Option<usize> {
 }
 
 /// How likely an observation in a short turn ends a stretch: at least as seen, where the long turns are in the sum, and at least the
-/// part of such a turn that the loop itself takes. `long`: observations in a stretch that is none.
+/// part of such a turn that the loop itself takes. `long`: the observations from which a stretch counts as long.
 fn likely_end(turns: &Turns, long: usize) -> f64 {
     let seen = turns.cuts as f64 / (turns.observations + turns.cuts).max(1) as f64;
     let short = turns.turns.iter().filter(|turn| (1..=long / 2).contains(&turn.observations));

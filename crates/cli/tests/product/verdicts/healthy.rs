@@ -1,0 +1,39 @@
+//! Programs that do what they should: whatever Dwell finds is false.
+
+use anyhow::Result;
+
+use super::{Program, Recorded};
+use crate::recording::{Recording, needs_program};
+
+pub const PROGRAMS: &[Program] = &[
+    Program { name: "xz", cause: "", finding: None, may_find: &[], record: xz },
+    Program { name: "sort", cause: "", finding: None, may_find: &["single-threaded-phase"], record: sort },
+    Program { name: "pipeline", cause: "", finding: None, may_find: &[], record: pipeline },
+    Program { name: "python", cause: "", finding: None, may_find: &[], record: python },
+];
+
+fn shell(line: &str) -> Result<Recorded> {
+    Ok(Recording::of(&[], &["sh", "-c", line])?.into())
+}
+
+/// Two threads compress blocks.
+fn xz() -> Result<Recorded> {
+    needs_program("xz")?;
+    shell("seq 1 900000 | xz -T2 --block-size=1MiB -1 > /dev/null")
+}
+
+/// Sorts in two threads; reading and the last merge are in one.
+fn sort() -> Result<Recorded> {
+    shell("seq 1 1500000 | sort -R --parallel=2 > /dev/null")
+}
+
+/// Each program waits for the one before it.
+fn pipeline() -> Result<Recorded> {
+    needs_program("gzip")?;
+    shell("seq 1 2000000 | gzip -1 | gzip -d | wc -c > /dev/null")
+}
+
+/// One thread computes.
+fn python() -> Result<Recorded> {
+    Ok(Recording::of(&[], &["/usr/bin/python3", "-c", "print(sum(i * i for i in range(4_000_000)))"])?.into())
+}

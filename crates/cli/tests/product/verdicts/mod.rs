@@ -1,0 +1,86 @@
+//! Verdicts on programs that nobody here wrote, or on small ones that use such runtimes: the planted cause is among the first
+//! findings, with a number that was measured without Dwell, and nothing else is accused.
+//!
+//! `DWELL_VERDICTS=all` judges each program twice, on the machine as it is and beside four endless loops, and writes docs/truth.md
+//! (`make test-verdicts`). Without it each is judged once.
+
+mod healthy;
+mod judge;
+mod planted;
+mod postgres;
+
+use std::sync::{Arc, Mutex};
+
+use anyhow::{Context, Result};
+
+use self::judge::{Verdict, busy_loops, judge, write_page};
+use crate::harness::Case;
+use crate::recording::{Recording, needs_recording};
+
+/// A program with what is wrong with it.
+struct Program {
+    name: &'static str,
+    /// What is wrong, in words; empty for a healthy one.
+    cause: &'static str,
+    /// Id of the finding, and words that it has; none for a healthy program.
+    finding: Option<(&'static str, &'static str)>,
+    /// What Dwell may find, too: it is true.
+    may_find: &'static [&'static str],
+    record: fn() -> Result<Recorded>,
+}
+
+/// A program's run under Dwell.
+struct Recorded {
+    recording: Recording,
+    /// A number of Dwell's, and the same measured by the program or its own statistics.
+    measured: Option<Measured>,
+}
+
+struct Measured {
+    what: &'static str,
+    dwell: f64,
+    truth: f64,
+    /// What their ratio may be.
+    within: std::ops::Range<f64>,
+}
+
+impl From<Recording> for Recorded {
+    fn from(recording: Recording) -> Self {
+        Self { recording, measured: None }
+    }
+}
+
+/// The verdicts on each program, quiet and beside loops.
+type Page = Arc<Mutex<Vec<(&'static Program, [Verdict; 2])>>>;
+
+pub fn cases() -> Vec<Case> {
+    let programs = planted::PROGRAMS.iter().chain(healthy::PROGRAMS);
+    let name = |program: &Program| format!("verdicts::{}", program.name);
+    if std::env::var_os("DWELL_VERDICTS").is_none() {
+        return programs.map(|program| Case::new(name(program), || once(program))).collect();
+    }
+    let page = Page::default();
+    let twice = |program: &'static Program| {
+        let page = Arc::clone(&page);
+        Case::new(name(program), move || note(program, &page))
+    };
+    let mut cases: Vec<Case> = programs.map(twice).collect();
+    cases.push(Case::new("verdicts::table", move || write_page(&page.lock().expect("no case panicked"))));
+    cases
+}
+
+fn once(program: &Program) -> Result<()> {
+    needs_recording()?;
+    judge(program, &(program.record)()?)?.check(program)
+}
+
+/// Judges a program quiet and beside loops, for the page.
+fn note(program: &'static Program, page: &Page) -> Result<()> {
+    needs_recording()?;
+    let quiet = judge(program, &(program.record)()?).context("quiet")?;
+    let loops = busy_loops()?;
+    let beside = judge(program, &(program.record)()?).context("beside loops")?;
+    drop(loops);
+    page.lock().expect("no case panicked").push((program, [quiet, beside]));
+    Ok(())
+}
