@@ -49,6 +49,21 @@ const OUTLIERS: Case = {
   show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
 };
 
+/** Threads that are ready wait in run queues. */
+const QUEUED: Case = {
+  evidence: concurrency,
+  show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
+};
+
+/** The threads of one name. */
+const CHURN: Case = {
+  evidence: concurrency,
+  show: (state, finding) => {
+    const name = named(finding).replace(/^(threads|processes) named /, '');
+    return only({ ...state, tab: 'platform', bands: 'thread' }, 'thread', name);
+  },
+};
+
 const CASES: Record<string, Case> = {
   'outliers-cpu-taken': OUTLIERS,
   'outliers-interrupted': OUTLIERS,
@@ -101,10 +116,9 @@ const CASES: Record<string, Case> = {
     show: (state, finding) =>
       only({ ...state, tab: 'caller-callee', function: named(finding) }, 'function', named(finding)),
   },
-  oversubscription: {
-    evidence: concurrency,
-    show: (state) => ({ ...state, tab: 'platform', bands: 'thread', bandSort: 'preemption_ns' }),
-  },
+  oversubscription: QUEUED,
+  'cpus-taken': QUEUED,
+  'cpu-quota': QUEUED,
   'single-threaded-phase': {
     evidence: concurrency,
     show: (state, { from_ns: from, to_ns: to }) => {
@@ -112,13 +126,8 @@ const CASES: Record<string, Case> = {
       return from == null || to == null ? platform : filterInRange(platform, { from, to });
     },
   },
-  'thread-churn': {
-    evidence: concurrency,
-    show: (state, finding) => {
-      const name = named(finding).replace(/^threads named /, '');
-      return only({ ...state, tab: 'platform', bands: 'thread' }, 'thread', name);
-    },
-  },
+  'thread-churn': CHURN,
+  'process-churn': CHURN,
 };
 
 /** The charts of a finding; none for an unknown finding. */

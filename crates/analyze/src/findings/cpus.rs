@@ -17,8 +17,8 @@ pub const CPU_TAKEN: FindingDef = FindingDef {
     advice: "Measure again on a quiet machine. Where the neighbours stay: give the program CPUs of its own (taskset, a cpuset, \
              CPU requests), or lower the others' weight (nice, cpu.weight, SCHED_IDLE).",
     japanese_title: "他のプログラムによる CPU の占有",
-    japanese_advice: "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset、CPU \
-                      requests) か、他のプログラムの重みを下げてください (nice、cpu.weight、SCHED_IDLE)。",
+    japanese_advice: "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) \
+                      か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。",
 };
 
 /// The program's control group may use no more.
@@ -31,7 +31,7 @@ pub const CPU_QUOTA: FindingDef = FindingDef {
              than the quota has CPUs (GOMAXPROCS, -XX:ActiveProcessorCount, OMP_NUM_THREADS).",
     japanese_title: "CPU クォータによる停止",
     japanese_advice: "クォータ (cpu.max、コンテナーの CPU 制限) を上げるか外す、バーストを許可する (cpu.max.burst)、またはスレッド\
-                      をクォータの CPU 数以下にしてください (GOMAXPROCS、-XX:ActiveProcessorCount、OMP_NUM_THREADS)。",
+                      をクォータの CPU 数以下にしてください (GOMAXPROCS、OMP_NUM_THREADS)。",
 };
 
 /// Part of the CPU time that the program ran or was denied from which that matters …

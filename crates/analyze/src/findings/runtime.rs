@@ -71,7 +71,7 @@ pub const PROCESS_CHURN: FindingDef = FindingDef {
     advice: "Do the work in the process that asks for it, give one process many items (xargs -n 1000, a batch mode, a server \
              that stays), or use what the shell has built in instead of a program for each line.",
     japanese_title: "プロセスの頻繁な作成",
-    japanese_advice: "必要とするプロセス自身で処理する、1 つのプロセスに多くの項目を渡す (xargs -n 1000、バッチモード、常駐サーバー)、\
+    japanese_advice: "必要とするプロセス自身で処理する、1 つのプロセスに多くの項目を渡す (バッチモード、常駐サーバー)、\
                       行ごとにプログラムを起動せずシェルの組み込み機能を使う、のいずれかにしてください。",
 };
 
