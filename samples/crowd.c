@@ -2,8 +2,8 @@
  */
 #include "sample.h"
 
-#define WORKERS 40
-#define ROUNDS  30
+#define WORKERS 20
+#define ROUNDS  40
 
 static pthread_mutex_t crowd_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -25,7 +25,7 @@ static void *worker(void *argument)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		take_turn(argument);
-		sleep_ns(10 * MS);
+		sleep_ns(3 * MS);
 	}
 	return NULL;
 }

@@ -411,16 +411,17 @@ fn who_sleeps_with_the_lock_is_blamed_for_it() {
 }
 
 #[test]
-fn a_lock_that_shows_one_waiter_needs_an_owner_to_accuse_the_sleeper() {
-    let mut trace = trace(
-        "
+fn a_lock_of_unknown_kind_needs_an_owner_to_accuse_the_sleeper() {
+    let picture = "
         a: sss11#
-        b: #mmmm#
-    ",
-    );
+        b: #fmmf#
+    ";
+    assert_eq!(held(&trace(&picture.replace('f', "m"))), cells_of(&[("f1", 2), ("holder-waiting", 2)]));
+    let mut trace = trace(&picture.replace('m', "f"));
+    let name = trace.objects.name.iter().position(|name| name == "f").expect("an object");
+    trace.objects.name[name] = "m".into();
     assert_eq!(held(&trace), cells_of(&[("f1", 2), ("unknown", 2)]));
-    let waits =
-        trace.off_cpu.object.iter().map(|object| object.get().is_some_and(|row| trace.objects.name[row] == "m"));
+    let waits = trace.off_cpu.object.iter().map(|object| object.get() == Some(name));
     let waits: Vec<bool> = waits.collect();
     for (holder, _) in trace.off_cpu.holder.iter_mut().zip(waits).filter(|(_, waits)| *waits) {
         *holder = ThreadId::new(0);

@@ -35,8 +35,10 @@ pub const EVENT_LOOP_BLOCKED: FindingDef = FindingDef {
 const LEAST_POLLS: usize = 10;
 /// Time in one turn from which it is long.
 const LONG_NS: u64 = 10_000_000;
-/// Part of the elapsed time that long turns must take; or so many must take so long.
+/// Part of the elapsed time that long turns must take, and how many or how long a single one; or so many must take so long.
 const SHARE: f64 = 0.02;
+const SEVERAL: usize = 3;
+const SINGLE_NS: u64 = 100_000_000;
 const VERY_LONG: usize = 3;
 const VERY_LONG_NS: u64 = 20_000_000;
 /// Part of the time of the busiest function that a callee must have to be named instead.
@@ -133,7 +135,9 @@ fn blocked(
     let scaled = |number: u64| (number as f64 / share.max(1e-9)) as u64;
     let total_ns = long.lengths.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
     let very_long = long.lengths.iter().filter(|ns| **ns >= VERY_LONG_NS).count();
-    if evidence.share(scaled(total_ns)) < SHARE && very_long < VERY_LONG {
+    let striking = long.lengths.len() >= SEVERAL || long.lengths.iter().any(|ns| *ns >= SINGLE_NS);
+    let much = evidence.share(scaled(total_ns)) >= SHARE && striking;
+    if !much && very_long < VERY_LONG {
         return None;
     }
     let (longest_ns, during) = long.longest?;

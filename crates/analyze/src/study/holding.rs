@@ -4,9 +4,9 @@
 //!
 //! Whoever releases a lock that others wait for wakes one of them: the ends of the waits are the releases. Between two of them
 //! the lock has one holder, the thread that makes the second one, from the first one on if that woke it. Else it took the lock
-//! before the woken thread could: before that one waits again, and after its own last wait for something else. A wait that
-//! another thread's did not interrupt has one holder from its begin; the lock's memory tells who that is, where it has an
-//! owner (`off_cpu.holder`).
+//! before the woken thread could: before that one waits again, and after its own last wait for something else. So a wait without a
+//! release in it has one holder from its begin: the thread that ends it. Where waits are not on the lock itself (each thread has a
+//! word of its own), or others may hold it, too (readers), only the lock's own word for its owner (`off_cpu.holder`) proves that.
 
 use std::collections::HashMap;
 
@@ -33,10 +33,8 @@ struct Release {
 struct Lock {
     /// In order of time.
     releases: Vec<Release>,
-    /// A thread that waited for it.
-    waiter: Option<usize>,
     /// Whether a release wakes one of all that wait: the waits are on the lock itself, not each on a word of its thread's.
-    is_shared: bool,
+    is_itself: bool,
 }
 
 /// A part of a wait with the thread that held the lock.
@@ -89,7 +87,6 @@ impl<'f, 't> Holding<'f, 't> {
                 // The wait that began before may end inside.
                 for row in begun.start.saturating_sub(1).max(first)..begun.end {
                     let Some(lock) = self.locks.get_mut(&self.fold.object_of(row)) else { continue };
-                    lock.is_shared |= *lock.waiter.get_or_insert(thread) != thread;
                     if let Some(by) = ender(self.fold, row) {
                         lock.releases.push(Release { time_ns: woken_at(self.fold, row), by, row, woken: thread });
                     }
@@ -101,7 +98,7 @@ impl<'f, 't> Holding<'f, 't> {
             lock.releases.dedup();
             let address = object.get().and_then(|row| trace.objects.address.get(row)).copied().unwrap_or(0);
             let kind = self.fold.object_type(*object);
-            lock.is_shared &= kind == ObjectType::Gil || (kind == ObjectType::Mutex && address != 0);
+            lock.is_itself = kind == ObjectType::Gil || (kind == ObjectType::Mutex && address != 0);
         }
     }
 
@@ -162,7 +159,7 @@ impl<'f, 't> Holding<'f, 't> {
         let (since, last) = match by {
             _ if by == first => (from, by),
             Holder::Unknown => (from, first),
-            Holder::Thread(_) if first == Holder::Unknown && lock.is_shared => (from, by),
+            Holder::Thread(_) if first == Holder::Unknown && lock.is_itself => (from, by),
             Holder::Thread(thread) => (self.runs_since(thread, from, to), by),
             Holder::Outside => (from, by),
         };
@@ -172,7 +169,7 @@ impl<'f, 't> Holding<'f, 't> {
 
     /// When the thread that `release` woke waits for the lock again, before `to`: then another one has it.
     fn waits_again(&self, lock: &Lock, release: &Release, to: u64) -> Option<u64> {
-        let next = self.next_wait(release.woken, release.row).filter(|_| lock.is_shared)?;
+        let next = self.next_wait(release.woken, release.row).filter(|_| lock.is_itself)?;
         Some(self.fold.trace.events().off_cpu.start_ns(next)).filter(|start| *start < to)
     }
 

@@ -263,7 +263,7 @@ impl Threads {
         let mut record = switch(stamp);
         record.next_tid = stamp.tid;
         if let Some(wait) = waited {
-            let wake = self.wakers.end_wait(stamp.tid, wait.record.0.h.time_ns);
+            let wake = self.wakers.end_wait(stamp.tid, wait.record.0.h.time_ns, stamp.time_ns);
             if let Some(wake) = wake {
                 record.wake_time_ns = wake.time_ns;
                 record.waker_tid = wake.tid;

@@ -74,6 +74,8 @@ enum Awaited {
 const WRITES: [i32; 9] = [1, 18, 20, 40, 44, 46, 296, 307, 328];
 const WAIT4: i32 = 61;
 const WAITID: i32 = 247;
+/// TCP can hold data back until a delayed ACK, 40 ms and more: then the call that wrote them woke nobody.
+const HELD_NS: u64 = 35_000_000;
 /// `idtype_t` of waitid(2): the second argument is a process id, or anything.
 const P_ALL: u64 = 0;
 const P_PID: u64 = 1;
@@ -127,10 +129,13 @@ impl Wakers {
         self.awaited.insert(stamp.tid, awaited);
     }
 
-    /// It is on a CPU again. Returns who woke it.
-    pub fn end_wait(&mut self, tid: u32, since_ns: u64) -> Option<Wake> {
+    /// It is on a CPU again, at `now_ns`. Returns who woke it.
+    pub fn end_wait(&mut self, tid: u32, since_ns: u64, now_ns: u64) -> Option<Wake> {
         let woken = if self.wakes.contains_key(&tid) { Some(tid) } else { self.woken_in_place_of(tid) };
-        let wake = woken.and_then(|woken| self.wakes.remove(&woken)).filter(|wake| wake.time_ns >= since_ns);
+        let for_object = matches!(self.awaited.get(&tid), Some(Awaited::Object(..)));
+        let was_held = |wake: &Wake| for_object && now_ns.saturating_sub(wake.time_ns) >= HELD_NS;
+        let wake = woken.and_then(|woken| self.wakes.remove(&woken));
+        let wake = wake.filter(|wake| wake.time_ns >= since_ns && !was_held(wake));
         self.forget(tid);
         wake
     }
@@ -276,7 +281,7 @@ mod tests {
         calls(&mut wakers, 9, 10, [0x1000, 0x81, 1, 0, 0, 0]);
         calls(&mut wakers, 8, 11, [0x1000, 0x81, 1, 0, 0, 0]);
         calls(&mut wakers, 7, 12, [0x2000, 0x81, 9, 0, 0, 0]);
-        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| (wake.tid, wake.time_ns));
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0, 1000).map(|wake| (wake.tid, wake.time_ns));
         assert_eq!((by(&mut wakers, 3), by(&mut wakers, 2)), (Some((8, 11)), Some((9, 10))));
         assert_eq!(by(&mut wakers, 4), None);
         assert!(wakers.waiting.is_empty() && wakers.awaited.is_empty());
@@ -288,7 +293,7 @@ mod tests {
         (2..5).for_each(|tid| waits(&mut wakers, tid, u64::from(tid), 0x1000, 0x80));
         calls(&mut wakers, 9, 10, [0x1000, 0x83, 1, 9, 0x3000, 0]);
         calls(&mut wakers, 8, 11, [0x3000, 0x81, 1, 0, 0, 0]);
-        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| wake.tid);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0, 1000).map(|wake| wake.tid);
         assert_eq!([2, 3, 4].map(|tid| by(&mut wakers, tid)), [Some(9), Some(8), None]);
     }
 
@@ -298,10 +303,10 @@ mod tests {
         waits(&mut wakers, 2, 1, 0x1000, 77 << 32 | 0x109);
         wakers.enter(stamp(77, 5), &Call { number: EXIT, arguments: [0; 6] }, 0);
         wakers.thread_ends(stamp(77, 8));
-        assert_eq!(wakers.end_wait(2, 1).map(|wake| (wake.tid, wake.time_ns)), Some((77, 5)));
+        assert_eq!(wakers.end_wait(2, 1, 1000).map(|wake| (wake.tid, wake.time_ns)), Some((77, 5)));
         waits(&mut wakers, 2, 11, 0x1000, 78 << 32 | 0x109);
         wakers.thread_ends(stamp(78, 12));
-        assert_eq!(wakers.end_wait(2, 11).map(|wake| wake.tid), Some(78));
+        assert_eq!(wakers.end_wait(2, 11, 1000).map(|wake| wake.tid), Some(78));
     }
 
     #[test]
@@ -310,14 +315,25 @@ mod tests {
         waits_for_object(&mut wakers, 2, 0);
         wakers.object_changes(stamp(3, 4), 0, 5, 0);
         wakers.object_changes(stamp(4, 6), 1, 5, 0);
-        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(4));
+        assert_eq!(wakers.end_wait(2, 1, 1000).map(|wake| wake.tid), Some(4));
         waits_for_object(&mut wakers, 2, 1);
         wakers.object_changes(stamp(4, 7), 1, 5, 0);
-        assert_eq!(wakers.end_wait(2, 1), None);
+        assert_eq!(wakers.end_wait(2, 1, 1000), None);
         waits_for_object(&mut wakers, 2, 1);
         wakers.object_changes(stamp(3, 8), 0, 5, 0);
-        assert_eq!(wakers.end_wait(2, 1).map(|wake| wake.tid), Some(3));
+        assert_eq!(wakers.end_wait(2, 1, 1000).map(|wake| wake.tid), Some(3));
         assert!(wakers.nobody_waits_for_objects());
+    }
+
+    #[test]
+    fn data_that_came_long_after_the_write_was_held_back() {
+        let mut wakers = Wakers::default();
+        waits_for_object(&mut wakers, 2, 0);
+        wakers.object_changes(stamp(4, 6), 1, 5, 0);
+        assert_eq!(wakers.end_wait(2, 1, 6 + HELD_NS), None);
+        waits(&mut wakers, 3, 1, 0x10, 128);
+        calls(&mut wakers, 4, 6, [0x10, 129, 1, 0, 0, 0]);
+        assert_eq!(wakers.end_wait(3, 1, 6 + HELD_NS).map(|wake| wake.tid), Some(4), "a futex holds nothing back");
     }
 
     #[test]
@@ -328,7 +344,7 @@ mod tests {
         waits_for_child(&mut wakers, 3, Call { number: WAITID, arguments: [P_PID, 71, 0, 0, 0, 0] });
         waits_for_child(&mut wakers, 4, Call { number: WAIT4, arguments: [u64::MAX, 0, 0, 0, 0, 0] });
         ends(&mut wakers, 71);
-        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 1).map(|wake| wake.tid);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 1, 1000).map(|wake| wake.tid);
         assert_eq!([2, 3, 4].map(|tid| by(&mut wakers, tid)), [None, Some(71), Some(71)]);
     }
 
@@ -337,7 +353,7 @@ mod tests {
         let mut wakers = Wakers::default();
         (2..4).for_each(|tid| waits(&mut wakers, tid, u64::from(tid), 0x1000, 0x80));
         calls(&mut wakers, 9, 10, [0x1000, 0x81, 1, 0, 0, 0]);
-        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0).map(|wake| wake.tid);
+        let by = |wakers: &mut Wakers, tid| wakers.end_wait(tid, 0, 1000).map(|wake| wake.tid);
         assert_eq!((by(&mut wakers, 3), by(&mut wakers, 2)), (Some(9), None));
     }
 }

@@ -55,16 +55,27 @@ impl Asked {
         let mut rest = words.iter().skip(known + 1);
         // The only word left may be the result, the subject forgotten.
         let only = words.get(known + 1).filter(|_| known == 0 && words.len() == 2);
-        let is_result = only.is_some_and(|word| Path::new(word).join("manifest.json").is_file());
-        let subject = what.subject().filter(|_| !is_result).and_then(|_| rest.next().cloned());
+        let forgotten = only.is_some_and(is_result);
+        let subject = what.subject().filter(|_| !forgotten).and_then(|_| rest.next().cloned());
         if result.is_none() {
             result = rest.next().map(PathBuf::from);
         }
+        let (subject, result) = match (subject, result) {
+            // The other way round.
+            (Some(word), Some(path)) if is_result(&word) && !is_result(&path) => {
+                (Some(path.to_string_lossy().into_owned()), Some(word.into()))
+            }
+            words => words,
+        };
         match rest.next() {
             None => Ok(Self { what, subject, result }),
             Some(word) => Err(Hinted::usage(format!("`{word}` is one word too many")).hint(form(what, name))),
         }
     }
+}
+
+fn is_result(word: impl AsRef<Path>) -> bool {
+    word.as_ref().join("manifest.json").is_file()
 }
 
 fn form(what: What, name: &str) -> String {
@@ -171,6 +182,12 @@ mod tests {
         assert_eq!((blame.subject, blame.result), (None, Some(folder.path().to_owned())));
         let named = Asked::parse(&[path, "blame".into(), "queue_lock".into()]).unwrap();
         assert_eq!(named.subject.as_deref(), Some("queue_lock"));
+        let other_way =
+            Asked::parse(&["blame".into(), folder.path().display().to_string(), "queue_lock".into()]).unwrap();
+        assert_eq!(
+            (other_way.subject.as_deref(), other_way.result),
+            (Some("queue_lock"), Some(folder.path().to_owned()))
+        );
     }
 
     #[test]

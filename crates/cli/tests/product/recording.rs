@@ -217,6 +217,10 @@ impl Recording {
         self.path.clone()
     }
 
+    pub fn manifest(&self) -> Result<Value> {
+        Ok(serde_json::from_slice(&fs::read(self.path().join("manifest.json"))?)?)
+    }
+
     /// `dwell report …` of this recording as JSON.
     pub fn report(&self, arguments: &[&str]) -> Result<Value> {
         let path = self.path().display().to_string();

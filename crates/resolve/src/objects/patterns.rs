@@ -89,10 +89,15 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" Semaphore Same: "std::counting_semaphore*" "std::__atomic_semaphore*" "std::__platform_semaphore*";
     1 "" Barrier Same: "std::barrier*" "std::__tree_barrier*" "std::latch*";
     // Rust.
-    1 "" Mutex Same: "std::sys::sync::mutex::*" "std::sys::*futex_mutex*" "parking_lot::raw_mutex::*";
-    1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*" "parking_lot::raw_rwlock::*";
-    1 "" ConditionVariable Same: "std::sys::sync::condvar::*" "std::sys::*futex_condvar*"
-        "parking_lot::condvar::*";
+    1 "" Mutex Same: "std::sys::sync::mutex::*" "std::sys::*futex_mutex*";
+    1 "" RwLock Same: "std::sys::sync::rwlock::*" "std::sys::*futex_rwlock*";
+    1 "" ConditionVariable Same: "std::sys::sync::condvar::*" "std::sys::*futex_condvar*";
+    // Each thread parks on a word of its own: the place says which lock.
+    2 "" Mutex Place: "parking_lot::raw_mutex::*";
+    2 "" RwLock Place: "parking_lot::raw_rwlock::*";
+    2 "" ConditionVariable Place: "parking_lot::condvar::*";
+    2 "" Mutex Place: "absl::*Mutex::Lock*" "absl::*Mutex::ReaderLock*" "absl::*MutexDelay*";
+    2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*";
     1 "" Once Same: "std::sys::sync::once::*" "std::sync::once*" "parking_lot::once::*";
     // OpenMP. Debian strips libgomp: what waits in it waits at a barrier unless a name says otherwise.
     3 "" Mutex Same: "GOMP_critical*" "gomp_mutex_lock*" "omp_set_lock" "omp_set_nest_lock" "GOMP_atomic_start"
@@ -120,8 +125,8 @@ const PATTERNS: &[Pattern] = patterns! {
     4 "libjvm.so" Sleep Place: "JavaThread::sleep*" "JVM_Sleep*" "os::sleep*";
     // CPython. Whoever takes the GIL waits for nothing else, whatever its Python functions are called.
     5 "" Gil Same: "take_gil*" "_PyThreadState_Attach*" "PyEval_RestoreThread" "PyEval_AcquireThread" "PyGILState_Ensure";
-    1 "" Mutex Same: "PyThread_acquire_lock*" "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*"
-        "_PyRawMutex_Lock*";
+    1 "" Mutex Same: "PyThread_acquire_lock*";
+    2 "" Mutex Place: "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*" "_PyRawMutex_Lock*";
     // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
     3 "" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";
     // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.

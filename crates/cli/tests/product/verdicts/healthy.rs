@@ -6,7 +6,14 @@ use super::{Program, Recorded};
 use crate::recording::{Recording, needs_program};
 
 pub const PROGRAMS: &[Program] = &[
-    Program { name: "xz", cause: "", finding: None, may_find: &[], record: xz },
+    // It is fed line by line.
+    Program {
+        name: "xz",
+        cause: "",
+        finding: None,
+        may_find: &["fine-grained-waits", "single-threaded-phase"],
+        record: xz,
+    },
     Program { name: "sort", cause: "", finding: None, may_find: &["single-threaded-phase"], record: sort },
     Program { name: "pipeline", cause: "", finding: None, may_find: &[], record: pipeline },
     Program { name: "python", cause: "", finding: None, may_find: &[], record: python },
