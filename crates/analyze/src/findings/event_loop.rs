@@ -6,6 +6,7 @@ use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::Word;
 
 use crate::engine::close_look::close_look;
+use crate::engine::fold::Fold;
 use crate::engine::hidden::hidden;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
@@ -69,8 +70,11 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &Reader<'_, '_>) -> BTreeSet<usize
     let mut shared: BTreeSet<usize> = BTreeSet::new();
     for site in fold.sites.iter().filter(|site| site.is_wait()) {
         let kind = fold.object_type(site.key.object);
-        let Some(thread) = site.key.thread.get().filter(|_| matches!(kind, ObjectType::Event | ObjectType::IoUring))
-        else {
+        let polls = match kind {
+            ObjectType::Event => serves_many(fold, site.key.object),
+            kind => kind == ObjectType::IoUring,
+        };
+        let Some(thread) = site.key.thread.get().filter(|_| polls) else {
             continue;
         };
         polled.entry(site.key.object).or_default().insert(thread);
@@ -81,6 +85,22 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &Reader<'_, '_>) -> BTreeSet<usize
     shared.extend(polled.values().filter(|threads| threads.len() > 1).flatten());
     let selected = fold.selected_sites().filter(|(_, site)| polled.contains_key(&site.key.object));
     selected.filter_map(|(_, site)| site.key.thread.get()).filter(|thread| !shared.contains(thread)).collect()
+}
+
+/// How the members of a set of files are called that are sockets.
+const SOCKETS: [&str; 5] = ["TCP", "UDP", "Unix", "socket", "connections"];
+
+/// Whether the set of files has more than the socket of one client, who alone waits when its thread is busy: one that listens, or
+/// several. A set that says nothing of its members may.
+fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
+    let objects = &fold.trace.objects;
+    let Some(row) = object.get().filter(|row| *row < objects.name.len()) else { return false };
+    let in_name = objects.name[row].split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
+    let in_detail = Some(objects.detail[row].as_str()).filter(|detail| !detail.is_empty());
+    let Some(members) = in_name.and(in_detail.or(in_name)) else { return true };
+    let is_socket = |member: &&str| SOCKETS.iter().any(|name| member.starts_with(name));
+    let sockets: Vec<&str> = members.split(", ").filter(is_socket).collect();
+    sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")
 }
 
 /// The long turns of a loop.

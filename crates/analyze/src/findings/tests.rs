@@ -362,6 +362,27 @@ fn a_loop_is_blocked_in_a_time_range() {
     assert_eq!(found(550, 2_741).unwrap().cost_ns, 9 * 200 * CELL);
 }
 
+/// A process for each connection is busy for its client alone.
+#[test]
+fn who_serves_one_connection_is_no_event_loop() {
+    let busy = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
+    let is_blocked = |name: &str, detail: &str| {
+        let mut trace = sampled(&busy);
+        let row = trace.objects.name.iter().position(|name| name == "e").expect("a set");
+        (trace.objects.name[row], trace.objects.detail[row]) = (name.into(), detail.into());
+        ids(&trace).contains(&BLOCKED)
+    };
+    assert!(!is_blocked("epoll {pipe, signalfd} #3", "pipe:[1], anon_inode:[signalfd]"));
+    assert!(!is_blocked("epoll {connections, pipe}", "TCP 127.0.0.1:5432 -> 127.0.0.1:41000, pipe:[1]"));
+    assert!(!is_blocked("poll {pipe}", ""));
+    assert!(is_blocked(
+        "epoll {connections, pipe}",
+        "TCP 127.0.0.1:80 -> 127.0.0.1:41000, TCP 127.0.0.1:80 -> 127.0.0.1:41002"
+    ));
+    assert!(is_blocked("epoll {TCP listen 127.0.0.1:80}", "TCP listen 127.0.0.1:80"));
+    assert!(is_blocked("epoll", ""));
+}
+
 /// Several threads that wait for the same events take them for one that is busy.
 #[test]
 fn loops_that_share_their_events_are_not_blocked() {

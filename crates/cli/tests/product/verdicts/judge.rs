@@ -39,7 +39,9 @@ pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
     let measured = |it: &Measured| (it.what, it.dwell, it.truth, it.within.contains(&(it.dwell / it.truth)));
     Ok(Verdict {
         place: of_program.iter().position(|row| is_right(row)).map(|place| place + 1),
-        false_ones: false_ones.map(|row| format!("{}: {}", text(row, "id"), text(row, "evidence"))).collect(),
+        false_ones: false_ones
+            .map(|row| format!("{} of {}: {}", text(row, "id"), text(row, "subject"), text(row, "evidence")))
+            .collect(),
         measured: recorded.measured.as_ref().map(measured),
     })
 }
@@ -75,7 +77,7 @@ impl Verdict {
             Some((what, dwell, truth, _)) => format!("{what}: {dwell:.2} ({truth:.2})"),
             None => String::new(),
         };
-        let wrong: Vec<&str> = self.false_ones.iter().filter_map(|it| it.split(':').next()).collect();
+        let wrong: Vec<&str> = self.false_ones.iter().filter_map(|it| Some(it.split_once(": ")?.0)).collect();
         format!("{place} | {number} | {}", if wrong.is_empty() { "none".to_owned() } else { wrong.join(", ") })
     }
 }
