@@ -72,6 +72,9 @@ fn quoted(word: &str) -> String {
 /// A kernel, how it is started, and what the guest does before its jobs.
 pub struct Guest<'a> {
     pub image: &'a Path,
+    /// Linux 7 gives BPF programs memory only where the processor has cmpxchg16b, as all do since 2006. Behind it QEMU's flags are
+    /// garbage at times (EFLAGS 81ef6242, which no processor has), and the allocator of older kernels panics.
+    pub has_cx16: bool,
     /// Words for the kernel's command line.
     pub kernel_options: &'a str,
     /// Lines of its shell.
@@ -111,9 +114,9 @@ impl Guest<'_> {
         command.args(["--pdeathsig", "KILL", &emulator]);
         command.args("-nodefaults -no-user-config -no-reboot -display none -machine q35 -smp 1 -m 2G".split(' '));
         // Real-time kernels take the serial port's interrupts for stray ones and stop them: noirqdebug.
-        // With more threads than one QEMU loses its way where a kernel changes its own code. Behind cmpxchg16b its flags are
-        // garbage at times (EFLAGS 81ef6242, which no processor has), and the kernel's allocator panics: no cx16.
-        command.args(["-accel", "tcg,thread=single", "-cpu", "max,-la57,-cx16", "-icount", "shift=1,sleep=off"]);
+        // With more threads than one QEMU loses its way where a kernel changes its own code.
+        let processor = if self.has_cx16 { "max,-la57" } else { "max,-la57,-cx16" };
+        command.args(["-accel", "tcg,thread=single", "-cpu", processor, "-icount", "shift=1,sleep=off"]);
         command.arg("-kernel").arg(self.image).arg("-initrd").arg(at("initrd"));
         command.args([
             "-append",

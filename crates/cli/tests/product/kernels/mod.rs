@@ -215,7 +215,9 @@ fn boot(machine: &Machine, usual: bool) -> Result<Ran> {
     let jobs: Vec<Job> = asks_doctor.then_some(Ok(doctor)).into_iter().chain(steps).collect::<Result<_>>()?;
     let limit = MOST_START + MOST_JOB * u32::try_from(jobs.len())?;
     let begun = Instant::now();
-    let ran = Guest { image: &image, kernel_options: machine.kernel_options, before: machine.before }.run(&jobs, limit);
+    let Machine { kernel_options, before, .. } = *machine;
+    let has_cx16 = machine.kernel.starts_with("unstable");
+    let ran = Guest { image: &image, has_cx16, kernel_options, before }.run(&jobs, limit);
     println!("     {}: {} jobs in {:.0} s", machine.name, jobs.len(), begun.elapsed().as_secs_f64());
     ran
 }
