@@ -91,12 +91,14 @@ __noinline int note_rivals(u64 ready_ns, u64 now)
 	count = slices->count;
 	slices->count = 0;
 	slices->reached_ns = now;
+	if (!count || !ready_ns)
+		return 0;
 	for (u32 i = 0; i < SLICES; i++) {
 		u64 end_ns = slices->at[i].end_ns, ns = slices->at[i].ns;
 		u32 process = slices->at[i].process;
 		struct rival *rival;
 
-		if (i >= count || !ready_ns || end_ns <= ready_ns)
+		if (i >= count || end_ns <= ready_ns)
 			continue;
 		rival = bpf_map_lookup_elem(&rivals, &process);
 		if (rival)
