@@ -9,7 +9,7 @@ mod judge;
 mod planted;
 mod postgres;
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 
@@ -65,7 +65,7 @@ pub fn cases() -> Vec<Case> {
         Case::new(name(program), move || note(program, &page))
     };
     let mut cases: Vec<Case> = programs.map(twice).collect();
-    cases.push(Case::new("verdicts::table", move || write_page(&page.lock().expect("no case panicked"))));
+    cases.push(Case::new("verdicts::table", move || write_page(&page.lock().unwrap_or_else(PoisonError::into_inner))));
     cases
 }
 
@@ -81,6 +81,6 @@ fn note(program: &'static Program, page: &Page) -> Result<()> {
     let loops = busy_loops()?;
     let beside = judge(program, &(program.record)()?).context("beside loops")?;
     drop(loops);
-    page.lock().expect("no case panicked").push((program, [quiet, beside]));
+    page.lock().unwrap_or_else(PoisonError::into_inner).push((program, [quiet, beside]));
     Ok(())
 }
