@@ -90,14 +90,20 @@ fn loops(evidence: &Evidence<'_, '_>, reader: &Reader<'_, '_>) -> BTreeSet<usize
 /// How the members of a set of files are called that are sockets.
 const SOCKETS: [&str; 5] = ["TCP", "UDP", "Unix", "socket", "connections"];
 
-/// Whether the set of files has more than the socket of one client, who alone waits when its thread is busy: one that listens, or
-/// several. A set that says nothing of its members may.
+/// What only loops have among their files, by which other threads wake them.
+const WAKES: [&str; 2] = ["Unix pair", "eventfd"];
+
+/// Whether the set of files has more than the socket of one client, who alone waits when its thread is busy: one that listens,
+/// several, or what other threads wake a loop by. A set that says nothing of its members may.
 fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     let objects = &fold.trace.objects;
     let Some(row) = object.get().filter(|row| *row < objects.name.len()) else { return false };
     let in_name = objects.name[row].split_once('{').and_then(|(_, rest)| Some(rest.split_once('}')?.0));
     let in_detail = Some(objects.detail[row].as_str()).filter(|detail| !detail.is_empty());
     let Some(members) = in_name.and(in_detail.or(in_name)) else { return true };
+    if WAKES.iter().any(|name| members.contains(name)) {
+        return true;
+    }
     let is_socket = |member: &&str| SOCKETS.iter().any(|name| member.starts_with(name));
     let sockets: Vec<&str> = members.split(", ").filter(is_socket).collect();
     sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")

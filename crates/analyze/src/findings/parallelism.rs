@@ -100,7 +100,9 @@ const ONE_THREAD: std::ops::Range<f64> = 0.7..1.2;
 /// Functions that load programs.
 const LOADING: &[&str] =
     &["_dl_start*", "_dl_main", "dl_main", "_dl_relocate_object*", "_dl_map_object*", "resolve_map", "execve"];
-/// Part of the phase's work that must be one thread's, and of the phase that this one must run.
+/// Part of the phase that the thread must run.
+const RAN: f64 = 0.5;
+/// Part of the phase's work that must be one thread's.
 const SAME_THREAD: f64 = 0.8;
 
 pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -185,9 +187,9 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, Sta
     }
     let all: u64 = worked.values().map(|(ran, ready)| ran + ready).sum();
     let (thread, (ran, ready)) = worked.into_iter().max_by_key(|(_, (ran, ready))| ran + ready)?;
-    // A thread that is ready does not run.
-    let ran_all = ran as f64 >= SAME_THREAD * phase.windows.length_ns() as f64;
-    if !ran_all || ((ran + ready) as f64) < SAME_THREAD * all as f64 {
+    // A thread that is ready does not run; on a busy machine it waits for its turns.
+    let ran_enough = ran as f64 >= RAN * phase.windows.length_ns() as f64;
+    if !ran_enough || ((ran + ready) as f64) < SAME_THREAD * all as f64 {
         return None;
     }
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();

@@ -380,6 +380,8 @@ fn who_serves_one_connection_is_no_event_loop() {
         "TCP 127.0.0.1:80 -> 127.0.0.1:41000, TCP 127.0.0.1:80 -> 127.0.0.1:41002"
     ));
     assert!(is_blocked("epoll {TCP listen 127.0.0.1:80}", "TCP listen 127.0.0.1:80"));
+    assert!(is_blocked("epoll {Unix pair}", "Unix pair"));
+    assert!(is_blocked("epoll {eventfd, pipe}", "anon_inode:[eventfd], pipe:[1]"));
     assert!(is_blocked("epoll", ""));
 }
 
