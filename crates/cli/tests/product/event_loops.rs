@@ -81,9 +81,12 @@ fn asyncio() -> Result<()> {
 const NODE: &str = "
 const spent = () => process.cpuUsage().user + process.cpuUsage().system;
 function compute() { const end = spent() + 100_000; while (spent() < end); }
-let ticks = 0;
-const answer = setInterval(() => { if (++ticks == 300) { clearInterval(answer); clearInterval(report); } }, 5);
-const report = setInterval(() => { if (process.argv[1] == 'compute') compute(); }, 100);
+let reports = 0;
+const answer = setInterval(() => {}, 5);
+const report = setInterval(() => {
+  if (process.argv[1] == 'compute') compute();
+  if (++reports == 15) { clearInterval(answer); clearInterval(report); }
+}, 200);
 ";
 
 /// Node names its functions only when it is asked to; without, the finding is made, too.
