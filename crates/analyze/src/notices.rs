@@ -8,7 +8,7 @@ use dwell_model::notices::{self, NOTICES};
 use dwell_store::{Table, Trace};
 use dwell_view::{Piece, Prose, Sentence, SentenceDef, Word, pieces};
 
-/// The table as sentences; text of others is none.
+/// The table as sentences, without the row for plain text.
 static DEFS: LazyLock<Vec<SentenceDef>> = LazyLock::new(|| {
     let known = NOTICES.iter().filter(|def| def.id != notices::PLAIN.id);
     known.map(|def| SentenceDef { id: def.id, text: def.text, japanese: def.japanese }).collect()

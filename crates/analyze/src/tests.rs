@@ -542,6 +542,21 @@ fn waits_by_class(lines: &[Vec<char>], cpus: u32) -> [u64; 5] {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
+    /// Whoever held the lock, the parts are the waits.
+    #[test]
+    fn the_holders_of_a_lock_share_its_waits(lines in lines(), owners in prop::collection::vec(prop::option::of(0..5usize), 60)) {
+        let mut trace = build(&named(&lines), 2);
+        prop_assume!(trace.objects.name.iter().any(|name| name == "m"));
+        let threads = trace.threads.tid.len();
+        for (holder, owner) in trace.off_cpu.holder.iter_mut().zip(owners) {
+            *holder = owner.filter(|owner| *owner < threads).map_or(ThreadId::NONE, ThreadId::new);
+        }
+        trace.tables_changed();
+        let view = of(Report::Blame, &trace, &Query { subject: Some("m".into()), ..Query::default() });
+        let (whole, parts) = (number(&column(&view, "wait_ns")[0]), blamed(&trace));
+        prop_assert_eq!(parts.iter().map(|(.., cells)| cells).sum::<u64>() * CELL, whole);
+    }
+
     #[test]
     fn parts_add_up_to_the_whole(lines in lines(), cpus in 1..4u32, estimated: bool) {
         let mut trace = build(&named(&lines), cpus);

@@ -32,5 +32,5 @@ pub use kernel::perf::level_for_root;
 pub use options::{EventSource, Launch, Options, Rule, Subject, Target, Trigger};
 pub use output::outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
-pub use programs::proc::{pids_named, with_descendants};
+pub use programs::proc::pids_named;
 pub use topics::itt::{Library as IttLibrary, environment};

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Launch, Options, Target, pids_named, with_descendants};
+use dwell_capture::{Launch, Options, Target, pids_named};
 use dwell_store::{Manifest, ResultFolder};
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -158,20 +158,14 @@ fn target(args: &CollectArgs, own_only: bool) -> Result<Target> {
         return if pids.is_empty() {
             Err(Hinted::new(format!("no process runs a program called {name}")).hint(hint))
         } else {
-            Ok(attach(args, &pids, own_only))
+            Ok(Target::Attach(pids))
         };
     }
     if args.target_pid.is_empty() {
         let hint = "dwell collect threading -- PROGRAM ARGS, or --target-pid PID";
         return Err(Hinted::usage("nothing to profile: no program and no process was named").hint(hint));
     }
-    Ok(attach(args, &args.target_pid, own_only))
-}
-
-/// Processes that run, with those that they have forked already, as those are followed that they fork later.
-fn attach(args: &CollectArgs, pids: &[u32], own_only: bool) -> Target {
-    let named_only = args.no_follow_child || !args.strategy.is_empty();
-    Target::Attach(if named_only { pids.to_vec() } else { with_descendants(pids, own_only) })
+    Ok(Target::Attach(args.target_pid.clone()))
 }
 
 fn launch(args: &CollectArgs) -> Launch {

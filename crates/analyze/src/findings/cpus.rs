@@ -50,7 +50,7 @@ pub fn cpus_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let enough = denied_ns as f64 >= DENIED_SHARE * wanted_ns as f64 && evidence.share(denied_ns) >= DENIED_ELAPSED;
     let enough = enough && denied_ns >= DENIED_NS;
     // What others took is known for the whole recording only.
-    let taken_ns: u64 = rivals.iter().map(|rival| rival.ns).sum();
+    let taken_ns = rivals.iter().fold(0u64, |sum, rival| sum.saturating_add(rival.ns));
     let part = evidence.elapsed_ns as f64 / evidence.fold.trace.elapsed_ns().max(1) as f64;
     let by_others = taken_ns as f64 * part >= EXPLAINED * denied_ns as f64;
     if !enough || !by_others || !cpu_quota(evidence).is_empty() {
@@ -75,8 +75,13 @@ pub fn cpus_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 /// CPU time of all threads, ns.
 fn running_ns(evidence: &Evidence<'_, '_>) -> u64 {
-    let histogram = evidence.fold.levels.histogram_cpu.iter().zip(0u64..);
-    histogram.map(|(ns, running)| ns.saturating_mul(running)).sum()
+    thread_time(&evidence.fold.levels.histogram_cpu, u64::MAX)
+}
+
+/// Time of a histogram over numbers of threads, each instant as often as there are threads, up to `most`, ns.
+fn thread_time(histogram: &[u64], most: u64) -> u64 {
+    let threads = histogram.iter().zip(0u64..);
+    threads.fold(0, |sum, (ns, count)| sum.saturating_add(ns.saturating_mul(count.min(most))))
 }
 
 /// Part of a group's periods that must have been cut short.
@@ -112,8 +117,7 @@ pub fn cpu_quota(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 fn needed(evidence: &Evidence<'_, '_>, quota: &QuotaUse) -> Option<Sentence> {
     let (fold, has) = (evidence.fold, quota.runtime_us as f64 / quota.period_us.max(1) as f64);
     let online = u64::from(fold.trace.manifest.cpus.online.max(1));
-    let ready = fold.levels.histogram_concurrency.iter().zip(0u64..);
-    let wanted_ns: u64 = ready.map(|(ns, ready)| ns.saturating_mul(ready.min(online))).sum();
+    let wanted_ns = thread_time(&fold.levels.histogram_concurrency, online);
     let wanted = wanted_ns as f64 / evidence.elapsed_ns.max(1) as f64;
     (wanted > has).then(|| say!(CPU_QUOTA_NEEDED, cpus = Word::Real(wanted, 1), has = Word::Real(has, 2)))
 }

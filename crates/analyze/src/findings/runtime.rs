@@ -106,16 +106,16 @@ impl Churn {
         };
         let inside =
             |thread: &usize| fold.windows.contains(threads.start_ns[*thread]) && is_first(*thread) == processes;
+        let life = |thread: &usize| threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
         let is_short = |thread: &usize| {
-            let life = threads.end_ns[*thread].saturating_sub(threads.start_ns[*thread]);
-            threads.exited[*thread] && life <= SHORT_LIFE_NS && threads.parent[*thread].is_some()
+            threads.exited[*thread] && life(thread) <= SHORT_LIFE_NS && threads.parent[*thread].is_some()
         };
         let rows: Vec<usize> = (0..threads.tid.len()).filter(inside).filter(is_short).collect();
         let per_second = rows.len() as f64 * 1e9 / evidence.elapsed_ns.max(1) as f64;
         if rows.len() < CHURN_COUNT || per_second < CHURN_PER_SECOND {
             return None;
         }
-        let lives_ns = rows.iter().map(|thread| threads.end_ns[*thread] - threads.start_ns[*thread]).sum();
+        let lives_ns = rows.iter().map(life).sum();
         let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
         let mut queued_ns = 0u64;
         for (_, site, weights) in fold.selected() {

@@ -399,7 +399,7 @@ fn loops_that_share_their_events_are_not_blocked() {
     assert!(!ids(&trace).contains(&BLOCKED));
 }
 
-/// Two threads that compute on two CPUs, of which they get one; `name` had the other for so long.
+/// Two threads compute on two CPUs and get one of them; `name` had the other for so long.
 fn beside(name: &str, cells: u64) -> Trace {
     let mut trace = repeated(&[("a", "#-#-#-#-"), ("b", "-#-#-#-#")], 10);
     trace.manifest.taken.rivals = vec![Rival { name: name.into(), ns: cells * CELL }];

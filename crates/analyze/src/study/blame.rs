@@ -57,7 +57,7 @@ pub struct Blame {
     pub told: bool,
 }
 
-/// What is asked for each wait.
+/// What the blame for a wait is looked up in.
 struct Study<'f, 't> {
     fold: &'f Fold<'t>,
     index: &'f ThreadIndex<'t>,

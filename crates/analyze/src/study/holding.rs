@@ -107,16 +107,14 @@ impl<'f, 't> Holding<'f, 't> {
         self.locks.contains_key(&object)
     }
 
-    /// Tells who held the lock during the wait `row`, the latest first: the parts fill the wait. Returns the number of parts.
-    pub fn tell(&self, row: usize, mut tell: impl FnMut(Held)) -> usize {
-        let Some(lock) = self.locks.get(&self.fold.object_of(row)) else { return 0 };
+    /// Tells who held the lock during the wait `row`, the latest first: the parts fill the wait.
+    pub fn tell(&self, row: usize, mut tell: impl FnMut(Held)) {
+        let Some(lock) = self.locks.get(&self.fold.object_of(row)) else { return };
         let from = self.fold.trace.events().off_cpu.start_ns(row);
         let (mut to, mut by) = (woken_at(self.fold, row), self.holder_at_end(row));
         let before = lock.releases.partition_point(|release| release.time_ns < to);
-        let mut parts = 0;
         let mut told = |held: Held| {
             if held.from < held.to {
-                parts += 1;
                 tell(held);
             }
         };
@@ -125,7 +123,6 @@ impl<'f, 't> Holding<'f, 't> {
             (to, by) = (release.time_ns, release.by);
         }
         self.at_begin(lock, row, (from, to, by), &mut told);
-        parts
     }
 
     /// Who had the lock when the wait `row` ended: without a wake-up, who has it when the thread waits again.

@@ -37,15 +37,16 @@ struct slices {
 
 PER_CPU(struct slices, slices)
 
-/* Puts the process of the current thread among the rivals. */
+/* Puts the process of the current thread among the rivals: without a name where the user may not look at it. */
 static __always_inline void know_rival(u32 process)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct rival rival = {};
 
 	if (bpf_map_lookup_elem(&rivals, &process))
 		return;
-	bpf_probe_read_kernel_str(rival.comm, sizeof(rival.comm), BPF_CORE_READ(task, group_leader, comm));
+	if (is_in_scope(task))
+		bpf_probe_read_kernel_str(rival.comm, sizeof(rival.comm), BPF_CORE_READ(task, group_leader, comm));
 	bpf_map_update_elem(&rivals, &process, &rival, BPF_NOEXIST);
 }
 

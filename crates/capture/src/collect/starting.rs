@@ -53,7 +53,7 @@ impl<'a> Opened<'a> {
             Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
         let probed = find_task_probes(options, child.as_ref())?;
-        let targets = child.as_ref().map_or_else(|| attached(options).to_vec(), |child| vec![child.pid]);
+        let targets = child.as_ref().map_or_else(|| attached_family(options), |child| vec![child.pid]);
         let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
         let raised = rights::raise(&TO_START);
         let source = source::open(options, &begin)?;
@@ -188,6 +188,12 @@ fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<task_pro
         (None, []) => return Ok(task_probes::Places::default()),
     };
     task_probes::find(&options.task_probes, &program)
+}
+
+/// The processes that the options name, with those that they have forked already where those are followed that they fork later.
+fn attached_family(options: &Options) -> Vec<u32> {
+    let follows = options.follow_children && options.strategy.is_empty();
+    if follows { proc::with_descendants(attached(options), options.own_only) } else { attached(options).to_vec() }
 }
 
 fn check_attachable(pids: &[u32], own_only: bool) -> Result<()> {

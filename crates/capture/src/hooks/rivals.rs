@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use dwell_store::Rival;
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 
+/// Stands for programs that the user may not look at.
+const OTHERS: &str = "[others]";
 /// Programs that are told, at most.
 const MOST: usize = 16;
 
@@ -15,7 +17,9 @@ pub fn read(map: &MapHandle) -> Vec<Rival> {
         let Ok(Some(value)) = map.lookup(&key, MapFlags::ANY) else { continue };
         let Some((ns, comm)) = value.split_first_chunk() else { continue };
         let name = comm.split(|byte| *byte == 0).next().unwrap_or_default();
-        *times.entry(String::from_utf8_lossy(name).into_owned()).or_default() += u64::from_ne_bytes(*ns);
+        let name = if name.is_empty() { OTHERS.into() } else { String::from_utf8_lossy(name) };
+        let sum = times.entry(name.into_owned()).or_default();
+        *sum = sum.saturating_add(u64::from_ne_bytes(*ns));
     }
     let took = times.into_iter().filter(|(_, ns)| *ns > 0);
     let mut rivals: Vec<Rival> = took.map(|(name, ns)| Rival { name, ns }).collect();

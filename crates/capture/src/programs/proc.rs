@@ -1,5 +1,6 @@
 //! What /proc tells of processes: their mappings, arguments, threads, and the members of epoll sets.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStringExt;
@@ -27,20 +28,25 @@ pub fn pids_named(name: &str, own_only: bool) -> Vec<u32> {
     named
 }
 
-/// These processes with all that descend from them, this one and what it started left out; of the descendants those that this user
-/// may look at, with `own_only`.
+/// These processes, and all that live and descend from them, this one and what it started left out; of the descendants only those
+/// that this user may look at, with `own_only`.
 pub fn with_descendants(pids: &[u32], own_only: bool) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let all = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let parents: Vec<(u32, u32)> = all.filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
-    let own = std::process::id();
+    let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for pid in all.filter(|pid| *pid != std::process::id()) {
+        if let Some(parent) = parent_of(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
     let mut family = pids.to_vec();
+    let mut known: BTreeSet<u32> = pids.iter().copied().collect();
     let mut next = 0;
-    while next < family.len() {
-        let of_next = parents.iter().filter(|(_, parent)| *parent == family[next]).map(|(pid, _)| *pid);
-        let new = of_next.filter(|pid| *pid != own && !family.contains(pid) && (!own_only || may_look_at(*pid)));
-        let new: Vec<u32> = new.collect();
-        family.extend(new);
+    while let Some(pid) = family.get(next) {
+        let new = children.remove(pid).unwrap_or_default().into_iter();
+        // One that ends while Dwell attaches is nobody's mistake.
+        let new = new.filter(|pid| known.insert(*pid) && is_alive(*pid) && (!own_only || may_look_at(*pid)));
+        family.extend(new.collect::<Vec<_>>());
         next += 1;
     }
     family

@@ -15,7 +15,7 @@ use crate::harness::Case;
 use crate::recording::{Recording, is_type, number, root, sample, text};
 
 /// Findings that are about what else runs on the machine.
-const OF_THE_MACHINE: [&str; 2] = ["cpus-taken", "cpu-quota"];
+pub const OF_THE_MACHINE: [&str; 2] = ["cpus-taken", "cpu-quota"];
 
 /// How often a recording is repeated that was disturbed.
 const ATTEMPTS: usize = 4;

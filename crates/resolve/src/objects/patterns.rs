@@ -128,7 +128,7 @@ const PATTERNS: &[Pattern] = patterns! {
     1 "" Mutex Same: "PyThread_acquire_lock*";
     2 "" Mutex Place: "_PyParkingLot*" "_PySemaphore_Wait*" "PyMutex_Lock*" "_PyMutex_Lock*" "_PyRawMutex_Lock*";
     // PostgreSQL's lightweight locks: each process waits on a semaphore of its own.
-    3 "" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";
+    3 "postgres" RwLock Place: "LWLockAcquire*" "LWLockWaitForVar" "LWLockAcquireOrWait" "PGSemaphoreLock";
     // Python's own library, by its source; before 3.11 functions have no class. Threads end by giving back a lock.
     3 "[python library] threading" ConditionVariable Place: "Condition.wait*" "Event.wait" "wait" "wait_for";
     4 "[python library] threading" Semaphore Place: "Semaphore.acquire" "acquire";
@@ -303,6 +303,8 @@ pub fn recognise<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<Recogn
 
 /// A lock of a program's own that its threads wait for in another call, such as a poll: each waits to be told.
 struct Own {
+    /// Beginning of the base name of the module that has it.
+    module: &'static str,
     /// The functions of the lock.
     functions: &'static [&'static str],
     kind: ObjectType,
@@ -313,12 +315,13 @@ struct Own {
 #[rustfmt::skip]
 const OWN: &[Own] = &[
     // src/backend/storage/lmgr: ProcSleep waits for the latch, LockAcquire is what is wanted.
-    Own { functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
-    Own { functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
+    Own { module: "postgres", functions: &["ProcSleep", "LockAcquire*"], kind: ObjectType::Mutex, name: "PostgreSQL lock" },
+    Own { module: "postgres", functions: &["ConditionVariableSleep", "ConditionVariableTimedSleep"], kind: ObjectType::ConditionVariable,
           name: "PostgreSQL condition variable" },
     // Threads stand until the virtual machine has collected garbage, changed code, …
-    Own { functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event, name: "JVM safepoint" },
-    Own { functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
+    Own { module: "libjvm.so", functions: &["SafepointSynchronize::block*", "LinuxWaitBarrier::wait*"], kind: ObjectType::Event,
+          name: "JVM safepoint" },
+    Own { module: "postgres", functions: &["SyncRepWaitForLSN"], kind: ObjectType::ConditionVariable, name: "PostgreSQL synchronous replication" },
 ];
 
 /// Frames from the leaf in which such a lock is looked for.
@@ -328,9 +331,9 @@ const OWN_DEPTH: usize = 12;
 /// function that takes it.
 pub fn own_lock<'a>(callers: impl Iterator<Item = Caller<'a>>) -> Option<(ObjectType, String)> {
     let callers: Vec<Caller<'_>> = callers.take(OWN_DEPTH).collect();
-    let of = |own: &&Own| callers.iter().any(|caller| caller.matches(own.functions));
-    let own = OWN.iter().find(of)?;
-    let outermost = callers.iter().rposition(|caller| caller.matches(own.functions))?;
+    let is_of = |own: &Own, caller: &Caller<'_>| caller.module.starts_with(own.module) && caller.matches(own.functions);
+    let own = OWN.iter().find(|own| callers.iter().any(|caller| is_of(own, caller)))?;
+    let outermost = callers.iter().rposition(|caller| is_of(own, caller))?;
     let taken_in = callers.get(outermost + 1).map_or("unknown code", |caller| caller.function);
     Some((own.kind, format!("{} in {taken_in}", own.name)))
 }
@@ -433,12 +436,14 @@ mod tests {
 
     #[test]
     fn a_programs_own_lock_is_known_by_what_takes_it() {
-        let own = |stack: &str| {
-            own_lock(stack.split(' ').map(|function| Caller { module: "postgres", function })).map(|(_, name)| name)
+        let of = |module: &'static str, stack: &str| {
+            own_lock(stack.split(' ').map(|function| Caller { module, function })).map(|(_, name)| name)
         };
+        let own = |stack: &str| of("postgres", stack);
         let row = "epoll_wait WaitEventSetWait WaitLatch ProcSleep [postgres]+0x45d95d LockAcquireExtended XactLockTableWait heap_update";
         assert_eq!(own(row).as_deref(), Some("PostgreSQL lock in XactLockTableWait"));
         assert_eq!(own("epoll_wait WaitEventSetWait WaitLatch pg_sleep"), None);
+        assert_eq!(of("app", "epoll_wait LockAcquire main"), None, "another program's");
         assert_eq!(
             own("epoll_wait WaitEventSetWait secure_read LockAcquireExtended").as_deref(),
             Some("PostgreSQL lock in unknown code")

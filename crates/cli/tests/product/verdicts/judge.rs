@@ -9,11 +9,12 @@ use serde_json::Value;
 
 use super::{Measured, Program, Recorded};
 use crate::recording::{Running, root, text};
+use crate::truth::OF_THE_MACHINE;
 
 /// Findings among which the planted cause must be.
 const FIRST: usize = 3;
-/// Findings that are about what else runs on the machine.
-const OF_THE_MACHINE: [&str; 3] = ["cpus-taken", "cpu-quota", "oversubscription"];
+/// On a small machine, threads of any of the programs are more than its CPUs.
+const OF_ITS_SIZE: &str = "oversubscription";
 /// What the page calls a goal: programs with the right finding, and false findings for each program.
 const RIGHT: f64 = 0.95;
 const FALSE: f64 = 1.0 / 50.0;
@@ -30,7 +31,8 @@ pub struct Verdict {
 /// Holds the findings against what is planted.
 pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
     let found = recorded.recording.rows(&["findings"])?;
-    let of_program: Vec<&Value> = found.iter().filter(|row| !OF_THE_MACHINE.contains(&text(row, "id"))).collect();
+    let is_of_program = |id: &str| !OF_THE_MACHINE.contains(&id) && id != OF_ITS_SIZE;
+    let of_program: Vec<&Value> = found.iter().filter(|row| is_of_program(text(row, "id"))).collect();
     let is_right = |row: &Value| {
         program.finding.is_some_and(|(id, words)| text(row, "id") == id && row.to_string().contains(words))
     };
