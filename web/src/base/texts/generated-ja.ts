@@ -220,6 +220,7 @@ export const noticesJa: Record<string, string> = {
   "itt-not-recorded": "プログラムが ITT で通知することは記録されていません: {why}。",
   "recording-ended": "プログラムの要求で記録を終了しました。プログラムは実行を続けました。",
   "collector-late": "Dwell 自身のスレッドはリアルタイム・スレッドなどのために {count} 回、最長 {seconds} 秒 CPU を待ちました。その間にマップされたコードを通るスタックは切れていることがあり、空きがなかったものは損失に示されます。",
+  "collector-ahead": "プログラムのスレッドのリアルタイム優先度が最高 {theirs} のため、Dwell 自身のスレッドは記録中に優先度 {own} で動作しました。",
   "made-tracer": "プログラムは親である Dwell に自身のトレースを求めました。Dwell はトレースせずに実行を続けさせました。",
   "data-limit": "データの上限に達したため記録を停止しました。プログラムは実行を続けました。",
   "outliers-kept": "{outliers} 個の外れ値を、それぞれ 1 つの結果として保存しました: {folder}。",
