@@ -6,7 +6,7 @@ use dwell_store::Trace;
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
 use crate::engine::grouping::Groups;
-use crate::engine::hidden::hidden;
+use crate::engine::hidden::{hidden, only_paused};
 use crate::engine::selection::TaskFilter;
 use crate::history::band_kind::BandKind;
 use crate::measure::metrics::{METRICS, magnitude, value};
@@ -158,7 +158,8 @@ fn add_silent(analysis: &Analysis, by: BandKind, weights: &mut Vec<(u32, Weights
         }
     }
     if by == BandKind::Thread {
-        there.iter_mut().zip(&analysis.trace.threads.ignored).for_each(|(there, ignored)| *there |= *ignored);
+        let left_out = analysis.trace.threads.ignored.iter().zip(only_paused(&analysis.trace));
+        there.iter_mut().zip(left_out).for_each(|(there, (ignored, paused))| *there |= *ignored || paused);
     }
     let silent = there.iter().enumerate().filter(|(_, there)| !**there);
     weights.extend(silent.map(|(row, _)| (row as u32, Weights::default())));
