@@ -2,7 +2,8 @@
 // until the new data arrives, so that nothing jumps.
 
 import { useEffect, useMemo, useState } from 'react';
-import { type Answers, ApiError, fetchJson, remembered, resultUrl } from '../api/client';
+import { ApiError, fetchJson, remembered, resultUrl } from '../api/client';
+import type { Answers } from '../api/types';
 import { useView } from './provider';
 import { selectionQuery, type Without, withParams } from './query';
 import type { ViewState } from './view-state';

@@ -1,8 +1,8 @@
 // The annotated trace as a flame chart over the clock, with the whole trace in a strip above.
 
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState, type WheelEvent } from 'react';
-import type { ChartTile, TraceInfo } from '../../api/anatomy';
 import { fetchJson } from '../../api/client';
+import type { ChartTile, TraceInfo } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, percent } from '../../base/units';
 import { type Box, boxAt, CALL_HEIGHT, ChartTiles, closest } from '../../logic/anatomy/chart';
