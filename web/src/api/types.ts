@@ -19,6 +19,114 @@ export interface Document extends Noted {
   [field: string]: unknown;
 }
 
+/** The words of requests; each call understands those of a question, and some of the others. */
+export interface Words {
+  /** Group rows by up to three levels, such as object,function */
+  'group-by': string;
+  /** Show only what matches, such as thread=worker; can be given several times */
+  filter: string[];
+  /** Leave out what matches; can be given several times */
+  exclude: string[];
+  /** Show only this part of the time, such as 1.5s-3s */
+  from: number;
+  /** Show only this part of the time, such as 1.5s-3s */
+  to: number;
+  /** Leave out this part of the time; can be given several times */
+  'excluded-range': string[];
+  /** Show these metrics, such as wait_ns,wait_count */
+  metrics: string;
+  /** Sort by this column, largest first */
+  sort: string;
+  /** Show at most so many rows */
+  limit: number;
+  /** Bins of the timeline */
+  bins: number;
+  /** The object of blame, the function of caller-callee, the interval of latency */
+  subject: string;
+  /** Frames a second below which frames are slow, and above which they are fast */
+  'frame-rates': string;
+  /** Count the waits of idle workers too: a pool's thread without work, an event loop */
+  'include-idle': boolean;
+  /** CPUs that the program is meant to use */
+  'target-concurrency': number;
+  /** Utilization that is poor up to this part of the target concurrency */
+  poor: number;
+  /** Utilization that is ok up to this part of the target concurrency */
+  ok: number;
+  /** Utilization that is ideal up to this part of the target concurrency */
+  ideal: number;
+  /** Which functions stacks show */
+  'call-stack-mode': 'all' | 'user' | 'user+1';
+  /** Whether functions that the compiler inlined count as functions */
+  inlines: 'on' | 'off';
+  /** Id of the first result or trace to compare */
+  a: string;
+  /** An instant, ns; of an instruction trace, the number of a call */
+  at: number;
+  /** Id of the second result or trace to compare */
+  b: string;
+  /** Rows of bands, with commas between them */
+  bands: string;
+  /** What bands or rows are of: thread, process, object, cpu, task; phase, function */
+  by: string;
+  /** A flame graph for each thread */
+  'by-thread': boolean;
+  /** Number of a call in an instruction trace */
+  call: number;
+  /** Names of counters; without them, all */
+  counter: string[];
+  /** How deep calls are followed */
+  depth: number;
+  /** The largest first, or the last of the alphabet */
+  descending: boolean;
+  /** A source file, in place of a function */
+  file: string;
+  /** A function */
+  function: string;
+  /** Which of several stacks, 0 for the heaviest */
+  index: number;
+  /** From the leaves to their callers */
+  inverted: boolean;
+  /** The key of a filter whose values are listed */
+  key: string;
+  /** Which stacks: all, cpu, wait, waker, creation */
+  kind: string;
+  /** What the rows of a comparison are */
+  level: string;
+  /** The machine that replays an instruction trace */
+  machine: string;
+  /** Nodes with a smaller share are left out */
+  'min-share': number;
+  /** The file that the function is in */
+  module: string;
+  /** Number of a call in an instruction trace */
+  number: number;
+  /** Only waits on objects of this name */
+  object: string;
+  /** Which duration: wait, off_cpu, runnable */
+  of: string;
+  /** Rows to leave out at the start */
+  offset: number;
+  /** Keys of the rows from the top to a row, as a JSON array */
+  path: string;
+  /** Phases to highlight */
+  phase: string[];
+  /** Only names with this in them */
+  search: string;
+  /** The machine that replays the second instruction trace */
+  second: string;
+  /** How instructions are written: intel, att */
+  syntax: string;
+  /** Row of a task */
+  task: number;
+  /** Row of a thread */
+  thread: number;
+  /** What widths of a flame graph are: cpu, wait, both */
+  weight: string;
+  /** Pixels */
+  width: number;
+}
+
 /** What GET /api/r/:id/CALL answers, by the call. */
 export interface Answers {
   arrows: Arrows;

@@ -4,8 +4,8 @@ import { useEffect, useState } from 'react';
 import { fetchAnew } from '../api/client';
 import type { ReplayProgress, TraceAnswers, ViewDocument } from '../api/types';
 import { useView } from './provider';
-import { withParams } from './query';
-import { type Params, type Resource, useJson } from './resource';
+import { type Params, withParams } from './query';
+import { type Resource, useJson } from './resource';
 
 /** The address of a question, without the machine if it is the default. */
 export function traceUrl(trace: string, question: string, machine: string, params: Params = {}): string {

@@ -21,6 +21,7 @@ use super::trace_answers::{
 };
 use super::transport::{self, document};
 use super::views::{self, MOST_ROWS};
+use super::words::{self, Word};
 use crate::problem::{Fault, Problem};
 use crate::state::{App, Asked, Replayed};
 
@@ -41,7 +42,7 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 /// What the words of a question name: one of Dwell's machines, no file.
-fn asked_of(id: &str, params: &Params, word: &'static str) -> Result<Asked, Problem> {
+fn asked_of(id: &str, params: &Params, word: Word) -> Result<Asked, Problem> {
     let wanted = params.text(word).unwrap_or(DEFAULT_MACHINE);
     let known = MACHINES.iter().find(|machine| machine.0 == wanted);
     let machine = known.ok_or_else(|| {
@@ -54,7 +55,7 @@ fn asked_of(id: &str, params: &Params, word: &'static str) -> Result<Asked, Prob
 
 /// How far the replay is; `null` when none is under way.
 async fn progress(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Document, Problem> {
-    let asked = asked_of(&id, &Params::parse(&uri)?, "machine")?;
+    let asked = asked_of(&id, &Params::parse(&uri)?, words::MACHINE)?;
     let instructions = format!("{} instructions", asked.key());
     let found = app.replays.progress(&asked.key()).or_else(|| app.replays.progress(&instructions));
     Ok(made(document(&found.map(|(read_bytes, size_bytes)| ReplayProgress { read_bytes, size_bytes }))?))
@@ -84,7 +85,7 @@ async fn question(
     let params = Params::parse(&uri)?;
     let known = TRACE_CALLS.iter().find(|known| known.name == question);
     let make = known.ok_or_else(|| Problem::missing("there is no such question"))?.make;
-    let replayed = app.replayed(&asked_of(&id, &params, "machine")?).await?;
+    let replayed = app.replayed(&asked_of(&id, &params, words::MACHINE)?).await?;
     Ok(made(app.compute(move || make(&replayed, &params)).await?))
 }
 
@@ -121,7 +122,7 @@ async fn view(
     let params = Params::parse(uri)?;
     let name = REPORTS.iter().find(|report| report.0 == name).map(|report| report.0);
     let name = name.ok_or_else(|| Problem::missing("there is no such report"))?;
-    let asked = asked_of(id, &params, "machine")?;
+    let asked = asked_of(id, &params, words::MACHINE)?;
     let key = format!("{} {name} {uri}", asked.key());
     let make = async || {
         let of_instructions = wanted(name, &params)?;
@@ -138,10 +139,10 @@ async fn view(
 
 /// The instructions that a report needs.
 fn wanted(name: &str, params: &Params) -> Result<Option<Detail>, Problem> {
-    let limit = params.number("limit")?.unwrap_or(INSTRUCTIONS).min(MOST_INSTRUCTIONS);
-    let function = || params.text("function").map(|function| Wanted::Functions(function.to_owned()));
+    let limit = params.number(words::LIMIT)?.unwrap_or(INSTRUCTIONS).min(MOST_INSTRUCTIONS);
+    let function = || params.text(words::FUNCTION).map(|function| Wanted::Functions(function.to_owned()));
     let wanted = match name {
-        "instructions" => params.number("call")?.map(Wanted::Call).or_else(function),
+        "instructions" => params.number(words::CALL)?.map(Wanted::Call).or_else(function),
         "code" => function(),
         _ => return Ok(None),
     };
@@ -151,9 +152,9 @@ fn wanted(name: &str, params: &Params) -> Result<Option<Detail>, Problem> {
 
 fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Problem> {
     let asked = reports::Asked {
-        limit: params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS),
-        function: params.text("function").map(str::to_owned),
-        depth: params.number("depth")?.unwrap_or(u16::MAX),
+        limit: params.number(words::LIMIT)?.unwrap_or(MOST_ROWS).min(MOST_ROWS),
+        function: params.text(words::FUNCTION).map(str::to_owned),
+        depth: params.number(words::DEPTH)?.unwrap_or(u16::MAX),
     };
     let mut view = reports::report(name, anatomy, &asked).unwrap_or_default();
     transport::cut(&mut view);
@@ -163,14 +164,16 @@ fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Probl
 /// Two traces, or one on two machines, side by side.
 async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
-    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
-    let asked = (asked_of(id("a")?, &params, "machine")?, asked_of(id("b")?, &params, "second")?);
-    let by = match params.text("by") {
+    let asked = (
+        asked_of(params.needed(words::A)?, &params, words::MACHINE)?,
+        asked_of(params.needed(words::B)?, &params, words::SECOND)?,
+    );
+    let by = match params.text(words::BY) {
         None | Some("phase") => By::Phase,
         Some("function") => By::Function,
         Some(_) => return Err(Problem::query("`by` is phase or function")),
     };
-    let limit = params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+    let limit = params.number(words::LIMIT)?.unwrap_or(MOST_ROWS).min(MOST_ROWS);
     let first = app.replayed(&asked.0).await?;
     let second = app.replayed(&asked.1).await?;
     let make = move || {
@@ -208,7 +211,7 @@ fn info(replayed: &Replayed, _: &Params) -> Result<TraceInfo, Problem> {
 fn chart(replayed: &Replayed, params: &Params) -> Result<ChartTile, Problem> {
     let anatomy = &replayed.anatomy;
     let (from, to) = params.query.range.unwrap_or((0, anatomy.ticks));
-    let width = params.number("width")?.unwrap_or(1000).clamp(1, MOST_WIDTH);
+    let width = params.number(words::WIDTH)?.unwrap_or(1000).clamp(1, MOST_WIDTH);
     let seen = replayed.chart.pieces(anatomy, &Sought { from, to, width, lit: lit(anatomy, params)? });
     let calls: Vec<&annotate::Call> = seen.call.iter().map(|&call| &anatomy.calls[call as usize]).collect();
     let since = |ticks: &u64| i128::from(*ticks) - i128::from(from);
@@ -238,14 +241,14 @@ fn lit(anatomy: &Anatomy, params: &Params) -> Result<Lit, Problem> {
         return Ok(Lit::Function(number?));
     }
     let named = |name: &str| anatomy.phases.iter().position(|phase| phase == name).map(|phase| phase as u16);
-    let phases: Option<Vec<u16>> = params.all("phase").map(named).collect();
+    let phases: Option<Vec<u16>> = params.all(words::PHASE).map(named).collect();
     let phases = phases.ok_or_else(|| Problem::query("there is no such phase"))?;
     Ok(if phases.is_empty() { Lit::All } else { Lit::Phases(phases) })
 }
 
 /// The function that the question names.
 fn function(anatomy: &Anatomy, params: &Params) -> Option<Result<u32, Problem>> {
-    let (name, module) = (params.text("function")?, params.text("module"));
+    let (name, module) = (params.text(words::FUNCTION)?, params.text(words::MODULE));
     let is_it =
         |function: &dwell_anatomy::Function| function.name == name && module.is_none_or(|it| function.module == it);
     let found = anatomy.functions.iter().position(is_it);
@@ -254,7 +257,7 @@ fn function(anatomy: &Anatomy, params: &Params) -> Option<Result<u32, Problem>> 
 
 /// What is known of one call: with those above it, the outermost first.
 fn call_of(replayed: &Replayed, params: &Params) -> Result<CallAnswer, Problem> {
-    let number: usize = params.number("number")?.ok_or_else(|| Problem::query("`number` is missing"))?;
+    let number: usize = params.needed_number(words::NUMBER)?;
     let calls = &replayed.anatomy.calls;
     let call = calls.get(number).ok_or_else(|| Problem::missing("there is no such call"))?;
     let active = replayed.chart.active(call.begin);
@@ -287,7 +290,7 @@ fn calls(replayed: &Replayed, params: &Params) -> Result<CallsAnswer, Problem> {
     let number = function(anatomy, params).ok_or_else(|| Problem::query("`function` is missing"))??;
     let numbered = anatomy.calls.iter().enumerate();
     let all: Vec<(usize, &annotate::Call)> = numbered.filter(|(_, call)| call.function == number).collect();
-    let at: Option<usize> = params.number("at")?;
+    let at: Option<usize> = params.number(words::AT)?;
     let before = all.iter().take_while(|(call, _)| at.is_some_and(|at| *call < at)).last();
     let next = all.iter().find(|(call, _)| at.is_none_or(|at| *call > at));
     let longest = all.iter().max_by_key(|(call, it)| (it.end - it.begin, usize::MAX - call));

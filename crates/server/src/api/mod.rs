@@ -7,13 +7,15 @@ mod calls;
 mod document;
 mod explore;
 mod info;
-#[cfg(test)]
-mod page_types;
 mod params;
 mod timeline;
 mod trace_answers;
 mod transport;
 mod views;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -183,10 +185,9 @@ async fn source(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -
 /// Two results side by side.
 async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
-    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
-    let (a, b) = (id("a")?, id("b")?);
+    let (a, b) = (params.needed(words::A)?, params.needed(words::B)?);
     let folds = (app.fold(a, &params.query).await?, app.fold(b, &params.query).await?);
-    let level = Level::parse(params.text("level").unwrap_or(Level::Function.id()))?;
+    let level = Level::parse(params.text(words::LEVEL).unwrap_or(Level::Function.id()))?;
     let key = format!("compare {params:?}");
     let asked = params.clone();
     let make = || {

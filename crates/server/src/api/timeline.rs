@@ -10,6 +10,7 @@ use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
 use dwell_view::answer;
 
 use super::params::Params;
+use super::words::{self, Word};
 use crate::problem::Problem;
 
 /// Bands of one drawing: more fit on no screen.
@@ -78,7 +79,7 @@ answer! {
 }
 
 fn kind(params: &Params) -> Result<BandKind, Problem> {
-    Ok(BandKind::parse(params.text("by").unwrap_or(BandKind::Thread.id()))?)
+    Ok(BandKind::parse(params.text(words::BY).unwrap_or(BandKind::Thread.id()))?)
 }
 
 /// The range that is looked at; of a request without one, all.
@@ -87,14 +88,14 @@ fn range(analysis: &Analysis, params: &Params) -> (u64, u64) {
 }
 
 fn width(params: &Params) -> Result<usize, Problem> {
-    Ok(params.number("width")?.unwrap_or(WIDTH).clamp(1, MOST_WIDTH))
+    Ok(params.number(words::WIDTH)?.unwrap_or(WIDTH).clamp(1, MOST_WIDTH))
 }
 
 /// Rows of a table, with commas between them.
-fn rows(params: &Params, name: &'static str) -> Result<Vec<u32>, Problem> {
-    let all = params.all(name).flat_map(|list| list.split(',')).take(MOST_BANDS);
+fn rows(params: &Params, word: Word) -> Result<Vec<u32>, Problem> {
+    let all = params.all(word).flat_map(|list| list.split(',')).take(MOST_BANDS);
     let row = |text: &str| text.trim().parse();
-    all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{name}` is a list of numbers")))
+    all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{}` is a list of numbers", word.0)))
 }
 
 /// What is to be folded for a list of bands; those of tasks need no fold.
@@ -116,8 +117,8 @@ fn listed(
     params: &Params,
     bands: impl FnOnce(BandKind, BandOrder) -> Result<Vec<Band>, Problem>,
 ) -> Result<Bands, Problem> {
-    let order = BandOrder::parse(params.text("sort").unwrap_or_default())?;
-    let search = params.text("search").unwrap_or_default().to_lowercase();
+    let order = BandOrder::parse(params.text(words::SORT).unwrap_or_default())?;
+    let search = params.text(words::SEARCH).unwrap_or_default().to_lowercase();
     let mut bands = bands(kind(params)?, order)?;
     bands.retain(|band| search.is_empty() || band.label.to_lowercase().contains(&search));
     Ok(Bands { bands })
@@ -131,7 +132,7 @@ pub fn curves(analysis: &Analysis, params: &Params) -> Result<Charts, Problem> {
 /// Curves of the counters.
 pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<CounterCurves, Problem> {
     let (from, to) = range(analysis, params);
-    let wanted: Vec<&str> = params.all("counter").collect();
+    let wanted: Vec<&str> = params.all(words::COUNTER).collect();
     let by_name = |name: &str| wanted.is_empty() || wanted.contains(&name);
     Ok(counters(analysis, &by_name, (from, to, width(params)?)))
 }
@@ -139,27 +140,27 @@ pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<CounterCur
 /// Tasks, frames and markers of bands.
 pub fn task_spans(analysis: &Analysis, params: &Params) -> Result<TaskSpans, Problem> {
     let (from, to) = range(analysis, params);
-    let (by, bands) = (kind(params)?, rows(params, "bands")?);
+    let (by, bands) = (kind(params)?, rows(params, words::BANDS)?);
     let bands = spans(analysis, &params.query, (by, &bands), (from, to, width(params)?));
     Ok(TaskSpans { from, to, bands })
 }
 
 /// What is known of one task.
 pub fn task(analysis: &Analysis, params: &Params) -> Result<TaskInfo, Problem> {
-    let row: u32 = params.number("task")?.ok_or_else(|| Problem::query("`task` is missing"))?;
+    let row: u32 = params.needed_number(words::TASK)?;
     task_at(analysis.trace(), row).ok_or_else(|| Problem::missing("there is no such task"))
 }
 
 /// Who woke whom.
 pub fn transitions(analysis: &Analysis, params: &Params) -> Result<Arrows, Problem> {
-    let limit = params.number("limit")?.unwrap_or(ARROWS).min(100 * ARROWS);
-    Ok(arrows(analysis, range(analysis, params), &rows(params, "thread")?, limit))
+    let limit = params.number(words::LIMIT)?.unwrap_or(ARROWS).min(100 * ARROWS);
+    Ok(arrows(analysis, range(analysis, params), &rows(params, words::THREAD)?, limit))
 }
 
 /// What is to be folded for durations: those of one object are among those that other filters let through, if there are any.
 pub fn folded_for_durations(params: &Params) -> Result<Option<Query>, Problem> {
     let mut query = params.query.clone();
-    if params.text("object").is_some() {
+    if params.text(words::OBJECT).is_some() {
         query.filters.retain(|filter| filter.key != FilterKey::Object);
     }
     Ok(Some(query))
@@ -167,16 +168,15 @@ pub fn folded_for_durations(params: &Params) -> Result<Option<Query>, Problem> {
 
 /// Durations, or those of one object.
 pub fn lengths(_: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<Histogram, Problem> {
-    let object = params.text("object").map(|name| Filter { key: FilterKey::Object, value: name.to_owned() });
-    let of = DurationKind::parse(params.text("of").unwrap_or(DurationKind::Wait.id()))?;
+    let object = params.text(words::OBJECT).map(|name| Filter { key: FilterKey::Object, value: name.to_owned() });
+    let of = DurationKind::parse(params.text(words::OF).unwrap_or(DurationKind::Wait.id()))?;
     Ok(durations(fold, object.as_ref(), of))
 }
 
 /// What a thread did at an instant.
 pub fn interval(analysis: &Analysis, params: &Params) -> Result<IntervalInfo, Problem> {
-    let number = |name: &'static str| Problem::query(format!("`{name}` is missing"));
-    let thread: u32 = params.number("thread")?.ok_or_else(|| number("thread"))?;
-    let at: u64 = params.number("at")?.ok_or_else(|| number("at"))?;
+    let thread: u32 = params.needed_number(words::THREAD)?;
+    let at: u64 = params.needed_number(words::AT)?;
     let interval = interval_at(analysis, &params.query, thread, at);
     interval.ok_or_else(|| Problem::missing("the thread was not alive then"))
 }
@@ -184,7 +184,8 @@ pub fn interval(analysis: &Analysis, params: &Params) -> Result<IntervalInfo, Pr
 /// A drawing, in the form that [`TileHeader`] describes.
 pub fn drawing(analysis: &Analysis, params: &Params) -> Result<Vec<u8>, Problem> {
     let (from, to) = range(analysis, params);
-    let request = TileRequest { from, to, width: width(params)?, by: kind(params)?, bands: rows(params, "bands")? };
+    let request =
+        TileRequest { from, to, width: width(params)?, by: kind(params)?, bands: rows(params, words::BANDS)? };
     Ok(bytes(&tile(analysis, &request)))
 }
 

@@ -8,7 +8,7 @@ use dwell_view::{Column, Row, View, answer, json};
 use serde_json::{Map, Value as Json};
 
 use super::params::Params;
-use super::transport;
+use super::{transport, words};
 use crate::problem::Problem;
 
 /// Rows of one level that a report has, unless asked otherwise: no page shows a hundred thousand.
@@ -107,13 +107,13 @@ pub fn with_columns(view: &View, total: Map<String, Json>) -> ViewDocument {
 
 /// The document of `dwell source --format json`.
 pub fn source(trace: &Trace, tables: &CodeTables, params: &Params) -> Result<String, Problem> {
-    let file = params.text("file");
-    let name = file.or_else(|| params.text("function")).ok_or_else(|| Problem::query("`function` is missing"))?;
+    let file = params.text(words::FILE);
+    let name = file.or_else(|| params.text(words::FUNCTION)).ok_or_else(|| Problem::query("`function` is missing"))?;
     let asked = SourceQuery {
         name: name.to_owned(),
-        module: params.text("module").map(str::to_owned),
+        module: params.text(words::MODULE).map(str::to_owned),
         whole_file: file.is_some(),
-        syntax: if params.text("syntax") == Some("att") { Syntax::Att } else { Syntax::Intel },
+        syntax: if params.text(words::SYNTAX) == Some("att") { Syntax::Att } else { Syntax::Intel },
     };
     let mut view = dwell_analyze::source::source(trace, tables, &params.query, &asked)?.document();
     transport::cut(&mut view);

@@ -12,6 +12,7 @@ import { panBy, timeAt, type Viewport, wheelFactor, wholeNs, zoomAbout } from '.
 import { useKeys } from '../../logic/use-keys';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useStore, useView } from '../../state/provider';
+import { withParams } from '../../state/query';
 import { asApiError } from '../../state/resource';
 import { traceUrl, useTrace } from '../../state/trace';
 import { Failure } from '../parts/states';
@@ -102,14 +103,8 @@ function useScene(ticks: number): Scene {
 }
 
 function litQuery(lit: { phases: string[]; function: string; module: string }): string {
-  const query = new URLSearchParams();
-  if (lit.function) {
-    query.set('function', lit.function);
-    if (lit.module) query.set('module', lit.module);
-  } else {
-    for (const phase of lit.phases) query.append('phase', phase);
-  }
-  return query.toString();
+  const params = lit.function ? { function: lit.function, module: lit.module } : { phase: lit.phases };
+  return withParams(new URLSearchParams(), params).toString();
 }
 
 interface Drawn {

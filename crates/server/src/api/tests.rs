@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 
-use dwell_view::page::Declarations;
+use dwell_analyze::CallStackMode;
+use dwell_analyze::options::{Form, OPTIONS};
+use dwell_view::page::{Declarations, comment};
 
 use super::anatomy::TRACE_CALLS;
 use super::calls::Shape;
@@ -12,6 +14,7 @@ use super::info::{Info, LogText, ResultInfo};
 use super::timeline::TileHeader;
 use super::trace_answers::ReplayProgress;
 use super::views::ViewDocument;
+use super::words::{Kind, WORDS};
 use super::{FOLDED, TIMELINE, VIEWS};
 
 const HEAD: &str = "\
@@ -50,11 +53,51 @@ fn other_calls() -> [(&'static str, String); 5] {
     ]
 }
 
+/// What the page gives a word of a question.
+fn value_of(form: Form) -> String {
+    let words = |ids: Vec<&str>| ids.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(" | ");
+    match form {
+        Form::Flag(_) => "boolean".to_owned(),
+        Form::Switch(_) => words(vec!["on", "off"]),
+        Form::Mode(_) => words(CallStackMode::ALL.iter().map(|mode| mode.id()).collect()),
+        Form::Text(_) | Form::List(_) => "string".to_owned(),
+        Form::Texts(_) | Form::Ranges(_) => "string[]".to_owned(),
+        Form::Number(..) | Form::Share(_) | Form::Time(_) | Form::Range(_) => "number".to_owned(),
+    }
+}
+
+fn value_after(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Text => "string",
+        Kind::Texts => "string[]",
+        Kind::Number => "number",
+        Kind::Flag => "boolean",
+    }
+}
+
+/// The words of requests, and what follows each.
+fn words() -> String {
+    let of_questions =
+        OPTIONS.iter().flat_map(|row| row.words.iter().map(|word| (*word, value_of(row.form), row.help)));
+    let of_calls = WORDS.iter().map(|def| (def.word.0, value_after(def.kind).to_owned(), def.help));
+    let fields = of_questions.chain(of_calls).map(|(word, value, help)| {
+        // What the command line takes without an option does not matter here.
+        let help = help.split(" [default").next().unwrap_or_default().trim_end_matches('.');
+        format!("{}  {}: {value};\n", comment("  ", &[Some(help)]), quoted(word))
+    });
+    let doc = "/** The words of requests; each call understands those of a question, and some of the others. */";
+    format!("\n{doc}\nexport interface Words {{\n{}}}\n", fields.collect::<String>())
+}
+
+/// The name of a field.
+fn quoted(name: &str) -> String {
+    if name.contains('-') { format!("'{name}'") } else { name.to_owned() }
+}
+
 /// An interface with a field for each call.
 fn answers(name: &str, doc: &str, mut calls: Vec<(&'static str, String)>) -> String {
     calls.sort();
     calls.dedup();
-    let quoted = |name: &str| if name.contains('-') { format!("'{name}'") } else { name.to_owned() };
     let fields: String = calls.iter().map(|(name, answer)| format!("  {}: {answer};\n", quoted(name))).collect();
     format!("\n/** {doc} */\nexport interface {name} {{\n{fields}}}\n")
 }
@@ -81,11 +124,18 @@ fn page_types() -> String {
     shapes.for_each(|shape| (shape.declare)(&mut declarations));
     let of_result = answers("Answers", "What GET /api/r/:id/CALL answers, by the call.", of_result);
     let of_trace = answers("TraceAnswers", "What GET /api/t/:id/CALL answers, by the call.", written(&of_trace));
-    format!("{HEAD}{of_result}{of_trace}\n{}", declarations.text())
+    format!("{HEAD}{}{of_result}{of_trace}\n{}", words(), declarations.text())
 }
 
 #[test]
-fn the_page_has_the_types_of_the_answers() {
+fn no_word_means_two_things() {
+    let of_questions = OPTIONS.iter().flat_map(|row| row.words).copied();
+    let all: Vec<&str> = of_questions.chain(WORDS.iter().map(|def| def.word.0)).collect();
+    assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), all.len());
+}
+
+#[test]
+fn page_types_are_those_of_the_answers() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web/src/api/types.ts");
     let types = page_types();
     if std::env::var_os("UPDATE").is_some() {
