@@ -380,7 +380,7 @@ export interface FilterValues {
   values: FilterValue[];
   /** Entries that there are, before the limit. */
   total: number;
-  /** Part of CPU and wait time that all filters together show. */
+  /** Part of the whole collection's CPU and wait time that all filters, of time too, leave. */
   shown: number;
 }
 
