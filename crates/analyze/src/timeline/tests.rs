@@ -246,7 +246,7 @@ fn tasks_lie_in_lanes_frames_first() {
     assert_eq!((read.name.as_str(), read.parent.as_str(), read.kind), ("read", "parse", "task"));
     assert!(task_at(&analysis.trace, 5).is_none());
     let bands = bands(&analysis, &Query::default(), BandKind::Task, BandOrder::Name).unwrap();
-    let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values[0].1)).collect();
+    let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values["count"])).collect();
     assert_eq!(labels, [("frame", 1, 1.0), ("parse", 1, 2.0), ("read", 1, 1.0), ("region", 1, 1.0)]);
 }
 
@@ -268,7 +268,10 @@ fn bands_of_tasks_obey_range_and_filters() {
     let filter = |text: &str| vec![Filter::parse(text).unwrap()];
     let listed = |query: &Query| -> Vec<(String, f64, f64)> {
         let bands = bands(&analysis, query, BandKind::Task, BandOrder::Name).unwrap();
-        bands.into_iter().map(|band| (band.label, band.values[0].1, band.values[1].1 / CELL as f64)).collect()
+        bands
+            .into_iter()
+            .map(|band| (band.label, band.values["count"], band.values["total_ns"] / CELL as f64))
+            .collect()
     };
     let named = |rows: &[(&str, f64, f64)]| -> Vec<(String, f64, f64)> {
         rows.iter().map(|(name, count, ms)| ((*name).to_owned(), *count, *ms)).collect()
