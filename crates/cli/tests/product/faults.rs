@@ -117,7 +117,7 @@ impl Stage {
         }
     }
 
-    /// Places at which a fault hits it, at most.
+    /// Places of each kind that a fault hits, at most.
     fn most_places() -> usize {
         places_for_table().unwrap_or(USUAL_PLACES)
     }
