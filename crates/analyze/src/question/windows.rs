@@ -48,7 +48,6 @@ impl Windows {
             return Err(QueryError::EmptyRange { elapsed_ns });
         }
         let excluded = excluded(trace, query)?;
-        let to_the_end = to == elapsed_ns && excluded.iter().all(|(_, end)| *end < elapsed_ns);
         let is_cut = !excluded.is_empty();
         let mut left_out = pauses(trace);
         left_out.extend(excluded);
@@ -57,7 +56,7 @@ impl Windows {
         if windows.parts.is_empty() && is_cut {
             return Err(QueryError::EmptyRange { elapsed_ns });
         }
-        Ok(Self { to_the_end, ..windows })
+        Ok(windows.with_the_end(elapsed_ns))
     }
 
     /// Length of what `query` looks at, pauses included.
@@ -82,7 +81,13 @@ impl Windows {
 
     /// The whole collection.
     pub fn whole(trace: &Trace) -> Self {
-        Self { to_the_end: true, ..Self::without(0, elapsed_ns(trace), pauses(trace)) }
+        Self::without(0, elapsed_ns(trace), pauses(trace)).with_the_end(elapsed_ns(trace))
+    }
+
+    /// The last instant of the collection belongs to windows that reach it.
+    fn with_the_end(self, elapsed_ns: u64) -> Self {
+        let to_the_end = self.parts.last().is_some_and(|(_, end)| *end == elapsed_ns);
+        Self { to_the_end, ..self }
     }
 
     /// `from .. to` without `left_out`, which are in order of their starts.
