@@ -62,5 +62,11 @@ fn finding(evidence: &Evidence<'_, '_>, it: &Correlation) -> Finding {
     // As long as short ones they would still take.
     let least = it.short.wait_ns.saturating_mul(it.long.count as u64);
     let cost_ns = it.long.total_ns.saturating_sub(least);
-    Finding { subject: fold.object_name(it.object).into(), evidence: text, stack: it.stack, cost_ns, during: None }
+    Finding {
+        subject: fold.object_name(it.object).into(),
+        evidence: text,
+        stack: it.stack,
+        cost_ns,
+        ..Finding::default()
+    }
 }

@@ -4,8 +4,10 @@ use dwell_model::{FindingDef, StackId};
 use dwell_store::{QuotaUse, Rival};
 use dwell_view::{Prose, Sentence, Word, duration};
 
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
+use crate::reports::Report;
 use crate::sentences::say;
 
 /// Other programs had the CPUs.
@@ -69,7 +71,8 @@ pub fn cpus_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         evidence: text.into(),
         stack: StackId::NONE,
         cost_ns: denied_ns,
-        during: None,
+        claims: vec![Claim::at_least(Report::Summary, evidence.fold.query, "preemption_ns", denied_ns)],
+        ..Finding::default()
     }]
 }
 
@@ -109,7 +112,7 @@ pub fn cpu_quota(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         evidence: text,
         stack: StackId::NONE,
         cost_ns: denied_ns,
-        during: None,
+        ..Finding::default()
     }]
 }
 

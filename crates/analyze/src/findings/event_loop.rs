@@ -187,6 +187,7 @@ fn blocked(
         stack: handler.map_or(StackId::NONE, |handler| handler.heaviest.0),
         cost_ns: scaled(total_ns),
         during: Some(during),
+        ..Finding::default()
     })
 }
 

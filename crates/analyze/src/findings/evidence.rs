@@ -9,8 +9,11 @@ use dwell_view::{Sentence, Word};
 
 use crate::engine::fold::Fold;
 use crate::engine::hidden::hidden;
+use crate::findings::claim::{Claim, only};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
+use crate::question::filter::FilterKey;
+use crate::reports::Report;
 use crate::sentences::say;
 use crate::stacks::tasks::name;
 use crate::study::blame::{Blame, FINDINGS_BUDGET, blame};
@@ -110,6 +113,22 @@ impl<'f, 't> Evidence<'f, 't> {
         let whole = waits.weights.wait_ns();
         let (task, ns) = most.filter(|(_, ns)| **ns as f64 >= WITHIN_SHARE * whole as f64)?;
         Some(say!(WITHIN_TASK, share = Word::part(*ns, whole), task = name(self.fold.trace, *task)))
+    }
+
+    /// What the report of waits shows of an object's.
+    pub fn claims(&self, object: ObjectId, waits: &Waits) -> Vec<Claim> {
+        let query = only(self.fold.query, FilterKey::Object, self.fold.object_name(object));
+        let query = only(&query, FilterKey::Idle, "no");
+        let numbers = [
+            ("wait_ns", waits.weights.wait_ns()),
+            ("wait_count", waits.weights.wait_count),
+            ("threads", waits.by_thread.len() as u64),
+        ];
+        // Objects of several processes can have one name.
+        let name = self.fold.object_name(object);
+        let has_namesakes = self.objects.keys().any(|other| *other != object && self.fold.object_name(*other) == name);
+        let relation = if has_namesakes { Claim::at_least } else { Claim::is };
+        numbers.map(|(column, number)| relation(Report::Waits, &query, column, number)).into()
     }
 
     /// A part of the elapsed time.

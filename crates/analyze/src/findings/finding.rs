@@ -3,8 +3,10 @@
 use dwell_model::StackId;
 use dwell_view::Prose;
 
+use crate::findings::claim::Claim;
+
 /// One diagnosis of this run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Finding {
     /// What it is about: an object, a function, a thread's name.
     pub subject: String,
@@ -16,4 +18,19 @@ pub struct Finding {
     pub cost_ns: u64,
     /// When, where it is a stretch of time: ns since the start.
     pub during: Option<(u64, u64)>,
+    /// Its numbers, and what shows them.
+    pub claims: Vec<Claim>,
+}
+
+impl Default for Finding {
+    fn default() -> Self {
+        Self {
+            subject: String::new(),
+            evidence: Prose::default(),
+            stack: StackId::NONE,
+            cost_ns: 0,
+            during: None,
+            claims: Vec::new(),
+        }
+    }
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::{Prose, Word};
 
+use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
+use crate::question::filter::FilterKey;
+use crate::reports::Report;
 use crate::sentences::say;
 use crate::study::blame::{Blame, Doing};
 
@@ -60,7 +63,8 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             evidence: Prose::from(waited).and(evidence.within(waits)),
             stack: waits.top_stack(),
             cost_ns: waits.weights.wait_ns(),
-            during: None,
+            claims: evidence.claims(object, waits),
+            ..Finding::default()
         }
     };
     queues.map(finding).collect()
@@ -102,7 +106,14 @@ pub fn gil_contention(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let text = Prose::from(waited).and(ran);
         let stack = holder.map_or_else(|| waits.top_stack(), |(stack, _)| stack);
         let name = evidence.fold.object_name(object);
-        Finding { subject: name.into(), evidence: text, stack, cost_ns: waits.weights.wait_ns(), during: None }
+        Finding {
+            subject: name.into(),
+            evidence: text,
+            stack,
+            cost_ns: waits.weights.wait_ns(),
+            claims: evidence.claims(object, waits),
+            ..Finding::default()
+        }
     };
     contended.map(finding).collect()
 }
@@ -175,5 +186,7 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
         on = on,
         place = fold.stacks.place(stack),
     );
-    Some(Finding { subject: name.into(), evidence: text.into(), stack, cost_ns: held_ns, during: None })
+    let waits = only(fold.query, FilterKey::Object, name);
+    let claims = vec![Claim::at_least(Report::Waits, &waits, "wait_ns", held_ns)];
+    Some(Finding { subject: name.into(), evidence: text.into(), stack, cost_ns: held_ns, claims, ..Finding::default() })
 }

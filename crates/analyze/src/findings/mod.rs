@@ -4,6 +4,7 @@
 //! and thresholds. A finding says the object, the number, the line of code and the remedy, and is ranked by an
 //! estimate of what it costs. Waits of idle workers are no evidence for anything.
 
+mod claim;
 mod counters;
 mod cpus;
 mod event_loop;
@@ -25,6 +26,7 @@ use dwell_model::FindingDef;
 use dwell_view::{Row, Value, View};
 use dwell_work::parallel;
 
+use self::claim::Claim;
 use self::evidence::Evidence;
 use self::finding::Finding;
 use crate::engine::fold::Fold;
@@ -59,6 +61,22 @@ columns! {
         "開始", "検出結果が時間の範囲である場合、その始まり。";
     detail "to_ns", "To", "End of a finding that is a stretch of time.",
         "終了", "検出結果が時間の範囲である場合、その終わり。";
+    detail "claims", "Claims", "Its numbers, each with the question of a report that shows it.",
+        "主張", "検出結果の数値と、それを示すレポートの質問。";
+}
+
+columns! {
+    /// What is said of a claim.
+    CLAIM_COLUMNS;
+
+    plain "question", "Question", "A report and its options, as `dwell report` takes them.",
+        "質問", "`dwell report` に渡すレポート名とオプション。";
+    plain "column", "Column", "The column whose sum over the outermost rows is to be the number.",
+        "列", "最も外側の行の合計が数値となる列。";
+    plain "relation", "Relation", "is: the sum is the number; at-least: the sum is the number or more.",
+        "関係", "is: 合計が数値に等しい。at-least: 合計が数値以上。";
+    plain "number", "Number", "The number, in the column's unit.",
+        "数値", "列の単位での数値。";
 }
 
 /// Declares the table: a definition and its detector, side by side.
@@ -169,7 +187,21 @@ pub fn view(fold: &Fold<'_>) -> View {
             stack_value(fold, finding.stack),
             instant(finding.during.map(|(from, _)| from)),
             instant(finding.during.map(|(_, to)| to)),
+            Value::Rows(Box::new(claims_of(&finding.claims))),
         ],
     };
     View { columns, rows: findings_of(fold).into_iter().map(row).collect(), ..View::default() }
+}
+
+fn claims_of(claims: &[Claim]) -> View {
+    let row = |claim: &Claim| Row {
+        depth: 0,
+        values: vec![
+            Value::Stack(claim.arguments()),
+            Value::Text(claim.column.into()),
+            Value::Text(claim.relation.id().into()),
+            Value::Count(claim.number),
+        ],
+    };
+    View { columns: columns_of(CLAIM_COLUMNS), rows: claims.iter().map(row).collect(), ..View::default() }
 }

@@ -84,7 +84,7 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
     let senders = sites.iter().take(NAMED_SITES).map(Site::sentence);
     let text = Prose::from(last).and(senders).and([say!(NAGLE_GAIN, gain = Word::Ns(gain_ns))]);
     let stack = sites.first().map_or(StackId::NONE, |site| site.stack);
-    Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, during: None })
+    Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, ..Finding::default() })
 }
 
 /// A place that wrote data which was held.

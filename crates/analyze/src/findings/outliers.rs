@@ -219,5 +219,5 @@ fn finding(latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option
         Some(Origin::OffCpu(row)) => latency.stack_of(row),
         _ => StackId::NONE,
     };
-    Some(Finding { subject: of.name.clone(), evidence: text.into(), stack, cost_ns, during: None })
+    Some(Finding { subject: of.name.clone(), evidence: text.into(), stack, cost_ns, ..Finding::default() })
 }

@@ -9,11 +9,14 @@ use crate::engine::columns::Columns;
 use crate::engine::fold::Fold;
 use crate::engine::sweep::Levels;
 use crate::engine::target::target_concurrency;
+use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
+use crate::question::filter::FilterKey;
 use crate::question::query::Query;
+use crate::reports::Report;
 use crate::sentences::say;
 use crate::study::blame::Doing;
 
@@ -73,7 +76,11 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         evidence: text.into(),
         stack: heaviest(&running),
         cost_ns: queued_ns,
-        during: None,
+        claims: vec![
+            Claim::is(Report::Summary, fold.query, "oversubscription_ns", levels.oversubscribed_ns),
+            Claim::is(Report::Summary, fold.query, "preemption_ns", queued_ns),
+        ],
+        ..Finding::default()
     }]
 }
 
@@ -117,7 +124,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     if evidence.share(length) < PHASE_SHARE {
         return Vec::new();
     }
-    let Some((thread, stack)) = worker(evidence, from, to) else { return Vec::new() };
+    let Some((thread, ran_ns, stack)) = worker(evidence, from, to) else { return Vec::new() };
     let name = &fold.trace.threads.name[thread];
     let text = say!(
         SINGLE_THREADED_PHASE,
@@ -135,6 +142,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         stack,
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
+        claims: vec![Claim::at_least(Report::Threads, &phase_of(fold, thread, (from, to)), "running_ns", ran_ns)],
     }]
 }
 
@@ -172,8 +180,14 @@ fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
     (!best.is_empty()).then(|| (columns.edge(best.start), columns.edge(best.end)))
 }
 
-/// The thread that did nearly all of the phase's work, and where.
-fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, StackId)> {
+/// What the thread did in the phase, whatever else is filtered.
+fn phase_of(fold: &Fold<'_>, thread: usize, range: (u64, u64)) -> Query {
+    let query = Query { range: Some(range), filters: Vec::new(), exclude: Vec::new(), ..fold.query.selection() };
+    only(&query, FilterKey::Tid, &fold.trace.threads.tid[thread].to_string())
+}
+
+/// The thread that did nearly all of the phase's work, how long it ran, ns, and where.
+fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64, StackId)> {
     let asked = evidence.fold.query;
     let query = Query { range: Some((from, to)), filters: Vec::new(), exclude: Vec::new(), ..asked.clone() };
     let phase = Fold::new(evidence.fold.trace, &query).ok()?;
@@ -199,7 +213,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, Sta
         }
     }
     let place = heaviest(&places);
-    (!is_start_up(&phase, place)).then_some((thread, place))
+    (!is_start_up(&phase, place)).then_some((thread, ran, place))
 }
 
 /// Whether a program is being loaded there.
@@ -260,7 +274,8 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
         evidence: Prose::from(waited).and(late).and(evidence.within(waits)),
         stack: waits.top_stack(),
         cost_ns: waits.weights.wait_ns(),
-        during: None,
+        claims: evidence.claims(object, waits),
+        ..Finding::default()
     }
 }
 
@@ -277,5 +292,5 @@ fn spinning_at_barriers(evidence: &Evidence<'_, '_>) -> Option<Finding> {
     let text = say!(BARRIER_SPIN, spin = Word::Ns(spin_ns), share = Word::part(spin_ns, evidence.whole.cpu_ns()));
     let stack = heaviest(&places);
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| "runtime's barrier".into());
-    Some(Finding { subject, evidence: text.into(), stack, cost_ns: spin_ns, during: None })
+    Some(Finding { subject, evidence: text.into(), stack, cost_ns: spin_ns, ..Finding::default() })
 }

@@ -65,7 +65,7 @@ pub fn accept_bottleneck(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             evidence: Prose::from(text).and(drops),
             stack: heaviest(&stacks),
             cost_ns: queued_ns,
-            during: None,
+            ..Finding::default()
         }
     };
     // What is counted is of all the time and of all threads.
@@ -146,7 +146,7 @@ fn blocked(evidence: &Evidence<'_, '_>, sockets: &SocketWaits<'_>, socket: usize
         questions = median_of(questions.collect()),
     );
     let subject = name(evidence.fold, sockets, socket);
-    Some(Finding { subject, evidence: text.into(), stack: heaviest(&stacks), cost_ns, during: None })
+    Some(Finding { subject, evidence: text.into(), stack: heaviest(&stacks), cost_ns, ..Finding::default() })
 }
 
 /// Whether several questions were sent before the wait: small calls, not the pieces of a large one.

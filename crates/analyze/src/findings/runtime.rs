@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use dwell_model::{FindingDef, Reason, StackId};
 use dwell_view::{Sentence, Word};
 
+use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
+use crate::reports::Report;
 use crate::sentences::say;
 
 /// CPU time burnt while waiting.
@@ -48,7 +50,18 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         function = function,
         place = fold.stacks.place(stack),
     );
-    vec![Finding { subject: function.into(), evidence: text.into(), stack, cost_ns: spin_ns, during: None }]
+    let claims = vec![
+        Claim::is(Report::Summary, fold.query, "spin_ns", spin_ns),
+        Claim::is(Report::Summary, fold.query, "cpu_ns", cpu_ns),
+    ];
+    vec![Finding {
+        subject: function.into(),
+        evidence: text.into(),
+        stack,
+        cost_ns: spin_ns,
+        claims,
+        ..Finding::default()
+    }]
 }
 
 /// Many threads that hardly live.
@@ -146,7 +159,7 @@ impl Churn {
     /// With what each of them costs beside its work.
     fn finding(&self, each_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
         let cost_ns = self.queued_ns.saturating_add(each_ns * self.rows.len() as u64);
-        vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, during: None }]
+        vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, ..Finding::default() }]
     }
 }
 

@@ -73,7 +73,7 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             share = Word::part(cost_ns, time_ns),
         );
         let stack = stacks.first().map_or(StackId::NONE, |stacks| heaviest(stacks));
-        Finding { subject, evidence: text.into(), stack, cost_ns, during: None }
+        Finding { subject, evidence: text.into(), stack, cost_ns, ..Finding::default() }
     };
     groups.into_iter().map(finding).filter(|finding| evidence.share(finding.cost_ns) >= COST_SHARE).collect()
 }

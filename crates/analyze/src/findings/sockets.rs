@@ -41,7 +41,7 @@ fn by_cause(
             evidence: Prose::from(text).and(more),
             stack: heaviest(&stacks),
             cost_ns,
-            during: None,
+            ..Finding::default()
         });
     }
     found
@@ -224,7 +224,7 @@ pub fn connection_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             *stacks.entry(wait.stack).or_default() += waits.wait_ns(wait);
         }
         let (subject, stack) = (format!("connections to {remote}"), heaviest(&stacks));
-        Finding { subject, evidence: text.into(), stack, cost_ns, during: None }
+        Finding { subject, evidence: text.into(), stack, cost_ns, ..Finding::default() }
     };
     by_remote.into_iter().map(finding).collect()
 }

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::{Prose, Word};
 
+use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
+use crate::question::filter::FilterKey;
+use crate::reports::Report;
 use crate::sentences::say;
 
 /// A thread sleeps and looks, again and again.
@@ -73,7 +76,12 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             threads = on,
         );
         // What is polled for comes half a sleep before it is found, on average.
-        Finding { subject: place, evidence: text.into(), stack, cost_ns: ns / 2, during: None }
+        let sleeps = only(&only(fold.query, FilterKey::ObjectType, ObjectType::Sleep.id()), FilterKey::Idle, "no");
+        let claims = vec![
+            Claim::at_least(Report::Waits, &sleeps, "wait_ns", ns),
+            Claim::at_least(Report::Waits, &sleeps, "wait_count", count),
+        ];
+        Finding { subject: place, evidence: text.into(), stack, cost_ns: ns / 2, claims, ..Finding::default() }
     };
     places.into_iter().map(finding).collect()
 }
@@ -136,7 +144,14 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             share = Word::part(cost(waits), evidence.elapsed_ns),
         );
         let text = Prose::from(took).and(evidence.within(waits));
-        Finding { subject: name.into(), evidence: text, stack: waits.top_stack(), cost_ns: cost(waits), during: None }
+        Finding {
+            subject: name.into(),
+            evidence: text,
+            stack: waits.top_stack(),
+            cost_ns: cost(waits),
+            claims: evidence.claims(object, waits),
+            ..Finding::default()
+        }
     };
     evidence.of_types(HAND_OVER).filter(|(_, waits)| is_fine(waits)).map(finding).collect()
 }
@@ -240,7 +255,8 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
         evidence: text.into(),
         stack: heaviest(&herds.wakers),
         cost_ns: scaled(herds.wasted_ns as f64),
-        during: None,
+        claims: evidence.objects.get(&object).map(|waits| evidence.claims(object, waits)).unwrap_or_default(),
+        ..Finding::default()
     })
 }
 

@@ -70,6 +70,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     summary::FIELDS,
     summary::LOSSES,
     findings::COLUMNS,
+    findings::CLAIM_COLUMNS,
     blame::COLUMNS,
     compare::SHARE,
     correlation::COLUMNS,
