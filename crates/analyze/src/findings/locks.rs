@@ -57,7 +57,7 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         );
         Finding {
             subject: name.into(),
-            evidence: Prose::from(waited).and(evidence.within(waits)),
+            evidence: Prose::from(waited).and(evidence.created(object)).and(evidence.within(waits)),
             stack: waits.top_stack(),
             cost_ns: waits.weights.wait_ns(),
             during: None,
@@ -175,5 +175,6 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
         on = on,
         place = fold.stacks.place(stack),
     );
-    Some(Finding { subject: name.into(), evidence: text.into(), stack, cost_ns: held_ns, during: None })
+    let text = Prose::from(text).and(evidence.created(object));
+    Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns, during: None })
 }

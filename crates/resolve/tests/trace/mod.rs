@@ -236,6 +236,13 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             tgid: line.number("tgid").max(10) as u32,
             reserved: 0,
         }),
+        "creation" => events.fixed(&CreationRecord {
+            h: line.header(kind::CREATION, 0, "tid"),
+            address: line.number("address"),
+            user_stack: line.number("stack"),
+            tgid: line.number("tgid").max(10) as u32,
+            reserved: 0,
+        }),
         _ => record_of_memory(line, meta, events),
     }
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
+ *
+ * Whether a thread that blocks in futex(2) is still in the call in which it blocked the last time: a lock that wakes it and
+ * is taken by another thread meanwhile makes it wait again without returning. Then the registers that calls preserve and
+ * what its functions saved on the stack are the same bytes; a program that has come back to the call has mostly changed one.
+ */
+#ifndef DWELL_CALL_BPF_H
+#define DWELL_CALL_BPF_H
+
+#include "record.bpf.h"
+
+/* What a lock's own functions save, and a part of their caller's frame. */
+#define CALL_WORDS 24
+
+struct call_top {
+	u64 words[CALL_WORDS];
+};
+
+PER_CPU(struct call_top, call)
+
+/* A global function, so that the verifier looks at it once. */
+__noinline u64 hash_stack_top(u64 sp)
+{
+	struct call_top *top = this_call();
+	u64 even = sp, odd = 0;
+
+	if (!top || bpf_probe_read_user(top, sizeof(*top), (void *)sp))
+		return 0;
+	/* Two chains of multiplications, side by side. */
+	for (int i = 0; i < CALL_WORDS; i += 2) {
+		even = mix(even, top->words[i]);
+		odd = mix(odd, top->words[i + 1]);
+	}
+	return mix(even, odd);
+}
+
+/* Whether `task`, the current one, blocks on the futex `object` in the same call as the last time. */
+static __always_inline bool is_same_call(struct task_struct *task, struct thread *thread, u64 object)
+{
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	u64 call = hash_stack_top(regs->sp), last = thread->call;
+
+	if (!call)
+		return false;
+	call = mix(mix(mix(call, regs->bx), regs->bp), regs->r12);
+	call = mix(mix(mix(call, regs->r13), regs->r14), regs->r15);
+	call = mix(call, object);
+	thread->call = call;
+	return call == last;
+}
+
+#endif
