@@ -101,7 +101,7 @@ fn created_without_end() -> Result<()> {
     let took_ns = recording.output.truth("many_ns").context("the sample printed no time")?;
     ensure!(took_ns < 1e9, "a million mutexes took {took_ns} ns");
     let losses = recording.rows(&["losses"])?;
-    ensure!(losses.iter().any(|row| text(row, "name") == "creations_lost"), "no loss is counted: {losses:?}");
+    ensure!(losses.iter().any(|row| text(row, "loss") == "creations_lost"), "no loss is counted: {losses:?}");
     let barriers = recording.rows(&["waits"])?.into_iter().filter(|row| text(row, "type") == "barrier");
     ensure!(barriers.into_iter().all(|row| text(&row, "created_at") != ""), "what came before is not known");
     Ok(())

@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn whoever_ran_long_or_released_the_lock_has_left_the_call() {
-        let slow = [wait(1, 0, 100, 0), wait(1, 200, 300, 0)];
+        let slow = [wait(1, 0, 100, 0), wait(1, 210, 300, 0)];
         assert_eq!(found(&slow, ObjectType::Mutex), [false, false]);
         let released = [wait(1, 0, 100, 0), wait(2, 50, 108, 1), wait(1, 110, 200, 0)];
         assert_eq!(found(&released, ObjectType::Mutex), [false, false, false]);

@@ -122,7 +122,8 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         flags: flag("preempted", switch_flag::PREEMPTED)
             | flag("iowait", switch_flag::IOWAIT)
             | flag("signal", switch_flag::SIGNAL_PENDING)
-            | flag("seeded", switch_flag::SEEDED),
+            | flag("seeded", switch_flag::SEEDED)
+            | flag("same_call", switch_flag::SAME_CALL),
         waker_context: context,
         state: line.number("state") as u32,
         syscall: if line.has("call") { line.number("call") as i32 } else { -1 },
