@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the readers of what others wrote, with libFuzzer, and writes the table of docs/fuzzing.md; needs a nightly Rust and cargo-fuzz.
 #   scripts/fuzz.sh SECONDS [READER…]     each of the readers, or these, for so long; they are listed by `dwell-fuzz list`
+# What the table says of earlier runs is added to.
 #
 # Two run side by side (FUZZ_SIDE sets another number), each on CPU time that nobody else wants. What they found so far is kept in the
 # target folder and gone on from; the inputs that reach all code are put into fuzz/corpus. Exits with 1 when there is a finding.
@@ -68,7 +69,12 @@ for name in "${readers[@]}"; do
   fuzz "$name" &
 done
 wait
-"$tool" table "$runs" > "$scratch/table"
+"$tool" table "$runs" docs/fuzzing.md > "$scratch/table"
 sed -i -e "/^<!-- table -->$/,/^<!-- end -->$/{/^<!-- table -->$/r $scratch/table
 /^<!--/!d}" docs/fuzzing.md
-! grep -lE '^(SUMMARY|==[0-9]+==ERROR)|libFuzzer: (timeout|out-of-memory|deadly signal)' "$runs"/*/log
+found=0
+for log in "$runs"/*/log; do
+  ! grep -HE '^(SUMMARY|==[0-9]+==ERROR)|libFuzzer: (timeout|out-of-memory|deadly signal)' "$log" || found=1
+  mv "$log" "$log.counted"
+done
+exit $found

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::ThreadId;
+use dwell_model::{Reason, ThreadId};
 use dwell_store::Trace;
 use dwell_view::{Value, View};
 use proptest::prelude::*;
@@ -17,6 +17,7 @@ use crate::question::level::{CallStackMode, Level};
 use crate::question::query::Query;
 use crate::question::rates::FrameRates;
 use crate::reports::Report;
+use crate::timeline::{DurationKind, durations};
 use crate::{report, said};
 
 /// Three workers and a main thread that joins them; `m` is held across a sleep.
@@ -167,6 +168,20 @@ fn every_level_groups_everything() {
         assert_eq!(sum(&of(Report::Waits, &trace, &query), "wait_ns"), whole, "{}", level.id());
         of(Report::Hotspots, &trace, &query);
     }
+}
+
+#[test]
+fn what_is_shown_is_a_part_of_everything() {
+    let trace = trace(CONVOY);
+    let shown = |query: Query| filter_values(&Fold::new(&trace, &query).unwrap(), FilterKey::Thread, "", 10).shown;
+    let [cpu, wait, ..] = totals(&trace, &Query::default());
+    let (from, to) = (2 * CELL, 9 * CELL);
+    for query in [filters(&[]), filters(&["thread=a"])] {
+        let part = Query { range: Some((from, to)), ..query };
+        let [part_cpu, part_wait, ..] = totals(&trace, &part);
+        assert!((shown(part) - (part_cpu + part_wait) as f64 / (cpu + wait) as f64).abs() < 1e-9);
+    }
+    assert!((shown(Query::default()) - 1.0).abs() < 1e-9);
 }
 
 /// Rows that the limit leaves out are counted in every list.
@@ -526,6 +541,27 @@ fn plus(a: [u64; 6], b: [u64; 6]) -> [u64; 6] {
     std::array::from_fn(|index| a[index] + b[index])
 }
 
+/// The times among the totals.
+fn times(totals: [u64; 6]) -> [u64; 3] {
+    [totals[0], totals[1], totals[3]]
+}
+
+/// Waits, and preemptions, that began before and go on after that time.
+fn across(trace: &Trace, cut: u64) -> (u64, u64) {
+    let rows = &trace.off_cpu;
+    let (mut waits, mut preemptions) = (0, 0);
+    for row in 0..rows.start_ns.len() {
+        let (start, wait) = (rows.start_ns[row], rows.wait_ns[row]);
+        let of = |length: u64| u64::from(start < cut && cut < start + length);
+        match Reason::from_code(rows.reason[row]) {
+            Reason::Waiting => waits += of(wait),
+            Reason::Preempted => preemptions += of(wait + rows.runnable_ns[row]),
+            _ => {}
+        }
+    }
+    (waits, preemptions)
+}
+
 /// Time by class of the waits, cell by cell.
 fn waits_by_class(lines: &[Vec<char>], cpus: u32) -> [u64; 5] {
     let mut classes = [0; 5];
@@ -637,7 +673,9 @@ proptest! {
         let elapsed = trace.elapsed_ns();
         if cut < elapsed {
             let part = |from, to| totals(&trace, &Query { range: Some((from, to)), ..filters(&["task=parse"]) });
-            prop_assert_eq!(plus(part(0, cut), part(cut, elapsed)), totals(&trace, &filters(&["task=parse"])));
+            let (parts, whole) = (plus(part(0, cut), part(cut, elapsed)), totals(&trace, &filters(&["task=parse"])));
+            prop_assert_eq!((times(parts), parts[5]), (times(whole), whole[5]));
+            prop_assert!((2..5).step_by(2).all(|count| parts[count] >= whole[count]));
         }
     }
 
@@ -647,7 +685,47 @@ proptest! {
         let elapsed = trace.elapsed_ns();
         prop_assume!(cut < elapsed);
         let part = |from, to| totals(&trace, &Query { range: Some((from, to)), ..Query::default() });
-        prop_assert_eq!(plus(part(0, cut), part(cut, elapsed)), totals(&trace, &Query::default()));
+        let (parts, whole) = (plus(part(0, cut), part(cut, elapsed)), totals(&trace, &Query::default()));
+        prop_assert_eq!((times(parts), parts[5]), (times(whole), whole[5]));
+        // What goes on across the cut is counted on both sides.
+        let (waits, preemptions) = across(&trace, cut);
+        prop_assert_eq!((parts[2], parts[4]), (whole[2] + waits, whole[4] + preemptions));
+    }
+
+    /// The same number wherever it is shown, whatever part of the time is looked at.
+    #[test]
+    fn one_number_everywhere(lines in lines(), range in (0..30_000_000u64, 1..30_000_000u64), hidden in prop::option::of((0..20u64, 1..10u64))) {
+        let mut trace = build(&named(&lines), 2);
+        if let Some((from, cells)) = hidden {
+            let (start_ns, end_ns) = (from * CELL, (from + cells) * CELL);
+            trace.pauses.push(dwell_store::tables::PauseRow { start_ns, end_ns });
+        }
+        let range = (range.0, (range.0 + range.1).min(trace.elapsed_ns()));
+        prop_assume!(range.0 < range.1);
+        let query = Query { range: Some(range), include_idle: true, ..Query::default() };
+        let [_, wait, waits, ..] = totals(&trace, &query);
+        let view = of(Report::Waits, &trace, &query);
+        prop_assert_eq!((sum(&view, "wait_ns"), sum(&view, "wait_count")), (wait, waits));
+        let fold = Fold::new(&trace, &query).unwrap();
+        let lengths = durations(&fold, None, DurationKind::Wait);
+        prop_assert_eq!(lengths.bins.iter().map(|bin| bin.count).sum::<u64>(), waits);
+        let of_row = |id: &str| column(&view, id).into_iter().map(|value| if value == Value::None { 0 } else { number(&value) });
+        let counts = of_row("wait_count").zip(of_row("wait_ns")).zip(of_row("max_wait_ns").zip(of_row("threads")));
+        for ((count, ns), (longest, threads)) in counts {
+            let is_one = ns == 0 || (threads <= count && ns <= longest * count);
+            prop_assert!((count > 0) == (ns > 0) && is_one, "{count} waits of {threads} threads, {ns} ns, {longest} ns");
+        }
+        for (name, whole) in column(&view, "object").into_iter().zip(of_row("wait_ns")).filter(|(_, ns)| *ns > 0) {
+            let Value::Text(name) = name else { panic!() };
+            let blame = of(Report::Blame, &trace, &Query { subject: Some(name), ..query.clone() });
+            prop_assert_eq!(number(&column(&blame, "wait_ns")[0]), whole);
+        }
+        let evidence = crate::findings::evidence::Evidence::new(&fold);
+        let active = number(&column(&of(Report::Summary, &trace, &query), "elapsed_ns")[0]);
+        for waits in evidence.objects.values() {
+            let (contended, sum) = (waits.contended_ns, waits.weights.wait_ns());
+            prop_assert!(contended <= active && contended <= sum && sum <= contended * waits.by_thread.len() as u64);
+        }
     }
 
     #[test]

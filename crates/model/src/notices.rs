@@ -190,6 +190,9 @@ notices! {
     COLLECTOR_LATE = "collector-late",
         "Dwell's own thread waited {count} times for a CPU, up to {seconds} s, as it does behind real-time threads: stacks through code that was mapped meanwhile may be cut, and the losses name what found no room.",
         "Dwell 自身のスレッドはリアルタイム・スレッドなどのために {count} 回、最長 {seconds} 秒 CPU を待ちました。その間にマップされたコードを通るスタックは切れていることがあり、空きがなかったものは損失に示されます。";
+    COLLECTOR_AHEAD = "collector-ahead",
+        "Dwell's own thread had real-time priority {own} while it recorded, since threads of the program have up to {theirs}.",
+        "プログラムのスレッドのリアルタイム優先度が最高 {theirs} のため、Dwell 自身のスレッドは記録中に優先度 {own} で動作しました。";
     MADE_TRACER = "made-tracer",
         "The program asked its parent, which is Dwell, to trace it; Dwell let it run on untraced.",
         "プログラムは親である Dwell に自身のトレースを求めました。Dwell はトレースせずに実行を続けさせました。";

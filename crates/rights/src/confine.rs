@@ -179,11 +179,13 @@ const WRITES_FOR_OTHERS: CapabilitySet =
     CapabilitySet::DAC_OVERRIDE.union(CapabilitySet::CHOWN).union(CapabilitySet::FOWNER);
 /// Parts of what CAP_SYS_ADMIN gave before Linux 5.8 and 5.9: hooks and tables, and the files that processes have mapped.
 const NEWER: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::PERFMON).union(CapabilitySet::CHECKPOINT_RESTORE);
-/// That, other users' processes and their files, the kernel's symbols, and becoming the user who called sudo.
+/// That, other users' processes and their files, the kernel's symbols, staying ahead of real-time threads, and becoming the user
+/// who called sudo.
 const RECORDS: CapabilitySet = READS
     .union(NEWER)
     .union(CapabilitySet::SYS_PTRACE)
     .union(CapabilitySet::SYSLOG)
+    .union(CapabilitySet::SYS_NICE)
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETGID);
 

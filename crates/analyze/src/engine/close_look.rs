@@ -4,8 +4,8 @@ use dwell_store::Trace;
 
 use crate::question::windows::{Part, Windows};
 
-/// Off-CPU rows that began in the windows and in a selected class: those of all the time, or, where these are too many
-/// to be looked at one by one, of equal slices evenly spread over it.
+/// Off-CPU rows that are counted in the windows and in a selected class: those of all the time, or those that began, where these are too many
+/// to be looked at one by one, in equal slices evenly spread over it.
 #[derive(Debug, Default)]
 pub struct Rows {
     /// Row and site, in order of start.

@@ -17,7 +17,7 @@ use crate::engine::length_cut::LengthCut;
 use crate::engine::selection::Selection;
 use crate::engine::sites::{NOWHERE, classify, sites_of};
 use crate::engine::sums::{DetailKeys, Numbering, Places};
-use crate::engine::sweep::Levels;
+use crate::engine::sweep::{Levels, UnderWay};
 use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
 use crate::measure::metrics::value;
@@ -49,6 +49,8 @@ pub struct Sums<'t> {
     site_of: Places,
     cut: Option<LengthCut>,
     keys: Numbering,
+    /// Intervals under way at the begin of a window, each with its site.
+    under_way: Vec<(UnderWay, usize)>,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
     rows: OnceLock<Rows>,
@@ -75,6 +77,33 @@ impl<'t> Deref for Fold<'t> {
     }
 }
 
+impl Sums<'_> {
+    /// Counts what is under way when a window begins: in their sites, by their tasks then.
+    fn count_under_way(&mut self, trace: &Trace) {
+        let off_cpu = &trace.events().off_cpu;
+        for it in self.plan.under_way(&self.windows) {
+            let Some(site) = self.site_in(trace, it.row, off_cpu.key(it.row), it.context) else { continue };
+            let counted = &mut self.sites[site];
+            counted.under_way[it.class] = counted.under_way[it.class].saturating_add(1);
+            if self.class_mask[it.class] {
+                counted.longest_ns = counted.longest_ns.max(off_cpu.wait_ns(it.row));
+            }
+            self.under_way.push((it, site));
+        }
+        self.under_way.sort_unstable_by_key(|(it, _)| off_cpu.start_ns(it.row));
+    }
+
+    /// The site of an off-CPU row with its key in a context; none when it did nothing in the windows.
+    fn site_in(&self, trace: &Trace, row: usize, key: u32, context: u32) -> Option<usize> {
+        let events = trace.events();
+        let key = self.keys.number(key, context);
+        let details = self.details.as_ref();
+        let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
+        let site = self.site_of.get(number)? as usize;
+        Some(self.cut.as_ref().map_or(site, |cut| cut.part(site, events.off_cpu.wait_ns(row))))
+    }
+}
+
 impl<'t> Fold<'t> {
     /// Folds `trace` for `query`. Fails when the query's range is empty.
     pub fn new(trace: &'t Trace, query: &'t Query) -> Result<Self, QueryError> {
@@ -98,7 +127,7 @@ impl<'t> Fold<'t> {
         let levels = sums.levels;
         let (shown, whole, rows, by_object) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
         let keys = Numbering::of_keys(trace);
-        let sums = Sums {
+        let mut sums = Sums {
             windows,
             stacks,
             sites,
@@ -109,11 +138,13 @@ impl<'t> Fold<'t> {
             site_of,
             cut,
             keys,
+            under_way: Vec::new(),
             shown,
             whole,
             rows,
             by_object,
         };
+        sums.count_under_way(trace);
         Ok(Self { trace, query, sums: Arc::new(sums) })
     }
 
@@ -173,7 +204,7 @@ impl<'t> Fold<'t> {
         })
     }
 
-    /// What is made of the lengths of the waits that began in the windows and in a selected class: `add` gets each run
+    /// What is made of the lengths of the waits that are counted in the windows and in a selected class: `add` gets each run
     /// with what `target_of` says of its selected site, unless that is [`NOWHERE`]; by several workers, of which each makes its
     /// own.
     pub fn lengths<T: Send>(
@@ -205,7 +236,16 @@ impl<'t> Fold<'t> {
                 add(made, target, &Run::one(0, begun.class as u8, begun.wait_ns));
             }
         };
-        self.plan.lengths(new, run, row)
+        let mut made = self.plan.lengths(&new, run, row);
+        let mut of_under_way = new();
+        for (it, site) in self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]) {
+            let wait_ns = self.trace.events().off_cpu.wait_ns(it.row);
+            if targets[*site] != NOWHERE {
+                add(&mut of_under_way, targets[*site], &Run::one(0, it.class as u8, wait_ns));
+            }
+        }
+        made.push(of_under_way);
+        made
     }
 
     /// Lengths of the waits for each object, of what the filters let through; gathered once. None where the objects are
@@ -251,7 +291,16 @@ impl<'t> Fold<'t> {
                 rows.sort_unstable();
                 rows.into_iter().map(|(_, row, site)| (row, site)).collect::<Vec<_>>()
             };
-            Rows { rows: parallel::map(pieces.len(), of_piece).concat(), share }
+            let mut rows = parallel::map(pieces.len(), of_piece).concat();
+            if share == 1.0 {
+                let under_way = self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]);
+                let before = rows.len();
+                rows.extend(under_way.map(|(it, site)| (it.row as u32, *site as u32)));
+                if rows.len() > before {
+                    rows.sort_by_key(|(row, _)| off_cpu.start_ns(*row as usize));
+                }
+            }
+            Rows { rows, share }
         })
     }
 
@@ -265,14 +314,21 @@ impl<'t> Fold<'t> {
         self.windows.inside(0, u64::MAX).for_each(|part| self.plan.for_each_begun(part, &mut told));
     }
 
+    /// The same, and those that were under way when a window began.
+    pub fn for_each_counted(&self, mut tell: impl FnMut(usize, &Site)) {
+        let under_way = self.under_way.iter().filter(|(it, _)| self.class_mask[it.class]);
+        for (it, site) in under_way {
+            let site = &self.sites[*site];
+            if site.selected {
+                tell(it.row, site);
+            }
+        }
+        self.for_each_begun(tell);
+    }
+
     /// The site of an off-CPU row with its key, as it began; none when it did nothing in the windows.
     fn site_of(&self, row: usize, key: u32) -> Option<usize> {
-        let events = self.trace.events();
-        let key = self.keys.number(key, began_in(self.trace, row));
-        let details = self.details.as_ref();
-        let number = details.map_or(Some(key), |details| details.get(key, details.off_cpu(events, row)))?;
-        let site = self.site_of.get(number)? as usize;
-        Some(self.cut.as_ref().map_or(site, |cut| cut.part(site, events.off_cpu.wait_ns(row))))
+        self.site_in(self.trace, row, key, began_in(self.trace, row))
     }
 
     /// Type of an object.

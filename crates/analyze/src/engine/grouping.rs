@@ -124,9 +124,10 @@ impl<'f, 't> Groups<'f, 't> {
         self.labels.label(self.fold, node.level, node.key)
     }
 
-    /// Number of threads in a group.
+    /// Number of threads that ran or waited in a group: those that were only in the run queue do not count.
     pub fn threads(&self, node: usize) -> usize {
-        let mut threads: Vec<ThreadId> = self.sites(node).map(|site| site.key.thread).collect();
+        let busy = self.sites(node).filter(|site| site.time != [0; 5]);
+        let mut threads: Vec<ThreadId> = busy.map(|site| site.key.thread).collect();
         threads.sort_unstable();
         threads.dedup();
         threads.len()

@@ -9,7 +9,10 @@ use serde::Serialize;
 use crate::engine::fold::Fold;
 use crate::engine::selection;
 use crate::measure::site::Site;
+use crate::measure::weights::Weights;
 use crate::question::filter::FilterKey;
+use crate::question::query::Query;
+use crate::question::windows::Windows;
 use crate::question::{counter_time, windows};
 
 /// The entries of one key.
@@ -19,7 +22,7 @@ pub struct FilterValues {
     pub values: Vec<FilterValue>,
     /// Entries that there are, before the limit.
     pub total: usize,
-    /// Part of CPU and wait time that all filters together show.
+    /// Part of the whole collection's CPU and wait time that all filters, of time too, leave.
     pub shown: f64,
 }
 
@@ -40,7 +43,7 @@ pub struct FilterValue {
 /// all that it calls, so that shares of functions add up to more than one.
 pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize) -> FilterValues {
     let search = search.to_lowercase();
-    let (whole, shown) = (fold.whole(), fold.shown());
+    let whole = fold.whole();
     let whole = whole.cpu_ns().saturating_add(whole.wait_ns()).max(1) as f64;
     let share = |cpu: u64, wait: u64| cpu.saturating_add(wait) as f64 / whole;
     let value = |(value, (cpu_ns, wait_ns)): (Cow<'_, str>, (u64, u64))| FilterValue {
@@ -58,14 +61,23 @@ pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize
         let mut values: Vec<FilterValue> = found.collect(); // counter by counter
         let total = values.len();
         values.truncate(limit);
-        return FilterValues { values, total, shown: share(shown.cpu_ns(), shown.wait_ns()) };
+        return FilterValues { values, total, shown: shown_part(fold) };
     }
     let found = times(fold, key).into_iter().filter(|(value, _)| value.to_lowercase().contains(&search));
     let mut values: Vec<FilterValue> = found.map(value).collect();
     values.sort_by(|a, b| b.share.total_cmp(&a.share).then_with(|| a.value.cmp(&b.value)));
     let total = values.len();
     values.truncate(limit);
-    FilterValues { values, total, shown: share(shown.cpu_ns(), shown.wait_ns()) }
+    FilterValues { values, total, shown: shown_part(fold) }
+}
+
+/// What the filters leave of the CPU and wait time of the whole collection.
+fn shown_part(fold: &Fold<'_>) -> f64 {
+    let busy_ns = |weights: &Weights| weights.cpu_ns().saturating_add(weights.wait_ns());
+    let of_all = || Fold::new(fold.trace, &Query::default()).map(|all| busy_ns(all.whole()));
+    let is_all = fold.windows == Windows::whole(fold.trace);
+    let whole = if is_all { None } else { of_all().ok() };
+    busy_ns(fold.shown()) as f64 / whole.unwrap_or_else(|| busy_ns(fold.whole())).max(1) as f64
 }
 
 /// CPU and wait time of every value.

@@ -86,7 +86,7 @@ impl<'f, 't> Evidence<'f, 't> {
             waits.weights.add(&weights);
             *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();
             *waits.by_task.entry(nesting.task(site.key.context)).or_default() += weights.wait_ns();
-            if let Some(thread) = site.key.thread.get() {
+            if let Some(thread) = site.key.thread.get().filter(|_| weights.wait_ns() > 0) {
                 *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
             }
         }
@@ -167,7 +167,7 @@ fn contended(fold: &Fold<'_>, objects: &mut BTreeMap<ObjectId, Waits>) {
         };
         let (start, end) = (rows.start_ns(row), rows.start_ns(row).saturating_add(rows.wait_ns(row)));
         let (until, sum) = reached.entry(site.key.object).or_default();
-        *sum += end.saturating_sub(start.max(*until));
+        *sum += fold.windows.overlap_ns(start.max(*until), end);
         *until = end.max(*until);
     }
     // Rows of slices stand for those of all the time.

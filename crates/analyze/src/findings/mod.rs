@@ -7,7 +7,7 @@
 mod counters;
 mod cpus;
 mod event_loop;
-mod evidence;
+pub(crate) mod evidence;
 mod finding;
 mod locks;
 mod nagle;

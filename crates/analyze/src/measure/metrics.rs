@@ -117,8 +117,8 @@ metrics! {
         |w| Value::Ns(total(&w.wait));
     "wait_count", "Wait Count", Count, true, Lower, Switches,
         "Number of waits.",
-        "Number of waits that began in the range. Acquisitions without waiting cost nothing to trace and are not counted.",
-        "待機カウント", "範囲内で始まった待機の数。待たずに取得できたロックは記録されないため数えません。",
+        "Number of waits that began in the range or were under way when it began. Acquisitions without waiting cost nothing to trace and are not counted.",
+        "待機カウント", "範囲内で始まった待機と、範囲の始まりで続いていた待機の数。待たずに取得できたロックは記録されないため数えません。",
         |w| Value::Count(w.wait_count);
     "wait_rate_ns", "Wait Rate", NsPerCount, false, Higher, Switches,
         "Average length of a wait.",
@@ -142,8 +142,8 @@ metrics! {
         |w| Value::Ns(total(&w.idle));
     "max_wait_ns", "Longest Wait", Ns, false, Lower, Switches,
         "The longest wait.",
-        "Length of the longest wait that began in the range.",
-        "最長の待機", "範囲内で始まった最も長い待機の長さ。",
+        "Length of the longest wait that is counted in the range, with its part outside of it.",
+        "最長の待機", "範囲内で数えた最も長い待機の長さ (範囲外の部分を含む)。",
         |w| Value::Ns(w.max_wait_ns);
     "unknown_ns", "Unknown Off-CPU Time", Ns, true, Lower, Switches,
         "Time off the CPU whose reason the trace does not say.",
@@ -162,7 +162,7 @@ metrics! {
         |w| Value::ByClass(w.runnable);
     "preemption_count", "Preemptions", Count, true, Lower, Switches,
         "How often the scheduler took the CPU away.",
-        "Number of preemptions that began in the range.",
+        "Number of preemptions that began in the range or were under way when it began.",
         "プリエンプション回数", "スケジューラーが CPU を取り上げた回数。",
         |w| Value::Count(w.preemptions);
     "switches", "Context Switches", Count, true, Neither, Switches,

@@ -66,7 +66,9 @@ pub struct Site {
     pub runnable: ByClass,
     /// Intervals begun, by the class in which they began.
     pub began: [u32; 5],
-    /// The longest of them.
+    /// Intervals under way when a window began, by the class then.
+    pub under_way: [u32; 5],
+    /// The longest of both.
     pub longest_ns: u64,
     /// What its running time is.
     pub cpu_kind: CpuKind,
@@ -123,7 +125,10 @@ impl Weights {
             }
             return;
         };
-        let began: u64 = (0..5).filter(|&class| mask[class]).map(|class| u64::from(site.began[class])).sum();
+        let count = |of_class: &[u32; 5]| -> u64 {
+            (0..5).filter(|&class| mask[class]).map(|class| u64::from(of_class[class])).sum()
+        };
+        let (began, under_way) = (count(&site.began), count(&site.under_way));
         add(&mut self.runnable, &masked(&site.runnable));
         self.switches += began;
         // Blocked time without a known wait: conservation counts it as waiting, Wait Time does not.
@@ -133,10 +138,10 @@ impl Weights {
                 if site.idle {
                     add(&mut self.idle, &time);
                 }
-                self.wait_count += began;
+                self.wait_count += began + under_way;
                 self.max_wait_ns = self.max_wait_ns.max(site.longest_ns);
             }
-            Reason::Preempted => self.preemptions += began,
+            Reason::Preempted => self.preemptions += began + under_way,
             _ => {}
         }
     }

@@ -25,13 +25,13 @@ pub struct Weights {
     pub unknown: ByClass,
     /// Time in the run queue.
     pub runnable: ByClass,
-    /// Waits begun.
+    /// Waits begun or under way at the begin of a window.
     pub wait_count: u64,
-    /// Preemptions begun.
+    /// Preemptions, likewise.
     pub preemptions: u64,
     /// Intervals off the CPU begun.
     pub switches: u64,
-    /// Longest wait begun.
+    /// The longest of the waits that are counted, with what is outside of the windows.
     pub max_wait_ns: u64,
 }
 

@@ -74,14 +74,14 @@ pub fn blame(
 ) -> HashMap<ObjectId, Blame> {
     let mut blames: HashMap<ObjectId, Blame> = objects.iter().map(|object| (*object, Blame::default())).collect();
     let mut waits: Vec<(u64, usize)> = Vec::new();
-    let rows = &fold.trace.events().off_cpu;
     for (row, site) in &fold.rows().rows {
         let row = *row as usize;
         let site = fold.sites.get(*site as usize).filter(|site| site.selected && site.is_wait());
         let Some(blame) = site.and_then(|site| blames.get_mut(&site.key.object)) else { continue };
-        blame.waits.ns = blame.waits.ns.saturating_add(rows.wait_ns(row));
+        let wait_ns = inside_ns(fold, row);
+        blame.waits.ns = blame.waits.ns.saturating_add(wait_ns);
         blame.waits.waits += 1;
-        waits.push((rows.wait_ns(row), row));
+        waits.push((wait_ns, row));
     }
     if fold.rows().share < 1.0 {
         whole_waits(fold, &mut blames);
@@ -111,15 +111,26 @@ fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
     }
 }
 
+/// The part of a wait inside the windows.
+fn inside_ns(fold: &Fold<'_>, row: usize) -> u64 {
+    let (rows, from) = (&fold.trace.events().off_cpu, fold.trace.events().off_cpu.start_ns(row));
+    fold.windows.overlap_ns(from, from.saturating_add(rows.wait_ns(row)))
+}
+
 /// What the holders did during one wait, latest first. Returns the work done.
 fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
     let (fold, object) = (study.fold, study.fold.object_of(row));
     let (rows, key) = (&fold.trace.events().off_cpu, fold.trace.events().off_cpu_key(row));
     let (from, wait_ns) = (rows.start_ns(row), rows.wait_ns(row));
-    blame.seen_ns = blame.seen_ns.saturating_add(wait_ns);
+    blame.seen_ns = blame.seen_ns.saturating_add(inside_ns(fold, row));
     blame.told |= key.holder().is_some();
     let (mut work, mut last) = (0, None);
-    let mut tell = |held: Held| work += add(study, held, blame, &mut last);
+    let mut tell = |held: Held| {
+        let inside: Vec<(u64, u64)> = fold.windows.clip(held.from, held.to).collect();
+        for (from, to) in inside.into_iter().rev() {
+            work += add(study, Held { from, to, ..held }, blame, &mut last);
+        }
+    };
     if study.holding.knows(object) {
         study.holding.tell(row, tell);
     } else {

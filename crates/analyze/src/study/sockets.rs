@@ -45,7 +45,7 @@ impl<'t> SocketWaits<'t> {
         known.sort_unstable();
         let mut stacks: Vec<Option<StackId>> = vec![None; waits.len()];
         let off_cpu = &fold.trace.events().off_cpu;
-        fold.for_each_begun(|row, site| {
+        fold.for_each_counted(|row, site| {
             let place = (site.key.thread, off_cpu.start_ns(row));
             let at = known.partition_point(|(thread, start_ns, _)| (*thread, *start_ns) < place);
             let is_it = |known: &&(ThreadId, u64, usize)| (known.0, known.1) == place && site.is_wait();

@@ -119,6 +119,15 @@ struct {
 	__type(value, u64);
 } losses SEC(".maps");
 
+/* The highest real-time priority of a profiled thread so far, 1 to 99: user space wants to stay ahead of it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, u64);
+} urgency SEC(".maps");
+
 /* Keys of stacks and objects that user space has, with the generation in which they were written. Forgetting one only means
  * that it is written again. */
 struct {
@@ -168,6 +177,18 @@ static __always_inline void count_losses(u32 loss, u64 number)
 static __always_inline void count_loss(u32 loss)
 {
 	count_losses(loss, 1);
+}
+
+static __always_inline void note_urgency(const struct task_struct *task)
+{
+	u32 key = 0;
+	u64 *highest;
+
+	if (!task->rt_priority)
+		return;
+	highest = bpf_map_lookup_elem(&urgency, &key);
+	if (highest && task->rt_priority > *highest)
+		*highest = task->rt_priority;
 }
 
 static __always_inline struct control *controls(void)

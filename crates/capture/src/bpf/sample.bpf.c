@@ -23,5 +23,6 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	record.kernel_stack = record.in_kernel ? take_kernel_stack(ctx, task) : 0;
 	record.user_stack = take_user_stack(task, thread, &thread->sampled);
 	write_record(&record, sizeof(record), SAMPLES_LOST);
+	note_urgency(task);
 	return 0;
 }

@@ -79,6 +79,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (in->on_cpu)
 			write_unseen_out(next, in);
 		set_in(record, next, in);
+		note_urgency(next);
 	}
 	write_record(record, sizeof(*record), SWITCHES_LOST);
 	return 0;

@@ -111,6 +111,7 @@ int BPF_PROG(on_exec, struct task_struct *task, int old_tid, struct linux_binprm
 	if (!thread || !control)
 		return 0;
 	unwind_forget(tgid_of(task));
+	note_urgency(task);
 	bpf_map_delete_elem(&python_processes, &tgid);
 	thread->python_state = 0;
 	if (scope.pid_level)

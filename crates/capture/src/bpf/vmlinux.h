@@ -329,6 +329,7 @@ struct thread_struct {
 struct task_struct {
 	unsigned int __state;
 	unsigned int on_cpu; /* of another size since Linux 7.2: libbpf adapts a load of what is unsigned */
+	unsigned int rt_priority;
 	struct sched_entity se;
 	unsigned in_iowait : 1;
 	int exit_code;

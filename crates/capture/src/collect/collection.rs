@@ -15,6 +15,7 @@ use crate::drain::source::Source;
 use crate::kernel::perf::Mapping;
 use crate::options::Options;
 use crate::output::outliers::Outliers;
+use crate::priority::Before;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::Child;
 use crate::programs::proc::Began;
@@ -76,8 +77,8 @@ pub(super) struct Collection<'a> {
     pub(super) late: Late,
     pub(super) losing: Losing,
     pub(super) losses_seen: u64,
-    /// The nice value of this thread before the collection.
-    pub(super) nice: i32,
+    /// How this thread was scheduled before the collection.
+    pub(super) scheduled: Before,
     /// There may be intervals in which threads run.
     pub(super) has_intervals: bool,
     pub(super) manifest: Manifest,

@@ -32,7 +32,7 @@ impl Collection<'_> {
                 self.drain_itt()?;
             }
         }
-        be_patient(self.nice);
+        be_patient(&self.scheduled);
         let drained = Rc::clone(&self.drained);
         let mut drained = drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;
@@ -54,7 +54,7 @@ impl Collection<'_> {
         manifest.events = drained.recorder.event_count;
         self.add_losses(&drained);
         let manifest = &mut self.manifest;
-        manifest.notices.extend(self.late.notice());
+        manifest.notices.extend(self.late.notices());
         manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());

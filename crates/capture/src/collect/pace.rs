@@ -47,9 +47,7 @@ impl Collection<'_> {
         let round = if std::mem::take(&mut self.soon) || may_resume { SHORT_ROUND } else { ROUND };
         let round = if self.unwinding.is_behind() { QUIET.min(round) } else { round };
         let timeout = due.map_or(round, |due| due.min(round));
-        let due_ns = monotonic_ns() + timeout.as_nanos() as u64;
         let readable = wait_readable(self.pidfds.iter().map(OwnedFd::as_fd).chain(wakers), timeout);
-        self.late.note(monotonic_ns().saturating_sub(due_ns));
         // A target that has ended stays readable for good: once is enough to be woken.
         let mut readable = readable.into_iter();
         self.pidfds.retain(|_| readable.next() != Some(true));

@@ -28,6 +28,8 @@ impl Collection<'_> {
     }
 
     pub(super) fn round(&mut self, at_end: bool) -> Result<()> {
+        self.late.note();
+        self.late.stay_ahead(self.source.urgency());
         self.read_system(false);
         let time_ns = self.drain_source(at_end)?;
         let settled_ns = self.source.settle(&mut self.unwinding, &mut self.keeper, time_ns)?;

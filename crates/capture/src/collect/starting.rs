@@ -105,7 +105,7 @@ impl<'a> Collection<'a> {
         if child.is_some() {
             seed(source.as_mut())?; // recorded from its exec on: nothing comes of it yet
         }
-        let nice = be_prompt();
+        let scheduled = be_prompt();
         let now = begin_time(folder, &mut manifest)?;
         if options.start_paused {
             drained.borrow_mut().recorder.mark(kind::PAUSE, now);
@@ -136,10 +136,10 @@ impl<'a> Collection<'a> {
             soon: false,
             stopping_since_ns: None,
             rounds: 0,
-            late: Late::default(),
+            late: Late::begin(),
             losing: Losing::begin(now),
             losses_seen: 0,
-            nice,
+            scheduled,
             has_intervals: options.requests || !options.task_probes.is_empty(),
             manifest,
         };

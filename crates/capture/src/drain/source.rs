@@ -96,6 +96,11 @@ pub trait Source {
         Vec::new()
     }
 
+    /// The highest real-time priority of a profiled thread so far, 1 to 99; 0 when there was none, or where it is not seen.
+    fn urgency(&self) -> u32 {
+        0
+    }
+
     /// System calls of the whole machine so far, where they are counted.
     fn system_calls(&self) -> Option<u64> {
         None

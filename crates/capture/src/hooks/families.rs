@@ -23,6 +23,7 @@ use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
 use crate::kernel::loading;
+use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::{COMM_BYTES, Control, map_of, mode};
 use crate::kernel::namespace;
 use crate::kernel::requirements;
@@ -57,6 +58,7 @@ pub struct Hooks {
     system_calls: Option<MapHandle>,
     rivals: Option<MapHandle>,
     creations: Option<Creations>,
+    urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
     /// What this kernel could not give.
@@ -75,6 +77,7 @@ impl Hooks {
         let scope = namespace::scope(options.own_only)?;
         let threads = loading::load("threads", &HashMap::new(), &scope)?.object;
         let shared = loading::share_maps(&threads)?;
+        let urgency = map_of(&threads, "urgency").and_then(|map| MappedArray::of(&map)).ok();
         let preempt_count_offset = btf::preempt_count_offset();
         let control = Control {
             paused: u32::from(options.start_paused),
@@ -102,6 +105,7 @@ impl Hooks {
             system_calls: None,
             rivals: None,
             creations: None,
+            urgency,
             delays: DelayFacts::default(),
             notices: Vec::new(),
             log: String::new(),
@@ -289,6 +293,12 @@ impl Hooks {
         let count = |index: usize| map.and_then(|map| sum_over_cpus(map, index as u32)).unwrap_or(0);
         let counted = losses::IN_BPF.iter().enumerate().map(|(index, loss)| (loss.id.to_owned(), count(index)));
         counted.chain([(losses::HOOKS_SKIPPED.to_owned(), self.skipped())]).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The highest real-time priority of a profiled thread so far.
+    pub fn urgency(&self) -> u32 {
+        let highest = self.urgency.as_ref().and_then(|urgency| urgency.at(0)).unwrap_or(0);
+        u32::try_from(highest).unwrap_or(0)
     }
 
     /// System calls of the whole machine so far, where they are counted.

@@ -131,6 +131,10 @@ impl Source for Bpf<'_> {
         self.hooks.read_sockets(trace, now_ns, at_end);
     }
 
+    fn urgency(&self) -> u32 {
+        self.hooks.urgency()
+    }
+
     fn rivals(&self) -> Vec<Rival> {
         self.hooks.rivals()
     }

@@ -4,6 +4,7 @@
 
 pub mod btf;
 pub mod loading;
+pub mod mapped;
 pub mod maps;
 pub mod namespace;
 pub mod perf;

@@ -46,9 +46,9 @@ pub fn measure(threads: &MapHandle, rings: &[MapHandle]) -> Result<DelayEdges> {
     let failed = |source| Error::System { what: "measuring the hooks of delays", source };
     let cpus = Cpus::of_this_thread().map_err(failed)?;
     cpus.pin(cpus.first());
-    let nice = be_prompt(); // others that want the CPU would be measured else
+    let before = be_prompt(); // others that want the CPU would be measured else
     let measured = measure_here(threads, rings, &cpus);
-    be_patient(nice);
+    be_patient(&before);
     cpus.free();
     measured
 }

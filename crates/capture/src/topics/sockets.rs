@@ -1,9 +1,7 @@
 //! The user side of the socket hooks: reads what they count of each socket and writes what has changed into the trace,
 //! and lets the kernel side look over the open files of processes where no event tells of a socket.
 
-#![allow(unsafe_code, reason = "the hooks' counts are read where they lie")]
-
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
@@ -11,7 +9,8 @@ use dwell_store::raw::wire::{RecordHeader, SocketRecord};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 
 use crate::clock::monotonic_ns;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
 use crate::kernel::walk::walk;
 
@@ -58,7 +57,7 @@ struct Place {
 
 /// Reads the array of sockets now and then.
 pub struct Sockets {
-    entries: Entries,
+    entries: MappedArray<Entry>,
     places: MapHandle,
     free_places: MapHandle,
     own_place: MapHandle,
@@ -84,7 +83,7 @@ impl Sockets {
     /// A reader of the maps of `object`, the loaded hooks.
     pub fn new(object: &Object) -> Result<Self> {
         Ok(Self {
-            entries: Entries::of(&map_of(object, "sockets")?)?,
+            entries: MappedArray::of(&map_of(object, "sockets")?)?,
             places: map_of(object, "places")?,
             free_places: map_of(object, "free_places")?,
             own_place: map_of(object, "own_place")?,
@@ -115,7 +114,7 @@ impl Sockets {
             self.taken_for_good = self.taken;
         }
         // Where many come and go, their room has to be given back in time.
-        let many_come = self.opened > self.entries.count / 16;
+        let many_come = self.opened > self.entries.len() / 16;
         self.next_read_ns = now_ns + if many_come { READ_NS } else { READ_NS * (1 + changed / FEW) };
         if self.new && (now_ns >= self.next_look_ns || at_end) {
             self.new = false;
@@ -147,8 +146,8 @@ impl Sockets {
     /// listeners, at whose queues; and at the end. Returns when, in the first case.
     fn look(&mut self, object: &Object, at_end: bool) -> Result<Option<u64>> {
         self.taken_for_good = self.taken_for_good.min(self.taken);
-        let free = self.entries.count - self.taken_for_good;
-        let scarce = self.taken >= self.entries.count / 2 && self.taken - self.taken_for_good >= free / 2;
+        let free = self.entries.len() - self.taken_for_good;
+        let scarce = self.taken >= self.entries.len() / 2 && self.taken - self.taken_for_good >= free / 2;
         let began_ns = monotonic_ns();
         if scarce || at_end || (self.listens && began_ns >= self.next_queue_ns) {
             walk(object, "look_at_sockets", Some(self.own_place.as_fd()))?;
@@ -220,41 +219,4 @@ fn counted(record: &SocketRecord) -> u64 {
     let others = [record.closed_ns, record.peer, acks, drops, record.queued_ns, record.taken_total];
     let place = u64::from(record.local_port) << 32 | u64::from(record.remote_port) << 16 | u64::from(record.tcp.state);
     calls.into_iter().chain(others).fold(place, |sum, number| sum.rotate_left(7).wrapping_add(number))
-}
-
-/// The array of sockets in the kernel's memory, to be read while the hooks write it.
-struct Entries {
-    base: *const Entry,
-    count: usize,
-}
-
-impl Entries {
-    fn of(map: &MapHandle) -> Result<Self> {
-        if map.value_size() as usize != size_of::<Entry>() {
-            return Err(Error::unsupported("sockets of another size"));
-        }
-        let count = map.max_entries() as usize;
-        // SAFETY: a new shared mapping of the array, readable only; BPF arrays lay their values side by side.
-        let base = unsafe {
-            let (bytes, fd) = (count * size_of::<Entry>(), map.as_fd().as_raw_fd());
-            libc::mmap(std::ptr::null_mut(), bytes, libc::PROT_READ, libc::MAP_SHARED, fd, 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(Error::last_os("mapping the sockets"));
-        }
-        Ok(Self { base: base.cast(), count })
-    }
-
-    /// The entry as it is now; parts of it may be from before a call that is going on.
-    fn at(&self, place: usize) -> Option<Entry> {
-        // SAFETY: place < count, and every bit pattern is an Entry. The kernel may write meanwhile: a volatile read.
-        (place < self.count).then(|| unsafe { self.base.add(place).read_volatile() })
-    }
-}
-
-impl Drop for Entries {
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `of` mapped.
-        unsafe { libc::munmap(self.base.cast_mut().cast(), self.count * size_of::<Entry>()) };
-    }
 }

@@ -35,6 +35,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults_recording::many_files_for_itt", many_files_for_itt),
         Case::new("faults_recording::finalization_has_a_peak", finalization_has_a_peak),
         Case::new("faults_recording::real_time_program", real_time_program),
+        Case::new("faults_recording::real_time_processes", real_time_processes),
         Case::new("faults_recording::ring_buffer_forgets_who_ended", ring_buffer_forgets_who_ended),
     ]
 }
@@ -292,7 +293,7 @@ fn busy_for(seconds: u32) -> String {
     )
 }
 
-/// A real-time program that leaves Dwell no CPU: the result says so.
+/// A real-time program that leaves Dwell no CPU but what it takes by its own priority: the result says which.
 fn real_time_program() -> Result<()> {
     needs_recording()?;
     let (taskset, chrt) = (needs_program("taskset")?, needs_program("chrt")?);
@@ -303,9 +304,36 @@ fn real_time_program() -> Result<()> {
     pinned.args(["-c", "0"]).arg(command.get_program()).args(command.get_args());
     let output = Running::start(&mut pinned)?.finish()?;
     ensure!(output.status.success(), "{}", output.stderr);
-    ensure!(output.stderr.contains("for a CPU"), "nothing says that the collector came late: {}", output.stderr);
+    let says_so = ["for a CPU", "real-time priority"].iter().any(|words| output.stderr.contains(words));
+    ensure!(says_so, "nothing says that the collector came late or ran ahead: {}", output.stderr);
     let elapsed = number(&Recording::in_folder(folder, output)?.report(&["summary"])?, "elapsed_ns")?;
     ensure!(elapsed >= 2e9, "recorded {elapsed} ns of 2 s and more");
+    Ok(())
+}
+
+/// Real-time processes that never let a CPU rest, and load code meanwhile: Dwell runs ahead of them, and has complete stacks.
+fn real_time_processes() -> Result<()> {
+    const PROGRAM: &str = "
+import hashlib, os, time
+end = time.time() + 3
+for _ in range(3 * os.cpu_count() - 1):
+    if os.fork() == 0:
+        break
+import ctypes, decimal, json, sqlite3
+while time.time() < end:
+    hashlib.sha256(bytes(100000)).hexdigest()
+    time.sleep(0.0001)
+";
+    needs_recording()?;
+    let (python, chrt) = (needs_program("python3")?, needs_program("chrt")?);
+    let folder = TempDir::new()?;
+    let output =
+        Running::start(&mut collect(folder.path(), &[], &[&chrt, "-f", "50", &python, "-c", PROGRAM]))?.finish()?;
+    ensure!(output.status.success(), "{}", output.stderr);
+    ensure!(output.stderr.contains("real-time priority 51"), "nothing says that Dwell ran ahead: {}", output.stderr);
+    let summary = Recording::in_folder(folder, output)?.report(&["summary"])?;
+    let complete = number(&summary, "stacks_complete")?;
+    ensure!(complete >= 0.9, "{complete} of the stacks are complete");
     Ok(())
 }
 

@@ -1,5 +1,6 @@
 //! Blocks of time: which of them answer a question, and reading them.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use dwell_store::{Column, Index, Trace};
@@ -13,7 +14,7 @@ use crate::engine::index::code;
 use crate::engine::index::levels::{FAN_OUT, HEAD_SECTION, Head, edge, levels, limits, pieces};
 use crate::engine::index::running::{Running, TakenRows};
 use crate::engine::sums::{DetailKeys, KeySums, Numbering, Summer};
-use crate::engine::sweep::{OffCpuSplit, Swept, Visitor};
+use crate::engine::sweep::{OffCpuSplit, Swept, UnderWay, Visitor};
 use crate::engine::target::target_concurrency;
 use crate::measure::lengths::Run;
 use crate::question::filter::FilterKey;
@@ -386,6 +387,16 @@ impl<'t> Plan<'t> {
                 piece.into_iter().for_each(|piece| self.for_each_begun(*piece, |begun| row(made, begun)));
             }
         })
+    }
+
+    /// The intervals that are under way when a window begins and did not begin in an earlier one: each once.
+    pub fn under_way(&self, windows: &Windows) -> Vec<UnderWay> {
+        let off_cpu = &self.trace.events().off_cpu;
+        let later = windows.inside(0, u64::MAX).filter(|part| part.from > 0);
+        let mut all: Vec<UnderWay> = later.flat_map(|part| self.swept.under_way(part)).collect();
+        let mut known = HashSet::new();
+        all.retain(|it| !windows.contains(off_cpu.start_ns(it.row)) && known.insert(it.row));
+        all
     }
 
     /// Tells the rows that began in a part of the time: in no order.

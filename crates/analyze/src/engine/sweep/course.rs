@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use dwell_store::{OUTSIDE, OffCpuTimes};
+use dwell_store::{Events, OUTSIDE, OffCpuTimes};
 
 use crate::engine::sweep::swept::Swept;
 use crate::question::windows::Part;
@@ -141,6 +141,17 @@ impl Course {
             }
         }
         course
+    }
+
+    /// Whether the interval that it is in when the sweep begins has a part of what it is for still ahead: a wait until its
+    /// end, an interval without a wait until the thread runs.
+    pub fn goes_on(&self, events: &Events) -> bool {
+        let is_its_kind = match self.phase {
+            Phase::Blocked => true,
+            Phase::Runnable => events.off_cpu.wait_ns(self.row) == 0,
+            Phase::Absent | Phase::Running => false,
+        };
+        is_its_kind && self.pending > self.now
     }
 
     /// Whether it is on a CPU.

@@ -23,7 +23,27 @@ use self::course::{Course, Step};
 pub use self::swept::{Levels, OffCpuSplit, Swept, Visitor};
 use crate::question::windows::Part;
 
+/// An interval off the CPU that is under way when a part of the time begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnderWay {
+    /// Its row.
+    pub row: usize,
+    /// The class then.
+    pub class: usize,
+    /// The tasks and announced waits that its thread is in then.
+    pub context: u32,
+}
+
 impl Swept<'_> {
+    /// The waits, and the times in the run queue without a wait, that began before `part` and go on in it.
+    pub fn under_way(&self, part: Part) -> Vec<UnderWay> {
+        let courses: Vec<Course> =
+            (0..self.trace.threads.tid.len()).map(|thread| Course::new(self, part, thread)).collect();
+        let running = courses.iter().filter(|course| course.is_running()).count();
+        let class = usize::from(self.class_of(running));
+        let of = |course: &Course| UnderWay { row: course.row, class, context: course.context };
+        courses.iter().filter(|course| course.goes_on(self.events)).map(of).collect()
+    }
     /// Runs over a part of the time and tells `visitor`.
     pub fn sweep<const N: usize>(&self, part: Part, visitor: &mut impl Visitor<N>) -> Levels {
         let mut sweep = Sweep::new(self, part);
