@@ -18,20 +18,21 @@ struct call_top {
 
 PER_CPU(struct call_top, call)
 
+/* The multiplications do not wait for one another: this runs at each wait for a lock. */
+#define CALL_FACTOR(place) (0x9e3779b97f4a7c15ull * (2 * (place) + 1))
+
 /* A global function, so that the verifier looks at it once. */
 __noinline u64 hash_stack_top(u64 sp)
 {
 	struct call_top *top = this_call();
-	u64 even = sp, odd = 0;
+	u64 sum = sp;
 
 	if (!top || bpf_probe_read_user(top, sizeof(*top), (void *)sp))
 		return 0;
-	/* Two chains of multiplications, side by side. */
-	for (int i = 0; i < CALL_WORDS; i += 2) {
-		even = mix(even, top->words[i]);
-		odd = mix(odd, top->words[i + 1]);
-	}
-	return mix(even, odd);
+#pragma unroll
+	for (int i = 0; i < CALL_WORDS; i++)
+		sum += top->words[i] * CALL_FACTOR(i);
+	return sum;
 }
 
 /* Whether `task`, the current one, blocks on the futex `object` in the same call as the last time. */
@@ -42,8 +43,9 @@ static __always_inline bool is_same_call(struct task_struct *task, struct thread
 
 	if (!call)
 		return false;
-	call = mix(mix(mix(call, regs->bx), regs->bp), regs->r12);
-	call = mix(mix(mix(call, regs->r13), regs->r14), regs->r15);
+	call += regs->bx * CALL_FACTOR(CALL_WORDS) + regs->bp * CALL_FACTOR(CALL_WORDS + 1);
+	call += regs->r12 * CALL_FACTOR(CALL_WORDS + 2) + regs->r13 * CALL_FACTOR(CALL_WORDS + 3);
+	call += regs->r14 * CALL_FACTOR(CALL_WORDS + 4) + regs->r15 * CALL_FACTOR(CALL_WORDS + 5);
 	call = mix(call, object);
 	thread->call = call;
 	return call == last;
