@@ -7,7 +7,7 @@
 #ifndef DWELL_CALL_BPF_H
 #define DWELL_CALL_BPF_H
 
-#include "record.bpf.h"
+#include "lock.bpf.h"
 
 /* What a lock's own functions save, and a part of their caller's frame. */
 #define CALL_WORDS 24
@@ -35,12 +35,23 @@ __noinline u64 hash_stack_top(u64 sp)
 	return sum;
 }
 
-/* Whether `task`, the current one, blocks on the futex `object` in the same call as the last time. */
-static __always_inline bool is_same_call(struct task_struct *task, struct thread *thread, u64 object)
+/* Whether a waiter that expects this in the futex waits for a lock which several threads want: 2 and 3 of glibc's and Rust's
+ * locks, a word with an owner in it of musl's and robust ones. */
+static __always_inline bool expects_lock(u32 expected)
+{
+	return (expected | 1) == RWLOCK_WRITTEN || (expected & FUTEX_WAITERS);
+}
+
+/* Whether `task`, the current one, blocks on the futex `object`, a lock, in the same call as the last time. `detail` is that of
+ * a record_switch. */
+static __always_inline bool is_same_call(struct task_struct *task, struct thread *thread, u64 object, u64 detail)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	u64 call = hash_stack_top(regs->sp), last = thread->call;
+	u64 call, last = thread->call;
 
+	if (!expects_lock(detail >> 32))
+		return false;
+	call = hash_stack_top(regs->sp);
 	if (!call)
 		return false;
 	call += regs->bx * CALL_FACTOR(CALL_WORDS) + regs->bp * CALL_FACTOR(CALL_WORDS + 1);
