@@ -34,7 +34,9 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let wire = manifest.join("../store/src/raw");
     println!("cargo:rerun-if-changed={}", manifest.join("src/bpf").display());
-    println!("cargo:rerun-if-changed={}", wire.join("wire.h").display());
+    for header in ["wire.h", "wire_sockets.h"] {
+        println!("cargo:rerun-if-changed={}", wire.join(header).display());
+    }
     println!("cargo:rerun-if-env-changed=CLANG");
     // Where the build script of libbpf-sys has put libbpf's headers.
     let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").unwrap_or_default());

@@ -41,6 +41,7 @@ pub use question::error::QueryError;
 pub use question::filter::{Filter, FilterKey};
 pub use question::level::{CallStackMode, Level, parse_levels};
 pub use question::metric::parse_metric;
+pub use question::options;
 pub use question::query::Query;
 pub use question::rates::FrameRates;
 pub use question::windows::elapsed_ns;

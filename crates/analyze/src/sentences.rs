@@ -211,6 +211,9 @@ sentences! {
     THREADS_HIDDEN = "threads-hidden",
         "The program asked that {threads} {threads|thread|threads} be left out: {cpu} of CPU time and {wait} of waiting, which all sums contain. --filter thread=NAME shows them.",
         "プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。";
+    THREADS_PAUSED = "threads-paused",
+        "{threads} {threads|thread|threads} began and ended while recording was paused.",
+        "{threads} 個のスレッドは、記録の一時停止中に始まり、終わりました。";
     SOCKETS_NOT_RECORDED = "sockets-not-recorded",
         "Sockets were not recorded: `dwell collect threading --analyze threading,sockets -- PROGRAM` does it.",
         "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。";

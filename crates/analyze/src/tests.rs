@@ -154,6 +154,15 @@ fn ignored_threads_are_hidden_and_counted() {
 }
 
 #[test]
+fn threads_of_a_pause_are_counted() {
+    let mut trace = trace("main: ##############\n  a   :   ####\n  b   :   #####s###");
+    trace.pauses.push(dwell_store::tables::PauseRow { start_ns: CELL, end_ns: 7 * CELL });
+    let view = of(Report::Threads, &trace, &Query::default());
+    assert_eq!(column(&view, "name"), ["main", "b"].map(|name| Value::Text(name.into())));
+    assert!(view.notes.iter().any(|note| note.to_string().starts_with("1 thread began and ended")), "{:?}", view.notes);
+}
+
+#[test]
 fn groups_nest() {
     let query = Query { group_by: vec![Level::Object, Level::Thread, Level::Function], ..Query::default() };
     insta::assert_snapshot!("nested", text(&of(Report::Waits, &trace(CONVOY), &query)));

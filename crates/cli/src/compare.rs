@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use dwell_analyze::compare::{Limit, Verdict, compare};
-use dwell_analyze::{Filter, Fold, Level, Query, parse_metric};
+use dwell_analyze::{Fold, Level};
 use dwell_model::Unit;
 use dwell_store::ResultFolder;
 use dwell_view::{Prose, json};
 
-use crate::args::{CompareArgs, Format, GateArg, Switch};
+use crate::args::{CompareArgs, Format, GateArg};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::reading::Reading;
 use crate::text::style::Style;
@@ -22,7 +22,7 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
 }
 
 fn compared(args: &CompareArgs) -> Result<ExitCode> {
-    let query = query(args)?;
+    let query = args.question.query()?;
     let level = Level::parse(args.level.trim())?;
     Reading::of([&*args.first, &*args.second])?.writing_file(args.output.as_deref()).confine()?;
     let (first, second) = (ResultFolder::open(&args.first)?, ResultFolder::open(&args.second)?);
@@ -53,25 +53,6 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
         eprintln!("hint: {}", look_at(gate, verdict, args));
     }
     Ok(if failed { ExitCode::from(status::FAILURE) } else { ExitCode::SUCCESS })
-}
-
-fn query(args: &CompareArgs) -> Result<Query> {
-    let parse = |filters: &[String]| filters.iter().map(|filter| Filter::parse(filter)).collect();
-    let filters: std::result::Result<Vec<_>, dwell_analyze::QueryError> = parse(&args.filter);
-    let exclude: std::result::Result<Vec<_>, dwell_analyze::QueryError> = parse(&args.exclude);
-    let mut query = Query {
-        filters: filters?,
-        exclude: exclude?,
-        limit: args.limit,
-        call_stack_mode: args.call_stack_mode,
-        inlines: args.inline_mode == Switch::On,
-        ..Query::default()
-    };
-    for metric in &args.metric {
-        query.metrics.push(parse_metric(metric.trim())?);
-    }
-    query.sort = args.sort.as_deref().map(parse_metric).transpose()?;
-    Ok(query)
 }
 
 /// What was measured, what the limit is, and whether it was kept.

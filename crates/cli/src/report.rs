@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::latency::Latency;
-use dwell_analyze::{Filter, Fold, FrameRates, Level, Query, Report, parse_metric, warnings};
+use dwell_analyze::{Fold, Query, Report, warnings};
 use dwell_model::Topic;
 use dwell_store::{ResultFolder, Trace};
 use dwell_view::{Column, Row, Value, View, json};
 
-use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, Switch, What};
+use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
 use crate::{csv, hgrm, html, output, reading, text};
@@ -116,36 +116,7 @@ pub fn newest_result(form: &str) -> Result<PathBuf> {
 }
 
 fn query(args: &ReportArgs, asked: &Asked) -> Result<Query> {
-    let mut query = Query {
-        range: args.time_range,
-        excluded_ranges: args.excluded_range.clone(),
-        limit: args.limit,
-        target_concurrency: args.target_concurrency,
-        include_idle: args.include_idle,
-        call_stack_mode: args.call_stack_mode,
-        inlines: args.inline_mode == Switch::On,
-        subject: asked.subject.clone(),
-        outlier_ns: args.outlier,
-        bins: args.bins,
-        ..Query::default()
-    };
-    for filter in &args.filter {
-        query.filters.push(Filter::parse(filter)?);
-    }
-    for filter in &args.exclude {
-        query.exclude.push(Filter::parse(filter)?);
-    }
-    for level in &args.group_by {
-        query.group_by.push(Level::parse(level.trim())?);
-    }
-    for metric in &args.metric {
-        query.metrics.push(parse_metric(metric.trim())?);
-    }
-    query.sort = args.sort.as_deref().map(parse_metric).transpose()?;
-    if let Some(rates) = &args.frame_rates {
-        query.frame_rates = FrameRates::parse(rates)?;
-    }
-    Ok(query)
+    Ok(Query { subject: asked.subject.clone(), ..args.question.query()? })
 }
 
 /// The log as a view of lines.

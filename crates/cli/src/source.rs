@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use dwell_analyze::source::{SourceQuery, SourceView, Syntax};
-use dwell_analyze::{Filter, Query, warnings};
+use dwell_analyze::warnings;
 use dwell_store::CodeTables;
 use dwell_view::json;
 
-use crate::args::{AssemblySyntax, Format, Part, SourceArgs, Switch};
+use crate::args::{AssemblySyntax, Format, Part, SourceArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::report::newest_result;
 use crate::text::style::Style;
@@ -19,7 +19,7 @@ pub fn run(args: &SourceArgs) -> Result<ExitCode> {
     reading::await_answers(&args.words)?; // one may be a result
     let (result, function) = words(args)?;
     let folder = reading::open(&result, args.output.as_deref())?;
-    let query = query(args)?;
+    let query = args.question.query()?;
     let asked = SourceQuery {
         name: function,
         module: args.module.clone(),
@@ -62,19 +62,6 @@ fn words(args: &SourceArgs) -> Result<(PathBuf, String)> {
             Err(Hinted::usage(format!("`{word}` is one word too many")).hint("dwell source [RESULT] FUNCTION"))
         }
     }
-}
-
-fn query(args: &SourceArgs) -> Result<Query> {
-    let mut query = Query {
-        range: args.time_range,
-        call_stack_mode: args.call_stack_mode,
-        inlines: args.inline_mode == Switch::On,
-        ..Query::default()
-    };
-    for filter in &args.filter {
-        query.filters.push(Filter::parse(filter)?);
-    }
-    Ok(query)
 }
 
 /// An error of analysis with the exact next command.

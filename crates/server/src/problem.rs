@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use dwell_analyze::QueryError;
 use dwell_anatomy::trace::TraceError;
 use dwell_machine::MachineError;
-use serde_json::json;
+use serde::Serialize;
 
 /// Declares the kinds: what is wrong, its name in JSON, its status.
 macro_rules! faults {
@@ -91,6 +91,15 @@ impl Fault {
             E::Table { .. } | E::TooLarge { .. } => Self::Damaged,
         }
     }
+}
+
+/// A problem as JSON.
+#[derive(Serialize)]
+struct Told {
+    kind: &'static str,
+    error: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 /// A failed request.
@@ -184,10 +193,8 @@ impl From<MachineError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut body = json!({ "kind": self.fault.id(), "error": self.error });
-        if let Some(hint) = self.hint {
-            body["hint"] = json!(hint);
-        }
-        (self.fault.status(), [("content-type", "application/json")], body.to_string()).into_response()
+        let told = Told { kind: self.fault.id(), error: self.error, hint: self.hint };
+        let body = serde_json::to_string(&told).unwrap_or_default();
+        (self.fault.status(), [("content-type", "application/json")], body).into_response()
     }
 }

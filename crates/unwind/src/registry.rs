@@ -1,6 +1,6 @@
 //! Which tables exist, where they lie in the space of words, and what is mapped in which process.
 //!
-//! The registry is fed with what happens to processes and answers with what to write into the BPF maps of `unwind.h`, in
+//! The registry is fed with what happens to processes and answers with what to write into the BPF maps of `unwind_tables.h`, in
 //! that order. A file's table is made once and shared by all processes that map the file, told by build-id or by device,
 //! inode, size and time. Tables stay until the registry goes. It opens files, but knows nothing of BPF.
 
@@ -20,7 +20,7 @@ use crate::table::{Layout, Place, UnwindTable};
 use crate::vdso;
 use dwell_files::{open_regular, open_regular_of};
 
-/// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind.h`.
+/// Mappings in a process's value: `UNWIND_MAPPINGS` of `unwind_tables.h`.
 const MAX_MAPPINGS: usize = 336;
 /// Bytes of `struct unwind_process`.
 const PROCESS_BYTES: usize = 8 + 24 * MAX_MAPPINGS;
@@ -424,7 +424,7 @@ fn split(ranges: &mut BTreeMap<u64, Range>, at: u64) {
     }
 }
 
-/// `struct unwind_process` of `unwind.h`.
+/// `struct unwind_process` of `unwind_tables.h`.
 fn process_value(ranges: &BTreeMap<u64, Range>) -> Vec<u8> {
     let mut value = Vec::with_capacity(PROCESS_BYTES);
     let count = u32::try_from(ranges.len().min(MAX_MAPPINGS)).unwrap_or(0);

@@ -1,5 +1,5 @@
 //! One row of an unwind table: how to get from a frame to its caller, for every address from the row's own up to the next
-//! row's. It is packed in one 64-bit word, which the BPF programs read as it is (`unwind.h` has the same layout).
+//! row's. It is packed in one 64-bit word, which the BPF programs read as it is (`unwind_tables.h` has the same layout).
 
 /// How the canonical frame address (CFA) of a frame is found. The caller's stack pointer is the CFA, and the return
 /// address lies at CFA - 8, unless the rule says otherwise.

@@ -8,7 +8,7 @@ use dwell_unwind::{Mapping, Registry, Row, Rule, Update, parse_maps};
 
 const CAPACITY: u32 = 1 << 24;
 
-/// The BPF maps, as `unwind.h` reads them.
+/// The BPF maps, as `unwind_tables.h` reads them.
 #[derive(Default)]
 struct Maps {
     words: Vec<u64>,

@@ -5,12 +5,51 @@
 
 use serde_json::{Map, Number, Value as Json, json};
 
+use crate::answer;
+use crate::page::PageType;
 use crate::prose::Prose;
 use crate::view::{CLASSES, Column, Row, Value, View};
+
+answer! {
+    /// What the values of a column are.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Kind {
+        /// Text, or sentences.
+        Text = "text",
+        /// Plain numbers.
+        Count = "count",
+        /// Nanoseconds.
+        Ns = "ns",
+        /// Fractions of 1.
+        Fraction = "fraction",
+        /// Numbers with a fraction.
+        Real = "real",
+        /// Nanoseconds by utilization class.
+        ByClass = "by_class",
+        /// Nanoseconds by count.
+        Histogram = "histogram",
+        /// Nanoseconds by name.
+        Parts = "parts",
+        /// Stacks, leaf first.
+        Stack = "stack",
+        /// Other views.
+        Rows = "rows",
+    }
+}
 
 /// The view as pretty-printed JSON that ends with a newline.
 pub fn render(view: &View) -> String {
     format!("{:#}\n", document(view))
+}
+
+/// The sentences of one text, each with its id and its values, as `web/src/base/prose.ts` reads them.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Sentences(Json);
+
+impl PageType for Sentences {
+    fn typescript() -> String {
+        "Sentence[]".to_owned()
+    }
 }
 
 /// The view as a JSON value.
@@ -19,8 +58,8 @@ pub fn document(view: &View) -> Json {
         Some(row) if view.single => record(&view.columns, row, false),
         _ => Map::from_iter([("rows".to_owned(), rows(view))]),
     };
-    object.insert("notes".into(), texts(&view.notes));
-    object.insert("notes_parts".into(), parts(&view.notes));
+    object.insert("notes".into(), json!(texts(&view.notes)));
+    object.insert("notes_parts".into(), json!(parts(&view.notes)));
     Json::Object(object)
 }
 
@@ -44,13 +83,13 @@ pub fn record(columns: &[Column], row: &Row, tree: bool) -> Map<String, Json> {
 }
 
 /// Notes as texts.
-pub fn texts(notes: &[Prose]) -> Json {
-    notes.iter().map(|note| json!(note.to_string())).collect()
+pub fn texts(notes: &[Prose]) -> Vec<String> {
+    notes.iter().map(ToString::to_string).collect()
 }
 
 /// The same notes sentence by sentence, with ids and typed values.
-pub fn parts(notes: &[Prose]) -> Json {
-    notes.iter().map(Prose::parts).collect()
+pub fn parts(notes: &[Prose]) -> Vec<Sentences> {
+    notes.iter().map(|note| Sentences(note.parts())).collect()
 }
 
 /// One value; NaN and infinity are null.
@@ -73,21 +112,21 @@ pub fn value(value: &Value) -> Json {
 }
 
 /// What a column's values are: those of its first row that has one.
-pub fn kind(view: &View, column: usize) -> &'static str {
+pub fn kind(view: &View, column: usize) -> Kind {
     let kind = view.rows.iter().find_map(|row| match row.values.get(column)? {
         Value::None => None,
-        Value::Text(_) | Value::Prose(_) => Some("text"),
-        Value::Count(_) | Value::CountChange(_) => Some("count"),
-        Value::Ns(_) | Value::NsChange(_) => Some("ns"),
-        Value::Fraction(_) => Some("fraction"),
-        Value::Real(_) => Some("real"),
-        Value::ByClass(_) => Some("by_class"),
-        Value::Histogram(_) => Some("histogram"),
-        Value::Parts(_) => Some("parts"),
-        Value::Stack(_) => Some("stack"),
-        Value::Rows(_) => Some("rows"),
+        Value::Text(_) | Value::Prose(_) => Some(Kind::Text),
+        Value::Count(_) | Value::CountChange(_) => Some(Kind::Count),
+        Value::Ns(_) | Value::NsChange(_) => Some(Kind::Ns),
+        Value::Fraction(_) => Some(Kind::Fraction),
+        Value::Real(_) => Some(Kind::Real),
+        Value::ByClass(_) => Some(Kind::ByClass),
+        Value::Histogram(_) => Some(Kind::Histogram),
+        Value::Parts(_) => Some(Kind::Parts),
+        Value::Stack(_) => Some(Kind::Stack),
+        Value::Rows(_) => Some(Kind::Rows),
     });
-    kind.unwrap_or("text")
+    kind.unwrap_or(Kind::Text)
 }
 
 /// A view within a view: a map when it pairs names with counts or says more of causes, a record when it is single, else an

@@ -7,6 +7,7 @@ mod cut;
 mod duration;
 mod glob;
 pub mod json;
+pub mod page;
 mod prose;
 mod view;
 

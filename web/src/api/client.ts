@@ -4,25 +4,7 @@
 import { begin } from '../base/activity';
 import { problemHint, problemText } from '../base/texts';
 import { decodeTile, type Tile } from './tile';
-import type {
-  Arrows,
-  Bands,
-  Charts,
-  CounterCurves,
-  Document,
-  FilterValues,
-  Flame,
-  Grid,
-  Histogram,
-  Info,
-  Interval,
-  LatencyPane,
-  ResultInfo,
-  StackPane,
-  Task,
-  TaskSpans,
-  ViewDocument,
-} from './types';
+import type { ResultInfo } from './types';
 
 /** What went wrong, in one sentence, and the next thing to do. */
 export class ApiError extends Error {
@@ -45,29 +27,6 @@ export class ApiError extends Error {
   get advice(): string | null {
     return problemHint(this.kind, this.hint);
   }
-}
-
-/** The type of each call's answer. */
-export interface Answers {
-  report: Document;
-  view: ViewDocument;
-  info: Info;
-  grid: Grid;
-  stacks: StackPane;
-  flame: Flame;
-  histogram: Histogram;
-  'socket-lengths': Histogram;
-  latency: LatencyPane;
-  filters: FilterValues;
-  bands: Bands;
-  charts: Charts;
-  arrows: Arrows;
-  interval: Interval;
-  tasks: TaskSpans;
-  task: Task;
-  counters: CounterCurves;
-  source: Document;
-  log: { text: string };
 }
 
 const KEPT_BYTES = 32 << 20;

@@ -1,7 +1,7 @@
 // An instruction trace: the machine that replays it, the progress of the replay, and the view.
 
 import { useEffect } from 'react';
-import type { TraceInfo } from '../api/anatomy';
+import type { TraceInfo } from '../api/types';
 import { t } from '../base/texts';
 import { percent } from '../base/units';
 import { useDispatch, useView } from '../state/provider';

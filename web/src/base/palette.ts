@@ -19,6 +19,7 @@ export const STATES = [
   'preempted',
   'starting',
   'absent',
+  'paused',
 ] as const;
 export type State = (typeof STATES)[number];
 
@@ -131,6 +132,7 @@ const STATE_COLORS: Record<Theme, Record<State, string>> = {
     preempted: '#f0b429',
     starting: '#59616d',
     absent: 'transparent',
+    paused: '#2c3138',
   },
   light: {
     running: '#0f8f77',
@@ -146,6 +148,7 @@ const STATE_COLORS: Record<Theme, Record<State, string>> = {
     preempted: '#e6a100',
     starting: '#c6ccd4',
     absent: 'transparent',
+    paused: '#eceef1',
   },
 };
 

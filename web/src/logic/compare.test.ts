@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { MetricDef } from '../api/types';
+import type { MetricInfo } from '../api/types';
 import { comparison, sideOf } from './compare';
 
-const metric = (id: string, unit: string): MetricDef => ({
+const metric = (id: string, unit: string): MetricInfo => ({
   id,
   unit,
   title: id.toUpperCase(),

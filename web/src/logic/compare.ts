@@ -1,7 +1,7 @@
 // The document of `dwell compare A B --format json` as a table: names, and for each metric first, second, difference and
 // ratio.
 
-import type { Document, MetricDef, ViewDocument } from '../api/types';
+import type { Document, MetricInfo, ViewDocument } from '../api/types';
 import type { Kind } from './values';
 
 const SIDES = ['first', 'second', 'difference', 'ratio'] as const;
@@ -20,8 +20,8 @@ export function sideOf(id: string): { metric: string; side: Side } | null {
  */
 export function comparison(
   document: Document,
-  metrics: readonly MetricDef[],
-  titleOf: (metric: MetricDef | null, id: string, side: Side | null) => string,
+  metrics: readonly MetricInfo[],
+  titleOf: (metric: MetricInfo | null, id: string, side: Side | null) => string,
 ): ViewDocument {
   const rows = document.rows ?? [];
   const ids = Object.keys(rows[0] ?? {});
@@ -39,11 +39,12 @@ export function comparison(
     columns,
     rows: rows.map((row) => ({ depth: 0, values: ids.map((id) => row[id]) })),
     notes: document.notes,
+    notes_parts: document.notes_parts ?? [],
     total: {},
   };
 }
 
-function kind(id: string, metric: MetricDef | null): Kind {
+function kind(id: string, metric: MetricInfo | null): Kind {
   if (id.endsWith('_ratio')) return 'real';
   if (!metric) return id === 'share' ? 'fraction' : 'text';
   return metric.unit === 'count' ? 'count' : 'ns';

@@ -13,6 +13,7 @@ const report: ViewDocument = {
     { depth: 1, values: ['c', null, 1] },
   ],
   notes: [],
+  notes_parts: [],
   total: {},
 };
 

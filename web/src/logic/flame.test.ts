@@ -25,6 +25,7 @@ function flame(outline: string): Flame {
     modules: [],
     module: [],
     pruned_ns: 0,
+    idle_ns: 0,
   };
   const open: number[] = [];
   const intern = (list: string[], text: string) => (list.includes(text) ? list.indexOf(text) : list.push(text) - 1);

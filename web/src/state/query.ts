@@ -1,6 +1,7 @@
 // The query string of a view, a part of every data call.
 
-import type { ViewState } from './view-state';
+import type { Words } from '../api/types';
+import type { Filter, ViewState } from './view-state';
 
 /** The part of the selection that a call obeys. */
 export interface Without {
@@ -8,34 +9,40 @@ export interface Without {
   time?: boolean;
 }
 
+/** Words of a request with their values; null, undefined and empty texts are left out. */
+export type Params = { [Word in keyof Words]?: Words[Word] | null | undefined };
+
 /** The selection as the server's parameters, in a fixed order: equal selections give equal strings. */
 export function selectionQuery(state: ViewState, without: Without = {}): URLSearchParams {
-  const query = new URLSearchParams();
-  if (state.range && !without.time) {
-    query.set('from', String(state.range.from));
-    query.set('to', String(state.range.to));
-  }
-  for (const { key, value } of state.filters) query.append('filter', `${key}=${value}`);
-  for (const { key, value } of state.excludes) query.append('exclude', `${key}=${value}`);
-  if (!without.time) for (const { from, to } of state.excludedRanges) query.append('excluded-range', `${from}-${to}`);
-  if (state.includeIdle) query.set('include-idle', 'true');
-  if (state.stackMode !== 'user+1') query.set('call-stack-mode', state.stackMode);
-  if (!state.inlines) query.set('inlines', 'off');
-  if (state.target !== null) query.set('target-concurrency', String(state.target));
-  if (state.thresholds) {
-    for (const [key, value] of Object.entries(state.thresholds)) query.set(key, String(value));
-  }
-  return query;
+  const time = !without.time;
+  return withParams(new URLSearchParams(), {
+    from: time ? state.range?.from : null,
+    to: time ? state.range?.to : null,
+    filter: state.filters.map(written),
+    exclude: state.excludes.map(written),
+    'excluded-range': time ? state.excludedRanges.map(({ from, to }) => `${from}-${to}`) : [],
+    'include-idle': state.includeIdle || null,
+    'call-stack-mode': state.stackMode === 'user+1' ? null : state.stackMode,
+    inlines: state.inlines ? null : 'off',
+    'target-concurrency': state.target,
+    poor: state.thresholds?.poor,
+    ok: state.thresholds?.ok,
+    ideal: state.thresholds?.ideal,
+  });
+}
+
+function written({ key, value }: Filter): string {
+  return `${key}=${value}`;
 }
 
 /** Adds the parameters that are not empty. */
-export function withParams(
-  query: URLSearchParams,
-  params: Record<string, string | number | boolean | null | undefined>,
-): URLSearchParams {
+export function withParams(query: URLSearchParams, params: Params): URLSearchParams {
   const all = new URLSearchParams(query);
-  for (const [key, value] of Object.entries(params)) {
-    if (value !== undefined && value !== null && value !== '') all.set(key, String(value));
+  for (const [word, value] of Object.entries(params)) {
+    if (value === undefined || value === null || value === '') continue;
+    all.delete(word);
+    for (const each of [value].flat())
+      all.append(word, typeof each === 'boolean' ? String(Number(each)) : String(each));
   }
   return all;
 }

@@ -2,9 +2,10 @@
 // until the new data arrives, so that nothing jumps.
 
 import { useEffect, useMemo, useState } from 'react';
-import { type Answers, ApiError, fetchJson, remembered, resultUrl } from '../api/client';
+import { ApiError, fetchJson, remembered, resultUrl } from '../api/client';
+import type { Answers } from '../api/types';
 import { useView } from './provider';
-import { selectionQuery, type Without, withParams } from './query';
+import { type Params, selectionQuery, type Without, withParams } from './query';
 import type { ViewState } from './view-state';
 
 export interface Resource<T> {
@@ -55,8 +56,6 @@ export function useJson<T>(url: string | null): Resource<T> {
   if (known !== undefined) return { data: known, error: null, loading: false, slow: false, retry };
   return { data: received?.data, error: null, loading: true, slow: slowUrl === url, retry };
 }
-
-export type Params = Record<string, string | number | boolean | null | undefined>;
 
 export interface CallOptions {
   /** Parameters beside the selection. */

@@ -117,4 +117,7 @@ test('a request has the selection in the words of the command line', () => {
   expect(selectionQuery(state, { time: true }).has('from')).toBe(false);
   expect(withParams(query, { limit: 5, search: '', subject: null }).get('limit')).toBe('5');
   expect(withParams(query, { search: '' }).has('search')).toBe(false);
+  expect(withParams(query, { inverted: false, phase: ['a', 'b'] }).getAll('phase')).toEqual(['a', 'b']);
+  // @ts-expect-error: the types of the words are the server's.
+  withParams(query, { limti: 5 });
 });

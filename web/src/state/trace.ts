@@ -1,18 +1,11 @@
 // Questions about the view's instruction trace, on the view's machine.
 
 import { useEffect, useState } from 'react';
-import type { CallAnswer, CallsAnswer, ReplayProgress, TraceInfo } from '../api/anatomy';
 import { fetchAnew } from '../api/client';
-import type { ViewDocument } from '../api/types';
+import type { ReplayProgress, TraceAnswers, ViewDocument } from '../api/types';
 import { useView } from './provider';
-import { withParams } from './query';
-import { type Params, type Resource, useJson } from './resource';
-
-interface TraceAnswers {
-  info: TraceInfo;
-  call: CallAnswer;
-  calls: CallsAnswer;
-}
+import { type Params, withParams } from './query';
+import { type Resource, useJson } from './resource';
 
 /** The address of a question, without the machine if it is the default. */
 export function traceUrl(trace: string, question: string, machine: string, params: Params = {}): string {

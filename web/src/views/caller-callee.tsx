@@ -1,7 +1,7 @@
 // Caller/Callee: every function with self and total time on the left; the trees of callers and callees of the chosen one.
 
 import { useMemo, useState } from 'react';
-import type { Info, MetricDef } from '../api/types';
+import type { Info, MetricInfo } from '../api/types';
 import { help, t, title } from '../base/texts';
 import { duration } from '../base/units';
 import { ALL_FUNCTIONS, CALLEES, CALLERS } from '../logic/grouping';
@@ -43,7 +43,7 @@ function Panes({ info }: { info: Info }) {
 
 interface PaneProps {
   info: Info;
-  metrics: MetricDef[];
+  metrics: MetricInfo[];
 }
 
 const EVERY = [ALL_FUNCTIONS];

@@ -1,7 +1,7 @@
 // A synthetic result with the answers of the server, to look at the timeline and to measure it without a recording: any
 // number of threads that run, wait and are preempted, each in its own rhythm, at any time.
 
-import type { Bands, Charts, Info, Interval, TileHeader } from '../../src/api/types';
+import type { Bands, Charts, Info, IntervalInfo, TileHeader } from '../../src/api/types';
 import { STATES } from '../../src/base/palette';
 
 export interface Shape {
@@ -91,6 +91,7 @@ export function bands(shape: Shape): Bands {
     process,
     start_ns,
     end_ns,
+    lanes: 0,
     values: { cpu_ns: shape.elapsedNs / 3, wait_ns: shape.elapsedNs / 2 },
   });
   return { bands: info(shape).threads.map(band) };
@@ -191,7 +192,7 @@ export function charts(shape: Shape, query: URLSearchParams): Charts {
   return { from, to, series: all };
 }
 
-export function interval(shape: Shape, query: URLSearchParams): Interval {
+export function interval(shape: Shape, query: URLSearchParams): IntervalInfo {
   const [thread, at] = [Number(query.get('thread')), Number(query.get('at'))];
   const { start, end, state } = event(shape, thread, indexAt(shape, thread, at));
   const waits = !['running', 'spin', 'preempted'].includes(state);

@@ -1,7 +1,7 @@
 // The program's own data: tasks on the timeline, counters below it, and their screen.
 
 import { describe, expect, test } from 'vitest';
-import type { Bands, CounterCurves, Task, TaskSpans } from '../../src/api/types';
+import type { Bands, CounterCurves, TaskInfo, TaskSpans } from '../../src/api/types';
 import { duration } from '../../src/base/units';
 import { fromHash } from '../../src/state/url';
 import { report, type Screen, skipped, useScreen } from './screen';
@@ -15,14 +15,14 @@ describe.skipIf(skipped)('tasks', () => {
   const screen = useScreen();
 
   /** The longest visible task called `name`, its thread's row, and its place on the screen. */
-  async function longest(name: string): Promise<{ task: Task; row: number; x: number; y: number }> {
+  async function longest(name: string): Promise<{ task: TaskInfo; row: number; x: number; y: number }> {
     const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
     const { bands: spans } = await ask<TaskSpans>(screen(), `tasks?width=2000&bands=${bands.map(({ id }) => id)}`);
-    const found: { task: Task; row: number; lane: number }[] = [];
+    const found: { task: TaskInfo; row: number; lane: number }[] = [];
     for (const [row, band] of spans.entries()) {
       for (const [lane, { task }] of band.lanes.entries()) {
         for (const id of task.filter((known) => known !== null)) {
-          const known = await ask<Task>(screen(), `task?task=${id}`);
+          const known = await ask<TaskInfo>(screen(), `task?task=${id}`);
           if (known.name === name) found.push({ task: known, row, lane });
         }
       }
@@ -48,7 +48,7 @@ describe.skipIf(skipped)('tasks', () => {
     await screen().page.mouse.click(x, y);
     await screen().idle();
     const { task: picked } = fromHash(screen().hash);
-    expect((await ask<Task>(screen(), `task?task=${picked}`)).start_ns).toBe(task.start_ns);
+    expect((await ask<TaskInfo>(screen(), `task?task=${picked}`)).start_ns).toBe(task.start_ns);
     expect(await screen().text('.tl-detail')).toContain('Inside of\npush');
     await screen().page.getByRole('button', { name: 'Tasks', exact: true }).last().click();
     await screen().idle();

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Bands, Info, Interval } from '../../src/api/types';
+import type { Bands, Info, IntervalInfo } from '../../src/api/types';
 import { palette, type State } from '../../src/base/palette';
 import { describeInterval } from '../../src/logic/timeline/describe';
 import { showRange, wholeNs, xOf } from '../../src/logic/timeline/viewport';
@@ -39,15 +39,15 @@ function colorAt(screen: Screen, x: number, y: number): Promise<string> {
 }
 
 /** The longest waits of the recording, each with its place in the list of bands. */
-async function longWaits(screen: Screen): Promise<{ interval: Interval; row: number }[]> {
+async function longWaits(screen: Screen): Promise<{ interval: IntervalInfo; row: number }[]> {
   const { elapsed_ns: elapsed } = await ask<Info>(screen, 'info');
   const { bands } = await ask<Bands>(screen, 'bands?by=thread');
-  const found: { interval: Interval; row: number }[] = [];
+  const found: { interval: IntervalInfo; row: number }[] = [];
   for (const [row, { id, start_ns: start, end_ns: end }] of bands.entries()) {
     for (const part of [0.3, 0.5, 0.7]) {
       const at = Math.floor(start + (Math.min(end, elapsed) - start) * part);
       if (at >= Math.min(end, elapsed)) continue;
-      const interval = await ask<Interval>(screen, `interval?thread=${id}&at=${at}`);
+      const interval = await ask<IntervalInfo>(screen, `interval?thread=${id}&at=${at}`);
       if (interval.wait_ns > 0) found.push({ interval, row });
     }
   }
@@ -82,7 +82,7 @@ describe.skipIf(skipped)('timeline', () => {
     for (let x = 20; x < box.width; x += 40) {
       const at = Math.floor(shown.from + ((x + 0.5) / box.width) * (shown.to - shown.from));
       if (at < (life?.start_ns ?? 0) || at >= (life?.end_ns ?? 0)) continue;
-      const there = await ask<Interval>(screen(), `interval?thread=${interval.thread}&at=${at}`);
+      const there = await ask<IntervalInfo>(screen(), `interval?thread=${interval.thread}&at=${at}`);
       const px = (shown.to - shown.from) / box.width;
       // Wide enough to fill a pixel, and not hatched.
       const blocked = there.start_ns + there.wait_ns;
@@ -167,7 +167,7 @@ describe.skipIf(skipped)('timeline', () => {
     const x = xOf(interval.start_ns + interval.wait_ns / 2, zoom() ?? view, box.width);
     await screen().page.mouse.move(box.x + x, box.y + row * 20 + 8);
     await settled(screen());
-    const expected = await ask<Interval>(
+    const expected = await ask<IntervalInfo>(
       screen(),
       `interval?thread=${interval.thread}&at=${Math.floor(interval.start_ns + interval.wait_ns / 2)}`,
     );
@@ -228,7 +228,7 @@ describe.skipIf(skipped)('timeline', () => {
     await screen().press('n');
     expect(fromHash(screen().hash).picked?.at).toBeGreaterThan(picked?.at ?? 0);
     await screen().press('z');
-    const interval = await ask<Interval>(
+    const interval = await ask<IntervalInfo>(
       screen(),
       `interval?thread=${picked?.thread}&at=${fromHash(screen().hash).picked?.at}`,
     );

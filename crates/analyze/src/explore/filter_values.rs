@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use dwell_view::CLASSES;
-use serde::Serialize;
+use dwell_view::{CLASSES, answer};
 
 use crate::engine::fold::Fold;
 use crate::engine::selection;
@@ -15,28 +14,32 @@ use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::question::{counter_time, windows};
 
-/// The entries of one key.
-#[derive(Clone, Debug, Serialize)]
-pub struct FilterValues {
-    /// The entries, the largest first.
-    pub values: Vec<FilterValue>,
-    /// Entries that there are, before the limit.
-    pub total: usize,
-    /// Part of the whole collection's CPU and wait time that all filters, of time too, leave.
-    pub shown: f64,
+answer! {
+    /// The entries of one key.
+    #[derive(Clone, Debug)]
+    pub struct FilterValues {
+        /// The entries, the largest first.
+        pub values: Vec<FilterValue>,
+        /// Entries that there are, before the limit.
+        pub total: usize,
+        /// Part of the whole collection's CPU and wait time that all filters, of time too, leave.
+        pub shown: f64,
+    }
 }
 
-/// One entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FilterValue {
-    /// The value, as a filter takes it.
-    pub value: String,
-    /// CPU time, ns.
-    pub cpu_ns: u64,
-    /// Wait time, ns.
-    pub wait_ns: u64,
-    /// Part of the whole's CPU and wait time; of a counter's value, of the elapsed time.
-    pub share: f64,
+answer! {
+    /// One entry.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct FilterValue {
+        /// The value, as a filter takes it.
+        pub value: String,
+        /// CPU time, ns.
+        pub cpu_ns: u64,
+        /// Wait time, ns.
+        pub wait_ns: u64,
+        /// Part of the whole's CPU and wait time; of a counter's value, of the elapsed time.
+        pub share: f64,
+    }
 }
 
 /// The values of `key` that have `search` in them, whatever is selected now, at most `limit`. A function counts with

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use dwell_model::ThreadId;
 use dwell_store::WordMap;
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::engine::fold::Fold;
 use crate::engine::functions::functions;
@@ -36,31 +36,33 @@ pub struct FlameQuery {
     pub min_share: f64,
 }
 
-/// The graph. Waits of idle workers are left out unless the query includes them: they would be wider than all else.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct Flame {
-    /// The whole.
-    pub total_ns: u64,
-    /// Each node's parent, -1 for roots; below the node's own number.
-    pub parent: Vec<i64>,
-    /// Row of `names`.
-    pub name: Vec<u32>,
-    /// Time in the node itself.
-    pub self_ns: Vec<u64>,
-    /// With all above it.
-    pub total: Vec<u64>,
-    /// Waiting part of `total`.
-    pub wait_share: Vec<f64>,
-    /// Functions, or threads.
-    pub names: Vec<String>,
-    /// Files.
-    pub modules: Vec<String>,
-    /// Row of `modules` of each node; -1 for none.
-    pub module: Vec<i64>,
-    /// Time whose nodes were too small to be shown.
-    pub pruned_ns: u64,
-    /// Wait time of idle workers that was left out.
-    pub idle_ns: u64,
+answer! {
+    /// The graph. Waits of idle workers are left out unless the query includes them: they would be wider than all else.
+    #[derive(Clone, Debug, Default)]
+    pub struct Flame {
+        /// The whole.
+        pub total_ns: u64,
+        /// Each node's parent, -1 for roots; below the node's own number.
+        pub parent: Vec<i64>,
+        /// Row of `names`.
+        pub name: Vec<u32>,
+        /// Time in the node itself.
+        pub self_ns: Vec<u64>,
+        /// With all above it.
+        pub total: Vec<u64>,
+        /// Waiting part of `total`.
+        pub wait_share: Vec<f64>,
+        /// Functions, or threads.
+        pub names: Vec<String>,
+        /// Files.
+        pub modules: Vec<String>,
+        /// Row of `modules` of each node; -1 for none.
+        pub module: Vec<i64>,
+        /// Time whose nodes were too small to be shown.
+        pub pruned_ns: u64,
+        /// Wait time of idle workers that was left out.
+        pub idle_ns: u64,
+    }
 }
 
 /// What tells the children of one node apart.

@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use dwell_model::MetricDef;
 use dwell_store::WordMap;
-use dwell_view::{Value, json};
-use serde::Serialize;
+use dwell_view::{Value, answer, json};
 use serde_json::{Map, Value as Json};
 
 use crate::engine::fold::Fold;
@@ -48,28 +47,32 @@ pub enum Order {
     WaitSelf,
 }
 
-/// Rows of one level.
-#[derive(Clone, Debug, Serialize)]
-pub struct Grid {
-    /// Rows that there are, before offset and limit.
-    pub total_rows: usize,
-    /// The rows.
-    pub rows: Vec<GridRow>,
-    /// The sum of all that is at the place, found by the search or not; of a subject with its own part.
-    pub total: Map<String, Json>,
+answer! {
+    /// Rows of one level.
+    #[derive(Clone, Debug)]
+    pub struct Grid {
+        /// Rows that there are, before offset and limit.
+        pub total_rows: usize,
+        /// The rows.
+        pub rows: Vec<GridRow>,
+        /// The sum of all that is at the place, found by the search or not; of a subject with its own part.
+        pub total: Map<String, Json>,
+    }
 }
 
-/// One row.
-#[derive(Clone, Debug, Serialize)]
-pub struct GridRow {
-    /// Its key: good for the same result and selection.
-    pub key: String,
-    /// Its name.
-    pub label: String,
-    /// Whether there are rows below it.
-    pub children: bool,
-    /// Metrics, and what else is known of it: `type` of an object, `module` and `source` of a function.
-    pub values: Map<String, Json>,
+answer! {
+    /// One row.
+    #[derive(Clone, Debug)]
+    pub struct GridRow {
+        /// Its key: good for the same result and selection.
+        pub key: String,
+        /// Its name.
+        pub label: String,
+        /// Whether there are rows below it.
+        pub children: bool,
+        /// Metrics, and what else is known of it: `type` of an object, `module` and `source` of a function.
+        pub values: Map<String, Json>,
+    }
 }
 
 const METRICS: &[&str] = &["cpu_ns", "wait_ns", "wait_count", "spin_ns", "overhead_ns", "preemption_ns"];

@@ -1,8 +1,7 @@
 //! The intervals of one type as a page draws them: how long, when, and what the outliers' time was for.
 
+use dwell_view::answer;
 use std::collections::BTreeMap;
-
-use serde::Serialize;
 
 use crate::engine::fold::Fold;
 use crate::measure::histogram::{Histogram, histogram_of};
@@ -15,40 +14,44 @@ const MOST_POINTS: usize = 2000;
 /// Percentiles between two halvings of the rest, as HdrHistogram's writers have them.
 const TICKS_PER_HALF: u32 = 5;
 
-/// The intervals of one type.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct LatencyPane {
-    /// What they are called; empty when there are none.
-    pub interval: String,
-    /// How many.
-    pub count: usize,
-    /// Longer ones are outliers, ns.
-    pub limit_ns: u64,
-    /// Parts of 1, and the length that so many do not exceed: the rest is halved again and again.
-    pub percentiles: Vec<(f64, u64)>,
-    /// Their lengths.
-    pub lengths: Histogram,
-    /// Begin and length of those that are no outliers, ns; evenly spread ones of many.
-    pub points: Vec<(u64, u64)>,
-    /// The longest outliers.
-    pub outliers: Vec<OutlierPoint>,
+answer! {
+    /// The intervals of one type.
+    #[derive(Clone, Debug, Default)]
+    pub struct LatencyPane {
+        /// What they are called; empty when there are none.
+        pub interval: String,
+        /// How many.
+        pub count: usize,
+        /// Longer ones are outliers, ns.
+        pub limit_ns: u64,
+        /// Parts of 1, and the length that so many do not exceed: the rest is halved again and again.
+        pub percentiles: Vec<(f64, u64)>,
+        /// Their lengths.
+        pub lengths: Histogram,
+        /// Begin and length of those that are no outliers, ns; evenly spread ones of many.
+        pub points: Vec<(u64, u64)>,
+        /// The longest outliers.
+        pub outliers: Vec<OutlierPoint>,
+    }
 }
 
-/// An outlier.
-#[derive(Clone, Debug, Serialize)]
-pub struct OutlierPoint {
-    /// For the report `outlier`.
-    pub id: String,
-    /// Row of its thread.
-    pub thread: u32,
-    /// When it began.
-    pub start_ns: u64,
-    /// How long it was.
-    pub length_ns: u64,
-    /// What most of its time over the median was for.
-    pub cause: &'static str,
-    /// All that it was for.
-    pub causes: BTreeMap<&'static str, u64>,
+answer! {
+    /// An outlier.
+    #[derive(Clone, Debug)]
+    pub struct OutlierPoint {
+        /// For the report `outlier`.
+        pub id: String,
+        /// Row of its thread.
+        pub thread: u32,
+        /// When it began.
+        pub start_ns: u64,
+        /// How long it was.
+        pub length_ns: u64,
+        /// What most of its time over the median was for.
+        pub cause: &'static str,
+        /// All that it was for.
+        pub causes: BTreeMap<&'static str, u64>,
+    }
 }
 
 /// The intervals of the type that the query's subject names, else of the one with the most outlier time. Fails when no

@@ -1,6 +1,6 @@
 //! What a person who looks around asks for, a piece at a time: one level of a grid, one stack, the entries of a filter,
 //! a flame graph. Like the reports, these are projections of the fold; unlike them, they answer in the shapes of the web
-//! UI (`web/src/api/types.ts`).
+//! UI (`web/src/api/types.ts` is made of their structs).
 
 mod filter_values;
 mod flame;

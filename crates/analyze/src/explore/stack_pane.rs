@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use dwell_model::StackId;
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::engine::fold::Fold;
 use crate::explore::path::{Place, Walk};
@@ -23,23 +23,25 @@ words! { "kind of stack";
     }
 }
 
-/// One stack of several.
-#[derive(Clone, Debug, Serialize)]
-pub struct StackPane {
-    /// Stacks that there are.
-    pub count: usize,
-    /// Which one this is.
-    pub index: usize,
-    /// Its time, ns.
-    pub weight_ns: u64,
-    /// Time of all of them, ns.
-    pub total_ns: u64,
-    /// Its waits.
-    pub waits: u64,
-    /// Its frames, leaf first.
-    pub frames: Vec<StackFrame>,
-    /// How the walk of the stack ended.
-    pub end: &'static str,
+answer! {
+    /// One stack of several.
+    #[derive(Clone, Debug)]
+    pub struct StackPane {
+        /// Stacks that there are.
+        pub count: usize,
+        /// Which one this is.
+        pub index: usize,
+        /// Its time, ns.
+        pub weight_ns: u64,
+        /// Time of all of them, ns.
+        pub total_ns: u64,
+        /// Its waits.
+        pub waits: u64,
+        /// Its frames, leaf first.
+        pub frames: Vec<StackFrame>,
+        /// How the walk of the stack ended.
+        pub end: &'static str,
+    }
 }
 
 /// The stack number `index`, counted from 0 by weight, of those of `kind` at `place`. An index beyond the last one is

@@ -26,6 +26,7 @@ words! { "timeline state";
         Preempted = "preempted", "Run Queue", "Ready, but not on a CPU: preempted, or woken and not yet run.";
         Starting = "starting", "Starting", "New, and not yet run.";
         Absent = "absent", "Absent", "Not started, or ended.";
+        Paused = "paused", "Paused", "Recording was paused: what it did is not known.";
     }
 }
 

@@ -1,42 +1,48 @@
 //! How long durations are, on a logarithmic scale: fast and slow ones stand apart as humps.
 
-use serde::Serialize;
+use dwell_view::answer;
 
 /// Bins per power of two.
 const PER_OCTAVE: f64 = 4.0;
 
-/// Durations from `from_ns` up to `to_ns`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Bin {
-    /// Shortest.
-    pub from_ns: u64,
-    /// Longest is below this.
-    pub to_ns: u64,
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub total_ns: u64,
+answer! {
+    /// Durations from `from_ns` up to `to_ns`.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Bin {
+        /// Shortest.
+        pub from_ns: u64,
+        /// Longest is below this.
+        pub to_ns: u64,
+        /// How many.
+        pub count: u64,
+        /// Their sum.
+        pub total_ns: u64,
+    }
 }
 
-/// A population of durations: a local maximum of the histogram and what is around it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Hump {
-    /// Where it is highest.
-    pub centre_ns: u64,
-    /// How many.
-    pub count: u64,
-    /// Their sum.
-    pub total_ns: u64,
+answer! {
+    /// A population of durations: a local maximum of the histogram and what is around it.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Hump {
+        /// Where it is highest.
+        pub centre_ns: u64,
+        /// How many.
+        pub count: u64,
+        /// Their sum.
+        pub total_ns: u64,
+    }
 }
 
-/// A histogram: bins in order, each a fourth of a power of two wide, without gaps from the first to the last that is
-/// not empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Histogram {
-    /// The bins.
-    pub bins: Vec<Bin>,
-    /// Its populations.
-    pub humps: Vec<Hump>,
+answer! {
+    /// A histogram: bins in order, each a fourth of a power of two wide, without gaps from the first to the last that is
+    /// not empty.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Histogram {
+        /// The bins.
+        pub bins: Vec<Bin>,
+        /// Its populations.
+        pub humps: Vec<Hump>,
+    }
 }
 
 /// The histogram of durations, ns, in any order.

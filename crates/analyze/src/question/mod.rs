@@ -12,6 +12,7 @@ pub mod length_rules;
 pub mod lengths;
 pub mod level;
 pub mod metric;
+pub mod options;
 pub mod query;
 pub mod rates;
 pub mod windows;

@@ -141,7 +141,7 @@ fn excluded(trace: &Trace, query: &Query) -> Result<Vec<(u64, u64)>, QueryError>
 }
 
 /// The pauses, in order and without overlap.
-fn pauses(trace: &Trace) -> Vec<(u64, u64)> {
+pub fn pauses(trace: &Trace) -> Vec<(u64, u64)> {
     let mut pauses: Vec<_> = trace.pauses.start_ns.iter().copied().zip(trace.pauses.end_ns.iter().copied()).collect();
     pauses.sort_unstable();
     pauses

@@ -4,7 +4,7 @@ use dwell_model::ThreadId;
 use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
-use crate::engine::hidden::hidden;
+use crate::engine::hidden::{hidden, only_paused};
 use crate::measure::metrics::{magnitude, value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;
@@ -48,6 +48,8 @@ pub fn threads(fold: &Fold<'_>) -> View {
         // A thread that left no trace inside the range is still one.
         weights.iter_mut().for_each(|weights| *weights = Some(Weights::default()));
     }
+    let paused = only_paused(fold.trace);
+    weights.iter_mut().zip(&paused).filter(|(_, paused)| **paused).for_each(|(weights, _)| *weights = None);
     let hidden = hidden(fold);
     for (_, site, of_site) in fold.selected() {
         if let Some(weights) = site.key.thread.get().and_then(|row| weights.get_mut(row)) {
@@ -67,6 +69,8 @@ pub fn threads(fold: &Fold<'_>) -> View {
         threads.iter().map(|(thread, weights)| Row { depth: 0, values: cells(fold, *thread, weights) }).collect();
     let mut notes = notes(fold);
     notes.extend(hidden_note(&hidden_threads));
+    let paused = paused.into_iter().filter(|paused| *paused).count();
+    notes.extend((paused > 0).then(|| say!(THREADS_PAUSED, threads = paused).into()));
     notes.extend(cut_note(cut));
     View { columns: columns_of(COLUMNS), rows, notes, ..View::default() }
 }

@@ -2,22 +2,24 @@
 
 use dwell_model::StackId;
 use dwell_store::Trace;
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::stacks::call_stacks::CallStacks;
 
-/// A frame of a stack, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[allow(missing_docs, reason = "the columns of the frames table")]
-pub struct StackFrame {
-    pub function: String,
-    pub module: String,
-    pub file: String,
-    pub line: u32,
-    pub inlined: bool,
-    pub kernel: bool,
-    /// Whether it is the system's: kernel, C library, a threading runtime.
-    pub system: bool,
+answer! {
+    /// A frame of a stack, for people.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    #[allow(missing_docs, reason = "the columns of the frames table")]
+    pub struct StackFrame {
+        pub function: String,
+        pub module: String,
+        pub file: String,
+        pub line: u32,
+        pub inlined: bool,
+        pub kernel: bool,
+        /// Whether it is the system's: kernel, C library, a threading runtime.
+        pub system: bool,
+    }
 }
 
 /// The frames that `stacks` shows of `stack`, leaf first.

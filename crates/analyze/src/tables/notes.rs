@@ -2,7 +2,7 @@
 
 use dwell_model::losses::SWITCHES_UNSEEN;
 use dwell_store::Trace;
-use dwell_view::{Prose, Sentence, Word, duration};
+use dwell_view::{Prose, Sentence, Word, answer, duration};
 
 use crate::engine::fold::Fold;
 use crate::measure::utilization::total;
@@ -43,17 +43,19 @@ pub fn losses(fold: &Fold<'_>) -> Option<Sentence> {
     (!told.is_empty()).then(|| say!(LOSSES, lost = told.join(", ")))
 }
 
-/// One kind of loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loss<'t> {
-    /// Name of the counter.
-    pub name: &'t str,
-    /// How many.
-    pub count: u64,
-    /// What is missing because of it.
-    pub doc: &'t str,
-    /// From when to when, since the start, ns; where that is known.
-    pub time_ns: Option<(u64, u64)>,
+answer! {
+    /// One kind of loss.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Loss<'t> {
+        /// Name of the counter.
+        pub name: &'t str,
+        /// How many.
+        pub count: u64,
+        /// What is missing because of it.
+        pub doc: &'t str,
+        /// From when to when, since the start, ns; where that is known.
+        pub time_ns: Option<(u64, u64)>,
+    }
 }
 
 impl Loss<'_> {

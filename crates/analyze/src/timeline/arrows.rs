@@ -1,31 +1,35 @@
 //! Who woke whom in a part of the time, as arrows between bands.
 
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 
-/// One wake-up.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Arrow {
-    /// Row of the thread that woke.
-    pub waker: u32,
-    /// Row of the thread that was woken.
-    pub woken: u32,
-    /// When.
-    pub time_ns: u64,
-    /// When the woken thread ran.
-    pub run_ns: u64,
-    /// Name of what it had waited on; empty for unknown.
-    pub object: String,
+answer! {
+    /// One wake-up.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub struct Arrow {
+        /// Row of the thread that woke.
+        pub waker: u32,
+        /// Row of the thread that was woken.
+        pub woken: u32,
+        /// When.
+        pub time_ns: u64,
+        /// When the woken thread ran.
+        pub run_ns: u64,
+        /// Name of what it had waited on; empty for unknown.
+        pub object: String,
+    }
 }
 
-/// The wake-ups of a part of the time.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Arrows {
-    /// How many there are; counted on evenly spread intervals, and scaled, where there are too many to look at.
-    pub total: u64,
-    /// The first ones, evenly spread over the time where there are more than the limit; in order of time.
-    pub arrows: Vec<Arrow>,
+answer! {
+    /// The wake-ups of a part of the time.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct Arrows {
+        /// How many there are; counted on evenly spread intervals, and scaled, where there are too many to look at.
+        pub total: u64,
+        /// The first ones, evenly spread over the time where there are more than the limit; in order of time.
+        pub arrows: Vec<Arrow>,
+    }
 }
 
 /// Intervals looked at, at most.

@@ -1,6 +1,7 @@
 //! One drawn band: segments in order of time, and samples.
 
 use crate::history::pieces::Piece;
+use crate::history::states::TimelineState;
 
 /// A segment stands for several intervals: the state with the most time is shown.
 pub const MANY: u8 = 1;
@@ -44,5 +45,46 @@ impl BandTile {
         self.object.push(piece.object);
         self.state.push(state);
         self.flags.push(flags);
+    }
+
+    /// Puts a pause of the recording in the place of what the segments say of it; they say it of what goes on behind it.
+    pub(super) fn pause(&mut self, (from, to): (u64, u64)) {
+        let drawn = std::mem::replace(self, Self { id: self.id, ..Self::default() });
+        let mut paused = None;
+        for at in 0..drawn.start.len() {
+            let (start, end) = (drawn.start[at], drawn.end[at]);
+            if start < to && end > from {
+                let since = paused.map_or(start.max(from), |(since, _)| since);
+                paused = Some((since, end.min(to)));
+            }
+            for (start, end) in [(start, end.min(from)), (start.max(to), end)] {
+                if start >= to
+                    && let Some(pause) = paused.take()
+                {
+                    self.push_pause(pause);
+                }
+                if start < end {
+                    self.copy(&drawn, at, (start, end));
+                }
+            }
+        }
+        if let Some(pause) = paused {
+            self.push_pause(pause);
+        }
+        let kept = drawn.sample_time.iter().zip(&drawn.sample_density).filter(|(time, _)| !(from..to).contains(time));
+        (self.sample_time, self.sample_density) = kept.map(|(time, density)| (*time, *density)).unzip();
+    }
+
+    fn push_pause(&mut self, (from, to): (u64, u64)) {
+        self.push(Piece { state: TimelineState::Paused, from, to, object: u32::MAX, row: None }, 0);
+    }
+
+    /// A segment of another band, with these ends.
+    fn copy(&mut self, other: &Self, at: usize, (start, end): (u64, u64)) {
+        self.start.push(start);
+        self.end.push(end);
+        self.object.push(other.object[at]);
+        self.state.push(other.state[at]);
+        self.flags.push(other.flags[at]);
     }
 }

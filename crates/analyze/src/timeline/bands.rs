@@ -1,12 +1,15 @@
 //! The bands of a timeline, in the order asked for.
 
+use std::collections::BTreeMap;
+
 use dwell_model::MetricDef;
 use dwell_store::Trace;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
 use crate::engine::grouping::Groups;
-use crate::engine::hidden::hidden;
+use crate::engine::hidden::{hidden, only_paused};
 use crate::engine::selection::TaskFilter;
 use crate::history::band_kind::BandKind;
 use crate::measure::metrics::{METRICS, magnitude, value};
@@ -44,23 +47,25 @@ impl BandOrder {
     }
 }
 
-/// One band.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Band {
-    /// Row of the threads, processes or objects table, or number of the CPU.
-    pub id: u32,
-    /// Name.
-    pub label: String,
-    /// Process that it belongs to; empty for none.
-    pub process: String,
-    /// Start of its life, ns.
-    pub start_ns: u64,
-    /// End of its life, ns.
-    pub end_ns: u64,
-    /// Lanes of the tasks in it.
-    pub lanes: usize,
-    /// Metrics by id.
-    pub values: Vec<(&'static str, f64)>,
+answer! {
+    /// One band.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Band {
+        /// Row of the threads, processes or objects table, or number of the CPU.
+        pub id: u32,
+        /// Name.
+        pub label: String,
+        /// Process that it belongs to; empty for none.
+        pub process: String,
+        /// Start of its life, ns.
+        pub start_ns: u64,
+        /// End of its life, ns.
+        pub end_ns: u64,
+        /// Lanes of the tasks in it.
+        pub lanes: usize,
+        /// Metrics by id.
+        pub values: BTreeMap<&'static str, f64>,
+    }
 }
 
 /// The bands that the query lets through, in order. A band that did nothing in the query's range is there too when no
@@ -92,7 +97,7 @@ pub fn bands_of(analysis: &Analysis, fold: &Fold<'_>, by: BandKind, order: BandO
 }
 
 fn in_order(mut bands: Vec<Band>, order: BandOrder) -> Vec<Band> {
-    let by_metric = |band: &Band, id: &str| band.values.iter().find(|(known, _)| *known == id).map_or(0.0, |(_, v)| *v);
+    let by_metric = |band: &Band, id: &str| band.values.get(id).copied().unwrap_or_default();
     bands.sort_by(|a, b| {
         let first = match order {
             BandOrder::Start => a.start_ns.cmp(&b.start_ns),
@@ -134,7 +139,7 @@ pub fn task_bands(analysis: &Analysis, query: &Query, order: BandOrder) -> Resul
             start_ns,
             end_ns,
             lanes: lanes.count(BandKind::Task, id),
-            values: vec![("count", count as f64), ("total_ns", total_ns as f64)],
+            values: BTreeMap::from([("count", count as f64), ("total_ns", total_ns as f64)]),
         })
     };
     Ok(in_order((0..said.task_types.name.len()).filter_map(band).collect(), order))
@@ -158,7 +163,8 @@ fn add_silent(analysis: &Analysis, by: BandKind, weights: &mut Vec<(u32, Weights
         }
     }
     if by == BandKind::Thread {
-        there.iter_mut().zip(&analysis.trace.threads.ignored).for_each(|(there, ignored)| *there |= *ignored);
+        let left_out = analysis.trace.threads.ignored.iter().zip(only_paused(&analysis.trace));
+        there.iter_mut().zip(left_out).for_each(|(there, (ignored, paused))| *there |= *ignored || paused);
     }
     let silent = there.iter().enumerate().filter(|(_, there)| !**there);
     weights.extend(silent.map(|(row, _)| (row as u32, Weights::default())));

@@ -1,6 +1,6 @@
 //! Curves below the timeline: how many threads ran and were ready, pixel by pixel.
 
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 use crate::engine::columns::{ColumnSums, Columns};
@@ -8,32 +8,36 @@ use crate::question::error::QueryError;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 
-/// One curve.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Series {
-    /// `cpu_usage`, `running`, `concurrency`.
-    pub id: &'static str,
-    /// Title.
-    pub title: &'static str,
-    /// `%` or `threads`.
-    pub unit: &'static str,
-    /// Upper end of its scale: what the machine or the program can reach.
-    pub max: f64,
-    /// Time average of each pixel.
-    pub mean: Vec<f64>,
-    /// Highest value in each pixel.
-    pub peak: Vec<f64>,
+answer! {
+    /// One curve.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Series {
+        /// `cpu_usage`, `running`, `concurrency`.
+        pub id: &'static str,
+        /// Title.
+        pub title: &'static str,
+        /// `%` or `threads`.
+        pub unit: &'static str,
+        /// Upper end of its scale: what the machine or the program can reach.
+        pub max: f64,
+        /// Time average of each pixel.
+        pub mean: Vec<f64>,
+        /// Highest value in each pixel.
+        pub peak: Vec<f64>,
+    }
 }
 
-/// The curves of a part of the time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Charts {
-    /// Start, ns.
-    pub from: u64,
-    /// End, ns.
-    pub to: u64,
-    /// The curves; columns of equal length.
-    pub series: Vec<Series>,
+answer! {
+    /// The curves of a part of the time.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Charts {
+        /// Start, ns.
+        pub from: u64,
+        /// End, ns.
+        pub to: u64,
+        /// The curves; columns of equal length.
+        pub series: Vec<Series>,
+    }
 }
 
 /// The curves of `from .. to` on `width` pixels. All threads count, whatever the query's filters.

@@ -3,51 +3,55 @@
 use dwell_model::CounterKind;
 use dwell_store::Trace;
 use dwell_store::tables::CounterValues;
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 use crate::history::counter_rows::Rows;
 
-/// One counter in a part of the time. Columns of equal length, one value per pixel; null before its first value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CounterCurve {
-    /// Row of the counters table.
-    pub id: u32,
-    /// Name.
-    pub name: String,
-    /// Domain; empty for none.
-    pub domain: String,
-    /// Process whose it is, by name and id; empty for the machine's.
-    pub process: String,
-    /// Unit; empty for none.
-    pub unit: String,
-    /// `set`, `sum` or `unknown`.
-    pub kind: &'static str,
-    /// Whether no value is below the one before: how fast it grows says more than how far it has come.
-    pub grows: bool,
-    /// Least value of the collection, and greatest.
-    pub range: (f64, f64),
-    /// Number of values in the part.
-    pub values: usize,
-    /// Time average of each pixel: a value holds until the next.
-    pub mean: Vec<Option<f64>>,
-    /// Greatest value of each pixel.
-    pub peak: Vec<Option<f64>>,
-    /// Value at the end of each pixel.
-    pub last: Vec<Option<f64>>,
-    /// Per second: the change of a counter that is added up, steady between two values; of others how often they were set.
-    pub rate: Vec<f64>,
+answer! {
+    /// One counter in a part of the time. Columns of equal length, one value per pixel; null before its first value.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CounterCurve {
+        /// Row of the counters table.
+        pub id: u32,
+        /// Name.
+        pub name: String,
+        /// Domain; empty for none.
+        pub domain: String,
+        /// Process whose it is, by name and id; empty for the machine's.
+        pub process: String,
+        /// Unit; empty for none.
+        pub unit: String,
+        /// `set`, `sum` or `unknown`.
+        pub kind: &'static str,
+        /// Whether no value is below the one before: how fast it grows says more than how far it has come.
+        pub grows: bool,
+        /// Least value of the collection, and greatest.
+        pub range: (f64, f64),
+        /// Number of values in the part.
+        pub values: usize,
+        /// Time average of each pixel: a value holds until the next.
+        pub mean: Vec<Option<f64>>,
+        /// Greatest value of each pixel.
+        pub peak: Vec<Option<f64>>,
+        /// Value at the end of each pixel.
+        pub last: Vec<Option<f64>>,
+        /// Per second: the change of a counter that is added up, steady between two values; of others how often they were set.
+        pub rate: Vec<f64>,
+    }
 }
 
-/// The curves of a part of the time.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CounterCurves {
-    /// Start, ns.
-    pub from: u64,
-    /// End, ns.
-    pub to: u64,
-    /// Counters with values in the collection.
-    pub counters: Vec<CounterCurve>,
+answer! {
+    /// The curves of a part of the time.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct CounterCurves {
+        /// Start, ns.
+        pub from: u64,
+        /// End, ns.
+        pub to: u64,
+        /// Counters with values in the collection.
+        pub counters: Vec<CounterCurve>,
+    }
 }
 
 /// The counters whose name `wanted` lets through, from `from` to `to` on `width` pixels.

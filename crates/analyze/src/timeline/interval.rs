@@ -1,7 +1,7 @@
 //! What a thread did at an instant, with everything that is known of it.
 
 use dwell_model::{Outcome, Reason, Syscall, WakerKind};
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 use crate::history::pieces::{Piece, for_each_piece};
@@ -10,41 +10,43 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::frames::{StackFrame, frames};
 use crate::stacks::object::object_type;
 
-/// What a thread did at an instant.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct IntervalInfo {
-    /// Row of the thread.
-    pub thread: u32,
-    /// Id of the state.
-    pub state: &'static str,
-    /// When it began to.
-    pub start_ns: u64,
-    /// Until when.
-    pub end_ns: u64,
-    /// Blocked part of the interval off the CPU.
-    pub wait_ns: u64,
-    /// Part in the run queue.
-    pub runnable_ns: u64,
-    /// Id of the reason; empty where it ran.
-    pub reason: &'static str,
-    /// Id of the outcome; empty where it did not wait.
-    pub outcome: &'static str,
-    /// Name of the system call; empty for none.
-    pub syscall: String,
-    /// What it waited on; empty for nothing.
-    pub object: String,
-    /// Id of its type; empty for nothing.
-    pub object_type: &'static str,
-    /// CPU that it ran on, after the wait for a wait; -1 for unknown.
-    pub cpu: i32,
-    /// Who woke it, `name (tid)`; empty for no thread of the program.
-    pub waker: String,
-    /// Id of the waker's kind; empty where it was not woken.
-    pub waker_kind: &'static str,
-    /// Where it was, leaf first.
-    pub stack: Vec<StackFrame>,
-    /// Where the waker was, leaf first.
-    pub waker_stack: Vec<StackFrame>,
+answer! {
+    /// What a thread did at an instant.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct IntervalInfo {
+        /// Row of the thread.
+        pub thread: u32,
+        /// Id of the state.
+        pub state: &'static str,
+        /// When it began to.
+        pub start_ns: u64,
+        /// Until when.
+        pub end_ns: u64,
+        /// Blocked part of the interval off the CPU.
+        pub wait_ns: u64,
+        /// Part in the run queue.
+        pub runnable_ns: u64,
+        /// Id of the reason; empty where it ran.
+        pub reason: &'static str,
+        /// Id of the outcome; empty where it did not wait.
+        pub outcome: &'static str,
+        /// Name of the system call; empty for none.
+        pub syscall: String,
+        /// What it waited on; empty for nothing.
+        pub object: String,
+        /// Id of its type; empty for nothing.
+        pub object_type: &'static str,
+        /// CPU that it ran on, after the wait for a wait; -1 for unknown.
+        pub cpu: i32,
+        /// Who woke it, `name (tid)`; empty for no thread of the program.
+        pub waker: String,
+        /// Id of the waker's kind; empty where it was not woken.
+        pub waker_kind: &'static str,
+        /// Where it was, leaf first.
+        pub stack: Vec<StackFrame>,
+        /// Where the waker was, leaf first.
+        pub waker_stack: Vec<StackFrame>,
+    }
 }
 
 /// What `thread` did at `time`; `None` where it was not alive.

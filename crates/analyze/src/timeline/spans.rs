@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use dwell_model::{TaskTypeId, ThreadId};
 use dwell_store::Trace;
-use serde::Serialize;
+use dwell_view::answer;
 
 use crate::analysis::Analysis;
 use crate::engine::selection::TaskFilter;
@@ -17,41 +17,47 @@ use crate::question::query::Query;
 /// Spans of a pixel that are looked at for the one that is shown.
 const LOOKED_AT: usize = 64;
 
-/// The spans of one lane, columns of the same length, in order of time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct LaneSpans {
-    /// Starts, ns.
-    pub start: Vec<u64>,
-    /// Ends, ns.
-    pub end: Vec<u64>,
-    /// Rows of the task types.
-    #[serde(rename = "type")]
-    pub task_type: Vec<u32>,
-    /// Row of the tasks table; null for a span that stands for several shorter than a pixel.
-    pub task: Vec<Option<u32>>,
+answer! {
+    /// The spans of one lane, columns of the same length, in order of time.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct LaneSpans {
+        /// Starts, ns.
+        pub start: Vec<u64>,
+        /// Ends, ns.
+        pub end: Vec<u64>,
+        /// Rows of the task types.
+        #[serde(rename = "type")]
+        pub task_type: Vec<u32>,
+        /// Row of the tasks table; null for a span that stands for several shorter than a pixel.
+        pub task: Vec<Option<u32>>,
+    }
 }
 
-/// Markers, one a pixel at most.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct MarkerSpans {
-    /// Time of the first one in the pixel, ns.
-    pub time: Vec<u64>,
-    /// Its row of the task types.
-    #[serde(rename = "type")]
-    pub task_type: Vec<u32>,
-    /// How many there are.
-    pub count: Vec<u32>,
+answer! {
+    /// Markers, one a pixel at most.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct MarkerSpans {
+        /// Time of the first one in the pixel, ns.
+        pub time: Vec<u64>,
+        /// Its row of the task types.
+        #[serde(rename = "type")]
+        pub task_type: Vec<u32>,
+        /// How many there are.
+        pub count: Vec<u32>,
+    }
 }
 
-/// What one band says.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct BandSpans {
-    /// Row of the threads or task types table.
-    pub id: u32,
-    /// Its lanes, frames first.
-    pub lanes: Vec<LaneSpans>,
-    /// Its markers.
-    pub markers: MarkerSpans,
+answer! {
+    /// What one band says.
+    #[derive(Clone, Debug, Default, PartialEq)]
+    pub struct BandSpans {
+        /// Row of the threads or task types table.
+        pub id: u32,
+        /// Its lanes, frames first.
+        pub lanes: Vec<LaneSpans>,
+        /// Its markers.
+        pub markers: MarkerSpans,
+    }
 }
 
 /// Draws what bands of threads or task types say from `from` to `to` on `width` pixels, as far as the query's filters of
@@ -154,31 +160,33 @@ impl Pixels<'_> {
     }
 }
 
-/// Everything that is known of one task.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct TaskInfo {
-    /// Its name.
-    pub name: String,
-    /// Its domain; empty for none.
-    pub domain: String,
-    /// `task`, `frame`, …
-    pub kind: &'static str,
-    /// Thread that began it.
-    pub thread: u32,
-    /// Thread that ended it, if another one did.
-    pub end_thread: Option<u32>,
-    /// When it began.
-    pub start_ns: u64,
-    /// When it ended.
-    pub end_ns: u64,
-    /// Whether its end was seen.
-    pub finished: bool,
-    /// The program's own number for it, 0 for none.
-    pub id: u64,
-    /// What it is nested in; empty for nothing.
-    pub parent: String,
-    /// What the program attached to it: key and value.
-    pub metadata: Vec<(String, String)>,
+answer! {
+    /// Everything that is known of one task.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct TaskInfo {
+        /// Its name.
+        pub name: String,
+        /// Its domain; empty for none.
+        pub domain: String,
+        /// `task`, `frame`, …
+        pub kind: &'static str,
+        /// Thread that began it.
+        pub thread: u32,
+        /// Thread that ended it, if another one did.
+        pub end_thread: Option<u32>,
+        /// When it began.
+        pub start_ns: u64,
+        /// When it ended.
+        pub end_ns: u64,
+        /// Whether its end was seen.
+        pub finished: bool,
+        /// The program's own number for it, 0 for none.
+        pub id: u64,
+        /// What it is nested in; empty for nothing.
+        pub parent: String,
+        /// What the program attached to it: key and value.
+        pub metadata: Vec<(String, String)>,
+    }
 }
 
 /// Data of one task that are told.

@@ -108,6 +108,24 @@ fn bands_obey_filters_and_order() {
 }
 
 #[test]
+fn a_pause_is_drawn_as_a_pause() {
+    let mut trace = trace(CONVOY);
+    let (start_ns, end_ns) = (3 * CELL + 5, 9 * CELL + 7);
+    trace.pauses.push(dwell_store::tables::PauseRow { start_ns, end_ns });
+    let analysis = Analysis::new(trace);
+    for by in [BandKind::Thread, BandKind::Process, BandKind::Cpu] {
+        let request = TileRequest { from: 0, to: u64::MAX, width: 10_000, by, bands: vec![0] };
+        let band = &tile(&analysis, &request).bands[0];
+        let segments = || (0..band.start.len()).map(|at| (band.start[at], band.end[at], band.state[at]));
+        let paused = TimelineState::Paused.index() as u8;
+        assert!(segments().zip(segments().skip(1)).all(|(a, b)| a.0 < a.1 && a.1 <= b.0), "{by:?} {band:?}");
+        assert!(segments().filter(|it| it.2 != paused).all(|it| it.1 <= start_ns || it.0 >= end_ns), "{by:?} {band:?}");
+        let pauses: Vec<_> = segments().filter(|it| it.2 == paused).collect();
+        assert!(by != BandKind::Thread || pauses == [(start_ns, end_ns, paused)], "{by:?} {pauses:?}");
+    }
+}
+
+#[test]
 fn waits_make_a_histogram() {
     let analysis = Analysis::new(trace(CONVOY));
     let histogram = histogram(&analysis, &Query::default(), DurationKind::Wait).unwrap();
@@ -228,7 +246,7 @@ fn tasks_lie_in_lanes_frames_first() {
     assert_eq!((read.name.as_str(), read.parent.as_str(), read.kind), ("read", "parse", "task"));
     assert!(task_at(&analysis.trace, 5).is_none());
     let bands = bands(&analysis, &Query::default(), BandKind::Task, BandOrder::Name).unwrap();
-    let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values[0].1)).collect();
+    let labels: Vec<_> = bands.iter().map(|band| (band.label.as_str(), band.lanes, band.values["count"])).collect();
     assert_eq!(labels, [("frame", 1, 1.0), ("parse", 1, 2.0), ("read", 1, 1.0), ("region", 1, 1.0)]);
 }
 
@@ -250,7 +268,10 @@ fn bands_of_tasks_obey_range_and_filters() {
     let filter = |text: &str| vec![Filter::parse(text).unwrap()];
     let listed = |query: &Query| -> Vec<(String, f64, f64)> {
         let bands = bands(&analysis, query, BandKind::Task, BandOrder::Name).unwrap();
-        bands.into_iter().map(|band| (band.label, band.values[0].1, band.values[1].1 / CELL as f64)).collect()
+        bands
+            .into_iter()
+            .map(|band| (band.label, band.values["count"], band.values["total_ns"] / CELL as f64))
+            .collect()
     };
     let named = |rows: &[(&str, f64, f64)]| -> Vec<(String, f64, f64)> {
         rows.iter().map(|(name, count, ms)| ((*name).to_owned(), *count, *ms)).collect()

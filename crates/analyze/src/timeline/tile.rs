@@ -5,6 +5,7 @@ use crate::history::band_kind::BandKind;
 use crate::history::pieces::{Piece, for_each_piece};
 use crate::history::pyramid::ThreadBucket;
 use crate::history::states::{STATES, TimelineState};
+use crate::question::windows::pauses;
 use crate::timeline::band_tile::{BandTile, CLIPPED, MANY};
 use crate::timeline::grid::grid_bands;
 
@@ -44,12 +45,15 @@ pub fn tile(analysis: &Analysis, request: &TileRequest) -> Tile {
     let to = request.to.min(analysis.elapsed_ns());
     let from = request.from.min(to);
     let width = request.width.clamp(1, WIDEST);
-    let bands: Vec<BandTile> = match request.by {
+    let mut bands: Vec<BandTile> = match request.by {
         BandKind::Thread => request.bands.iter().map(|id| thread_band(analysis, *id, (from, to), width)).collect(),
         // What is drawn in them is the tasks.
         BandKind::Task => request.bands.iter().map(|id| BandTile { id: *id, ..BandTile::default() }).collect(),
         by => grid_bands(analysis, by, &request.bands, (from, to, width)),
     };
+    for pause in pauses(analysis.trace()).into_iter().filter(|pause| pause.0 < to && pause.1 > from) {
+        bands.iter_mut().for_each(|band| band.pause(pause));
+    }
     let exact = bands.iter().all(|band| band.flags.iter().all(|flags| flags & MANY == 0));
     Tile { from, to, exact, bands }
 }

@@ -8,7 +8,7 @@
 #ifndef DWELL_STACK_BPF_H
 #define DWELL_STACK_BPF_H
 
-#include "python.bpf.h"
+#include "python_code.bpf.h"
 #include "ids.bpf.h"
 
 /* One buffer for each program: they can interrupt one another on a CPU. */

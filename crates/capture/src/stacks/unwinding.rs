@@ -18,7 +18,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType};
 use crate::error::{Error, Result};
 use crate::kernel::perf::Mapping;
 
-/// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind.h.
+/// `UNWIND_SHARD_SHIFT` and `UNWIND_SHARDS` of unwind_tables.h.
 const SHARD_WORDS: usize = 1 << 19;
 const SHARDS: u32 = 256;
 /// Code up to this size has its table made at once: 2 ms at most.

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use dwell_analyze::CallStackMode;
 
 use super::format::Format;
 use super::gate::{self, GateArg};
-use super::parse;
-use super::switch::Switch;
+use super::question::{Compare as OfCompare, Question};
 
 /// The examples of its help.
 pub const EXAMPLES: &str = "\
@@ -50,30 +48,12 @@ pub struct CompareArgs {
         help_heading = "What to show"
     )]
     pub level: String,
-    /// Compare these metrics, such as wait_ns,wait_count.
-    #[arg(short, long, value_name = "METRICS", value_delimiter = ',', help_heading = "What to show")]
-    pub metric: Vec<String>,
-    /// Show only what matches, such as thread=worker; can be given several times.
-    #[arg(short, long, value_name = "KEY=VALUE", help_heading = "What to show")]
-    pub filter: Vec<String>,
-    /// Leave out what matches; can be given several times.
-    #[arg(short = 'x', long, value_name = "KEY=VALUE", help_heading = "What to show")]
-    pub exclude: Vec<String>,
-    /// Sort by this metric's difference, the largest first.
-    #[arg(short, long, value_name = "METRIC", help_heading = "What to show")]
-    pub sort: Option<String>,
-    /// Show at most so many rows.
-    #[arg(short, long, value_name = "N", help_heading = "What to show")]
-    pub limit: Option<usize>,
+    /// What is compared.
+    #[command(flatten)]
+    pub question: Question<OfCompare>,
     /// Fail when the second result exceeds this limit, such as wait:queue_lock>+20%; can be given several times.
     #[arg(long, value_name = "LIMIT", value_parser = gate::gate, help_heading = "Limits")]
     pub fail_if: Vec<GateArg>,
-    /// Which functions stacks show.
-    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "How to count")]
-    pub call_stack_mode: CallStackMode,
-    /// Whether functions that the compiler inlined count as functions.
-    #[arg(long, value_enum, default_value_t, help_heading = "How to count")]
-    pub inline_mode: Switch,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,

@@ -18,10 +18,10 @@ mod merge;
 mod mistakes;
 mod parse;
 mod pt;
+mod question;
 mod report;
 mod report_words;
 mod source;
-mod switch;
 mod target;
 mod view;
 
@@ -51,7 +51,6 @@ pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, What};
 use source::SOURCE_EXAMPLES;
 pub use source::{AssemblySyntax, Part, SourceArgs};
-pub use switch::Switch;
 pub use target::SshTarget;
 pub use view::ViewArgs;
 
@@ -245,7 +244,7 @@ mod tests {
         for line in ["dwell report waits r000th --limit 3", "dwell report --limit 3 waits r000th"] {
             let Command::Report(args) = parse(line).unwrap().command else { panic!() };
             assert_eq!(args.words, ["waits", "r000th"]);
-            assert_eq!(args.limit, Some(3));
+            assert_eq!(args.question.query().unwrap().limit, Some(3));
         }
     }
 }

@@ -1,11 +1,10 @@
 //! What the command line's values mean: durations, time ranges, tracing strategies.
 
+use std::num::ParseIntError;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use dwell_analyze::CallStackMode;
 use dwell_capture::{Rule, Subject, Trigger};
-
-/// Bins beyond which a timeline is no view any more.
-const MOST_BINS: usize = 10_000;
 
 /// Nanoseconds of `1.5s`, `100us`, `2m` or a bare number of `unit`s; no sign, not infinite.
 fn duration(text: &str, unit: f64) -> Result<u64, String> {
@@ -49,10 +48,10 @@ pub fn range(text: &str) -> Result<(u64, u64), String> {
     if from < to { Ok((from, to)) } else { Err(format!("`{text}` ends before it begins")) }
 }
 
-/// Number of bins of a timeline.
-pub fn bins(text: &str) -> Result<usize, String> {
-    let bins = text.parse().ok().filter(|bins| (1..=MOST_BINS).contains(bins));
-    bins.ok_or_else(|| format!("must be from 1 to {MOST_BINS}"))
+/// A whole number from `least` to `most`.
+pub fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = text.parse().map_err(|error: ParseIntError| error.to_string())?;
+    if (least..=most).contains(&number) { Ok(number) } else { Err(format!("must be from {least} to {most}")) }
 }
 
 /// The call-stack modes, with their help.

@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, ValueHint};
-use dwell_analyze::CallStackMode;
 
 use super::format::Format;
-use super::parse;
-use super::switch::Switch;
+use super::question::{Question, Source as OfSource};
 
 pub const SOURCE_EXAMPLES: &str = "\
 Examples:
@@ -44,18 +42,9 @@ pub struct SourceArgs {
     /// How instructions are written.
     #[arg(long, value_enum, default_value_t, help_heading = "What to show")]
     pub syntax: AssemblySyntax,
-    /// Count only what matches, such as thread=worker; can be given several times.
-    #[arg(short, long, value_name = "KEY=VALUE", help_heading = "What to count")]
-    pub filter: Vec<String>,
-    /// Count only this part of the time, such as 1.5s-3s.
-    #[arg(long, value_name = "FROM-TO", value_parser = parse::range, allow_hyphen_values = true, help_heading = "What to count")]
-    pub time_range: Option<(u64, u64)>,
-    /// Which functions have time of their own.
-    #[arg(long, value_name = "MODE", default_value = "user+1", value_parser = parse::call_stack_modes(), help_heading = "What to count")]
-    pub call_stack_mode: CallStackMode,
-    /// Whether functions that the compiler inlined count as functions.
-    #[arg(long, value_enum, default_value_t, help_heading = "What to count")]
-    pub inline_mode: Switch,
+    /// What is counted.
+    #[command(flatten)]
+    pub question: Question<OfSource>,
     /// Form of the output.
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,

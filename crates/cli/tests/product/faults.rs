@@ -18,8 +18,6 @@ use crate::recording::{Output, Running, dwell, needs_program, needs_recording, r
 
 /// Places of each kind that are hit in `make test`.
 const USUAL_PLACES: usize = 4;
-/// Places that are hit while an index is made, at most: a large result takes a while.
-const INDEX_PLACES: usize = 8;
 /// The result's name, the same everywhere: reports say it.
 const RESULT: &str = "result";
 /// Results that are joined.
@@ -119,10 +117,9 @@ impl Stage {
         }
     }
 
-    /// Places at which a fault hits it, at most.
-    fn most_places(self) -> usize {
-        let most = places_for_table().unwrap_or(USUAL_PLACES);
-        if self == Self::Index { most.min(INDEX_PLACES) } else { most }
+    /// Places of each kind that a fault hits, at most.
+    fn most_places() -> usize {
+        places_for_table().unwrap_or(USUAL_PLACES)
     }
 
     /// Reports that are compared.
@@ -334,7 +331,7 @@ fn hit(stage: Stage, fault: &'static Fault) -> Result<()> {
     needs_recording()?;
     let all = places(stage, fault)?;
     ensure!(!all.is_empty(), "no such call");
-    let step = all.len().div_ceil(stage.most_places());
+    let step = all.len().div_ceil(Stage::most_places());
     let mut tally = Tally::default();
     for place in all.iter().rev().step_by(step) {
         match fail_at(stage, fault, place) {

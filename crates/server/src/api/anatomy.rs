@@ -1,23 +1,27 @@
 //! What is asked about an instruction trace: its reports, and the chart of its calls.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::{Path, State};
 use axum::http::Uri;
 use axum::routing::get;
-use dwell_anatomy::annotate::{Anatomy, Call, Detail, Lit, Sought, Wanted};
+use dwell_anatomy::annotate::{self, Anatomy, Detail, Lit, Sought, Wanted};
 use dwell_anatomy::reports::{self, By, REPORTS};
 use dwell_machine::{DEFAULT_MACHINE, MACHINES, Machine, TICKS_PER_CYCLE};
 use dwell_view::{View, json};
-use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::Map;
 
+use super::calls::{Call, Shape, call};
 use super::document::{Document, made};
 use super::params::Params;
+use super::trace_answers::{
+    CallAnswer, CallsAnswer, ChartTile, ReplayProgress, TraceCall, TraceInfo, TraceMachine, TraceReport,
+};
 use super::transport::{self, document};
 use super::views::{self, MOST_ROWS};
+use super::words::{self, Word};
 use crate::problem::{Fault, Problem};
 use crate::state::{App, Asked, Replayed};
 
@@ -38,7 +42,7 @@ pub fn routes() -> Router<Arc<App>> {
 }
 
 /// What the words of a question name: one of Dwell's machines, no file.
-fn asked_of(id: &str, params: &Params, word: &'static str) -> Result<Asked, Problem> {
+fn asked_of(id: &str, params: &Params, word: Word) -> Result<Asked, Problem> {
     let wanted = params.text(word).unwrap_or(DEFAULT_MACHINE);
     let known = MACHINES.iter().find(|machine| machine.0 == wanted);
     let machine = known.ok_or_else(|| {
@@ -51,16 +55,27 @@ fn asked_of(id: &str, params: &Params, word: &'static str) -> Result<Asked, Prob
 
 /// How far the replay is; `null` when none is under way.
 async fn progress(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -> Result<Document, Problem> {
-    let asked = asked_of(&id, &Params::parse(&uri)?, "machine")?;
+    let asked = asked_of(&id, &Params::parse(&uri)?, words::MACHINE)?;
     let instructions = format!("{} instructions", asked.key());
     let found = app.replays.progress(&asked.key()).or_else(|| app.replays.progress(&instructions));
-    Ok(made(document(&found.map(|(read, size)| json!({ "read_bytes": read, "size_bytes": size })))?))
+    Ok(made(document(&found.map(|(read_bytes, size_bytes)| ReplayProgress { read_bytes, size_bytes }))?))
 }
 
 /// Makes a document of a trace.
 type Make = fn(&Replayed, &Params) -> Result<String, Problem>;
 
-const QUESTIONS: &[(&str, Make)] = &[("info", info), ("chart", chart), ("call", call), ("calls", calls)];
+/// The calls about an instruction trace.
+pub const TRACE_CALLS: &[Call<Make>] = &[
+    call!("call": CallAnswer = |replayed, params| call_of),
+    call!("calls": CallsAnswer = |replayed, params| calls),
+    // Its texts are short already, and it is large.
+    Call {
+        name: "chart",
+        shape: Shape::of::<ChartTile>(),
+        make: |replayed, params| transport::written(&chart(replayed, params)?),
+    },
+    call!("info": TraceInfo = |replayed, params| info),
+];
 
 async fn question(
     State(app): State<Arc<App>>,
@@ -68,9 +83,9 @@ async fn question(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
-    let known = QUESTIONS.iter().find(|known| known.0 == question);
-    let make = known.ok_or_else(|| Problem::missing("there is no such question"))?.1;
-    let replayed = app.replayed(&asked_of(&id, &params, "machine")?).await?;
+    let known = TRACE_CALLS.iter().find(|known| known.name == question);
+    let make = known.ok_or_else(|| Problem::missing("there is no such question"))?.make;
+    let replayed = app.replayed(&asked_of(&id, &params, words::MACHINE)?).await?;
     Ok(made(app.compute(move || make(&replayed, &params)).await?))
 }
 
@@ -80,7 +95,7 @@ async fn report(
     Path((id, name)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Document, Problem> {
-    view(&app, &id, &name, &uri, json::render).await
+    view(&app, &id, &name, &uri, |view| Ok(json::render(view))).await
 }
 
 /// A report with a description of its columns.
@@ -89,7 +104,12 @@ async fn columns(
     Path((id, name)): Path<(String, String)>,
     uri: Uri,
 ) -> Result<Document, Problem> {
-    view(&app, &id, &name, &uri, |view| views::with_columns(view, &Json::Object(serde_json::Map::new()))).await
+    view(&app, &id, &name, &uri, with_columns).await
+}
+
+/// A view with its columns; sums of a trace's rows mean nothing.
+fn with_columns(view: &View) -> Result<String, Problem> {
+    transport::written(&views::with_columns(view, Map::new()))
 }
 
 async fn view(
@@ -97,17 +117,17 @@ async fn view(
     id: &str,
     name: &str,
     uri: &Uri,
-    render: fn(&View) -> String,
+    render: fn(&View) -> Result<String, Problem>,
 ) -> Result<Document, Problem> {
     let params = Params::parse(uri)?;
     let name = REPORTS.iter().find(|report| report.0 == name).map(|report| report.0);
     let name = name.ok_or_else(|| Problem::missing("there is no such report"))?;
-    let asked = asked_of(id, &params, "machine")?;
+    let asked = asked_of(id, &params, words::MACHINE)?;
     let key = format!("{} {name} {uri}", asked.key());
     let make = async || {
         let of_instructions = wanted(name, &params)?;
         let (shared, asked) = (app.clone(), asked);
-        let rendered = move |anatomy: &Anatomy| Ok(Arc::new(render(&made_of(anatomy, name, &params)?).into_bytes()));
+        let rendered = move |anatomy: &Anatomy| Ok(Arc::new(render(&made_of(anatomy, name, &params)?)?.into_bytes()));
         if let Some(detail) = of_instructions {
             return app.compute(move || rendered(&shared.detailed(&asked, detail)?)).await;
         }
@@ -119,10 +139,10 @@ async fn view(
 
 /// The instructions that a report needs.
 fn wanted(name: &str, params: &Params) -> Result<Option<Detail>, Problem> {
-    let limit = params.number("limit")?.unwrap_or(INSTRUCTIONS).min(MOST_INSTRUCTIONS);
-    let function = || params.text("function").map(|function| Wanted::Functions(function.to_owned()));
+    let limit = params.number(words::LIMIT)?.unwrap_or(INSTRUCTIONS).min(MOST_INSTRUCTIONS);
+    let function = || params.text(words::FUNCTION).map(|function| Wanted::Functions(function.to_owned()));
     let wanted = match name {
-        "instructions" => params.number("call")?.map(Wanted::Call).or_else(function),
+        "instructions" => params.number(words::CALL)?.map(Wanted::Call).or_else(function),
         "code" => function(),
         _ => return Ok(None),
     };
@@ -132,9 +152,9 @@ fn wanted(name: &str, params: &Params) -> Result<Option<Detail>, Problem> {
 
 fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Problem> {
     let asked = reports::Asked {
-        limit: params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS),
-        function: params.text("function").map(str::to_owned),
-        depth: params.number("depth")?.unwrap_or(u16::MAX),
+        limit: params.number(words::LIMIT)?.unwrap_or(MOST_ROWS).min(MOST_ROWS),
+        function: params.text(words::FUNCTION).map(str::to_owned),
+        depth: params.number(words::DEPTH)?.unwrap_or(u16::MAX),
     };
     let mut view = reports::report(name, anatomy, &asked).unwrap_or_default();
     transport::cut(&mut view);
@@ -144,90 +164,75 @@ fn made_of(anatomy: &Anatomy, name: &str, params: &Params) -> Result<View, Probl
 /// Two traces, or one on two machines, side by side.
 async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
-    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
-    let asked = (asked_of(id("a")?, &params, "machine")?, asked_of(id("b")?, &params, "second")?);
-    let by = match params.text("by") {
+    let asked = (
+        asked_of(params.needed(words::A)?, &params, words::MACHINE)?,
+        asked_of(params.needed(words::B)?, &params, words::SECOND)?,
+    );
+    let by = match params.text(words::BY) {
         None | Some("phase") => By::Phase,
         Some("function") => By::Function,
         Some(_) => return Err(Problem::query("`by` is phase or function")),
     };
-    let limit = params.number("limit")?.unwrap_or(MOST_ROWS).min(MOST_ROWS);
+    let limit = params.number(words::LIMIT)?.unwrap_or(MOST_ROWS).min(MOST_ROWS);
     let first = app.replayed(&asked.0).await?;
     let second = app.replayed(&asked.1).await?;
     let make = move || {
         let mut view = reports::compare(&first.anatomy, &second.anatomy, by, limit);
         transport::cut(&mut view);
-        Ok(views::with_columns(&view, &Json::Object(serde_json::Map::new())))
+        with_columns(&view)
     };
     Ok(made(app.compute(make).await?))
 }
 
 /// What a reader must know of the trace before anything else.
-fn info(replayed: &Replayed, _: &Params) -> Result<String, Problem> {
+fn info(replayed: &Replayed, _: &Params) -> Result<TraceInfo, Problem> {
     let anatomy = &replayed.anatomy;
     let machines = MACHINES.iter().map(|(name, _)| {
         let title = Machine::named(name).map_or_else(|_| (*name).to_owned(), |machine| machine.title);
-        json!({ "id": name, "title": title })
+        TraceMachine { id: name, title }
     });
-    let report = |(id, help): &(&str, &str)| json!({ "id": id, "help": help });
-    document(&json!({
-        "command": replayed.head.command.join(" "),
-        "system": replayed.head.system,
-        "machines": machines.collect::<Vec<_>>(),
-        "reports": REPORTS.iter().map(report).collect::<Vec<_>>(),
-        "phases": anatomy.phases,
-        "ticks": anatomy.ticks,
-        "ticks_per_cycle": TICKS_PER_CYCLE,
-        "depths": replayed.chart.depths(),
-        "missing": replayed.chart.missing,
-        "is_cut": replayed.chart.is_cut,
-        "calls": anatomy.calls.len(),
-    }))
-}
-
-/// Columns of the pieces that are seen; times are ticks since `from`.
-#[derive(Serialize)]
-struct Tile<'a> {
-    from: u64,
-    to: u64,
-    depth: &'a [u16],
-    begin: Vec<i128>,
-    end: Vec<i128>,
-    call: &'a [u32],
-    calls: &'a [u32],
-    ticks: &'a [u64],
-    function: Vec<u32>,
-    phase: Vec<u16>,
-    names: BTreeMap<u32, String>,
+    let report = |(id, help): &(&'static str, &'static str)| TraceReport { id, help };
+    Ok(TraceInfo {
+        command: replayed.head.command.join(" "),
+        system: replayed.head.system,
+        machines: machines.collect(),
+        reports: REPORTS.iter().map(report).collect(),
+        phases: anatomy.phases.clone(),
+        ticks: anatomy.ticks,
+        ticks_per_cycle: TICKS_PER_CYCLE,
+        depths: replayed.chart.depths(),
+        missing: replayed.chart.missing,
+        is_cut: replayed.chart.is_cut,
+        calls: anatomy.calls.len(),
+    })
 }
 
 /// A part of the chart.
-fn chart(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
+fn chart(replayed: &Replayed, params: &Params) -> Result<ChartTile, Problem> {
     let anatomy = &replayed.anatomy;
     let (from, to) = params.query.range.unwrap_or((0, anatomy.ticks));
-    let width = params.number("width")?.unwrap_or(1000).clamp(1, MOST_WIDTH);
+    let width = params.number(words::WIDTH)?.unwrap_or(1000).clamp(1, MOST_WIDTH);
     let seen = replayed.chart.pieces(anatomy, &Sought { from, to, width, lit: lit(anatomy, params)? });
-    let calls: Vec<&Call> = seen.call.iter().map(|&call| &anatomy.calls[call as usize]).collect();
+    let calls: Vec<&annotate::Call> = seen.call.iter().map(|&call| &anatomy.calls[call as usize]).collect();
     let since = |ticks: &u64| i128::from(*ticks) - i128::from(from);
     let function: Vec<u32> = calls.iter().map(|call| call.function).collect();
     let numbers: BTreeSet<u32> = function.iter().copied().collect();
-    let tile = Tile {
+    Ok(ChartTile {
         from,
         to,
-        depth: &seen.depth,
+        depth: seen.depth,
         begin: seen.begin.iter().map(since).collect(),
         end: seen.end.iter().map(since).collect(),
-        call: &seen.call,
-        calls: &seen.calls,
-        ticks: &seen.ticks,
+        calls: seen.calls,
+        ticks: seen.ticks,
         phase: calls.iter().map(|call| call.phase).collect(),
         names: numbers
             .into_iter()
             .map(|number| (number, transport::cut_name(&anatomy.functions[number as usize].name)))
             .collect(),
         function,
-    };
-    serde_json::to_string(&tile).map_err(|_| Problem::internal())
+        call: seen.call,
+    })
 }
 
 /// Which calls are looked for.
@@ -236,14 +241,14 @@ fn lit(anatomy: &Anatomy, params: &Params) -> Result<Lit, Problem> {
         return Ok(Lit::Function(number?));
     }
     let named = |name: &str| anatomy.phases.iter().position(|phase| phase == name).map(|phase| phase as u16);
-    let phases: Option<Vec<u16>> = params.all("phase").map(named).collect();
+    let phases: Option<Vec<u16>> = params.all(words::PHASE).map(named).collect();
     let phases = phases.ok_or_else(|| Problem::query("there is no such phase"))?;
     Ok(if phases.is_empty() { Lit::All } else { Lit::Phases(phases) })
 }
 
 /// The function that the question names.
 fn function(anatomy: &Anatomy, params: &Params) -> Option<Result<u32, Problem>> {
-    let (name, module) = (params.text("function")?, params.text("module"));
+    let (name, module) = (params.text(words::FUNCTION)?, params.text(words::MODULE));
     let is_it =
         |function: &dwell_anatomy::Function| function.name == name && module.is_none_or(|it| function.module == it);
     let found = anatomy.functions.iter().position(is_it);
@@ -251,40 +256,44 @@ fn function(anatomy: &Anatomy, params: &Params) -> Option<Result<u32, Problem>> 
 }
 
 /// What is known of one call: with those above it, the outermost first.
-fn call(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
-    let number: usize = params.number("number")?.ok_or_else(|| Problem::query("`number` is missing"))?;
+fn call_of(replayed: &Replayed, params: &Params) -> Result<CallAnswer, Problem> {
+    let number: usize = params.needed_number(words::NUMBER)?;
     let calls = &replayed.anatomy.calls;
     let call = calls.get(number).ok_or_else(|| Problem::missing("there is no such call"))?;
     let active = replayed.chart.active(call.begin);
     let above = active.iter().take(usize::from(call.depth)).filter(|&&above| (above as usize) < number);
-    document(&json!({
-        "call": told(&replayed.anatomy, number),
-        "above": above.map(|&above| told(&replayed.anatomy, above as usize)).collect::<Vec<_>>(),
-    }))
-}
-
-fn told(anatomy: &Anatomy, number: usize) -> Json {
-    let call = &anatomy.calls[number];
-    let function = &anatomy.functions[call.function as usize];
-    json!({
-        "number": number, "function": function.name, "module": function.module,
-        "phase": anatomy.phases[usize::from(call.phase)], "depth": call.depth, "thread": call.thread,
-        "begin": call.begin, "end": call.end, "instructions": call.instructions,
+    Ok(CallAnswer {
+        call: told(&replayed.anatomy, number),
+        above: above.map(|&above| told(&replayed.anatomy, above as usize)).collect(),
     })
 }
 
+fn told(anatomy: &Anatomy, number: usize) -> TraceCall {
+    let call = &anatomy.calls[number];
+    let function = &anatomy.functions[call.function as usize];
+    TraceCall {
+        number,
+        function: function.name.clone(),
+        module: function.module.clone(),
+        phase: anatomy.phases[usize::from(call.phase)].clone(),
+        depth: call.depth,
+        thread: call.thread,
+        begin: call.begin,
+        end: call.end,
+        instructions: call.instructions,
+    }
+}
+
 /// How often a function was called, and its call before or behind another one.
-fn calls(replayed: &Replayed, params: &Params) -> Result<String, Problem> {
+fn calls(replayed: &Replayed, params: &Params) -> Result<CallsAnswer, Problem> {
     let anatomy = &replayed.anatomy;
     let number = function(anatomy, params).ok_or_else(|| Problem::query("`function` is missing"))??;
     let numbered = anatomy.calls.iter().enumerate();
-    let all: Vec<(usize, &Call)> = numbered.filter(|(_, call)| call.function == number).collect();
-    let at: Option<usize> = params.number("at")?;
+    let all: Vec<(usize, &annotate::Call)> = numbered.filter(|(_, call)| call.function == number).collect();
+    let at: Option<usize> = params.number(words::AT)?;
     let before = all.iter().take_while(|(call, _)| at.is_some_and(|at| *call < at)).last();
     let next = all.iter().find(|(call, _)| at.is_none_or(|at| *call > at));
     let longest = all.iter().max_by_key(|(call, it)| (it.end - it.begin, usize::MAX - call));
-    let told = |found: Option<&(usize, &Call)>| found.map(|(number, _)| told(anatomy, *number));
-    document(&json!({
-        "count": all.len(), "before": told(before), "next": told(next), "longest": told(longest),
-    }))
+    let told = |found: Option<&(usize, &annotate::Call)>| found.map(|(number, _)| told(anatomy, *number));
+    Ok(CallsAnswer { count: all.len(), before: told(before), next: told(next), longest: told(longest) })
 }

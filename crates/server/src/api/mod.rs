@@ -3,13 +3,19 @@
 //! They compute nothing themselves, and do not decide who may ask.
 
 mod anatomy;
+mod calls;
 mod document;
 mod explore;
 mod info;
 mod params;
 mod timeline;
+mod trace_answers;
 mod transport;
 mod views;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
@@ -20,11 +26,15 @@ use axum::http::Uri;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use dwell_analyze::explore::{FilterValues, Flame, Grid, LatencyPane, StackPane};
+use dwell_analyze::timeline::{Arrows, Charts, CounterCurves, Histogram, IntervalInfo, TaskInfo};
 use dwell_analyze::{Analysis, Fold, Level, Query};
 use dwell_view::json;
 
+use self::calls::{Call, call};
 use self::document::Document;
 use self::params::Params;
+use self::timeline::{Bands, TaskSpans};
 #[cfg(test)]
 pub use self::views::MOST_ROWS;
 use crate::problem::Problem;
@@ -66,26 +76,26 @@ pub async fn answer_soundly(State(app): State<Arc<App>>, request: Request, next:
 type Make = fn(&Fold<'_>, &Params) -> Result<String, Problem>;
 
 /// The views that need a fold and a question only.
-const VIEWS: &[(&str, Make)] = &[
-    ("filters", explore::filters),
-    ("flame", explore::flames),
-    ("grid", explore::rows),
-    ("latency", explore::latency),
-    ("socket-lengths", explore::socket_lengths),
-    ("stacks", explore::stacks),
+const VIEWS: &[Call<Make>] = &[
+    call!("filters": FilterValues = |fold, params| explore::filters),
+    call!("flame": Flame = |fold, params| explore::flames),
+    call!("grid": Grid = |fold, params| explore::rows),
+    call!("latency": LatencyPane = |fold, params| explore::latency),
+    call!("socket-lengths": Histogram = |fold, params| explore::socket_lengths),
+    call!("stacks": StackPane = |fold, params| explore::stacks),
 ];
 
 /// Makes a document from a result and a question, by the timeline's own ways through the events.
 type MakeTimeline = fn(&Analysis, &Params) -> Result<String, Problem>;
 
-const TIMELINE: &[(&str, MakeTimeline)] = &[
-    ("arrows", timeline::transitions),
-    ("bands", timeline::order_of_tasks),
-    ("charts", timeline::curves),
-    ("counters", timeline::counter_curves),
-    ("interval", timeline::interval),
-    ("task", timeline::task),
-    ("tasks", timeline::task_spans),
+const TIMELINE: &[Call<MakeTimeline>] = &[
+    call!("arrows": Arrows = |analysis, params| timeline::transitions),
+    call!("bands": Bands = |analysis, params| timeline::order_of_tasks),
+    call!("charts": Charts = |analysis, params| timeline::curves),
+    call!("counters": CounterCurves = |analysis, params| timeline::counter_curves),
+    call!("interval": IntervalInfo = |analysis, params| timeline::interval),
+    call!("task": TaskInfo = |analysis, params| timeline::task),
+    call!("tasks": TaskSpans = |analysis, params| timeline::task_spans),
 ];
 
 /// What a view of the timeline needs folded, if anything.
@@ -94,9 +104,9 @@ type Folded = fn(&Params) -> Result<Option<Query>, Problem>;
 /// Makes a document from a result and the fold of what it needs.
 type MakeOfFold = fn(&Analysis, &Fold<'_>, &Params) -> Result<String, Problem>;
 
-const FOLDED: &[(&str, Folded, MakeOfFold)] = &[
-    ("bands", timeline::folded_for_bands, timeline::order),
-    ("histogram", timeline::folded_for_durations, timeline::lengths),
+const FOLDED: &[(Folded, Call<MakeOfFold>)] = &[
+    (timeline::folded_for_bands, call!("bands": Bands = |analysis, fold, params| timeline::order)),
+    (timeline::folded_for_durations, call!("histogram": Histogram = |analysis, fold, params| timeline::lengths)),
 ];
 
 async fn view(
@@ -105,21 +115,21 @@ async fn view(
     uri: Uri,
 ) -> Result<Document, Problem> {
     let mut params = Params::parse(&uri)?;
-    if let Some((name, make)) = VIEWS.iter().find(|(name, _)| *name == view) {
-        let make = |_: &Analysis, fold: &Fold<'_>, params: &Params| make(fold, params);
-        return document(&app, (&id, name), params, make).await;
+    if let Some(call) = VIEWS.iter().find(|call| call.name == view) {
+        let make = |_: &Analysis, fold: &Fold<'_>, params: &Params| (call.make)(fold, params);
+        return document(&app, (&id, call.name), params, make).await;
     }
-    if let Some((name, folded, make)) = FOLDED.iter().find(|(name, ..)| *name == view)
+    if let Some((folded, call)) = FOLDED.iter().find(|(_, call)| call.name == view)
         && let Some(query) = folded(&params)?
     {
         params.query = query;
-        return document(&app, (&id, name), params, *make).await;
+        return document(&app, (&id, call.name), params, call.make).await;
     }
-    let known = TIMELINE.iter().find(|(name, _)| *name == view);
-    let (name, make) = known.ok_or_else(|| Problem::missing("there is no such view"))?;
+    let call = TIMELINE.iter().find(|call| call.name == view);
+    let call = call.ok_or_else(|| Problem::missing("there is no such view"))?;
     let analysis = app.analysis(&id).await?;
-    let key = format!("{id} {name} {params:?}");
-    let made = || app.compute(move || Ok(Arc::new(make(&analysis, &params)?.into_bytes())));
+    let key = format!("{id} {} {params:?}", call.name);
+    let made = || app.compute(move || Ok(Arc::new((call.make)(&analysis, &params)?.into_bytes())));
     Ok(Document(app.documents.get(key, made).await?))
 }
 
@@ -175,10 +185,9 @@ async fn source(State(app): State<Arc<App>>, Path(id): Path<String>, uri: Uri) -
 /// Two results side by side.
 async fn compare(State(app): State<Arc<App>>, uri: Uri) -> Result<Document, Problem> {
     let params = Params::parse(&uri)?;
-    let id = |name: &'static str| params.text(name).ok_or_else(|| Problem::query(format!("`{name}` is missing")));
-    let (a, b) = (id("a")?, id("b")?);
+    let (a, b) = (params.needed(words::A)?, params.needed(words::B)?);
     let folds = (app.fold(a, &params.query).await?, app.fold(b, &params.query).await?);
-    let level = Level::parse(params.text("level").unwrap_or(Level::Function.id()))?;
+    let level = Level::parse(params.text(words::LEVEL).unwrap_or(Level::Function.id()))?;
     let key = format!("compare {params:?}");
     let asked = params.clone();
     let make = || {

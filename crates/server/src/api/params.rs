@@ -1,9 +1,11 @@
-//! The words of an address's query: the same as the options of `dwell report`.
+//! The query of an address: a question in the words of `dwell_analyze::options`, and the words of single calls.
 
 use axum::http::Uri;
 use dwell_analyze::explore::{GridLevel, Order, parse_grid_levels};
-use dwell_analyze::{CallStackMode, Filter, FilterKey, FrameRates, Level, Query, parse_metric};
+use dwell_analyze::options::{Form, OPTIONS, OptionDef};
+use dwell_analyze::{CallStackMode, FilterKey, Level, Query};
 
+use super::words::{self, Word};
 use crate::problem::Problem;
 
 /// Columns of trees through the stacks, which are no metrics.
@@ -23,7 +25,7 @@ impl Params {
     pub fn without_filters(mut self) -> Self {
         self.query.filters.clear();
         self.query.exclude.clear();
-        self.words.retain(|(name, _)| name != "filter" && name != "exclude");
+        self.words.retain(|(name, _)| name != words::FILTER.0 && name != words::EXCLUDE.0);
         self
     }
 
@@ -38,59 +40,72 @@ impl Params {
     }
 
     fn understand(&self) -> Result<Query, Problem> {
-        let mut query = Query { subject: self.text("subject").map(str::to_owned), ..Query::default() };
-        query.range = match (self.number("from")?, self.number("to")?) {
-            (Some(from), Some(to)) => Some((from, to)),
-            (None, None) => None,
-            _ => return Err(Problem::query("from and to go together")),
-        };
-        for filter in self.all("filter") {
-            query.filters.push(Filter::parse(filter)?);
+        let mut query = Query::default();
+        for row in OPTIONS.iter().filter(|row| !row.words.is_empty()) {
+            self.give(row, &mut query)?;
         }
-        for filter in self.all("exclude") {
-            query.exclude.push(Filter::parse(filter)?);
-        }
-        for range in self.all("excluded-range") {
-            query.excluded_ranges.push(parse_range(range)?);
-        }
-        // Grids go on through the stacks behind their last level; reports know levels only.
-        let levels = parse_grid_levels(self.text("group-by").unwrap_or_default())?;
-        query.group_by = levels.into_iter().filter_map(GridLevel::level).collect();
-        for metric in self.text("metrics").into_iter().flat_map(|metrics| metrics.split(',')) {
-            query.metrics.push(parse_metric(metric.trim())?);
-        }
-        // `start` orders the timeline's bands; it is no metric either.
-        let metric = |word: &&str| !matches!(*word, "name" | "start" | CPU_SELF | WAIT_SELF);
-        query.sort = self.text("sort").filter(metric).map(parse_metric).transpose()?;
-        if self.text("key") == Some(FilterKey::Cpu.id()) {
+        if self.text(words::KEY) == Some(FilterKey::Cpu.id()) {
             // The list of CPUs needs sums by CPU.
             query.only_cpus = query.group_by.is_empty();
             query.group_by.push(Level::Cpu);
         }
-        query.limit = self.number("limit")?;
-        query.bins = self.number("bins")?.unwrap_or(query.bins).max(1);
-        query.target_concurrency = self.number("target-concurrency")?.filter(|threads| *threads > 0);
-        query.include_idle = self.flag("include-idle");
-        query.inlines = self.text("inlines") != Some("off");
-        if let Some(mode) = self.text("call-stack-mode") {
-            query.call_stack_mode = CallStackMode::parse(mode)?;
-        }
-        for (name, limit) in [
-            ("poor", &mut query.thresholds.poor),
-            ("ok", &mut query.thresholds.ok),
-            ("ideal", &mut query.thresholds.ideal),
-        ] {
-            *limit = self.number(name)?.filter(|share: &f64| share.is_finite()).unwrap_or(*limit);
-        }
-        if let Some(rates) = self.text("frame-rates") {
-            query.frame_rates = FrameRates::parse(rates)?;
-        }
         Ok(query)
+    }
+
+    /// Does to `query` what the words of an option say.
+    fn give(&self, row: &OptionDef, query: &mut Query) -> Result<(), Problem> {
+        let word = Word(row.words[0]);
+        let text = || self.text(word).filter(|text| is_of_question(word, text));
+        match row.form {
+            Form::Flag(set) if self.flag(word) => set(query),
+            Form::Flag(_) => {}
+            Form::Switch(set) => set(query, text() != Some("off")),
+            Form::Text(set) => text().map_or(Ok(()), |text| set(query, text))?,
+            Form::Texts(set) => self.all(word).try_for_each(|text| set(query, text))?,
+            Form::List(set) => self.list(word)?.into_iter().try_for_each(|text| set(query, text))?,
+            Form::Mode(set) => if_some(text().map(CallStackMode::parse).transpose()?, |mode| set(query, mode)),
+            Form::Number(least, most, set) => {
+                // A number that is too small is as good as no number.
+                let number = self.number(word)?.filter(|number: &u64| *number >= least);
+                if_some(number, |number| set(query, number.min(most)));
+            }
+            Form::Share(set) => {
+                let share = self.number(word)?.filter(|share: &f64| share.is_finite());
+                if_some(share, |share| set(query, share));
+            }
+            Form::Time(set) => if_some(self.number(word)?, |ns| set(query, ns)),
+            Form::Range(set) => if_some(self.range(row)?, |range| set(query, range)),
+            Form::Ranges(set) => {
+                for text in self.all(word) {
+                    set(query, parse_range(text)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of a list. Grids go on through the stacks behind their last level; a question knows levels only.
+    fn list(&self, word: Word) -> Result<Vec<&str>, Problem> {
+        if word != words::GROUP_BY {
+            return Ok(self.text(word).into_iter().flat_map(|text| text.split(',')).map(str::trim).collect());
+        }
+        let levels = parse_grid_levels(self.text(word).unwrap_or_default())?;
+        Ok(levels.into_iter().filter_map(GridLevel::level).map(Level::id).collect())
+    }
+
+    /// A range has a word for each end.
+    fn range(&self, row: &OptionDef) -> Result<Option<(u64, u64)>, Problem> {
+        let [from, to] = row.words else { return Ok(None) };
+        match (self.number(Word(from))?, self.number(Word(to))?) {
+            (Some(from), Some(to)) => Ok(Some((from, to))),
+            (None, None) => Ok(None),
+            _ => Err(Problem::query(format!("{from} and {to} go together"))),
+        }
     }
 
     /// What the rows of a grid are ordered by.
     pub fn order(&self) -> Order {
-        match self.text("sort") {
+        match self.text(words::SORT) {
             Some("name") => Order::Name,
             Some(CPU_SELF) => Order::CpuSelf,
             Some(WAIT_SELF) => Order::WaitSelf,
@@ -99,25 +114,46 @@ impl Params {
     }
 
     /// The value of a word, when it has one.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.words.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub fn text(&self, word: Word) -> Option<&str> {
+        self.words.iter().find(|(key, _)| key == word.0).map(|(_, value)| value.as_str())
     }
 
     /// Every value of a word.
-    pub fn all<'a>(&'a self, name: &'static str) -> impl Iterator<Item = &'a str> {
-        self.words.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub fn all(&self, word: Word) -> impl Iterator<Item = &str> {
+        self.words.iter().filter(move |(key, _)| key == word.0).map(|(_, value)| value.as_str())
     }
 
     /// A word that is a number.
-    pub fn number<T: std::str::FromStr>(&self, name: &str) -> Result<Option<T>, Problem> {
-        let parse = |text: &str| text.parse().map_err(|_| Problem::query(format!("`{name}` takes a number")));
-        self.text(name).map(parse).transpose()
+    pub fn number<T: std::str::FromStr>(&self, word: Word) -> Result<Option<T>, Problem> {
+        let parse = |text: &str| text.parse().map_err(|_| Problem::query(format!("`{}` takes a number", word.0)));
+        self.text(word).map(parse).transpose()
+    }
+
+    /// The value of a word that must be there.
+    pub fn needed(&self, word: Word) -> Result<&str, Problem> {
+        self.text(word).ok_or_else(|| Problem::query(format!("`{}` is missing", word.0)))
+    }
+
+    /// A number that must be there.
+    pub fn needed_number<T: std::str::FromStr>(&self, word: Word) -> Result<T, Problem> {
+        self.number(word)?.ok_or_else(|| Problem::query(format!("`{}` is missing", word.0)))
     }
 
     /// A word that is 1 or absent.
-    pub fn flag(&self, name: &str) -> bool {
-        self.text(name).is_some_and(|value| matches!(value, "1" | "true" | "yes" | "on"))
+    pub fn flag(&self, word: Word) -> bool {
+        self.text(word).is_some_and(|value| matches!(value, "1" | "true" | "yes" | "on"))
     }
+}
+
+fn if_some<T>(value: Option<T>, then: impl FnOnce(T)) {
+    if let Some(value) = value {
+        then(value);
+    }
+}
+
+/// Whether a question understands the text. `start` orders the timeline's bands, and the others the rows of trees; none is a metric.
+fn is_of_question(word: Word, text: &str) -> bool {
+    word != words::SORT || !matches!(text, "name" | "start" | CPU_SELF | WAIT_SELF)
 }
 
 /// `FROM-TO` in ns.

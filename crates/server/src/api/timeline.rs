@@ -2,14 +2,15 @@
 //! and could not parse them as text.
 
 use dwell_analyze::timeline::{
-    Band, BandKind, BandOrder, BandTile, DurationKind, Tile, TileRequest, TimelineState, arrows, bands_of, charts,
-    counters, durations, interval_at, spans, task_at, task_bands, tile,
+    Arrows, Band, BandKind, BandOrder, BandSpans, BandTile, Charts, CounterCurves, DurationKind, Histogram,
+    IntervalInfo, TaskInfo, Tile, TileRequest, TimelineState, arrows, bands_of, charts, counters, durations,
+    interval_at, spans, task_at, task_bands, tile,
 };
 use dwell_analyze::{Analysis, Filter, FilterKey, Fold, Query};
-use serde_json::{Value as Json, json};
+use dwell_view::answer;
 
 use super::params::Params;
-use super::transport::document;
+use super::words::{self, Word};
 use crate::problem::Problem;
 
 /// Bands of one drawing: more fit on no screen.
@@ -20,8 +21,65 @@ const ARROWS: usize = 1000;
 const WIDTH: usize = 1000;
 const MOST_WIDTH: usize = 1 << 14;
 
+answer! {
+    /// Bands, in order.
+    pub struct Bands {
+        /// The bands.
+        pub bands: Vec<Band>,
+    }
+}
+
+answer! {
+    /// Tasks, frames and markers of bands, lane by lane. Tasks shorter than a pixel are merged into one span without a task.
+    pub struct TaskSpans {
+        /// Start, ns.
+        pub from: u64,
+        /// End, ns.
+        pub to: u64,
+        /// The bands that were asked for.
+        pub bands: Vec<BandSpans>,
+    }
+}
+
+answer! {
+    /// The head of a drawing, which is binary, little endian:
+    ///
+    ///   u32 length of the header; the header as JSON, padded with blanks so that the arrays start at a multiple of 8
+    ///   for each band in order:
+    ///     f64 start[n], f64 end[n] in ns
+    ///     u32 object[n]: 0xffffffff is none
+    ///     u8 state[n]: index into `states`; of merged segments, the state with the most time in the pixel
+    ///     u8 flags[n]: 1 merged from several, 2 clipped; padded to a multiple of 8
+    ///     f64 sample_time[m]: at most one a pixel
+    ///     u8 sample_density[m], padded likewise
+    pub struct TileHeader {
+        /// Start, ns.
+        pub from: u64,
+        /// End, ns.
+        pub to: u64,
+        /// Whether no segments are merged.
+        pub exact: bool,
+        /// Ids of the states.
+        pub states: Vec<&'static str>,
+        /// The bands that were asked for.
+        pub bands: Vec<TileHeaderBand>,
+    }
+}
+
+answer! {
+    /// How long the arrays of a band are.
+    pub struct TileHeaderBand {
+        /// Row of what the band is of.
+        pub id: u32,
+        /// n.
+        pub segments: usize,
+        /// m.
+        pub samples: usize,
+    }
+}
+
 fn kind(params: &Params) -> Result<BandKind, Problem> {
-    Ok(BandKind::parse(params.text("by").unwrap_or(BandKind::Thread.id()))?)
+    Ok(BandKind::parse(params.text(words::BY).unwrap_or(BandKind::Thread.id()))?)
 }
 
 /// The range that is looked at; of a request without one, all.
@@ -30,14 +88,14 @@ fn range(analysis: &Analysis, params: &Params) -> (u64, u64) {
 }
 
 fn width(params: &Params) -> Result<usize, Problem> {
-    Ok(params.number("width")?.unwrap_or(WIDTH).clamp(1, MOST_WIDTH))
+    Ok(params.number(words::WIDTH)?.unwrap_or(WIDTH).clamp(1, MOST_WIDTH))
 }
 
 /// Rows of a table, with commas between them.
-fn rows(params: &Params, name: &'static str) -> Result<Vec<u32>, Problem> {
-    let all = params.all(name).flat_map(|list| list.split(',')).take(MOST_BANDS);
+fn rows(params: &Params, word: Word) -> Result<Vec<u32>, Problem> {
+    let all = params.all(word).flat_map(|list| list.split(',')).take(MOST_BANDS);
     let row = |text: &str| text.trim().parse();
-    all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{name}` is a list of numbers")))
+    all.map(row).collect::<Result<_, _>>().map_err(|_| Problem::query(format!("`{}` is a list of numbers", word.0)))
 }
 
 /// What is to be folded for a list of bands; those of tasks need no fold.
@@ -46,110 +104,103 @@ pub fn folded_for_bands(params: &Params) -> Result<Option<Query>, Problem> {
 }
 
 /// Bands in order.
-pub fn order(analysis: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
+pub fn order(analysis: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<Bands, Problem> {
     listed(params, |by, order| Ok(bands_of(analysis, fold, by, order)))
 }
 
 /// Bands of tasks in order.
-pub fn order_of_tasks(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+pub fn order_of_tasks(analysis: &Analysis, params: &Params) -> Result<Bands, Problem> {
     listed(params, |_, order| Ok(task_bands(analysis, &params.query, order)?))
 }
 
 fn listed(
     params: &Params,
     bands: impl FnOnce(BandKind, BandOrder) -> Result<Vec<Band>, Problem>,
-) -> Result<String, Problem> {
-    let order = BandOrder::parse(params.text("sort").unwrap_or_default())?;
-    let search = params.text("search").unwrap_or_default().to_lowercase();
+) -> Result<Bands, Problem> {
+    let order = BandOrder::parse(params.text(words::SORT).unwrap_or_default())?;
+    let search = params.text(words::SEARCH).unwrap_or_default().to_lowercase();
     let mut bands = bands(kind(params)?, order)?;
     bands.retain(|band| search.is_empty() || band.label.to_lowercase().contains(&search));
-    let bands = bands.into_iter().map(|band| {
-        let values: serde_json::Map<String, Json> =
-            band.values.iter().map(|(id, value)| ((*id).to_owned(), json!(value))).collect();
-        json!({
-            "id": band.id, "label": band.label, "process": band.process, "start_ns": band.start_ns,
-            "end_ns": band.end_ns, "lanes": band.lanes, "values": values,
-        })
-    });
-    document(&json!({ "bands": bands.collect::<Vec<_>>() }))
+    Ok(Bands { bands })
 }
 
 /// Curves below the bands.
-pub fn curves(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
-    document(&charts(analysis, &params.query, range(analysis, params), width(params)?)?)
+pub fn curves(analysis: &Analysis, params: &Params) -> Result<Charts, Problem> {
+    Ok(charts(analysis, &params.query, range(analysis, params), width(params)?)?)
 }
 
 /// Curves of the counters.
-pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+pub fn counter_curves(analysis: &Analysis, params: &Params) -> Result<CounterCurves, Problem> {
     let (from, to) = range(analysis, params);
-    let wanted: Vec<&str> = params.all("counter").collect();
+    let wanted: Vec<&str> = params.all(words::COUNTER).collect();
     let by_name = |name: &str| wanted.is_empty() || wanted.contains(&name);
-    document(&counters(analysis, &by_name, (from, to, width(params)?)))
+    Ok(counters(analysis, &by_name, (from, to, width(params)?)))
 }
 
 /// Tasks, frames and markers of bands.
-pub fn task_spans(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
+pub fn task_spans(analysis: &Analysis, params: &Params) -> Result<TaskSpans, Problem> {
     let (from, to) = range(analysis, params);
-    let (by, bands) = (kind(params)?, rows(params, "bands")?);
+    let (by, bands) = (kind(params)?, rows(params, words::BANDS)?);
     let bands = spans(analysis, &params.query, (by, &bands), (from, to, width(params)?));
-    document(&json!({ "from": from, "to": to, "bands": bands }))
+    Ok(TaskSpans { from, to, bands })
 }
 
 /// What is known of one task.
-pub fn task(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
-    let row: u32 = params.number("task")?.ok_or_else(|| Problem::query("`task` is missing"))?;
-    document(&task_at(analysis.trace(), row).ok_or_else(|| Problem::missing("there is no such task"))?)
+pub fn task(analysis: &Analysis, params: &Params) -> Result<TaskInfo, Problem> {
+    let row: u32 = params.needed_number(words::TASK)?;
+    task_at(analysis.trace(), row).ok_or_else(|| Problem::missing("there is no such task"))
 }
 
 /// Who woke whom.
-pub fn transitions(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
-    let limit = params.number("limit")?.unwrap_or(ARROWS).min(100 * ARROWS);
-    document(&arrows(analysis, range(analysis, params), &rows(params, "thread")?, limit))
+pub fn transitions(analysis: &Analysis, params: &Params) -> Result<Arrows, Problem> {
+    let limit = params.number(words::LIMIT)?.unwrap_or(ARROWS).min(100 * ARROWS);
+    Ok(arrows(analysis, range(analysis, params), &rows(params, words::THREAD)?, limit))
 }
 
 /// What is to be folded for durations: those of one object are among those that other filters let through, if there are any.
 pub fn folded_for_durations(params: &Params) -> Result<Option<Query>, Problem> {
     let mut query = params.query.clone();
-    if params.text("object").is_some() {
+    if params.text(words::OBJECT).is_some() {
         query.filters.retain(|filter| filter.key != FilterKey::Object);
     }
     Ok(Some(query))
 }
 
 /// Durations, or those of one object.
-pub fn lengths(_: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<String, Problem> {
-    let object = params.text("object").map(|name| Filter { key: FilterKey::Object, value: name.to_owned() });
-    let of = DurationKind::parse(params.text("of").unwrap_or(DurationKind::Wait.id()))?;
-    document(&durations(fold, object.as_ref(), of))
+pub fn lengths(_: &Analysis, fold: &Fold<'_>, params: &Params) -> Result<Histogram, Problem> {
+    let object = params.text(words::OBJECT).map(|name| Filter { key: FilterKey::Object, value: name.to_owned() });
+    let of = DurationKind::parse(params.text(words::OF).unwrap_or(DurationKind::Wait.id()))?;
+    Ok(durations(fold, object.as_ref(), of))
 }
 
 /// What a thread did at an instant.
-pub fn interval(analysis: &Analysis, params: &Params) -> Result<String, Problem> {
-    let number = |name: &'static str| Problem::query(format!("`{name}` is missing"));
-    let thread: u32 = params.number("thread")?.ok_or_else(|| number("thread"))?;
-    let at: u64 = params.number("at")?.ok_or_else(|| number("at"))?;
+pub fn interval(analysis: &Analysis, params: &Params) -> Result<IntervalInfo, Problem> {
+    let thread: u32 = params.needed_number(words::THREAD)?;
+    let at: u64 = params.needed_number(words::AT)?;
     let interval = interval_at(analysis, &params.query, thread, at);
-    document(&interval.ok_or_else(|| Problem::missing("the thread was not alive then"))?)
+    interval.ok_or_else(|| Problem::missing("the thread was not alive then"))
 }
 
-/// A drawing, in the form that `web/src/api/types.ts` describes.
+/// A drawing, in the form that [`TileHeader`] describes.
 pub fn drawing(analysis: &Analysis, params: &Params) -> Result<Vec<u8>, Problem> {
     let (from, to) = range(analysis, params);
-    let request = TileRequest { from, to, width: width(params)?, by: kind(params)?, bands: rows(params, "bands")? };
+    let request =
+        TileRequest { from, to, width: width(params)?, by: kind(params)?, bands: rows(params, words::BANDS)? };
     Ok(bytes(&tile(analysis, &request)))
 }
 
 fn bytes(tile: &Tile) -> Vec<u8> {
     let band =
-        |band: &BandTile| json!({ "id": band.id, "segments": band.start.len(), "samples": band.sample_time.len() });
-    let header = json!({
-        "from": tile.from,
-        "to": tile.to,
-        "exact": tile.exact,
-        "states": TimelineState::ALL.iter().map(|state| state.id()).collect::<Vec<_>>(),
-        "bands": tile.bands.iter().map(band).collect::<Vec<_>>(),
-    })
-    .to_string();
+        |band: &BandTile| TileHeaderBand { id: band.id, segments: band.start.len(), samples: band.sample_time.len() };
+    let header = TileHeader {
+        from: tile.from,
+        to: tile.to,
+        exact: tile.exact,
+        states: TimelineState::ALL.iter().map(|state| state.id()).collect(),
+        bands: tile.bands.iter().map(band).collect(),
+    };
+    // Numbers, ids and words: always JSON.
+    let header = serde_json::to_string(&header).unwrap_or_default();
     // The length's own four bytes come first.
     let length = (header.len() + 4).next_multiple_of(8) - 4;
     let mut bytes =
@@ -181,6 +232,8 @@ fn columns(bytes: &mut Vec<u8>, band: &BandTile) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value as Json, json};
+
     use super::*;
 
     #[test]

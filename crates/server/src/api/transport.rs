@@ -38,3 +38,8 @@ pub fn document(answer: &impl Serialize) -> Result<String, Problem> {
     dwell_view::cut_texts(&mut answer, LONGEST_TEXT);
     Ok(answer.to_string())
 }
+
+/// An answer as JSON whose texts are short enough.
+pub fn written(answer: &impl Serialize) -> Result<String, Problem> {
+    serde_json::to_string(answer).map_err(|_| Problem::internal())
+}

@@ -299,6 +299,8 @@ mod layout {
         }
     }
 
+    const WIRE: &str = concat!(include_str!("wire.h"), include_str!("wire_sockets.h"));
+
     /// A struct as `wire.h` declares it.
     #[derive(Default)]
     struct Struct {
@@ -393,12 +395,12 @@ mod layout {
 
     #[test]
     fn every_field_lies_where_the_kernel_side_has_it() {
-        assert_eq!(difference(Header::parse(include_str!("wire.h"))), None);
+        assert_eq!(difference(Header::parse(WIRE)), None);
     }
 
     #[test]
     fn two_swapped_fields_of_one_width_are_seen() {
-        let swapped = include_str!("wire.h")
+        let swapped = WIRE
             .replace("u32 unsent;", "u32 other;")
             .replace("u32 in_flight;", "u32 unsent;")
             .replace("u32 other;", "u32 in_flight;");

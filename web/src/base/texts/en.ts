@@ -134,6 +134,7 @@ export const en = {
   'state.preempted': 'Preempted',
   'state.starting': 'Starting',
   'state.absent': 'Not alive',
+  'state.paused': 'Recording was paused',
 
   'result.program': 'Program',
   'result.analysis': 'Analysis',

@@ -163,6 +163,7 @@ export const sentencesJa: Record<string, string> = {
   "not-correlated": "オブジェクトの短い待機と長い待機を {separation} 以上に分けるカウンターがないか、長さが 2 種類に分かれる待機がありません。",
   "slices": "待機は時間の一部 ({share}) のものです。",
   "threads-hidden": "プログラムの指定により {threads} 個のスレッドを除いています: CPU 時間 {cpu}、待機時間 {wait}。合計には含まれます。--filter thread=NAME で表示できます。",
+  "threads-paused": "{threads} 個のスレッドは、記録の一時停止中に始まり、終わりました。",
   "sockets-not-recorded": "ソケットは記録されていません。`dwell collect threading --analyze threading,sockets -- PROGRAM` で記録できます。",
   "sockets-whole": "バイト数と呼び出し回数は収集全体と全スレッドのもの、待機は選択されたものです。",
   "bytes-unseen": "{bytes} バイトは splice または記録されていないプログラムが TCP から受け取りました。受信バイト数には含まれません。",

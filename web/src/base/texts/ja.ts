@@ -135,6 +135,7 @@ export const ja: Record<keyof typeof en, string> = {
   'state.preempted': 'プリエンプション',
   'state.starting': '開始中',
   'state.absent': '存在しない',
+  'state.paused': '記録を一時停止中',
 
   'result.program': 'プログラム',
   'result.analysis': '解析',

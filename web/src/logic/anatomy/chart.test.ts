@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ChartTile } from '../../api/anatomy';
+import type { ChartTile } from '../../api/types';
 import { boxAt, CALL_HEIGHT, ChartTiles, cycleText, cycleTicks, phaseStrip } from './chart';
 
 const TICKS = 1 << 20;

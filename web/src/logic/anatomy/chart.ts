@@ -1,7 +1,7 @@
 // The chart of calls over the clock: which tiles a view needs, where it draws their pieces, and what the pointer is over.
 // Times are ticks of the model's clock.
 
-import type { ChartTile } from '../../api/anatomy';
+import type { ChartTile } from '../../api/types';
 import { levelFor, type TileId, tilesOver, tileTime } from '../timeline/tiles';
 import { type Viewport, xOf } from '../timeline/viewport';
 

@@ -1,6 +1,6 @@
 // Fetches the missing tiles of the chart's current view, a few at once.
 
-import type { ChartTile } from '../../api/anatomy';
+import type { ChartTile } from '../../api/types';
 import { type TileId, tileQuestion } from '../timeline/tiles';
 import type { Viewport } from '../timeline/viewport';
 import type { ChartTiles } from './chart';

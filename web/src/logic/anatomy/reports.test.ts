@@ -10,6 +10,7 @@ function view(columns: string[], ...rows: unknown[][]): ViewDocument {
     columns: columns.map((id) => ({ id, title: id, help: '', kind: 'real' as const })),
     rows: rows.map((values) => ({ depth: 0, values })),
     notes: [],
+    notes_parts: [],
     total: {},
   };
 }

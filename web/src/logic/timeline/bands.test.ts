@@ -8,6 +8,7 @@ const bands: Band[] = ['main', 'io-1', 'io-2', 'worker 7'].map((label, id) => ({
   process: id < 3 ? 'server' : 'helper',
   start_ns: 0,
   end_ns: 100,
+  lanes: 0,
   values: {},
 }));
 const labels = (by: Partial<typeof NOTHING_ARRANGED>) =>

@@ -1,6 +1,6 @@
 // One line about the interval under the pointer: the tile's facts at once, the rest when the server has answered.
 
-import type { Info, Interval } from '../../api/types';
+import type { Info, IntervalInfo } from '../../api/types';
 import { nameText } from '../../base/names';
 import type { State } from '../../base/palette';
 import { type TextKey, t } from '../../base/texts';
@@ -9,13 +9,17 @@ import type { Piece } from './hit';
 import type { Span } from './lanes';
 
 /** The interval, if it belongs to this thread and contains the time. */
-export function covering(interval: Interval | null | undefined, thread: number | null, time: number): Interval | null {
+export function covering(
+  interval: IntervalInfo | null | undefined,
+  thread: number | null,
+  time: number,
+): IntervalInfo | null {
   const there = interval && interval.thread === thread && interval.start_ns <= time && time < interval.end_ns;
   return there ? interval : null;
 }
 
 /** How long the state lasted: a wait's blocked part, the run queue's part, or all of the interval. */
-export function lengthOf(interval: Interval): number {
+export function lengthOf(interval: IntervalInfo): number {
   if (interval.state === 'preempted') return interval.runnable_ns;
   return interval.wait_ns > 0 ? interval.wait_ns : interval.end_ns - interval.start_ns;
 }
@@ -26,7 +30,7 @@ export function stateText(state: string): string {
 }
 
 /** State, duration, object, waker, and the function at the top of the stack. */
-export function describeInterval(interval: Interval): string {
+export function describeInterval(interval: IntervalInfo): string {
   const { state, object, waker, stack, cpu } = interval;
   const top = stack[0]?.function;
   const parts = [

@@ -40,7 +40,7 @@ describe('dragging', () => {
 
 describe('arrows', () => {
   it('go from band to band, and only where they can be seen', () => {
-    const bands = [7, 8, 9].map((id) => ({ id, label: '', process: '', start_ns: 0, end_ns: 1, values: {} }));
+    const bands = [7, 8, 9].map((id) => ({ id, label: '', process: '', start_ns: 0, end_ns: 1, lanes: 0, values: {} }));
     const rows = arrangedBands(bands, { ...NOTHING_ARRANGED, hidden: [9] });
     const arrow = (waker: number, woken: number, time_ns: number) => ({
       waker,

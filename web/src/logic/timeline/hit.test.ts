@@ -3,7 +3,7 @@ import { arrangedBands, NOTHING_ARRANGED } from './bands';
 import { ALL_STATES, band } from './fixture';
 import { hitTest, pieceAt } from './hit';
 
-const bands = [0, 1].map((id) => ({ id, label: `t${id}`, process: '', start_ns: 0, end_ns: 1, values: {} }));
+const bands = [0, 1].map((id) => ({ id, label: `t${id}`, process: '', start_ns: 0, end_ns: 1, lanes: 0, values: {} }));
 const rows = arrangedBands(bands, NOTHING_ARRANGED);
 const timelines = ['RRRRLLLL..', 'IIIIIIIIIP'];
 const partsOf = (id: number) => ({

@@ -20,7 +20,7 @@ export interface Inks {
   ticks: Uint32Array;
 }
 
-const HATCHED: readonly State[] = ['spin', 'overhead'];
+const HATCHED: readonly State[] = ['spin', 'overhead', 'paused'];
 /** The opacity of a state that the legend switched off. */
 const QUIET = 0.12;
 

@@ -1,8 +1,8 @@
 // The annotated trace as a flame chart over the clock, with the whole trace in a strip above.
 
 import { type KeyboardEvent, type PointerEvent, useEffect, useMemo, useRef, useState, type WheelEvent } from 'react';
-import type { ChartTile, TraceInfo } from '../../api/anatomy';
 import { fetchJson } from '../../api/client';
+import type { ChartTile, TraceInfo } from '../../api/types';
 import { t } from '../../base/texts';
 import { count, percent } from '../../base/units';
 import { type Box, boxAt, CALL_HEIGHT, ChartTiles, closest } from '../../logic/anatomy/chart';
@@ -12,6 +12,7 @@ import { panBy, timeAt, type Viewport, wheelFactor, wholeNs, zoomAbout } from '.
 import { useKeys } from '../../logic/use-keys';
 import { usePreferences } from '../../state/preferences';
 import { useDispatch, useStore, useView } from '../../state/provider';
+import { withParams } from '../../state/query';
 import { asApiError } from '../../state/resource';
 import { traceUrl, useTrace } from '../../state/trace';
 import { Failure } from '../parts/states';
@@ -102,14 +103,8 @@ function useScene(ticks: number): Scene {
 }
 
 function litQuery(lit: { phases: string[]; function: string; module: string }): string {
-  const query = new URLSearchParams();
-  if (lit.function) {
-    query.set('function', lit.function);
-    if (lit.module) query.set('module', lit.module);
-  } else {
-    for (const phase of lit.phases) query.append('phase', phase);
-  }
-  return query.toString();
+  const params = lit.function ? { function: lit.function, module: lit.module } : { phase: lit.phases };
+  return withParams(new URLSearchParams(), params).toString();
 }
 
 interface Drawn {

@@ -3,7 +3,7 @@
 import { useMemo, useState } from 'react';
 import type { ViewDocument } from '../../api/types';
 import { t } from '../../base/texts';
-import type { Params } from '../../state/resource';
+import type { Params } from '../../state/query';
 import { useTraceView } from '../../state/trace';
 import { field, ReportGrid, ReportToolbar } from '../grid/report-grid';
 import { Loaded } from '../parts/states';

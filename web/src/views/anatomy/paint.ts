@@ -1,6 +1,6 @@
 // Draws the chart of calls: the colour is the phase; calls that are not highlighted are grey.
 
-import type { TraceInfo } from '../../api/anatomy';
+import type { TraceInfo } from '../../api/types';
 import { palette, type Theme } from '../../base/palette';
 import { mixed, phaseColor } from '../../base/phases';
 import { type Box, CALL_HEIGHT, cycleTicks, phaseStrip } from '../../logic/anatomy/chart';

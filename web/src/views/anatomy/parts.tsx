@@ -1,7 +1,6 @@
 // A list of places in the chart: buffers of one size, and packets.
 
-import type { TraceInfo } from '../../api/anatomy';
-import type { ViewDocument } from '../../api/types';
+import type { TraceInfo, ViewDocument } from '../../api/types';
 import { t } from '../../base/texts';
 import { bytes, count } from '../../base/units';
 import { useDispatch } from '../../state/provider';

@@ -1,6 +1,6 @@
 // The picked call, or else the picked function.
 
-import type { CallAnswer, TraceInfo } from '../../api/anatomy';
+import type { CallAnswer, TraceInfo } from '../../api/types';
 import { phaseColor } from '../../base/phases';
 import { t } from '../../base/texts';
 import { count, real } from '../../base/units';

@@ -1,6 +1,6 @@
 // The calls of the picked function: their number, and buttons to reach them.
 
-import type { TraceCall, TraceInfo } from '../../api/anatomy';
+import type { TraceCall, TraceInfo } from '../../api/types';
 import { t } from '../../base/texts';
 import { count } from '../../base/units';
 import { useKeys } from '../../logic/use-keys';

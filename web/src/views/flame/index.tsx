@@ -13,11 +13,7 @@ import { FlameChart } from './chart';
 export default function FlameView() {
   const { weight, inverted, byThread } = useView((state) => state.flame);
   const flame = useCall('flame', {
-    params: {
-      weight,
-      inverted: inverted ? 1 : 0,
-      'by-thread': byThread ? 1 : 0,
-    },
+    params: { weight, inverted, 'by-thread': byThread },
   });
   return (
     <section className="pane" aria-label={t('tab.flame')}>

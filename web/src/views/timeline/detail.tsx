@@ -1,6 +1,6 @@
 // All facts about the picked interval: what it was, where, and who ended it.
 
-import type { Info, Interval } from '../../api/types';
+import type { Info, IntervalInfo } from '../../api/types';
 import { nameText } from '../../base/names';
 import { t } from '../../base/texts';
 import { duration } from '../../base/units';
@@ -14,7 +14,7 @@ import { Failure, Loaded, Skeleton } from '../parts/states';
 import { Frames } from '../stack/pane';
 import { useSetting } from './setting';
 
-export function Detail({ interval }: { interval: Resource<Interval> }) {
+export function Detail({ interval }: { interval: Resource<IntervalInfo> }) {
   const dispatch = useDispatch();
   const { picked, task, outlier } = useView(({ picked, task, outlier }) => ({ picked, task, outlier }));
   const close = (
@@ -52,7 +52,7 @@ export function Detail({ interval }: { interval: Resource<Interval> }) {
   );
 }
 
-function Known({ interval }: { interval: Interval }) {
+function Known({ interval }: { interval: IntervalInfo }) {
   const { info } = useSetting();
   const name = threadName(info, interval.thread);
   return (
@@ -129,7 +129,7 @@ function threadName({ threads }: Info, id: number): string {
   return thread ? `${thread.name} (${thread.tid})` : String(id);
 }
 
-function Buttons({ interval, name }: { interval: Interval; name: string }) {
+function Buttons({ interval, name }: { interval: IntervalInfo; name: string }) {
   const dispatch = useDispatch();
   const { scene } = useSetting();
   const { thread, start_ns: start, end_ns: end, object } = interval;
@@ -157,7 +157,7 @@ function Buttons({ interval, name }: { interval: Interval; name: string }) {
   );
 }
 
-function Facts({ interval }: { interval: Interval }) {
+function Facts({ interval }: { interval: IntervalInfo }) {
   const dispatch = useDispatch();
   const { object, object_type: type, reason, outcome, syscall, cpu, waker, waker_kind: kind } = interval;
   const facts: Fact[] = [

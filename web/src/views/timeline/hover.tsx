@@ -1,7 +1,7 @@
 // The line beside the pointer.
 
 import { useEffect, useRef, useState } from 'react';
-import type { Info, Interval } from '../../api/types';
+import type { Info, IntervalInfo } from '../../api/types';
 import { begin } from '../../base/activity';
 import { covering, describeInterval, describePiece, describeSpan } from '../../logic/timeline/describe';
 import type { Hit } from '../../logic/timeline/hit';
@@ -38,11 +38,11 @@ export function useHovered(info: Info, by: Setting['by'], rows: Setting['rows'])
 }
 
 /** The server's facts about the hovered interval, once the pointer has rested on it. */
-export function useHoveredInterval(hovered: Hovered | null): Interval | null {
+export function useHoveredInterval(hovered: Hovered | null): IntervalInfo | null {
   const [rested, setRested] = useState<{ thread: number; at: number } | null>(null);
   const thread = hovered?.hit.piece && !hovered.hit.piece.many ? hovered.thread : null;
   const at = Math.max(0, Math.floor(hovered?.hit.time ?? 0));
-  const covered = useRef<Interval | null>(null);
+  const covered = useRef<IntervalInfo | null>(null);
   const known = covering(covered.current, thread, at);
   useEffect(() => {
     if (thread === null || known) return;
@@ -68,7 +68,7 @@ export function HoverLine({
 }: {
   scene: Scene;
   hovered: Hovered | null;
-  interval: Interval | null;
+  interval: IntervalInfo | null;
 }) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -2,7 +2,7 @@
 // toolbar, legend, charts, and the picked interval's details.
 
 import { type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
-import type { Bands as BandList, Info, Interval } from '../../api/types';
+import type { Bands as BandList, Info, IntervalInfo } from '../../api/types';
 import { t } from '../../base/texts';
 import { arrangedBands, heightOf } from '../../logic/timeline/bands';
 import { covering } from '../../logic/timeline/describe';
@@ -98,7 +98,7 @@ function NoBands({ search }: { search: string }) {
   );
 }
 
-function Full({ interval, children }: { interval: Resource<Interval>; children: ReactNode }) {
+function Full({ interval, children }: { interval: Resource<IntervalInfo>; children: ReactNode }) {
   return (
     <>
       <TimelineToolbar />
@@ -189,7 +189,7 @@ function useDeviceRatio(): number {
 }
 
 /** The facts about the picked interval; the other views follow its object. */
-function usePicked(): Resource<Interval> {
+function usePicked(): Resource<IntervalInfo> {
   const picked = useView((state) => state.picked);
   const dispatch = useDispatch();
   const interval = useCall('interval', { params: { ...picked }, when: picked !== null });
@@ -203,7 +203,7 @@ function usePicked(): Resource<Interval> {
 const PAN_STEP = 0.15;
 const ZOOM_STEP = 0.7;
 
-function useTimelineKeys(mode: Mode, scene: Scene, picked: Interval | null): void {
+function useTimelineKeys(mode: Mode, scene: Scene, picked: IntervalInfo | null): void {
   const store = useStore();
   const dispatch = useDispatch();
   const mark = () => store.get().mark;

@@ -1,7 +1,7 @@
 // The context of one timeline's parts: the scene, the facts of the result, the bands and their arrangement.
 
 import { createContext, useContext, useEffect, useState } from 'react';
-import type { Info, Interval } from '../../api/types';
+import type { Info, IntervalInfo } from '../../api/types';
 import type { BandRow } from '../../logic/timeline/band';
 import type { Hit } from '../../logic/timeline/hit';
 import type { Scene } from '../../logic/timeline/scene';
@@ -23,7 +23,7 @@ export interface Setting {
   /** The content of a band's lanes. */
   spansOf: SpansOf;
   /** The facts about the picked interval. */
-  picked: Interval | null;
+  picked: IntervalInfo | null;
 }
 
 export const SettingContext = createContext<Setting | null>(null);

@@ -11,7 +11,8 @@ import { SearchField } from '../parts/toolbar';
 import { useSetting, useSettledView } from './setting';
 
 /** States with a switch in the legend. */
-const SHOWN: readonly State[] = STATES.filter((state) => state !== 'absent' && state !== 'starting');
+const UNLISTED: readonly State[] = ['absent', 'starting', 'paused'];
+const SHOWN: readonly State[] = STATES.filter((state) => !UNLISTED.includes(state));
 export function TimelineToolbar() {
   const { info, scene } = useSetting();
   const { by, sort, hidden } = useView((state) => ({

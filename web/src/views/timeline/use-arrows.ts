@@ -1,6 +1,6 @@
 // The wake-ups to draw: those of the picked thread faintly, the one that ended the picked or hovered interval strongly.
 
-import type { Interval } from '../../api/types';
+import type { IntervalInfo } from '../../api/types';
 import type { Arrow } from '../../logic/timeline/arrows';
 import type { Scene } from '../../logic/timeline/scene';
 import { wholeNs } from '../../logic/timeline/viewport';
@@ -11,7 +11,7 @@ import { useSettledView } from './setting';
 /** More arrows would hide the bands. */
 const MOST = 120;
 
-export function useArrows(scene: Scene, picked: Interval | null, hovered: Interval | null) {
+export function useArrows(scene: Scene, picked: IntervalInfo | null, hovered: IntervalInfo | null) {
   const wanted = useView((state) => state.bands === 'thread' && !state.off.includes('arrows'));
   const view = wholeNs(useSettledView(scene));
   const thread = picked?.thread;
@@ -28,7 +28,7 @@ export function useArrows(scene: Scene, picked: Interval | null, hovered: Interv
 }
 
 /** The wake-up that ended an interval. */
-function useEnding(interval: Interval | null): Arrow[] {
+function useEnding(interval: IntervalInfo | null): Arrow[] {
   const woken = interval && interval.waker !== '' ? interval : null;
   const arrows = useCall('arrows', {
     params: woken ? { from: woken.start_ns, to: woken.end_ns + 1, thread: woken.thread, limit: 1000 } : {},

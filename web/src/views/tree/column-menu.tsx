@@ -1,12 +1,12 @@
 // The menu of the columns and of the style of numbers.
 
-import type { MetricDef } from '../../api/types';
+import type { MetricInfo } from '../../api/types';
 import { help, t, title } from '../../base/texts';
 import { NUMBER_STYLES, setPreferences, usePreferences } from '../../state/preferences';
 import { useDispatch } from '../../state/provider';
 import { Menu } from '../parts/menu';
 
-export function ColumnMenu({ known, shown }: { known: MetricDef[]; shown: string[] }) {
+export function ColumnMenu({ known, shown }: { known: MetricInfo[]; shown: string[] }) {
   const dispatch = useDispatch();
   const toggle = (id: string, on: boolean) => {
     const next = on ? [...shown, id] : shown.filter((other) => other !== id);

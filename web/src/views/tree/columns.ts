@@ -1,6 +1,6 @@
 // Columns of grids, from the server's metric table.
 
-import type { MetricDef } from '../../api/types';
+import type { MetricInfo } from '../../api/types';
 import { help, title } from '../../base/texts';
 import { kindOf } from '../../logic/values';
 import { type GridColumn, titleWidth } from '../grid/grid';
@@ -27,9 +27,9 @@ export const SELF = [
 /** The chosen metrics that the server knows, in the chosen order; without a choice, the `usual` ones. */
 export function chosenMetrics(
   chosen: readonly string[],
-  known: readonly MetricDef[],
+  known: readonly MetricInfo[],
   usual: readonly string[],
-): MetricDef[] {
+): MetricInfo[] {
   const ids = chosen.length > 0 ? chosen : usual;
   return ids.flatMap((id) => known.find((metric) => metric.id === id) ?? []);
 }
@@ -40,7 +40,7 @@ export function selfColumn({ id, english }: (typeof SELF)[number]): GridColumn {
   return { id, title: shown, help: help(id, english), numeric: true, width, sortable: true };
 }
 
-export function metricColumn({ id, title: english, detail, help: short }: MetricDef): GridColumn {
+export function metricColumn({ id, title: english, detail, help: short }: MetricInfo): GridColumn {
   const kind = kindOf(id, 0);
   const shown = title(id, english);
   const least = { by_class: 164, ns: 100 }[kind as string] ?? 64;

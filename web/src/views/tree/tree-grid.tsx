@@ -1,5 +1,5 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
-import type { MetricDef, Word } from '../../api/types';
+import type { MetricInfo, Word } from '../../api/types';
 import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { tableCsv, tableText } from '../../logic/copy';
@@ -24,7 +24,7 @@ interface Props {
   name: string;
   label: string;
   groupBy: readonly string[];
-  metrics: MetricDef[];
+  metrics: MetricInfo[];
   levels: Word[];
   search?: string;
   /** Whether to show the self times. */
@@ -185,7 +185,7 @@ function selectedRow(tree: Tree, selection: readonly string[], chosen: string | 
 }
 
 /** A column of numbers. */
-type Field = Pick<MetricDef, 'id' | 'additive'>;
+type Field = Pick<MetricInfo, 'id' | 'additive'>;
 
 interface Scale {
   full: Map<string, number>;
@@ -257,7 +257,7 @@ function rowsCsv(rows: readonly FlatRow[], fields: Field[]): string {
 }
 
 /** The sums over all rows. */
-function Totals({ tree, metrics }: { tree: Tree; metrics: MetricDef[] }) {
+function Totals({ tree, metrics }: { tree: Tree; metrics: MetricInfo[] }) {
   const known = metrics.filter(({ id, additive }) => additive && amount(tree.total[id]) !== null);
   return (
     <footer className="totals">

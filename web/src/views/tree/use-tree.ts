@@ -66,7 +66,7 @@ function pageUrl(
     'group-by': groupBy.join(','),
     metrics: metrics.join(','),
     sort: sort?.metric,
-    descending: sort ? Number(sort.descending) : undefined,
+    descending: sort?.descending,
     path: path.length > 0 ? JSON.stringify(path) : undefined,
     offset: offset > 0 ? offset : undefined,
     limit,

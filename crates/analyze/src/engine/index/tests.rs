@@ -113,8 +113,12 @@ proptest! {
 const LONG: &str = "##m1m#s##m#-#mm#1m#m1ss#mm##m#mm##e#m1#";
 
 fn long() -> Trace {
-    let cells: Vec<char> = LONG.chars().cycle().take(4000).collect();
-    let other: Vec<char> = LONG.chars().rev().cycle().take(4000).collect();
+    of_length(4000)
+}
+
+fn of_length(cells: usize) -> Trace {
+    let other: Vec<char> = LONG.chars().rev().cycle().take(cells).collect();
+    let cells: Vec<char> = LONG.chars().cycle().take(cells).collect();
     build(&[("a", cells), ("b", other)], 2)
 }
 
@@ -192,7 +196,7 @@ fn a_damaged_index_is_made_again() {
 /// Whatever an index of a stranger says, nobody panics.
 #[test]
 fn hostile_bytes_behind_a_sound_header_are_survived() {
-    let (_parent, folder) = saved(&long());
+    let (_parent, folder) = saved(&of_length(1000));
     drop(open_as(&folder, FINE).unwrap());
     let file = folder.path().join("index.cache");
     let whole = fs::read(&file).unwrap();
@@ -207,7 +211,7 @@ fn hostile_bytes_behind_a_sound_header_are_survived() {
         let analysis = Analysis::new(open_as(&folder, FINE).unwrap());
         answers(analysis.trace(), &Query::default());
         let request =
-            TileRequest { from: 0, to: 4000 * CELL, width: 50, by: BandKind::Thread, bands: vec![0, 1, 2, u32::MAX] };
+            TileRequest { from: 0, to: 1000 * CELL, width: 50, by: BandKind::Thread, bands: vec![0, 1, 2, u32::MAX] };
         tile(&analysis, &request);
         tile(&analysis, &TileRequest { by: BandKind::Cpu, ..request });
     }
@@ -216,12 +220,14 @@ fn hostile_bytes_behind_a_sound_header_are_survived() {
 /// Flipped bits, wherever they are, change no number: the index is made anew when one of them is used.
 #[test]
 fn flipped_bits_change_no_answer() {
-    let trace = long();
+    // Every report is made for each seed: the trace is short, and its index still has hundreds of blocks.
+    let trace = of_length(1000);
     let (_parent, folder) = saved(&trace);
     drop(open_as(&folder, FINE).unwrap());
     let file = folder.path().join("index.cache");
     let whole = fs::read(&file).unwrap();
-    let queries = queries(Some((3 * CELL, 3900 * CELL)), (700 * CELL, 710 * CELL));
+    let queries = queries(Some((3 * CELL, 900 * CELL)), (700 * CELL, 710 * CELL));
+    let expected: Vec<Vec<String>> = queries.iter().map(|query| answers(&trace, query)).collect();
     // Whether the index was made anew. Of `every` bytes, one has a flipped bit.
     let is_noticed = |seed: usize, every: usize| {
         let mut bytes = whole.clone();
@@ -231,9 +237,9 @@ fn flipped_bits_change_no_answer() {
         }
         fs::remove_file(&file).unwrap();
         fs::write(&file, &bytes).unwrap();
-        let query = &queries[seed % queries.len()];
-        let found = answered_as(&folder, FINE, |trace| Ok::<_, BuildError>(answers(&trace, query))).unwrap();
-        assert_eq!(found, answers(&trace, query), "seed {seed}, one of {every} bytes");
+        let asked = seed % queries.len();
+        let found = answered_as(&folder, FINE, |trace| Ok::<_, BuildError>(answers(&trace, &queries[asked]))).unwrap();
+        assert_eq!(found, expected[asked], "seed {seed}, one of {every} bytes");
         fs::read(&file).unwrap() != bytes
     };
     (0..60).for_each(|seed| {
