@@ -20,6 +20,7 @@ const PROGRAMS: &[&str] = &[
     "sample",
     "task_probe",
     "stitch",
+    "creation",
     "system",
     "sockets",
     "latency",

@@ -83,6 +83,7 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
             process: ProcessId::new(0),
             address: 0,
             first_stack: StackId::new(row),
+            created_stack: StackId::NONE,
         });
     }
 }
@@ -113,6 +114,7 @@ fn trace(rows: u64) -> serde_json::Result<Trace> {
             waker_kind: 1,
             waker_stack: StackId::new(numbers.below(3) as usize),
             holder: ThreadId::NONE,
+            again: false,
         });
         if row % 10 == 0 {
             trace.samples.push(SampleRow {

@@ -185,6 +185,7 @@ impl Builder {
                 process: ProcessId::new(0),
                 address: u64::from(u32::from(letter)) * 64,
                 first_stack: stack,
+                created_stack: StackId::NONE,
             }))
         });
         (object, stack)
@@ -265,6 +266,7 @@ impl Builder {
             waker_kind: kind.code(),
             waker_stack,
             holder: ThreadId::NONE,
+            again: false,
         });
         ran
     }

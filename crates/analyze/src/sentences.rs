@@ -22,6 +22,8 @@ sentences! {
     LOCK_CONVOY = "lock-convoy",
         "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.",
         "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
+    CREATED_AT = "created-at", "It was created at {place}.",
+        "{place} で作成されました。";
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
         "そのうち {share} はタスク {task} の中です。";
     GIL_CONTENTION = "gil-contention",

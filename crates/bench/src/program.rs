@@ -234,6 +234,7 @@ fn group_of(trace: &mut Trace, group: usize, dice: &mut Dice) -> Group {
             process: ProcessId::new(number % 4),
             address: 0,
             first_stack: StackId::NONE,
+            created_stack: StackId::NONE,
         };
         objects.push(ObjectId::new(trace.objects.push(row)));
     }

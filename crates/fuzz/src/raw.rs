@@ -20,6 +20,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::PYTHON_CODE => size_of::<PythonCodeHeader>(),
         kind::TASK_PROBE => size_of::<TaskProbeRecord>(),
         kind::STITCH => size_of::<StitchRecord>(),
+        kind::CREATION => size_of::<CreationRecord>(),
         kind::SOCKET => size_of::<SocketRecord>(),
         kind::SOCKET_WAIT => size_of::<SocketWaitRecord>(),
         kind::TCP_HOLD => size_of::<TcpHoldRecord>(),
@@ -68,6 +69,7 @@ pub(crate) fn is_event(record: &[u8]) -> bool {
         kind::SAMPLE,
         kind::TASK_PROBE,
         kind::STITCH,
+        kind::CREATION,
         kind::SOCKET_WAIT,
         kind::TCP_HOLD,
         kind::TCP_EVENT,
@@ -181,6 +183,9 @@ impl Maker {
         self.put::<RequestRecord>((kind::REQUEST, PROCESS, 5_000), |it| (it.begin_ns, it.tgid) = (4_000, PROCESS));
         self.put::<StitchRecord>((kind::STITCH, PROCESS, 5_000), |it| {
             (it.id, it.user_stack, it.tgid) = (9, 1, PROCESS);
+        });
+        self.put::<CreationRecord>((kind::CREATION, PROCESS, 5_000), |it| {
+            (it.address, it.user_stack, it.tgid) = (0x5000, 1, PROCESS);
         });
         self.0.mark(kind::PAUSE, 20_000);
         self.0.mark(kind::RESUME, 21_000);

@@ -76,6 +76,9 @@ losses! {
     DELAYS_LOST = "delays_lost",
         "Records of delays, and of requests on sockets, that found no room in the kernel's buffer; what they tell is unexplained.",
         "カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。";
+    CREATIONS_LOST = "creations_lost",
+        "Calls that initialised a lock and were not recorded, because there were too many or the kernel's buffer had no room; where these locks were created is not known.",
+        "多すぎたか、カーネルのバッファーに空きがなかったために記録されなかった、ロックを初期化する呼び出し。それらのロックの作成場所は分かりません。";
     PROGRAMS_OUT_OF_SCOPE = "programs_out_of_scope",
         "Programs that the user may not look at, such as those that take on another user's rights when they are started; they are missing.",
         "開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。";

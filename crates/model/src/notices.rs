@@ -110,8 +110,8 @@ notices! {
         "Wake-ups from interrupts that hit a running thread are taken for that thread's on this kernel.",
         "このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。";
     WITHOUT_BPF = "without-bpf",
-        "Recorded without BPF ({error}): waits and their number are exact where the losses name no lost perf records; wakers outside the profiled program, and how long a thread that such a waker woke waited for a CPU, are not known.",
-        "BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床と、その起床から CPU を得るまでの時間は分かりません。";
+        "Recorded without BPF ({error}): waits and their number are exact where the losses name no lost perf records; wakers outside the profiled program, how long a thread that such a waker woke waited for a CPU, which waits are of one call to take a lock, and where locks were created, are not known.",
+        "BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床、その起床から CPU を得るまでの時間、ロックを取得する 1 回の呼び出しに属する待機、ロックの作成場所は分かりません。";
     KERNEL_UNSEEN = "kernel-unseen",
         "What the kernel did is not known: a plain user sees that where kernel.perf_event_paranoid is 1 or less.",
         "カーネルが何をしたかは分かりません。一般ユーザーに見えるのは kernel.perf_event_paranoid が 1 以下の場合だけです。";
@@ -166,6 +166,12 @@ notices! {
     CODE_LOOKED_UP = "code-looked-up",
         "Which files programs mapped was read from /proc every 20 ms: code that was there for less is not named ({error}).",
         "プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。";
+    CREATIONS_UNKNOWN = "creations-unknown",
+        "Where locks were created is not known ({error}).",
+        "ロックがどこで作成されたかは分かりません ({error})。";
+    CREATIONS_TOO_MANY = "creations-too-many",
+        "Programs of this machine initialised more than 5000 locks in a second: from then on it was not recorded where locks were created, so as not to slow them down.",
+        "このマシンのプログラムが 1 秒に 5000 個を超えるロックを初期化しました。プログラムを遅くしないため、以後はロックの作成場所を記録していません。";
     ASKER_UNKNOWN = "asker-unknown",
         "Who asked for the work of other threads is not known ({error}).",
         "他のスレッドの仕事を誰が依頼したかは分かりません ({error})。";

@@ -68,4 +68,10 @@ impl ObjectType {
         use ObjectType::*;
         matches!(self, Mutex | RwLock | SpinLock | KernelLock | JvmMonitor | Gil | Futex)
     }
+
+    /// Whether a thread waits for it in order to take it and to give it back, in one call until it has it.
+    pub fn is_taken(self) -> bool {
+        use ObjectType::*;
+        matches!(self, Mutex | RwLock | SpinLock)
+    }
 }

@@ -13,5 +13,5 @@ mod symbols;
 mod usdt;
 
 pub use error::{Error, Result};
-pub use sites::{Edge, Site, entry, point_sites, sites};
+pub use sites::{Edge, Site, entry, exported, point_sites, sites};
 pub use spec::{At, Place, Point, TaskProbe};

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use object::Object as _;
+use object::read::elf::Sym as _;
+use object::{LittleEndian, Object as _, ObjectSection as _, ObjectSymbol as _};
 
 use crate::elf::{Data, Elf};
 use crate::error::{Error, Result};
@@ -86,6 +87,27 @@ pub fn point_sites(path: &Path, at: &At, edge: Edge) -> Result<Vec<Site>> {
 pub fn entry(path: &Path, name: &str) -> Result<Site> {
     let data = Data::open(path)?;
     Named::of(&Elf::parse(&data, path)?, path, &[name])?.point(name, Edge::Begin)
+}
+
+/// The entries of those functions of `names` that the library at `path` exports.
+///
+/// # Errors
+///
+/// The file cannot be read, or is no ELF file.
+pub fn exported(path: &Path, names: &[&str]) -> Result<Vec<Site>> {
+    let data = Data::open(path)?;
+    let elf = Elf::parse(&data, path)?;
+    // Read at once: to read each of thousands of names takes longer than all else.
+    let texts = elf.file.section_by_name(".dynstr").and_then(|section| section.data().ok()).unwrap_or_default();
+    let name = |at: u32| texts.get(at as usize..)?.split(|byte| *byte == 0).next();
+    let is_wanted = |at: u32| name(at).is_some_and(|name| names.iter().any(|wanted| wanted.as_bytes() == name));
+    let symbols = elf.file.dynamic_symbols().filter(|symbol| symbol.is_definition());
+    let wanted = symbols.filter(|symbol| is_wanted(symbol.elf_symbol().st_name(LittleEndian)));
+    let site = |address| Some(Site { offset: elf.code_offset(address)?, semaphore: 0, edge: Edge::Begin });
+    let mut sites: Vec<Site> = wanted.filter_map(|symbol| site(symbol.address())).collect();
+    sites.sort_unstable();
+    sites.dedup();
+    Ok(sites)
 }
 
 fn usdt_sites(elf: &Elf<'_>, path: &Path, (provider, name): (&str, &str), edge: Edge) -> Result<Vec<Site>> {

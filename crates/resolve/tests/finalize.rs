@@ -75,6 +75,43 @@ fn the_memory_of_a_mutex_names_its_holder() {
 }
 
 #[test]
+fn a_lock_has_the_place_of_its_last_creation_before_the_first_wait() {
+    let trace = with(
+        "0 stack key=7 tgid=10 tid=10 frames=4000,5000
+         0 stack key=8 tgid=10 tid=10 frames=4100,5000
+         0 stack key=9 tgid=10 tid=10 frames=4200,5000
+         0 new tid=11 tgid=10 parent=10 parent_tgid=10 name=worker
+         1 creation tid=10 address=0x1000 stack=7
+         2 creation tid=10 address=0x1000 stack=8
+         3 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080
+         4 switch in=11 wake=4 by=10
+         5 creation tid=10 address=0x1000 stack=9
+         6 switch out=11 state=1 call=202 object=0x2000 detail=0x200000080
+         7 switch in=11 wake=7 by=10",
+        10,
+    );
+    let created: Vec<_> = trace.objects.created_stack.iter().map(|stack| stack.get()).collect();
+    let leaf = |row: usize| trace.stacks.frame[row].get().map(|frame| trace.frames.offset[frame]);
+    assert_eq!(created.iter().map(|stack| stack.and_then(leaf)).collect::<Vec<_>>(), [Some(0x4100), None]);
+}
+
+#[test]
+fn a_wait_in_the_same_call_goes_on_with_the_one_before() {
+    let trace = with(
+        "0 new tid=11 tgid=10 parent=10 parent_tgid=10 name=worker
+         1 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080
+         2 switch in=11 wake=2 by=10
+         2.05 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080 same_call
+         3 switch in=11 wake=3 by=10
+         3.05 switch out=11 state=1 call=202 object=0x1000 detail=0x200000080
+         4 switch in=11 wake=4 by=10",
+        5,
+    );
+    let waits = (0..trace.off_cpu.len()).filter(|&row| trace.off_cpu.reason[row] == Reason::Waiting.code());
+    assert_eq!(waits.map(|row| trace.off_cpu.again[row]).collect::<Vec<_>>(), [false, true, false]);
+}
+
+#[test]
 fn a_new_thread_is_started_by_the_one_that_made_it() {
     let trace = with(
         "0 stack key=7 tgid=10 tid=10 frames=4000,5000

@@ -91,6 +91,7 @@ fn hostile() -> Trace {
         process: ProcessId::new(0),
         address: 0,
         first_stack: stack,
+        created_stack: StackId::NONE,
     });
     for (thread, start_ns) in [(0, 100), (1, 400)] {
         trace.off_cpu.push(OffCpuRow {
@@ -108,6 +109,7 @@ fn hostile() -> Trace {
             waker_kind: 1,
             waker_stack: stack,
             holder: ThreadId::NONE,
+            again: false,
         });
     }
     let (thread, cpu) = (ThreadId::new(0), 0);

@@ -4,7 +4,7 @@ use dwell_model::Notice;
 use serde::{Deserialize, Serialize};
 
 /// Version of the trace format that this crate writes. A reader takes every version up to its own.
-pub const TRACE_FORMAT: u32 = 5;
+pub const TRACE_FORMAT: u32 = 6;
 
 /// How far a result has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -49,6 +49,7 @@ tables! {
         waker_kind: u8, 1, "Who woke it: 0 unknown, 1 thread, 2 thread outside the program, 3 timer, 4 network, 5 other interrupt.";
         waker_stack: StackId, 1, "Where the waker was.";
         holder: ThreadId, 2, "Thread that held the lock when the wait began, where the lock tells it (mutexes and write locks of glibc and musl, the GIL), else null.";
+        again: bool, 6, "Whether it goes on with the thread's wait before it: a call to take a lock was woken, did not get it and waited again. Estimated where a program has come back to the call with the same registers and stack.";
     }
     /// One row per sample of a running thread, ordered by time_ns.
     Samples SampleRow "samples" {
@@ -121,6 +122,7 @@ tables! {
         process: ProcessId, 1, "Process whose memory it lies in, null for kernel objects.";
         address: u64, 1, "Its address, 0 when it has none.";
         first_stack: StackId, 1, "Where it was first waited on.";
+        created_stack: StackId, 6, "Where it was initialised last before that (pthread_mutex_init and its like), null where that was not seen.";
     }
     /// One row per distinct name of tasks, frames, regions, events or markers.
     TaskTypes TaskTypeRow "task_types" {

@@ -131,6 +131,12 @@ impl<'f, 't> Evidence<'f, 't> {
         numbers.map(|(column, number)| relation(Report::Waits, &query, column, number)).into()
     }
 
+    /// Where the object was created, if that was seen.
+    pub fn created(&self, object: ObjectId) -> Option<Sentence> {
+        let stack = self.fold.trace.objects.created_stack.get(object.get()?)?;
+        Some(say!(CREATED_AT, place = self.fold.stacks.place(*stack)?))
+    }
+
     /// A part of the elapsed time.
     pub fn share(&self, ns: u64) -> f64 {
         ns as f64 / self.elapsed_ns.max(1) as f64

@@ -60,7 +60,7 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         );
         Finding {
             subject: name.into(),
-            evidence: Prose::from(waited).and(evidence.within(waits)),
+            evidence: Prose::from(waited).and(evidence.created(object)).and(evidence.within(waits)),
             stack: waits.top_stack(),
             cost_ns: waits.weights.wait_ns(),
             claims: evidence.claims(object, waits),
@@ -186,7 +186,8 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
         on = on,
         place = fold.stacks.place(stack),
     );
+    let text = Prose::from(text).and(evidence.created(object));
     let waits = only(fold.query, FilterKey::Object, name);
     let claims = vec![Claim::at_least(Report::Waits, &waits, "wait_ns", held_ns)];
-    Some(Finding { subject: name.into(), evidence: text.into(), stack, cost_ns: held_ns, claims, ..Finding::default() })
+    Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns, claims, ..Finding::default() })
 }

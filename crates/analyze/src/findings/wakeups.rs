@@ -143,7 +143,7 @@ pub fn fine_grained_waits(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             queued = Word::Ns(total(&waits.weights.runnable)),
             share = Word::part(cost(waits), evidence.elapsed_ns),
         );
-        let text = Prose::from(took).and(evidence.within(waits));
+        let text = Prose::from(took).and(evidence.created(object)).and(evidence.within(waits));
         Finding {
             subject: name.into(),
             evidence: text,
@@ -252,7 +252,7 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
     );
     Some(Finding {
         subject: name.into(),
-        evidence: text.into(),
+        evidence: Prose::from(text).and(evidence.created(object)),
         stack: heaviest(&herds.wakers),
         cost_ns: scaled(herds.wasted_ns as f64),
         claims: evidence.objects.get(&object).map(|waits| evidence.claims(object, waits)).unwrap_or_default(),

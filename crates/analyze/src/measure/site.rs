@@ -31,6 +31,8 @@ pub struct SiteKey {
     pub outcome: u8,
     /// Waker kind's code.
     pub waker_kind: u8,
+    /// Whether the wait goes on with the thread's wait before it.
+    pub again: bool,
 }
 
 impl SiteKey {
@@ -48,6 +50,7 @@ impl SiteKey {
             reason: key.reason(),
             outcome: key.outcome(),
             waker_kind: key.waker_kind(),
+            again: key.again(),
         }
     }
 }

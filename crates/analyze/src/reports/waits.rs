@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{ObjectId, ObjectType};
+use dwell_model::{ObjectId, ObjectType, StackId};
 use dwell_view::{Value, View};
 
 use crate::engine::fold::Fold;
@@ -11,6 +11,7 @@ use crate::measure::distribution::Distribution;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::level::Level;
+use crate::study::acquisitions;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{Table, cut_note, levels_or, metrics_or, name_columns, stack_value, wait_rank};
 use crate::tables::notes::notes;
@@ -25,12 +26,20 @@ columns! {
         "中央値", "待機の半分はこれより長くない。誤差は 1 % 以内です。";
     plain "p99_ns", "99th Percentile", "99 % of the waits are not longer; right to 1 %.",
         "99 %", "待機の 99 % はこれより長くない。誤差は 1 % 以内です。";
+    plain "acquisitions", "Acquisitions", "Calls that blocked to take it; one may be several waits.",
+        "取得", "取得のためにブロックした呼び出し。1 回に複数の待機があり得ます。";
+    plain "futile_wakeups", "Futile Wake-Ups", "Wake-ups after which the thread waited again without having got it: another one was faster.",
+        "無駄な起床", "起床したが、別のスレッドに先を越され、取得できずに再び待機した回数。";
+    plain "acquire_p50_ns", "Median Acquisition", "Half of the acquisitions did not take longer, from the first wait until the thread ran again, time in the run queue included; right to 1 %.",
+        "取得時間の中央値", "取得の半分はこれより長くかからない。最初の待機から再び実行されるまで、実行キューの時間を含む。誤差は 1 % 以内です。";
+    plain "acquire_p99_ns", "99th Percentile of Acquisitions", "99 % of the acquisitions did not take longer; right to 1 %.",
+        "取得時間の 99 %", "取得の 99 % はこれより長くかからない。誤差は 1 % 以内です。";
     plain "threads", "Threads", "Number of threads that waited.",
         "スレッド", "待機したスレッドの数。";
     detail "idle_ns", "Idle Wait Time", "Part of the wait time of idle workers, by pattern.",
         "アイドル待機時間", "仕事のないワーカーの待機時間 (プールのスレッド、accept ループ、イベントループ)。";
-    detail "created_at", "Created At", "Where it was made, when known.",
-        "作成場所", "分かる場合、作成された場所。";
+    detail "created_at", "Created At", "Where it was initialised last before a thread first waited on it (pthread_mutex_init and its like), when known.",
+        "作成場所", "分かる場合、最初の待機の前に最後に初期化された場所 (pthread_mutex_init など)。";
     detail "first_wait_at", "First Wait At", "Where it was first waited on.",
         "最初の待機場所", "最初に待機した場所。";
     detail "top_stack", "Top Wait Stack", "The stack with the most wait time, leaf first.",
@@ -56,8 +65,10 @@ pub fn waits(fold: &Fold<'_>) -> View {
         Some(by_object) => groups.nodes.iter().map(|node| of_object(by_object, node)).collect(),
         None => groups.distributions(),
     };
+    let acquired = if levels == [Level::Object] { acquisitions::lengths(fold) } else { BTreeMap::new() };
     let table = Table { groups: &groups, levels: &levels, metrics: &metrics };
-    let mut view = table.view(columns_of(COLUMNS), |index, node| cells(&groups, fold, (index, node), &lengths[index]));
+    let mut view = table
+        .view(columns_of(COLUMNS), |index, node| cells(&groups, fold, (index, node), (&lengths[index], &acquired)));
     // The type stands beside the name.
     let (from, to) = (view.columns.len() - columns_of(COLUMNS).len(), name_columns(&levels).len());
     let move_type = |row: &mut Vec<Value>| row[to..=from].rotate_right(1);
@@ -72,24 +83,48 @@ fn of_object(lengths: &BTreeMap<ObjectId, Distribution>, node: &Node) -> Distrib
     lengths.get(&ObjectId::from_raw(node.key)).cloned().unwrap_or_default()
 }
 
-fn cells(groups: &Groups<'_, '_>, fold: &Fold<'_>, node: (usize, &Node), lengths: &Distribution) -> Vec<Value> {
-    let (index, node) = node;
-    let quantile = |quantile| lengths.quantile(quantile).map_or(Value::None, Value::Ns);
+fn cells(
+    groups: &Groups<'_, '_>,
+    fold: &Fold<'_>,
+    (index, node): (usize, &Node),
+    (lengths, acquired): (&Distribution, &BTreeMap<ObjectId, Distribution>),
+) -> Vec<Value> {
+    let quantile = |of: Option<&Distribution>, quantile| {
+        of.and_then(|lengths| lengths.quantile(quantile)).map_or(Value::None, Value::Ns)
+    };
     let object = if node.level == Level::Object { ObjectId::from_raw(node.key) } else { ObjectId::NONE };
-    let first = object.get().and_then(|row| fold.trace.objects.first_stack.get(row)).copied();
-    let first = first.and_then(|stack| fold.stacks.place(stack));
+    let objects = &fold.trace.objects;
+    let place = |stacks: &[StackId]| {
+        let stack = object.get().and_then(|row| stacks.get(row)).copied();
+        stack.and_then(|stack| fold.stacks.place(stack)).map_or(Value::None, Value::Text)
+    };
+    let (waits, again) = calls(fold, node).unzip();
     vec![
         object_type(fold, node).map_or(Value::None, |kind| Value::Text(kind.id().into())),
-        quantile(0.5),
-        quantile(0.99),
+        quantile(Some(lengths), 0.5),
+        quantile(Some(lengths), 0.99),
+        waits.map_or(Value::None, Value::Count),
+        again.map_or(Value::None, Value::Count),
+        quantile(acquired.get(&object), 0.5),
+        quantile(acquired.get(&object), 0.99),
         Value::Count(groups.threads(index) as u64),
         Value::Ns(total(&node.weights.idle)),
-        // No collector records creation sites yet: the object's allocation costs a probe on every one.
-        Value::None,
-        first.map_or(Value::None, Value::Text),
+        place(&objects.created_stack),
+        place(&objects.first_stack),
         stack_value(fold, groups.top_stack(index, |site| site.key.stack)),
         stack_value(fold, groups.top_stack(index, |site| site.key.waker_stack)),
     ]
+}
+
+/// Calls that blocked to take what the group is of, and how often one waited again; where the trace tells.
+fn calls(fold: &Fold<'_>, node: &Node) -> Option<(u64, u64)> {
+    let is_taken = object_type(fold, node).is_some_and(ObjectType::is_taken);
+    if !is_taken || !acquisitions::are_known(fold.trace) {
+        return None;
+    }
+    let sites = node.sites.iter().map(|site| &fold.sites[*site as usize]);
+    let again = sites.filter(|site| site.key.again).map(|site| site.weights(fold.class_mask).wait_count).sum();
+    Some((node.weights.wait_count.saturating_sub(again), again))
 }
 
 /// The type that all waits of the group are on.

@@ -82,6 +82,7 @@ struct thread {
 	u64 out_time_ns;        /* when it last left the CPU */
 	u64 out_runtime_ns;     /* CPU time that it had used when it last left the CPU */
 	u64 last_object;        /* key of a file or set that it waited for and that is written, plus the generation */
+	u64 call;               /* what tells its last call of futex from others (call.bpf.h) */
 	u64 python_state;       /* its PyThreadState, 0 = not found yet */
 	u64 python_interpreter; /* that one's PyInterpreterState */
 	u64 python_failure_ns;  /* when it was last looked for in vain */

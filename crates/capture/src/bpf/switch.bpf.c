@@ -3,7 +3,7 @@
  * The heart: a context switch tells who leaves the CPU, why and on what, and who comes back and by whom it was woken.
  * One record for both sides.
  */
-#include "lock.bpf.h"
+#include "call.bpf.h"
 #include "rival.bpf.h"
 #include "switch.bpf.h"
 
@@ -61,6 +61,8 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		} else {
 			record->user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
 			if (record->syscall == SYSCALL_FUTEX && state) {
+				if (is_same_call(prev, out, record->object, record->detail))
+					record->flags |= SWITCH_SAME_CALL;
 				if (python_gil(prev, out, record->object, &record->holder_tid))
 					record->flags |= SWITCH_GIL;
 				else

@@ -52,9 +52,12 @@ impl<'a> Opened<'a> {
             Target::Launch(launch) => Some(launch::spawn(launch, &announcing.variables)?),
             Target::Attach(pids) => check_attachable(pids, options.own_only).map(|()| None)?,
         };
-        let probed = find_task_probes(options, child.as_ref())?;
+        let program = first_program(options, child.as_ref());
+        let probed = program.as_ref().map(|program| task_probes::find(&options.task_probes, program));
+        let probed = probed.transpose()?.unwrap_or_default();
+        let libraries = program.map(|program| program.c_libraries()).unwrap_or_default();
         let targets = child.as_ref().map_or_else(|| attached_family(options), |child| vec![child.pid]);
-        let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed };
+        let begin = Targets { pids: &targets, launching: child.is_some(), probes: &probed, libraries: &libraries };
         let raised = rights::raise(&TO_START);
         let source = source::open(options, &begin)?;
         source.lower(raised);
@@ -181,13 +184,13 @@ fn system(options: &Options) -> Option<System> {
     options.topics.contains(&Topic::System).then(|| System::new(options.system_interval_ns))
 }
 
-fn find_task_probes(options: &Options, child: Option<&Child>) -> Result<task_probes::Places> {
-    let program = match (child, attached(options)) {
-        (Some(child), _) => Program::Path(&child.path),
-        (None, [first, ..]) => Program::Process(*first),
-        (None, []) => return Ok(task_probes::Places::default()),
-    };
-    task_probes::find(&options.task_probes, &program)
+/// In whose files places of the program are looked for.
+fn first_program<'c>(options: &Options, child: Option<&'c Child>) -> Option<Program<'c>> {
+    match (child, attached(options)) {
+        (Some(child), _) => Some(Program::Path(&child.path)),
+        (None, [first, ..]) => Some(Program::Process(*first)),
+        (None, []) => None,
+    }
 }
 
 /// The processes that the options name, with those that they have forked already where those are followed that they fork later.

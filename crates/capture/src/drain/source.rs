@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 use std::os::fd::BorrowedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use dwell_model::Notice;
@@ -27,6 +27,8 @@ pub struct Targets<'t> {
     pub launching: bool,
     /// Task probes to be set.
     pub probes: &'t task_probes::Places,
+    /// The C libraries in which it is seen where locks are created.
+    pub libraries: &'t [PathBuf],
 }
 
 /// What a collection asks of its source of records.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bytemuck::bytes_of;
 use dwell_model::notices::{self, NoticeDef};
@@ -18,6 +18,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
 
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
+use crate::hooks::creations::Creations;
 use crate::hooks::rivals;
 use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
@@ -56,6 +57,7 @@ pub struct Hooks {
     control: Control,
     system_calls: Option<MapHandle>,
     rivals: Option<MapHandle>,
+    creations: Option<Creations>,
     urgency: Option<MappedArray<u64>>,
     /// What of this machine explains delays.
     pub delays: DelayFacts,
@@ -102,6 +104,7 @@ impl Hooks {
             control,
             system_calls: None,
             rivals: None,
+            creations: None,
             urgency,
             delays: DelayFacts::default(),
             notices: Vec::new(),
@@ -196,6 +199,25 @@ impl Hooks {
             self.optional.push(object);
         }
         Ok(())
+    }
+
+    /// Notes where programs create locks: where they call these C libraries to initialise them; `pids` = these processes only.
+    pub fn set_creations(&mut self, libraries: &[PathBuf], pids: Option<&[u32]>) {
+        let set = |hooks: &mut Self| -> Result<()> {
+            let object = hooks.load_family("creation")?;
+            hooks.creations = Some(Creations::set(&object, libraries, pids)?);
+            hooks.optional.push(object);
+            Ok(())
+        };
+        if let Err(error) = set(self) {
+            self.miss(&notices::CREATIONS_UNKNOWN, &error);
+        }
+    }
+
+    /// Leaves programs alone that create locks without end.
+    pub fn limit_creations(&mut self) {
+        let notice = self.creations.as_mut().and_then(Creations::limit);
+        self.notices.extend(notice);
     }
 
     /// Notes where programs ask for work that other threads will do: where they call this function of the library at `path`.

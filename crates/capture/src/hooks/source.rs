@@ -38,7 +38,11 @@ impl Bpf<'_> {
         }
         hooks.sample(targets.pids);
         let followed = options.follow_children && !options.own_only;
-        hooks.set_task_probes(targets.probes, (!followed).then_some(targets.pids))?;
+        let pids = (!followed).then_some(targets.pids);
+        hooks.set_task_probes(targets.probes, pids)?;
+        if !targets.libraries.is_empty() {
+            hooks.set_creations(targets.libraries, pids);
+        }
         Ok(Self { hooks, rings: None, map_events })
     }
 }
@@ -88,6 +92,7 @@ impl Source for Bpf<'_> {
         for events in &mut self.map_events {
             events.drain(mappings);
         }
+        self.hooks.limit_creations();
         Ok(now_ns)
     }
 

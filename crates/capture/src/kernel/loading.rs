@@ -36,7 +36,7 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 13] = [
+pub static FAMILIES: [(&str, &[u8]); 14] = [
     family!("namespace"),
     family!("threads"),
     family!("switch"),
@@ -44,6 +44,7 @@ pub static FAMILIES: [(&str, &[u8]); 13] = [
     family!("sample"),
     family!("task_probe"),
     family!("stitch"),
+    family!("creation"),
     family!("system"),
     family!("sockets"),
     family!("latency"),

@@ -80,7 +80,13 @@ impl Recorder {
                 self.event_count += 1;
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }
-            kind::SOCKET_WAIT | kind::TCP_HOLD | kind::TCP_EVENT | kind::DELAY | kind::DELAYS | kind::REQUEST => {
+            kind::CREATION
+            | kind::SOCKET_WAIT
+            | kind::TCP_HOLD
+            | kind::TCP_EVENT
+            | kind::DELAY
+            | kind::DELAYS
+            | kind::REQUEST => {
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }
             _ => self.meta_buffer.bytes.extend_from_slice(bytes),

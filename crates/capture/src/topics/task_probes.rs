@@ -3,7 +3,7 @@
 //! The kernel sets a probe in every process that uses the file; whoever is not profiled passes it without a record, but not
 //! for free. Only without children to follow can it be kept to the target processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -17,6 +17,9 @@ use libbpf_rs::{Link, MapCore, MapFlags, Object, ProgramMut, UprobeMultiOpts, Up
 
 use crate::error::{Error, Result};
 use crate::kernel::version;
+
+/// How the names of C libraries begin that initialise locks.
+const C_LIBRARIES: &[&str] = &["libc.so", "libc-2", "libpthread.so", "libpthread-2", "ld-musl-"];
 
 /// The places of a task probe, found in a file.
 pub struct Found {
@@ -43,16 +46,24 @@ impl Program<'_> {
         let is_named = |path: &PathBuf| path.file_name() == Some(name.as_os_str());
         let used = match self {
             Self::Path(path) => links_and_targets(&program_files(path), name),
-            Self::Process(pid) => {
-                let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
-                let root = PathBuf::from(format!("/proc/{pid}/root"));
-                let mapped = parse_maps(*pid, &maps).into_iter().map(|mapping| mapping.path);
-                let mapped = mapped.filter(|path| is_named(path) && path.is_absolute());
-                mapped.filter_map(|path| Some(root.join(path.strip_prefix("/").ok()?))).next()
-            }
+            Self::Process(pid) => mapped_files(*pid).find(is_named),
         };
         let search = std::env::var_os("PATH").unwrap_or_default();
         used.or_else(|| std::env::split_paths(&search).map(|folder| folder.join(name)).find(|path| path.is_file()))
+    }
+
+    /// The C libraries that it uses; none where it is linked statically.
+    pub fn c_libraries(&self) -> Vec<PathBuf> {
+        let is_c_library = |path: &PathBuf| {
+            let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            C_LIBRARIES.iter().any(|library| name.starts_with(library))
+        };
+        let files: Vec<PathBuf> = match self {
+            Self::Path(path) => program_files(path).into_iter().filter(is_c_library).collect(),
+            Self::Process(pid) => mapped_files(*pid).filter(is_c_library).collect(),
+        };
+        let distinct: BTreeSet<PathBuf> = files.into_iter().collect();
+        distinct.into_iter().collect()
     }
 
     fn own_file(&self) -> PathBuf {
@@ -61,6 +72,14 @@ impl Program<'_> {
             Self::Process(pid) => format!("/proc/{pid}/exe").into(),
         }
     }
+}
+
+/// The files that a process has mapped, by paths that lead to them from here.
+fn mapped_files(pid: u32) -> impl Iterator<Item = PathBuf> {
+    let maps = std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let root = PathBuf::from(format!("/proc/{pid}/root"));
+    let mapped = parse_maps(pid, &maps).into_iter().map(|mapping| mapping.path);
+    mapped.filter_map(move |path| Some(root.join(path.strip_prefix("/").ok()?)))
 }
 
 /// The file among `files`, which are without links, that `name` stands for: itself, or a link to it in its folder.

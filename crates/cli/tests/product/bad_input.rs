@@ -205,6 +205,7 @@ pub fn small_trace() -> Trace {
         process: ProcessId::from_raw(0),
         address: 0x4000,
         first_stack: StackId::NONE,
+        created_stack: StackId::NONE,
     });
     trace.off_cpu.push(OffCpuRow {
         thread: ThreadId::from_raw(0),
@@ -221,6 +222,7 @@ pub fn small_trace() -> Trace {
         waker_kind: 3,
         waker_stack: StackId::NONE,
         holder: ThreadId::NONE,
+        again: false,
     });
     trace
 }

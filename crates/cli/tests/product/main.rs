@@ -31,6 +31,7 @@ mod itt_runtimes;
 mod kernels;
 mod latency;
 mod layers;
+mod locks;
 mod looking;
 mod merge;
 mod packaging;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     cases.extend(hostile_tables::cases());
     cases.extend(confined::cases());
     cases.extend(looking::cases());
+    cases.extend(locks::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());
     cases.extend(flight::cases());

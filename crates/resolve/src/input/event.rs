@@ -1,7 +1,8 @@
 //! What happens at a time: the records that the replay takes.
 
 use dwell_store::raw::wire::{
-    ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
+    CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord,
+    ThreadNewRecord,
 };
 
 use super::said::Said;
@@ -20,6 +21,7 @@ pub enum Event {
     Resume(u64),
     Said(Said),
     Stitch(StitchRecord),
+    Creation(CreationRecord),
 }
 
 impl Event {
@@ -35,6 +37,7 @@ impl Event {
             Self::Pause(time) | Self::Resume(time) => *time,
             Self::Said(said) => said.time_ns,
             Self::Stitch(record) => record.h.time_ns,
+            Self::Creation(record) => record.h.time_ns,
         }
     }
 
@@ -50,6 +53,7 @@ impl Event {
             Self::Pause(time) | Self::Resume(time) => *time = time_ns,
             Self::Said(said) => said.time_ns = time_ns,
             Self::Stitch(record) => record.h.time_ns = time_ns,
+            Self::Creation(record) => record.h.time_ns = time_ns,
         }
     }
 
@@ -59,7 +63,7 @@ impl Event {
             Self::Resume(_) => 0,
             Self::New(_) => 1,
             Self::Exec(_) => 2,
-            Self::Name(_) | Self::Stitch(_) => 3,
+            Self::Name(_) | Self::Stitch(_) | Self::Creation(_) => 3,
             Self::Switch(_) | Self::Sample(_) | Self::Said(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,

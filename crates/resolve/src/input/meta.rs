@@ -136,6 +136,7 @@ impl Meta {
             Record::Resume(header) => happens(Event::Resume(header.time_ns)),
             Record::TaskProbe(record) => happens(Event::Said(Said::of_probe(&record))),
             Record::Stitch(record) => happens(Event::Stitch(record)),
+            Record::Creation(record) => happens(Event::Creation(record)),
             Record::IttNames(header, bytes) => {
                 self.itt.names(&header, bytes, &mut |said| happens(Event::Said(said)));
             }

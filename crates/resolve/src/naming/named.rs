@@ -231,6 +231,7 @@ fn name_objects(
         off_cpu: raw.off_cpu,
         told: &raw.replay.told.sync.objects,
         texts: &raw.meta.itt.texts,
+        creations: &raw.replay.creations,
     };
     objects::resolve(raw.replay.waits.keys(), &raw.replay.first_waits, &sources)
 }

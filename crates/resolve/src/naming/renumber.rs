@@ -6,6 +6,7 @@ use dwell_store::tables::{Markers, OffCpu, Samples, SyncWaits, Tasks};
 use rayon::join;
 
 use super::named::Named;
+use crate::objects::again;
 use crate::replay::annotations::{Nested, Unnamed};
 use crate::replay::rows::{RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
@@ -15,7 +16,7 @@ pub fn events(off_cpu: RawOffCpu, samples: RawSamples, named: &Named) -> (OffCpu
 }
 
 fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
-    let RawOffCpu { stack, waker_stack, wait, mut holder, .. } = raw;
+    let RawOffCpu { stack, waker_stack, wait, mut holder, same_call, .. } = raw;
     for (holder, wait) in holder.iter_mut().zip(&wait) {
         if wait.get().is_some_and(|number| named.objects.holders.get(number) == Some(&false)) {
             *holder = ThreadId::NONE;
@@ -23,7 +24,8 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
     }
     let stacks = || join(|| named.woven.rows.column(stack), || named.woven.rows.column(waker_stack));
     let ((stack, waker_stack), object) = join(stacks, || named.objects.of_waits.column(wait));
-    OffCpu {
+    let rows = OffCpu {
+        again: Vec::new(),
         thread: raw.thread,
         start_ns: raw.start_ns,
         wait_ns: raw.wait_ns,
@@ -38,7 +40,8 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker_kind: raw.waker_kind,
         waker_stack,
         holder,
-    }
+    };
+    OffCpu { again: again(&rows, &same_call, &named.objects.objects), ..rows }
 }
 
 fn samples(raw: RawSamples, named: &Named) -> Samples {

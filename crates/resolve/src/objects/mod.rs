@@ -2,6 +2,7 @@
 //! It takes the distinct waits with their named stacks; it gives the table of objects and the row of each wait in it.
 //! It does not say why a wait on an object was long.
 
+mod again;
 mod callers;
 mod classify;
 mod identity;
@@ -13,6 +14,7 @@ mod rows;
 mod sources;
 mod table;
 
+pub use again::again;
 pub use callers::Code;
 pub use sources::Sources;
 pub use table::{Resolved, data_addresses, resolve};

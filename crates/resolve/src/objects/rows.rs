@@ -45,8 +45,9 @@ impl<'a> Namer<'a> {
             Identity::Memory(image, base, kind) => {
                 let (name, process) = self.memory(target, (*image, *base, *kind), wait.image, first_stack);
                 let scope = if name.1 { process } else { ProcessId::NONE };
+                let created_stack = self.sources.created(wait.image, *base, time_ns);
                 let row = self.row(*kind, name.0, scope, first_stack);
-                ObjectRow { process, address: *base, ..row }
+                ObjectRow { process, address: *base, created_stack, ..row }
             }
             Identity::Described(key, kind) => self.described(*key, *kind, time_ns, first_stack),
             Identity::Gil(image) => {
@@ -111,7 +112,8 @@ impl<'a> Namer<'a> {
 
     fn row(&mut self, kind: ObjectType, name: String, scope: ProcessId, first_stack: StackId) -> ObjectRow {
         let name = self.distinct(scope, name);
-        ObjectRow { kind: kind.code(), name, detail: String::new(), process: ProcessId::NONE, address: 0, first_stack }
+        let (detail, process, created_stack) = (String::new(), ProcessId::NONE, StackId::NONE);
+        ObjectRow { kind: kind.code(), name, detail, process, address: 0, first_stack, created_stack }
     }
 
     /// The name, with a number from the second object of that name on.

@@ -4,10 +4,12 @@ use dwell_model::StackId;
 
 use super::callers::Code;
 use crate::code::function::DataSymbol;
+use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
 use crate::input::meta::Meta;
 use crate::input::texts::Texts;
 use crate::replay::annotations::SyncObject;
+use crate::replay::creations::Creations;
 use crate::replay::lives::{ImageId, Lives};
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::rows::RawOffCpu;
@@ -32,12 +34,21 @@ pub struct Sources<'a> {
     pub told: &'a [SyncObject],
     /// Their names.
     pub texts: &'a Texts,
+    /// Where locks were initialised.
+    pub creations: &'a Creations,
 }
 
 impl<'a> Sources<'a> {
     /// The stack of a wait.
     pub fn stack(&self, wait: &Wait) -> StackId {
         self.stacks.get(wait.stack)
+    }
+
+    /// Where the object at `address` of a program was initialised last before `time_ns`; of a forked program also before that.
+    pub fn created(&self, image: ImageId, address: u64, time_ns: u64) -> StackId {
+        let in_image = |image| self.creations.before(image, address, time_ns);
+        let stack = in_image(image).or_else(|| in_image(Mappings::fork_root(self.lives, image)));
+        stack.map_or(StackId::NONE, |stack| self.stacks.get(stack))
     }
 
     /// What a program told of an object.

@@ -34,6 +34,8 @@ pub struct Departure {
     pub stack: StackNumber,
     /// Who held the lock that it waits for, where the lock tells.
     pub holder: ThreadId,
+    /// Whether it blocks in futex with the same stack and registers as the last time.
+    pub same_call: bool,
 }
 
 /// How a thread comes back to a CPU.
@@ -157,6 +159,7 @@ impl Intervals {
                 wait: WaitNumber::NONE,
                 stack: StackNumber::NONE,
                 holder: ThreadId::NONE,
+                same_call: false,
             };
             let row = self.open(thread, time_ns, why);
             if creator.thread.is_some() {
@@ -362,6 +365,7 @@ impl Intervals {
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
             holder: why.holder,
+            same_call: why.same_call,
         });
         self.set(thread, State::Off(row), start_ns);
         row
@@ -426,6 +430,7 @@ impl Intervals {
             waker_kind: WakerKind::Unknown.code(),
             waker_stack: StackNumber::NONE,
             holder: ThreadId::NONE,
+            same_call: false,
         });
     }
 

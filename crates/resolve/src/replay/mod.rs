@@ -3,6 +3,7 @@
 //! It does not name code or objects: stacks, waits and types of tasks stay numbers.
 
 pub mod annotations;
+pub mod creations;
 pub mod intervals;
 pub mod lives;
 pub mod numbers;

@@ -70,6 +70,7 @@ raw_tables! {
         waker_kind: u8,
         waker_stack: StackNumber,
         holder: ThreadId,
+        same_call: bool,
     }
     /// Samples.
     RawSamples RawSampleRow {

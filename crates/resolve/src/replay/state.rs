@@ -5,8 +5,8 @@
 use dwell_model::{CallKind, Outcome, Reason, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, object_kind, switch_flag,
-    waker_context,
+    CreationRecord, ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord,
+    object_kind, switch_flag, waker_context,
 };
 
 use crate::input::event::Event;
@@ -14,6 +14,7 @@ use crate::input::meta::Meta;
 use crate::input::said::{Said, What};
 use crate::interner::Interner;
 use crate::replay::annotations::{Asker, Told, Who};
+use crate::replay::creations::Creations;
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
 use crate::replay::lives::Lives;
 use crate::replay::numbers::{StackNumber, WaitNumber};
@@ -46,6 +47,8 @@ pub struct Replay {
     pub first_waits: Vec<u64>,
     /// What programs say of themselves.
     pub told: Told,
+    /// Where they initialised locks.
+    pub creations: Creations,
     /// Events replayed.
     pub events: u64,
 }
@@ -63,6 +66,7 @@ impl Replay {
             waits: Interner::default(),
             first_waits: Vec::new(),
             told: Told::default(),
+            creations: Creations::default(),
             events: 0,
         }
     }
@@ -91,7 +95,15 @@ impl Replay {
             }
             Event::Said(said) => self.hear(said, now),
             Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
+            Event::Creation(record) => self.create(record),
         }
+    }
+
+    /// A thread initialises a lock.
+    fn create(&mut self, record: &CreationRecord) {
+        let Some(thread) = self.lives.find(record.h.tid).filter(|_| record.user_stack != 0) else { return };
+        let stack = self.user_stack(record.user_stack);
+        self.creations.add(self.lives.image(thread), record.address, (record.h.time_ns, stack));
     }
 
     /// A program says something of itself. What it says within a pause is taken as of the pause's start.
@@ -264,11 +276,12 @@ impl Replay {
         let preempted = record.flags & switch_flag::PREEMPTED != 0;
         if record.state != 0 && !preempted {
             let (wait, holder) = self.wait(thread, record, stack);
-            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder };
+            let same_call = record.flags & switch_flag::SAME_CALL != 0;
+            return Departure { reason: Reason::Waiting, syscall, wait, stack, holder, same_call };
         }
         let yielded = Syscall::kind_of(syscall) == CallKind::Yield;
         let reason = if yielded { Reason::Yielded } else { Reason::Preempted };
-        Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE }
+        Departure { reason, syscall, wait: WaitNumber::NONE, stack, holder: ThreadId::NONE, same_call: false }
     }
 
     /// The wait, and who holds the lock that it waits for, where the lock or the program tells.

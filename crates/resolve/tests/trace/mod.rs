@@ -122,7 +122,8 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         flags: flag("preempted", switch_flag::PREEMPTED)
             | flag("iowait", switch_flag::IOWAIT)
             | flag("signal", switch_flag::SIGNAL_PENDING)
-            | flag("seeded", switch_flag::SEEDED),
+            | flag("seeded", switch_flag::SEEDED)
+            | flag("same_call", switch_flag::SAME_CALL),
         waker_context: context,
         state: line.number("state") as u32,
         syscall: if line.has("call") { line.number("call") as i32 } else { -1 },
@@ -232,6 +233,13 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
         "stitch" => events.fixed(&StitchRecord {
             h: line.header(kind::STITCH, 0, "tid"),
             id: line.number("id"),
+            user_stack: line.number("stack"),
+            tgid: line.number("tgid").max(10) as u32,
+            reserved: 0,
+        }),
+        "creation" => events.fixed(&CreationRecord {
+            h: line.header(kind::CREATION, 0, "tid"),
+            address: line.number("address"),
             user_stack: line.number("stack"),
             tgid: line.number("tgid").max(10) as u32,
             reserved: 0,

@@ -3,10 +3,11 @@
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
 
 use super::wire::{
-    DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader, ObjectRecord,
-    PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord, ShortDelay,
-    SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord, TaskProbeRecord,
-    TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind,
+    CreationRecord, DelayRecord, DelaysHeader, ExecRecord, InterfaceHeader, IttHeader, MachineHeader, MapHeader,
+    ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord,
+    ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
+    TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
+    kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -34,6 +35,7 @@ pub enum Record<'a> {
     Members(TextHeader, &'a [u8]),
     TaskProbe(TaskProbeRecord),
     Stitch(StitchRecord),
+    Creation(CreationRecord),
     Socket(Box<SocketRecord>),
     SocketWait(Box<SocketWaitRecord>),
     TcpHold(TcpHoldRecord),
@@ -133,6 +135,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::MEMBERS => text(body).map(|(header, text)| Record::Members(header, text))?,
         kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
         kind::STITCH => Record::Stitch(prefix(body)?),
+        kind::CREATION => Record::Creation(prefix(body)?),
         kind::SOCKET => Record::Socket(Box::new(prefix(body)?)),
         kind::SOCKET_WAIT => Record::SocketWait(Box::new(prefix(body)?)),
         kind::TCP_HOLD => Record::TcpHold(prefix(body)?),

@@ -37,6 +37,7 @@ enum record_kind {
 	RECORD_REQUEST = 21,      /* a thread received on a socket and sent on it */
 	RECORD_DELAYS = 22,       /* short delays of one thread on one CPU */
 	RECORD_THREAD_LEFT = 23,  /* for the collector, which writes a RECORD_THREAD_EXIT in its place */
+	RECORD_CREATION = 24,     /* a thread initialised a lock */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -63,6 +64,7 @@ enum switch_flag {
 	SWITCH_SIGNAL_PENDING = 4, /* of the thread switched in */
 	SWITCH_SEEDED = 8,         /* not a switch: the thread's state when recording began or was resumed */
 	SWITCH_GIL = 16,           /* the thread switched out waits for CPython's global interpreter lock */
+	SWITCH_SAME_CALL = 32,     /* it blocks in futex with the same stack and registers as the last time */
 };
 
 enum waker_context {
@@ -271,6 +273,15 @@ struct record_stitch {
 	u32 reserved;
 };
 
+/* A call of pthread_mutex_init or its like. */
+struct record_creation {
+	struct record_header h;
+	u64 address;    /* of the object */
+	u64 user_stack; /* key of a RECORD_STACK */
+	u32 tgid;
+	u32 reserved;
+};
+
 /* Bytes that the in-process collector wrote; `bytes` of them follow, padded to 8. They are the profiled program's: nothing
  * in them can be trusted. Times in them are ticks of the time stamp counter:
  * ns = base_ns + (ticks - base_ticks) * ns_per_tick / 2^32. */
@@ -369,6 +380,7 @@ _Static_assert(sizeof(struct record_exec) == 296, "wire");
 _Static_assert(sizeof(struct record_registers) == 176, "wire");
 _Static_assert(sizeof(struct record_task_probe) == 24, "wire");
 _Static_assert(sizeof(struct record_stitch) == 40, "wire");
+_Static_assert(sizeof(struct record_creation) == 40, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct record_delay) == 56, "wire");
 _Static_assert(sizeof(struct record_delays) == 32 + 12 * DWELL_DELAYS, "wire");

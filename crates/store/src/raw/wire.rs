@@ -36,6 +36,7 @@ pub mod kind {
     pub const REQUEST: u16 = 21;
     pub const DELAYS: u16 = 22;
     pub const THREAD_LEFT: u16 = 23;
+    pub const CREATION: u16 = 24;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -56,6 +57,7 @@ pub mod switch_flag {
     pub const SIGNAL_PENDING: u8 = 4;
     pub const SEEDED: u8 = 8;
     pub const GIL: u8 = 16;
+    pub const SAME_CALL: u8 = 32;
 }
 
 /// Numbers of [`SwitchRecord::waker_context`].
@@ -205,6 +207,9 @@ records! {
     }
     StitchRecord = 40, "Where work was asked for that other threads do." {
         h: RecordHeader, id: u64, user_stack: u64, tgid: u32, reserved: u32,
+    }
+    CreationRecord = 40, "A thread initialised a lock." {
+        h: RecordHeader, address: u64, user_stack: u64, tgid: u32, reserved: u32,
     }
     TcpState = 64, "How a TCP socket stands at one instant." {
         flags: u8, state: u8, congestion: u8, backoff: u8, unsent: u32, in_flight: u32, packets_out: u32, cwnd: u32,

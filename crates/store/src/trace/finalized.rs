@@ -192,6 +192,7 @@ impl Trace {
         rows.stacks("off_cpu.waker_stack", &self.off_cpu.waker_stack)?;
         rows.stacks("samples.stack", &self.samples.stack)?;
         rows.stacks("objects.first_stack", &self.objects.first_stack)?;
+        rows.stacks("objects.created_stack", &self.objects.created_stack)?;
         rows.modules("frames.module", &self.frames.module)?;
         rows.objects("off_cpu.object", &self.off_cpu.object)?;
         let all = |name: &str, holds: bool| holds.then_some(()).ok_or_else(|| format!("column {name} is damaged"));

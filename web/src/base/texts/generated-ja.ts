@@ -19,6 +19,7 @@ export const lossesJa: Record<string, string> = {
   "socket_waits_lost": "リングに空きがなかった、ソケットの待機、保留されたデータ、遅延 ACK のレコード。",
   "stitches_lost": "他のスレッドの仕事を依頼した場所のうち、カーネルのバッファーに空きがなかったもの。その仕事は自身のスタックだけを示します。",
   "delays_lost": "カーネルのバッファーに空きがなかった、遅延とソケット上の要求のレコード。その内容は説明なしとなります。",
+  "creations_lost": "多すぎたか、カーネルのバッファーに空きがなかったために記録されなかった、ロックを初期化する呼び出し。それらのロックの作成場所は分かりません。",
   "programs_out_of_scope": "開始時に他のユーザーの権限を得るものなど、このユーザーが見ることのできないプログラム。含まれません。",
   "hooks_skipped": "同じフックが同じ CPU で実行中だったため、カーネルがフックを省いた回数。その記録は含まれません。",
   "collections_cut_off": "収集プログラムが結果を閉じる前に終了した収集。最後の瞬間と、ほかに失われたものは分かりません。",
@@ -86,6 +87,7 @@ export const lossesJa: Record<string, string> = {
 /** Evidence of findings and notes of reports, by id. */
 export const sentencesJa: Record<string, string> = {
   "lock-convoy": "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。",
+  "created-at": "{place} で作成されました。",
   "within-task": "そのうち {share} はタスク {task} の中です。",
   "gil-contention": "{threads} 個のスレッドが GIL を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。",
   "gil-holder": "保持していたスレッドは主に {place} を実行していました (その時間の {share})。",
@@ -196,7 +198,7 @@ export const sentencesJa: Record<string, string> = {
 /** Remarks of collection, finalization and merging, by id. */
 export const noticesJa: Record<string, string> = {
   "wakes-from-interrupts": "このカーネルでは、実行中のスレッドに割り込んだ処理による起床が、そのスレッドによるものとみなされます。",
-  "without-bpf": "BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床と、その起床から CPU を得るまでの時間は分かりません。",
+  "without-bpf": "BPF なしで記録しました ({error})。損失に失われた perf レコードがなければ、待機とその回数は正確です。プロファイル対象外からの起床、その起床から CPU を得るまでの時間、ロックを取得する 1 回の呼び出しに属する待機、ロックの作成場所は分かりません。",
   "kernel-unseen": "カーネルが何をしたかは分かりません。一般ユーザーに見えるのは kernel.perf_event_paranoid が 1 以下の場合だけです。",
   "calls-untraced": "システムコールをトレースできませんでした。短い待機が何を待ったかは分かりません。",
   "system-calls-uncounted-without-bpf": "BPF なしではシステムコールは数えられません。",
@@ -215,6 +217,8 @@ export const noticesJa: Record<string, string> = {
   "threads-not-sampled": "実行中のコードがサンプリングされなかったスレッド: {threads} ({error})。",
   "collector-died": "収集プログラムが結果を閉じずに終了しました。記録されたのは最初の {seconds} 秒です。終了直前の出来事、損失、プログラムの終了ステータスは含まれていません。",
   "code-looked-up": "プログラムがマップしたファイルは 20 ms ごとに /proc から読み取られました。それより短い間だけあったコードには名前がありません ({error})。",
+  "creations-unknown": "ロックがどこで作成されたかは分かりません ({error})。",
+  "creations-too-many": "このマシンのプログラムが 1 秒に 5000 個を超えるロックを初期化しました。プログラムを遅くしないため、以後はロックの作成場所を記録していません。",
   "asker-unknown": "他のスレッドの仕事を誰が依頼したかは分かりません ({error})。",
   "sockets-before": "収集前から開いていたソケットは、最初に使われたときから分かります ({error})。",
   "sockets-until": "ソケットは {seconds} s までしか分かりません ({error})。",
@@ -252,6 +256,9 @@ export const noticesJa: Record<string, string> = {
 /** Metrics, findings and columns, by id: the title, and the help text or the advice. */
 export const wordsJa: Record<string, [title: string, text: string]> = {
   "accept-bottleneck": ["受け付けを待つ接続", "接続を受け付けるだけのスレッドを置き (または SO_REUSEPORT で複数)、処理は別のスレッドに渡してください。一時的な集中には listen のバックログと net.core.somaxconn を上げます。"],
+  "acquire_p50_ns": ["取得時間の中央値", "取得の半分はこれより長くかからない。最初の待機から再び実行されるまで、実行キューの時間を含む。誤差は 1 % 以内です。"],
+  "acquire_p99_ns": ["取得時間の 99 %", "取得の 99 % はこれより長くかからない。誤差は 1 % 以内です。"],
+  "acquisitions": ["取得", "取得のためにブロックした呼び出し。1 回に複数の待機があり得ます。"],
   "advice": ["対策", "どうすればよいか。"],
   "at_ns": ["時刻", "区間の始まりからの時間。"],
   "average": ["平均", "表示している時間の平均。1 秒あたり、または全プロセッサー時間に対する割合。"],
@@ -281,7 +288,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "cpu_utilization": ["有効 CPU 利用率", "有効時間 / (経過時間 × CPU 数)。"],
   "cpus": ["論理 CPU 数", "プログラムが使用できる CPU の数。"],
   "cpus-taken": ["他のプログラムによる CPU の占有", "静かなマシンで測り直してください。他のプログラムが残る場合は、専用の CPU を割り当てる (taskset、cpuset.cpus) か、他のプログラムの重みを下げてください (cpu.weight、SCHED_IDLE)。"],
-  "created_at": ["作成場所", "分かる場合、作成された場所。"],
+  "created_at": ["作成場所", "分かる場合、最初の待機の前に最後に初期化された場所 (pthread_mutex_init など)。"],
   "delay_ns": ["スケジュール遅延", "起床したスレッドがその後 CPU を待った時間。"],
   "direction": ["待機の目的", "送信、受信、接続の受け付け、接続、ポーリング。"],
   "domain": ["ドメイン", "カウンターのドメイン。"],
@@ -302,6 +309,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "from_rate": ["下限", "最も低いレート。"],
   "full-receive-window": ["受信ウィンドウ満杯", "受信側がより早く読むようにするか (読むだけのスレッド、大きな読み取り)、バッファーを大きくしてください。SO_RCVBUF は設定せず、net.ipv4.tcp_rmem を上げます。"],
   "full-send-buffer": ["送信バッファー満杯", "送信専用のスレッドから送るか、SO_SNDBUF (net.ipv4.tcp_wmem) を上げてください。Unix ソケットでは、相手側がより早く読むようにしてください。"],
+  "futile_wakeups": ["無駄な起床", "起床したが、別のスレッドに先を越され、取得できずに再び待機した回数。"],
   "gain_ns": ["短縮の上限", "このオブジェクトの待機がなくなったときに短縮できる時間の上限。"],
   "gain_share": ["短縮の割合", "短縮の上限の、経過時間に対する割合。"],
   "gil-contention": ["GIL の競合", "GIL を解放して計算する拡張 (NumPy など) に処理を移すか、プロセスに分けるか (multiprocessing)、フリースレッド版の Python を使ってください。"],

@@ -21,7 +21,8 @@ pub struct EventKey {
     reason: u8,
     outcome: u8,
     waker_kind: u8,
-    unused: [u8; 3],
+    again: u8,
+    unused: [u8; 2],
 }
 
 impl EventKey {
@@ -38,7 +39,8 @@ impl EventKey {
             reason: RAN,
             outcome: 0,
             waker_kind: 0,
-            unused: [0; 3],
+            again: 0,
+            unused: [0; 2],
         }
     }
 
@@ -55,7 +57,8 @@ impl EventKey {
             reason: Reason::from_code(rows.reason[row]).code(),
             outcome: rows.outcome[row],
             waker_kind: rows.waker_kind[row],
-            unused: [0; 3],
+            again: u8::from(rows.again[row]),
+            unused: [0; 2],
         }
     }
 
@@ -102,6 +105,11 @@ impl EventKey {
     /// Outcome's code.
     pub fn outcome(&self) -> u8 {
         self.outcome
+    }
+
+    /// Whether the wait goes on with the thread's wait before it.
+    pub fn again(&self) -> bool {
+        self.again != 0
     }
 
     /// Waker kind's code.
