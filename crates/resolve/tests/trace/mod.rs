@@ -237,6 +237,12 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             tgid: line.number("tgid").max(10) as u32,
             reserved: 0,
         }),
+        _ => record_of_memory(line, meta, events),
+    }
+}
+
+fn record_of_memory(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
+    match line.kind {
         "creation" => events.fixed(&CreationRecord {
             h: line.header(kind::CREATION, 0, "tid"),
             address: line.number("address"),
@@ -244,12 +250,6 @@ fn record(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
             tgid: line.number("tgid").max(10) as u32,
             reserved: 0,
         }),
-        _ => record_of_memory(line, meta, events),
-    }
-}
-
-fn record_of_memory(line: &Line<'_>, meta: &mut RecordBuffer, events: &mut RecordBuffer) {
-    match line.kind {
         "stack" => {
             let frames: Vec<u64> =
                 line.fields["frames"].split(',').map(|frame| u64::from_str_radix(frame, 16).expect("frame")).collect();
