@@ -196,6 +196,9 @@ notices! {
     MADE_TRACER = "made-tracer",
         "The program asked its parent, which is Dwell, to trace it; Dwell let it run on untraced.",
         "プログラムは親である Dwell に自身のトレースを求めました。Dwell はトレースせずに実行を続けさせました。";
+    RUNS_ON = "runs-on",
+        "The recording ended with the launched program; {processes} of its processes ran on: {names}. `--target-pid` records them.",
+        "記録は起動したプログラムとともに終わりました。{processes} 個のプロセスは実行を続けました: {names}。`--target-pid` で記録できます。";
     DATA_LIMIT = "data-limit",
         "Recording stopped at the data limit; the program ran on.",
         "データの上限に達したため記録を停止しました。プログラムは実行を続けました。";

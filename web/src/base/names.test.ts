@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { blameText, nameText } from './names';
+import { blameText, nameText, shortText } from './names';
 import { setLanguage } from './texts';
 import { OBJECTS_JA } from './texts/names-ja';
 
@@ -48,4 +48,19 @@ test('every type of object has a name in Japanese', () => {
   const titles = [...table.matchAll(/^ {8}\w+ = \d+, "[\w-]+", "([^"]+)";$/gm)].map(([, title]) => title ?? '');
   expect(titles.length).toBeGreaterThan(20);
   expect(titles.filter((title) => !OBJECTS_JA[title])).toEqual([]);
+});
+
+test('long template arguments are collapsed', () => {
+  const long = 'std::map<std::string, std::vector<std::pair<int, char> > >::find(int const&)';
+  expect(shortText(long)).toBe('std::map<…>::find(int const&)');
+  expect(shortText(`4 threads waited in ${long} for a<b>, which...`)).toBe(
+    '4 threads waited in std::map<…>::find(int const&) for a<b>, which...',
+  );
+  for (const kept of [
+    'a<b>',
+    'operator<(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa)',
+    'open<aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa',
+  ]) {
+    expect(shortText(kept)).toBe(kept);
+  }
 });

@@ -12,6 +12,33 @@ export function nameText(name: string, of: string): string {
   return bracketText(name);
 }
 
+/** Characters of template arguments from which `<…>` stands for them. */
+const LONG_ARGUMENTS = 24;
+
+/** A name, or a sentence with names, with `<…>` for long arguments of C++ templates; a tip has the whole name. */
+export function shortText(text: string): string {
+  let short = '';
+  let from = 0;
+  for (const { index } of text.matchAll(/(?<=\w)(?<!\boperator)</g)) {
+    const end = index < from ? -1 : argumentsEnd(text, index);
+    if (end - index <= LONG_ARGUMENTS) continue;
+    short += `${text.slice(from, index)}<…>`;
+    from = end + 1;
+  }
+  return short + text.slice(from);
+}
+
+/** Where the bracket at `start` closes; -1 when it does not. */
+function argumentsEnd(text: string, start: number): number {
+  let depth = 0;
+  for (let at = start; at < text.length; at++) {
+    if (text[at] === '<') depth++;
+    else if (text[at] === '>' && text[at - 1] !== '-') depth--;
+    if (depth === 0) return at;
+  }
+  return -1;
+}
+
 /** What a row of the blame report names, by its role. */
 export function blameText(name: string, role: string): string {
   if (language() === 'en') return name;

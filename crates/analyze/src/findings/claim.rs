@@ -2,7 +2,6 @@
 
 use crate::question::filter::{Filter, FilterKey};
 use crate::question::query::Query;
-use crate::reports::Report;
 
 /// How a number of a finding is to what the report shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +25,8 @@ impl Relation {
 /// A number of the evidence. The column's sum over the outermost rows of the report is to be it.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// The report.
-    pub report: Report,
+    /// The report's name.
+    pub report: &'static str,
     /// What it is asked.
     pub query: Query,
     /// The column.
@@ -40,12 +39,12 @@ pub struct Claim {
 
 impl Claim {
     /// The report shows this number, asked what `query` asks and this filter instead of others of its key.
-    pub fn is(report: Report, query: &Query, column: &'static str, number: u64) -> Self {
+    pub fn is(report: &'static str, query: &Query, column: &'static str, number: u64) -> Self {
         Self { report, query: query.selection(), column, relation: Relation::Is, number }
     }
 
     /// The report shows this number or more.
-    pub fn at_least(report: Report, query: &Query, column: &'static str, number: u64) -> Self {
+    pub fn at_least(report: &'static str, query: &Query, column: &'static str, number: u64) -> Self {
         Self { relation: Relation::AtLeast, ..Self::is(report, query, column, number) }
     }
 
@@ -63,7 +62,7 @@ impl Claim {
         ];
         let options =
             options.into_iter().flat_map(|(name, values)| values.into_iter().map(move |it| [name.into(), it]));
-        std::iter::once(self.report.id().to_owned()).chain(options.flatten()).collect()
+        std::iter::once(self.report.to_owned()).chain(options.flatten()).collect()
     }
 }
 

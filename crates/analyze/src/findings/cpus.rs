@@ -7,7 +7,6 @@ use dwell_view::{Prose, Sentence, Word, duration};
 use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
-use crate::reports::Report;
 use crate::sentences::say;
 
 /// Other programs had the CPUs.
@@ -71,7 +70,7 @@ pub fn cpus_taken(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         evidence: text.into(),
         stack: StackId::NONE,
         cost_ns: denied_ns,
-        claims: vec![Claim::at_least(Report::Summary, evidence.fold.query, "preemption_ns", denied_ns)],
+        claims: vec![Claim::at_least("summary", evidence.fold.query, "preemption_ns", denied_ns)],
         ..Finding::default()
     }]
 }

@@ -13,7 +13,6 @@ use crate::findings::claim::{Claim, only};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::filter::FilterKey;
-use crate::reports::Report;
 use crate::sentences::say;
 use crate::stacks::tasks::name;
 use crate::study::blame::{Blame, FINDINGS_BUDGET, blame};
@@ -128,7 +127,7 @@ impl<'f, 't> Evidence<'f, 't> {
         let name = self.fold.object_name(object);
         let has_namesakes = self.objects.keys().any(|other| *other != object && self.fold.object_name(*other) == name);
         let relation = if has_namesakes { Claim::at_least } else { Claim::is };
-        numbers.map(|(column, number)| relation(Report::Waits, &query, column, number)).into()
+        numbers.map(|(column, number)| relation("waits", &query, column, number)).into()
     }
 
     /// Where the object was created, if that was seen.

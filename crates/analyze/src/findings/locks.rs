@@ -9,7 +9,6 @@ use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::question::filter::FilterKey;
-use crate::reports::Report;
 use crate::sentences::say;
 use crate::study::blame::{Blame, Doing};
 
@@ -188,6 +187,6 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
     );
     let text = Prose::from(text).and(evidence.created(object));
     let waits = only(fold.query, FilterKey::Object, name);
-    let claims = vec![Claim::at_least(Report::Waits, &waits, "wait_ns", held_ns)];
+    let claims = vec![Claim::at_least("waits", &waits, "wait_ns", held_ns)];
     Some(Finding { subject: name.into(), evidence: text, stack, cost_ns: held_ns, claims, ..Finding::default() })
 }

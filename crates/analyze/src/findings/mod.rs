@@ -74,7 +74,7 @@ columns! {
     plain "column", "Column", "The column whose sum over the outermost rows is to be the number.",
         "列", "最も外側の行の合計が数値となる列。";
     plain "relation", "Relation", "is: the sum is the number; at-least: the sum is the number or more.",
-        "関係", "is: 合計が数値に等しい。at-least: 合計が数値以上。";
+        "関係", "合計が数値に等しいか、数値以上か。";
     plain "number", "Number", "The number, in the column's unit.",
         "数値", "列の単位での数値。";
 }

@@ -16,7 +16,6 @@ use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::filter::FilterKey;
 use crate::question::query::Query;
-use crate::reports::Report;
 use crate::sentences::say;
 use crate::study::blame::Doing;
 
@@ -77,8 +76,8 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         stack: heaviest(&running),
         cost_ns: queued_ns,
         claims: vec![
-            Claim::is(Report::Summary, fold.query, "oversubscription_ns", levels.oversubscribed_ns),
-            Claim::is(Report::Summary, fold.query, "preemption_ns", queued_ns),
+            Claim::is("summary", fold.query, "oversubscription_ns", levels.oversubscribed_ns),
+            Claim::at_least("summary", fold.query, "preemption_ns", queued_ns),
         ],
         ..Finding::default()
     }]
@@ -142,7 +141,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         stack,
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
-        claims: vec![Claim::at_least(Report::Threads, &phase_of(fold, thread, (from, to)), "running_ns", ran_ns)],
+        claims: vec![Claim::at_least("threads", &phase_of(fold, thread, (from, to)), "running_ns", ran_ns)],
     }]
 }
 

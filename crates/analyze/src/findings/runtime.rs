@@ -9,7 +9,6 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
-use crate::reports::Report;
 use crate::sentences::say;
 
 /// CPU time burnt while waiting.
@@ -50,10 +49,8 @@ pub fn spinning(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         function = function,
         place = fold.stacks.place(stack),
     );
-    let claims = vec![
-        Claim::is(Report::Summary, fold.query, "spin_ns", spin_ns),
-        Claim::is(Report::Summary, fold.query, "cpu_ns", cpu_ns),
-    ];
+    let claims =
+        vec![Claim::is("summary", fold.query, "spin_ns", spin_ns), Claim::is("summary", fold.query, "cpu_ns", cpu_ns)];
     vec![Finding {
         subject: function.into(),
         evidence: text.into(),

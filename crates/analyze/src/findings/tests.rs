@@ -17,6 +17,7 @@ use crate::findings::{FINDINGS, findings_of};
 use crate::picture::{CELL, build, trace};
 use crate::question::filter::Filter;
 use crate::question::query::Query;
+use crate::reports::Report;
 
 fn found(trace: &Trace) -> Vec<(&'static str, Finding)> {
     let query = Query::default();
@@ -41,7 +42,7 @@ fn claims_hold(trace: &Trace, query: &Query) -> usize {
     let mut checked = 0;
     for (def, finding) in findings_of(&fold) {
         for claim in finding.claims {
-            let view = crate::report(claim.report, trace, &claim.query).unwrap();
+            let view = crate::report(Report::parse(claim.report).unwrap(), trace, &claim.query).unwrap();
             let at = view.columns.iter().position(|column| column.id == claim.column);
             let at = at.unwrap_or_else(|| panic!("no column {} in {:?}", claim.column, claim.report));
             let of_row = |row: &Row| match row.values[at] {

@@ -10,7 +10,6 @@ use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
 use crate::question::filter::FilterKey;
-use crate::reports::Report;
 use crate::sentences::say;
 
 /// A thread sleeps and looks, again and again.
@@ -78,8 +77,8 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         // What is polled for comes half a sleep before it is found, on average.
         let sleeps = only(&only(fold.query, FilterKey::ObjectType, ObjectType::Sleep.id()), FilterKey::Idle, "no");
         let claims = vec![
-            Claim::at_least(Report::Waits, &sleeps, "wait_ns", ns),
-            Claim::at_least(Report::Waits, &sleeps, "wait_count", count),
+            Claim::at_least("waits", &sleeps, "wait_ns", ns),
+            Claim::at_least("waits", &sleeps, "wait_count", count),
         ];
         Finding { subject: place, evidence: text.into(), stack, cost_ns: ns / 2, claims, ..Finding::default() }
     };

@@ -61,6 +61,22 @@ struct {
 	__type(value, u64);
 } creation_places SEC(".maps");
 
+/* The function and its caller alone: programs that start create more locks than stacks can be copied. */
+static __always_inline u64 callers(struct task_struct *task, struct pt_regs *regs, u64 caller)
+{
+	struct unwind_scratch *scratch = this_stack();
+
+	if (!scratch)
+		return 0;
+	scratch->stack.frames[0] = regs->ip;
+	scratch->stack.frames[1] = caller;
+	scratch->hash = mix(mix(0, regs->ip), caller);
+	scratch->stack.count = 2;
+	scratch->stack.flags = 0;
+	scratch->stack.end = UNWIND_TOO_DEEP;
+	return publish_stack(tid_of(task), task->tgid, task->mm->start_stack, 0);
+}
+
 static __always_inline u64 stack_of(struct task_struct *task, struct pt_regs *regs)
 {
 	struct place place = {.tgid = task->tgid, .generation = generation(), .sp = regs->sp};
@@ -70,9 +86,10 @@ static __always_inline u64 stack_of(struct task_struct *task, struct pt_regs *re
 	known = bpf_map_lookup_elem(&creation_places, &place);
 	if (known)
 		return *known;
-	key = copy_stack(UNWIND_BAD_RULE, task->mm->start_stack);
-	if (key)
-		bpf_map_update_elem(&creation_places, &place, &key, BPF_ANY);
+	key = copy_stack(UNWIND_COMPLETE, task->mm->start_stack);
+	if (!key)
+		return callers(task, regs, place.caller);
+	bpf_map_update_elem(&creation_places, &place, &key, BPF_ANY);
 	return key;
 }
 

@@ -68,6 +68,7 @@ struct {
 struct copy_pace {
 	u64 rule_ns;
 	u64 other_ns;
+	u64 place_ns; /* of places that are not walked here at all */
 };
 
 struct {
@@ -119,7 +120,10 @@ __noinline u32 copy_pieces(struct stack_copy *copy, u64 sp)
 	return first + i * COPY_PIECE;
 }
 
-/* Asks user space to walk the current thread's stack, whose walk here came to `end`. Returns the stack's key to be. */
+/*
+ * Asks user space to walk the current thread's stack, whose walk here came to `end`, or UNWIND_COMPLETE where none was tried: who
+ * asks so does without. Returns the stack's key to be.
+ */
 __noinline u64 copy_stack(u32 end, u64 space)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -128,12 +132,15 @@ __noinline u64 copy_stack(u32 end, u64 space)
 	struct stack_copy *copy = bpf_map_lookup_elem(&copy_buffer, &zero);
 	struct copy_pace *pace = bpf_map_lookup_elem(&copy_paces, &zero);
 	u64 now = bpf_ktime_get_ns();
-	bool rule = end == UNWIND_BAD_RULE;
+	bool is_asked = end != UNWIND_COMPLETE, rule = end == UNWIND_BAD_RULE;
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
 	if (!copy || !pace)
 		return 0;
-	if (!may_copy(rule ? &pace->rule_ns : &pace->other_ns, rule ? COPY_RULE_NS : COPY_OTHER_NS, now)) {
+	if (!is_asked) {
+		if (!may_copy(&pace->place_ns, COPY_RULE_NS, now))
+			return 0;
+	} else if (!may_copy(rule ? &pace->rule_ns : &pace->other_ns, rule ? COPY_RULE_NS : COPY_OTHER_NS, now)) {
 		count_loss(STACK_COPIES_SKIPPED);
 		return 0;
 	}

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use dwell_model::losses;
+use dwell_model::{Notice, losses, notice};
 use dwell_store::{CpuTaken, Manifest, ResultFolder, State};
 
 use super::collection::Collection;
@@ -14,6 +14,8 @@ use crate::error::Result;
 use crate::machine::quotas_since;
 use crate::priority::be_patient;
 use crate::programs::launch::Child;
+use crate::programs::lives::Lives;
+use crate::programs::proc;
 use crate::topics::system::System;
 
 /// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
@@ -58,6 +60,7 @@ impl Collection<'_> {
         manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
+        manifest.notices.extend(self.child.as_ref().and_then(|_| running_on(&drained.lives)));
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }
@@ -82,4 +85,18 @@ impl Collection<'_> {
             manifest.losses.extend(losses);
         }
     }
+}
+
+/// Processes that are named, at most.
+const NAMED: usize = 3;
+
+/// Says which processes of the launched program are still there: a daemon, or what it left in the background.
+fn running_on(lives: &Lives) -> Option<Notice> {
+    let mut there: Vec<u32> = lives.living().collect();
+    there.sort_unstable();
+    let name = |pid: &u32| format!("{} ({pid})", proc::name(*pid).unwrap_or_default());
+    let named: Vec<String> = there.iter().take(NAMED).map(name).collect();
+    let more = if there.len() > NAMED { ", …" } else { "" };
+    (!there.is_empty())
+        .then(|| notice!(RUNS_ON, processes = there.len(), names = format!("{}{more}", named.join(", "))))
 }

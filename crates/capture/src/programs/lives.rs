@@ -63,6 +63,13 @@ impl Lives {
         self.all.iter().filter(|(_, life)| life.has_begun).map(|(tgid, _)| *tgid)
     }
 
+    /// Those that have not ended, as `/proc` shows it.
+    pub fn living(&self) -> impl Iterator<Item = u32> {
+        let lives =
+            |tgid: u32, life: &Life| life.has_begun && proc::is_alive(tgid) && Self::is_still(tgid, life.since_ns);
+        self.all.iter().filter(move |(tgid, life)| lives(**tgid, life)).map(|(tgid, _)| *tgid)
+    }
+
     /// Process `tgid` is recorded since `time_ns` at the latest.
     pub fn begin(&mut self, tgid: u32, time_ns: u64) {
         let life = self.all.entry(tgid).or_default();

@@ -62,8 +62,8 @@ fn parent_of(pid: u32) -> Option<u32> {
 fn is_named(pid: u32, name: &str) -> bool {
     let executable = fs::read_link(format!("/proc/{pid}/exe")).ok();
     let base = executable.as_deref().and_then(|path| path.file_name());
-    let comm = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    base.is_some_and(|base| base == name || comm.trim_end() == name)
+    let comm = self::name(pid).unwrap_or_default();
+    base.is_some_and(|base| base == name || comm == name)
 }
 
 /// Whether the process is there and has not ended, as far as `/proc` shows it: `hidepid` may hide it.
@@ -146,6 +146,11 @@ pub fn threads(pid: u32) -> Vec<u32> {
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
+/// The name of a process, as the kernel has it: at most 15 bytes.
+pub fn name(pid: u32) -> Option<String> {
+    Some(fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.strip_suffix('\n')?.to_owned())
+}
+
 /// The arguments, zero-separated.
 pub fn command_line(pid: u32) -> Vec<u8> {
     fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
@@ -156,8 +161,8 @@ pub fn command_line(pid: u32) -> Vec<u8> {
 pub fn executable(pid: u32) -> Vec<u8> {
     let link = format!("/proc/{pid}/exe");
     let Ok(path) = fs::read_link(&link) else { return Vec::new() };
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    let named = path.with_file_name(name.trim_end_matches('\n'));
+    let name = name(pid).unwrap_or_default();
+    let named = path.with_file_name(name);
     let inside = format!("/proc/{pid}/root{}", named.display());
     let is_same = is_same_file(Path::new(&link), Path::new(&inside));
     if is_same { named } else { path }.into_os_string().into_vec()

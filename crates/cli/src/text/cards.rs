@@ -2,11 +2,13 @@
 
 use dwell_view::{Row, Value, View};
 
-use super::style::{Ink, Style, printable, wrap};
+use super::style::{Ink, Style, collapse_templates, printable, wrap};
 use super::words::words;
 
 /// Columns of prose: longer lines are hard to read.
 const PROSE_WIDTH: usize = 100;
+/// Bytes of template arguments from which a sentence has `<…>` for them.
+const LONG_ARGUMENTS: usize = 24;
 
 /// Whether the view's rows are findings: a case, its evidence, and advice.
 pub fn has_advice(view: &View) -> bool {
@@ -23,7 +25,8 @@ pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
 }
 
 fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
-    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty());
+    let short = |text: String| collapse_templates(&text, LONG_ARGUMENTS);
+    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty()).map(short);
     let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
     let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
     let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());

@@ -99,15 +99,60 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     if text.contains(bad) { Cow::Owned(text.replace(bad, "·")) } else { Cow::Borrowed(text) }
 }
 
-/// `text` in at most `columns` columns, with an ellipsis in place of its middle: both ends of a name tell it apart.
+/// `text` in at most `columns` columns: without the arguments of C++ templates where that suffices, else with an ellipsis in place
+/// of its middle, because both ends of a name tell it apart.
 pub fn truncate_middle(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
     }
     let Some(room) = columns.checked_sub(1) else { return Cow::Borrowed("") };
+    let collapsed = collapse_templates(text, 1);
+    if width(&collapsed) <= columns {
+        return Cow::Owned(collapsed);
+    }
+    let text = collapsed.as_str();
     let head = fitting(text.chars(), room.div_ceil(2));
     let tail: String = fitting(text.chars().rev(), room / 2).chars().rev().collect();
     Cow::Owned(format!("{head}…{tail}"))
+}
+
+/// `text` with `<…>` for each list of template arguments of at least so many bytes; JSON and CSV have the whole names.
+/// Brackets that operators have, or that do not close, stay.
+pub fn collapse_templates(text: &str, least: usize) -> String {
+    let (mut short, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(at) = rest.find('<') {
+        let (head, tail) = rest.split_at(at);
+        short.push_str(head);
+        let follows_a_name = head.ends_with(|c: char| c.is_alphanumeric() || c == '_') && !head.ends_with("operator");
+        match arguments_end(tail).filter(|end| follows_a_name && *end > least) {
+            Some(end) => {
+                short.push_str("<…>");
+                rest = &tail[end + 1..];
+            }
+            None => {
+                short.push('<');
+                rest = &tail[1..];
+            }
+        }
+    }
+    short + rest
+}
+
+/// Where the bracket closes with which the text begins.
+fn arguments_end(text: &str) -> Option<usize> {
+    let (mut depth, mut before) = (0usize, ' ');
+    for (at, c) in text.char_indices() {
+        match c {
+            '<' => depth += 1,
+            '>' if before != '-' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+        before = c;
+    }
+    None
 }
 
 /// `text` in at most `columns` columns, with an ellipsis in place of its end.
@@ -150,6 +195,19 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn template_arguments_are_collapsed() {
+        let collapsed = |text: &str| collapse_templates(text, 1);
+        assert_eq!(collapsed("std::map<int, std::vector<char> >::find(int const&)"), "std::map<…>::find(int const&)");
+        assert_eq!(collapsed("a<b>::c<d->e>() -> f<g>"), "a<…>::c<…>() -> f<…>");
+        for kept in ["operator<(A, B)", "A::operator<<(B)", "operator->()", "x < y", "left<open", "<lambda()>", "plain"]
+        {
+            assert_eq!(collapsed(kept), kept);
+        }
+        assert_eq!(collapse_templates("short<int>::long<std::allocator<Node>>", 10), "short<int>::long<…>");
+        assert_eq!(truncate_middle("std::queue<std::shared_ptr<Job>>::pop", 20), "std::queue<…>::pop");
+    }
 
     #[test]
     fn truncation_keeps_both_ends_and_the_width() {

@@ -34,6 +34,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("faults_recording::result_removed", result_removed),
         Case::new("faults_recording::many_files_for_itt", many_files_for_itt),
         Case::new("faults_recording::finalization_has_a_peak", finalization_has_a_peak),
+        Case::new("faults_recording::background_process", background_process),
         Case::new("faults_recording::real_time_program", real_time_program),
         Case::new("faults_recording::real_time_processes", real_time_processes),
         Case::new("faults_recording::ring_buffer_forgets_who_ended", ring_buffer_forgets_who_ended),
@@ -308,6 +309,19 @@ fn real_time_program() -> Result<()> {
     ensure!(says_so, "nothing says that the collector came late or ran ahead: {}", output.stderr);
     let elapsed = number(&Recording::in_folder(folder, output)?.report(&["summary"])?, "elapsed_ns")?;
     ensure!(elapsed >= 2e9, "recorded {elapsed} ns of 2 s and more");
+    Ok(())
+}
+
+/// What a program leaves behind when it ends is named.
+fn background_process() -> Result<()> {
+    needs_recording()?;
+    let folder = TempDir::new()?;
+    let script = "sleep 2 & sleep 0.2";
+    let output = Running::start(&mut collect(folder.path(), &[], &["sh", "-c", script]))?.finish()?;
+    ensure!(output.status.success() && output.stderr.contains("ran on: sleep ("), "{}", output.stderr);
+    let output = Running::start(&mut collect(folder.path(), &["--result-dir", "other"], &["sh", "-c", "sleep 0.1"]))?
+        .finish()?;
+    ensure!(!output.stderr.contains("ran on"), "{}", output.stderr);
     Ok(())
 }
 

@@ -1,7 +1,7 @@
 // Findings: one card each, with the cost, the evidence as a chart, the place, the advice, and a button that opens the view
 // with its evidence.
 
-import { nameText } from '../../base/names';
+import { nameText, shortText } from '../../base/names';
 import { prose, type Sentence } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
@@ -38,7 +38,7 @@ function Card({ finding }: { finding: Finding }) {
       <header>
         <h3 data-tip={finding.help}>
           {title(id, finding.title)}
-          {subject && <span className="subject">: {nameText(subject, 'subject')}</span>}
+          {subject && <span className="subject">: {shortText(nameText(subject, 'subject'))}</span>}
         </h3>
         {cost !== null && (
           <strong className="cost" data-tip={t('finding.cost.help')}>
@@ -47,7 +47,7 @@ function Card({ finding }: { finding: Finding }) {
         )}
       </header>
       <div className="card-text">
-        <p>{prose(evidence, finding.evidence_parts)}</p>
+        <p>{shortText(prose(evidence, finding.evidence_parts))}</p>
         {location && <Place finding={finding} location={location} />}
         <p>
           <span className="faint">{t('finding.advice')}: </span>
@@ -74,7 +74,7 @@ function Place({ finding, location }: { finding: Finding; location: string }) {
         data-tip={finding.stack?.join(' ← ')}
         onClick={() => dispatch({ tab: 'source', function: name, module: '' })}
       >
-        {t('finding.where', { location: nameText(location, 'function') })}
+        {t('finding.where', { location: shortText(nameText(location, 'function')) })}
       </button>
     </p>
   );

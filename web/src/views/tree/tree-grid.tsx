@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactNode, useCallback, useMemo } from 'react';
 import type { MetricInfo, Word } from '../../api/types';
-import { nameText } from '../../base/names';
+import { nameText, shortText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { tableCsv, tableText } from '../../logic/copy';
 import { ALL_FUNCTIONS, CALLEES, CALLERS, filtersOf, levelAt, namesTitle } from '../../logic/grouping';
@@ -206,7 +206,7 @@ function gridRow(
   const name = nameText(row.label, levelAt(groupBy, at.parent.length));
   const cells: ReactNode[] = [
     <span key="name" className="cell-text" data-tip={name.length > 30 ? name : undefined}>
-      {name}
+      {shortText(name)}
     </span>,
     ...fields.map(({ id, additive }) => (
       <Cell
