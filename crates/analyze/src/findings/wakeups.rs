@@ -1,6 +1,6 @@
 //! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::{Prose, Word};
@@ -168,19 +168,14 @@ pub const THUNDERING_HERD: FindingDef = FindingDef {
                       EPOLLEXCLUSIVE、スレッドごとのキュー。",
 };
 
-const HERD_OBJECTS: &[ObjectType] = &[
-    ObjectType::ConditionVariable,
-    ObjectType::Semaphore,
-    ObjectType::Futex,
-    ObjectType::Event,
-    ObjectType::Socket,
-    ObjectType::Stream,
-];
+/// What one call can wake many from; each post of a semaphore wakes one.
+const HERD_OBJECTS: &[ObjectType] =
+    &[ObjectType::ConditionVariable, ObjectType::Futex, ObjectType::Event, ObjectType::Socket, ObjectType::Stream];
 
 /// Threads woken together from which they are a herd.
 const HERD: usize = 3;
-/// Time within which one waker's wake-ups belong together.
-const TOGETHER_NS: u64 = 500_000;
+/// Time from one wake-up of a call to the next: a waker that runs code of the program in between takes longer.
+const NEXT_NS: u64 = 20_000;
 /// Running time up to which a thread found nothing to do.
 const FUTILE_NS: u64 = 200_000;
 /// Rows of the thread up to the next wait on the object: it takes the mutex again, maybe is preempted.
@@ -202,7 +197,12 @@ struct Herds {
 
 pub fn thundering_herd(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
-    let enough = |waits: &Waits| waits.by_thread.len() >= HERD && waits.weights.wait_count >= (HERD * HERDS) as u64;
+    // A runtime's conditions and locks may be semaphores, as CPython's are.
+    let by_semaphore = |waits: &Waits| fold.stacks.whole_names(waits.top_stack()).any(|name| name.contains("sem_wait"));
+    let enough = |waits: &Waits| {
+        let many = waits.by_thread.len() >= HERD && waits.weights.wait_count >= (HERD * HERDS) as u64;
+        many && !by_semaphore(waits)
+    };
     let candidates: Vec<ObjectId> =
         evidence.of_types(HERD_OBJECTS).filter(|(_, waits)| enough(waits)).map(|(object, _)| object).collect();
     let mut wakeups: BTreeMap<ObjectId, Vec<(u64, usize)>> =
@@ -223,12 +223,18 @@ pub fn thundering_herd(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 
 fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64, usize)>) -> Option<Finding> {
     let events = evidence.fold.trace.events();
-    let waker = |row: usize| events.off_cpu_key(row).waker();
     wakeups.sort_unstable();
     let mut herds = Herds::default();
     let mut rest = wakeups.as_slice();
     while let Some((time, first)) = rest.first() {
-        let together = |(at, row): &(u64, usize)| *at <= time + TOGETHER_NS && waker(*row) == waker(*first);
+        let (key, mut woken, mut last) = (events.off_cpu_key(*first), HashSet::new(), *time);
+        // One call wakes no thread twice.
+        let mut together = |(at, row): &(u64, usize)| {
+            let other = events.off_cpu_key(*row);
+            let same = (other.waker(), other.waker_stack()) == (key.waker(), key.waker_stack());
+            let is_next = *at - std::mem::replace(&mut last, *at) <= NEXT_NS;
+            is_next && same && woken.insert(other.thread())
+        };
         let size = rest.iter().take_while(|wakeup| together(wakeup)).count().max(1);
         if size >= HERD {
             count_herd(evidence, &rest[..size], &mut herds);

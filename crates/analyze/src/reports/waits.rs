@@ -28,11 +28,11 @@ columns! {
         "99 %", "待機の 99 % はこれより長くない。誤差は 1 % 以内です。";
     plain "acquisitions", "Acquisitions", "Calls that blocked to take it; one may be several waits.",
         "取得", "取得のためにブロックした呼び出し。1 回に複数の待機があり得ます。";
-    plain "futile_wakeups", "Futile Wake-Ups", "Wake-ups after which the thread waited again without having got it: another one was faster.",
+    detail "futile_wakeups", "Futile Wake-Ups", "Wake-ups after which the thread waited again without having got it: another one was faster.",
         "無駄な起床", "起床したが、別のスレッドに先を越され、取得できずに再び待機した回数。";
-    plain "acquire_p50_ns", "Median Acquisition", "Half of the acquisitions did not take longer, from the first wait until the thread ran again, time in the run queue included; right to 1 %.",
+    detail "acquire_p50_ns", "Median Acquisition", "Half of the acquisitions did not take longer, from the first wait until the thread ran again, time in the run queue included; right to 1 %.",
         "取得時間の中央値", "取得の半分はこれより長くかからない。最初の待機から再び実行されるまで、実行キューの時間を含む。誤差は 1 % 以内です。";
-    plain "acquire_p99_ns", "99th Percentile of Acquisitions", "99 % of the acquisitions did not take longer; right to 1 %.",
+    detail "acquire_p99_ns", "99th Percentile of Acquisitions", "99 % of the acquisitions did not take longer; right to 1 %.",
         "取得時間の 99 %", "取得の 99 % はこれより長くかからない。誤差は 1 % 以内です。";
     plain "threads", "Threads", "Number of threads that waited.",
         "スレッド", "待機したスレッドの数。";

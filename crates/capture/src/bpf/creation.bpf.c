@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 /* Passes of the probes on one CPU, of whatever program, in one second. Beyond that none is recorded, and user space takes
  * the probes away: a pass costs a program about a microsecond, a stack some more. */
-#define MOST_A_SECOND 5000
+#define MOST_A_SECOND 500
 #define SECOND_NS     1000000000ull
 
 struct creation_pace {
