@@ -14,9 +14,12 @@ export function nameText(name: string, of: string): string {
 
 /** Characters of template arguments from which `<…>` stands for them. */
 const LONG_ARGUMENTS = 24;
+/** Longer texts stay as they are: each bracket may be searched to the end. */
+const LONGEST_SHORTENED = 4096;
 
 /** A name, or a sentence with names, with `<…>` for long arguments of C++ templates; a tip has the whole name. */
 export function shortText(text: string): string {
+  if (text.length > LONGEST_SHORTENED) return text;
   let short = '';
   let from = 0;
   for (const { index } of text.matchAll(/(?<=\w)(?<!\boperator)</g)) {

@@ -60,7 +60,8 @@ impl Collection<'_> {
         manifest.notices.extend(self.child.as_ref().and_then(Child::notice));
         manifest.notices.append(&mut self.source.take_notices());
         manifest.notices.append(&mut self.unwinding.take_notices());
-        manifest.notices.extend(self.child.as_ref().and_then(|_| running_on(&drained.lives)));
+        // One that is stopped before, by its duration or Ctrl-C, leaves the program itself running.
+        manifest.notices.extend(manifest.exit_status.and_then(|_| running_on(&drained.lives)));
         folder.write_manifest(manifest)?;
         Ok(manifest.clone())
     }

@@ -116,9 +116,15 @@ pub fn truncate_middle(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{head}…{tail}"))
 }
 
+/// Bytes of a text whose template arguments are looked at: each bracket may be searched to the end.
+const LONGEST_COLLAPSED: usize = 4096;
+
 /// `text` with `<…>` for each list of template arguments of at least so many bytes; JSON and CSV have the whole names.
-/// Brackets that operators have, or that do not close, stay.
+/// Brackets that operators have, or that do not close, stay; so do all of a longer text, which hostile names could make slow.
 pub fn collapse_templates(text: &str, least: usize) -> String {
+    if text.len() > LONGEST_COLLAPSED {
+        return text.to_owned();
+    }
     let (mut short, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('<') {
         let (head, tail) = rest.split_at(at);

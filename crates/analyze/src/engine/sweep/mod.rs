@@ -44,6 +44,7 @@ impl Swept<'_> {
         let of = |course: &Course| UnderWay { row: course.row, class, context: course.context };
         courses.iter().filter(|course| course.goes_on(self.events)).map(of).collect()
     }
+
     /// Runs over a part of the time and tells `visitor`.
     pub fn sweep<const N: usize>(&self, part: Part, visitor: &mut impl Visitor<N>) -> Levels {
         let mut sweep = Sweep::new(self, part);
