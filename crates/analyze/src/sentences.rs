@@ -22,6 +22,9 @@ sentences! {
     LOCK_CONVOY = "lock-convoy",
         "{threads} {threads|thread|threads} waited {wait} for {name} in {waits} waits; while any did ({share} of the time), {queue} did on average.",
         "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。";
+    LOCK_BY_TURNS = "lock-by-turns",
+        "{threads} {threads|thread|threads} waited {wait} at {place} in {waits} waits, each on an object of its own; while any did ({share} of the time), {queue} did on average, and whoever was woken woke the next one: they take turns with one lock.",
+        "{threads} 個のスレッドが {place} でそれぞれ別のオブジェクトを {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個で、起床したスレッドが次のスレッドを起床させました。1 つのロックを順番に使っています。";
     CREATED_AT = "created-at", "It was created at {place}.",
         "{place} で作成されました。";
     WITHIN_TASK = "within-task", "{share} of it lies within the task {task}.",
@@ -109,6 +112,9 @@ sentences! {
     SLEEP_POLLING = "sleep-polling",
         "{place} slept {sleeps} times for {each} on average, {all} in all, on {threads} {threads|thread|threads}.",
         "{place} は {threads} 個のスレッドで {sleeps} 回、平均 {each}、合計 {all} スリープしました。";
+    SLEEP_BACKOFF = "sleep-backoff",
+        "{place} slept {sleeps} times, {all} in all, on {threads} {threads|thread|threads}, {rows} times in a row that grows longer: it tries again until something is free.",
+        "{place} は {threads} 個のスレッドで {sleeps} 回、合計 {all} スリープしました。そのうち {rows} 回は連続して次第に長くなっています。何かが空くまで再試行しています。";
     FINE_GRAINED_WAITS = "fine-grained-waits",
         "{waits} waits on {name} took {each} each on average; with {queued} in run queues they took {share} of one thread's time.",
         "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。";

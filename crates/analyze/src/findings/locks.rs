@@ -8,6 +8,7 @@ use dwell_view::{Prose, Word};
 use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
+use crate::findings::turns::by_turns;
 use crate::question::filter::FilterKey;
 use crate::sentences::say;
 use crate::study::blame::{Blame, Doing};
@@ -42,9 +43,15 @@ const CONVOY_QUEUE: f64 = 1.4;
 /// Part of the elapsed time in which threads must be waiting.
 const CONVOY_SHARE: f64 = 0.1;
 
+/// Waits of a thread from which they are a habit, or a time from which a single queue matters: threads that start meet once.
+const CONVOY_WAITS: u64 = 2;
+const CONVOY_NS: u64 = 100_000_000;
+
 pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let queues = evidence.of_types(LOCKS).filter(|(_, waits)| {
-        waits.queue() >= CONVOY_QUEUE && evidence.share(waits.contended_ns) >= CONVOY_SHARE && waits.by_thread.len() > 2
+        let threads = waits.by_thread.len() as u64;
+        let matters = waits.weights.wait_count >= CONVOY_WAITS * threads || waits.contended_ns >= CONVOY_NS;
+        waits.queue() >= CONVOY_QUEUE && evidence.share(waits.contended_ns) >= CONVOY_SHARE && threads > 2 && matters
     });
     let finding = |(object, waits): (ObjectId, &super::evidence::Waits)| {
         let name = evidence.fold.object_name(object);
@@ -66,7 +73,7 @@ pub fn lock_convoy(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             ..Finding::default()
         }
     };
-    queues.map(finding).collect()
+    queues.map(finding).chain(by_turns(evidence)).collect()
 }
 
 /// Python threads take turns.

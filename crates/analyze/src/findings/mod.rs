@@ -20,6 +20,7 @@ mod small_reads;
 mod sockets;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod wakeups;
 
 use dwell_model::FindingDef;

@@ -244,6 +244,19 @@ fn polling_by_sleeps() {
 }
 
 #[test]
+fn sleeps_that_grow_longer_are_tries() {
+    // It sleeps 1, 2 and 5 ms, until it has what it wants, and then waits for something else.
+    let tries = repeated(&[("a", "s1ss1sssss1nnnnnn#"), ("b", "##################")], 8);
+    let finding = the("sleep-polling", &tries);
+    assert!(finding.subject.contains("use_s"), "{}", finding.subject);
+    // Sleeps of one length, or of any, are a pace.
+    for cells in ["ss1ss1ss1nnnnnn#", "sss1s1sssss1nnnn#"] {
+        let pace = repeated(&[("a", cells), ("b", "################")], 8);
+        assert!(!ids(&pace).contains(&"sleep-polling"), "{cells}");
+    }
+}
+
+#[test]
 fn waits_of_microseconds() {
     let mut trace = repeated(&[("a", "##mm"), ("b", "mm##")], 400);
     assert!(!ids(&trace).contains(&"fine-grained-waits"));

@@ -1,6 +1,6 @@
 //! Waits that are too many or for nothing: polling, waits too short to be worth a context switch, herds.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::{Prose, Word};
@@ -82,7 +82,97 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         ];
         Finding { subject: place, evidence: text.into(), stack, cost_ns: ns / 2, claims, ..Finding::default() }
     };
-    places.into_iter().map(finding).collect()
+    let told: BTreeSet<StackId> = places.keys().copied().collect();
+    places.into_iter().map(finding).chain(backing_off(evidence, &told)).collect()
+}
+
+/// Sleeps in a row at one place, and how much longer the last is than the first: it was tried again each time.
+const ROW: usize = 3;
+const GROWTH: u64 = 2;
+/// Rows from which it is a habit, and what may lie between two sleeps of one: a look.
+const ROWS: usize = 3;
+const LOOK_NS: u64 = 1_000_000;
+/// A sleep that the timer ends late may make the one after it look shorter: by so many per cent.
+const LATE: u64 = 20;
+
+/// Sleeps at one place.
+#[derive(Default)]
+struct Tries {
+    rows: usize,
+    sleeps: u64,
+    ns: u64,
+    threads: HashSet<usize>,
+}
+
+/// Threads that try something again and again, after a longer sleep each time, as SQLite does for a lock of a file.
+fn backing_off(evidence: &Evidence<'_, '_>, told: &BTreeSet<StackId>) -> Vec<Finding> {
+    let fold = evidence.fold;
+    let mut sleeping: BTreeSet<usize> = BTreeSet::new();
+    for (_, site, _) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
+        if fold.object_type(site.key.object) == ObjectType::Sleep {
+            sleeping.extend(site.key.thread.get());
+        }
+    }
+    let mut places: BTreeMap<StackId, Tries> = BTreeMap::new();
+    for thread in sleeping {
+        tries(evidence, thread, &mut places);
+    }
+    let matters = |(place, tries): &(StackId, Tries)| {
+        tries.rows >= ROWS && evidence.share(tries.ns) >= POLL_SHARE && !told.contains(place)
+    };
+    let finding = |(stack, tries): (StackId, Tries)| {
+        let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
+        let text = say!(
+            SLEEP_BACKOFF,
+            place = place.clone(),
+            sleeps = tries.sleeps,
+            all = Word::Ns(tries.ns),
+            threads = tries.threads.len(),
+            rows = tries.rows,
+        );
+        Finding { subject: place, evidence: text.into(), stack, cost_ns: tries.ns / 2, ..Finding::default() }
+    };
+    places.into_iter().filter(matters).map(finding).collect()
+}
+
+/// Adds the sleeps of a thread, within the time that is looked at.
+fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<StackId, Tries>) {
+    let (fold, events) = (evidence.fold, evidence.fold.trace.events());
+    let (rows, mut row_of_sleeps): (_, Option<(StackId, Vec<u64>)>) = (&events.off_cpu, None);
+    let mut reached = 0u64;
+    for row in rows.of(thread) {
+        let (start, length, key) = (rows.start_ns(row), rows.wait_ns(row), events.off_cpu_key(row));
+        if length == 0 {
+            continue; // It was preempted.
+        }
+        let is_sleep = fold.object_type(key.object()) == ObjectType::Sleep
+            && fold.windows.overlap_ns(start, start.saturating_add(length)) == length;
+        let place = fold.stacks.shown(key.stack());
+        let goes_on = is_sleep
+            && start.saturating_sub(reached) <= LOOK_NS
+            && row_of_sleeps.as_ref().is_some_and(|(at, _)| *at == place);
+        if !goes_on {
+            note(thread, row_of_sleeps.take(), places);
+        }
+        if is_sleep {
+            row_of_sleeps.get_or_insert_with(|| (place, Vec::new())).1.push(length);
+        }
+        reached = rows.end_ns(row);
+    }
+    note(thread, row_of_sleeps, places);
+}
+
+/// Counts the sleeps, and whether they are a row that grows.
+fn note(thread: usize, row: Option<(StackId, Vec<u64>)>, places: &mut BTreeMap<StackId, Tries>) {
+    let Some((place, lengths)) = row else { return };
+    let never_shorter =
+        lengths.windows(2).all(|pair| pair[1].saturating_mul(100 + LATE) >= pair[0].saturating_mul(100));
+    let (first, last) = (lengths.first().copied().unwrap_or(0), lengths.last().copied().unwrap_or(0));
+    let tries = places.entry(place).or_default();
+    tries.rows += usize::from(lengths.len() >= ROW && never_shorter && last >= first.saturating_mul(GROWTH));
+    tries.sleeps += lengths.len() as u64;
+    tries.ns = tries.ns.saturating_add(lengths.iter().sum());
+    tries.threads.insert(thread);
 }
 
 /// Many very short waits.

@@ -90,6 +90,11 @@ const PATTERNS: &[Pattern] = &[
     ),
     overhead(OverheadKind::Reduction, &["tbb::*fold_tree*", "tbb::*reduction_tree_node*"]),
     overhead(OverheadKind::Scheduling, &["tbb::detail::r1::*"]),
+    // Redis: its I/O threads, and the main thread that waits for them.
+    spin(
+        SpinKind::Other,
+        &["IOThreadMain", "handleClientsWithPendingWritesUsingThreads", "handleClientsWithPendingReadsUsingThreads"],
+    ),
     // GCC's OpenMP.
     spin(
         SpinKind::Imbalance,

@@ -102,8 +102,8 @@ fn node() -> Result<()> {
     expect_free(&record(&[], "nothing")?)
 }
 
-/// Redis without files, recorded while `using` uses it.
-fn redis(using: impl Fn(u16) -> Result<()>) -> Result<Recording> {
+/// Redis without files and with these options, recorded while `using` uses it.
+pub fn redis(options: &[&str], using: impl Fn(u16) -> Result<()>) -> Result<Recording> {
     needs_recording()?;
     let program = needs_program("redis-server")?;
     let (folder, port) = (TempDir::new()?, free_port()?);
@@ -111,6 +111,7 @@ fn redis(using: impl Fn(u16) -> Result<()>) -> Result<Recording> {
     let pid = format!("{place}/pid");
     let mut whole = vec![program.as_str(), "--port", &port_text, "--bind", "127.0.0.1", "--dir", &place, "--save", ""];
     whole.extend(["--pidfile", pid.as_str(), "--enable-debug-command", "local"]);
+    whole.extend(options);
     let server = Server::launch(folder, port, &whole)?;
     using(port)?;
     server.stop(Signal::TERM)
@@ -118,12 +119,13 @@ fn redis(using: impl Fn(u16) -> Result<()>) -> Result<Recording> {
 
 fn redis_under_load() -> Result<()> {
     let benchmark = needs_program("redis-benchmark")?;
-    let recording = redis(|port| load(&benchmark, &["-p", &port.to_string(), "-n", "20000", "-q", "-t", "get,set"]))?;
+    let recording =
+        redis(&[], |port| load(&benchmark, &["-p", &port.to_string(), "-n", "20000", "-q", "-t", "get,set"]))?;
     expect_free(&recording)
 }
 
 /// Sends a command again and again, with pauses.
-fn repeat(port: u16, command: &str) -> Result<()> {
+pub fn repeat(port: u16, command: &str) -> Result<()> {
     let mut client = TcpStream::connect(("127.0.0.1", port))?;
     let mut answers = BufReader::new(client.try_clone()?);
     for _ in 0..10 {
@@ -137,8 +139,8 @@ fn repeat(port: u16, command: &str) -> Result<()> {
 }
 
 fn redis_commands() -> Result<()> {
-    expect_blocked(&redis(|port| repeat(port, "DEBUG SLEEP 0.05"))?, &["redis-server", "waited for 100.0"])?;
+    expect_blocked(&redis(&[], |port| repeat(port, "DEBUG SLEEP 0.05"))?, &["redis-server", "waited for 100.0"])?;
     let counts = "EVAL \"local n = 0; for i = 1, 20000000 do n = n + i end; return 1\" 0";
-    expect_blocked(&redis(|port| repeat(port, counts))?, &["redis-server", "ran for"])?;
-    expect_free(&redis(|port| repeat(port, "PING"))?)
+    expect_blocked(&redis(&[], |port| repeat(port, counts))?, &["redis-server", "ran for"])?;
+    expect_free(&redis(&[], |port| repeat(port, "PING"))?)
 }

@@ -99,6 +99,9 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "" Mutex Place: "absl::*Mutex::Lock*" "absl::*Mutex::ReaderLock*" "absl::*MutexDelay*";
     2 "" ConditionVariable Place: "absl::*CondVar::Wait*" "absl::*Mutex::Await*";
     1 "" Once Same: "std::sys::sync::once::*" "std::sync::once*" "parking_lot::once::*";
+    // Boost makes its shared mutex of a mutex and three condition variables.
+    1 "" ConditionVariable Same: "boost::condition_variable*";
+    3 "" RwLock Same: "boost::shared_mutex::*" "boost::upgrade_mutex::*";
     // OpenMP. Debian strips libgomp: what waits in it waits at a barrier unless a name says otherwise.
     3 "" Mutex Same: "GOMP_critical*" "gomp_mutex_lock*" "omp_set_lock" "omp_set_nest_lock" "GOMP_atomic_start"
         "__kmp_acquire_*lock*" "__kmpc_critical*" "__kmpc_set_lock";
@@ -118,6 +121,9 @@ const PATTERNS: &[Pattern] = patterns! {
     2 "libjvm.so" JvmMonitor Same: "ObjectMonitor::*" "ObjectSynchronizer::*" "Parker::park*" "Unsafe_Park*"
         "PlatformMonitor::*" "Monitor::*" "Mutex::*" "os::PlatformEvent::*" "PlatformEvent::*" "JVM_MonitorWait*"
         "*";
+    // What it waits for itself, and nobody holds.
+    3 "libjvm.so" ConditionVariable Same: "os::PlatformMonitor::wait*" "PlatformMonitor::wait*" "Monitor::wait*";
+    3 "libjvm.so" Semaphore Same: "PosixSemaphore::*" "Semaphore::wait*";
     // Each Java thread waits on a word of its own: the place says which monitor. `wait` takes the monitor again at its end.
     4 "libjvm.so" JvmMonitor Place: "ObjectMonitor::enter*" "ObjectMonitor::EnterI*" "ObjectMonitor::ReenterI*"
         "ObjectSynchronizer::enter*";
@@ -215,7 +221,9 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "__gthread_*", "parking_lot::*", "parking_lot_core::*", "lock_api::*", "runtime.*", "sync.*", "time.Sleep*",
     "internal/*", "tbb::*", "__kmp*", "GOMP_*", "gomp_*", "nanosleep", "__nanosleep*", "__GI_*", "clock_nanosleep*", "__clock_nanosleep*",
     "usleep", "sleep", "__sleep*", "thrd_sleep", "__futex_*", "futex_wait*", "__lll_*", "lll_*", "__timedwait*",
-    "__syscall*", "syscall", "__libc_*", "time_sleep", "pysleep",
+    "__syscall*", "syscall", "__libc_*", "time_sleep", "pysleep", "AbslInternal*", "absl::*Mutex::*", "absl::*CondVar::*",
+    "absl::*synchronization_internal::*", "absl::*base_internal::*", "boost::condition_variable*", "boost::mutex::*", "boost::shared_mutex::*",
+    "boost::upgrade_mutex::*", "boost::unique_lock*", "boost::shared_lock*", "boost::lock_guard*", "boost::this_thread::*",
 ];
 
 /// A user frame, as the table sees it.
@@ -432,6 +440,43 @@ mod tests {
         assert_eq!(kind("libjvm.so ObjectMonitor::wait(long, bool, JavaThread*)"), Some(ConditionVariable));
         assert_eq!(kind("libjvm.so ObjectMonitor::ReenterI(x)\nlibjvm.so ObjectMonitor::wait(x)"), Some(JvmMonitor));
         assert_eq!(kind("libjvm.so JavaThread::sleep(long)\nlibjvm.so JVM_Sleep"), Some(Sleep));
+    }
+
+    #[test]
+    fn a_lock_behind_parking_is_known_by_its_place() {
+        use ObjectType::*;
+        let parked = "libc.so.6 syscall\nlibabsl_synchronization.so.20220623.0.0 absl::debian3::synchronization_internal::Waiter::Wait\n\
+                      libabsl_synchronization.so.20220623.0.0 AbslInternalPerThreadSemWait_debian3\n\
+                      libabsl_synchronization.so.20220623.0.0 absl::debian3::Mutex::Block";
+        let found = |last: &str| {
+            let stack = format!("{parked}\napp {last}\napp main");
+            let callers = stack.lines().filter_map(|line| line.trim().split_once(' '));
+            recognise(callers.map(|(module, function)| Caller { module, function }))
+        };
+        let lock = found("absl::debian3::Mutex::Lock").unwrap();
+        assert_eq!((lock.kind, lock.refine), (Mutex, Refine::Place));
+        let wait = found("absl::debian3::CondVar::Wait").unwrap();
+        assert_eq!(wait.kind, ConditionVariable);
+    }
+
+    #[test]
+    fn a_boost_shared_mutex_is_no_condition_variable() {
+        use ObjectType::*;
+        let wait = "libc.so.6 pthread_cond_wait\napp boost::condition_variable::wait";
+        assert_eq!(kind(&format!("{wait}\napp boost::shared_mutex::lock\napp f")), Some(RwLock));
+        assert_eq!(kind(&format!("{wait}\napp f")), Some(ConditionVariable));
+    }
+
+    #[test]
+    fn nobody_holds_what_the_jvm_waits_for_itself() {
+        use ObjectType::*;
+        let wait = "libc.so.6 pthread_cond_timedwait64\nlibjvm.so os::PlatformMonitor::wait(long)\nlibjvm.so Monitor::wait_without_safepoint_check";
+        assert_eq!(kind(&format!("{wait}\nlibjvm.so VMThread::wait_for_operation()")), Some(ConditionVariable));
+        assert_eq!(
+            kind("libc.so.6 __new_sem_wait_slow64\nlibjvm.so PosixSemaphore::wait()\nlibjvm.so GangWorker::loop()"),
+            Some(Semaphore)
+        );
+        assert_eq!(kind("libc.so.6 pthread_mutex_lock\nlibjvm.so Mutex::lock_contended(Thread*)"), Some(JvmMonitor));
     }
 
     #[test]

@@ -12,11 +12,12 @@ pub const PROGRAMS: &[Program] = &[
         cause: "",
         finding: None,
         may_find: &["fine-grained-waits", "single-threaded-phase"],
+        quick: true,
         record: xz,
     },
-    Program { name: "sort", cause: "", finding: None, may_find: &["single-threaded-phase"], record: sort },
-    Program { name: "pipeline", cause: "", finding: None, may_find: &[], record: pipeline },
-    Program { name: "python", cause: "", finding: None, may_find: &[], record: python },
+    Program { name: "sort", cause: "", finding: None, may_find: &["single-threaded-phase"], quick: true, record: sort },
+    Program { name: "pipeline", cause: "", finding: None, may_find: &[], quick: true, record: pipeline },
+    Program { name: "python", cause: "", finding: None, may_find: &[], quick: true, record: python },
 ];
 
 fn shell(line: &str) -> Result<Recorded> {

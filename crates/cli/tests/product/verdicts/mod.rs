@@ -2,20 +2,28 @@
 //! findings, with a number that was measured without Dwell, and nothing else is accused.
 //!
 //! `DWELL_VERDICTS=all` judges each program twice, on the machine as it is and beside four endless loops, and writes docs/truth.md
-//! (`make test-verdicts`). Without it each is judged once.
+//! (`make test-verdicts`). Without it the quick ones are judged once.
 
 mod healthy;
 mod judge;
+mod locks;
+mod machine;
 mod planted;
 mod postgres;
+mod runtimes;
+mod servers;
 
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
 
 use self::judge::{Verdict, busy_loops, judge, write_page};
-use crate::harness::Case;
-use crate::recording::{Recording, needs_recording};
+use crate::harness::{Case, Skip};
+use crate::recording::{Recording, needs_program, needs_recording, number};
 
 /// A program with what is wrong with it.
 struct Program {
@@ -26,6 +34,8 @@ struct Program {
     finding: Option<(&'static str, &'static str)>,
     /// What Dwell may find, too: it is true.
     may_find: &'static [&'static str],
+    /// Whether it is judged without `DWELL_VERDICTS`, too: it takes five seconds at most.
+    quick: bool,
     record: fn() -> Result<Recorded>,
 }
 
@@ -54,10 +64,21 @@ impl From<Recording> for Recorded {
 type Page = Arc<Mutex<Vec<(&'static Program, [Verdict; 2])>>>;
 
 pub fn cases() -> Vec<Case> {
-    let programs = planted::PROGRAMS.iter().chain(healthy::PROGRAMS);
+    let groups = [
+        planted::PROGRAMS,
+        servers::PROGRAMS,
+        runtimes::PROGRAMS,
+        locks::PROGRAMS,
+        machine::PROGRAMS,
+        healthy::PROGRAMS,
+    ];
+    let programs = groups.into_iter().flatten();
     let name = |program: &Program| format!("verdicts::{}", program.name);
     if std::env::var_os("DWELL_VERDICTS").is_none() {
-        return programs.map(|program| Case::new(name(program), || once(program))).collect();
+        return programs
+            .filter(|program| program.quick)
+            .map(|program| Case::new(name(program), || once(program)))
+            .collect();
     }
     let page = Page::default();
     let twice = |program: &'static Program| {
@@ -67,6 +88,26 @@ pub fn cases() -> Vec<Case> {
     let mut cases: Vec<Case> = programs.map(twice).collect();
     cases.push(Case::new("verdicts::table", move || write_page(&page.lock().unwrap_or_else(PoisonError::into_inner))));
     cases
+}
+
+/// The sum of `field` over the rows of `waits` that `chosen` chooses.
+fn total(recording: &Recording, field: &str, chosen: impl Fn(&Value) -> bool) -> Result<f64> {
+    recording.rows(&["waits", "--include-idle"])?.iter().filter(|row| chosen(row)).map(|row| number(row, field)).sum()
+}
+
+/// A C program of these lines, built in `folder`.
+fn built(folder: &Path, compiler: &str, source: &str, flags: &[&str]) -> Result<String> {
+    let compiler = needs_program(compiler)?;
+    let (file, program) = (folder.join("program.c"), folder.join("program"));
+    fs::write(&file, source)?;
+    let status = Command::new(compiler).args(["-O2", "-g", "-o"]).args([&program, &file]).args(flags).status()?;
+    ensure!(status.success(), "it does not compile");
+    Ok(program.display().to_string())
+}
+
+/// Skips the case unless a file of a package is there.
+fn needs_file(path: &str) -> Result<()> {
+    if Path::new(path).is_file() { Ok(()) } else { Err(Skip(format!("{path} is not installed")).into()) }
 }
 
 fn once(program: &Program) -> Result<()> {

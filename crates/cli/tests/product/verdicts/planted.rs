@@ -1,7 +1,6 @@
 //! Programs with a known cause of their slowness.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
@@ -11,7 +10,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::postgres::Postgres;
-use super::{Measured, Program, Recorded};
+use super::{Measured, Program, Recorded, built, total};
 use crate::recording::{Recording, Running, collect, is_type, needs_program, number, text, wait_for};
 
 pub const PROGRAMS: &[Program] = &[
@@ -20,6 +19,7 @@ pub const PROGRAMS: &[Program] = &[
         cause: "six clients update one row",
         finding: Some(("lock-convoy", "PostgreSQL lock in")),
         may_find: &["lock-convoy"],
+        quick: true,
         record: postgres,
     },
     Program {
@@ -28,6 +28,7 @@ pub const PROGRAMS: &[Program] = &[
         finding: Some(("spinning", "MPI_Allreduce")),
         // The ranks do not share the work evenly; while they connect, PSM sleeps and looks.
         may_find: &["barrier-imbalance", "sleep-polling"],
+        quick: true,
         record: mpi,
     },
     Program {
@@ -36,6 +37,7 @@ pub const PROGRAMS: &[Program] = &[
         finding: Some(("lock-held-across-wait", "tally")),
         // The lock is not fair: some threads are done before the others.
         may_find: &["lock-convoy", "barrier-imbalance"],
+        quick: true,
         record: openmp,
     },
     Program {
@@ -44,6 +46,7 @@ pub const PROGRAMS: &[Program] = &[
         finding: Some(("gil-contention", "task")),
         // In some runs the workers hand the GIL over five hundred times a second, for tasks of half a millisecond.
         may_find: &["fine-grained-waits"],
+        quick: true,
         record: python,
     },
     Program {
@@ -51,6 +54,7 @@ pub const PROGRAMS: &[Program] = &[
         cause: "four Java threads sleep in a synchronized block by turns",
         finding: Some(("lock-convoy", "monitorenter")),
         may_find: &[],
+        quick: true,
         record: java,
     },
     Program {
@@ -58,25 +62,11 @@ pub const PROGRAMS: &[Program] = &[
         cause: "a process for each item",
         finding: Some(("process-churn", "processes named true")),
         may_find: &[],
+        quick: true,
         record: xargs,
     },
-    Program { name: "vfork", cause: "", finding: None, may_find: &[], record: vfork },
+    Program { name: "vfork", cause: "", finding: None, may_find: &[], quick: true, record: vfork },
 ];
-
-/// The sum of `field` over the rows of `waits` that `chosen` chooses.
-fn total(recording: &Recording, field: &str, chosen: impl Fn(&Value) -> bool) -> Result<f64> {
-    recording.rows(&["waits", "--include-idle"])?.iter().filter(|row| chosen(row)).map(|row| number(row, field)).sum()
-}
-
-/// A C program of these lines, built in `folder`.
-fn built(folder: &Path, compiler: &str, source: &str, flags: &[&str]) -> Result<String> {
-    let compiler = needs_program(compiler)?;
-    let (file, program) = (folder.join("program.c"), folder.join("program"));
-    fs::write(&file, source)?;
-    let status = Command::new(compiler).args(["-O2", "-g", "-o"]).args([&program, &file]).args(flags).status()?;
-    ensure!(status.success(), "it does not compile");
-    Ok(program.display().to_string())
-}
 
 /// Six clients update one row, each keeps it for 5 ms. How many wait for it, `pg_stat_activity` says.
 fn postgres() -> Result<Recorded> {

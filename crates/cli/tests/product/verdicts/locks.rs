@@ -1,0 +1,93 @@
+//! Locks of C++ and Go libraries, which threads wait for each on an object of its own, or on several of the lock's.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use super::{Measured, Program, Recorded, needs_file, total};
+use crate::recording::{Recording, needs_program, text};
+
+pub const PROGRAMS: &[Program] = &[
+    Program { quick: true, ..turns("std_mutex", "orders_lock", || locks("mutex", "orders_lock")) },
+    turns("std_shared_mutex", "config_lock", || locks("shared_mutex", "config_lock")),
+    turns("boost_mutex", "log_lock", || locks("boost", "log_lock")),
+    turns("boost_shared_mutex", "routes_lock", || locks("boost_shared", "routes_lock")),
+    Program { quick: true, ..turns("absl_mutex", "Mutex in", || locks("absl", "Mutex in")) },
+    Program { name: "condition_queue", cause: "", finding: None, may_find: &[], quick: false, record: queue },
+    Program {
+        name: "go_mutex",
+        cause: "eight goroutines compute under one mutex",
+        finding: Some(("lock-convoy", "book")),
+        may_find: &[],
+        quick: false,
+        record: go,
+    },
+];
+
+/// Threads that take turns with a lock and sleep while they have it.
+const fn turns(name: &'static str, lock: &'static str, record: fn() -> Result<Recorded>) -> Program {
+    Program {
+        name,
+        cause: "four threads sleep under one lock by turns",
+        finding: Some(("lock-convoy", lock)),
+        // Those that are done early leave one that sleeps again and again.
+        may_find: &["lock-held-across-wait", "sleep-polling"],
+        quick: false,
+        record,
+    }
+}
+
+/// The program, with as many libraries as are installed.
+fn build(folder: &Path, which: &str) -> Result<String> {
+    let (compiler, source) = (needs_program("g++")?, folder.join("locks.cc"));
+    std::fs::write(&source, include_str!("programs/locks.cc"))?;
+    let mut flags: Vec<String> = Vec::new();
+    if which.starts_with("boost") {
+        needs_file("/usr/include/boost/thread/shared_mutex.hpp")?;
+        flags.extend(["-DBOOST", "-lboost_thread"].map(str::to_owned));
+    }
+    if which.starts_with("absl") {
+        needs_file("/usr/include/absl/synchronization/mutex.h")?;
+        let libraries = Command::new(needs_program("pkg-config")?).args(["--libs", "absl_synchronization"]).output()?;
+        flags.push("-DABSL".into());
+        flags.extend(String::from_utf8(libraries.stdout)?.split_whitespace().map(str::to_owned));
+    }
+    let program = folder.join("locks");
+    let status = Command::new(compiler)
+        .args(["-std=c++20", "-O2", "-g", "-o"])
+        .args([&program, &source])
+        .args(flags)
+        .status()?;
+    ensure!(status.success(), "it does not compile");
+    Ok(program.display().to_string())
+}
+
+/// How long threads waited for the lock, they measure.
+fn locks(which: &str, lock: &str) -> Result<Recorded> {
+    let folder = TempDir::new()?;
+    let recording = Recording::of(&[], &[&build(folder.path(), which)?, which])?;
+    let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
+    let dwell = total(&recording, "wait_ns", |row| text(row, "object").contains(lock))? / 1e9;
+    // In the run queue, after the wait, the thread still waits as it sees it.
+    let measured = Measured { what: "seconds of waits for the lock", dwell, truth, within: 0.6..1.1 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}
+
+fn queue() -> Result<Recorded> {
+    let folder = TempDir::new()?;
+    Ok(Recording::of(&[], &[&build(folder.path(), "queue")?, "queue"])?.into())
+}
+
+/// Goroutines wait for each other, not threads.
+fn go() -> Result<Recorded> {
+    let (folder, go) = (TempDir::new()?, "/usr/local/go/bin/go");
+    let go = if Path::new(go).is_file() { go.to_owned() } else { needs_program("go")? };
+    let (source, program) = (folder.path().join("account.go"), folder.path().join("account"));
+    std::fs::write(&source, include_str!("programs/account.go"))?;
+    let mut build = Command::new(go);
+    build.args(["build", "-o"]).args([&program, &source]).env("GOCACHE", folder.path().join("cache"));
+    ensure!(build.status()?.success(), "it does not compile");
+    Ok(Recording::of(&[], &[&program.display().to_string()])?.into())
+}

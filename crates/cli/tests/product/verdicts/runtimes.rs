@@ -1,0 +1,137 @@
+//! Runtimes: event loops of Node and asyncio, a database in the program, OpenMP, oneTBB and the JVM.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
+
+use super::{Measured, Program, Recorded, built, total};
+use crate::recording::{Recording, needs_program, number, text};
+
+pub const PROGRAMS: &[Program] = &[
+    Program {
+        name: "node_blocked",
+        cause: "each 100 ms a timer's function computes for 60 ms",
+        finding: Some(("event-loop-blocked", "node")),
+        may_find: &[],
+        quick: false,
+        record: || node("blocked"),
+    },
+    Program { name: "node", cause: "", finding: None, may_find: &[], quick: false, record: || node("free") },
+    Program {
+        name: "asyncio_blocked",
+        cause: "each 100 ms a coroutine sleeps for 60 ms in a blocking way",
+        finding: Some(("event-loop-blocked", "write_report")),
+        may_find: &[],
+        quick: true,
+        record: || asyncio("blocked"),
+    },
+    Program { name: "asyncio", cause: "", finding: None, may_find: &[], quick: false, record: || asyncio("free") },
+    Program {
+        name: "sqlite_busy",
+        cause: "four threads write into one SQLite file, which sleeps and tries again",
+        finding: Some(("sleep-polling", "libsqlite3")),
+        may_find: &[],
+        quick: true,
+        record: sqlite,
+    },
+    Program {
+        name: "openmp_imbalance",
+        cause: "one thread of two has eight times the work",
+        finding: Some(("barrier-imbalance", "OpenMP barrier")),
+        may_find: &["spinning"],
+        quick: false,
+        record: openmp,
+    },
+    Program {
+        name: "tbb_spin_mutex",
+        cause: "two threads spend most of their work under a spin lock",
+        finding: Some(("spinning", "main::")),
+        may_find: &[],
+        quick: false,
+        record: || tbb("spins"),
+    },
+    Program { name: "tbb", cause: "", finding: None, may_find: &[], quick: false, record: || tbb("work") },
+    Program {
+        name: "java_lock",
+        cause: "four Java threads sleep under a ReentrantLock by turns",
+        finding: Some(("lock-convoy", "Park")),
+        may_find: &["lock-held-across-wait"],
+        quick: false,
+        record: java_lock,
+    },
+];
+
+fn file(folder: &Path, name: &str, source: &str) -> Result<String> {
+    let file = folder.join(name);
+    fs::write(&file, source)?;
+    Ok(file.display().to_string())
+}
+
+/// The finding's cost against what the loop measured.
+fn blocked(recording: Recording) -> Result<Recorded> {
+    let truth = recording.output.truth("blocked_ns").context("the program says nothing")? / 1e9;
+    if truth == 0.0 {
+        return Ok(recording.into());
+    }
+    let found = recording.rows(&["findings"])?;
+    let dwell = found.iter().filter(|row| text(row, "id") == "event-loop-blocked").map(|row| number(row, "cost_ns"));
+    let dwell = dwell.sum::<Result<f64>>()? / 1e9;
+    let measured = Measured { what: "seconds in which the loop stood still", dwell, truth, within: 0.7..1.2 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}
+
+fn node(what: &str) -> Result<Recorded> {
+    let (folder, node) = (TempDir::new()?, needs_program("node")?);
+    blocked(Recording::of(&[], &[&node, &file(folder.path(), "loop.js", include_str!("programs/loop.js"))?, what])?)
+}
+
+fn asyncio(what: &str) -> Result<Recorded> {
+    let folder = TempDir::new()?;
+    let program = file(folder.path(), "loop.py", include_str!("programs/loop.py"))?;
+    blocked(Recording::of(&[], &["/usr/bin/python3", &program, what])?)
+}
+
+/// How long its threads waited for the file, they measure.
+fn sqlite() -> Result<Recorded> {
+    let folder = TempDir::new()?;
+    let program = file(folder.path(), "busy.py", include_str!("programs/busy.py"))?;
+    let database = folder.path().join("stock.db").display().to_string();
+    let recording = Recording::of(&[], &["/usr/bin/python3", &program, &database])?;
+    let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
+    let dwell = total(&recording, "wait_ns", |row| text(row, "object").contains("libsqlite3"))? / 1e9;
+    let measured = Measured { what: "seconds of sleeps for the file", dwell, truth, within: 0.6..1.1 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}
+
+fn openmp() -> Result<Recorded> {
+    let folder = TempDir::new()?;
+    let program = built(folder.path(), "gcc", include_str!("programs/omp.c"), &["-fopenmp"])?;
+    Ok(Recording::of(&[], &[&program, "imbalance"])?.into())
+}
+
+fn tbb(what: &str) -> Result<Recorded> {
+    let (folder, compiler) = (TempDir::new()?, needs_program("g++")?);
+    let source = file(folder.path(), "tbb.cc", include_str!("programs/tbb.cc"))?;
+    let program = folder.path().join("tbb").display().to_string();
+    let flags = ["-std=c++20", "-O2", "-g", "-o", &program, &source, "-ltbb"];
+    ensure!(Command::new(compiler).args(flags).status()?.success(), "it does not compile");
+    Ok(Recording::of(&[], &[&program, what])?.into())
+}
+
+/// How long its threads waited for the lock, they measure.
+fn java_lock() -> Result<Recorded> {
+    let (folder, compiler, java) = (TempDir::new()?, needs_program("javac")?, needs_program("java")?);
+    let place = folder.path().display().to_string();
+    let source = file(folder.path(), "Ledger.java", include_str!("programs/Ledger.java"))?;
+    ensure!(Command::new(compiler).args(["-d", &place, &source]).status()?.success(), "it does not compile");
+    let recording = Recording::of(&[], &[&java, "-cp", &place, "Ledger", "lock"])?;
+    let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
+    let found = recording.rows(&["findings"])?;
+    let dwell = found.iter().filter(|row| text(row, "id") == "lock-convoy").map(|row| number(row, "cost_ns"));
+    let dwell = dwell.sum::<Result<f64>>()? / 1e9;
+    let measured = Measured { what: "seconds of waits for the lock", dwell, truth, within: 0.6..1.1 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}

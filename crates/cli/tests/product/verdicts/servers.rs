@@ -1,0 +1,199 @@
+//! Servers under the load of a client: Redis, memcached, nginx, haproxy and MariaDB.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{Measured, Program, Recorded, needs_file};
+use crate::event_loops::{redis, repeat};
+use crate::real_programs::{Server, free_port, load};
+use crate::recording::{Recording, Running, needs_program, number, text, wait_for};
+
+pub const PROGRAMS: &[Program] = &[
+    Program { name: "redis", cause: "", finding: None, may_find: &[], quick: false, record: redis_load },
+    Program {
+        name: "redis_slow_command",
+        cause: "each 100 ms a script counts",
+        finding: Some(("event-loop-blocked", "redis-server")),
+        may_find: &[],
+        quick: false,
+        record: redis_script,
+    },
+    Program {
+        name: "redis_io_threads",
+        cause: "four I/O threads poll for work that one could do",
+        finding: Some(("spinning", "IOThread")),
+        may_find: &["fine-grained-waits"],
+        quick: false,
+        record: redis_threads,
+    },
+    // Its thread that keeps the items in order sleeps and looks, as long as it lives.
+    Program {
+        name: "memcached",
+        cause: "",
+        finding: None,
+        may_find: &["sleep-polling"],
+        quick: false,
+        record: memcached,
+    },
+    Program { name: "nginx", cause: "", finding: None, may_find: &[], quick: false, record: || web("nginx") },
+    Program { name: "haproxy", cause: "", finding: None, may_find: &[], quick: false, record: || web("haproxy") },
+    Program {
+        name: "mariadb_row_lock",
+        cause: "six clients update one row",
+        finding: Some(("lock-convoy", "mariadbd")),
+        may_find: &[],
+        quick: false,
+        record: mariadb,
+    },
+];
+
+fn benchmark(port: u16, questions: &str) -> Result<()> {
+    let program = needs_program("redis-benchmark")?;
+    load(&program, &["-p", &port.to_string(), "-n", questions, "-q", "-t", "get,set"])
+}
+
+fn redis_load() -> Result<Recorded> {
+    needs_program("redis-benchmark")?;
+    Ok(redis(&[], |port| benchmark(port, "20000"))?.into())
+}
+
+/// How long the scripts took, Redis measures.
+fn redis_script() -> Result<Recorded> {
+    let took = std::cell::Cell::new(0.0);
+    let counts = "EVAL \"local n = 0; for i = 1, 20000000 do n = n + i end; return 1\" 0";
+    let recording = redis(&[], |port| {
+        repeat(port, counts)?;
+        took.set(microseconds_of(port, "cmdstat_eval")? / 1e6);
+        Ok(())
+    })?;
+    let found = recording.rows(&["findings"])?;
+    let of_loop = |row: &&Value| text(row, "id") == "event-loop-blocked";
+    let dwell = found.iter().filter(of_loop).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
+    // What it ran, without the run queue.
+    let measured = Measured { what: "seconds of scripts", dwell, truth: took.get(), within: 0.2..1.2 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}
+
+/// A number of `INFO commandstats`.
+fn microseconds_of(port: u16, command: &str) -> Result<f64> {
+    let mut client = TcpStream::connect(("127.0.0.1", port))?;
+    client.write_all(b"INFO commandstats\r\n")?;
+    let lines = BufReader::new(client).lines().map_while(Result::ok).take(100);
+    let line = lines.skip_while(|line| !line.starts_with(command)).next().context("no statistics of the command")?;
+    let usec = line.split("usec=").nth(1).and_then(|rest| rest.split(',').next()).context("no time")?;
+    Ok(usec.parse()?)
+}
+
+fn redis_threads() -> Result<Recorded> {
+    needs_program("redis-benchmark")?;
+    Ok(redis(&["--io-threads", "4", "--io-threads-do-reads", "yes"], |port| benchmark(port, "3000"))?.into())
+}
+
+/// One client asks one question after the other.
+fn memcached() -> Result<Recorded> {
+    let (folder, program, port) = (TempDir::new()?, needs_program("memcached")?, free_port()?);
+    let place = folder.path().join("pid").display().to_string();
+    let words = [&program, "-u", "root", "-l", "127.0.0.1", "-p", &port.to_string(), "-t", "4", "-P", &place];
+    let server = Server::launch(folder, port, &words.map(|word| word))?;
+    let mut client = TcpStream::connect(("127.0.0.1", port))?;
+    let mut answers = BufReader::new(client.try_clone()?);
+    for number in 0..8000 {
+        client.write_all(format!("set key{} 0 0 5\r\nhello\r\n", number % 50).as_bytes())?;
+        let mut answer = String::new();
+        answers.read_line(&mut answer)?;
+        ensure!(answer.starts_with("STORED"), "{answer}");
+    }
+    Ok(server.stop(Signal::TERM)?.into())
+}
+
+/// nginx with two workers, and for haproxy that in front of it.
+fn web(which: &str) -> Result<Recorded> {
+    let (nginx, wrk, which) = (needs_program("nginx")?, needs_program("wrk")?, needs_program(which)?);
+    let (folder, port) = (TempDir::new()?, free_port()?);
+    let place = folder.path().display().to_string();
+    let file = folder.path().join("nginx.conf");
+    let pages = format!(
+        "daemon off; worker_processes 2; pid {place}/nginx.pid; error_log {place}/error.log; user root;\n\
+         events {{ worker_connections 128; }}\n\
+         http {{ access_log off; client_body_temp_path {place}/1; proxy_temp_path {place}/2; fastcgi_temp_path {place}/3;\n\
+         uwsgi_temp_path {place}/4; scgi_temp_path {place}/5;\n\
+         server {{ listen 127.0.0.1:{port}; location / {{ return 200 'hello'; }} }} }}\n"
+    );
+    fs::write(&file, pages)?;
+    let served = [nginx.as_str(), "-p", &place, "-c", &file.display().to_string()].map(str::to_owned);
+    let served: Vec<&str> = served.iter().map(String::as_str).collect();
+    let ask = |port: u16| load(&wrk, &["-t", "1", "-c", "8", "-d", "1s", &format!("http://127.0.0.1:{port}/")]);
+    if which == nginx {
+        let server = Server::start(folder, port, &served)?;
+        ask(port)?;
+        return Ok(server.stop(Signal::QUIT)?.into());
+    }
+    let behind = Running::start(Command::new(served[0]).args(&served[1..]))?;
+    let (front, configuration) = (free_port()?, folder.path().join("haproxy.cfg"));
+    let limits = "defaults\n mode http\n timeout connect 1s\n timeout client 5s\n timeout server 5s\n";
+    let text = format!(
+        "global\n maxconn 200\n{limits}frontend f\n bind 127.0.0.1:{front}\n default_backend b\nbackend b\n server s 127.0.0.1:{port}\n"
+    );
+    fs::write(&configuration, text)?;
+    let server = Server::start(TempDir::new()?, front, &[&which, "-f", &configuration.display().to_string()])?;
+    ask(front)?;
+    let recording = server.stop(Signal::TERM)?;
+    behind.signal(Signal::QUIT)?;
+    behind.finish()?;
+    Ok(recording.into())
+}
+
+/// How long its clients waited for the row, InnoDB measures.
+fn mariadb() -> Result<Recorded> {
+    let (server, client) = (needs_program("mariadbd")?, needs_program("mariadb")?);
+    needs_file("/usr/bin/mariadb-install-db")?;
+    let (folder, port) = (TempDir::new()?, free_port()?);
+    let data = folder.path().join("data").display().to_string();
+    let install = ["--no-defaults", "--user=root", "--datadir", &data, "--auth-root-authentication-method=normal"];
+    load("mariadb-install-db", &install)?;
+    let (socket, pid) = (format!("--socket={data}/socket"), format!("--pid-file={}/pid", folder.path().display()));
+    let (place, port_text) = (format!("--datadir={data}"), format!("--port={port}"));
+    let words = [
+        &server,
+        "--no-defaults",
+        "--user=root",
+        &place,
+        &port_text,
+        "--bind-address=127.0.0.1",
+        &socket,
+        &pid,
+        "--skip-grant-tables",
+        "--skip-networking=0",
+    ];
+    let running = Server::launch(folder, port, &words)?;
+    let ask = |query: &str| {
+        let mut command = Command::new(&client);
+        command.args(["--no-defaults", "-h127.0.0.1", "-uroot", "-N", "-e", query]).arg(format!("-P{port}"));
+        command
+    };
+    wait_for("MariaDB to answer", || {
+        Running::start(&mut ask("select 1")).ok()?.finish().ok().filter(|output| output.status.success())
+    })?;
+    let table = "create database t; create table t.stock(id int primary key, n int) engine=innodb; insert into t.stock values(1, 0)";
+    Running::start(&mut ask(table))?.finish()?;
+    let order = "begin; update t.stock set n = n + 1 where id = 1; do sleep(0.005); commit;".repeat(40);
+    let clients: Vec<Running> = (0..6).map(|_| Running::start(&mut ask(&order))).collect::<Result<_>>()?;
+    for client in clients {
+        ensure!(client.finish()?.status.success(), "a client failed");
+    }
+    let status = Running::start(&mut ask("show status like 'Innodb_row_lock_time'"))?.finish()?.stdout;
+    let truth: f64 = status.split_whitespace().last().context("no statistics")?.parse()?;
+    let recording: Recording = running.stop(Signal::TERM)?;
+    let found = recording.rows(&["findings"])?;
+    let of_row = |row: &&Value| text(row, "id") == "lock-convoy" && row.to_string().contains("mariadbd");
+    let dwell = found.iter().filter(of_row).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
+    let measured = Measured { what: "seconds of waits for the row", dwell, truth: truth / 1e3, within: 0.7..1.2 };
+    Ok(Recorded { recording, measured: Some(measured) })
+}
