@@ -35,7 +35,7 @@ pub struct Server {
 
 impl Server {
     /// Starts `program` and waits until it listens on `port`.
-    fn start(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
+    pub fn start(folder: TempDir, port: u16, program: &[&str]) -> Result<Self> {
         let remember = format!("echo $$ > {}/pid; exec \"$@\"", folder.path().display());
         let whole: Vec<&str> = ["sh", "-c", &remember, "sh"].into_iter().chain(program.iter().copied()).collect();
         Self::launch(folder, port, &whole)
