@@ -110,7 +110,7 @@ fn memcached() -> Result<Recorded> {
         answers.read_line(&mut answer)?;
         ensure!(answer.starts_with("STORED"), "{answer}");
     }
-    Ok(server.stop(Signal::TERM)?.into())
+    Ok(server.end(Signal::TERM)?.into())
 }
 
 /// nginx with two workers, and for haproxy that in front of it.
@@ -133,7 +133,7 @@ fn web(which: &str) -> Result<Recorded> {
     if which == nginx {
         let server = Server::start(folder, port, &served)?;
         ask(port)?;
-        return Ok(server.stop(Signal::QUIT)?.into());
+        return Ok(server.end(Signal::QUIT)?.into());
     }
     let behind = Running::start(Command::new(served[0]).args(&served[1..]))?;
     let (front, configuration) = (free_port()?, folder.path().join("haproxy.cfg"));
@@ -144,7 +144,7 @@ fn web(which: &str) -> Result<Recorded> {
     fs::write(&configuration, text)?;
     let server = Server::start(TempDir::new()?, front, &[&which, "-f", &configuration.display().to_string()])?;
     ask(front)?;
-    let recording = server.stop(Signal::TERM)?;
+    let recording = server.end(Signal::TERM)?;
     behind.signal(Signal::QUIT)?;
     behind.finish()?;
     Ok(recording.into())
@@ -156,10 +156,10 @@ fn mariadb() -> Result<Recorded> {
     needs_file("/usr/bin/mariadb-install-db")?;
     let (folder, port) = (TempDir::new()?, free_port()?);
     let data = folder.path().join("data").display().to_string();
-    let install = ["--no-defaults", "--user=root", "--datadir", &data, "--auth-root-authentication-method=normal"];
-    load("mariadb-install-db", &install)?;
+    let place = format!("--datadir={data}");
+    load("mariadb-install-db", &["--no-defaults", "--user=root", &place, "--auth-root-authentication-method=normal"])?;
     let (socket, pid) = (format!("--socket={data}/socket"), format!("--pid-file={}/pid", folder.path().display()));
-    let (place, port_text) = (format!("--datadir={data}"), format!("--port={port}"));
+    let port_text = format!("--port={port}");
     let words = [
         &server,
         "--no-defaults",
@@ -190,7 +190,7 @@ fn mariadb() -> Result<Recorded> {
     }
     let status = Running::start(&mut ask("show status like 'Innodb_row_lock_time'"))?.finish()?.stdout;
     let truth: f64 = status.split_whitespace().last().context("no statistics")?.parse()?;
-    let recording: Recording = running.stop(Signal::TERM)?;
+    let recording: Recording = running.end(Signal::TERM)?;
     let found = recording.rows(&["findings"])?;
     let of_row = |row: &&Value| text(row, "id") == "lock-convoy" && row.to_string().contains("mariadbd");
     let dwell = found.iter().filter(of_row).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
