@@ -89,8 +89,8 @@ pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 /// Sleeps in a row at one place, and how much longer the last is than the first: it was tried again each time.
 const ROW: usize = 3;
 const GROWTH: u64 = 2;
-/// Rows from which it is a habit, and what may lie between two sleeps of one: a look.
-const ROWS: usize = 3;
+/// Sleeps in such rows from which it is a habit, and what may lie between two of them: a look.
+const TRIES: u64 = 8;
 const LOOK_NS: u64 = 1_000_000;
 /// A sleep that the timer ends late may make the one after it look shorter: by so many per cent.
 const LATE: u64 = 20;
@@ -98,11 +98,15 @@ const LATE: u64 = 20;
 /// Sleeps at one place.
 #[derive(Default)]
 struct Tries {
-    rows: usize,
+    in_rows: u64,
     sleeps: u64,
     ns: u64,
-    threads: HashSet<usize>,
+    threads: BTreeSet<usize>,
+    stacks: BTreeMap<StackId, u64>,
 }
+
+/// Sleeps of one thread with nothing but a look between them: the stack and length of each.
+type InARow = Vec<(StackId, u64)>;
 
 /// Threads that try something again and again, after a longer sleep each time, as SQLite does for a lock of a file.
 fn backing_off(evidence: &Evidence<'_, '_>, told: &BTreeSet<StackId>) -> Vec<Finding> {
@@ -113,14 +117,16 @@ fn backing_off(evidence: &Evidence<'_, '_>, told: &BTreeSet<StackId>) -> Vec<Fin
             sleeping.extend(site.key.thread.get());
         }
     }
-    let mut places: BTreeMap<StackId, Tries> = BTreeMap::new();
+    let mut places: BTreeMap<ObjectId, Tries> = BTreeMap::new();
     for thread in sleeping {
         tries(evidence, thread, &mut places);
     }
-    let matters = |(place, tries): &(StackId, Tries)| {
-        tries.rows >= ROWS && evidence.share(tries.ns) >= POLL_SHARE && !told.contains(place)
+    let matters = |tries: &Tries| {
+        let is_told = tries.stacks.keys().any(|stack| told.contains(stack));
+        tries.in_rows >= TRIES && evidence.share(tries.ns) >= POLL_SHARE && !is_told
     };
-    let finding = |(stack, tries): (StackId, Tries)| {
+    let finding = |tries: Tries| {
+        let stack = heaviest(&tries.stacks);
         let place = fold.stacks.place(stack).unwrap_or_else(|| "an unknown place".into());
         let text = say!(
             SLEEP_BACKOFF,
@@ -128,26 +134,28 @@ fn backing_off(evidence: &Evidence<'_, '_>, told: &BTreeSet<StackId>) -> Vec<Fin
             sleeps = tries.sleeps,
             all = Word::Ns(tries.ns),
             threads = tries.threads.len(),
-            rows = tries.rows,
+            rows = tries.in_rows,
         );
         Finding { subject: place, evidence: text.into(), stack, cost_ns: tries.ns / 2, ..Finding::default() }
     };
-    places.into_iter().filter(matters).map(finding).collect()
+    places.into_values().filter(matters).map(finding).collect()
 }
 
 /// Adds the sleeps of a thread, within the time that is looked at.
-fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<StackId, Tries>) {
+fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<ObjectId, Tries>) {
     let (fold, events) = (evidence.fold, evidence.fold.trace.events());
-    let (rows, mut row_of_sleeps): (_, Option<(StackId, Vec<u64>)>) = (&events.off_cpu, None);
+    let (rows, mut row_of_sleeps): (_, Option<(ObjectId, InARow)>) = (&events.off_cpu, None);
     let mut reached = 0u64;
     for row in rows.of(thread) {
         let (start, length, key) = (rows.start_ns(row), rows.wait_ns(row), events.off_cpu_key(row));
         if length == 0 {
-            continue; // It was preempted.
+            reached = reached.saturating_add(rows.end_ns(row).saturating_sub(start)); // It was preempted.
+            continue;
         }
         let is_sleep = fold.object_type(key.object()) == ObjectType::Sleep
             && fold.windows.overlap_ns(start, start.saturating_add(length)) == length;
-        let place = fold.stacks.shown(key.stack());
+        // The place of a sleep is its object.
+        let place = key.object();
         let goes_on = is_sleep
             && start.saturating_sub(reached) <= LOOK_NS
             && row_of_sleeps.as_ref().is_some_and(|(at, _)| *at == place);
@@ -155,7 +163,7 @@ fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<Stack
             note(thread, row_of_sleeps.take(), places);
         }
         if is_sleep {
-            row_of_sleeps.get_or_insert_with(|| (place, Vec::new())).1.push(length);
+            row_of_sleeps.get_or_insert_with(|| (place, Vec::new())).1.push((fold.stacks.shown(key.stack()), length));
         }
         reached = rows.end_ns(row);
     }
@@ -163,16 +171,22 @@ fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<Stack
 }
 
 /// Counts the sleeps, and whether they are a row that grows.
-fn note(thread: usize, row: Option<(StackId, Vec<u64>)>, places: &mut BTreeMap<StackId, Tries>) {
-    let Some((place, lengths)) = row else { return };
-    let never_shorter =
-        lengths.windows(2).all(|pair| pair[1].saturating_mul(100 + LATE) >= pair[0].saturating_mul(100));
-    let (first, last) = (lengths.first().copied().unwrap_or(0), lengths.last().copied().unwrap_or(0));
+fn note(thread: usize, row: Option<(ObjectId, InARow)>, places: &mut BTreeMap<ObjectId, Tries>) {
+    let Some((place, sleeps)) = row else { return };
+    let is_no_shorter = |pair: &[(StackId, u64)]| pair[1].1.saturating_mul(100 + LATE) >= pair[0].1.saturating_mul(100);
+    let length = |sleep: Option<&(StackId, u64)>| sleep.map_or(0, |(_, ns)| *ns);
+    let grows = length(sleeps.last()) >= length(sleeps.first()).saturating_mul(GROWTH);
+    let count = sleeps.len() as u64;
     let tries = places.entry(place).or_default();
-    tries.rows += usize::from(lengths.len() >= ROW && never_shorter && last >= first.saturating_mul(GROWTH));
-    tries.sleeps += lengths.len() as u64;
-    tries.ns = tries.ns.saturating_add(lengths.iter().sum());
+    if sleeps.len() >= ROW && grows && sleeps.windows(2).all(is_no_shorter) {
+        tries.in_rows += count;
+    }
+    tries.sleeps += count;
     tries.threads.insert(thread);
+    for (stack, ns) in sleeps {
+        tries.ns = tries.ns.saturating_add(ns);
+        *tries.stacks.entry(stack).or_default() += ns;
+    }
 }
 
 /// Many very short waits.

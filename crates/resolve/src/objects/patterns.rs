@@ -222,7 +222,7 @@ const RUNTIME_FUNCTIONS: &[&str] = &[
     "internal/*", "tbb::*", "__kmp*", "GOMP_*", "gomp_*", "nanosleep", "__nanosleep*", "__GI_*", "clock_nanosleep*", "__clock_nanosleep*",
     "usleep", "sleep", "__sleep*", "thrd_sleep", "__futex_*", "futex_wait*", "__lll_*", "lll_*", "__timedwait*",
     "__syscall*", "syscall", "__libc_*", "time_sleep", "pysleep", "AbslInternal*", "absl::*Mutex::*", "absl::*CondVar::*",
-    "absl::*synchronization_internal::*", "absl::*base_internal::*", "boost::condition_variable*", "boost::mutex::*", "boost::shared_mutex::*",
+    "absl::*synchronization_internal::*", "absl::*base_internal::*", "boost::condition_variable*", "boost::posix::*", "boost::mutex::*", "boost::shared_mutex::*",
     "boost::upgrade_mutex::*", "boost::unique_lock*", "boost::shared_lock*", "boost::lock_guard*", "boost::this_thread::*",
 ];
 
@@ -462,7 +462,8 @@ mod tests {
     #[test]
     fn a_boost_shared_mutex_is_no_condition_variable() {
         use ObjectType::*;
-        let wait = "libc.so.6 pthread_cond_wait\napp boost::condition_variable::wait";
+        let wait =
+            "libc.so.6 pthread_cond_wait\napp boost::posix::pthread_cond_wait\napp boost::condition_variable::wait";
         assert_eq!(kind(&format!("{wait}\napp boost::shared_mutex::lock\napp f")), Some(RwLock));
         assert_eq!(kind(&format!("{wait}\napp f")), Some(ConditionVariable));
     }

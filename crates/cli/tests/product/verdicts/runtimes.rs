@@ -45,15 +45,7 @@ pub const PROGRAMS: &[Program] = &[
         quick: false,
         record: openmp,
     },
-    Program {
-        name: "tbb_spin_mutex",
-        cause: "two threads spend most of their work under a spin lock",
-        finding: Some(("spinning", "main::")),
-        may_find: &[],
-        quick: false,
-        record: || tbb("spins"),
-    },
-    Program { name: "tbb", cause: "", finding: None, may_find: &[], quick: false, record: || tbb("work") },
+    Program { name: "tbb", cause: "", finding: None, may_find: &[], quick: false, record: tbb },
     Program {
         name: "java_lock",
         cause: "four Java threads sleep under a ReentrantLock by turns",
@@ -112,13 +104,13 @@ fn openmp() -> Result<Recorded> {
     Ok(Recording::of(&[], &[&program, "imbalance"])?.into())
 }
 
-fn tbb(what: &str) -> Result<Recorded> {
+fn tbb() -> Result<Recorded> {
     let (folder, compiler) = (TempDir::new()?, needs_program("g++")?);
     let source = file(folder.path(), "tbb.cc", include_str!("programs/tbb.cc"))?;
     let program = folder.path().join("tbb").display().to_string();
     let flags = ["-std=c++20", "-O2", "-g", "-o", &program, &source, "-ltbb"];
     ensure!(Command::new(compiler).args(flags).status()?.success(), "it does not compile");
-    Ok(Recording::of(&[], &[&program, what])?.into())
+    Ok(Recording::of(&[], &[&program])?.into())
 }
 
 /// How long its threads waited for the lock, they measure.
