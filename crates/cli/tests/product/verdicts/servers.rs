@@ -85,8 +85,8 @@ fn redis_script() -> Result<Recorded> {
 fn microseconds_of(port: u16, command: &str) -> Result<f64> {
     let mut client = TcpStream::connect(("127.0.0.1", port))?;
     client.write_all(b"INFO commandstats\r\n")?;
-    let lines = BufReader::new(client).lines().map_while(Result::ok).take(100);
-    let line = lines.skip_while(|line| !line.starts_with(command)).next().context("no statistics of the command")?;
+    let lines = BufReader::new(client).lines().map_while(Result::ok);
+    let line = lines.take(100).find(|line| line.starts_with(command)).context("no statistics of the command")?;
     let usec = line.split("usec=").nth(1).and_then(|rest| rest.split(',').next()).context("no time")?;
     Ok(usec.parse()?)
 }
