@@ -49,7 +49,14 @@ fn claims_hold(trace: &Trace, query: &Query) -> usize {
                 Value::Ns(number) | Value::Count(number) => number,
                 _ => 0,
             };
-            let sum: u64 = view.rows.iter().filter(|row| row.depth == 0).map(of_row).sum();
+            let is_meant = |row: &&Row| {
+                row.depth == 0
+                    && claim.rows.as_ref().is_none_or(|(column, value)| {
+                        let at = view.columns.iter().position(|it| it.id == *column).unwrap();
+                        matches!(&row.values[at], Value::Text(text) if text == value)
+                    })
+            };
+            let sum: u64 = view.rows.iter().filter(is_meant).map(of_row).sum();
             let holds = match claim.relation {
                 Relation::Is => sum == claim.number,
                 Relation::AtLeast => sum >= claim.number,

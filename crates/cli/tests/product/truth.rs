@@ -319,7 +319,11 @@ fn unproved(recording: &Recording, finding: &Value) -> Result<Vec<String>> {
             claim["question"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         let (column, number) = (text(claim, "column"), claim["number"].as_f64().context("no number")?);
         let shown = recording.report(&question)?;
-        let of_row = |row: &Value| if row["depth"].as_u64().unwrap_or(0) == 0 { row[column].as_f64() } else { None };
+        let is_meant = |row: &Value| match claim["rows"].as_str().and_then(|rows| rows.split_once('=')) {
+            Some((column, value)) => text(row, column) == value,
+            None => row["depth"].as_u64().unwrap_or(0) == 0,
+        };
+        let of_row = |row: &Value| if is_meant(row) { row[column].as_f64() } else { None };
         let sum: f64 = match shown["rows"].as_array() {
             Some(rows) => rows.iter().filter_map(of_row).sum(),
             None => shown[column].as_f64().unwrap_or(0.0),
