@@ -30,7 +30,7 @@ pub struct Verdict {
 
 /// Holds the findings against what is planted.
 pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
-    let found = recorded.recording.rows(&["findings"])?;
+    let found = recorded.recording.findings()?;
     let is_of_program = |id: &str| !OF_THE_MACHINE.contains(&id) && id != OF_ITS_SIZE;
     let of_program: Vec<&Value> = found.iter().filter(|row| is_of_program(text(row, "id"))).collect();
     let is_right = |row: &Value| {
