@@ -53,6 +53,8 @@ pub struct Sums<'t> {
     under_way: Vec<(UnderWay, usize)>,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
+    /// Of the whole collection, where the windows are a part of it.
+    collection: OnceLock<Option<Weights>>,
     rows: OnceLock<Rows>,
     by_object: OnceLock<Option<BTreeMap<ObjectId, Distribution>>>,
 }
@@ -125,7 +127,8 @@ impl<'t> Fold<'t> {
             LengthCut::new(rules, trace, (&plan, &windows), told_apart, cut)
         });
         let levels = sums.levels;
-        let (shown, whole, rows, by_object) = (OnceLock::new(), OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (shown, whole, collection) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        let (rows, by_object) = (OnceLock::new(), OnceLock::new());
         let keys = Numbering::of_keys(trace);
         let mut sums = Sums {
             windows,
@@ -141,6 +144,7 @@ impl<'t> Fold<'t> {
             under_way: Vec::new(),
             shown,
             whole,
+            collection,
             rows,
             by_object,
         };
@@ -202,6 +206,17 @@ impl<'t> Fold<'t> {
             self.sites.iter().for_each(|site| sum.add_site(site, [true; 5]));
             sum
         })
+    }
+
+    /// The sum over everything in the whole collection, not only in the windows.
+    pub fn collection(&self) -> &Weights {
+        let sum = || (self.windows != Windows::whole(self.trace)).then(|| self.collection_anew()).flatten();
+        self.collection.get_or_init(sum).as_ref().unwrap_or_else(|| self.whole())
+    }
+
+    /// None where there is no time at all.
+    fn collection_anew(&self) -> Option<Weights> {
+        Fold::new(self.trace, &Query::default()).ok().map(|all| all.whole().clone())
     }
 
     /// What is made of the lengths of the waits that are counted in the windows and in a selected class: `add` gets each run

@@ -10,8 +10,6 @@ use crate::engine::selection;
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;
 use crate::question::filter::FilterKey;
-use crate::question::query::Query;
-use crate::question::windows::Windows;
 use crate::question::{counter_time, windows};
 
 answer! {
@@ -77,10 +75,7 @@ pub fn filter_values(fold: &Fold<'_>, key: FilterKey, search: &str, limit: usize
 /// What the filters leave of the CPU and wait time of the whole collection.
 fn shown_part(fold: &Fold<'_>) -> f64 {
     let busy_ns = |weights: &Weights| weights.cpu_ns().saturating_add(weights.wait_ns());
-    let of_all = || Fold::new(fold.trace, &Query::default()).map(|all| busy_ns(all.whole()));
-    let is_all = fold.windows == Windows::whole(fold.trace);
-    let whole = if is_all { None } else { of_all().ok() };
-    busy_ns(fold.shown()) as f64 / whole.unwrap_or_else(|| busy_ns(fold.whole())).max(1) as f64
+    busy_ns(fold.shown()) as f64 / busy_ns(fold.collection()).max(1) as f64
 }
 
 /// CPU and wait time of every value.

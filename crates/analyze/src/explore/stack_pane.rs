@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dwell_model::StackId;
+use dwell_model::{ObjectId, StackId};
 use dwell_view::answer;
 
 use crate::engine::fold::Fold;
@@ -19,7 +19,7 @@ words! { "kind of stack";
         Cpu = "cpu", "CPU", "Where threads ran.";
         Wait = "wait", "Wait", "Where threads waited.";
         Waker = "waker", "Waker", "Where the threads were that ended the waits.";
-        Creation = "creation", "Creation", "Where the objects were first waited on: creation itself is not recorded.";
+        Creation = "creation", "Creation", "Where the objects were initialised; where that was not seen, where they were first waited on.";
     }
 }
 
@@ -86,12 +86,41 @@ fn part(fold: &Fold<'_>, kind: StackKind, site: &Site, weights: &Weights) -> (St
         StackKind::Cpu => (site.key.stack, weights.cpu_ns()),
         StackKind::Wait => (site.key.stack, weights.wait_ns()),
         StackKind::Waker => (site.key.waker_stack, weights.wait_ns()),
-        StackKind::Creation => {
-            let first = site.key.object.get().and_then(|row| fold.trace.objects.first_stack.get(row)).copied();
-            (first.unwrap_or(StackId::NONE), weights.wait_ns())
-        }
+        StackKind::Creation => (creation(fold, site.key.object), weights.wait_ns()),
     }
+}
+
+/// Where the object was initialised; where that was not seen, where it was first waited on.
+fn creation(fold: &Fold<'_>, object: ObjectId) -> StackId {
+    let objects = &fold.trace.objects;
+    let of = |stacks: &[StackId]| object.get().and_then(|row| stacks.get(row)).copied().filter(|it| it.is_some());
+    of(&objects.created_stack).or_else(|| of(&objects.first_stack)).unwrap_or(StackId::NONE)
 }
 
 /// By the code of the stacks table.
 const ENDS: [&str; 6] = ["unknown", "complete", "no table", "unreadable memory", "too deep", "unsupported rule"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::trace;
+    use crate::question::query::Query;
+
+    fn creations(trace: &dwell_store::Trace) -> StackPane {
+        let query = Query::default();
+        let fold = Fold::new(trace, &query).unwrap();
+        stack_pane(&fold, &Place::default(), StackKind::Creation, 0)
+    }
+
+    #[test]
+    fn an_object_is_created_where_it_was_initialised() {
+        let mut trace = trace("a: 1mm1\nb: 1111");
+        let first = creations(&trace);
+        assert_eq!((first.count, first.waits), (1, 1), "where it was first waited on: {first:?}");
+        let elsewhere = trace.samples.stack[0];
+        trace.objects.created_stack[0] = elsewhere;
+        let created = creations(&trace);
+        assert_eq!(created.weight_ns, first.weight_ns);
+        assert_ne!(created.frames[0].function, first.frames[0].function);
+    }
+}

@@ -35,7 +35,7 @@ impl Late {
     /// Notes what this thread has waited since the last round.
     pub fn note(&mut self) {
         let Some(waited_ns) = self.account.as_ref().and_then(waited_ns) else { return };
-        let lately_ns = waited_ns - std::mem::replace(&mut self.waited_ns, waited_ns);
+        let lately_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
         if lately_ns >= LATE_NS {
             self.count += 1;
             self.longest_ns = self.longest_ns.max(lately_ns);
