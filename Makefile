@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -90,6 +90,17 @@ msrv:
 deny:
 	@cargo deny --version || { echo 'hint: cargo install --locked cargo-deny' >&2; exit 1; }
 	cargo deny --locked check
+
+# Writes the files that are made of tables in the sources: the page's types and Japanese, three documents, snapshots of texts.
+# `git diff` shows what changed. Fails where something is missing that only people write, as the page of a finding.
+SNAPSHOTS := INSTA_UPDATE=always PROPTEST_CASES=1
+generate:
+	@failed=0; \
+	UPDATE=1 cargo test --quiet -p dwell-server --lib page_types || failed=1; \
+	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell-analyze --no-fail-fast || failed=1; \
+	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell --bins || failed=1; \
+	$(SNAPSHOTS) cargo test --quiet -p dwell-doctor --test machines || failed=1; \
+	exit $$failed
 
 # Formats every source, as `make lint` and `make web-test` want it.
 format: web/node_modules

@@ -246,33 +246,23 @@ mod tests {
             let Ok(view) = dwell_analyze::report(report, &trace, &Query::default()) else { continue };
             for field in fields(&view) {
                 let known = document.contains(&format!("`{field}`"));
-                assert!(known, "docs/reports.md does not say what `{field}` of {} is", report.id());
+                assert!(known, "docs/reports.md does not say what the column `{field}` is, which {} has", report.id());
             }
         }
     }
 
-    fn is_current(part: DocsPart, name: &str) {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
-        let file = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(
-            file == render(part),
-            "docs/{name} is stale: dwell docs {} > docs/{name}",
-            name.trim_end_matches(".md")
-        );
-    }
-
     #[test]
     fn the_trace_format_document_is_current() {
-        is_current(DocsPart::TraceFormat, "trace-format.md");
+        dwell_generated::is_current("docs/trace-format.md", &render(DocsPart::TraceFormat));
     }
 
     #[test]
     fn the_document_of_the_machines_counters_is_current() {
-        is_current(DocsPart::System, "system.md");
+        dwell_generated::is_current("docs/system.md", &render(DocsPart::System));
     }
 
     #[test]
     fn the_metrics_document_is_current() {
-        is_current(DocsPart::Metrics, "metrics.md");
+        dwell_generated::is_current("docs/metrics.md", &render(DocsPart::Metrics));
     }
 }

@@ -170,8 +170,8 @@ notices! {
         "Where locks were created is not known ({error}).",
         "ロックがどこで作成されたかは分かりません ({error})。";
     CREATIONS_TOO_MANY = "creations-too-many",
-        "Programs of this machine initialised more than 500 locks in a second on one CPU: from then on it was not recorded where locks were created, so as not to slow them down.",
-        "このマシンのプログラムが、1 つの CPU で 1 秒に 500 個を超えるロックを初期化しました。プログラムを遅くしないため、以後はロックの作成場所を記録していません。";
+        "Programs of this machine initialised more than 10,000 locks on one CPU, faster than 500 in a second: from then on Dwell did not record where locks are created, so as not to slow them down.",
+        "このマシンのプログラムが、1 つの CPU で 1 秒に 500 個を超える速さで 10,000 個を超えるロックを初期化しました。プログラムを遅くしないため、以後はロックの作成場所を記録していません。";
     ASKER_UNKNOWN = "asker-unknown",
         "Who asked for the work of other threads is not known ({error}).",
         "他のスレッドの仕事を誰が依頼したかは分かりません ({error})。";

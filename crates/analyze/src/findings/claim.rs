@@ -22,13 +22,15 @@ impl Relation {
     }
 }
 
-/// A number of the evidence. The column's sum over the outermost rows of the report is to be it.
+/// A number of the evidence. The column's sum over the outermost rows of the report, or over one kind of them, is to be it.
 #[derive(Clone, Debug)]
 pub struct Claim {
     /// The report's name.
     pub report: &'static str,
     /// What it is asked.
     pub query: Query,
+    /// Only the rows that have this value in this column.
+    pub rows: Option<(&'static str, String)>,
     /// The column.
     pub column: &'static str,
     /// How the column is to the number.
@@ -40,12 +42,17 @@ pub struct Claim {
 impl Claim {
     /// The report shows this number, asked what `query` asks and this filter instead of others of its key.
     pub fn is(report: &'static str, query: &Query, column: &'static str, number: u64) -> Self {
-        Self { report, query: query.selection(), column, relation: Relation::Is, number }
+        Self { report, query: query.selection(), rows: None, column, relation: Relation::Is, number }
     }
 
     /// The report shows this number or more.
     pub fn at_least(report: &'static str, query: &Query, column: &'static str, number: u64) -> Self {
         Self { relation: Relation::AtLeast, ..Self::is(report, query, column, number) }
+    }
+
+    /// The same of the rows that have this value in this column.
+    pub fn of(self, column: &'static str, value: &str) -> Self {
+        Self { rows: Some((column, value.to_owned())), ..self }
     }
 
     /// The report's name and options, as `dwell report` takes them.

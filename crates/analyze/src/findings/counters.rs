@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use dwell_model::FindingDef;
 use dwell_view::{Sentence, Word};
 
+use crate::engine::fold::Fold;
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::sentences::def;
@@ -67,6 +69,16 @@ fn finding(evidence: &Evidence<'_, '_>, it: &Correlation) -> Finding {
         evidence: text,
         stack: it.stack,
         cost_ns,
+        claims: claims(fold, it),
         ..Finding::default()
     }
+}
+
+/// What the report of correlation shows of the object, whose row tells of several counters.
+fn claims(fold: &Fold<'_>, it: &Correlation) -> Vec<Claim> {
+    let numbers = [("long_ns", it.long.total_ns), ("long_count", it.long.count as u64)];
+    let object = fold.object_name(it.object);
+    numbers
+        .map(|(column, number)| Claim::at_least("correlation", fold.query, column, number).of("object", object))
+        .into()
 }

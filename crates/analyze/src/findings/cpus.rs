@@ -111,6 +111,7 @@ pub fn cpu_quota(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         evidence: text,
         stack: StackId::NONE,
         cost_ns: denied_ns,
+        claims: vec![Claim::at_least("summary", evidence.fold.query, "preemption_ns", denied_ns)],
         ..Finding::default()
     }]
 }

@@ -72,8 +72,10 @@ columns! {
 
     plain "question", "Question", "A report and its options, as `dwell report` takes them.",
         "質問", "`dwell report` に渡すレポート名とオプション。";
-    plain "column", "Column", "The column whose sum over the outermost rows is to be the number.",
-        "列", "最も外側の行の合計が数値となる列。";
+    plain "rows", "Rows", "Which of the outermost rows, by the value in one of their columns; null for all.",
+        "行", "最も外側の行のうち、ある列がこの値である行。null はすべての行。";
+    plain "column", "Column", "The column whose sum over these rows is to be the number.",
+        "列", "これらの行の合計が数値となる列。";
     plain "relation", "Relation", "is: the sum is the number; at-least: the sum is the number or more.",
         "関係", "合計が数値に等しいか、数値以上か。";
     plain "number", "Number", "The number, in the column's unit.",
@@ -199,6 +201,7 @@ fn claims_of(claims: &[Claim]) -> View {
         depth: 0,
         values: vec![
             Value::Stack(claim.arguments()),
+            claim.rows.as_ref().map_or(Value::None, |(column, value)| Value::Text(format!("{column}={value}"))),
             Value::Text(claim.column.into()),
             Value::Text(claim.relation.id().into()),
             Value::Count(claim.number),

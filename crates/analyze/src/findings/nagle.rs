@@ -10,6 +10,7 @@ use dwell_view::{Prose, Sentence, Word};
 use crate::engine::fold::Fold;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
+use crate::findings::sockets::claims;
 use crate::measure::quantile::median_of;
 use crate::sentences::say;
 use crate::study::socket_groups::Group;
@@ -84,7 +85,8 @@ fn finding(evidence: &Evidence<'_, '_>, group: &Group) -> Option<Finding> {
     let senders = sites.iter().take(NAMED_SITES).map(Site::sentence);
     let text = Prose::from(last).and(senders).and([say!(NAGLE_GAIN, gain = Word::Ns(gain_ns))]);
     let stack = sites.first().map_or(StackId::NONE, |site| site.stack);
-    Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, ..Finding::default() })
+    let claims = claims(evidence, group);
+    Some(Finding { subject: group.name.clone(), evidence: text, stack, cost_ns: gain_ns, claims, ..Finding::default() })
 }
 
 /// A place that wrote data which was held.

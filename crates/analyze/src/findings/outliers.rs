@@ -4,8 +4,10 @@
 use dwell_model::{Delay, FindingDef, StackId};
 use dwell_view::Word;
 
+use crate::findings::claim::Claim;
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
+use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::latency::{IntervalType, Kind, Latency, Origin, Outlier, Piece};
 
@@ -188,10 +190,24 @@ pub fn signals(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 fn by_causes(evidence: &Evidence<'_, '_>, causes: &[Delay]) -> Vec<Finding> {
     let Some(latency) = evidence.latency() else { return Vec::new() };
     let types = latency.types.iter().filter(|of| of.kind != Kind::Wait && of.outliers.len() >= FEWEST);
-    types.filter_map(|of| finding(latency, of, causes)).collect()
+    types.filter_map(|of| finding(evidence, latency, of, causes)).collect()
 }
 
-fn finding(latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option<Finding> {
+/// What the report of latency shows of a type, where the query leaves the intervals and the limit to Dwell.
+fn claims(query: &Query, of: &IntervalType) -> Vec<Claim> {
+    if query.outlier_ns.is_some() {
+        return Vec::new();
+    }
+    let numbers = [
+        ("count", of.intervals.len() as u64),
+        ("outliers", of.outliers.len() as u64),
+        ("p50_ns", of.statistics.median_ns()),
+        ("outlier_ns", of.outlier_ns()),
+    ];
+    numbers.map(|(column, number)| Claim::is("latency", query, column, number).of("interval", &of.name)).into()
+}
+
+fn finding(evidence: &Evidence<'_, '_>, latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option<Finding> {
     let time = |outlier: &Outlier| -> u64 {
         causes.iter().fold(0, |sum, cause| sum.saturating_add(outlier.split.causes.of(*cause)))
     };
@@ -219,5 +235,6 @@ fn finding(latency: &Latency<'_>, of: &IntervalType, causes: &[Delay]) -> Option
         Some(Origin::OffCpu(row)) => latency.stack_of(row),
         _ => StackId::NONE,
     };
-    Some(Finding { subject: of.name.clone(), evidence: text.into(), stack, cost_ns, ..Finding::default() })
+    let claims = claims(evidence.fold.query, of);
+    Some(Finding { subject: of.name.clone(), evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use dwell_model::{FindingDef, SocketCause, StackId};
 use dwell_view::{Prose, Sentence, Word};
 
+use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::quantile::median_of;
@@ -41,10 +42,19 @@ fn by_cause(
             evidence: Prose::from(text).and(more),
             stack: heaviest(&stacks),
             cost_ns,
+            claims: claims(evidence, group),
             ..Finding::default()
         });
     }
     found
+}
+
+/// What the report of sockets shows of a group's, where that calls each of them by the group's name.
+pub fn claims(evidence: &Evidence<'_, '_>, group: &Group) -> Vec<Claim> {
+    let objects = &evidence.sockets().tables.sockets.object;
+    let is_named = group.sockets.iter().all(|socket| objects[*socket].is_some());
+    let claim = || Claim::is("sockets", evidence.fold.query, "wait_ns", group.total_ns()).of("object", &group.name);
+    is_named.then(claim).into_iter().collect()
 }
 
 /// Segments that had to be sent again.

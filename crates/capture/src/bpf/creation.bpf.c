@@ -8,11 +8,13 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* Passes of the probes on one CPU, of whatever program, in one second. Beyond that none is recorded, and user space takes
- * the probes away: a pass costs a program about a microsecond, a stack some more. */
-#define MOST_A_SECOND 500
-#define SECOND_NS     1000000000ull
+/* A pass of a probe costs a program about a microsecond, a stack some more. Programs may pass on one CPU as often as this at once,
+ * as they do when they fill a table of locks, and then once in PASS_NS. Beyond that no pass is recorded, and user space takes the
+ * probes away. */
+#define MOST_AT_ONCE 10000
+#define PASS_NS      2000000ull
 
+/* The passes of whatever program on a CPU that are not forgotten yet: one is forgotten in PASS_NS. */
 struct creation_pace {
 	u64 since_ns;
 	u64 passes;
@@ -32,14 +34,14 @@ static __always_inline bool are_too_many(u64 now)
 {
 	struct creation_pace *pace = this_pace();
 	u32 zero = 0, yes = 1;
+	u64 forgotten;
 
 	if (!pace)
 		return true;
-	if (now - pace->since_ns > SECOND_NS) {
-		pace->since_ns = now;
-		pace->passes = 0;
-	}
-	if (++pace->passes <= MOST_A_SECOND)
+	forgotten = (now - pace->since_ns) / PASS_NS;
+	pace->since_ns += forgotten * PASS_NS;
+	pace->passes -= forgotten < pace->passes ? forgotten : pace->passes;
+	if (++pace->passes <= MOST_AT_ONCE)
 		return false;
 	bpf_map_update_elem(&too_many_creations, &zero, &yes, BPF_ANY);
 	return true;

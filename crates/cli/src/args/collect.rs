@@ -162,7 +162,7 @@ pub struct CollectArgs {
     pub target_concurrency: Option<u32>,
 
     /// Folder of the result [default: the next r000th, r001th, … here].
-    #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
+    #[arg(short, short_alias = 'o', long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "The result")]
     pub result_dir: Option<PathBuf>,
     /// Stop recording at this size of the raw data in MB; 0 is no limit [default: 0, with --trigger 1000].
     #[arg(long, value_name = "MB", value_parser = parse::megabytes, help_heading = "The result")]

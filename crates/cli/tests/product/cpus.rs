@@ -27,7 +27,7 @@ fn words(command: &Command) -> Vec<String> {
 }
 
 fn finding(recording: &Recording, id: &str) -> Result<Option<Value>> {
-    let found = recording.rows(&["findings"])?;
+    let found = recording.findings()?;
     Ok(found.into_iter().find(|row| text(row, "id") == id))
 }
 
@@ -50,7 +50,7 @@ fn taken() -> Result<()> {
     // On one CPU: what is denied is never more than all but what ran.
     ensure!(denied <= elapsed - cpu, "{denied} ns of {elapsed}, {cpu} ran");
     ensure!(text(&finding, "evidence").contains("sh "), "it does not name the loops: {finding}");
-    let own = recording.rows(&["findings"])?;
+    let own = recording.findings()?;
     ensure!(!own.iter().any(|row| text(row, "id") == "oversubscription"), "others are no oversubscription");
     Ok(())
 }

@@ -31,7 +31,7 @@ pub fn cases() -> Vec<Case> {
 /// The finding of a recording, if it was made.
 fn blocked(recording: &Recording) -> Result<Option<Value>> {
     ensure!(recording.output.status.success(), "{}", recording.output.stderr);
-    Ok(recording.rows(&["findings"])?.into_iter().find(|row| text(row, "id") == BLOCKED))
+    Ok(recording.findings()?.into_iter().find(|row| text(row, "id") == BLOCKED))
 }
 
 fn expect_blocked(recording: &Recording, mentions: &[&str]) -> Result<()> {

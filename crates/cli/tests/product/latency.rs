@@ -79,6 +79,7 @@ impl Recorded {
     }
 
     fn read(recording: Recording) -> Result<Self> {
+        recording.findings()?;
         let trace = Trace::read(&ResultFolder::open(&recording.path())?)?;
         let unseen = trace.notices.text.iter().find(|text| text.contains("What delays threads is not seen"));
         ensure!(unseen.is_none(), "{unseen:?}");

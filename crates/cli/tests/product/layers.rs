@@ -23,6 +23,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-itrace", &[]),
     ("dwell-machine", &["dwell-itrace"]),
     ("dwell-embed", &[]),
+    ("dwell-generated", &[]),
     ("dwell-qemu", &["dwell-itrace"]),
     ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed", "dwell-view", "dwell-work"]),
     ("dwell-probes", &["dwell-files"]),

@@ -241,6 +241,39 @@ impl Recording {
             _ => bail!("report {} is not an object", arguments.join(" ")),
         }
     }
+
+    /// The findings; each number that one claims is what the report says which it names.
+    pub fn findings(&self) -> Result<Vec<Value>> {
+        let findings = self.rows(&["findings"])?;
+        let unproved = findings.iter().map(|finding| self.unproved(finding)).collect::<Result<Vec<_>>>()?.concat();
+        ensure!(unproved.is_empty(), "{}", unproved.join("; "));
+        Ok(findings)
+    }
+
+    /// The claims of a finding that the reports which they name do not bear out.
+    pub fn unproved(&self, finding: &Value) -> Result<Vec<String>> {
+        let mut wrong = Vec::new();
+        for claim in finding["claims"].as_array().into_iter().flatten() {
+            let question: Vec<&str> =
+                claim["question"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+            let (column, number) = (text(claim, "column"), claim["number"].as_f64().context("no number")?);
+            let shown = self.report(&question)?;
+            let is_meant = |row: &Value| match claim["rows"].as_str().and_then(|rows| rows.split_once('=')) {
+                Some((column, value)) => text(row, column) == value,
+                None => row["depth"].as_u64().unwrap_or(0) == 0,
+            };
+            let of_row = |row: &Value| if is_meant(row) { row[column].as_f64() } else { None };
+            let sum: f64 = match shown["rows"].as_array() {
+                Some(rows) => rows.iter().filter_map(of_row).sum(),
+                None => shown[column].as_f64().unwrap_or(0.0),
+            };
+            if sum < number || (text(claim, "relation") == "is" && sum > number) {
+                let id = text(finding, "id");
+                wrong.push(format!("{id} claims {column} {number}, and {} says {sum}", question.join(" ")));
+            }
+        }
+        Ok(wrong)
+    }
 }
 
 /// `dwell collect threading` into `folder/result`, not started yet.

@@ -471,7 +471,7 @@ fn queues() -> Result<()> {
         ("line", "head-of-line-blocking", "receive_all"),
         ("pieces", "small-reads", "receive_all"),
     ] {
-        let findings = |words: &[&str]| Recorded::of(words)?.recording.rows(&["findings"]);
+        let findings = |words: &[&str]| Recorded::of(words)?.recording.findings();
         let found = findings(&[&program, queue])?.into_iter().find(|row| text(row, "id") == id);
         let found = found.with_context(|| format!("{queue}: no {id}"))?;
         ensure!(found["stack"].to_string().contains(place), "{queue}: its stack is {}", found["stack"]);
@@ -506,7 +506,7 @@ fn redis() -> Result<()> {
 
 /// The finding of small writes that wait for a delayed ACK.
 fn nagle(recording: &Recording) -> Result<Option<Value>> {
-    Ok(recording.rows(&["findings"])?.into_iter().find(|row| text(row, "id") == "nagle-delayed-ack"))
+    Ok(recording.findings()?.into_iter().find(|row| text(row, "id") == "nagle-delayed-ack"))
 }
 
 /// The recipe of docs/recipes/tcp-synchronization.md: cause, part of the wait, call site, and what is gained.
@@ -518,7 +518,7 @@ fn small_commands() -> Result<()> {
     let client = slow.asking()?;
     let share = slow.share(client, SocketCause::DelayedAck);
     ensure!(share >= 0.9, "delayed ACKs are {share:.2} of the wait: {:?}", slow.causes(client));
-    let findings = slow.recording.rows(&["findings"])?;
+    let findings = slow.recording.findings()?;
     ensure!(text(&findings[0], "id") == "nagle-delayed-ack", "the first finding is {}", findings[0]);
     ensure!(findings[0]["stack"].to_string().contains("\"send_all\""), "its stack is {}", findings[0]["stack"]);
     for caller in ["called by run_command", "called by serve"] {

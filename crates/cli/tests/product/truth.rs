@@ -296,7 +296,7 @@ fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
     let missing = wanted.filter(|finding| !is_made(finding));
     let made: Vec<String> =
         made_rows.iter().map(|row| format!("{}{}", text(row, "id"), text(row, "finding"))).collect();
-    let unproved = made_rows.iter().map(|row| unproved(recording, row)).collect::<Result<Vec<_>>>()?.concat();
+    let unproved = made_rows.iter().map(|row| recording.unproved(row)).collect::<Result<Vec<_>>>()?.concat();
     let say = |finding: &Finding| {
         let about = finding.mentions.as_ref().map(|words| format!(" about {words}")).unwrap_or_default();
         format!("no finding {}{about}; made were: {}", finding.id, made.join(", "))
@@ -309,27 +309,6 @@ fn of_findings(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {
     };
     let false_ones = made_rows.iter().filter(|row| !known(row)).map(|row| format!("a false finding: {row}"));
     Ok(missing.map(say).chain(false_ones).chain(unproved).collect())
-}
-
-/// The claims of a finding that the reports which they name do not bear out.
-fn unproved(recording: &Recording, finding: &Value) -> Result<Vec<String>> {
-    let mut wrong = Vec::new();
-    for claim in finding["claims"].as_array().into_iter().flatten() {
-        let question: Vec<&str> =
-            claim["question"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let (column, number) = (text(claim, "column"), claim["number"].as_f64().context("no number")?);
-        let shown = recording.report(&question)?;
-        let of_row = |row: &Value| if row["depth"].as_u64().unwrap_or(0) == 0 { row[column].as_f64() } else { None };
-        let sum: f64 = match shown["rows"].as_array() {
-            Some(rows) => rows.iter().filter_map(of_row).sum(),
-            None => shown[column].as_f64().unwrap_or(0.0),
-        };
-        if sum < number || (text(claim, "relation") == "is" && sum > number) {
-            let id = text(finding, "id");
-            wrong.push(format!("{id} claims {column} {number}, and {} says {sum}", question.join(" ")));
-        }
-    }
-    Ok(wrong)
 }
 
 fn of_reports(recording: &Recording, truth: &Truth) -> Result<Vec<String>> {

@@ -30,7 +30,7 @@ pub struct Verdict {
 
 /// Holds the findings against what is planted.
 pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
-    let found = recorded.recording.rows(&["findings"])?;
+    let found = recorded.recording.findings()?;
     let is_planted = |id: &str| program.finding.is_some_and(|(planted, _)| planted == id);
     let is_of_program = |id: &str| is_planted(id) || !OF_THE_MACHINE.contains(&id) && id != OF_ITS_SIZE;
     let of_program: Vec<&Value> = found.iter().filter(|row| is_of_program(text(row, "id"))).collect();

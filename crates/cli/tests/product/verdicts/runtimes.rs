@@ -68,7 +68,7 @@ fn blocked(recording: Recording) -> Result<Recorded> {
     if truth == 0.0 {
         return Ok(recording.into());
     }
-    let found = recording.rows(&["findings"])?;
+    let found = recording.findings()?;
     let dwell = found.iter().filter(|row| text(row, "id") == "event-loop-blocked").map(|row| number(row, "cost_ns"));
     let dwell = dwell.sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds in which the loop stood still", dwell, truth, within: 0.7..1.2 };
@@ -121,7 +121,7 @@ fn java_lock() -> Result<Recorded> {
     ensure!(Command::new(compiler).args(["-d", &place, &source]).status()?.success(), "it does not compile");
     let recording = Recording::of(&[], &[&java, "-cp", &place, "Ledger", "lock"])?;
     let truth = recording.output.truth("waited_ns").context("the program says nothing")? / 1e9;
-    let found = recording.rows(&["findings"])?;
+    let found = recording.findings()?;
     let dwell = found.iter().filter(|row| text(row, "id") == "lock-convoy").map(|row| number(row, "cost_ns"));
     let dwell = dwell.sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds of waits for the lock", dwell, truth, within: 0.6..1.1 };

@@ -73,7 +73,7 @@ fn redis_script() -> Result<Recorded> {
         took.set(microseconds_of(port, "cmdstat_eval")? / 1e6);
         Ok(())
     })?;
-    let found = recording.rows(&["findings"])?;
+    let found = recording.findings()?;
     let of_loop = |row: &&Value| text(row, "id") == "event-loop-blocked";
     let dwell = found.iter().filter(of_loop).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
     // What it ran, without the run queue.
@@ -191,7 +191,7 @@ fn mariadb() -> Result<Recorded> {
     let status = Running::start(&mut ask("show status like 'Innodb_row_lock_time'"))?.finish()?.stdout;
     let truth: f64 = status.split_whitespace().last().context("no statistics")?.parse()?;
     let recording: Recording = running.end(Signal::TERM)?;
-    let found = recording.rows(&["findings"])?;
+    let found = recording.findings()?;
     let of_row = |row: &&Value| text(row, "id") == "lock-convoy" && row.to_string().contains("mariadbd");
     let dwell = found.iter().filter(of_row).map(|row| number(row, "cost_ns")).sum::<Result<f64>>()? / 1e9;
     let measured = Measured { what: "seconds of waits for the row", dwell, truth: truth / 1e3, within: 0.7..1.2 };
