@@ -86,6 +86,7 @@ export const lossesJa: Record<string, string> = {
 /** Evidence of findings and notes of reports, by id. */
 export const sentencesJa: Record<string, string> = {
   "lock-convoy": "{threads} 個のスレッドが {name} を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。",
+  "lock-by-turns": "{threads} 個のスレッドが {place} でそれぞれ別のオブジェクトを {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個で、起床したスレッドが次のスレッドを起床させました。1 つのロックを順番に使っています。",
   "created-at": "{place} で作成されました。",
   "within-task": "そのうち {share} はタスク {task} の中です。",
   "gil-contention": "{threads} 個のスレッドが GIL を {waits} 回、合計 {wait} 待ちました。誰かが待っている間 (時間の {share}) に待っていたスレッドは平均 {queue} 個です。",
@@ -120,6 +121,7 @@ export const sentencesJa: Record<string, string> = {
   "counter-meanwhile": "{counter} (待機の開始時の値) は、約 {long_wait} の長い待機 {long_count} 回では {long_value}、約 {short_wait} の短い待機 {short_count} 回では {short_value} です。分離度は {separation}。長い待機は合計 {total} で、1 スレッドの時間の {share} です。",
   "event-loop-blocked": "サンプルで分かる範囲では、ループの {turns} 回の反復が 10 ms 以上かかり、合計 {all}、最長 {longest}、中央値 {median} です (ほかの反復の中央値は {usual})。その時間のうち実行が {running}、待機が {waiting} で、{share} は {place} とその呼び出し先です。",
   "sleep-polling": "{place} は {threads} 個のスレッドで {sleeps} 回、平均 {each}、合計 {all} スリープしました。",
+  "sleep-backoff": "{place} は {threads} 個のスレッドで {sleeps} 回、合計 {all} スリープしました。そのうち {rows} 回は連続して次第に長くなっています。何かが空くまで再試行しています。",
   "fine-grained-waits": "{name} の待機は {waits} 回、平均 {each} です。実行キューの {queued} を含めると、1 スレッドの時間の {share} を占めます。",
   "thundering-herd": "{name} から平均 {threads} 個のスレッドが {times} 回同時に起床し、そのうち {share} はすぐにまた待機しました。",
   "spinning": "CPU 時間のうち {spin} ({share}) がスピンに費やされました。その {part} は {place} から呼び出された {function} です。",
