@@ -30,6 +30,7 @@
 #![cfg_attr(not(feature = "std"), no_std)]
 
 mod event;
+mod events;
 pub mod layout;
 mod name;
 #[cfg(feature = "std")]
@@ -38,7 +39,8 @@ mod ring;
 
 #[cfg(feature = "std")]
 pub use event::EventsBuffer;
-pub use event::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Events, Id, Numbers, Stamped, Value, events};
+pub use event::{EVENT_NUMBERS, EVENT_TEXT_BYTES, Event, Id, Numbers, Value};
+pub use events::{Events, Stamped, events};
 pub use layout::{Clock, Header, State, VARIABLE};
 #[cfg(feature = "std")]
 pub use name::NamesBuffer;

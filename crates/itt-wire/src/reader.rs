@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::layout::{self, Header, NAMES_AT, RINGS_AT, RINGS_BYTES, SLOT_BYTES, SLOTS_AT, State, header, slot};
-use crate::{event, name};
+use crate::{events, name};
 
 /// Most bytes that a [`Sink`] is handed at once: fits into a record of the raw trace.
 pub const CHUNK_BYTES: usize = 60_000;
@@ -218,7 +218,7 @@ impl Reader {
         while ring.tail < snapshot.head {
             let wanted = (snapshot.head - ring.tail).min(CHUNK_BYTES as u64) as usize;
             let chunk = self.read_ring(snapshot, ring.tail, wanted)?;
-            let whole = whole_records(chunk, event::record_bytes);
+            let whole = whole_records(chunk, events::record_bytes);
             if whole == 0 {
                 // The next record that surely begins somewhere begins at the head.
                 self.pass_over(snapshot.head - ring.tail);

@@ -1,5 +1,8 @@
 //! Each finding on a program that has it, and none on healthy ones.
 
+mod claims;
+mod event_loops;
+
 use std::fs;
 use std::path::Path;
 
@@ -34,81 +37,6 @@ fn the(id: &str, trace: &Trace) -> Finding {
     let all = found(trace);
     let one = all.iter().find(|(found, _)| *found == id);
     one.unwrap_or_else(|| panic!("no {id} in {all:#?}")).1.clone()
-}
-
-/// Every claim of every finding of a question holds in the report that it names.
-fn claims_hold(trace: &Trace, query: &Query) -> usize {
-    let fold = Fold::new(trace, query).unwrap();
-    let mut checked = 0;
-    for (def, finding) in findings_of(&fold) {
-        for claim in finding.claims {
-            let view = crate::report(Report::parse(claim.report).unwrap(), trace, &claim.query).unwrap();
-            let at = view.columns.iter().position(|column| column.id == claim.column);
-            let at = at.unwrap_or_else(|| panic!("no column {} in {:?}", claim.column, claim.report));
-            let of_row = |row: &Row| match row.values[at] {
-                Value::Ns(number) | Value::Count(number) => number,
-                _ => 0,
-            };
-            let is_meant = |row: &&Row| {
-                row.depth == 0
-                    && claim.rows.as_ref().is_none_or(|(column, value)| {
-                        let at = view.columns.iter().position(|it| it.id == *column).unwrap();
-                        matches!(&row.values[at], Value::Text(text) if text == value)
-                    })
-            };
-            let sum: u64 = view.rows.iter().filter(is_meant).map(of_row).sum();
-            let holds = match claim.relation {
-                Relation::Is => sum == claim.number,
-                Relation::AtLeast => sum >= claim.number,
-            };
-            assert!(holds, "{}: {sum} is not {:?} {} by {:?}", def.id, claim.relation, claim.number, claim.arguments());
-            checked += 1;
-        }
-    }
-    checked
-}
-
-/// Findings of a part of the time or of the threads speak of what the reports show of it.
-#[test]
-fn claims_hold_under_filters_and_ranges() {
-    let convoy = repeated(&CONVOY_LINES, 3);
-    let mut checked = 0;
-    for trace in [&convoy, &repeated(&[("a", "#1ss"), ("b", "s#1s"), ("c", "mmss")], 20)] {
-        let elapsed = trace.elapsed_ns();
-        for from in (0..8).map(|part| part * elapsed / 8 + part * 313) {
-            for to in [from + elapsed / 3, elapsed] {
-                for filter in
-                    [None, Some("thread=a"), Some("object=m"), Some("utilization=poor"), Some("wait-length=2ms-")]
-                {
-                    let filters = filter.iter().map(|text| Filter::parse(text).unwrap()).collect();
-                    checked += claims_hold(trace, &Query { range: Some((from, to)), filters, ..Query::default() });
-                }
-            }
-        }
-        checked += claims_hold(trace, &Query::default());
-    }
-    assert!(checked > 100, "{checked} claims");
-}
-
-const CONVOY_LINES: [(&str, &str); 4] = [
-    ("main", "##jjjjjjjjjjjjjjjjjjj##"),
-    ("a", "  1ss1mmmm11ss1mmm#    "),
-    ("b", "  mmmm1ss1mmmmm1ss1    "),
-    ("d", "  #mmmmmmm1ss1mmmm-11  "),
-];
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(100))]
-
-    #[test]
-    fn claims_hold_on_any_trace(lines in crate::tests::lines(), times in 1..8usize, range in prop::option::of((0..50_000_000u64, 1..50_000_000u64)), filter in 0..6usize) {
-        let lines: Vec<(&str, Vec<char>)> = ["a", "b", "c", "d", "e"].into_iter().zip(lines.into_iter().map(|cells| cells.repeat(times))).collect();
-        let trace = build(&lines, 2);
-        let filter = ["thread=a", "object=m", "utilization=idle", "idle=yes", "wait-length=3ms-"].get(filter);
-        let filters = filter.map(|text| Filter::parse(text).unwrap()).into_iter().collect();
-        let range = range.map(|(from, length)| (from, from + length)).filter(|(from, _)| *from < trace.elapsed_ns());
-        claims_hold(&trace, &Query { range, filters, ..Query::default() });
-    }
 }
 
 fn repeated(lines: &[(&'static str, &str)], times: usize) -> Trace {
@@ -374,124 +302,6 @@ fn a_counter_beside_long_waits_is_a_finding() {
                     ones of about 1.00 ms; separation 1.00.";
     assert!(finding.evidence.to_string().starts_with(expected), "{}", finding.evidence);
     assert_eq!(finding.cost_ns, 150_000_000);
-}
-
-/// A trace of one thread, with a sample in each millisecond that it runs.
-fn sampled(cells: &str) -> Trace {
-    let mut trace = build(&[("loop", cells.chars().collect())], 2);
-    let whole: Vec<SampleRow> = (0..trace.samples.len()).filter_map(|row| trace.samples.row(row)).collect();
-    trace.samples = Samples::default();
-    for row in whole {
-        for cell in (0..row.weight_ns / CELL).rev() {
-            trace.samples.push(SampleRow { time_ns: row.time_ns - cell * CELL, weight_ns: CELL, ..row.clone() });
-        }
-    }
-    trace
-}
-
-const BLOCKED: &str = "event-loop-blocked";
-
-#[test]
-fn a_loop_is_blocked_by_a_computation() {
-    let turns = ["eeee1"; 5].concat() + "eeee" + &"2".repeat(200);
-    let trace = sampled(&(turns.repeat(10) + "e"));
-    let found = the(BLOCKED, &trace);
-    assert_eq!((found.subject.as_str(), found.cost_ns), ("loop", 10 * 200 * CELL));
-    assert_eq!(found.during, Some((29 * CELL, 229 * CELL)));
-    let evidence = "As far as samples show, 10 turns of the loop took 10 ms or more, 2.00 s in all: 200 ms at most, 200 ms by the median, \
-                    where the others take 1.00 ms. It ran for 100.0 % of that time and waited for 0.0 %; 100.0 % of it \
-                    is in f2 (app.c:";
-    assert!(found.evidence.to_string().starts_with(evidence), "{}", found.evidence);
-    // Two long turns, a small part of the time, are no habit.
-    let seldom = "eeee1".repeat(6_000) + "eeee" + &"2".repeat(200) + "ee" + &"2".repeat(200) + "e";
-    assert!(!ids(&sampled(&seldom)).contains(&BLOCKED));
-}
-
-#[test]
-fn a_loop_is_blocked_by_a_wait_within_a_turn() {
-    let sleeps = ["eeee1"; 5].concat() + "eeee1" + &"s".repeat(30) + "1";
-    let found = the(BLOCKED, &sampled(&(sleeps.repeat(10) + "e")));
-    assert_eq!(found.cost_ns, 10 * 30 * CELL);
-    let text = found.evidence.to_string();
-    assert!(text.contains("It ran for 0.0 % of that time and waited for 100.0 %") && text.contains("use_s"), "{text}");
-    // One that polls ten times and then does something else is no loop.
-    assert!(!ids(&sampled(&("e1".repeat(9) + &"s".repeat(500)))).contains(&BLOCKED));
-}
-
-/// Polls that return at once leave nothing: many short turns look like a long one.
-#[test]
-fn a_busy_loop_is_not_blocked() {
-    let short = "eeee1".repeat(20);
-    let of_one_handler = short.clone() + &"11~1111~1~".repeat(50) + "e";
-    assert!(!ids(&sampled(&of_one_handler.repeat(3))).contains(&BLOCKED));
-    let of_two_handlers = short.clone() + &"1112221122".repeat(50) + "e";
-    assert!(!ids(&sampled(&of_two_handlers.repeat(3))).contains(&BLOCKED));
-    // Some go without a sample in a call for long, as chance has it.
-    let by_chance = short + &("1".repeat(20) + "~11~1111111~" + &"1".repeat(13) + "~1~").repeat(20) + "e";
-    assert!(!ids(&sampled(&by_chance.repeat(3))).contains(&BLOCKED));
-}
-
-#[test]
-fn a_loop_is_not_blocked_by_the_run_queue() {
-    let queued = "eeee1".repeat(5) + "eeee1" + &"-".repeat(50) + "1";
-    assert!(!ids(&sampled(&(queued.repeat(10) + "e"))).contains(&BLOCKED));
-    // A turn that is preempted is as long as it ran.
-    let preempted = "eeee1".repeat(5) + "eeee" + &("2".repeat(100) + "------").repeat(2);
-    assert_eq!(the(BLOCKED, &sampled(&(preempted.repeat(10) + "e"))).cost_ns, 10 * 200 * CELL);
-}
-
-#[test]
-fn a_loop_is_blocked_in_a_time_range() {
-    let calm = "eeee1".repeat(100);
-    let blocked = ("eeee1".repeat(4) + "eeee" + &"2".repeat(200)).repeat(10) + "e";
-    let trace = sampled(&(calm.clone() + &blocked + &calm));
-    let found = |from: u64, to: u64| {
-        let query = Query { range: Some((from * CELL, to * CELL)), ..Query::default() };
-        let fold = Fold::new(&trace, &query).unwrap();
-        findings_of(&fold).into_iter().find(|(def, _)| def.id == BLOCKED).map(|(_, finding)| finding)
-    };
-    assert!(found(0, 500).is_none() && found(2_741, 3_200).is_none());
-    let inside = found(500, 2_741).unwrap();
-    assert_eq!((inside.cost_ns, inside.during), (10 * 200 * CELL, Some((524 * CELL, 724 * CELL))));
-    // What the range cuts is no whole turn.
-    assert_eq!(found(550, 2_741).unwrap().cost_ns, 9 * 200 * CELL);
-}
-
-/// A process for each connection is busy for its client alone.
-#[test]
-fn who_serves_one_connection_is_no_event_loop() {
-    let busy = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
-    let is_blocked = |name: &str, detail: &str| {
-        let mut trace = sampled(&busy);
-        let row = trace.objects.name.iter().position(|name| name == "e").expect("a set");
-        (trace.objects.name[row], trace.objects.detail[row]) = (name.into(), detail.into());
-        ids(&trace).contains(&BLOCKED)
-    };
-    assert!(!is_blocked("epoll {pipe, signalfd} #3", "pipe:[1], anon_inode:[signalfd]"));
-    assert!(!is_blocked("epoll {connections, pipe}", "TCP 127.0.0.1:5432 -> 127.0.0.1:41000, pipe:[1]"));
-    assert!(!is_blocked("poll {pipe}", ""));
-    assert!(is_blocked(
-        "epoll {connections, pipe}",
-        "TCP 127.0.0.1:80 -> 127.0.0.1:41000, TCP 127.0.0.1:80 -> 127.0.0.1:41002"
-    ));
-    assert!(is_blocked("epoll {TCP listen 127.0.0.1:80}", "TCP listen 127.0.0.1:80"));
-    assert!(is_blocked("epoll {Unix pair}", "Unix pair"));
-    assert!(is_blocked("epoll {eventfd, pipe}", "anon_inode:[eventfd], pipe:[1]"));
-    assert!(is_blocked("epoll", ""));
-}
-
-/// Several threads that wait for the same events take them for one that is busy.
-#[test]
-fn loops_that_share_their_events_are_not_blocked() {
-    let alone = (["eeee1"; 5].concat() + "eeee" + &"2".repeat(200)).repeat(10) + "e";
-    let mut trace = sampled(&alone);
-    assert!(ids(&trace).contains(&BLOCKED));
-    let other = trace.threads.row(0).unwrap();
-    trace.threads.push(other);
-    let row = trace.off_cpu.row(0).unwrap();
-    trace.off_cpu.push(OffCpuRow { thread: ThreadId::new(1), start_ns: 700 * CELL, ..row });
-    trace.tables_changed();
-    assert!(!ids(&trace).contains(&BLOCKED));
 }
 
 /// Two threads compute on two CPUs and get one of them; `name` had the other for so long.

@@ -2,7 +2,7 @@
 //!
 //! Java's `ReentrantLock` parks threads so, InnoDB its row locks, and many a lock of a program's own. Several such objects are one
 //! lock where their threads wake one another, and one of them always has been woken, and has not woken the next one, while others
-//! wait: something goes from hand to hand. Workers that are given work wait for a thread that is none of them.
+//! wait: something goes from hand to hand. Workers that are given work wait for a thread that does not work with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,15 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tempfile::TempDir;
 
+use crate::faults_page;
 use crate::harness::Case;
-use crate::recording::{Output, Running, dwell, needs_program, needs_recording, root, sample, wait_for};
+use crate::recording::{Output, Running, dwell, needs_program, needs_recording, sample, wait_for};
 
 /// Places of each kind that are hit in `make test`.
 const USUAL_PLACES: usize = 4;
@@ -477,34 +478,15 @@ fn keep_row(stage: Stage, fault: &Fault, tally: &Tally, places: usize) -> Result
         fault.promise.sentence(),
         whole + mended + wrong
     );
-    let folder = rows_folder()?;
-    fs::create_dir_all(&folder)?;
-    Ok(fs::write(folder.join(format!("{}-{}", stage.name(), fault.name)), row)?)
+    faults_page::keep_row(&row_name(stage, fault), &row)
 }
 
-fn rows_folder() -> Result<PathBuf> {
-    let folder = Path::new(env!("CARGO_BIN_EXE_dwell")).parent().context("no folder")?;
-    Ok(folder.join("faults"))
+/// Its file's name.
+fn row_name(stage: Stage, fault: &Fault) -> String {
+    format!("{}-{}", stage.name(), fault.name)
 }
-
-const HEAD: &str = "# Reliability
-
-`make test-faults` makes this page. Each system call by which Dwell collects, finalizes, merges two results or makes the index of a
-large one fails once, or is the last one before Dwell is killed; strace injects the faults. In all cases the profiled program runs to
-its own end, Dwell does not panic, merged results stay unchanged, and every report shows the same numbers as without the
-fault. A file that could not be opened has no names, and the result says so. `make test` hits some places of each row.
-
-| Dwell does | fault | promised | places hit | complete at once | reported, complete later | broken |
-|---|---|---|---:|---:|---:|---:|
-";
 
 fn write_table() -> Result<()> {
-    let mut page = HEAD.to_owned();
-    for stage in STAGES {
-        for fault in FAULTS {
-            let row = rows_folder()?.join(format!("{}-{}", stage.name(), fault.name));
-            page += &fs::read_to_string(&row).with_context(|| format!("{}: run all cases", row.display()))?;
-        }
-    }
-    Ok(fs::write(root().join("docs/reliability.md"), page)?)
+    let of_stage = |stage| FAULTS.iter().map(move |fault| row_name(stage, fault));
+    faults_page::write(STAGES.into_iter().flat_map(of_stage))
 }

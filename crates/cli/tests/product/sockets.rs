@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result, bail, ensure};
 use dwell_model::{SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 use dwell_store::{ResultFolder, Table, Trace};
-use serde_json::Value;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, needs_program, number, sample, text, wait_for};
+use crate::recording::{Recording, needs_program, sample, wait_for};
 
 /// `ROUNDS` of samples/sockets.c, and what its requests and answers weigh.
 const ROUNDS: u64 = 20;
@@ -40,24 +39,21 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::splice_takes_bytes_unseen", splice),
         Case::new("sockets::used_by_sendfile_and_splice_alone", file_only),
         Case::new("sockets::more_than_there_is_room_for_one_after_the_other", one_after_the_other),
-        Case::new("sockets::queues_are_diagnosed", queues),
-        Case::new("sockets::redis_has_no_nagle", redis),
-        Case::new("sockets::small_commands_are_diagnosed", small_commands),
     ]
 }
 
 /// A recorded result's tables.
 pub struct Recorded {
-    trace: Trace,
-    recording: Recording,
+    pub trace: Trace,
+    pub recording: Recording,
 }
 
 impl Recorded {
-    fn of(program: &[&str]) -> Result<Self> {
+    pub fn of(program: &[&str]) -> Result<Self> {
         Self::read(Recording::of(&["--analyze", "sockets"], program)?)
     }
 
-    fn sample(situation: &str) -> Result<Self> {
+    pub fn sample(situation: &str) -> Result<Self> {
         Self::of(&[&sample("sockets")?, situation])
     }
 
@@ -70,7 +66,7 @@ impl Recorded {
     }
 
     /// Row of the one connection that asks.
-    fn asking(&self) -> Result<usize> {
+    pub fn asking(&self) -> Result<usize> {
         let sockets = &self.trace.sockets.sockets;
         let known = |row: usize| SocketProtocol::from_code(sockets.protocol[row]) != SocketProtocol::Unknown;
         let asks = |&row: &usize| sockets.asks[row] && sockets.sends[row] > 0 && known(row);
@@ -78,7 +74,7 @@ impl Recorded {
     }
 
     /// Time by cause of a socket's waits.
-    fn causes(&self, socket: usize) -> BTreeMap<SocketCause, u64> {
+    pub fn causes(&self, socket: usize) -> BTreeMap<SocketCause, u64> {
         let tables = &self.trace.sockets;
         let mut sums = BTreeMap::new();
         for row in 0..tables.causes.len() {
@@ -93,7 +89,7 @@ impl Recorded {
 
     /// A cause's part of a socket's wait time, without that in which a busy machine had no CPU for the other end, and without
     /// connecting, for which a busy machine may have had none either.
-    fn share(&self, socket: usize, cause: SocketCause) -> f64 {
+    pub fn share(&self, socket: usize, cause: SocketCause) -> f64 {
         let mut causes = self.causes(socket);
         causes.remove(&SocketCause::PeerRunnable);
         causes.remove(&SocketCause::Connect);
@@ -102,7 +98,7 @@ impl Recorded {
     }
 
     /// How many waits on a socket had this direction.
-    fn waits(&self, socket: usize, direction: SocketDirection) -> usize {
+    pub fn waits(&self, socket: usize, direction: SocketDirection) -> usize {
         let waits = &self.trace.sockets.waits;
         let of_socket = |&row: &usize| waits.socket[row].get() == Some(socket);
         (0..waits.len()).filter(of_socket).filter(|&row| waits.direction[row] == direction.code()).count()
@@ -461,102 +457,4 @@ for number in range(20000):
     let sent: u64 = sockets.sends.iter().sum();
     ensure!(sent == 20_000, "{sent} of 20000 calls are counted; losses: {:?}", recorded.trace.losses);
     Ok(())
-}
-
-/// Each queue has its finding, and the program without it has not.
-fn queues() -> Result<()> {
-    let program = sample("socket_queues")?;
-    for (queue, id, place) in [
-        ("accept", "accept-bottleneck", ""),
-        ("line", "head-of-line-blocking", "receive_all"),
-        ("pieces", "small-reads", "receive_all"),
-    ] {
-        let findings = |words: &[&str]| Recorded::of(words)?.recording.findings();
-        let found = findings(&[&program, queue])?.into_iter().find(|row| text(row, "id") == id);
-        let found = found.with_context(|| format!("{queue}: no {id}"))?;
-        ensure!(found["stack"].to_string().contains(place), "{queue}: its stack is {}", found["stack"]);
-        let fixed = findings(&[&program, queue, "--fixed"])?.into_iter().find(|row| text(row, "id") == id);
-        ensure!(fixed.is_none(), "{queue}: the fixed one is diagnosed: {fixed:?}");
-    }
-    Ok(())
-}
-
-fn redis() -> Result<()> {
-    let (server, benchmark) = (needs_program("redis-server")?, needs_program("redis-benchmark")?);
-    for pipeline in ["1", "16"] {
-        let script = format!(
-            "{server} --port 7793 --save '' >/dev/null & s=$!; sleep 0.5; \
-             {benchmark} -p 7793 -n 5000 -c 4 -q -t get -P {pipeline} >/dev/null; kill $s; wait $s"
-        );
-        let recorded = Recorded::of(&["sh", "-c", &script])?;
-        let held: Vec<SocketCause> = recorded
-            .trace
-            .sockets
-            .causes
-            .cause
-            .iter()
-            .map(|&cause| SocketCause::from_code(cause))
-            .filter(|cause| matches!(cause, SocketCause::DelayedAck | SocketCause::Nagle | SocketCause::Cork))
-            .collect();
-        ensure!(held.is_empty(), "pipeline {pipeline}: {held:?}");
-        ensure!(nagle(&recorded.recording)?.is_none(), "pipeline {pipeline}: a finding");
-    }
-    Ok(())
-}
-
-/// The finding of small writes that wait for a delayed ACK.
-fn nagle(recording: &Recording) -> Result<Option<Value>> {
-    Ok(recording.findings()?.into_iter().find(|row| text(row, "id") == "nagle-delayed-ack"))
-}
-
-/// The recipe of docs/recipes/tcp-synchronization.md: cause, part of the wait, call site, and what is gained.
-fn small_commands() -> Result<()> {
-    let program = sample("tcp_commands")?;
-    let slow = Recorded::of(&[&program])?;
-    let fixed = Recorded::of(&[&program, "--fixed"])?;
-    ensure!(nagle(&fixed.recording)?.is_none(), "the fixed one is diagnosed: {:?}", nagle(&fixed.recording)?);
-    let client = slow.asking()?;
-    let share = slow.share(client, SocketCause::DelayedAck);
-    ensure!(share >= 0.9, "delayed ACKs are {share:.2} of the wait: {:?}", slow.causes(client));
-    let findings = slow.recording.findings()?;
-    ensure!(text(&findings[0], "id") == "nagle-delayed-ack", "the first finding is {}", findings[0]);
-    ensure!(findings[0]["stack"].to_string().contains("\"send_all\""), "its stack is {}", findings[0]["stack"]);
-    for caller in ["called by run_command", "called by serve"] {
-        ensure!(text(&findings[0], "evidence").contains(caller), "no {caller}: {}", findings[0]);
-    }
-    let (gain, real) = (number(&findings[0], "cost_ns")?, least_ns(&[&program])? - least_ns(&[&program, "--fixed"])?);
-    ensure!((gain / real - 1.0).abs() <= 0.2, "it promises {gain} ns, the fix gains {real} ns");
-    shown(&slow)
-}
-
-/// What the reports of sockets show of that.
-fn shown(slow: &Recorded) -> Result<()> {
-    let rows = slow.recording.rows(&["sockets"])?;
-    let client = slow.asking()?;
-    let local = &slow.trace.sockets.sockets.local[client];
-    let row = rows.iter().find(|row| text(row, "local") == local).context("the client is not among the sockets")?;
-    ensure!(text(row, "peer_process") == "tcp_commands" && text(row, "protocol") == "tcp", "{row}");
-    let by_cause = row["wait_by_cause"].as_object().context("no causes")?;
-    let sum: u64 = by_cause.values().filter_map(Value::as_u64).sum();
-    ensure!(sum as f64 == number(row, "wait_ns")?, "the causes are {sum} ns of {row}");
-    let modes = row["modes"].as_array().context("no modes")?;
-    let slow_one = modes.iter().find(|mode| (38e6..60e6).contains(&mode["centre_ns"].as_f64().unwrap_or(0.0)));
-    ensure!(modes.len() >= 2 && slow_one.is_some(), "{modes:?}");
-    let waits = slow.recording.rows(&["socket-waits", "--filter", "wait-length=30ms-"])?;
-    let held = waits.iter().filter(|wait| text(wait, "cause") == "delayed-ack").count();
-    ensure!(held >= 60 && held * 10 >= waits.len() * 9, "{held} of {} long waits", waits.len());
-    ensure!(waits.iter().any(|wait| wait["bytes_before"] == 16 && wait["bytes_after"] == 8), "bytes of the waits");
-    Ok(())
-}
-
-/// How long the sample takes without Dwell, by its own word, when others leave it the CPUs: the least of three.
-fn least_ns(command: &[&str]) -> Result<f64> {
-    let seconds = |_| -> Result<f64> {
-        let mut program = std::process::Command::new(command[0]);
-        let stdout = crate::recording::Running::start(program.args(&command[1..]))?.finish()?.stdout;
-        let words = stdout.split_whitespace().skip_while(|word| *word != "in").nth(1);
-        Ok(words.context("the sample does not say how long it took")?.parse()?)
-    };
-    let all = (0..3).map(seconds).collect::<Result<Vec<f64>>>()?;
-    Ok(all.into_iter().fold(f64::INFINITY, f64::min) * 1e9)
 }

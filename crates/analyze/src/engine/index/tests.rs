@@ -89,12 +89,12 @@ proptest! {
         range in prop::option::of((0u64..40_000_000, 1u64..50_000_000)),
         without in (0u64..50_000_000, 1u64..9_000_000),
         has_pause in any::<bool>(),
-        tasks in prop::collection::vec(crate::tests::tasks(), 0..6),
+        tasks in prop::collection::vec(crate::tests::laws::tasks(), 0..6),
     ) {
         let named: Vec<String> = (0..lines.len()).map(|line| format!("t{line}")).collect();
         let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines.into_iter().map(whole)).collect();
         let mut trace = build(&lines, 2);
-        crate::tests::add_tasks(&mut trace, &tasks);
+        crate::tests::laws::add_tasks(&mut trace, &tasks);
         if has_pause {
             trace.pauses.start_ns.push(3 * CELL + 7);
             trace.pauses.end_ns.push(5 * CELL);

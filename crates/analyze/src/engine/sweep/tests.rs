@@ -80,14 +80,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
     #[test]
     fn a_sweep_tells_what_every_thread_did_at_every_instant(
-        lines in crate::tests::lines(),
-        tasks in prop::collection::vec(crate::tests::tasks(), 0..6),
+        lines in crate::tests::laws::lines(),
+        tasks in prop::collection::vec(crate::tests::laws::tasks(), 0..6),
         part in (0u64..30_000_000, 1u64..50_000_000),
     ) {
         let named: Vec<String> = (0..lines.len()).map(|line| format!("t{line}")).collect();
         let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines).collect();
         let mut trace = build(&lines, 2);
-        crate::tests::add_tasks(&mut trace, &tasks);
+        crate::tests::laws::add_tasks(&mut trace, &tasks);
         let swept = Swept::new(&trace, &Query::default());
         let part = Part { from: part.0, to: part.0 + part.1, to_the_end: false };
         let mut told = Told::default();
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn where_it_is_cut_does_not_matter(lines in crate::tests::lines(), cut in 1u64..30_000_000) {
+    fn where_it_is_cut_does_not_matter(lines in crate::tests::laws::lines(), cut in 1u64..30_000_000) {
         let named: Vec<String> = (0..lines.len()).map(|line| format!("t{line}")).collect();
         let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines).collect();
         let trace = build(&lines, 2);
