@@ -1,4 +1,4 @@
-//! Locks of C++ and Go libraries, which threads wait for each on an object of its own, or on several of the lock's.
+//! Locks of C++ libraries and of Go, which threads wait for each on an object of its own, or on several of the lock's.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::{Measured, Program, Recorded, needs_file, total};
 use crate::recording::{Recording, needs_program, text};
 
 pub const PROGRAMS: &[Program] = &[
-    Program { quick: true, ..turns("std_mutex", "orders_lock", || locks("mutex", "orders_lock")) },
+    turns("std_mutex", "orders_lock", || locks("mutex", "orders_lock")),
     turns("std_shared_mutex", "config_lock", || locks("shared_mutex", "config_lock")),
     turns("boost_mutex", "log_lock", || locks("boost", "log_lock")),
     turns("boost_shared_mutex", "routes_lock", || locks("boost_shared", "routes_lock")),
