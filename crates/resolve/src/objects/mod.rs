@@ -9,6 +9,7 @@ mod identity;
 mod joins;
 mod kernel;
 mod names;
+mod own_locks;
 mod patterns;
 mod rows;
 mod sources;
