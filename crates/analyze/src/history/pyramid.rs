@@ -162,7 +162,9 @@ fn of_slab(history: &ThreadHistory, spans: &[Option<Range<u64>>], slab: Range<u6
     let range = (edge(elapsed, slab.start), edge(elapsed, slab.end));
     let (mut of_threads, mut groups) = (Vec::new(), GroupSums::new(&history.trace, slab.clone()));
     let mut sums = vec![Sum::default(); SLAB as usize];
-    for (thread, span) in spans.iter().enumerate() {
+    let lives_then =
+        |thread: usize| history.life(thread).is_some_and(|(start, end)| start <= range.1 && range.0 <= end);
+    for (thread, span) in spans.iter().enumerate().filter(|(thread, _)| lives_then(*thread)) {
         sums.fill(Sum::default());
         let process = history.trace.threads.process[thread].raw();
         for_each_piece(history, thread, range, |piece| {
