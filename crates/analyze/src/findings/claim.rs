@@ -1,5 +1,6 @@
 //! What a finding says in numbers, and where anybody can read them: a question of a report with the column that shows it.
 
+use crate::engine::fold::Fold;
 use crate::question::filter::{Filter, FilterKey};
 use crate::question::query::Query;
 
@@ -79,4 +80,10 @@ pub fn only(query: &Query, key: FilterKey, value: &str) -> Query {
     query.filters.retain(|filter| filter.key != key);
     query.filters.push(Filter { key, value: value.to_owned() });
     query
+}
+
+/// What the thread does in the range, whatever else is filtered.
+pub fn of_thread(fold: &Fold<'_>, thread: usize, range: (u64, u64)) -> Query {
+    let query = Query { range: Some(range), filters: Vec::new(), exclude: Vec::new(), ..fold.query.selection() };
+    only(&query, FilterKey::Tid, &fold.trace.threads.tid[thread].to_string())
 }

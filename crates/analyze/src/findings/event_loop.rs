@@ -8,6 +8,7 @@ use dwell_view::Word;
 use crate::engine::close_look::close_look;
 use crate::engine::fold::Fold;
 use crate::engine::hidden::hidden;
+use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
 use crate::measure::quantile::{median, median_of};
@@ -109,13 +110,21 @@ fn serves_many(fold: &Fold<'_>, object: ObjectId) -> bool {
     sockets.len() > 1 || sockets.iter().any(|socket| socket.contains("listen") || *socket == "connections")
 }
 
+/// The longest of a loop's long turns.
+struct Longest {
+    ns: u64,
+    during: (u64, u64),
+    running_ns: u64,
+    waiting_ns: u64,
+}
+
 /// The long turns of a loop.
 #[derive(Default)]
 struct Long {
     lengths: Vec<u64>,
     running_ns: u64,
     places: BTreeMap<StackId, u64>,
-    longest: Option<(u64, (u64, u64))>,
+    longest: Option<Longest>,
     /// Numbers of the stretches.
     rows: Vec<usize>,
 }
@@ -137,8 +146,9 @@ impl Long {
         }
         self.lengths.push(ns);
         self.running_ns = self.running_ns.saturating_add(running_ns);
-        if self.longest.is_none_or(|(longest, _)| ns > longest) {
-            self.longest = Some((ns, (stretch.from, stretch.to)));
+        if self.longest.as_ref().is_none_or(|longest| ns > longest.ns) {
+            let (during, waiting_ns) = ((stretch.from, stretch.to), ns.saturating_sub(running_ns));
+            self.longest = Some(Longest { ns, during, running_ns, waiting_ns });
         }
         self.rows.push(row);
     }
@@ -166,14 +176,14 @@ fn blocked(
     if !much && very_long < VERY_LONG {
         return None;
     }
-    let (longest_ns, during) = long.longest?;
+    let longest = long.longest?;
     let handler = handler(evidence, &reader.path, &long.places);
     let place = handler.as_ref().and_then(|handler| evidence.fold.stacks.place(handler.place));
     let text = say!(
         EVENT_LOOP_BLOCKED,
         turns = scaled(long.lengths.len() as u64),
         all = Word::Ns(scaled(total_ns)),
-        longest = Word::Ns(longest_ns),
+        longest = Word::Ns(longest.ns),
         median = Word::Ns(median_of(long.lengths.clone())),
         usual = Word::Ns(usual(&turns, &long.rows)),
         running = Word::part(long.running_ns, total_ns),
@@ -181,13 +191,17 @@ fn blocked(
         share = Word::part(handler.as_ref().map_or(0, |handler| handler.ns), total_ns),
         place = place,
     );
+    let then = of_thread(evidence.fold, thread, longest.during);
     Some(Finding {
         subject: evidence.fold.trace.threads.name[thread].clone(),
         evidence: text.into(),
         stack: handler.map_or(StackId::NONE, |handler| handler.heaviest.0),
         cost_ns: scaled(total_ns),
-        during: Some(during),
-        ..Finding::default()
+        during: Some(longest.during),
+        claims: vec![
+            Claim::at_least("threads", &then, "running_ns", longest.running_ns),
+            Claim::at_least("threads", &then, "waiting_ns", longest.waiting_ns),
+        ],
     })
 }
 

@@ -9,12 +9,11 @@ use crate::engine::columns::Columns;
 use crate::engine::fold::Fold;
 use crate::engine::sweep::Levels;
 use crate::engine::target::target_concurrency;
-use crate::findings::claim::{Claim, only};
+use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::{Evidence, Waits, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::site::Site;
 use crate::measure::utilization::total;
-use crate::question::filter::FilterKey;
 use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::blame::Doing;
@@ -141,7 +140,7 @@ pub fn single_threaded_phase(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         stack,
         cost_ns: length.saturating_mul(target - 1),
         during: Some((from, to)),
-        claims: vec![Claim::at_least("threads", &phase_of(fold, thread, (from, to)), "running_ns", ran_ns)],
+        claims: vec![Claim::at_least("threads", &of_thread(fold, thread, (from, to)), "running_ns", ran_ns)],
     }]
 }
 
@@ -177,12 +176,6 @@ fn longest_phase(evidence: &Evidence<'_, '_>) -> Option<(u64, u64)> {
         }
     }
     (!best.is_empty()).then(|| (columns.edge(best.start), columns.edge(best.end)))
-}
-
-/// What the thread did in the phase, whatever else is filtered.
-fn phase_of(fold: &Fold<'_>, thread: usize, range: (u64, u64)) -> Query {
-    let query = Query { range: Some(range), filters: Vec::new(), exclude: Vec::new(), ..fold.query.selection() };
-    only(&query, FilterKey::Tid, &fold.trace.threads.tid[thread].to_string())
 }
 
 /// The thread that did nearly all of the phase's work, how long it ran, ns, and where.
@@ -291,5 +284,6 @@ fn spinning_at_barriers(evidence: &Evidence<'_, '_>) -> Option<Finding> {
     let text = say!(BARRIER_SPIN, spin = Word::Ns(spin_ns), share = Word::part(spin_ns, evidence.whole.cpu_ns()));
     let stack = heaviest(&places);
     let subject = stack_subject(evidence, stack).unwrap_or_else(|| "runtime's barrier".into());
-    Some(Finding { subject, evidence: text.into(), stack, cost_ns: spin_ns, ..Finding::default() })
+    let claims = vec![Claim::at_least("summary", evidence.fold.query, "spin_ns", spin_ns)];
+    Some(Finding { subject, evidence: text.into(), stack, cost_ns: spin_ns, claims, ..Finding::default() })
 }

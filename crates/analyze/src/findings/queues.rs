@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_model::{FindingDef, SocketCause, SocketDirection, StackId, ThreadId};
 use dwell_view::{Prose, Word};
 
+use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::quantile::median_of;
@@ -60,11 +61,17 @@ pub fn accept_bottleneck(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         let mut stacks: BTreeMap<StackId, u64> = BTreeMap::new();
         waits.of_socket[socket].iter().for_each(|wait| *stacks.entry(wait.stack).or_default() += waits.wait_ns(wait));
         let subject = format!("{} listen {}", waits.protocol(socket).title(), sockets.local[socket]);
+        // Several listeners can have one address.
+        let shown = [("arrivals", arrivals), ("queued_ns", queued_ns)];
+        let claim = |(column, number)| {
+            Claim::at_least("sockets", fold.query, column, number).of("local", &sockets.local[socket])
+        };
         Finding {
             subject,
             evidence: Prose::from(text).and(drops),
             stack: heaviest(&stacks),
             cost_ns: queued_ns,
+            claims: shown.map(claim).into(),
             ..Finding::default()
         }
     };
@@ -119,7 +126,7 @@ pub fn head_of_line_blocking(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
 }
 
 fn blocked(evidence: &Evidence<'_, '_>, sockets: &SocketWaits<'_>, socket: usize) -> Option<Finding> {
-    let waits = sockets.of_socket.get(socket)?;
+    let (waits, table) = (sockets.of_socket.get(socket)?, &sockets.tables.sockets);
     let usual_ns = median_of(waits.iter().map(|wait| sockets.wait_ns(wait)).collect());
     let is_blocked = |at: &usize| {
         let long = sockets.wait_ns(&waits[*at]) >= usual_ns.saturating_mul(LONG_FACTOR);
@@ -146,7 +153,10 @@ fn blocked(evidence: &Evidence<'_, '_>, sockets: &SocketWaits<'_>, socket: usize
         questions = median_of(questions.collect()),
     );
     let subject = name(evidence.fold, sockets, socket);
-    Some(Finding { subject, evidence: text.into(), stack: heaviest(&stacks), cost_ns, ..Finding::default() })
+    let local = Some(&table.local[socket]).filter(|local| !local.is_empty());
+    let claim = |local| Claim::at_least("sockets", evidence.fold.query, "wait_ns", long_ns).of("local", local);
+    let (stack, claims) = (heaviest(&stacks), local.map(|local| claim(local)).into_iter().collect());
+    Some(Finding { subject, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() })
 }
 
 /// Whether several questions were sent before the wait: small calls, not the pieces of a large one.

@@ -9,6 +9,7 @@ use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::measure::utilization::total;
+use crate::question::query::Query;
 use crate::sentences::say;
 
 /// CPU time burnt while waiting.
@@ -154,9 +155,13 @@ impl Churn {
     }
 
     /// With what each of them costs beside its work.
-    fn finding(&self, each_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
+    fn finding(&self, query: &Query, each_ns: u64, subject: String, text: Sentence) -> Vec<Finding> {
+        let claims = vec![
+            Claim::at_least("summary", query, "threads", self.rows.len() as u64),
+            Claim::at_least("summary", query, "preemption_ns", self.queued_ns),
+        ];
         let cost_ns = self.queued_ns.saturating_add(each_ns * self.rows.len() as u64);
-        vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, ..Finding::default() }]
+        vec![Finding { subject, evidence: text.into(), stack: self.stack, cost_ns, claims, ..Finding::default() }]
     }
 }
 
@@ -169,7 +174,7 @@ pub fn thread_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         life = Word::Ns(churn.life_ns()),
         queued = Word::Ns(churn.queued_ns),
     );
-    churn.finding(LIFE_COST_NS, format!("threads named {}", churn.name(evidence)), text)
+    churn.finding(evidence.fold.query, LIFE_COST_NS, format!("threads named {}", churn.name(evidence)), text)
 }
 
 pub fn process_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
@@ -182,5 +187,5 @@ pub fn process_churn(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         queued = Word::Ns(churn.queued_ns),
     );
     let each_ns = churn.life_ns().min(PROCESS_COST_NS);
-    churn.finding(each_ns, format!("processes named {}", churn.name(evidence)), text)
+    churn.finding(evidence.fold.query, each_ns, format!("processes named {}", churn.name(evidence)), text)
 }

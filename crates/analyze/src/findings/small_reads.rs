@@ -6,8 +6,10 @@ use dwell_model::{FindingDef, ProcessId, StackId};
 use dwell_view::Word;
 
 use crate::engine::fold::Fold;
+use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
+use crate::question::query::Query;
 use crate::sentences::say;
 use crate::study::socket_groups::name;
 
@@ -73,7 +75,9 @@ pub fn small_reads(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
             share = Word::part(cost_ns, time_ns),
         );
         let stack = stacks.first().map_or(StackId::NONE, |stacks| heaviest(stacks));
-        Finding { subject, evidence: text.into(), stack, cost_ns, ..Finding::default() }
+        // Calls are counted of all the time and of all threads.
+        let claims = vec![Claim::at_least("sockets", &Query::default(), "receives_short", short)];
+        Finding { subject, evidence: text.into(), stack, cost_ns, claims, ..Finding::default() }
     };
     groups.into_iter().map(finding).filter(|finding| evidence.share(finding.cost_ns) >= COST_SHARE).collect()
 }

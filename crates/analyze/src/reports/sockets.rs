@@ -51,6 +51,12 @@ columns! {
         "空の受信", "受信するものがなかった呼び出しの数 (EAGAIN)。";
     detail "bytes_unseen", "Bytes Unseen", "Bytes that were taken from it by splice or by programs that are not profiled.",
         "記録外のバイト", "splice、または記録されていないプログラムが受け取ったバイト数。";
+    detail "receives_short", "Short Receives", "Calls that received 256 bytes or less, and left more to be received.",
+        "小さな受信", "256 バイト以下を受信し、残りを残した呼び出しの数。";
+    detail "arrivals", "Arrivals", "Connections that came to it, of a socket that listens.",
+        "到着した接続", "待ち受けるソケットに到着した接続の数。";
+    detail "queued_ns", "Accept Queue", "How long they waited in sum to be accepted, at least.",
+        "受け付け待ち", "接続が受け付けを待った時間の合計 (下限)。";
     detail "modes", "Humps", "Lengths that many waits have: humps of their histogram, centre and number of waits.",
         "山", "多くの待機の長さ。ヒストグラムの山の中央と待機の数。";
     detail "object", "Sync Object", "What the other reports call it, or the set that it was last waited on in.",
@@ -151,6 +157,9 @@ fn row(fold: &Fold<'_>, waits: &SocketWaits<'_>, socket: usize) -> Row {
         Value::Count(sockets.sends_refused[socket]),
         Value::Count(sockets.receives_empty[socket]),
         Value::Count(sockets.bytes_unseen[socket]),
+        Value::Count(sockets.receives_short[socket]),
+        Value::Count(sockets.arrivals[socket]),
+        Value::Ns(sockets.queued_ns[socket]),
         modes(&lengths),
         sockets.object[socket].get().map_or(Value::None, |_| text(fold.object_name(sockets.object[socket]))),
         Value::Count(socket as u64),

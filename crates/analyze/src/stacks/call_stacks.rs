@@ -8,6 +8,7 @@ use dwell_store::Trace;
 
 use crate::question::level::CallStackMode;
 use crate::question::query::Query;
+use crate::stacks::project::project_of;
 
 /// Base names, up to the first dot or version, of libraries that are the system's and not the program's.
 const SYSTEM_LIBRARIES: &[&str] = &[
@@ -80,6 +81,8 @@ pub struct CallStacks<'t> {
     function_of_frame: Vec<FunctionId>,
     functions: Vec<(&'t str, ModuleId)>,
     system: Vec<bool>,
+    /// The folder of the program's own sources.
+    project: &'t str,
     /// The frames of interpreters, which a query for the program's own code does not show among Python functions.
     interpreter: Vec<bool>,
 }
@@ -99,6 +102,8 @@ impl<'t> CallStacks<'t> {
     /// Prepares every stack of the trace: time and memory in proportion to the stacks table.
     pub fn new(trace: &'t Trace, query: &Query) -> Self {
         let (function_of_frame, functions) = intern_functions(trace);
+        let system = frames_of(trace, is_system_module, true);
+        let own = trace.frames.file.iter().zip(&system).filter(|(_, system)| !**system);
         let mut stacks = Self {
             trace,
             inlines: query.inlines,
@@ -106,7 +111,8 @@ impl<'t> CallStacks<'t> {
             in_python: Vec::new(),
             function_of_frame,
             functions,
-            system: frames_of(trace, is_system_module, true),
+            project: project_of(own.map(|(file, _)| file.as_str())),
+            system,
             interpreter: match query.call_stack_mode {
                 CallStackMode::All => Vec::new(),
                 _ => frames_of(trace, |path| is_interpreter(path) || is_trampoline(path), false),
@@ -216,7 +222,7 @@ impl<'t> CallStacks<'t> {
         let frame = self.frame(self.own(stack))?;
         let name = &self.trace.frames.function[frame];
         Some(match self.source_line(frame) {
-            Some(line) => format!("{name} ({line})"),
+            Some(line) => format!("{name} ({})", line.strip_prefix(self.project).unwrap_or(&line)),
             None => name.clone(),
         })
     }

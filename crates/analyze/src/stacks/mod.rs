@@ -7,5 +7,6 @@ pub mod call_stacks;
 pub mod frames;
 pub mod idle;
 pub mod object;
+pub mod project;
 pub mod spin;
 pub mod tasks;
