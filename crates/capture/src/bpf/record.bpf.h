@@ -92,10 +92,6 @@ struct thread {
 	u8 on_cpu;      /* as the hooks saw it */
 	u8 socket_wait; /* enum wait_stage of its wait on a socket */
 	struct delayed delayed;
-	struct unwind_memory out;     /* its last stack when it left the CPU */
-	struct unwind_memory waking;  /* … when it woke another thread, or was preempted, often for that one */
-	struct unwind_memory sampled; /* … when the clock fired */
-	struct unwind_memory sending; /* … when TCP held back what it had sent */
 };
 
 struct {

@@ -21,7 +21,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	record.period_ns = control->period_ns;
 	record.in_kernel = (ctx->regs.cs & 3) == 0;
 	record.kernel_stack = record.in_kernel ? take_kernel_stack(ctx, task) : 0;
-	record.user_stack = take_user_stack(task, thread, &thread->sampled);
+	record.user_stack = take_user_stack(task, thread, last_stack(task, SAMPLED));
 	write_record(&record, sizeof(record), SAMPLES_LOST);
 	note_urgency(task);
 	return 0;

@@ -176,6 +176,35 @@ static __always_inline u64 take_kernel_stack(void *ctx, struct task_struct *task
 	return publish_stack(tid_of(task), 0, 0, 0);
 }
 
+/* When a thread's stack is taken: it is mostly the one of the last time. */
+enum occasion {
+	LEAVING = 0, /* the CPU */
+	WAKING = 1,  /* another thread, or preempted, often for that one */
+	SAMPLED = 2, /* by the clock */
+	SENDING = 3, /* what TCP holds back */
+	OCCASIONS = 4,
+};
+
+#define REMEMBERED_THREADS 4096 /* a power of two */
+
+/*
+ * The last stacks of the threads, by the lowest bits of their ids. Two that share a row lose what is remembered, no more: it
+ * says of which registers and words it is. In the threads' storage it would make their births expensive.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, REMEMBERED_THREADS * OCCASIONS);
+	__type(key, u32);
+	__type(value, struct unwind_memory);
+} last_stacks SEC(".maps");
+
+static __always_inline struct unwind_memory *last_stack(struct task_struct *task, enum occasion occasion)
+{
+	u32 row = (task->pid & (REMEMBERED_THREADS - 1)) * OCCASIONS + occasion;
+
+	return bpf_map_lookup_elem(&last_stacks, &row);
+}
+
 /*
  * The stack of the current thread's user code, by unwind tables, with its Python frames. `memory` is of the thread: where
  * it stood the last time that this program asked, so that a thread which blocks again at the same place is not walked

@@ -47,7 +47,7 @@ int on_stack_caller(struct pt_regs *ctx)
 		return 0;
 	memory = memory_of(task, regs);
 	if (!memory)
-		memory = &thread->waking;
+		memory = last_stack(task, WAKING);
 	set_header(&record.h, RECORD_STITCH, sizeof(record), tid_of(task), bpf_ktime_get_ns());
 	record.tgid = tgid_of(task);
 	record.id = regs->di;

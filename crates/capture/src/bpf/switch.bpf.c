@@ -59,7 +59,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		if (state & STATE_DEAD) {
 			write_thread_exit(prev, out, record->h.time_ns);
 		} else {
-			record->user_stack = take_user_stack(prev, out, state ? &out->out : &out->waking);
+			record->user_stack = take_user_stack(prev, out, last_stack(prev, state ? LEAVING : WAKING));
 			if (record->syscall == SYSCALL_FUTEX && state) {
 				if (is_same_call(prev, out, record->object, record->detail))
 					record->flags |= SWITCH_SAME_CALL;

@@ -78,7 +78,7 @@ static __always_inline void look_for_hold(struct socket_entry *entry, struct tcp
 	entry->record.hold_kind = kind;
 	entry->record.hold_bytes = unsent;
 	entry->record.hold_tid = tid_of(task);
-	entry->record.hold_stack = take_user_stack(task, thread, &thread->sending);
+	entry->record.hold_stack = take_user_stack(task, thread, last_stack(task, SENDING));
 	entry->record.hold_ns = bpf_ktime_get_ns();
 	last_hold = bpf_jiffies64();
 }

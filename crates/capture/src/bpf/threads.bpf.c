@@ -69,7 +69,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	if (thread->mode & THREAD_RECORD) {
 		birth.parent = parent;
-		birth.stack = take_user_stack(parent, thread, &thread->waking);
+		birth.stack = take_user_stack(parent, thread, last_stack(parent, WAKING));
 	}
 	write_thread_new(child, &birth, bpf_ktime_get_ns());
 	return 0;

@@ -99,7 +99,7 @@ struct unwind_scratch {
 	u64 window[UNWIND_WINDOW_WORDS];
 };
 
-/* The last walk of a thread, for its task storage. A thread mostly waits where it waited before: when the registers and
+/* The last walk of a thread. A thread mostly waits where it waited before: when the registers and
  * every word that the walk read are the same, so is the stack, and `key` stands for it. */
 struct unwind_memory {
 	u64 space;

@@ -47,6 +47,6 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	thread->waker_syscall = current_syscall(current);
 	waker = recorded(current);
 	if (waker)
-		thread->waker_stack = take_user_stack(current, waker, &waker->waking);
+		thread->waker_stack = take_user_stack(current, waker, last_stack(current, WAKING));
 	return 0;
 }

@@ -16,8 +16,8 @@ use crate::clock::monotonic_ns;
 use crate::drain::drained::{Drained, take_record};
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
-use crate::kernel::perf::{self, MapEvents, Mapping};
-use crate::machine;
+use crate::kernel::map_events::MapEvents;
+use crate::kernel::perf::{self, Mapping};
 use crate::options::Options;
 use crate::stacks::unwinding::Unwinding;
 
@@ -25,7 +25,7 @@ use crate::stacks::unwinding::Unwinding;
 pub struct Bpf<'a> {
     hooks: Hooks,
     rings: Option<RingBuffer<'a>>,
-    map_events: Vec<MapEvents>,
+    map_events: Option<MapEvents>,
 }
 
 impl Bpf<'_> {
@@ -78,19 +78,19 @@ impl Source for Bpf<'_> {
     }
 
     fn sees_mappings(&self) -> bool {
-        !self.map_events.is_empty()
+        self.map_events.is_some()
     }
 
     fn wakers(&self) -> Vec<BorrowedFd<'_>> {
-        self.map_events.iter().map(MapEvents::fd).collect()
+        self.map_events.iter().flat_map(MapEvents::fds).collect()
     }
 
     fn drain(&mut self, mappings: &mut Vec<Mapping>, now_ns: u64, _: bool) -> Result<u64> {
         let consumed = self.rings.as_ref().map_or(Ok(()), RingBuffer::consume);
         consumed.map_err(|source| Error::Bpf { what: "draining the rings".into(), source })?;
         // After the rings, or a fork could be read without what its parent mapped before.
-        for events in &mut self.map_events {
-            events.drain(mappings);
+        if let Some(events) = &mut self.map_events {
+            events.drain(mappings, now_ns);
         }
         self.hooks.limit_creations();
         Ok(now_ns)
@@ -116,7 +116,7 @@ impl Source for Bpf<'_> {
 
     fn losses(&self) -> Vec<(String, u64)> {
         let mut losses = self.hooks.losses();
-        let lost = self.map_events.iter().map(|events| events.lost).sum();
+        let lost = self.map_events.as_ref().map_or(0, MapEvents::lost);
         if lost > 0 {
             losses.push((losses::MAPPINGS_LOST.into(), lost));
         }
@@ -160,14 +160,13 @@ impl Source for Bpf<'_> {
     }
 }
 
-fn open_map_events(hooks: &mut Hooks) -> Vec<MapEvents> {
-    let opened: Result<Vec<MapEvents>> = machine::online().into_iter().map(MapEvents::open).collect();
-    opened.unwrap_or_else(|error| {
+fn open_map_events(hooks: &mut Hooks) -> Option<MapEvents> {
+    let refused = |error| {
         let error = match error {
             Error::System { source, .. } => perf::refusal(&source),
             error => error.to_string(),
         };
         hooks.notices.push(notice!(CODE_LOOKED_UP, error = error));
-        Vec::new()
-    })
+    };
+    MapEvents::open().map_err(refused).ok()
 }

@@ -4,6 +4,7 @@
 
 pub mod btf;
 pub mod loading;
+pub mod map_events;
 pub mod mapped;
 pub mod maps;
 pub mod namespace;

@@ -1,15 +1,12 @@
-//! perf events: the clocks that drive sampling, and the kernel's own notes of files being mapped.
-#![allow(unsafe_code, reason = "perf_event_open and its mapped ring have no safe interface")]
+//! perf events: how they are opened, the clocks that drive sampling, and how the kernel writes of mapped files.
+#![allow(unsafe_code, reason = "perf_event_open has no safe interface")]
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytemuck::Zeroable;
 use dwell_store::raw::wire::{MapHeader, RecordHeader, kind};
-
-use crate::error::{Error, Result};
 
 // include/uapi/linux/perf_event.h
 pub const TYPE_SOFTWARE: u32 = 1;
@@ -17,6 +14,7 @@ pub const CONFIG_TASK_CLOCK: u64 = 1;
 pub const CONFIG_MINOR_FAULTS: u64 = 5;
 pub const CONFIG_MAJOR_FAULTS: u64 = 6;
 pub const CONFIG_DUMMY: u64 = 9;
+pub const FLAG_DISABLED: u64 = 1 << 0;
 pub const FLAG_INHERIT: u64 = 1 << 1;
 pub const FLAG_EXCLUDE_KERNEL: u64 = 1 << 5;
 pub const FLAG_EXCLUDE_HYPERVISOR: u64 = 1 << 6;
@@ -28,10 +26,11 @@ pub const FLAG_USE_CLOCKID: u64 = 1 << 25;
 pub const FLAG_BUILD_ID: u64 = 1 << 34;
 pub const SAMPLE_TIME: u64 = 1 << 2;
 pub const RECORD_LOST: u32 = 2;
+pub const RECORD_EXIT: u32 = 4;
+pub const RECORD_FORK: u32 = 7;
 pub const RECORD_MMAP2: u32 = 10;
 pub const MISC_MMAP_BUILD_ID: u16 = 1 << 14;
 const OPEN_CLOEXEC: libc::c_ulong = 8;
-const RING_PAGES: usize = 128;
 
 /// `struct perf_event_attr`, up to PERF_ATTR_SIZE_VER5.
 #[derive(Clone, Default)]
@@ -157,94 +156,6 @@ pub struct Mapping {
     pub header: MapHeader,
     /// The file's path.
     pub path: Vec<u8>,
-}
-
-/// The kernel's notes of mapped files, of one CPU.
-pub struct MapEvents {
-    fd: OwnedFd,
-    base: *mut u8,
-    bytes: usize,
-    /// Notes that the kernel had no room for.
-    pub lost: u64,
-}
-
-impl MapEvents {
-    /// Begins to note the mappings that code on `cpu` makes.
-    pub fn open(cpu: usize) -> Result<Self> {
-        let mut attributes = Attributes {
-            ty: TYPE_SOFTWARE,
-            size: size_of::<Attributes>() as u32,
-            config: CONFIG_DUMMY,
-            sample_type: SAMPLE_TIME,
-            // Wakes us at every note: tables should be there before the code has run far.
-            flags: FLAG_WATERMARK | FLAG_MMAP | FLAG_MMAP2 | FLAG_SAMPLE_ID_ALL | FLAG_USE_CLOCKID | FLAG_BUILD_ID,
-            wakeup: 1,
-            clockid: libc::CLOCK_MONOTONIC,
-            ..Attributes::default()
-        };
-        let system = |source| Error::System { what: "perf_event_open for mappings", source };
-        let fd = open(&attributes, &Place::Cpu(cpu)).or_else(|_| {
-            attributes.flags &= !FLAG_BUILD_ID; // before 5.12
-            open(&attributes, &Place::Cpu(cpu))
-        });
-        let fd = fd.map_err(system)?;
-        let bytes = (RING_PAGES + 1) * PAGE_BYTES;
-        // SAFETY: a new shared mapping of the event's ring; the length is 1 + 2^n pages as the interface wants.
-        let base = unsafe {
-            libc::mmap(ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, fd.as_raw_fd(), 0)
-        };
-        if base == libc::MAP_FAILED {
-            return Err(Error::last_os("mapping a perf ring"));
-        }
-        Ok(Self { fd, base: base.cast(), bytes, lost: 0 })
-    }
-
-    /// Readable when something was noted.
-    pub fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    /// Moves what was noted since the last call into `mappings`.
-    pub fn drain(&mut self, mappings: &mut Vec<Mapping>) {
-        let data_bytes = RING_PAGES * PAGE_BYTES;
-        let head = self.position(1024).load(Ordering::Acquire);
-        let tail = self.position(1032).load(Ordering::Relaxed);
-        let available = head.wrapping_sub(tail) as usize;
-        let mut records = vec![0; available.min(data_bytes)];
-        for (offset, byte) in records.iter_mut().enumerate() {
-            let at = (tail as usize + offset) % data_bytes;
-            // SAFETY: the data area follows the first page and has `data_bytes` bytes; the kernel does not write
-            // between tail and head until tail is moved.
-            *byte = unsafe { ptr::read_volatile(self.base.add(PAGE_BYTES + at)) };
-        }
-        self.position(1032).store(head, Ordering::Release);
-        let mut rest = records.as_slice();
-        while let Some((ty, misc, body, after)) = split_record(rest) {
-            match ty {
-                RECORD_MMAP2 => mappings.extend(
-                    body.split_last_chunk()
-                        .and_then(|(body, time_ns)| parse_mapping(misc, body, u64::from_ne_bytes(*time_ns))),
-                ),
-                RECORD_LOST => self.lost += read_u64(body, 8).unwrap_or(1),
-                _ => {}
-            }
-            rest = after;
-        }
-    }
-
-    /// data_head and data_tail lie at bytes 1024 and 1032 of `struct perf_event_mmap_page`.
-    fn position(&self, offset: usize) -> &AtomicU64 {
-        // SAFETY: the first page is mapped as long as `self` lives, and both positions are aligned 64-bit words
-        // that kernel and user space access atomically.
-        unsafe { &*self.base.add(offset).cast::<AtomicU64>() }
-    }
-}
-
-impl Drop for MapEvents {
-    fn drop(&mut self) {
-        // SAFETY: unmaps exactly what `open` mapped.
-        unsafe { libc::munmap(self.base.cast(), self.bytes) };
-    }
 }
 
 /// Bytes of a page on x86-64.

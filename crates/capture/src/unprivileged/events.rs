@@ -17,7 +17,6 @@ use foldhash::HashMap;
 const TYPE_TRACEPOINT: u32 = 2;
 const CONFIG_PAGE_FAULTS: u64 = 2;
 const CONFIG_CONTEXT_SWITCHES: u64 = 3;
-const FLAG_DISABLED: u64 = 1;
 const FLAG_COMM: u64 = 1 << 9;
 const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 const FLAG_TASK: u64 = 1 << 13;
@@ -90,7 +89,7 @@ fn open_clock(flags: u64) -> io::Result<()> {
         ty: perf::TYPE_SOFTWARE,
         size: size_of::<Attributes>() as u32,
         config: perf::CONFIG_TASK_CLOCK,
-        flags: FLAG_DISABLED | flags,
+        flags: perf::FLAG_DISABLED | flags,
         ..Attributes::default()
     };
     perf::open(&attributes, &Place::Thread(0)).map(drop)
@@ -188,7 +187,7 @@ impl Events {
         let of_every = self.plan.calls.iter().any(|tracepoint| tracepoint.filter.is_some());
         for tracepoint in std::mem::take(&mut self.plan.calls) {
             let call = self.call(tracepoint.id);
-            let attributes = Attributes { flags: FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
+            let attributes = Attributes { flags: perf::FLAG_DISABLED | call.flags & perf::FLAG_EXCLUDE_KERNEL, ..call };
             if let Ok(anchor) = perf::open(&attributes, &Place::Thread(0)) {
                 self.layout = CallLayout::new(set_filter(&anchor, OF_LAZY_COUNTS).is_ok(), of_every);
                 self.anchors.push(anchor);
@@ -311,7 +310,7 @@ impl Events {
     }
 
     fn common(&self) -> Attributes {
-        let begin = if self.plan.from_exec { FLAG_DISABLED | FLAG_ENABLE_ON_EXEC } else { 0 };
+        let begin = if self.plan.from_exec { perf::FLAG_DISABLED | FLAG_ENABLE_ON_EXEC } else { 0 };
         let excluded = if self.plan.sees_kernel { 0 } else { perf::FLAG_EXCLUDE_KERNEL };
         Attributes {
             size: size_of::<Attributes>() as u32,
