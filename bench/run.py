@@ -135,6 +135,7 @@ def workloads(scale: float) -> list[Workload]:
     return [
         Workload("futex ping-pong", "round trip", time_per_step("pingpong", steps(200_000)), "0"),
         Workload("contended mutex", "round", time_per_step("contended", steps(8_000)), "0,1"),
+        Workload("creating threads", "thread", time_per_step("births", steps(20_000)), "0"),
         Workload("redis-benchmark get", "request", time_per_request(steps(100_000)), "0,1"),
     ]
 
