@@ -177,7 +177,13 @@ impl<'t> Fold<'t> {
 
     /// The sites that the filters let through, with their numbers and weights.
     pub fn selected(&self) -> impl Iterator<Item = (usize, &Site, Weights)> {
-        self.selected_sites().map(|(index, site)| (index, site, site.weights(self.class_mask)))
+        self.selected_if(|_| true)
+    }
+
+    /// The same of those that are `wanted`: weights of hundreds of thousands of sites take time.
+    pub fn selected_if(&self, wanted: impl Fn(&Site) -> bool) -> impl Iterator<Item = (usize, &Site, Weights)> {
+        let wanted = self.selected_sites().filter(move |(_, site)| wanted(site));
+        wanted.map(|(index, site)| (index, site, site.weights(self.class_mask)))
     }
 
     /// The sites that the filters let through, with their numbers.

@@ -83,7 +83,7 @@ impl<'f, 't> Evidence<'f, 't> {
         let looked_at = |site: &Site| {
             site.is_wait() && !site.idle && site.key.thread.get().is_none_or(|thread| hidden.get(thread) != Some(&true))
         };
-        for (_, site, weights) in fold.selected().filter(|(_, site, _)| looked_at(site)) {
+        for (_, site, weights) in fold.selected_if(looked_at) {
             let waits = objects.entry(site.key.object).or_default();
             waits.weights.add(&weights);
             *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();

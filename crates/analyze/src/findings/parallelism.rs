@@ -45,7 +45,7 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let cpu_ns = whole.cpu_ns();
     // New threads that queue for their first CPU are churn.
     let started = |site: &Site| site.key.reason != Some(Reason::Starting);
-    let queued_ns: u64 = fold.selected().filter(|(_, site, _)| started(site)).map(|(.., w)| total(&w.runnable)).sum();
+    let queued_ns: u64 = fold.selected_if(started).map(|(.., w)| total(&w.runnable)).sum();
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
@@ -199,7 +199,7 @@ fn worker(evidence: &Evidence<'_, '_>, from: u64, to: u64) -> Option<(usize, u64
         return None;
     }
     let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
-    for (_, site, weights) in phase.selected().filter(|(_, site, _)| site.key.thread.get() == Some(thread)) {
+    for (_, site, weights) in phase.selected_if(|site| site.key.thread.get() == Some(thread)) {
         if site.key.stack.is_some() {
             *places.entry(site.key.stack).or_default() += weights.cpu_ns();
         }

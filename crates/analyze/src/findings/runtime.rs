@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use dwell_model::{FindingDef, Reason, StackId};
+use dwell_model::{FindingDef, Reason, StackId, ThreadId};
 use dwell_view::{Sentence, Word};
 
 use crate::findings::claim::Claim;
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
+use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::sentences::say;
@@ -129,13 +130,12 @@ impl Churn {
         let lives_ns = rows.iter().map(life).sum();
         let mut places: BTreeMap<StackId, u64> = BTreeMap::new();
         let mut queued_ns = 0u64;
-        for (_, site, weights) in fold.selected() {
-            let of_these = site.key.thread.get().is_some_and(|thread| is_first(thread) == processes);
-            if site.key.reason == Some(Reason::Starting) && of_these {
-                queued_ns = queued_ns.saturating_add(total(&weights.runnable));
-                // Who starts a thread wakes it for the first time.
-                *places.entry(site.key.waker_stack).or_default() += weights.switches;
-            }
+        let of_these = |thread: ThreadId| thread.get().is_some_and(|thread| is_first(thread) == processes);
+        let starts = |site: &Site| site.key.reason == Some(Reason::Starting) && of_these(site.key.thread);
+        for (_, site, weights) in fold.selected_if(starts) {
+            queued_ns = queued_ns.saturating_add(total(&weights.runnable));
+            // Who starts a thread wakes it for the first time.
+            *places.entry(site.key.waker_stack).or_default() += weights.switches;
         }
         Some(Self { rows, per_second, lives_ns, queued_ns, stack: heaviest(&places) })
     }

@@ -37,21 +37,18 @@ const POLL_WORK: f64 = 0.2;
 pub fn sleep_polling(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let fold = evidence.fold;
     let mut worked: BTreeMap<u32, u64> = BTreeMap::new();
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
-        let kind = fold.object_type(site.key.object);
+    let mut loops: BTreeMap<(StackId, u32), (u64, u64)> = BTreeMap::new();
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.is_wait()) {
+        let (kind, count) = (fold.object_type(site.key.object), site.count(fold.class_mask));
         if site.key.waker.is_some() {
-            *worked.entry(site.key.waker.raw()).or_default() += weights.wait_count;
+            *worked.entry(site.key.waker.raw()).or_default() += count;
         }
         if kind != ObjectType::Sleep && !kind.has_holder() {
-            *worked.entry(site.key.thread.raw()).or_default() += weights.wait_count;
+            *worked.entry(site.key.thread.raw()).or_default() += count;
         }
-    }
-    let mut loops: BTreeMap<(StackId, u32), (u64, u64)> = BTreeMap::new();
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
-        let sleeps = matches!(fold.object_type(site.key.object), ObjectType::Sleep);
-        if sleeps {
+        if kind == ObjectType::Sleep && !site.idle {
             let sum = loops.entry((fold.stacks.shown(site.key.stack), site.key.thread.raw())).or_default();
-            *sum = (sum.0 + weights.wait_ns(), sum.1 + weights.wait_count);
+            *sum = (sum.0 + site.busy_ns(fold.class_mask), sum.1 + count);
         }
     }
     let is_polling = |thread: u32, (ns, count): (u64, u64)| {
@@ -112,7 +109,7 @@ type InARow = Vec<(StackId, u64)>;
 fn backing_off(evidence: &Evidence<'_, '_>, told: &BTreeSet<StackId>) -> Vec<Finding> {
     let fold = evidence.fold;
     let mut sleeping: BTreeSet<usize> = BTreeSet::new();
-    for (_, site, _) in fold.selected().filter(|(_, site, _)| site.is_wait() && !site.idle) {
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.is_wait() && !site.idle) {
         if fold.object_type(site.key.object) == ObjectType::Sleep {
             sleeping.extend(site.key.thread.get());
         }

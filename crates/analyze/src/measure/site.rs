@@ -93,6 +93,11 @@ impl Site {
         classes.fold(0, |sum, class| sum.saturating_add(self.time[class]))
     }
 
+    /// How many intervals begin in it, or are under way at the begin of a window, as far as the classes of `mask` go.
+    pub fn count(&self, mask: [bool; 5]) -> u64 {
+        count(&self.began, mask) + count(&self.under_way, mask)
+    }
+
     /// Whether it is a wait on an object, or running time that was spent spinning for one by the program's own word.
     pub fn is_for_object(&self) -> bool {
         self.is_wait() || (self.key.reason.is_none() && self.key.object.is_some())
@@ -102,6 +107,10 @@ impl Site {
     pub fn is_wait(&self) -> bool {
         self.key.reason == Some(Reason::Waiting)
     }
+}
+
+fn count(of_class: &[u32; 5], mask: [bool; 5]) -> u64 {
+    (0..5).filter(|&class| mask[class]).map(|class| u64::from(of_class[class])).sum()
 }
 
 impl Weights {
@@ -125,10 +134,7 @@ impl Weights {
             }
             return;
         };
-        let count = |of_class: &[u32; 5]| -> u64 {
-            (0..5).filter(|&class| mask[class]).map(|class| u64::from(of_class[class])).sum()
-        };
-        let (began, under_way) = (count(&site.began), count(&site.under_way));
+        let (began, under_way) = (count(&site.began, mask), count(&site.under_way, mask));
         add(&mut self.runnable, &masked(&site.runnable));
         self.switches += began;
         // Blocked time without a known wait: conservation counts it as waiting, Wait Time does not.

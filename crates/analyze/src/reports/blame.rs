@@ -168,7 +168,7 @@ type Place = (String, StackId);
 /// Wait time of the object by place, each with its heaviest stack, the longest first.
 fn places(fold: &Fold<'_>, object: ObjectId, place_of: impl Fn(&Fold<'_>, &Site) -> Place) -> Vec<(Place, Share)> {
     let mut shares: BTreeMap<String, (Share, u64, StackId)> = BTreeMap::new();
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait() && site.key.object == object) {
+    for (_, site, weights) in fold.selected_if(|site| site.is_wait() && site.key.object == object) {
         let (name, stack) = place_of(fold, site);
         let (share, most, at) = shares.entry(name).or_insert((Share::default(), 0, stack));
         share.ns = share.ns.saturating_add(weights.wait_ns());

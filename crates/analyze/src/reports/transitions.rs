@@ -6,6 +6,7 @@ use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
 use crate::engine::grouping::thread_label;
+use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -49,7 +50,7 @@ struct Sums {
 pub fn transitions(fold: &Fold<'_>) -> View {
     type Key = (u8, ThreadId, StackId, ThreadId, ObjectId);
     let mut sums: WordMap<Key, Sums> = WordMap::default();
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
+    for (_, site, weights) in fold.selected_if(Site::is_wait) {
         let key = &site.key;
         let key = (key.waker_kind, key.waker, fold.stacks.shown(key.waker_stack), key.thread, key.object);
         let sum = sums.entry(key).or_default();

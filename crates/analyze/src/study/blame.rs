@@ -103,10 +103,10 @@ pub fn blame(
 /// Where only slices are looked at row by row, the sums over all the time are the sites'.
 fn whole_waits(fold: &Fold<'_>, blames: &mut HashMap<ObjectId, Blame>) {
     blames.values_mut().for_each(|blame| blame.waits = Share::default());
-    for (_, site, weights) in fold.selected().filter(|(_, site, _)| site.is_wait()) {
+    for (_, site) in fold.selected_sites().filter(|(_, site)| site.is_wait()) {
         if let Some(blame) = blames.get_mut(&site.key.object) {
-            blame.waits.ns = blame.waits.ns.saturating_add(weights.wait_ns());
-            blame.waits.waits += weights.wait_count;
+            blame.waits.ns = blame.waits.ns.saturating_add(site.busy_ns(fold.class_mask));
+            blame.waits.waits += site.count(fold.class_mask);
         }
     }
 }
