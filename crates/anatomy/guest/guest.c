@@ -261,18 +261,57 @@ static void ask(int socket, long bytes)
 		fail("receiving failed");
 }
 
-#define SIZE(shift)                                  \
-	case shift:                                  \
-		for (int at = 0; at < WARM_UP; at++) \
-			move(socket, 1L << shift);   \
-		for (int at = 0; at < count; at++) { \
-			MARK(BUFFER + shift);        \
-			move(socket, 1L << shift);   \
-		}                                    \
-		MARK(BETWEEN);                       \
+// What a scenario does with a socket: what a round begins and ends with, and how a buffer is moved. A round ends when all of
+// its bytes have gone through the machine, so that each size bears the packets that bring it, and no others.
+struct scenario {
+	void (*begin)(int socket, long bytes);
+	transfer move;
+	void (*end)(int socket);
+};
+
+// Tells the other end how many bytes it is to send, or to take.
+static void announce(int socket, long bytes)
+{
+	int round = (int)bytes;
+	send_all(socket, (char *)&round, sizeof round);
+}
+
+// The other end answers when it has taken all.
+static void wait_until_taken(int socket)
+{
+	receive(socket, 1);
+}
+
+static void nothing_to_announce(int socket, long bytes)
+{
+	(void)socket, (void)bytes;
+}
+
+static void nothing_left(int socket)
+{
+	(void)socket;
+}
+
+static const struct scenario receiving = {announce, receive, nothing_left};
+static const struct scenario sending = {announce, transmit, wait_until_taken};
+static const struct scenario asking = {nothing_to_announce, ask, nothing_left};
+
+#define SIZE(shift)                                        \
+	case shift:                                        \
+		what->begin(socket, WARM_UP << shift);     \
+		for (int at = 0; at < WARM_UP; at++)       \
+			what->move(socket, 1L << shift);   \
+		what->end(socket);                         \
+		what->begin(socket, (long)count << shift); \
+		for (int at = 0; at < count; at++) {       \
+			MARK(BUFFER + shift);              \
+			what->move(socket, 1L << shift);   \
+		}                                          \
+		what->end(socket);                         \
+		MARK(BETWEEN);                             \
 		break
 
-static void one_size(int socket, transfer move, int shift)
+static void one_size(int socket, const struct scenario *what, int shift)
 {
 	int count = BYTES_PER_SIZE >> shift;
 	count = count < LEAST_BUFFERS ? LEAST_BUFFERS : count > MOST_BUFFERS ? MOST_BUFFERS : count;
@@ -291,20 +330,25 @@ static void one_size(int socket, transfer move, int shift)
 	}
 }
 
-static void all_sizes(int socket, transfer move, int last_shift)
+static void all_sizes(int socket, const struct scenario *what, int last_shift)
 {
 	MARK(OPEN_GATE);
 	for (int shift = FIRST_SHIFT; shift <= last_shift; shift++)
-		one_size(socket, move, shift);
+		one_size(socket, what, shift);
 	MARK(CLOSE_GATE);
 }
 
-// What the other end of a pair does: sends without end.
+// What the other end of a pair does: sends as many bytes as it is told.
 static _Noreturn void feed(int socket)
 {
+	int round;
+
+	while (call6(SYS_recvfrom, socket, (long)&round, sizeof round, MSG_WAITALL, 0, 0) == sizeof round)
+		for (long left = round; left > 0; left -= 1 << 14)
+			send_all(socket, buffer, left < 1 << 14 ? left : 1 << 14);
+	CALL(SYS_exit_group, 0, 0, 0);
 	for (;;)
-		if (call6(SYS_sendto, socket, (long)buffer, 1 << 14, 0x4000, 0, 0) < 0)
-			CALL(SYS_exit_group, 0, 0, 0);
+		CALL(SYS_pause, 0, 0, 0);
 }
 
 static void local_pair(void)
@@ -314,7 +358,7 @@ static void local_pair(void)
 		fail("no pair of sockets");
 	if (CALL(SYS_fork, 0, 0, 0) == 0)
 		feed(ends[1]);
-	all_sizes(ends[0], receive, LAST_SHIFT);
+	all_sizes(ends[0], &receiving, LAST_SHIFT);
 }
 
 static void loopback(int receive_buffer)
@@ -325,7 +369,7 @@ static void loopback(int receive_buffer)
 	CALL(SYS_listen, listener, 1, 0);
 	if (CALL(SYS_fork, 0, 0, 0) == 0)
 		feed((int)CALL(SYS_accept, listener, 0, 0));
-	all_sizes(connected(own, SOCK_STREAM, receive_buffer), receive, LAST_SHIFT);
+	all_sizes(connected(own, SOCK_STREAM, receive_buffer), &receiving, LAST_SHIFT);
 }
 
 static void script(void)
@@ -345,11 +389,11 @@ static void run(const char *scenario, int port, int receive_buffer)
 {
 	struct sockaddr_in host = address(10, 0, 2, 2, port);
 	if (same(scenario, "tcp-receive"))
-		all_sizes(connected(host, SOCK_STREAM, receive_buffer), receive, LAST_SHIFT);
+		all_sizes(connected(host, SOCK_STREAM, receive_buffer), &receiving, LAST_SHIFT);
 	else if (same(scenario, "tcp-send"))
-		all_sizes(connected(host, SOCK_STREAM, receive_buffer), transmit, LAST_SHIFT);
+		all_sizes(connected(host, SOCK_STREAM, receive_buffer), &sending, LAST_SHIFT);
 	else if (same(scenario, "udp"))
-		all_sizes(connected(host, SOCK_DGRAM, receive_buffer), ask, LAST_SHIFT - 2);
+		all_sizes(connected(host, SOCK_DGRAM, receive_buffer), &asking, LAST_SHIFT - 2);
 	else if (same(scenario, "unix"))
 		local_pair();
 	else if (same(scenario, "loopback"))

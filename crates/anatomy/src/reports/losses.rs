@@ -15,7 +15,7 @@ pub fn losses(anatomy: &Anatomy) -> Vec<String> {
         said(count(Lost::Block) as u64, "# pieces of code could not be read and were not recorded."),
         said(lost.recorded + lost.words, "# words of the trace were lost."),
         said(lost.blocks, "# executions were of unknown code."),
-        said(lost.accesses, "# memory accesses were of no known instruction."),
+        said(lost.accesses, "# memory accesses belong to no instruction: the processor's own as it takes interrupts, some ten each. The model leaves them out."),
         said(
             anatomy.merged_rows,
             "# times the trace told more apart than is kept: sections and packets are incomplete.",

@@ -36,7 +36,7 @@ pub fn serve(scenario: &Scenario, symbols: &KernelSymbols) -> io::Result<Ports> 
     })?;
     let data = match scenario {
         Scenario::TcpReceive => tcp("sender", send)?,
-        Scenario::TcpSend => tcp("receiver", |connection| io::copy(connection, &mut io::sink()).map(drop))?,
+        Scenario::TcpSend => tcp("receiver", take)?,
         Scenario::Udp => udp()?,
         Scenario::Unix | Scenario::Loopback | Scenario::Script(_) => 0,
     };
@@ -51,16 +51,36 @@ fn spawn(name: &str, work: impl FnOnce() -> io::Result<()> + Send + 'static) -> 
 fn tcp(name: &'static str, work: fn(&mut TcpStream) -> io::Result<()>) -> io::Result<u16> {
     let listener = TcpListener::bind(LOOPBACK)?;
     let port = listener.local_addr()?.port();
-    spawn(name, move || work(&mut listener.accept()?.0))?;
+    spawn(name, move || {
+        let mut connection = listener.accept()?.0;
+        connection.set_nodelay(true)?;
+        work(&mut connection)
+    })?;
     Ok(port)
 }
 
-/// Sends until the guest has gone.
+/// Sends as many bytes as the guest announces, round by round.
 fn send(connection: &mut TcpStream) -> io::Result<()> {
-    let data = vec![b'x'; 1 << 16];
     loop {
-        connection.write_all(&data)?;
+        let bytes = announced(connection)?;
+        io::copy(&mut io::repeat(b'x').take(bytes), connection)?;
     }
+}
+
+/// Takes as many bytes as the guest announces, and answers by one when it has them.
+fn take(connection: &mut TcpStream) -> io::Result<()> {
+    loop {
+        let bytes = announced(connection)?;
+        io::copy(&mut connection.take(bytes), &mut io::sink())?;
+        connection.write_all(b"x")?;
+    }
+}
+
+/// How many bytes the next round has.
+fn announced(connection: &mut TcpStream) -> io::Result<u64> {
+    let mut bytes = [0u8; 4];
+    connection.read_exact(&mut bytes)?;
+    Ok(u32::from_le_bytes(bytes).into())
 }
 
 /// Answers each request of four bytes by a datagram of the size that it names.
