@@ -6,6 +6,7 @@ import { count, duration, percent } from '../../src/base/units';
 import { report, skipped, useScreen } from './screen';
 
 type Row = Record<string, unknown>;
+type Claim = { question: string[]; rows: string | null; column: string; relation: string; number: number };
 
 describe.skipIf(skipped)('numbers', () => {
   const screen = useScreen();
@@ -96,6 +97,30 @@ describe.skipIf(skipped)('numbers', () => {
     expect(shown.map(([name, role, ns]) => [name, role, ns])).toEqual(
       rows.map(({ name, role, wait_ns }) => [name, role, duration(Number(wait_ns))]),
     );
+  });
+
+  test('what a finding claims is in the view that "Show me" opens', async () => {
+    const findings = report<{ rows: (Row & { claims: Claim[] })[] }>('r000th', 'findings').rows;
+    expect(findings.length).toBeGreaterThan(0);
+    for (const [at, { id, claims }] of findings.entries()) {
+      await screen().open('r=r000th&tab=findings');
+      await screen().page.locator('.card').nth(at).getByRole('button', { name: 'Show me' }).click();
+      await screen().idle();
+      const view = new URLSearchParams(screen().hash.slice(1));
+      const [from, to] = view.get('range')?.split('-') ?? [];
+      const selection = [
+        ...view.getAll('filter').flatMap((filter) => ['--filter', filter]),
+        ...(to === undefined ? [] : ['--time-range', `${from}ns-${to}ns`]),
+      ];
+      expect(claims.length, String(id)).toBeGreaterThan(0);
+      for (const { question, rows: wanted, column, relation, number } of claims) {
+        const answer = report<Row & { rows?: Row[] }>('r000th', question[0] ?? '', ...selection);
+        const [key, value] = wanted?.split('=') ?? [];
+        const meant = (row: Row) => (key === undefined ? !row.depth : row[key] === value);
+        const shown = (answer.rows?.filter(meant) ?? [answer]).reduce((sum, row) => sum + Number(row[column]), 0);
+        expect(relation === 'is' ? shown === number : shown >= number, `${id}: ${column} ${shown}, ${number}`).toBe(true);
+      }
+    }
   });
 
   test('a filter by thread and time gives the numbers of the same filter on the command line', async () => {
