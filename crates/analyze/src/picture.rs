@@ -34,35 +34,14 @@ fn object(letter: char) -> (ObjectType, &'static str) {
 
 pub fn manifest(cpus: u32, cells: u64) -> Manifest {
     Manifest {
-        trace_format: TRACE_FORMAT,
-        dwell_version: "0".into(),
-        state: State::Finalized,
-        analysis: "threading".into(),
-        topics: vec!["threading".into()],
         command: vec!["app".into()],
-        target_pids: Vec::new(),
-        source: String::new(),
-        options: Vec::new(),
-        host: String::new(),
-        kernel: String::new(),
-        boot_id: String::new(),
         cpus: CpuInfo { online: cpus, usable: cpus, model: String::new() },
-        target_concurrency: None,
         sampling_interval_ns: CELL,
-        started_at: 0.0,
         start_ns: 5,
         end_ns: 5 + cells * CELL,
         exit_status: Some(0),
         collector_cpu_ns: 7,
-        collector_peak_bytes: 0,
-        finalization_peak_bytes: 0,
-        task_probes: Vec::new(),
-        delays: dwell_store::DelayFacts::default(),
-        taken: dwell_store::CpuTaken::default(),
-        events: 0,
-        losses: Vec::new(),
-        loss_times: Vec::new(),
-        notices: Vec::new(),
+        ..Manifest::default()
     }
 }
 

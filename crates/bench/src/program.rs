@@ -157,35 +157,14 @@ impl Program {
 
 fn manifest(elapsed_ns: u64) -> Manifest {
     Manifest {
-        trace_format: TRACE_FORMAT,
         dwell_version: env!("CARGO_PKG_VERSION").into(),
-        state: State::Finalized,
-        analysis: "threading".into(),
-        topics: vec!["threading".into()],
         command: vec!["/srv/app/bin/server".into()],
-        target_pids: Vec::new(),
-        source: String::new(),
-        options: Vec::new(),
         host: "synthetic".into(),
-        kernel: String::new(),
-        boot_id: String::new(),
         cpus: CpuInfo { online: CPUS, usable: CPUS, model: "synthetic".into() },
-        target_concurrency: None,
-        sampling_interval_ns: 1_000_000,
-        started_at: 0.0,
         start_ns: 1,
         end_ns: 1 + elapsed_ns,
-        exit_status: None,
-        collector_cpu_ns: 0,
-        collector_peak_bytes: 0,
-        finalization_peak_bytes: 0,
-        task_probes: Vec::new(),
-        delays: dwell_store::DelayFacts::default(),
-        taken: dwell_store::CpuTaken::default(),
-        events: 0,
-        losses: Vec::new(),
-        loss_times: Vec::new(),
         notices: vec![Notice::plain("A synthetic result, made by dwell-bench.")],
+        ..Manifest::default()
     }
 }
 

@@ -190,40 +190,15 @@ mod tests {
     use super::*;
 
     use dwell_analyze::{Query, Report};
-    use dwell_store::{CpuInfo, Manifest, State, Trace};
+    use dwell_store::{CpuInfo, Manifest, Trace};
     use dwell_view::View;
 
     fn empty_trace() -> Trace {
         Trace::new(Manifest {
-            trace_format: TRACE_FORMAT,
             dwell_version: String::new(),
-            state: State::Finalized,
-            analysis: "threading".into(),
-            topics: vec!["threading".into()],
-            command: Vec::new(),
-            target_pids: Vec::new(),
-            source: String::new(),
-            options: Vec::new(),
-            host: String::new(),
-            kernel: String::new(),
-            boot_id: String::new(),
             cpus: CpuInfo { online: 1, usable: 1, model: String::new() },
-            target_concurrency: None,
-            sampling_interval_ns: 1_000_000,
-            started_at: 0.0,
-            start_ns: 0,
             end_ns: 1,
-            exit_status: None,
-            collector_cpu_ns: 0,
-            collector_peak_bytes: 0,
-            finalization_peak_bytes: 0,
-            task_probes: Vec::new(),
-            delays: dwell_store::DelayFacts::default(),
-            taken: dwell_store::CpuTaken::default(),
-            events: 0,
-            losses: Vec::new(),
-            loss_times: Vec::new(),
-            notices: Vec::new(),
+            ..Manifest::default()
         })
     }
 

@@ -8,7 +8,7 @@ use dwell_store::raw::wire::{
     MapHeader, PythonCodeHeader, PythonStackHeader, RecordHeader, StackHeader, SwitchRecord, kind,
 };
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
-use dwell_store::{CpuInfo, Folder, Manifest, State, TRACE_FORMAT};
+use dwell_store::{Folder, Manifest, State};
 use tempfile::TempDir;
 
 pub(crate) fn records() -> Vec<Vec<u8>> {
@@ -55,35 +55,11 @@ pub(crate) fn manifest() -> Vec<Vec<u8>> {
 
 pub(crate) fn a_manifest() -> Manifest {
     Manifest {
-        trace_format: TRACE_FORMAT,
-        dwell_version: "0".into(),
         state: State::Collected,
-        analysis: "threading".into(),
-        topics: vec!["threading".into()],
         command: vec!["app".into()],
-        target_pids: Vec::new(),
-        source: String::new(),
-        options: Vec::new(),
-        host: String::new(),
-        kernel: String::new(),
-        boot_id: String::new(),
-        cpus: CpuInfo::default(),
-        target_concurrency: None,
-        sampling_interval_ns: 1_000_000,
-        started_at: 0.0,
-        start_ns: 0,
         end_ns: 1_000,
         exit_status: Some(0),
-        collector_cpu_ns: 0,
-        collector_peak_bytes: 0,
-        finalization_peak_bytes: 0,
-        task_probes: Vec::new(),
-        delays: dwell_store::DelayFacts::default(),
-        taken: dwell_store::CpuTaken::default(),
-        events: 0,
-        losses: Vec::new(),
-        loss_times: Vec::new(),
-        notices: Vec::new(),
+        ..Manifest::default()
     }
 }
 

@@ -189,3 +189,40 @@ pub struct Manifest {
     #[serde(with = "crate::notices")]
     pub notices: Vec<Notice>,
 }
+
+/// A finalized recording of threads in which nothing happened, for tests and made-up results to change.
+impl Default for Manifest {
+    fn default() -> Self {
+        Self {
+            trace_format: TRACE_FORMAT,
+            dwell_version: "0".into(),
+            state: State::Finalized,
+            analysis: "threading".into(),
+            topics: vec!["threading".into()],
+            command: Vec::new(),
+            target_pids: Vec::new(),
+            source: String::new(),
+            options: Vec::new(),
+            host: String::new(),
+            kernel: String::new(),
+            boot_id: String::new(),
+            cpus: CpuInfo::default(),
+            target_concurrency: None,
+            sampling_interval_ns: 1_000_000,
+            started_at: 0.0,
+            start_ns: 0,
+            end_ns: 0,
+            exit_status: None,
+            collector_cpu_ns: 0,
+            collector_peak_bytes: 0,
+            finalization_peak_bytes: 0,
+            task_probes: Vec::new(),
+            delays: DelayFacts::default(),
+            taken: CpuTaken::default(),
+            events: 0,
+            losses: Vec::new(),
+            loss_times: Vec::new(),
+            notices: Vec::new(),
+        }
+    }
+}

@@ -433,14 +433,10 @@ fn packets() -> Result<()> {
     ensure!(sizes == (6..=16).map(|shift| f64::from(1 << shift)).collect::<Vec<_>>(), "{sizes:?}");
     let per_buffer = |at: usize| number(&buffers[at], "buffer_instructions");
     ensure!(per_buffer(10)? > 4.0 * per_buffer(0)?, "a buffer of 64 KiB costs as much as one of 64 bytes");
-    for at in 0..10 {
-        let (smaller, larger) = (per_buffer(at)?, per_buffer(at + 1)?);
+    let costs: Vec<f64> = (0..sizes.len()).map(per_buffer).collect::<Result<_>>()?;
+    for (pair, bytes) in costs.windows(2).zip(&sizes) {
         // Each size bears its own packets: that a larger buffer costs much less was what the one before had received for it.
-        ensure!(
-            larger > 0.6 * smaller,
-            "{smaller} and {larger} instructions for buffers of {} bytes and twice",
-            sizes[at]
-        );
+        ensure!(pair[1] > 0.6 * pair[0], "{pair:?} instructions for buffers of {bytes} bytes and twice");
     }
     let phases = bench.rows("phases", "tcp.dwt", &[])?;
     for phase in ["TCP", "IP", "device", "socket", "interrupt", "soft interrupt", "system call", "user", "scheduler"] {

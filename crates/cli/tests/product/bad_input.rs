@@ -10,7 +10,7 @@ use anyhow::{Result, ensure};
 use dwell_model::{ObjectId, ObjectType, ProcessId, StackId, ThreadId};
 use dwell_store::raw::{SpoolWriter, Stream};
 use dwell_store::tables::{ObjectRow, OffCpuRow, ProcessRow, ThreadRow};
-use dwell_store::{CodeTables, CpuInfo, Folder, Manifest, ResultFolder, State, TRACE_FORMAT, Trace};
+use dwell_store::{CodeTables, CpuInfo, Folder, Manifest, ResultFolder, State, Trace};
 use tempfile::TempDir;
 
 use crate::harness::Case;
@@ -142,35 +142,14 @@ fn unprivileged() -> Result<()> {
 
 pub fn manifest(state: State) -> Manifest {
     Manifest {
-        trace_format: TRACE_FORMAT,
-        dwell_version: "0".into(),
         state,
-        analysis: "threading".into(),
-        topics: vec!["threading".into()],
         command: vec!["app".into()],
-        target_pids: Vec::new(),
-        source: String::new(),
-        options: Vec::new(),
         host: "host".into(),
         kernel: "6.1".into(),
-        boot_id: String::new(),
         cpus: CpuInfo { online: 2, usable: 2, model: "CPU".into() },
-        target_concurrency: None,
-        sampling_interval_ns: 1_000_000,
-        started_at: 0.0,
-        start_ns: 0,
         end_ns: 1_000,
         exit_status: Some(0),
-        collector_cpu_ns: 0,
-        collector_peak_bytes: 0,
-        finalization_peak_bytes: 0,
-        task_probes: Vec::new(),
-        delays: dwell_store::DelayFacts::default(),
-        taken: dwell_store::CpuTaken::default(),
-        events: 0,
-        losses: Vec::new(),
-        loss_times: Vec::new(),
-        notices: Vec::new(),
+        ..Manifest::default()
     }
 }
 

@@ -12,7 +12,7 @@ use dwell_model::Reason;
 use dwell_resolve::{Options, Silent, finalize};
 use dwell_store::raw::wire::*;
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
-use dwell_store::{CpuInfo, Manifest, ResultFolder, State, Table, Trace};
+use dwell_store::{Manifest, ResultFolder, State, Table, Trace};
 
 pub const START_NS: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -20,34 +20,13 @@ const MS: u64 = 1_000_000;
 pub fn manifest(end_ns: u64) -> Manifest {
     Manifest {
         trace_format: 1,
-        dwell_version: "0".into(),
         state: State::Collected,
-        analysis: "threading".into(),
-        topics: vec!["threading".into()],
         command: vec!["app".into()],
-        target_pids: vec![],
-        source: String::new(),
-        options: vec![],
-        host: String::new(),
-        kernel: String::new(),
-        boot_id: String::new(),
-        cpus: CpuInfo::default(),
-        target_concurrency: None,
         sampling_interval_ns: MS,
-        started_at: 0.0,
         start_ns: START_NS,
         end_ns,
-        exit_status: None,
-        collector_cpu_ns: 0,
-        collector_peak_bytes: 0,
-        finalization_peak_bytes: 0,
-        task_probes: Vec::new(),
-        delays: dwell_store::DelayFacts::default(),
-        taken: dwell_store::CpuTaken::default(),
-        events: 0,
-        losses: vec![],
         loss_times: vec![],
-        notices: vec![],
+        ..Manifest::default()
     }
 }
 
