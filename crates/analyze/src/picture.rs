@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use dwell_model::{FrameId, ModuleId, ObjectId, ObjectType, Outcome, ProcessId, Reason, StackId, ThreadId, WakerKind};
 use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow, StackRow, ThreadRow};
-use dwell_store::{CpuInfo, Manifest, State, TRACE_FORMAT, Trace};
+use dwell_store::{CpuInfo, Manifest, Trace};
 use dwell_view::{Value, View};
 
 /// A character, ns.
