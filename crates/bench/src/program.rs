@@ -4,7 +4,7 @@ use dwell_model::{
     FrameId, ModuleId, Notice, ObjectId, ObjectType, ProcessId, StackId, TaskId, TaskKind, TaskTypeId, ThreadId,
 };
 use dwell_store::tables::{FrameRow, ModuleRow, ObjectRow, ProcessRow, StackRow, TaskRow, TaskTypeRow, ThreadRow};
-use dwell_store::{CpuInfo, Manifest, State, TRACE_FORMAT, Trace};
+use dwell_store::{CpuInfo, Manifest, Trace};
 
 pub const THREADS: usize = 200;
 pub const GROUPS: usize = 8;

@@ -73,7 +73,7 @@ columns! {
     plain "question", "Question", "A report and its options, as `dwell report` takes them.",
         "質問", "`dwell report` に渡すレポート名とオプション。";
     plain "rows", "Rows", "Which of the outermost rows, by the value in one of their columns; null for all.",
-        "行", "最も外側の行のうち、ある列がこの値である行。null はすべての行。";
+        "行", "最も外側の行のうち、ある列がこの値である行。指定がなければすべての行。";
     plain "column", "Column", "The column whose sum over these rows is to be the number.",
         "列", "これらの行の合計が数値となる列。";
     plain "relation", "Relation", "is: the sum is the number; at-least: the sum is the number or more.",

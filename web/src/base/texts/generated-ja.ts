@@ -407,7 +407,7 @@ export const wordsJa: Record<string, [title: string, text: string]> = {
   "remote": ["リモート・アドレス", "相手側のアドレス。"],
   "retransmission": ["失われたセグメント", "経路での破棄 (ip -s link、nstat -az | grep -i drop)、小さすぎる受信バッファー (SO_RCVBUF、net.ipv4.tcp_rmem)、接続をやり直す場合は listen のバックログを調べてください。"],
   "role": ["役割", "待つスレッド、保持するスレッドがしていたこと、起床元。"],
-  "rows": ["行", "最も外側の行のうち、ある列がこの値である行。null はすべての行。"],
+  "rows": ["行", "最も外側の行のうち、ある列がこの値である行。指定がなければすべての行。"],
   "runnable_ns": ["実行可能", "実行キューにあった時間。"],
   "running_ns": ["実行中", "CPU 上にあった時間。"],
   "scope": ["範囲", "マーカーが示す対象。"],
