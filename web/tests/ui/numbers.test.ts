@@ -118,7 +118,9 @@ describe.skipIf(skipped)('numbers', () => {
         const [key, value] = wanted?.split('=') ?? [];
         const meant = (row: Row) => (key === undefined ? !row.depth : row[key] === value);
         const shown = (answer.rows?.filter(meant) ?? [answer]).reduce((sum, row) => sum + Number(row[column]), 0);
-        expect(relation === 'is' ? shown === number : shown >= number, `${id}: ${column} ${shown}, ${number}`).toBe(true);
+        expect(relation === 'is' ? shown === number : shown >= number, `${id}: ${column} ${shown}, ${number}`).toBe(
+          true,
+        );
       }
     }
   });

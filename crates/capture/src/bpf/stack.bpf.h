@@ -193,7 +193,7 @@ enum occasion {
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, REMEMBERED_THREADS * OCCASIONS);
+	__uint(max_entries, REMEMBERED_THREADS *OCCASIONS);
 	__type(key, u32);
 	__type(value, struct unwind_memory);
 } last_stacks SEC(".maps");
