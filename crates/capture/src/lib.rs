@@ -26,11 +26,13 @@ mod unprivileged;
 
 pub use dwell_probes::TaskProbe;
 
-pub use collect::{Progress, collect};
+pub use collect::{BrokenOff, Progress, collect};
 pub use error::{Error, Result};
 pub use kernel::perf::level_for_root;
-pub use options::{EventSource, Launch, Options, Rule, Subject, Target, Trigger};
+pub use options::{EventSource, Launch, Options, Rule, Subject, Target, Trigger, User};
 pub use output::outliers::FOLDER as OUTLIERS;
 pub use probe::{Capability, VerifiedHook, probe, verify_hooks};
+pub use programs::launch::Child;
 pub use programs::proc::pids_named;
+pub use programs::signals::was_ignored;
 pub use topics::itt::{Library as IttLibrary, environment};

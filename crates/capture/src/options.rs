@@ -62,6 +62,17 @@ pub enum Subject {
     Named(String),
 }
 
+/// A user of the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct User {
+    /// Login name, by which the groups are found.
+    pub name: String,
+    /// User id.
+    pub uid: u32,
+    /// Id of the main group.
+    pub gid: u32,
+}
+
 /// When what was recorded lately is kept: `interval>50us`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
@@ -112,6 +123,8 @@ pub struct Options {
     pub task_probes: Vec<TaskProbe>,
     /// Whether to record what threads do from receiving on a socket to sending on it.
     pub requests: bool,
+    /// Whose the result will be; none: who this process runs as. Files that this user may not read are not copied into it.
+    pub result_owner: Option<User>,
     /// Whether only programs are recorded that this user might trace without capabilities.
     pub own_only: bool,
     /// T of the metrics, when not what the machine allows.
@@ -143,6 +156,7 @@ impl Options {
             itt: true,
             task_probes: Vec::new(),
             requests: false,
+            result_owner: None,
             own_only: false,
             target_concurrency: None,
             command_line: Vec::new(),

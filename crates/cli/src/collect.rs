@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use dwell_analyze::CallStackMode;
-use dwell_capture::{Launch, Options, Target, pids_named};
+use dwell_capture::{Child, Launch, Options, Target, pids_named};
 use dwell_store::{Manifest, ResultFolder};
 use rustix::process::geteuid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -39,14 +39,23 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     let own_only = trust::begin_collection()?;
     // Root reads them when they are needed; who has the right to from Dwell's file gives it up.
     let kernel = (!geteuid().is_root()).then(KernelSymbols::read);
-    let options = Options { own_only, ..options(args, own_only)? };
     let invoker = Invoker::of_sudo();
+    let result_owner = invoker.as_ref().map(Invoker::result_owner);
+    let options = Options { own_only, result_owner, ..options(args, own_only)? };
     let folder = create_folder(args)?;
     let signals = Signals::catch()?;
     let outcome = record(&folder, &options, args.quiet, &signals);
     trust::keep(&[])?;
     give_away(invoker.as_ref(), &folder);
-    let manifest = outcome?;
+    let manifest = match outcome {
+        Ok(manifest) => manifest,
+        Err(broken) => {
+            let (error, program) = *broken;
+            let Some(mut program) = program else { return Err(error) };
+            error.report();
+            return Ok(program_status(program.wait(&signals.stop)));
+        }
+    };
     if !args.quiet {
         for notice in &manifest.notices {
             eprintln!("dwell: {notice}");
@@ -55,30 +64,55 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     }
     signals.let_through();
     let kernel = kernel.unwrap_or_else(KernelSymbols::read);
-    Reading::default().writing_held(folder.held()).fetching(finalize::debug_files()).confine()?;
-    let finished = finish(args, &folder, &kernel);
+    let reading = Reading::default().writing_held(folder.held()).fetching(finalize::debug_files());
+    let finished = reading.confine_as_owner(folder.held()).and_then(|()| finish(args, &folder, &kernel));
     give_away(invoker.as_ref(), &folder);
-    finished?;
-    Ok(exit_code(&manifest))
+    finish_status(finished, manifest.exit_status)
 }
 
-fn record(folder: &ResultFolder, options: &Options, quiet: bool, signals: &Signals) -> Result<Manifest> {
+/// The program's own status, whatever became of the result: whoever runs a job under Dwell wants to know whether that succeeded.
+fn finish_status(finished: Result<()>, exit_status: Option<i32>) -> Result<ExitCode> {
+    match (finished, exit_status) {
+        (Ok(()), None) => Ok(ExitCode::SUCCESS),
+        (Err(error), None) => Err(error),
+        (finished, Some(status)) => {
+            if let Err(error) = finished {
+                error.report();
+            }
+            Ok(program_status(Some(status)))
+        }
+    }
+}
+
+fn program_status(status: Option<i32>) -> ExitCode {
+    ExitCode::from(status.and_then(|status| u8::try_from(status).ok()).unwrap_or(status::FAILURE))
+}
+
+/// Returns the program that runs on where the collection broke off.
+fn record(
+    folder: &ResultFolder,
+    options: &Options,
+    quiet: bool,
+    signals: &Signals,
+) -> std::result::Result<Manifest, Box<(Hinted, Option<Child>)>> {
     let line = Collecting::new(quiet);
     let outcome = dwell_capture::collect(folder, options, &mut |progress| line.show(progress), &signals.stop);
     drop(line);
-    outcome.map_err(|error| {
-        if !folder.path().is_dir() {
-            let hint = "the result's folder was removed or moved: name another one with --result-dir";
-            return Hinted::new(&error).hint(hint);
-        }
-        // Without a manifest there is nothing to finalize.
-        let began = began(&error) && folder.path().join("manifest.json").is_file();
-        if !began {
-            // Nothing was recorded; the error tells why, and an empty folder tells nobody anything.
-            let _ = folder.held().clone().delete();
-        }
-        explain(error, began.then(|| folder.path()))
-    })
+    outcome.map_err(|broken| Box::new((explain_broken(folder, broken.error), broken.program)))
+}
+
+fn explain_broken(folder: &ResultFolder, error: dwell_capture::Error) -> Hinted {
+    if !folder.path().is_dir() {
+        let hint = "the result's folder was removed or moved: name another one with --result-dir";
+        return Hinted::new(&error).hint(hint);
+    }
+    // Without a manifest there is nothing to finalize.
+    let began = began(&error) && folder.path().join("manifest.json").is_file();
+    if !began {
+        // Nothing was recorded; the error tells why, and an empty folder tells nobody anything.
+        let _ = folder.held().clone().delete();
+    }
+    explain(error, began.then(|| folder.path()))
 }
 
 fn finish(args: &CollectArgs, folder: &ResultFolder, kernel: &KernelSymbols) -> Result<()> {
@@ -196,11 +230,6 @@ pub fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
     }
 }
 
-fn exit_code(manifest: &Manifest) -> ExitCode {
-    let code = manifest.exit_status.unwrap_or(0);
-    ExitCode::from(u8::try_from(code).unwrap_or(status::FAILURE))
-}
-
 /// Whether recording had begun: then the folder has something in it.
 fn began(error: &dwell_capture::Error) -> bool {
     use dwell_capture::Error as E;
@@ -285,7 +314,9 @@ impl Signals {
     /// From now on they are noted.
     pub fn catch() -> Result<Self> {
         let signals = Self { stop: Arc::default(), again: Arc::default() };
-        for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // Under nohup a terminal that goes away ends nothing.
+        let ends = |signal: &i32| *signal != SIGHUP || !dwell_capture::was_ignored(SIGHUP);
+        for signal in [SIGINT, SIGTERM, SIGHUP].into_iter().filter(ends) {
             // In this order: once `again` is set, the signal has its default effect.
             signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.again))
                 .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&signals.stop)))

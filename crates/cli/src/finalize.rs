@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use dwell_resolve::{DebuginfodSettings, Mode, Options};
-use dwell_store::{ResultFolder, Trace};
+use dwell_store::{Folder, ResultFolder, Trace};
 use indicatif::ProgressBar;
 
 use crate::args::{FinalizationMode, FinalizeArgs};
@@ -21,15 +21,14 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
         return Err(Hinted::usage("finalizing now cannot be deferred").hint("--finalization-mode full or fast"));
     }
     let kernel = KernelSymbols::take()?;
-    Reading::of([&*args.result])?.writing_below(&args.result).fetching(debug_files()).confine()?;
+    let reading = Reading::of([&*args.result])?.writing_below(&args.result).fetching(debug_files());
+    match Folder::open(&args.result) {
+        Ok(folder) => reading.confine_as_owner(&folder)?,
+        Err(_) => reading.confine()?, // opening the result says what is wrong with it
+    }
     let folder = ResultFolder::open(&args.result)?;
     let naming = Naming { search_dirs: &args.search_dir, mode: args.finalization_mode, kernel: &kernel };
     let trace = run_on(&folder, &naming, args.quiet)?;
-    if let Some(invoker) = Invoker::of_sudo() {
-        invoker
-            .take_folder(folder.held())
-            .map_err(|error| Hinted::new(format!("cannot give the result away: {error}")))?;
-    }
     if !args.quiet {
         for notice in &trace.notices.text {
             eprintln!("dwell: {notice}");

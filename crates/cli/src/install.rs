@@ -4,6 +4,7 @@
 //! The file is made complete under another name that only root may read, and takes its place in one step: nobody else can
 //! ever execute it with capabilities, and no link in the folder is followed.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -119,6 +120,7 @@ fn find_group(name: &str) -> Result<Option<Gid>> {
     Ok(line.split(':').nth(2).and_then(|number| number.parse().ok()).map(Gid::from_raw))
 }
 
+const PROGRAM: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 impl Place {
@@ -170,8 +172,9 @@ impl Place {
         let name = self.path.file_name().unwrap_or(NAME.as_ref());
         let written = || -> io::Result<()> {
             let mut file: File = openat(&self.folder, &temporary, flags, Mode::from_raw_mode(0o600))?.into();
-            let done =
-                fill(&mut file, access).and_then(|()| Ok(renameat(&self.folder, &temporary, &self.folder, name)?));
+            let done = fill(&mut file, access)
+                .and_then(|()| self.revoke_present(name))
+                .and_then(|()| Ok(renameat(&self.folder, &temporary, &self.folder, name)?));
             if done.is_err() {
                 // The first failure is what the user is told.
                 let _ = unlinkat(&self.folder, &temporary, AtFlags::empty());
@@ -179,6 +182,15 @@ impl Place {
             done
         };
         written().map_err(|error| explain(&error, &self.path))
+    }
+
+    /// Whoever holds the program that is replaced keeps no right by it.
+    fn revoke_present(&self, name: &OsStr) -> io::Result<()> {
+        match openat(&self.folder, name, PROGRAM, Mode::empty()) {
+            Ok(present) if has_capabilities(&present) => safe_folder::revoke(&present),
+            Ok(_) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
@@ -218,11 +230,11 @@ fn explain(error: &io::Error, path: &Path) -> Hinted {
 /// Removes the program if it is one that was installed.
 fn remove(path: &Path) -> Result<String> {
     let failed = |error: io::Error| Hinted::new(format!("cannot remove {}: {error}", path.display()));
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = openat(CWD, path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let file = openat(CWD, path, PROGRAM, Mode::empty()).map_err(|error| failed(error.into()))?;
     if !has_capabilities(&file) {
         return Err(foreign(path));
     }
+    safe_folder::revoke(&file).map_err(failed)?;
     fs::remove_file(path).map_err(failed)?;
     Ok(format!("Removed {}.\n", path.display()))
 }

@@ -5,6 +5,7 @@
 use std::env;
 use std::fs::File;
 use std::io;
+use std::process::Command;
 
 use dwell_store::Folder;
 use rustix::fs::{Gid, Uid, fchown};
@@ -30,6 +31,23 @@ impl Invoker {
         let name = env::var("SUDO_USER").ok().filter(|name| !name.is_empty())?;
         let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
         (uid != 0).then_some(Self { name, uid, gid })
+    }
+
+    /// The owner of a folder that root works in, when that is another user: whoever wrote a result decides which files are read for it.
+    ///
+    /// # Errors
+    ///
+    /// The user's main group cannot be found out.
+    pub fn of_folder(folder: &Folder) -> io::Result<Option<Self>> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(None);
+        }
+        let uid = rustix::fs::fstat(folder)?.st_uid;
+        match Self::of_sudo().filter(|invoker| invoker.uid == uid) {
+            None if uid == 0 => Ok(None),
+            None => find_user(uid).map(Some),
+            invoker => Ok(invoker),
+        }
     }
 
     /// Makes this process the user's, for good. Only while it has one thread: the kernel changes no others.
@@ -61,6 +79,11 @@ impl Invoker {
         dwell_resolve::User { uid: self.uid, gid: self.gid }
     }
 
+    /// The user as a collection asks for one.
+    pub fn result_owner(&self) -> dwell_capture::User {
+        dwell_capture::User { name: self.name.clone(), uid: self.uid, gid: self.gid }
+    }
+
     /// Gives an open file to the user.
     pub fn take_file(&self, file: &File) -> io::Result<()> {
         let (uid, gid) = self.ids();
@@ -75,6 +98,18 @@ impl Invoker {
     fn ids(&self) -> (Option<Uid>, Option<Gid>) {
         (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
     }
+}
+
+/// The user with this number, by getent(1), which asks all that the machine asks for users. One that nobody knows has no group but
+/// that of nobody.
+fn find_user(uid: u32) -> io::Result<Invoker> {
+    const NO_GROUP: u32 = 65_534;
+    let found = Command::new("getent").args(["passwd", &uid.to_string()]).output()?;
+    let line = String::from_utf8_lossy(&found.stdout);
+    let fields: Vec<&str> = line.trim_end().split(':').collect();
+    let gid = fields.get(3).and_then(|gid| gid.parse().ok()).unwrap_or(NO_GROUP);
+    let name = fields.first().filter(|name| !name.is_empty()).map_or_else(|| uid.to_string(), ToString::to_string);
+    Ok(Invoker { name, uid, gid })
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 //! and a few places to write ([`dwell_rights::confine`]).
 //!
 //! Under sudo the process becomes the user's who called it. It stays root's only where that user could not do what was asked for:
-//! a result in root's home, say. Then it reads any file, and still writes nowhere else.
+//! a result in root's home, say. Then it reads any file, and still writes nowhere else. Finalization, which puts what other files
+//! say into the result, runs as the owner of the result's folder, whoever calls it.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -73,9 +74,18 @@ impl Reading {
     /// Gives up all else, for good. Only while this process has one thread.
     pub fn confine(&self) -> Result<()> {
         if let Some(invoker) = Invoker::of_sudo() {
-            let failed =
-                |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
-            invoker.become_user_if(|| self.is_allowed()).map_err(failed)?;
+            let became = invoker.become_user_if(|| self.is_allowed());
+            became.map_err(|error| cannot_become(&invoker.name, &error))?;
+        }
+        self.confine_as_is()
+    }
+
+    /// The same where this process finalizes `folder`: as the folder's owner, or not at all. What root alone may read must not get into
+    /// a result that is another's.
+    pub fn confine_as_owner(&self, folder: &Folder) -> Result<()> {
+        let owner = Invoker::of_folder(folder).map_err(|error| cannot_become("the owner of the result", &error))?;
+        if let Some(owner) = owner {
+            owner.become_user().map_err(|error| cannot_become(&owner.name, &error))?;
         }
         self.confine_as_is()
     }
@@ -116,6 +126,10 @@ impl Reading {
             && self.writes.iter().all(|path| may(path, Access::WRITE_OK))
             && self.held.iter().all(|folder| accessat(folder, c".", all, AtFlags::EACCESS).is_ok())
     }
+}
+
+fn cannot_become(user: &str, error: &std::io::Error) -> Hinted {
+    Hinted::new(format!("cannot become {user}: {error}")).hint("run it as that user, without sudo")
 }
 
 const MANIFEST: &str = "manifest.json";

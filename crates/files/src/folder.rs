@@ -7,14 +7,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, fchown, linkat, mkdirat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Uid, chmodat, chownat, fchmod, fchown, fstat, linkat,
+    mkdirat, renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -23,6 +24,9 @@ use crate::{kind_of, open_named, openat, refused};
 
 /// How deep folders lie in one another where all of them are visited.
 const DEPTH: usize = 16;
+/// What the owner of a folder, and of a file, may always do.
+const OWNER_USES_FOLDER: RawMode = 0o700;
+const OWNER_READS_AND_WRITES: RawMode = 0o600;
 const OPEN_FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// See the module. Clones share the descriptor.
@@ -52,18 +56,17 @@ impl Folder {
         Self::of(openat(CWD, path, OPEN_FOLDER, Mode::empty())?, path.to_owned())
     }
 
-    /// Makes the folder `path`, with these rights less the umask, and holds it.
+    /// Makes the folder `path`, with these rights less the umask's, but always its owner's, and holds it.
     ///
     /// # Errors
     ///
     /// Those of mkdir(2); [`io::ErrorKind::AlreadyExists`] when something is there.
     pub fn create(path: &Path, mode: u32) -> io::Result<Self> {
-        mkdirat(CWD, path, Mode::from_raw_mode(mode))?;
-        Self::of(openat(CWD, path, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?, path.to_owned())
+        Self::of(make_folder(CWD, path, mode)?, path.to_owned())
     }
 
     fn of(fd: OwnedFd, path: PathBuf) -> io::Result<Self> {
-        let status = rustix::fs::fstat(&fd)?;
+        let status = fstat(&fd)?;
         let is_heir = rustix::process::geteuid().is_root() && status.st_uid != 0;
         let heir = is_heir.then(|| (Uid::from_raw(status.st_uid), Gid::from_raw(status.st_gid)));
         Ok(Self { fd: Arc::new(fd), path, owner: status.st_uid, heir })
@@ -93,14 +96,13 @@ impl Folder {
         Self::of(fd, self.path.join(name))
     }
 
-    /// Makes the folder `name` in it, with these rights less the umask, and holds it.
+    /// Makes the folder `name` in it, with these rights less the umask's, but always its owner's, and holds it.
     ///
     /// # Errors
     ///
     /// Those of mkdirat(2); [`io::ErrorKind::AlreadyExists`] when something is there.
     pub fn make_folder(&self, name: &str, mode: u32) -> io::Result<Self> {
-        mkdirat(&self.fd, entry(name)?, Mode::from_raw_mode(mode))?;
-        let made = openat(&self.fd, name, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+        let made = make_folder(&self.fd, entry(name)?, mode)?;
         self.bequeath(&made);
         Self::of(made, self.path.join(name))
     }
@@ -145,7 +147,7 @@ impl Folder {
         Ok((bytes, before))
     }
 
-    /// Makes the file `name` and opens it for writing and reading.
+    /// Makes the file `name` and opens it for writing and reading. Its owner may read and write it, whatever the umask.
     ///
     /// # Errors
     ///
@@ -153,6 +155,10 @@ impl Folder {
     pub fn create_file(&self, name: &str) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(&self.fd, entry(name)?, flags, Mode::from_raw_mode(0o666))?;
+        let mode = fstat(&file)?.st_mode;
+        if mode & OWNER_READS_AND_WRITES != OWNER_READS_AND_WRITES {
+            fchmod(&file, Mode::from_raw_mode(mode | OWNER_READS_AND_WRITES))?;
+        }
         self.bequeath(&file);
         Ok(file.into())
     }
@@ -269,6 +275,20 @@ impl Folder {
             let _ = fchown(made, Some(uid), Some(gid));
         }
     }
+}
+
+/// Makes a folder and opens it. Under a umask that takes the owner's rights (0177), it could not be used.
+fn make_folder(parent: impl AsFd, path: impl Arg + Copy, mode: RawMode) -> io::Result<OwnedFd> {
+    mkdirat(&parent, path, Mode::from_raw_mode(mode))?;
+    let named =
+        openat(&parent, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let given = fstat(&named)?.st_mode;
+    if given & OWNER_USES_FOLDER != OWNER_USES_FOLDER {
+        // fchmod(2) refuses descriptors that only name.
+        let path = format!("/proc/self/fd/{}", named.as_raw_fd());
+        chmodat(CWD, path.as_str(), Mode::from_raw_mode(given | OWNER_USES_FOLDER), AtFlags::empty())?;
+    }
+    Ok(openat(&named, ".", OPEN_FOLDER, Mode::empty())?)
 }
 
 /// A name that can only be that of an entry.

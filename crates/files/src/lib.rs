@@ -76,6 +76,15 @@ pub fn open_named(named: OwnedFd, access: OFlags, is_wanted: impl FnOnce(&Metada
     Ok(openat(CWD, path.as_str(), flags, Mode::empty())?.into())
 }
 
+/// Opens for reading what `file` has open, as this thread's user may: the kernel asks for its rights once more.
+///
+/// # Errors
+///
+/// Those of open(2); [`io::ErrorKind::InvalidInput`] when it is no regular file.
+pub fn reopen(file: &File) -> io::Result<File> {
+    read_regular(file.as_fd().try_clone_to_owned()?)
+}
+
 fn kind_of(mode: RawMode) -> FileType {
     FileType::from_raw_mode(mode)
 }

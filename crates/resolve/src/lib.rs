@@ -25,11 +25,11 @@ mod replay;
 mod row_of;
 mod topics;
 
+pub use code::access::User;
 pub use code::code_names::CodeNames;
 pub use code::debuginfod::DebuginfodSettings;
 pub use code::kernel::KernelFiles;
 pub use error::Error;
 pub use finalize::finalize;
-pub use listing::source_files::User;
 pub use options::{Mode, Options};
 pub use progress::{Progress, Silent};

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use crate::code::access::User;
 use crate::code::debuginfod::DebuginfodSettings;
 use crate::code::kernel::KernelFiles;
-use crate::listing::source_files::User;
 
 /// How much of the files' debug information is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +31,8 @@ pub struct Options {
     pub inlines: bool,
     /// Keep the raw data after success.
     pub keep_spool: bool,
-    /// Whose the result will be; none: who this process runs as. Sources that this user may not read are not copied.
+    /// Whose the result will be, where this process runs as root for that user; none: who this process runs as. Files that this user
+    /// may not read are not used.
     pub reader: Option<User>,
 }
 

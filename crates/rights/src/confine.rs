@@ -172,6 +172,15 @@ pub fn keep_to_copy() -> io::Result<()> {
     if geteuid().is_root() { keep_capabilities(READS | WRITES_FOR_OTHERS) } else { crate::keep(&[]) }
 }
 
+/// Keeps, of root's capabilities, the one that signals any process: in the process that relays a terminal.
+///
+/// # Errors
+///
+/// Those of capset(2).
+pub fn keep_to_relay() -> io::Result<()> {
+    keep_capabilities(CapabilitySet::KILL)
+}
+
 /// Reads any file.
 const READS: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 /// Writes files of other users, and makes files theirs.

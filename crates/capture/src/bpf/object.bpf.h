@@ -7,6 +7,7 @@
 #define DWELL_OBJECT_BPF_H
 
 #include "ids.bpf.h"
+#include "unix_name.bpf.h"
 
 /* How the arguments of a system call name what it waits on. The table is filled from the model crate's. */
 enum syscall_class {
@@ -181,7 +182,6 @@ __noinline u64 file_key(u64 address)
 static __always_inline void read_socket(struct record_object *record, struct file *file)
 {
 	struct sock *sk = sock_of(file);
-	struct unix_address *address;
 
 	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	record->protocol = BPF_CORE_READ(sk, sk_protocol);
@@ -197,17 +197,7 @@ static __always_inline void read_socket(struct record_object *record, struct fil
 		BPF_CORE_READ_INTO((struct in6_addr *)record->local_address, sk, __sk_common.skc_v6_rcv_saddr);
 		BPF_CORE_READ_INTO((struct in6_addr *)record->remote_address, sk, __sk_common.skc_v6_daddr);
 	} else if (record->family == AF_UNIX) {
-		address = BPF_CORE_READ((struct unix_sock *)sk, addr);
-		if (!address) { /* the accepting side has none of its own: the peer's */
-			struct unix_sock *peer = (struct unix_sock *)BPF_CORE_READ((struct unix_sock *)sk, peer);
-
-			address = BPF_CORE_READ(peer, addr);
-		}
-		if (address) {
-			bpf_probe_read_kernel(record->text, 108,
-					      (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
-			record->text_bytes = 108;
-		}
+		record->text_bytes = read_unix_name(record->text, sk);
 	}
 }
 

@@ -90,19 +90,10 @@ static __always_inline void describe_ends(struct socket_entry *entry, struct soc
 static __always_inline void read_path_of_unix(struct record_socket *record, struct sock *sk)
 {
 	struct unix_sock *peer = (struct unix_sock *)BPF_CORE_READ((struct unix_sock *)sk, peer);
-	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
-	int length;
 
 	if (peer)
 		record->peer = BPF_CORE_READ(peer, sk.__sk_common.skc_cookie.counter);
-	if (!address && peer)
-		address = BPF_CORE_READ(peer, addr);
-	if (!address)
-		return;
-	length = BPF_CORE_READ(address, len) - 2;
-	record->path_bytes = length < 0 ? 0 : length > 108 ? 108 : length;
-	bpf_probe_read_kernel(record->path, 108,
-			      (void *)address + bpf_core_field_offset(struct unix_address, name) + 2);
+	record->path_bytes = read_unix_name(record->path, sk);
 }
 
 /* The key of the object that waits on a socket have. */

@@ -23,7 +23,7 @@ const MOST_LAST_ROUNDS: usize = 10;
 
 impl Collection<'_> {
     /// Ends the collection. Returns the manifest, which is also written.
-    pub(super) fn finish(mut self, folder: &ResultFolder) -> Result<Manifest> {
+    pub(super) fn finish(&mut self, folder: &ResultFolder) -> Result<Manifest> {
         let now = monotonic_ns();
         self.read_system(true);
         self.source.read_sockets(self.drained.borrow_mut().recorder.meta(), now, true);

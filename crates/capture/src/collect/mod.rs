@@ -20,10 +20,26 @@ use std::sync::atomic::AtomicBool;
 use dwell_store::{Manifest, ResultFolder};
 
 use self::collection::Collection;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::Options;
+use crate::programs::launch::Child;
 
 pub use self::collection::Progress;
+
+/// A collection that could not begin, or broke off.
+#[derive(Debug)]
+pub struct BrokenOff {
+    /// Why.
+    pub error: Error,
+    /// The launched program, which runs on; `None` when it was not let run.
+    pub program: Option<Child>,
+}
+
+impl From<Error> for Box<BrokenOff> {
+    fn from(error: Error) -> Self {
+        Self::new(BrokenOff { error, program: None })
+    }
+}
 
 /// Records into `folder` until the program ends, the duration is over or `stop` is set. Returns the manifest, which
 /// is also written. The profiled program is left alone in every case.
@@ -32,12 +48,19 @@ pub fn collect(
     options: &Options,
     progress: &mut dyn FnMut(&Progress),
     stop: &AtomicBool,
-) -> Result<Manifest> {
+) -> std::result::Result<Manifest, Box<BrokenOff>> {
     let mut collection = Collection::start(folder, options)?;
-    while !collection.is_over(stop)? {
-        collection.wait();
-        collection.round(false)?;
-        progress(&collection.progress());
+    let recorded = collection.record(progress, stop).and_then(|()| collection.finish(folder));
+    recorded.map_err(|error| Box::new(BrokenOff { error, program: collection.child.take() }))
+}
+
+impl Collection<'_> {
+    fn record(&mut self, progress: &mut dyn FnMut(&Progress), stop: &AtomicBool) -> Result<()> {
+        while !self.is_over(stop)? {
+            self.wait();
+            self.round(false)?;
+            progress(&self.progress());
+        }
+        Ok(())
     }
-    collection.finish(folder)
 }

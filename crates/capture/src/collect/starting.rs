@@ -123,7 +123,7 @@ impl<'a> Collection<'a> {
             drained,
             mappings: Vec::new(),
             unwinding,
-            keeper: Keeper::new(modules.clone()),
+            keeper: Keeper::new(modules.clone(), options.result_owner.clone()),
             outliers: outliers(folder, options, &mut manifest.notices),
             modules,
             system: system(options),

@@ -13,6 +13,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use dwell_store::Folder;
 
 use crate::clock::Birth;
+use crate::options::User;
+use crate::programs::reopening::Reopening;
 use crate::programs::view::open_owned;
 
 /// No file larger than this is copied whole …
@@ -68,14 +70,17 @@ pub struct Copying {
 }
 
 impl Copying {
-    /// Starts the thread, which copies into `folder`. Where no thread can be made, all copies are counted as not done.
-    pub fn start(folder: Folder) -> Self {
+    /// Starts the thread, which copies into `folder` what `owner`, or without one this process's user, may read. Where no thread can
+    /// be made, all copies are counted as not done.
+    pub fn start(folder: Folder, owner: Option<User>) -> Self {
         let (jobs, inbox) = channel::<Job>();
         let (finish, finished) = channel();
         let counts: Arc<[Count; 2]> = Arc::default();
         let done = Arc::clone(&counts);
         let open = Arc::new(AtomicUsize::new(0));
         let (waiting, target) = (Arc::clone(&open), folder);
+        let is_roots = owner.is_none() && rustix::process::geteuid().is_root();
+        let reopening = (!is_roots).then(|| Reopening::start(owner));
         let work = move || {
             // What it opens is the profiled program's, and where it writes the user's.
             if dwell_rights::confine::keep_to_copy().is_err() {
@@ -84,7 +89,7 @@ impl Copying {
             let mut room = MOST_BYTES;
             for job in inbox {
                 let (what, opened) = (job.what, usize::from(matches!(job.origin, Origin::File(_))));
-                let copied = copy(job, &target, &mut room);
+                let copied = copy(job, &target, &mut room, &reopening);
                 waiting.fetch_sub(opened, Ordering::Relaxed);
                 if copied.is_ok() {
                     done[what as usize].done.fetch_add(1, Ordering::Relaxed);
@@ -122,14 +127,22 @@ impl Copying {
     }
 }
 
-fn copy(job: Job, folder: &Folder, room: &mut u64) -> io::Result<()> {
-    let mut source = match job.origin {
+/// Who opens files once more before they are copied; none where the result is root's.
+type Reader = Option<io::Result<Reopening>>;
+
+fn copy(job: Job, folder: &Folder, room: &mut u64, reader: &Reader) -> io::Result<()> {
+    let source = match job.origin {
         Origin::File(file) => file,
         Origin::Named { folder, name, owners, born } => match open_owned(folder.as_fd(), &name, &owners) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Ok(file) if is_older(&file, born) => return Ok(()),
             opened => opened?,
         },
+    };
+    let mut source = match reader {
+        None => source,
+        Some(Ok(reopening)) => reopening.reopen(source)?,
+        Some(Err(_)) => return Err(io::ErrorKind::PermissionDenied.into()), // nobody can tell what the user may read
     };
     let limit = MOST_FILE_BYTES.min(*room);
     let bytes = source.metadata()?.len();
@@ -186,7 +199,7 @@ mod tests {
             Origin::Named { folder: folder.into(), name: name.into(), owners: owners.clone(), born }
         };
         let named = |name: &str| born_at(name, None);
-        let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"));
+        let mut copying = Copying::start(Folder::open(folder.path()).expect("folder"), None);
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap);
         copying.copy(named("perf-2.map"), "none".into(), What::JitMap);
         copying.copy(named("perf-1.map"), "copy".into(), What::JitMap); // is there already

@@ -20,6 +20,7 @@ use dwell_unwind::build_id_of;
 
 use crate::clock::Birth;
 use crate::kernel::perf::Mapping;
+use crate::options::User;
 use crate::programs::copying::{Copying, Origin, What};
 use crate::programs::proc::{self, Began};
 use crate::programs::view::{View, is_owned};
@@ -70,15 +71,15 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps files in `folder`, the result's folder of modules.
-    pub fn new(folder: Folder) -> Self {
+    /// Keeps files in `folder`, the result's folder of modules, as far as `owner` of the result may read them.
+    pub fn new(folder: Folder, owner: Option<User>) -> Self {
         Self {
             processes: HashMap::new(),
             ended: Vec::new(),
             views: Vec::new(),
             dumps: Vec::new(),
             files: HashMap::new(),
-            copying: Copying::start(folder),
+            copying: Copying::start(folder, owner),
             dumps_lost: 0,
             files_lost: 0,
             processes_closed: 0,
@@ -390,7 +391,7 @@ mod tests {
         fs::write(&secret, "secret").expect("file");
         let modules = folder.path().join("modules");
         fs::create_dir(&modules).expect("folder");
-        let mut keeper = Keeper::new(Folder::open(&modules).expect("folder"));
+        let mut keeper = Keeper::new(Folder::open(&modules).expect("folder"), None);
         keeper.program(std::process::id(), 1, true);
         let mut told = mapping(&dump);
         keeper.mapped(&mut told);

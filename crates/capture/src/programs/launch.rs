@@ -4,18 +4,25 @@
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use dwell_model::{Notice, notice};
 
 use crate::error::{Error, Result};
 use crate::options::Launch;
+use crate::programs::signals;
+use crate::programs::terminal::OwnTerminal;
 
-/// The launched program. Dropping it before [`Child::release`] ends the child without running the program.
+/// The launched program. Dropping it before [`Child::release`] ends the child without running the program; where Dwell itself is
+/// killed before, the program runs.
+#[derive(Debug)]
 pub struct Child {
     /// Its process id.
     pub pid: u32,
@@ -24,6 +31,8 @@ pub struct Child {
     /// The user that it will run as.
     pub uid: u32,
     gate: Option<OwnedFd>,
+    /// Where it runs as another user.
+    _terminal: Option<OwnTerminal>,
     failure: OwnedFd,
     program: OsString,
     status: Option<i32>,
@@ -52,13 +61,15 @@ pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
     let (failure, failure_writer) = pipe()?;
     let arguments = pointers(&arguments);
     let environment = pointers(&environment);
+    let other_user = identity.as_ref().filter(|identity| identity.uid != rustix::process::geteuid().as_raw());
+    let mut terminal = other_user.map(|identity| OwnTerminal::open(identity.uid)).transpose()?.flatten();
     // SAFETY: the child calls only async-signal-safe functions on data prepared above, then exec or _exit.
     let pid = unsafe { libc::fork() };
     if pid < 0 {
         return Err(Error::last_os("fork"));
     }
     if pid == 0 {
-        drop_inherited_signals();
+        signals::restore_inherited();
         if dwell_rights::give_up_in_child().is_err() {
             // SAFETY: ends the child, which must not go on with capabilities.
             unsafe { libc::_exit(127) };
@@ -66,24 +77,47 @@ pub fn spawn(launch: &Launch, variables: &[(&str, OsString)]) -> Result<Child> {
         // SAFETY: as above; the descriptors and strings live in the child's copy of memory.
         unsafe {
             libc::close(gate.as_raw_fd());
-            let mut byte = 0u8;
-            if libc::read(gate_reader.as_raw_fd(), (&raw mut byte).cast(), 1) != 1 {
-                libc::_exit(127); // the collector died before recording began
+            if !is_let_go(gate_reader.as_raw_fd())
+                || terminal.as_ref().is_some_and(|terminal| terminal.enter().is_err())
+            {
+                libc::_exit(127);
             }
             let errno = become_program(&c_path, &arguments, &environment, directory.as_deref(), identity.as_ref());
             libc::write(failure_writer.as_raw_fd(), (&raw const errno).cast(), 4);
             libc::_exit(127);
         }
     }
+    terminal.iter_mut().for_each(OwnTerminal::hand_over);
     let uid = identity.map_or_else(|| rustix::process::geteuid().as_raw(), |identity| identity.uid);
-    Ok(Child { pid: pid as u32, path, uid, gate: Some(gate), failure, program, status: None, traced: false })
+    let (gate, pid) = (Some(gate), pid as u32);
+    Ok(Child { pid, path, uid, gate, _terminal: terminal, failure, program, status: None, traced: false })
+}
+
+/// How often it is looked whether the program has ended, when nothing is recorded any more.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the parent writes to the gate.
+const RUN: u8 = 1;
+const DO_NOT_RUN: u8 = 0;
+
+/// Waits at the gate. Returns whether the program is to run: also when the collector died before recording began, since who started
+/// a job under Dwell wants it done. Async-signal-safe.
+fn is_let_go(gate: RawFd) -> bool {
+    let mut byte = RUN;
+    loop {
+        // SAFETY: reads at most one byte into a valid place.
+        let read = unsafe { libc::read(gate, (&raw mut byte).cast(), 1) };
+        if read >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return byte == RUN;
+        }
+    }
 }
 
 impl Child {
     /// Lets the child run the program. Fails when exec does.
     pub fn release(&mut self) -> Result<()> {
         if let Some(gate) = self.gate.take() {
-            let opened = File::from(gate).write_all(&[1]);
+            let opened = File::from(gate).write_all(&[RUN]);
             opened.map_err(|source| Error::System { what: "letting the program begin", source })?;
         }
         let mut errno = 0i32;
@@ -117,6 +151,14 @@ impl Child {
         self.status
     }
 
+    /// Waits for the program's end, or until `stop` is set. Returns its exit status as a shell reports it.
+    pub fn wait(&mut self, stop: &AtomicBool) -> Option<i32> {
+        while self.exit_status().is_none() && !stop.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+        }
+        self.status
+    }
+
     /// What the reader of the result should know of the launch.
     pub fn notice(&self) -> Option<Notice> {
         self.traced.then(|| notice!(MADE_TRACER))
@@ -130,7 +172,8 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.gate.take().is_some() {
+        if let Some(gate) = self.gate.take() {
+            let _ = File::from(gate).write_all(&[DO_NOT_RUN]); // a child that is gone needs no telling
             self.wait_blocking();
         }
     }
@@ -178,19 +221,6 @@ unsafe fn become_program(
         }
         libc::execve(path.as_ptr(), arguments.as_ptr(), environment.as_ptr());
         *libc::__errno_location()
-    }
-}
-
-/// Rust ignores SIGPIPE and the CLI handles SIGINT; the program starts with the defaults and no signal blocked.
-fn drop_inherited_signals() {
-    // SAFETY: plain signal calls with valid arguments, async-signal-safe.
-    unsafe {
-        for signal in [libc::SIGPIPE, libc::SIGINT, libc::SIGTERM] {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut());
     }
 }
 

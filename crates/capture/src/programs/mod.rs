@@ -7,4 +7,7 @@ pub mod keeper;
 pub mod launch;
 pub mod lives;
 pub mod proc;
+mod reopening;
+pub mod signals;
+mod terminal;
 pub mod view;

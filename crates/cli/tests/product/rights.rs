@@ -118,11 +118,21 @@ fn installed_for_a_group_and_gone_again() -> Result<()> {
     let mut stranger = installed.as_nobody(&["--clear-groups"])?;
     let stranger = Running::start(stranger.args(THROUGH_A_SHELL).arg(installed.binary()).arg("--version"))?.finish()?;
     ensure!(!stranger.status.success(), "a stranger may run it");
+    let held = [fs::File::open(installed.binary())?];
+    let again = run_dwell(&["install", "--group", GROUP, "--prefix", &installed.prefix()])?;
+    ensure!(again.status.success(), "{}", again.stderr);
+    let [replaced, removed] = [&held[0], &fs::File::open(installed.binary())?];
     for expected in ["Removed", "is not there"] {
         let output = run_dwell(&["uninstall", "--prefix", &installed.prefix()])?;
         ensure!(output.status.success() && output.stdout.contains(expected), "{}{}", output.stdout, output.stderr);
     }
     ensure!(!installed.binary().exists(), "it is still there");
+    // Whoever had opened it cannot run it any more, nor with its capabilities.
+    for program in [replaced, removed] {
+        let attribute = rustix::fs::fgetxattr(program, "security.capability", &mut [0u8; 64]);
+        let mode = program.metadata()?.mode() & 0o7777;
+        ensure!(attribute.is_err() && mode == 0, "{attribute:?}, mode {mode:o}");
+    }
     Ok(())
 }
 
@@ -148,6 +158,18 @@ fn installing_is_refused_where_it_is_unsafe() -> Result<()> {
     chown(&bin, None, Some(NOBODY))?;
     refused("someone other than root can change")?;
     chown(&bin, None, Some(0))?;
+    // The mode bits do not show that an access list names nobody.
+    fs::set_permissions(&bin, fs::Permissions::from_mode(0o755))?;
+    let entries = [(1u16, 7u16, u32::MAX), (2, 7, NOBODY), (4, 5, u32::MAX), (0x10, 7, u32::MAX), (0x20, 5, u32::MAX)];
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let list = [2u32.to_le_bytes().to_vec(), entries.into_iter().flat_map(entry).collect()].concat();
+    let set = rustix::fs::setxattr(&bin, "system.posix_acl_access", &list, rustix::fs::XattrFlags::empty());
+    if set.is_ok() {
+        refused("the access list of")?;
+        rustix::fs::removexattr(&bin, "system.posix_acl_access")?;
+    }
     // Who owns a folder above can put another one there.
     chown(prefix.path(), Some(NOBODY), None)?;
     refused("someone other than root can change")?;

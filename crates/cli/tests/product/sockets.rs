@@ -8,7 +8,7 @@ use dwell_model::{SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 use dwell_store::{ResultFolder, Table, Trace};
 
 use crate::harness::{Case, Skip};
-use crate::recording::{Recording, needs_program, sample, wait_for};
+use crate::recording::{Recording, needs_program, sample, text, wait_for};
 
 /// `ROUNDS` of samples/sockets.c, and what its requests and answers weigh.
 const ROUNDS: u64 = 20;
@@ -28,6 +28,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::full_window_and_full_buffer", full),
         Case::new("sockets::nobody_connects", nobody_connects),
         Case::new("sockets::every_way_to_send_is_counted", every_way),
+        Case::new("sockets::abstract_names_end_where_they_end", abstract_names),
         Case::new("sockets::passed_and_used_again", passed),
         Case::new("sockets::passed_to_a_process_with_io_uring", passed_to_io_uring),
         Case::new("sockets::open_before_the_collection", open_before),
@@ -40,6 +41,43 @@ pub fn cases() -> Vec<Case> {
         Case::new("sockets::used_by_sendfile_and_splice_alone", file_only),
         Case::new("sockets::more_than_there_is_room_for_one_after_the_other", one_after_the_other),
     ]
+}
+
+/// Behind an abstract name lies other memory of the kernel's. The names have different lengths, so that a longer one's end would show.
+fn abstract_names() -> Result<()> {
+    const PROGRAM: &str = "
+import os, socket, threading, time
+for i in range(2000): open(f'/tmp/dwell-{os.getpid()}-a-long-name-in-the-kernels-heap-{i}', 'w').close()
+for i in range(2000): os.unlink(f'/tmp/dwell-{os.getpid()}-a-long-name-in-the-kernels-heap-{i}')
+def serve(listening):
+    end, _ = listening.accept()
+    while end.recv(9): time.sleep(.01); end.send(b'r')
+def ask(name):
+    end = socket.socket(socket.AF_UNIX); end.connect(name)
+    for _ in range(9): end.send(b'q'); end.recv(9)
+    end.close()
+names = [f'\\0dwell-{os.getpid()}-{\"x\" * i}' for i in range(20)]
+ends = []
+for name in names:
+    end = socket.socket(socket.AF_UNIX); end.bind(name); end.listen(1); ends.append(end)
+work = [threading.Thread(target=serve, args=(end,)) for end in ends] + [threading.Thread(target=ask, args=(name,)) for name in names]
+for thread in work: thread.start()
+for thread in work: thread.join()
+";
+    let python = needs_program("/usr/bin/python3")?;
+    for source in ["bpf", "perf"] {
+        let recording = Recording::of(&["--source", source, "--analyze", "threading"], &[&python, "-c", PROGRAM])?;
+        let names: Vec<String> = recording.rows(&["waits"])?.iter().map(|row| text(row, "object").to_owned()).collect();
+        let names: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix("Unix @")).collect();
+        let is_whole = |name: &&str| {
+            let name = name.split(" #").next().unwrap_or_default();
+            name.strip_prefix("dwell-").and_then(|rest| rest.split_once('-')).is_some_and(|(pid, letters)| {
+                pid.bytes().all(|byte| byte.is_ascii_digit()) && letters.bytes().all(|byte| byte == b'x')
+            })
+        };
+        ensure!(names.len() >= 15 && names.iter().all(is_whole), "{source}: {names:?}");
+    }
+    Ok(())
 }
 
 /// A recorded result's tables.

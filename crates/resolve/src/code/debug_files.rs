@@ -11,6 +11,7 @@ use dwell_files::{BoundedFile, open_regular};
 use dwell_model::Notice;
 use object::{Object, ObjectSection};
 
+use crate::code::access::Access;
 use crate::code::debuginfod::Debuginfod;
 use crate::code::files::MOST_ELF_BYTES;
 use crate::code::modules::{Module, read_build_id, same_build};
@@ -24,6 +25,7 @@ const MOST_CHECKED_BYTES: u64 = 1 << 30;
 pub struct DebugFiles<'a> {
     folders: Vec<PathBuf>,
     search_dirs: &'a [PathBuf],
+    access: Access,
     debuginfod: Option<Debuginfod>,
 }
 
@@ -35,10 +37,10 @@ struct Facts {
 }
 
 impl<'a> DebugFiles<'a> {
-    /// Looks in the standard folders, then in `search_dirs`, then asks `debuginfod`.
-    pub fn new(search_dirs: &'a [PathBuf], debuginfod: Option<Debuginfod>) -> Self {
+    /// Looks in the standard folders, then in `search_dirs`, for what `access` admits, then asks `debuginfod`.
+    pub fn new(search_dirs: &'a [PathBuf], access: Access, debuginfod: Option<Debuginfod>) -> Self {
         let folders = STANDARD.iter().map(PathBuf::from).chain(search_dirs.iter().cloned());
-        Self { folders: folders.collect(), search_dirs, debuginfod }
+        Self { folders: folders.collect(), search_dirs, access, debuginfod }
     }
 
     /// The file that holds the debug information of `module`; `None` when that is in the module's own file, or nowhere.
@@ -50,7 +52,8 @@ impl<'a> DebugFiles<'a> {
         }
         let link = facts.and_then(|facts| facts.link);
         let here = self.candidates(module, link.as_ref()).into_iter().filter(|path| Some(path.as_path()) != file);
-        let found = here.into_iter().find(|path| is_debug_file(path, &module.build_id, link.as_ref()));
+        let mut here = here.filter(|path| self.access.admits(path));
+        let found = here.find(|path| is_debug_file(path, &module.build_id, link.as_ref()));
         found.or_else(|| self.debuginfod.as_mut()?.debug_file(&module.build_id))
     }
 

@@ -2,6 +2,7 @@
 //! It takes the addresses of raw stacks; it gives modules, functions with what is inlined into them, lines, and stacks.
 //! It does not know what threads wait for.
 
+pub mod access;
 pub mod code_names;
 pub mod debug_files;
 pub mod debuginfod;

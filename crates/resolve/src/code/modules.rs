@@ -13,6 +13,7 @@ use object::elf::{PF_X, PT_LOAD};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object};
 
+use crate::code::access::Access;
 use crate::code::files::MOST_ELF_BYTES;
 
 /// Number of the kernel's module.
@@ -172,11 +173,11 @@ impl Modules {
         self.modules.get_mut(number as usize)
     }
 
-    /// Finds every module's file. Returns what was not found.
-    pub fn locate(&mut self, places: &Places<'_>) -> Vec<(u32, Problem)> {
+    /// Finds every module's file among those that `access` admits. Returns what was not found.
+    pub fn locate(&mut self, places: &Places<'_>, access: &mut Access) -> Vec<(u32, Problem)> {
         let mut problems = Vec::new();
         for (number, module) in self.modules.iter_mut().enumerate().skip(1) {
-            match locate(module, places) {
+            match locate(module, places, access) {
                 Ok((file, segments)) => (module.file, module.segments) = (Some(file), segments),
                 Err(problem) => problems.push((number as u32, problem)),
             }
@@ -185,9 +186,12 @@ impl Modules {
     }
 }
 
-fn locate(module: &Module, places: &Places<'_>) -> Result<(PathBuf, Vec<Segment>), Problem> {
+fn locate(module: &Module, places: &Places<'_>, access: &mut Access) -> Result<(PathBuf, Vec<Segment>), Problem> {
     let mut problem = Problem::Missing;
     for path in candidates(module, places) {
+        if !access.admits(&path) {
+            continue;
+        }
         let Some((build_id, segments)) = read_elf(&path) else { continue };
         let same = if module.build_id.is_empty() {
             // Copies of a result have the date of their copying.
@@ -292,7 +296,7 @@ mod tests {
     #[test]
     fn a_file_is_found_and_its_addresses_follow_its_segments() {
         let mut modules = this_program();
-        assert_eq!(modules.locate(&places(&[])), []);
+        assert_eq!(modules.locate(&places(&[]), &mut Access::default()), []);
         let module = modules.get(1).expect("module");
         let code = module.segments.iter().find(|segment| segment.executable).expect("code");
         assert_eq!(module.address(code.offset + 5), code.address + 5);
@@ -305,7 +309,7 @@ mod tests {
         let mut modules = Modules::default();
         let path = std::env::current_exe().expect("path");
         modules.of_mapping(&map(&[1; 20]), path.to_string_lossy().as_bytes());
-        assert_eq!(modules.locate(&places(&[])), [(1, Problem::Changed(path))]);
+        assert_eq!(modules.locate(&places(&[]), &mut Access::default()), [(1, Problem::Changed(path))]);
         assert!(modules.get(1).expect("module").file.is_none());
     }
 
@@ -316,7 +320,7 @@ mod tests {
         let mut modules = Modules::default();
         let gone = format!("/gone/{}", path.file_name().expect("name").to_string_lossy());
         modules.of_mapping(&map(&[]), format!("{gone} (deleted)").as_bytes());
-        assert_eq!(modules.locate(&places(&folder)), []);
+        assert_eq!(modules.locate(&places(&folder), &mut Access::default()), []);
         assert_eq!(modules.get(1).expect("module").file.as_deref(), Some(path.as_path()));
     }
 

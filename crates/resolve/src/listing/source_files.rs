@@ -5,10 +5,9 @@
 //! who will read the copy, and the owner of the file whose debug information has the path. A file that not everybody may
 //! read must also have a source file's name. Access lists beyond mode bits are ignored.
 
-use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File, Metadata};
+use std::collections::BTreeSet;
+use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
@@ -17,6 +16,8 @@ use dwell_files::open_regular;
 use dwell_model::ModuleId;
 use dwell_store::tables::{SourceRow, Sources};
 use dwell_store::{CodeTables, Table};
+
+use crate::code::access::{Access, User, real_path};
 
 /// Largest file that is copied: the SQLite amalgamation has 9 MB.
 const MOST_BYTES_OF_FILE: u64 = 16 << 20;
@@ -37,36 +38,6 @@ mod state {
     pub const NOT_PERMITTED: u8 = 2;
     pub const NO_TEXT: u8 = 3;
     pub const TOO_LARGE: u8 = 4;
-}
-
-/// A user as mode bits know one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct User {
-    /// User id.
-    pub uid: u32,
-    /// Id of the one group that counts.
-    pub gid: u32,
-}
-
-impl User {
-    /// Nobody in particular: may read what everybody may.
-    pub const ANYBODY: Self = Self { uid: u32::MAX, gid: u32::MAX };
-
-    /// Who this process runs as.
-    pub fn current() -> Self {
-        fs::metadata("/proc/self").map_or(Self::ANYBODY, |own| Self { uid: own.uid(), gid: own.gid() })
-    }
-
-    /// Whether the mode gives the user the permission `bit` of `rwx`, 4, 2 or 1.
-    fn may(self, bit: u32, metadata: &Metadata) -> bool {
-        let shift = match self {
-            Self { uid: 0, .. } => return true,
-            Self { uid, .. } if uid == metadata.uid() => 6,
-            Self { gid, .. } if gid == metadata.gid() => 3,
-            _ => 0,
-        };
-        metadata.mode() >> shift & bit != 0
-    }
 }
 
 /// Who named a source file, and what it was built into.
@@ -102,14 +73,13 @@ pub struct Reader<'a> {
     search_dirs: &'a [PathBuf],
     reader: User,
     room: u64,
-    /// The folders above a folder, and itself.
-    folders: HashMap<PathBuf, Vec<Metadata>>,
+    access: Access,
 }
 
 impl<'a> Reader<'a> {
     /// A reader for a result that will be `reader`'s.
     pub fn new(search_dirs: &'a [PathBuf], reader: User) -> Self {
-        Self { search_dirs, reader, room: MOST_BYTES, folders: HashMap::new() }
+        Self { search_dirs, reader, room: MOST_BYTES, access: Access::default() }
     }
 
     /// Fills in the text of the files in `tables.sources`. `origins` has one for each module.
@@ -201,30 +171,21 @@ impl<'a> Reader<'a> {
     }
 
     fn may_read(&mut self, file: &File, metadata: &Metadata, origins: &[Origin]) -> bool {
-        let Ok(real) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) else { return false };
-        let (reader, folders) = (self.reader, self.folders_above(&real));
-        let may = |user: User| user.may(4, metadata) && folders.iter().all(|folder| user.may(1, folder));
-        if !folders.is_empty() && may(User::ANYBODY) {
+        let Some(real) = real_path(file) else { return false };
+        let reader = self.reader;
+        let mut may = |user: User| self.access.may_read(user, &real, metadata);
+        if may(User::ANYBODY) {
             return true;
         }
         let extension = real.extension().map(|extension| extension.to_string_lossy().to_lowercase());
         let is_source = extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str()));
-        let named = !origins.is_empty() && origins.iter().all(|origin| may(origin.namer));
-        is_source && !folders.is_empty() && may(reader) && named
-    }
-
-    /// The folders that a look-up of `real`, a path without links, goes through; none when one cannot be looked at.
-    fn folders_above(&mut self, real: &Path) -> &[Metadata] {
-        let folder = real.parent().unwrap_or(Path::new("/")).to_owned();
-        self.folders.entry(folder).or_insert_with_key(|folder| {
-            let metadata = folder.ancestors().map(fs::metadata).collect::<Result<Vec<_>, _>>();
-            metadata.unwrap_or_default()
-        })
+        is_source && may(reader) && !origins.is_empty() && origins.iter().all(|origin| may(origin.namer))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;

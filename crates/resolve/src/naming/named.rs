@@ -13,6 +13,7 @@ use super::notices;
 use super::plan::Plan;
 use super::raw::Raw;
 use super::task_types::{TypeNames, type_table};
+use crate::code::access::{Access, User};
 use crate::code::debug_files::DebugFiles;
 use crate::code::debuginfod::Debuginfod;
 use crate::code::function::DataSymbol;
@@ -28,7 +29,7 @@ use crate::hash::FastMap;
 use crate::input::meta::RawStack;
 use crate::input::said::TaskName;
 use crate::listing::code_tables;
-use crate::listing::source_files::{self, Origin, User};
+use crate::listing::source_files::{self, Origin};
 use crate::objects::{self, Code, Resolved, Sources};
 use crate::options::{Mode, Options};
 use crate::progress::Progress;
@@ -66,7 +67,7 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
     let mut mappings = Mappings::new(&raw.meta.maps, &raw.replay.lives, &mut modules, &relative);
     let kept = raw.folder.modules().ok();
     let places = Places { search_dirs: &options.search_dirs, modules: kept.as_ref(), ended: ended_at(raw.manifest) };
-    let problems = modules.locate(&places);
+    let problems = modules.locate(&places, &mut Access::of(options.reader));
     let python = Functions::new(raw.meta, &mut modules); // after: its files are not ELF files
     let mut jit = Jit::load(kept.as_ref(), &raw.replay.lives, &mut modules, &relative);
     for told in told_code {
@@ -195,7 +196,7 @@ fn find_debug_files(modules: &mut Modules, sites: &Sites, options: &Options, pro
         return Vec::new();
     }
     let servers = options.debuginfod.clone().map(Debuginfod::new);
-    let mut debug_files = DebugFiles::new(&options.search_dirs, servers);
+    let mut debug_files = DebugFiles::new(&options.search_dirs, Access::of(options.reader), servers);
     let used: BTreeSet<u32> = sites.sites.keys().iter().map(|site| site.module).collect();
     for (done, number) in used.iter().enumerate() {
         progress.step("debug files", done as u64, used.len() as u64);

@@ -6,8 +6,8 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dwell_model::ObjectType;
-use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{ObjectRecord, object_kind};
+use dwell_store::raw::{c_string, unix_socket_name};
 
 use crate::input::meta::Meta;
 
@@ -194,10 +194,7 @@ fn socket(meta: &Meta, record: &ObjectRecord) -> Described {
 
 fn unix_socket(record: &ObjectRecord) -> Described {
     let text = &record.text[..usize::from(record.text_bytes).min(record.text.len())];
-    let name = match text.first() {
-        Some(0) => format!("@{}", c_string(text.get(1..).unwrap_or_default())),
-        _ => c_string(text),
-    };
+    let name = unix_socket_name(text);
     if name.is_empty() || name == "@" {
         return nameless(ObjectType::Socket, "Unix pair", String::new());
     }
@@ -283,6 +280,8 @@ mod tests {
         assert_eq!(named_alone(&unix).name, "Unix /run/x.sock");
         let hidden = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"\0bus\0") };
         assert_eq!(named_alone(&hidden).name, "Unix @bus");
+        let in_parts = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"\0a\0b") };
+        assert_eq!(named_alone(&in_parts).name, "Unix @a@b");
         let pair = ObjectRecord { family: AF_UNIX, ..record(object_kind::SOCKET, b"") };
         assert_eq!(named_alone(&pair).name, "Unix pair");
     }

@@ -6,5 +6,5 @@ mod record;
 mod spool;
 pub mod wire;
 
-pub use record::{Record, RecordBuffer, Records, c_string, prefix};
+pub use record::{Record, RecordBuffer, Records, c_string, prefix, unix_socket_name};
 pub use spool::{ChunkInfo, SpoolFault, SpoolReader, SpoolWriter, Stream};

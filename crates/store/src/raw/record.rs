@@ -209,6 +209,15 @@ pub fn c_string(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes.get(..end).unwrap_or_default()).into_owned()
 }
 
+/// The name of a Unix socket: a path, or behind a zero byte an abstract name, which only its length ends. Zero bytes are written as
+/// `@`, as `/proc/net/unix` has them; those at its end, with which some programs fill the address, are left out.
+pub fn unix_socket_name(bytes: &[u8]) -> String {
+    match bytes.first() {
+        Some(0) => format!("@{}", String::from_utf8_lossy(&bytes[1..]).trim_end_matches('\0').replace('\0', "@")),
+        _ => c_string(bytes),
+    }
+}
+
 /// Builds the records that are written in user space.
 #[derive(Default)]
 pub struct RecordBuffer {

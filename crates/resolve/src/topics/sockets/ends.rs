@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use dwell_model::{ObjectId, ProcessId, SocketDirection, SocketId, SocketProtocol, ThreadId};
-use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{SocketRecord, socket_flag, tcp_state_flag};
+use dwell_store::raw::{c_string, unix_socket_name};
 use dwell_store::tables::{SocketRow, SocketSizeRow, SocketSizes, Sockets};
 
 use crate::hash::FastMap;
@@ -269,9 +269,5 @@ fn addresses(record: &SocketRecord) -> (String, String) {
 }
 
 fn unix_path(record: &SocketRecord) -> String {
-    let path = &record.path[..(record.path_bytes as usize).min(record.path.len())];
-    match path.first() {
-        Some(0) => format!("@{}", c_string(path.get(1..).unwrap_or_default())),
-        _ => c_string(path),
-    }
+    unix_socket_name(&record.path[..(record.path_bytes as usize).min(record.path.len())])
 }
