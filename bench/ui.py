@@ -9,7 +9,6 @@ command that gets the address and prints rows of the table.
 import argparse
 import http.client
 import json
-import os
 import random
 import re
 import subprocess
@@ -51,14 +50,11 @@ class View:
             sys.exit(f"dwell view did not start: {self.process.stderr and self.process.stderr.read()}")
         self.url = url
         self.connection = http.client.HTTPConnection(url.hostname, url.port, timeout=600)
-        self.connection.request("GET", f"{url.path}?{url.query}")
-        answer = self.connection.getresponse()
-        answer.read()
-        self.cookie = (answer.getheader("Set-Cookie") or "").split(";")[0]
+        self.token = url.fragment.removeprefix("token=")
         self.id = json.loads(self.get("/api/results"))[0]["id"]
 
     def get(self, path: str) -> bytes:
-        self.connection.request("GET", path, headers={"Cookie": self.cookie})
+        self.connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
         answer = self.connection.getresponse()
         body = answer.read()
         if answer.status != 200:
@@ -186,10 +182,8 @@ def made(result: Path, bench: Path, dwell: Path, counts: list[int]) -> str:
 
 def measure_browser(dwell: Path, result: Path, command: str) -> list[tuple[str, str, str]]:
     view = View(dwell, result)
-    # The token is used: the session goes on in the browser.
-    session = {**os.environ, "DWELL_COOKIE": view.cookie}
     command = [*command.split(), view.url.geturl()]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, env=session).stdout
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     view.close()
     return [tuple(line.split(" | ")) for line in printed.splitlines() if line.count(" | ") == 2]
 

@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 // `npm run dev` shows the UI with quick reload. DWELL_URL is the address that `dwell view` printed, without the token. The
-// browser needs the session cookie: open the printed address once, on the same host.
+// page takes the token from its own address: http://127.0.0.1:5173/#token=TOKEN.
 const server = process.env.DWELL_URL ?? 'http://127.0.0.1:8123';
 
 export default defineConfig({

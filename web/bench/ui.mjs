@@ -1,6 +1,5 @@
-// Measures the UI in a real browser: `node bench/ui.mjs [--json] URL [RESULT]`, with the URL of `dwell view --no-browser`. Its
-// token is valid once; after that, DWELL_COOKIE must hold the cookie, NAME=VALUE. Prints lines of a table, name, value and
-// goal; with --json all figures, times in ms.
+// Measures the UI in a real browser: `node bench/ui.mjs [--json] URL [RESULT]`, with the URL of `dwell view --no-browser`.
+// Prints lines of a table, name, value and goal; with --json all figures, times in ms.
 
 import { chromium } from 'playwright-core';
 
@@ -13,9 +12,7 @@ if (!address) {
 const GESTURE_MS = 4000;
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox'] });
 const context = await browser.newContext({ viewport: { width: 2560, height: 1440 } });
-const { origin } = new URL(address);
-const [name, value] = (process.env.DWELL_COOKIE ?? '').split(/=(.*)/s);
-if (name && value) await context.addCookies([{ name, value, url: origin }]);
+const { origin, hash: token } = new URL(address);
 
 /** Measures the time of each frame's callbacks. */
 await context.addInitScript(() => {
@@ -43,7 +40,7 @@ const idle = (page) => page.waitForSelector('html[data-idle=true]', { timeout: 1
 async function firstPaint(hash) {
   const page = await context.newPage();
   const start = performance.now();
-  await page.goto(`${origin}/#${hash}`);
+  await page.goto(`${origin}/${token}&${hash}`);
   await idle(page);
   const all = performance.now() - start;
   const contentful = await page.evaluate(
@@ -157,8 +154,9 @@ function table({ summary, timeline, zooming, panning, tiles, filter_in, heap_mb 
 }
 
 const page = await context.newPage();
-await page.goto(name ? origin : address);
-const results = await page.evaluate(async () => (await fetch('/api/results')).json());
+await page.goto(address);
+const headers = { authorization: token.replace('#token=', 'Bearer ') };
+const results = await page.evaluate(async (init) => (await fetch('/api/results', init)).json(), { headers });
 const result = results.find(({ id }) => id === wanted) ?? results[0];
 await page.close();
 const hash = `r=${encodeURIComponent(result.id)}&tab=`;

@@ -16,6 +16,7 @@ use crate::args::{Format, SpscArgs};
 use crate::collect::Signals;
 use crate::error::{Hinted, Result, status, under_sudo};
 use crate::output;
+use crate::terminal;
 use crate::text::style::Style;
 use crate::text::table::{Cell, Column, Table};
 use crate::text::units;
@@ -135,7 +136,10 @@ impl<'m> Changed<'m> {
 impl Drop for Changed<'_> {
     fn drop(&mut self) {
         for left in dwell_doctor::restore(self.machine, &self.applied) {
-            eprintln!("dwell: {} was {} before, and could not be written back", left.path, left.before);
+            terminal::tell(format_args!(
+                "dwell: {} was {} before, and could not be written back",
+                left.path, left.before
+            ));
         }
     }
 }

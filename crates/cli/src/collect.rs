@@ -23,7 +23,7 @@ use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress::Collecting;
 use crate::reading::Reading;
-use crate::{finalize, output, reading, report, trust};
+use crate::{finalize, output, reading, report, terminal, trust};
 
 /// The suffix of result folders: `r000th`.
 pub const SUFFIX: &str = "th";
@@ -58,9 +58,9 @@ pub fn run(args: &CollectArgs) -> Result<ExitCode> {
     };
     if !args.quiet {
         for notice in &manifest.notices {
-            eprintln!("dwell: {notice}");
+            terminal::tell(format_args!("dwell: {notice}"));
         }
-        eprintln!("dwell: result {}", folder.path().display());
+        terminal::tell(format_args!("dwell: result {}", folder.path().display()));
     }
     signals.let_through();
     let kernel = kernel.unwrap_or_else(KernelSymbols::read);
@@ -120,7 +120,7 @@ fn finish(args: &CollectArgs, folder: &ResultFolder, kernel: &KernelSymbols) -> 
         FinalizationMode::None => return Ok(()),
         FinalizationMode::Deferred => {
             if !args.quiet {
-                eprintln!("dwell: next: dwell finalize {}", quoted(folder.path()));
+                terminal::tell(format_args!("dwell: next: dwell finalize {}", quoted(folder.path())));
             }
             return Ok(());
         }
@@ -145,8 +145,8 @@ fn finalize_outliers(naming: &Naming<'_>, folder: &ResultFolder) {
         // One that is damaged, or no result, must not keep the others from the user.
         if let Err(error) = finalized {
             let path = outliers.path().join(name);
-            eprintln!("dwell: {} is not complete: {error}", path.display());
-            eprintln!("hint: dwell finalize {}", quoted(&path));
+            terminal::tell(format_args!("dwell: {} is not complete: {error}", path.display()));
+            terminal::tell(format_args!("hint: dwell finalize {}", quoted(&path)));
         }
     }
 }
@@ -224,7 +224,7 @@ pub fn give_away(invoker: Option<&Invoker>, folder: &ResultFolder) {
     let Some(invoker) = invoker else { return };
     match invoker.take_folder(folder.held()) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            eprintln!("dwell: {} stays root's: {error}", folder.path().display());
+            terminal::tell(format_args!("dwell: {} stays root's: {error}", folder.path().display()));
         }
         _ => {}
     }

@@ -13,7 +13,7 @@ use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::reading::Reading;
 use crate::text::style::Style;
 use crate::text::units;
-use crate::{csv, output, text};
+use crate::{csv, output, terminal, text};
 
 /// Writes the comparison; fails when a limit is not kept. Whatever else goes wrong has the status of trouble, so that
 /// a script can tell the two apart.
@@ -44,13 +44,13 @@ fn compared(args: &CompareArgs) -> Result<ExitCode> {
     output::write(&rendered, args.output.as_deref())?;
     // A name that neither result has keeps every limit: more likely it is misspelt.
     for (gate, verdict) in checked.iter().filter(|(gate, verdict)| verdict.holds() && is_unknown(gate, verdict)) {
-        eprintln!("gate: warning: {}", sentence(gate, verdict));
+        terminal::tell(format_args!("gate: warning: {}", sentence(gate, verdict)));
     }
     let mut broken = checked.iter().filter(|(_, verdict)| !verdict.holds()).peekable();
     let failed = broken.peek().is_some();
     for (gate, verdict) in broken {
-        eprintln!("gate: {}", sentence(gate, verdict));
-        eprintln!("hint: {}", look_at(gate, verdict, args));
+        terminal::tell(format_args!("gate: {}", sentence(gate, verdict)));
+        terminal::tell(format_args!("hint: {}", look_at(gate, verdict, args)));
     }
     Ok(if failed { ExitCode::from(status::FAILURE) } else { ExitCode::SUCCESS })
 }

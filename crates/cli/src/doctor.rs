@@ -12,6 +12,7 @@ use crate::args::{DoctorArgs, Format};
 use crate::collect::explain;
 use crate::error::{Hinted, Result, status, under_sudo};
 use crate::output;
+use crate::terminal;
 use crate::text::style::{Ink, Style, printable, width, wrap};
 use crate::text::units;
 
@@ -215,7 +216,7 @@ fn chosen<'r>(rows: &'r [Row], names: &[String]) -> Result<Vec<(&'static str, &'
                 let message = format!("{name} cannot be changed by writing to /proc or /sys");
                 return Err(Hinted::new(message).hint(change.command()));
             }
-            None => eprintln!("dwell: {name} is {}: nothing to change", row.state),
+            None => terminal::tell(format_args!("dwell: {name} is {}: nothing to change", row.state)),
         }
     }
     Ok(found)

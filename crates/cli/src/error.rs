@@ -1,5 +1,7 @@
 //! The one error of the binary: a sentence, the next command to try, and the exit status.
 
+use crate::terminal;
+use crate::text::style::steers;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -61,12 +63,12 @@ impl Hinted {
 
     /// Prints it on standard error, once; returns the exit status.
     pub fn report(&self) -> ExitCode {
-        eprintln!("error: {}", self.message);
+        terminal::tell(format_args!("error: {}", self.message));
         for line in self.details.lines() {
-            eprintln!("  {line}");
+            terminal::tell(format_args!("  {line}"));
         }
         if let Some(hint) = &self.hint {
-            eprintln!("hint: {hint}");
+            terminal::tell(format_args!("hint: {hint}"));
         }
         ExitCode::from(self.status)
     }
@@ -214,8 +216,16 @@ pub fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
-    } else {
+    } else if !word.contains(steers) {
         format!("'{}'", word.replace('\'', r"'\''"))
+    } else {
+        // What could steer the terminal is not shown as it is, and yet the command can be copied.
+        let escaped = |c: char| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if steers(c) => format!("\\U{:08x}", u32::from(c)),
+            c => c.to_string(),
+        };
+        format!("$'{}'", word.chars().map(escaped).collect::<String>())
     }
 }
 
@@ -242,5 +252,6 @@ mod tests {
         assert_eq!(shell_word("a.out"), "a.out");
         assert_eq!(shell_word("it's"), r"'it'\''s'");
         assert_eq!(shell_word(""), "''");
+        assert_eq!(shell_word("it's\x1b[2J·\n"), r"$'it\'s\U0000001b[2J·\U0000000a'");
     }
 }

@@ -14,6 +14,7 @@ use crate::kernel_symbols::KernelSymbols;
 use crate::owner::Invoker;
 use crate::progress;
 use crate::reading::Reading;
+use crate::terminal;
 
 /// Finalizes the result that the command line names.
 pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
@@ -31,9 +32,13 @@ pub fn run(args: &FinalizeArgs) -> Result<ExitCode> {
     let trace = run_on(&folder, &naming, args.quiet)?;
     if !args.quiet {
         for notice in &trace.notices.text {
-            eprintln!("dwell: {notice}");
+            terminal::tell(format_args!("dwell: {notice}"));
         }
-        eprintln!("dwell: result {}; next: dwell report summary {}", folder.path().display(), quoted(folder.path()));
+        terminal::tell(format_args!(
+            "dwell: result {}; next: dwell report summary {}",
+            folder.path().display(),
+            quoted(folder.path())
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -12,6 +12,7 @@ use crate::args::MergeArgs;
 use crate::collect::SUFFIX;
 use crate::error::{Hinted, Result, quoted};
 use crate::reading::{self, Reading};
+use crate::terminal;
 use crate::text::units;
 
 /// Offsets beyond which times would have no room.
@@ -42,9 +43,9 @@ pub fn run(args: &MergeArgs) -> Result<ExitCode> {
     trace.notices.push(NoticeRow::from(&remark));
     let folder = write(args, &mut trace, &code)?;
     if !args.quiet {
-        eprintln!("dwell: {remark}");
+        terminal::tell(format_args!("dwell: {remark}"));
         let path = folder.path();
-        eprintln!("dwell: result {}; next: dwell report summary {}", path.display(), quoted(path));
+        terminal::tell(format_args!("dwell: result {}; next: dwell report summary {}", path.display(), quoted(path)));
     }
     Ok(ExitCode::SUCCESS)
 }

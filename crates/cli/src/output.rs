@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Hinted, Result};
 use crate::owner::Invoker;
 use crate::reading::is_device;
+use crate::terminal;
 
 /// Writes `text` to `path`, or to standard output.
 pub fn write(text: &str, path: Option<&Path>) -> Result<()> {
@@ -21,8 +22,7 @@ pub fn write(text: &str, path: Option<&Path>) -> Result<()> {
 
 /// Writes to standard output. A reader that has gone (`| head`) is no failure.
 pub fn print(text: &str) -> Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match terminal::print(text) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Hinted::new(format!("cannot write to standard output: {error}")).hint("--output FILE writes elsewhere"))
         }
@@ -32,7 +32,7 @@ pub fn print(text: &str) -> Result<()> {
 
 fn to_file(text: &str, path: &Path) -> io::Result<()> {
     if is_device(path) {
-        return OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+        return terminal::write_to(&mut OpenOptions::new().write(true).open(path)?, text);
     }
     let partial = partial_name(path)?;
     // Made anew: never through a link that somebody laid there.

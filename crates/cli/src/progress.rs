@@ -51,6 +51,7 @@ fn words(progress: &Progress) -> String {
     text
 }
 
+#[expect(clippy::disallowed_methods, reason = "asks whether it is a terminal; the line has no names")]
 fn spinner(quiet: bool) -> Option<ProgressBar> {
     if quiet || !std::io::stderr().is_terminal() {
         return None;

@@ -19,7 +19,7 @@ use crate::collect::{Signals, create_folder, give_away};
 use crate::error::{Hinted, Result, shell_word, status};
 use crate::owner::Invoker;
 use crate::reading::Reading;
-use crate::{output, report};
+use crate::{output, report, terminal};
 
 /// Exit status of ssh when it could not do its own part.
 const SSH_FAILED: i32 = 255;
@@ -72,9 +72,9 @@ fn show(args: &CollectArgs, folder: &ResultFolder) -> Result<()> {
     }
     let manifest: Manifest = folder.manifest()?;
     for notice in &manifest.notices {
-        eprintln!("dwell: {notice}");
+        terminal::tell(format_args!("dwell: {notice}"));
     }
-    eprintln!("dwell: result {} of {}", folder.path().display(), manifest.host);
+    terminal::tell(format_args!("dwell: result {} of {}", folder.path().display(), manifest.host));
     let finalized = matches!(args.finalization_mode, FinalizationMode::Full | FinalizationMode::Fast);
     if !finalized || manifest.state != State::Finalized {
         return Ok(());

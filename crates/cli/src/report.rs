@@ -12,7 +12,7 @@ use dwell_view::{Column, Row, Value, View, json};
 use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
 use crate::text::style::Style;
-use crate::{csv, hgrm, html, output, reading, text};
+use crate::{csv, hgrm, html, output, reading, terminal, text};
 
 /// Writes the report that the command line asks for.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
@@ -92,7 +92,7 @@ fn rendered(view: &View, warnings: usize, args: &ReportArgs) -> String {
         ReportFormat::Json => json::render(view),
         ReportFormat::Csv => {
             for note in &view.notes {
-                eprintln!("dwell: {note}");
+                terminal::tell(format_args!("dwell: {note}"));
             }
             csv::render(view)
         }

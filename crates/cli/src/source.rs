@@ -12,7 +12,7 @@ use crate::args::{AssemblySyntax, Format, Part, SourceArgs};
 use crate::error::{Hinted, Result, quoted};
 use crate::report::newest_result;
 use crate::text::style::Style;
-use crate::{csv, output, reading, text};
+use crate::{csv, output, reading, terminal, text};
 
 /// Writes the source that the command line asks for.
 pub fn run(args: &SourceArgs) -> Result<ExitCode> {
@@ -84,7 +84,7 @@ fn rendered(view: &SourceView, warnings: usize, args: &SourceArgs) -> String {
         Format::Json => json::render(&view.document()),
         Format::Csv => {
             for note in &view.notes {
-                eprintln!("dwell: {note}");
+                terminal::tell(format_args!("dwell: {note}"));
             }
             let assembly = args.show == Part::Assembly;
             csv::render(&if assembly { view.instructions_view() } else { view.lines_view() })

@@ -11,6 +11,7 @@ use std::path::Path;
 use dwell_rights::{BPF, PERFMON, PTRACE, RIGHTS, Raised, SYSLOG, raise};
 
 use crate::error::{Hinted, Result};
+use crate::terminal;
 
 /// Where the configuration is.
 pub const FILE: &str = "/etc/dwell.conf";
@@ -28,7 +29,7 @@ pub fn all_users() -> bool {
         Ok(text) => says_all(&text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => false,
         Err(error) => {
-            eprintln!("dwell: {FILE} does not count: {error}");
+            terminal::tell(format_args!("dwell: {FILE} does not count: {error}"));
             false
         }
     }

@@ -17,6 +17,7 @@ use crate::error::{Hinted, Result, quoted};
 use crate::output;
 use crate::owner::Invoker;
 use crate::reading::Reading;
+use crate::terminal;
 
 /// Serves until Ctrl-C.
 pub fn run(args: &ViewArgs) -> Result<ExitCode> {
@@ -27,10 +28,10 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let library = library(&args.path)?;
     let server = Server::bind(Options { library, listen, tls })?;
     if !Server::has_ui() {
-        eprintln!("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
+        terminal::tell("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
     }
     output::print(&format!("{}\n", server.url()))?;
-    eprintln!("dwell: open this address in a browser; Ctrl-C ends");
+    terminal::tell("dwell: open this address in a browser; Ctrl-C ends");
     if !args.no_browser {
         open_browser(server.url());
     }

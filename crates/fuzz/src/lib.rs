@@ -30,7 +30,7 @@ pub enum Writer {
     Program,
     /// Whoever hands on a result, a trace or another file.
     Giver,
-    /// Whoever can reach the server and has the cookie.
+    /// Whoever can reach the server and has the token.
     Client,
 }
 

@@ -53,7 +53,7 @@ fn row(target: &Target, effort: Effort) -> String {
     let writer = match target.writer {
         Writer::Program => "the profiled program",
         Writer::Giver => "who hands it on",
-        Writer::Client => "a client with the cookie",
+        Writer::Client => "a client with the token",
     };
     let numbers = effort.numbers().map(grouped).join(" | ");
     let kept = format!("{}, {:.1} kB", corpus.len(), bytes as f64 / 1e3);

@@ -214,7 +214,7 @@ pub(crate) fn requests() -> Vec<Vec<u8>> {
         "source?function=main&syntax=att",
     ];
     let of_result = of_result.iter().map(|question| format!("/api/r/result/{question}"));
-    let others = ["/", "/?token=0", "/api/results", "/api/compare?a=result&b=result&level=object", "/assets/x"];
+    let others = ["/", "/api/results", "/api/compare?a=result&b=result&level=object", "/assets/x"];
     let with_headers = "/api/results\nhost: localhost:80\norigin: http://127.0.0.1:8080\nsec-fetch-site: same-origin";
     let all = of_result.chain(others.iter().chain([&with_headers]).map(|text| (*text).to_owned()));
     all.map(String::into_bytes).collect()

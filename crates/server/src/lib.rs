@@ -21,7 +21,7 @@ use std::sync::Arc;
 use axum::Router;
 
 pub use access::TlsFiles;
-use access::{Guard, Session, Tls, check, serve};
+use access::{Guard, Tls, Token, check, demand_token, serve};
 pub use error::Error;
 use state::App;
 pub use state::Library;
@@ -47,21 +47,21 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds the address and draws the session's secrets.
+    /// Binds the address and draws the token.
     pub fn bind(options: Options) -> Result<Self, Error> {
         let tls = options.tls.as_ref().map(Tls::read).transpose()?;
         let listen = |source| Error::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let session = Session::new(address.port()).map_err(std::io::Error::other)?;
+        let token = Token::new().map_err(std::io::Error::other)?;
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{}/?token={}", host(address), session.token());
-        let guard = Arc::new(Guard::new(address.ip(), tls.is_some(), session));
+        let url = format!("{scheme}://{}/#token={}", host(address), token.secret());
+        let guard = Arc::new(Guard::new(address.ip(), tls.is_some(), token));
         let app = Arc::new(App::new(options.library));
         Ok(Self { listener, tls, app, guard, url })
     }
 
-    /// The address to open, with the one-time token in it.
+    /// The address to open. The token is in its fragment, which browsers send to no server.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -79,11 +79,12 @@ impl Server {
     }
 }
 
-/// Every route, behind the guard.
+/// Every route, behind the guard; those with data for who has the token.
 fn router(app: Arc<App>, guard: Arc<Guard>) -> Router {
-    let guarded = axum::middleware::from_fn_with_state(guard, check);
     let soundly = axum::middleware::from_fn_with_state(app.clone(), api::answer_soundly);
-    ui::routes(api::routes().layer(soundly)).layer(guarded).with_state(app)
+    let with_token = axum::middleware::from_fn_with_state(guard.clone(), demand_token);
+    let guarded = axum::middleware::from_fn_with_state(guard, check);
+    ui::routes(api::routes().layer(soundly).layer(with_token)).layer(guarded).with_state(app)
 }
 
 /// How the address stands in a URL: one that means every interface is reached by loopback.

@@ -1,4 +1,4 @@
-//! For the fuzzer: requests as they come from a client that has the cookie, without a connection.
+//! For the fuzzer: requests as they come from a client that has the token, without a connection.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -11,7 +11,7 @@ use hyper::service::Service;
 use hyper_util::service::TowerToHyperService;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::access::{Guard, Session};
+use crate::access::{Guard, Token};
 use crate::state::{App, Library};
 
 /// What the host is called when a request does not say.
@@ -19,27 +19,28 @@ const HOST: &str = "127.0.0.1:8080";
 /// No answer is longer than this.
 const MOST_BYTES: usize = 64 << 20;
 
-/// A server of one folder of results, and a client that is signed in.
+/// A server of one folder of results, and a client that has the token.
 pub struct Site {
     service: TowerToHyperService<Router>,
     runtime: Runtime,
-    cookie: String,
+    authorization: String,
 }
 
 impl Site {
     /// A server of what lies at `path`. None when it cannot be made.
     pub fn open(path: &Path) -> Option<Self> {
-        let session = Session::new(8080).ok()?;
-        let cookie = session.set_cookie(false).split(';').next()?.to_owned();
-        let guard = Guard::new(Ipv4Addr::LOCALHOST.into(), false, session);
+        let token = Token::new().ok()?;
+        let authorization = token.authorization();
+        let guard = Guard::new(Ipv4Addr::LOCALHOST.into(), false, token);
         let app = Arc::new(App::new(Library::open(path).ok()?));
         let runtime = Builder::new_current_thread().enable_all().build().ok()?;
-        Some(Self { service: TowerToHyperService::new(crate::router(app, Arc::new(guard))), runtime, cookie })
+        let service = TowerToHyperService::new(crate::router(app, Arc::new(guard)));
+        Some(Self { service, runtime, authorization })
     }
 
     /// Status and length of the answer to `GET target` with these headers; none to what is no request.
     pub fn ask(&self, target: &str, headers: &[(&str, &str)]) -> Option<(u16, usize)> {
-        let mut request = Request::get(target).header(header::COOKIE, &self.cookie);
+        let mut request = Request::get(target).header(header::AUTHORIZATION, &self.authorization);
         if headers.iter().all(|(name, _)| !name.eq_ignore_ascii_case("host")) {
             request = request.header(header::HOST, HOST);
         }

@@ -1,5 +1,6 @@
 //! The routes as a browser, another program and another site see them, over results written by the store.
 
+mod access;
 mod traces;
 
 use std::fs;
@@ -24,7 +25,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tower::ServiceExt;
 
-use crate::access::{Guard, Session, serve};
+use crate::access::{Guard, Token, serve};
 use crate::api::MOST_ROWS;
 use crate::problem::Problem;
 use crate::state::{App, COMPUTATIONS, Library};
@@ -126,8 +127,7 @@ fn write(folder: &Path, mut trace: Trace) {
 struct Site {
     app: Arc<App>,
     router: Router,
-    cookie: String,
-    token: String,
+    authorization: String,
     folder: TempDir,
 }
 
@@ -143,21 +143,20 @@ impl Site {
         write(&results.join("r000th"), hostile());
         write(&folder.path().join("outside"), hostile());
         std::os::unix::fs::symlink(folder.path().join("outside"), results.join("r001th")).unwrap();
-        let session = Session::new(8080).unwrap();
-        let cookie = session.set_cookie(https).split(';').next().unwrap().to_owned();
-        let token = session.token().to_owned();
+        let token = Token::new().unwrap();
+        let authorization = token.authorization();
         let app = Arc::new(App::new(Library::open(&results).unwrap()));
-        let guard = Arc::new(Guard::new(address, https, session));
-        Self { router: crate::router(app.clone(), guard), app, cookie, token, folder }
+        let guard = Arc::new(Guard::new(address, https, token));
+        Self { router: crate::router(app.clone(), guard), app, authorization, folder }
     }
 
     async fn send(&self, request: Request<Body>) -> Response<Body> {
         self.router.clone().oneshot(request).await.unwrap()
     }
 
-    /// With the cookie and these headers; status and body.
+    /// With the token and these headers; status and body.
     async fn get_with(&self, path: &str, headers: &[(&str, &str)]) -> (StatusCode, String) {
-        let mut request = Request::get(path).header("cookie", &self.cookie);
+        let mut request = Request::get(path).header("authorization", &self.authorization);
         if headers.iter().all(|(name, _)| *name != "host") {
             request = request.header("host", HOST);
         }
@@ -185,93 +184,6 @@ fn request(path: &str) -> Request<Body> {
 
 fn header<'r>(response: &'r Response<Body>, name: &str) -> &'r str {
     response.headers().get(name).map_or("", |value| value.to_str().unwrap())
-}
-
-#[tokio::test]
-async fn the_token_is_exchanged_once_for_a_strict_cookie() {
-    let site = Site::new();
-    assert_eq!(site.send(request("/")).await.status(), 401);
-    assert_eq!(site.send(request("/api/results")).await.status(), 401);
-    assert_eq!(site.send(request("/?token=0")).await.status(), 401);
-    let entry = format!("/?token={}", site.token);
-    let response = site.send(request(&entry)).await;
-    assert_eq!((response.status().as_u16(), header(&response, "location")), (303, "/"));
-    let cookie = header(&response, "set-cookie");
-    assert_eq!(cookie, format!("{}; Path=/; HttpOnly; SameSite=Strict", site.cookie));
-    assert_eq!(site.send(request(&entry)).await.status(), 401, "only once");
-    assert_eq!(site.status(&entry, &[]).await, 303, "but again where the cookie is");
-    assert_eq!(site.status("/", &[]).await, 200);
-}
-
-#[tokio::test]
-async fn a_link_from_elsewhere_gets_in_by_a_page_of_ours() {
-    let site = Site::new();
-    let link = |token: &str| {
-        Request::get(format!("/?token={token}"))
-            .header("host", HOST)
-            .header("sec-fetch-site", "cross-site")
-            .header("sec-fetch-mode", "navigate")
-            .body(Body::empty())
-            .unwrap()
-    };
-    assert_eq!(site.send(link("0")).await.status(), 401);
-    let response = site.send(link(&site.token)).await;
-    assert_eq!(response.status(), 200);
-    assert!(header(&response, "set-cookie").contains("HttpOnly"));
-}
-
-#[tokio::test]
-async fn other_names_sites_and_methods_are_refused() {
-    let site = Site::new();
-    let path = "/api/results";
-    assert_eq!(site.status(path, &[]).await, 200);
-    for host in ["localhost:8080", "127.0.0.1", "[::1]:8080", "LOCALHOST"] {
-        assert_eq!(site.status(path, &[("host", host)]).await, 200, "{host}");
-    }
-    for host in ["evil.example:8080", "127.0.0.1.evil.example", "192.168.0.7:8080", "", "localhost.evil.example"] {
-        assert_eq!(site.status(path, &[("host", host)]).await, 421, "{host}");
-    }
-    assert_eq!(site.status(path, &[("host", HOST), ("host", "evil.example")]).await, 421);
-    assert_eq!(site.status("http://evil.example/api/results", &[]).await, 421);
-    assert_eq!(site.status(path, &[("origin", "http://127.0.0.1:8080")]).await, 200);
-    for origin in ["http://evil.example", "null", "https://127.0.0.1:8080", "http://127.0.0.1:9090"] {
-        assert_eq!(site.status(path, &[("origin", origin)]).await, 403, "{origin}");
-    }
-    for (from, status) in [("same-origin", 200), ("none", 200), ("same-site", 403), ("cross-site", 403)] {
-        assert_eq!(site.status(path, &[("sec-fetch-site", from)]).await, status, "{from}");
-    }
-    assert_eq!(site.status(&format!("/api/results?x={}", "x".repeat(9000)), &[]).await, 414);
-    let post = Request::post(path).header("host", HOST).header("cookie", &site.cookie);
-    assert_eq!(site.send(post.body(Body::empty()).unwrap()).await.status(), 405);
-}
-
-#[tokio::test]
-async fn a_server_for_others_takes_addresses_but_no_foreign_names() {
-    let site = Site::listening_on(Ipv4Addr::UNSPECIFIED.into(), false);
-    assert_eq!(site.status("/", &[("host", "192.168.0.7:8080")]).await, 200);
-    assert_eq!(site.status("/", &[("host", "evil.example")]).await, 421);
-    let site = Site::listening_on(Ipv4Addr::UNSPECIFIED.into(), true);
-    let named = [("host", "profiler.example"), ("origin", "https://profiler.example")];
-    assert_eq!(site.status("/", &named).await, 200, "its certificate answers for the name");
-}
-
-#[tokio::test]
-async fn every_answer_forbids_what_it_can() {
-    let site = Site::new();
-    for (path, cookie) in [("/", true), ("/api/results", true), ("/no/such/file", true), ("/", false)] {
-        let mut request = Request::get(path).header("host", HOST);
-        if cookie {
-            request = request.header("cookie", &site.cookie);
-        }
-        let response = site.send(request.body(Body::empty()).unwrap()).await;
-        let policy = header(&response, "content-security-policy");
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("-inline"), "{path}: {policy}");
-        assert_eq!(header(&response, "x-content-type-options"), "nosniff");
-        assert_eq!(header(&response, "referrer-policy"), "no-referrer");
-        assert_eq!(header(&response, "cross-origin-opener-policy"), "same-origin");
-        assert_eq!(header(&response, "cross-origin-resource-policy"), "same-origin");
-        assert!(!header(&response, "content-type").is_empty(), "{path}");
-    }
 }
 
 #[tokio::test]

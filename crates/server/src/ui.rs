@@ -1,4 +1,4 @@
-//! The files of the web UI, which are part of the binary.
+//! The files of the web UI, which are part of the binary. Everyone may have them: nothing of a result is in them.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ static FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/ui_files.rs
 
 const PAGE: &str = "index.html";
 const NOT_BUILT: &str = "This dwell was built without its web UI: run `make web` in its source folder and build it \
-                         again. The reports are under /api/results all the same.\n";
+                         again. The calls under /api answer all the same, with the header `Authorization: Bearer TOKEN`.\n";
 
 /// Whether there is a UI.
 pub fn is_built() -> bool {

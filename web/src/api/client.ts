@@ -4,6 +4,7 @@
 import { begin } from '../base/activity';
 import { problemHint, problemText } from '../base/texts';
 import { decodeTile, type Tile } from './tile';
+import { authorization } from './token';
 import type { ResultInfo } from './types';
 
 /** What went wrong, in one sentence, and the next thing to do. */
@@ -132,7 +133,7 @@ function remember(url: string, value: unknown, bytes: number): void {
 
 async function request(url: string, signal: AbortSignal): Promise<Response> {
   try {
-    const response = await fetch(url, { signal, credentials: 'same-origin' });
+    const response = await fetch(url, { signal, headers: authorization(), credentials: 'omit' });
     if (!response.ok) throw await failure(response);
     return response;
   } catch (error) {

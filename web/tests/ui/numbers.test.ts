@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Info } from '../../src/api/types';
 import { count, duration, percent } from '../../src/base/units';
-import { report, skipped, useScreen } from './screen';
+import { ask, report, skipped, useScreen } from './screen';
 
 type Row = Record<string, unknown>;
 type Claim = { question: string[]; rows: string | null; column: string; relation: string; number: number };
@@ -129,7 +129,7 @@ describe.skipIf(skipped)('numbers', () => {
     const whole = report<{ rows: Row[] }>('r000th', 'waits');
     // Nearly all of the thread's life: its start takes longer on a slow machine.
     await screen().open('r=r000th');
-    const { threads } = await screen().page.evaluate<Info>(async () => (await fetch('/api/r/r000th/info')).json());
+    const { threads } = await ask<Info>('r000th', 'info');
     const life = threads.find(({ name }) => name === 'worker-1');
     if (!life) throw new Error('no worker-1');
     const margin = Math.floor((life.end_ns - life.start_ns) / 20);

@@ -89,8 +89,9 @@ export function useScreen(): () => Screen {
   beforeEach(async () => {
     if (skipped) return;
     context = await browser.newContext({ viewport: { width: 1440, height: 900 }, reducedMotion: 'reduce' });
-    await context.addCookies([{ ...served.cookie, url: served.origin }]);
     current = new Screen(await context.newPage());
+    await current.page.goto(`${served.origin}/#token=${served.token}`);
+    await current.idle();
   });
   afterEach(async () => {
     if (skipped) return;
@@ -98,6 +99,12 @@ export function useScreen(): () => Screen {
     expect(current.errors, 'errors in the browser').toEqual([]);
   });
   return () => current;
+}
+
+/** An answer of the page's server about a result. */
+export async function ask<T>(result: string, call: string): Promise<T> {
+  const headers = { authorization: `Bearer ${served.token}` };
+  return (await (await fetch(`${served.origin}/api/r/${result}/${call}`, { headers })).json()) as T;
 }
 
 /** The command line's output for the same result. */

@@ -10,8 +10,8 @@ import type { TestProject } from 'vitest/node';
 export interface Served {
   /** Origin of the page; empty: tests are skipped. */
   origin: string;
-  /** Cookie of the session, for every browser of the tests: the token is valid for one visit. */
-  cookie: { name: string; value: string };
+  /** The token of the printed address. */
+  token: string;
   dwell: string;
   folder: string;
   /** An instruction trace in the folder; empty without QEMU. */
@@ -25,7 +25,7 @@ declare module 'vitest' {
 }
 
 const BROWSER = '/usr/bin/chromium';
-const NOTHING: Served = { origin: '', cookie: { name: '', value: '' }, dwell: '', folder: '', trace: '' };
+const NOTHING: Served = { origin: '', token: '', dwell: '', folder: '', trace: '' };
 
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const dwell = resolve(process.env.DWELL ?? '../target/debug/dwell');
@@ -52,8 +52,8 @@ export default async function setup(project: TestProject): Promise<(() => void) 
   const server = spawn(dwell, ['view', '--no-browser', folder], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const url = await printed(server);
-  project.provide('served', { origin: new URL(url).origin, cookie: await session(url), dwell, folder, trace });
+  const url = new URL(await printed(server));
+  project.provide('served', { origin: url.origin, token: url.hash.replace('#token=', ''), dwell, folder, trace });
   return () => {
     server.kill();
     rmSync(folder, { recursive: true, force: true });
@@ -94,10 +94,4 @@ function printed(server: ChildProcess): Promise<string> {
     });
     server.on('exit', (status) => fail(new Error(`dwell view ended with ${status}: ${text}`)));
   });
-}
-
-async function session(url: string): Promise<Served['cookie']> {
-  const cookie = (await fetch(url, { redirect: 'manual' })).headers.get('set-cookie') ?? '';
-  const [name = '', value = ''] = cookie.split(';')[0]?.split('=') ?? [];
-  return { name, value };
 }

@@ -1,7 +1,7 @@
 // Filters in every view, links, undo, the keyboard, and untrusted names.
 
 import { describe, expect, test } from 'vitest';
-import { report, skipped, useScreen } from './screen';
+import { report, served, skipped, useScreen } from './screen';
 
 describe.skipIf(skipped)('state', () => {
   const screen = useScreen();
@@ -66,6 +66,22 @@ describe.skipIf(skipped)('state', () => {
         .then((again) => again[0]),
     ).toEqual(rows[0]);
     expect(screen().hash).toBe(hash);
+  });
+
+  test('a tab without the token says how to get in, and the printed address opens it with its view', async () => {
+    const page = await screen().page.context().newPage();
+    await page.goto(`${served.origin}/#r=r000th&tab=flame`);
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('open the address that dwell view printed');
+    // Only the part after `#` changes: the browser does not load the page again.
+    await page.goto(`${served.origin}/#token=${served.token}&r=r000th&tab=flame`);
+    await page.getByRole('main', { name: 'Flame Graph' }).waitFor();
+    expect(page.url()).toBe(`${served.origin}/#r=r000th&tab=flame`);
+    await page.reload();
+    await page.getByRole('main', { name: 'Flame Graph' }).waitFor();
+    expect(await page.evaluate(() => document.cookie + JSON.stringify(localStorage))).not.toContain(served.token);
+    expect(await page.context().cookies()).toEqual([]);
+    await page.close();
   });
 
   test('everything can be done with the keyboard alone', async () => {

@@ -4,25 +4,20 @@ import { describe, expect, test } from 'vitest';
 import type { Bands, CounterCurves, TaskInfo, TaskSpans } from '../../src/api/types';
 import { duration } from '../../src/base/units';
 import { fromHash } from '../../src/state/url';
-import { report, type Screen, skipped, useScreen } from './screen';
-
-/** An answer of the page's server. */
-function ask<T>(screen: Screen, call: string): Promise<T> {
-  return screen.page.evaluate(async (url) => (await fetch(url)).json(), `/api/r/r002th/${call}`) as Promise<T>;
-}
+import { ask, report, skipped, useScreen } from './screen';
 
 describe.skipIf(skipped)('tasks', () => {
   const screen = useScreen();
 
   /** The longest visible task called `name`, its thread's row, and its place on the screen. */
   async function longest(name: string): Promise<{ task: TaskInfo; row: number; x: number; y: number }> {
-    const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
-    const { bands: spans } = await ask<TaskSpans>(screen(), `tasks?width=2000&bands=${bands.map(({ id }) => id)}`);
+    const { bands } = await ask<Bands>('r002th', 'bands?by=thread');
+    const { bands: spans } = await ask<TaskSpans>('r002th', `tasks?width=2000&bands=${bands.map(({ id }) => id)}`);
     const found: { task: TaskInfo; row: number; lane: number }[] = [];
     for (const [row, band] of spans.entries()) {
       for (const [lane, { task }] of band.lanes.entries()) {
         for (const id of task.filter((known) => known !== null)) {
-          const known = await ask<TaskInfo>(screen(), `task?task=${id}`);
+          const known = await ask<TaskInfo>('r002th', `task?task=${id}`);
           if (known.name === name) found.push({ task: known, row, lane });
         }
       }
@@ -31,7 +26,7 @@ describe.skipIf(skipped)('tasks', () => {
     if (!best) throw new Error(`no task ${name}`);
     const box = await screen().page.locator('.tl-pointer').boundingBox();
     const label = await screen().page.locator('.tl-labels .tl-label').nth(best.row).boundingBox();
-    const { elapsed_ns: elapsed } = await ask<{ elapsed_ns: number }>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<{ elapsed_ns: number }>('r002th', 'info');
     const middle = (best.task.start_ns + best.task.end_ns) / 2 / elapsed;
     if (!box || !label) throw new Error('no timeline');
     return { ...best, x: box.x + middle * box.width, y: label.y + 20 + best.lane * 10 + 4 };
@@ -48,7 +43,7 @@ describe.skipIf(skipped)('tasks', () => {
     await screen().page.mouse.click(x, y);
     await screen().idle();
     const { task: picked } = fromHash(screen().hash);
-    expect((await ask<TaskInfo>(screen(), `task?task=${picked}`)).start_ns).toBe(task.start_ns);
+    expect((await ask<TaskInfo>('r002th', `task?task=${picked}`)).start_ns).toBe(task.start_ns);
     expect(await screen().text('.tl-detail')).toContain('Inside of\npush');
     await screen().page.getByRole('button', { name: 'Tasks', exact: true }).last().click();
     await screen().idle();
@@ -60,14 +55,14 @@ describe.skipIf(skipped)('tasks', () => {
     await screen().open('r=r002th&tab=platform&bands=task&bandsort=name');
     const labels = await screen().page.locator('.tl-labels .tl-name').allInnerTexts();
     expect(labels).toEqual(['push', 'update']);
-    const counts = (await ask<Bands>(screen(), 'bands?by=task&sort=name')).bands.map(({ values }) => values.count);
+    const counts = (await ask<Bands>('r002th', 'bands?by=task&sort=name')).bands.map(({ values }) => values.count);
     expect(counts.every((count) => (count ?? 0) > 4)).toBe(true);
   });
 
   test('counters are curves with the value and the rate under the mouse', async () => {
     await screen().open('r=r002th&tab=platform');
     await screen().page.getByText('Global Counters', { exact: true }).waitFor();
-    const { counters } = await ask<CounterCurves>(screen(), 'counters?width=100');
+    const { counters } = await ask<CounterCurves>('r002th', 'counters?width=100');
     const heard = counters.filter(({ range: [least, most] }) => least !== 0 || most !== 0);
     const charts = screen().page.locator('canvas[aria-label^="Global Counters"]');
     expect(await charts.count()).toBe(heard.length);

@@ -4,14 +4,9 @@ import { palette, type State } from '../../src/base/palette';
 import { describeInterval } from '../../src/logic/timeline/describe';
 import { showRange, wholeNs, xOf } from '../../src/logic/timeline/viewport';
 import { fromHash } from '../../src/state/url';
-import { type Screen, skipped, useScreen } from './screen';
+import { ask, type Screen, skipped, useScreen } from './screen';
 
 const LABELS = 190;
-
-/** An answer of the page's server. */
-function ask<T>(screen: Screen, call: string): Promise<T> {
-  return screen.page.evaluate(async (url) => (await fetch(url)).json(), `/api/r/r000th/${call}`) as Promise<T>;
-}
 
 /** The place of the timeline's time on the screen. */
 async function place(screen: Screen): Promise<{ x: number; y: number; width: number; height: number }> {
@@ -39,15 +34,15 @@ function colorAt(screen: Screen, x: number, y: number): Promise<string> {
 }
 
 /** The longest waits of the recording, each with its place in the list of bands. */
-async function longWaits(screen: Screen): Promise<{ interval: IntervalInfo; row: number }[]> {
-  const { elapsed_ns: elapsed } = await ask<Info>(screen, 'info');
-  const { bands } = await ask<Bands>(screen, 'bands?by=thread');
+async function longWaits(): Promise<{ interval: IntervalInfo; row: number }[]> {
+  const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
+  const { bands } = await ask<Bands>('r000th', 'bands?by=thread');
   const found: { interval: IntervalInfo; row: number }[] = [];
   for (const [row, { id, start_ns: start, end_ns: end }] of bands.entries()) {
     for (const part of [0.3, 0.5, 0.7]) {
       const at = Math.floor(start + (Math.min(end, elapsed) - start) * part);
       if (at >= Math.min(end, elapsed)) continue;
-      const interval = await ask<IntervalInfo>(screen, `interval?thread=${id}&at=${at}`);
+      const interval = await ask<IntervalInfo>('r000th', `interval?thread=${id}&at=${at}`);
       if (interval.wait_ns > 0) found.push({ interval, row });
     }
   }
@@ -68,21 +63,21 @@ describe.skipIf(skipped)('timeline', () => {
 
   test('shows at each place what the thread did there', async () => {
     await screen().open('r=r000th&tab=platform');
-    const [first] = await longWaits(screen());
+    const [first] = await longWaits();
     if (!first) throw new Error('the sample waits');
     const { interval, row } = first;
-    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
     const view = showRange({ from: interval.start_ns, to: interval.end_ns }, elapsed, 2);
     await screen().open(`r=r000th&tab=platform&zoom=${wholeNs(view).from}-${wholeNs(view).to}`);
     const shown = zoom() ?? view;
-    const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
+    const { bands } = await ask<Bands>('r000th', 'bands?by=thread');
     const life = bands.find(({ id }) => id === interval.thread);
     const box = await place(screen());
     const seen = new Set<string>();
     for (let x = 20; x < box.width; x += 40) {
       const at = Math.floor(shown.from + ((x + 0.5) / box.width) * (shown.to - shown.from));
       if (at < (life?.start_ns ?? 0) || at >= (life?.end_ns ?? 0)) continue;
-      const there = await ask<IntervalInfo>(screen(), `interval?thread=${interval.thread}&at=${at}`);
+      const there = await ask<IntervalInfo>('r000th', `interval?thread=${interval.thread}&at=${at}`);
       const px = (shown.to - shown.from) / box.width;
       // Wide enough to fill a pixel, and not hatched.
       const blocked = there.start_ns + there.wait_ns;
@@ -100,7 +95,7 @@ describe.skipIf(skipped)('timeline', () => {
   test('the wheel zooms about the pointer, and the step can be undone', async () => {
     await screen().open('r=r000th&tab=platform');
     const { page } = screen();
-    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
     const box = await place(screen());
     const before = await page.locator(BANDS).screenshot();
     // The pointer is at whole pixels.
@@ -131,7 +126,7 @@ describe.skipIf(skipped)('timeline', () => {
   test('a dragged range filters every view', async () => {
     await screen().open('r=r000th&tab=platform');
     const { page } = screen();
-    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
     const box = await place(screen());
     await page.mouse.move(box.x + box.width * 0.25, box.y + 30);
     await page.mouse.down();
@@ -157,10 +152,10 @@ describe.skipIf(skipped)('timeline', () => {
 
   test('hovering tells what the server knows of the interval', async () => {
     await screen().open('r=r000th&tab=platform');
-    const [first] = await longWaits(screen());
+    const [first] = await longWaits();
     if (!first) throw new Error('the sample waits');
     const { interval, row } = first;
-    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
     const view = showRange({ from: interval.start_ns, to: interval.end_ns }, elapsed, 0.1);
     await screen().open(`r=r000th&tab=platform&zoom=${wholeNs(view).from}-${wholeNs(view).to}`);
     const box = await place(screen());
@@ -168,7 +163,7 @@ describe.skipIf(skipped)('timeline', () => {
     await screen().page.mouse.move(box.x + x, box.y + row * 20 + 8);
     await settled(screen());
     const expected = await ask<IntervalInfo>(
-      screen(),
+      'r000th',
       `interval?thread=${interval.thread}&at=${Math.floor(interval.start_ns + interval.wait_ns / 2)}`,
     );
     expect(await screen().text('.tl-hover')).toContain(describeInterval(expected));
@@ -184,7 +179,7 @@ describe.skipIf(skipped)('timeline', () => {
 
   test('a link restores the timeline', async () => {
     await screen().open('r=r000th&tab=platform');
-    const { bands } = await ask<Bands>(screen(), 'bands?by=thread');
+    const { bands } = await ask<Bands>('r000th', 'bands?by=thread');
     const [first, second, third] = bands;
     if (!first || !second || !third) throw new Error('three threads');
     const at = Math.floor((third.start_ns + third.end_ns) / 2);
@@ -229,7 +224,7 @@ describe.skipIf(skipped)('timeline', () => {
     expect(fromHash(screen().hash).picked?.at).toBeGreaterThan(picked?.at ?? 0);
     await screen().press('z');
     const interval = await ask<IntervalInfo>(
-      screen(),
+      'r000th',
       `interval?thread=${picked?.thread}&at=${fromHash(screen().hash).picked?.at}`,
     );
     expect(zoom()?.from).toBeLessThanOrEqual(interval.start_ns);
@@ -241,7 +236,7 @@ describe.skipIf(skipped)('timeline', () => {
 
   test.each(['process', 'object', 'cpu'])('has bands by %s', async (by) => {
     await screen().open(`r=r000th&tab=platform&bands=${by}`);
-    const { bands } = await ask<Bands>(screen(), `bands?by=${by}`);
+    const { bands } = await ask<Bands>('r000th', `bands?by=${by}`);
     const labels = await screen().page.locator('.tl-labels .tl-name').allInnerTexts();
     expect(labels).toEqual(bands.slice(0, labels.length).map(({ label }) => label));
     expect(labels.length).toBeGreaterThan(0);
@@ -277,7 +272,7 @@ describe.skipIf(skipped)('timeline', () => {
     await page.mouse.move(box.x + box.width * 0.6, box.y + 10, { steps: 3 });
     await page.mouse.up();
     await screen().press('f');
-    const { elapsed_ns: elapsed } = await ask<Info>(screen(), 'info');
+    const { elapsed_ns: elapsed } = await ask<Info>('r000th', 'info');
     const { range } = fromHash(screen().hash);
     expect(range && (range.to - range.from) / elapsed).toBeCloseTo(0.2, 2);
     expect(await screen().faults()).toEqual([]);

@@ -17,7 +17,7 @@ use crate::args::{AnatomyCompareArgs, AnatomyReportArgs, CompareBy, Format, Mode
 use crate::error::{Hinted, Result, quoted};
 use crate::reading::Reading;
 use crate::text::style::Style;
-use crate::{csv, output, progress, text};
+use crate::{csv, output, progress, terminal, text};
 
 /// What a trace's name ends in.
 pub const SUFFIX: &str = "an.dwt";
@@ -157,7 +157,7 @@ fn rendered(view: &View, shown: &ShownArgs) -> String {
         Format::Json => json::render(view),
         Format::Csv => {
             for note in &view.notes {
-                eprintln!("dwell: {note}");
+                terminal::tell(format_args!("dwell: {note}"));
             }
             csv::render(view)
         }

@@ -24,6 +24,7 @@ use super::replay;
 use crate::args::{RecordedArgs, RunArgs};
 use crate::error::{Hinted, Result, quoted, shell_word, status};
 use crate::owner::Invoker;
+use crate::terminal;
 use crate::text::units;
 
 /// Records a program, and shows a report. Returns the program's exit status.
@@ -49,8 +50,8 @@ pub fn program(args: &RunArgs) -> Result<ExitCode> {
     let head = Head { command: words.collect(), ..Head::default() };
     let (ended, anatomy) = record(start, &mut FileNames::default(), &head, &args.recorded, annotator)?;
     if ended.left {
-        eprintln!(
-            "dwell: the program started another one in its place, or closed what it inherited: the trace ends there"
+        terminal::tell(
+            "dwell: the program started another one in its place, or closed what it inherited: the trace ends there",
         );
     }
     let asked = Asked { limit: args.shown.limit, function: None, depth: u16::MAX };
@@ -124,14 +125,14 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
     let total = anatomy.total();
     let instructions = total.instructions + total.string_iterations;
     let per_instruction = bytes as f64 / instructions.max(1) as f64;
-    eprintln!(
+    terminal::tell(format_args!(
         "dwell: {} instructions in {} s; {}, {} bytes for each",
         units::count(instructions),
         units::real(seconds),
         units::bytes(bytes),
         units::real(per_instruction)
-    );
-    eprintln!("{}", replay::next_steps(path));
+    ));
+    terminal::tell(format_args!("{}", replay::next_steps(path)));
 }
 
 /// No signal ends Dwell until the flag is set. Ctrl-C goes to the program too, which ends as it sees fit; the others are

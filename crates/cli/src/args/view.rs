@@ -16,9 +16,10 @@ Examples:
                       # open the printed address there
   dwell view r000th --listen 0.0.0.0 --tls-cert cert.pem --tls-key key.pem
 
-The address has a token that is good once; the browser then keeps a cookie until
-dwell view ends, by Ctrl-C. No result is changed, but for the index of a large
-one (index.cache, which can be deleted); nothing is fetched from elsewhere.";
+The address has a token, which opens the results until dwell view ends, by
+Ctrl-C: show it to nobody. A tab keeps it; a new tab needs the address again.
+No result is changed, but for the index of a large one (index.cache, which can
+be deleted); nothing is fetched from elsewhere.";
 
 /// Options of `dwell view`.
 #[derive(Args, Debug)]
@@ -41,7 +42,7 @@ pub struct ViewArgs {
     /// Its private key in PEM form.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
-    /// Serve other machines without encryption: everyone on the way can read the result, and the cookie.
+    /// Serve other machines without encryption: everyone on the way can read the result, and the token.
     #[arg(long)]
     pub insecure: bool,
 }

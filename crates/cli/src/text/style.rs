@@ -47,6 +47,7 @@ impl Style {
     }
 
     /// The style of standard output: its terminal's, or plain.
+    #[expect(clippy::disallowed_methods, reason = "asks for its width, and writes nothing")]
     pub fn of_stdout() -> Self {
         let stdout = std::io::stdout();
         let size = rustix::termios::tcgetwinsize(&stdout).ok().map(|size| usize::from(size.ws_col));
@@ -61,7 +62,7 @@ impl Style {
         if !self.color || text.is_empty() {
             return text;
         }
-        Cow::Owned(format!("\x1b[{}m{text}\x1b[0m", code(ink)))
+        Cow::Owned(format!("\x1b[{}m{text}\x1b[{RESET}m", code(ink)))
     }
 }
 
@@ -69,6 +70,14 @@ impl Style {
 pub fn colors_wanted() -> bool {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     set("NO_COLOR").is_none() && set("TERM").is_none_or(|term| term != "dumb")
+}
+
+const RESET: &str = "0";
+
+/// Whether a select-graphic-rendition code is one that [`Style::paint`] writes.
+pub fn is_paint(sgr: &str) -> bool {
+    use Ink::{Bad, Faint, Good, Ideal, Idle, Ok, Over, Poor, Title, Warning};
+    sgr == RESET || [Title, Faint, Good, Warning, Bad, Idle, Poor, Ok, Ideal, Over].iter().any(|ink| code(*ink) == sgr)
 }
 
 /// Select-graphic-rendition codes of the 256-colour palette, readable on dark and light grounds.
@@ -95,8 +104,12 @@ pub fn width(text: &str) -> usize {
 /// `text` without the characters that would move a terminal's cursor or change its state: names come from the
 /// profiled program, and are not to be trusted.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    if text.contains(bad) { Cow::Owned(text.replace(bad, "·")) } else { Cow::Borrowed(text) }
+    if text.contains(steers) { Cow::Owned(text.replace(steers, "·")) } else { Cow::Borrowed(text) }
+}
+
+/// Whether a character moves a terminal's cursor, changes its state, or turns the direction of what follows.
+pub fn steers(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// `text` in at most `columns` columns: without the arguments of C++ templates where that suffices, else with an ellipsis in place

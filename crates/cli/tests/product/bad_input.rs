@@ -20,7 +20,7 @@ use crate::recording::{Output, Running, collect, dwell, needs_program, needs_rec
 const USAGE: i32 = 2;
 const UNAVAILABLE: i32 = 77;
 
-const REPORTS: [&str; 11] = [
+pub const REPORTS: [&str; 11] = [
     "summary",
     "waits",
     "hotspots",

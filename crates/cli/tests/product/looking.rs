@@ -38,7 +38,7 @@ pub struct Site {
     pub running: Running,
     /// `127.0.0.1:PORT`.
     host: String,
-    cookie: String,
+    token: String,
 }
 
 impl Site {
@@ -46,16 +46,13 @@ impl Site {
         let running = Running::start(command)?;
         let printed = || running.stdout().lines().next().filter(|line| line.contains("token=")).map(str::to_owned);
         let url = wait_for("the address of dwell view", printed)?;
-        let (host, path) = url.trim_start_matches("http://").split_once('/').context("no path")?;
-        let head = get(host, &format!("/{path}"), "")?.0;
-        let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).context("no cookie")?;
-        let cookie = cookie.split(';').next().unwrap_or_default().to_owned();
-        Ok(Self { host: host.to_owned(), cookie, running })
+        let (host, token) = url.trim_start_matches("http://").split_once("/#token=").context("no token")?;
+        Ok(Self { host: host.to_owned(), token: token.to_owned(), running })
     }
 
     /// The head and the body of an answer.
     pub fn ask(&self, path: &str) -> Result<(String, Vec<u8>)> {
-        get(&self.host, path, &format!("Cookie: {}\r\n", self.cookie))
+        get(&self.host, path, &format!("Authorization: Bearer {}\r\n", self.token))
     }
 
     /// The body of an answer that is good.
@@ -91,6 +88,11 @@ fn a_browser_sees_what_the_command_line_says() -> Result<()> {
     let recording = convoy()?;
     let path = recording.path();
     let site = Site::open(&mut view(&path))?;
+    for (path, status) in [("/", "200"), ("/api/results", "401"), ("/api/r/result/log", "401")] {
+        let (head, _) = get(&site.host, path, &format!("Cookie: dwell={0}; token={0}\r\n", site.token))?;
+        let answered = head.starts_with(&format!("HTTP/1.1 {status}")) && !head.contains("set-cookie");
+        ensure!(answered, "{path}, without the token in its header: {head}");
+    }
     let results = site.json("/api/results")?;
     ensure!(results[0]["id"] == "result" && results[0]["problem"].is_null(), "{results}");
     for report in ["summary", "waits", "hotspots", "top-down", "threads", "timeline", "findings", "critical-path"] {
@@ -190,15 +192,11 @@ fn others_need_encryption() -> Result<()> {
     let running = Running::start(command)?;
     let url = wait_for("the address", || running.stdout().lines().next().map(str::to_owned))?;
     ensure!(url.starts_with("https://127.0.0.1:"), "{url}");
-    let jar = folder.path().join("jar");
-    let fetch = |url: &str| {
-        let mut command = Command::new(&curl);
-        command.args(["-s", "--max-time", "20", "--cacert"]).arg(&certificate).arg("-b").arg(&jar).arg("-c").arg(&jar);
-        Running::start(command.arg(url))?.finish()
-    };
-    fetch(&url)?;
-    let base = url.split("/?").next().unwrap_or_default();
-    let results = fetch(&format!("{base}/api/results"))?;
+    let (base, token) = url.split_once("/#token=").context("no token")?;
+    let mut fetch = Command::new(&curl);
+    fetch.args(["-s", "--max-time", "20", "--cacert"]).arg(&certificate);
+    fetch.args(["-H", &format!("Authorization: Bearer {token}"), &format!("{base}/api/results")]);
+    let results = Running::start(&mut fetch)?.finish()?;
     ensure!(results.stdout.contains("\"id\":\"result\""), "{} {}", results.stdout, results.stderr);
     let swapped =
         Running::start(view(&path).arg("--tls-cert").arg(&key).arg("--tls-key").arg(&certificate))?.finish()?;

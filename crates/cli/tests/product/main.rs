@@ -16,6 +16,7 @@ mod conservation;
 mod containers;
 mod cpus;
 mod doctor;
+mod escapes;
 mod event_loops;
 mod expectation;
 mod faults;
@@ -71,6 +72,7 @@ fn main() -> ExitCode {
     cases.extend(faults::cases());
     cases.extend(hostile_tables::cases());
     cases.extend(confined::cases());
+    cases.extend(escapes::cases());
     cases.extend(looking::cases());
     cases.extend(locks::cases());
     cases.extend(doctor::cases());

@@ -1,18 +1,19 @@
 //! Which requests are answered at all, and what every answer tells the browser not to do.
 //!
 //! Against pages of other sites (CSRF), `Origin` and `Sec-Fetch-Site` must be ours; against names that are made to
-//! point here (DNS rebinding), `Host` must be an address or a name of this machine; against other users of it, the
-//! session's cookie must be there.
+//! point here (DNS rebinding), `Host` must be an address or a name of this machine; against other users of it, what asks
+//! for data must send the token. The page and its scripts, the same in every Dwell, are for everyone: they get the token
+//! from the fragment of the address, which no server sees.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::session::Session;
+use super::token::Token;
 use crate::problem::{Fault, Problem};
 
 /// The longest address of a request, bytes.
@@ -39,7 +40,7 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// Who may ask.
 pub struct Guard {
-    session: Session,
+    token: Token,
     https: bool,
     /// Listens on loopback only.
     local: bool,
@@ -49,9 +50,9 @@ pub struct Guard {
 
 impl Guard {
     /// The guard of a server on `address`.
-    pub fn new(address: IpAddr, https: bool, session: Session) -> Self {
+    pub fn new(address: IpAddr, https: bool, token: Token) -> Self {
         let machine = rustix::system::uname().nodename().to_string_lossy().to_lowercase();
-        Self { session, https, local: address.is_loopback(), machine }
+        Self { token, https, local: address.is_loopback(), machine }
     }
 
     /// The answer to a request that may not pass; else none.
@@ -70,11 +71,11 @@ impl Guard {
             let problem = Problem::new(Fault::OtherHost, "this is no name of this server");
             return Some(problem.hint("use the address that dwell view printed").into_response());
         };
-        if !self.is_from_our_page(headers, host) && !self.is_entry(request) {
+        if !self.is_from_our_page(headers, host) && !Self::is_link_to_page(request) {
             let problem = Problem::new(Fault::OtherPage, "a page of another site may not ask");
             return Some(problem.into_response());
         }
-        self.authorize(request)
+        None
     }
 
     /// Whether the name is one that no foreign DNS server can have answered for.
@@ -99,61 +100,29 @@ impl Guard {
         let origin = headers.get_all(header::ORIGIN).iter().all(|origin| {
             origin.to_str().is_ok_and(|origin| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
         });
-        // Old browsers and other programs do not send it; the cookie is Strict, and other programs have none.
+        // Old browsers and other programs do not send it; pages of other sites have no token.
         let site = headers.get_all(SITE).iter().all(|site| site == "same-origin" || site == "none");
         origin && site
     }
 
-    /// Whether it is a link to the first page with the token in it, wherever it was clicked: the token is what counts.
-    fn is_entry(&self, request: &Request) -> bool {
+    /// Whether somebody follows a link to the page, wherever it is: the page alone has no data.
+    fn is_link_to_page(request: &Request) -> bool {
         let navigates = only(request.headers(), HeaderName::from_static("sec-fetch-mode")) == Some("navigate");
-        navigates && request.method() == Method::GET && entry_token(request).is_some()
+        navigates && request.method() == Method::GET && request.uri().path() == "/"
     }
 
-    /// Exchanges the token, or asks for the cookie.
-    fn authorize(&self, request: &Request) -> Option<Response> {
-        let mut cookies = request.headers().get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let known = cookies.any(|cookies| self.session.holds(cookies));
-        let token = entry_token(request);
-        match token {
-            Some(token) if request.method() == Method::GET && self.session.exchange(&token) => {
-                Some(self.welcome(request.headers()))
-            }
-            // The printed address once more, in the browser that opened it first.
-            Some(_) if known => Some((StatusCode::SEE_OTHER, [("location", "/")]).into_response()),
-            _ if known => None,
-            token => Some(unauthorized(request.uri().path(), token.is_some())),
+    /// The answer to a request for data without the token; else none.
+    fn refuse_data(&self, headers: &HeaderMap) -> Option<Response> {
+        let given = only(headers, header::AUTHORIZATION);
+        if given.is_some_and(|given| self.token.is_in(given)) {
+            return None;
         }
+        let error =
+            if given.is_some() { "the token is of another dwell view" } else { "this tab does not have the token" };
+        let problem = Problem::new(Fault::NotSignedIn, error);
+        let hint = "open the address that dwell view printed, in this tab; if dwell view has ended, start it again";
+        Some(([(header::WWW_AUTHENTICATE, "Bearer")], problem.hint(hint)).into_response())
     }
-
-    /// The cookie, and on to the first page. A link from elsewhere goes on from a page of ours: a browser leaves the
-    /// cookie out of redirections that began at another site.
-    fn welcome(&self, headers: &HeaderMap) -> Response {
-        let cookie = (header::SET_COOKIE, self.session.set_cookie(self.https));
-        if headers.get(SITE).is_some_and(|site| site != "none" && site != "same-origin") {
-            let page = "<!doctype html><meta http-equiv=\"refresh\" content=\"0;url=/\"><title>Dwell</title>";
-            let html = (header::CONTENT_TYPE, "text/html; charset=utf-8".to_owned());
-            return ([cookie, html], page).into_response();
-        }
-        (StatusCode::SEE_OTHER, [cookie, (header::LOCATION, "/".to_owned())]).into_response()
-    }
-}
-
-/// The token of a request for the first page.
-fn entry_token(request: &Request) -> Option<String> {
-    let query = request.uri().query().filter(|_| request.uri().path() == "/")?;
-    let mut pairs = form_urlencoded::parse(query.as_bytes());
-    pairs.find(|(key, _)| key == "token").map(|(_, token)| token.into_owned())
-}
-
-fn unauthorized(path: &str, tried: bool) -> Response {
-    let error = if tried { "this link was used already, or is of another dwell view" } else { "not signed in" };
-    let hint = "start dwell view again and open the address that it prints";
-    if path == "/" {
-        let text = format!("{error}: {hint}\n");
-        return (StatusCode::UNAUTHORIZED, [("content-type", "text/plain; charset=utf-8")], text).into_response();
-    }
-    Problem::new(Fault::NotSignedIn, error).hint(hint).into_response()
 }
 
 /// The value of a header that is there once.
@@ -173,4 +142,12 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
         response.headers_mut().entry(*name).or_insert(HeaderValue::from_static(value));
     }
     response
+}
+
+/// Answers what has the token.
+pub async fn demand_token(State(guard): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    match guard.refuse_data(request.headers()) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    }
 }

@@ -13,7 +13,7 @@ export const problemsJa: Record<string, string> = {
   'not-a-read': '結果は読み取り専用です',
   'other-host': 'このサーバーの名前ではないアドレスで開かれています',
   'other-page': '他のサイトのページからは要求できません',
-  'not-signed-in': 'サインインしていません。dwell view が終了したか、再起動されました',
+  'not-signed-in': 'このタブには、実行中の dwell view のトークンがありません',
   missing: '要求されたものはありません ({error})',
   'no-result': 'この結果はもうフォルダーにありません',
   'no-code': 'この結果には、コードもソースも保存されていません',
@@ -27,7 +27,7 @@ export const problemsJa: Record<string, string> = {
 };
 
 export const problemHintsJa: Record<string, string> = {
-  'not-signed-in': 'dwell view を再度実行し、表示されたアドレスを開いてください',
+  'not-signed-in': 'dwell view が表示したアドレスをこのタブで開いてください。終了している場合は再度実行してください',
   'other-host': 'dwell view が表示したアドレスを使ってください',
   'other-version': '書き込んだ Dwell、またはより新しいバージョンで開いてください',
   damaged: '生データが残っていれば dwell finalize でテーブルを作り直せます。なければ再度収集してください',
