@@ -97,6 +97,7 @@ SNAPSHOTS := INSTA_UPDATE=always PROPTEST_CASES=1
 generate:
 	@failed=0; \
 	UPDATE=1 cargo test --quiet -p dwell-server --lib page_types || failed=1; \
+	UPDATE=1 cargo test --quiet -p dwell-rights --lib the_page || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell-analyze --no-fail-fast || failed=1; \
 	UPDATE=1 $(SNAPSHOTS) cargo test --quiet -p dwell --bins || failed=1; \
 	$(SNAPSHOTS) cargo test --quiet -p dwell-doctor --test machines || failed=1; \

@@ -7,15 +7,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Uid, chmodat, chownat, fchmod, fchown, fstat, linkat,
-    mkdirat, renameat, statat, unlinkat,
+    AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, RawMode, Uid, chownat, fchmod, fchown, fstat, linkat, mkdirat,
+    renameat, statat, unlinkat,
 };
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -280,15 +280,12 @@ impl Folder {
 /// Makes a folder and opens it. Under a umask that takes the owner's rights (0177), it could not be used.
 fn make_folder(parent: impl AsFd, path: impl Arg + Copy, mode: RawMode) -> io::Result<OwnedFd> {
     mkdirat(&parent, path, Mode::from_raw_mode(mode))?;
-    let named =
-        openat(&parent, path, OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    let given = fstat(&named)?.st_mode;
+    let made = openat(&parent, path, OPEN_FOLDER | OFlags::NOFOLLOW, Mode::empty())?;
+    let given = fstat(&made)?.st_mode;
     if given & OWNER_USES_FOLDER != OWNER_USES_FOLDER {
-        // fchmod(2) refuses descriptors that only name.
-        let path = format!("/proc/self/fd/{}", named.as_raw_fd());
-        chmodat(CWD, path.as_str(), Mode::from_raw_mode(given | OWNER_USES_FOLDER), AtFlags::empty())?;
+        fchmod(&made, Mode::from_raw_mode(given | OWNER_USES_FOLDER))?;
     }
-    Ok(openat(&named, ".", OPEN_FOLDER, Mode::empty())?)
+    Ok(made)
 }
 
 /// A name that can only be that of an entry.

@@ -5,6 +5,9 @@
 //! Takes what the command still has to do; gives up all else, for good. What the kernel does not offer (Landlock, before
 //! Linux 5.13; seccomp, in a container that refuses it) is left out: the reader's own checks are the first line, not these.
 
+mod call_numbers;
+mod reader_calls;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -18,8 +21,10 @@ use rustix::process::geteuid;
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-    TargetArch, apply_filter, apply_filter_all_threads, sock_filter,
+    TargetArch, apply_filter, apply_filter_all_threads,
 };
+
+use call_numbers::refuse_x32;
 
 /// What a command that reads still has to do.
 #[derive(Debug, Default)]
@@ -37,7 +42,7 @@ pub struct Needs {
 /// Landlock of Linux 6.2, the first that keeps whoever may not write from emptying files; older ones do what they can.
 const KNOWN: ABI = ABI::V3;
 
-/// No reader needs these: they change other processes, the machine, or this process's own rights.
+/// No collector and no program that fetches needs these: they change other processes, the machine, or this process's own rights.
 const NEVER: &[c::c_long] = &[
     c::SYS_acct,
     c::SYS_add_key,
@@ -118,11 +123,6 @@ const TO_RECORD: &[c::c_long] = &[
 ];
 /// The requests of ptrace(2) that a collector makes.
 const OF_PTRACE: [c::c_uint; 2] = [c::PTRACE_GETSIGINFO, c::PTRACE_DETACH];
-/// Only who fetches needs these: they run and end programs.
-const TO_RUN: &[c::c_long] = &[c::SYS_execve, c::SYS_execveat, c::SYS_kill];
-/// Only who fetches or serves needs these.
-const TO_REACH: &[c::c_long] = &[c::SYS_socket, c::SYS_connect, c::SYS_bind, c::SYS_listen];
-
 /// Keeps only what `needs` names: of this thread and all that it makes, and their programs. Call it before there is a
 /// second thread.
 ///
@@ -227,12 +227,13 @@ fn is_folder(place: &OwnedFd) -> bool {
     rustix::fs::fstat(place).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
 }
 
-/// Refused with EPERM: a library that tries one gets an error, and the program goes on.
+/// Refused with EPERM: a library that tries one gets an error, and the program goes on. Who fetches runs programs that nobody has listed
+/// the calls of: there the list is of those that are refused.
 fn forbid_calls(needs: &Needs) -> Result<(), seccompiler::Error> {
-    let to_run = TO_RUN.iter().filter(|_| !needs.fetches);
-    let to_reach = TO_REACH.iter().filter(|_| !needs.fetches && !needs.serves);
-    let calls = NEVER.iter().chain(to_run).chain(to_reach);
-    apply_filter(&filter(calls.map(|&call| (call, Vec::new())))?)
+    if needs.fetches {
+        return apply_filter(&filter(NEVER.iter().map(|&call| (call, Vec::new())))?);
+    }
+    apply_filter(&reader_calls::filter(needs.serves)?)
 }
 
 /// A call's first argument is other than these.
@@ -249,19 +250,6 @@ fn filter(refused: impl Iterator<Item = (c::c_long, Vec<SeccompRule>)>) -> Resul
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, error.clone(), TargetArch::x86_64)?;
     let rules = BpfProgram::try_from(filter)?;
     Ok(refuse_x32(&error).into_iter().chain(rules).collect())
-}
-
-/// Refuses each call of the x32 ABI: the same calls by other numbers, on kernels that have it (`__X32_SYSCALL_BIT` in
-/// arch/x86/include/uapi/asm/unistd.h).
-fn refuse_x32(error: &SeccompAction) -> [sock_filter; 3] {
-    const NUMBER: u32 = std::mem::offset_of!(c::seccomp_data, nr) as u32;
-    const X32_SYSCALL_BIT: u32 = 0x4000_0000;
-    let instruction = |code: u32, jf, k| sock_filter { code: code as u16, jt: 0, jf, k };
-    [
-        instruction(c::BPF_LD | c::BPF_W | c::BPF_ABS, 0, NUMBER),
-        instruction(c::BPF_JMP | c::BPF_JGE | c::BPF_K, 1, X32_SYSCALL_BIT),
-        instruction(c::BPF_RET | c::BPF_K, 0, error.clone().into()),
-    ]
 }
 
 #[cfg(test)]
@@ -319,7 +307,7 @@ mod tests {
             (ran, UdpSocket::bind("127.0.0.1:0").is_ok(), fs::metadata("/").is_ok())
         };
         assert_eq!(confined(&Needs::default(), tried), (false, false, true));
-        assert_eq!(confined(&Needs { serves: true, ..Needs::default() }, tried), (false, true, true));
+        assert_eq!(confined(&Needs { serves: true, ..Needs::default() }, tried), (false, false, true));
         assert_eq!(confined(&Needs { fetches: true, ..Needs::default() }, tried), (true, true, true));
     }
 

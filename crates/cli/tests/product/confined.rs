@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 use tempfile::TempDir;
 
 use crate::harness::{Case, Skip};
-use crate::recording::{dwell, needs_recording, sample, wait_for};
+use crate::recording::{dwell, needs_program, needs_recording, sample, wait_for};
 
 const USER: u32 = 65_534;
 /// Opens and reads any file.
@@ -35,6 +35,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("confined::under_sudo_readers_are_the_users", || readers(true)),
         Case::new("confined::roots_readers_only_read", || readers(false)),
         Case::new("confined::what_only_root_may_read_root_reads", what_only_root_may_read),
+        Case::new("confined::readers_make_no_call_that_they_do_not_need", attacks),
         Case::new("confined::who_records_keeps_what_it_names", who_records),
     ]
 }
@@ -205,5 +206,95 @@ fn who_records() -> Result<()> {
     ensure!(collector.iter().all(|it| it.gains_nothing && it.capabilities & OF_THE_MACHINE == 0), "{collector:?}");
     ensure!(collector.iter().filter(|it| it.capabilities & !COPIES == 0).count() == 1, "{collector:?}");
     ensure!(program.iter().all(|it| *it == own[0]), "{program:?} {own:?}");
+    Ok(())
+}
+
+/// A call that a reader which a file took over would like to make: number, arguments as gdb's, what it does.
+const ATTACKS: &[(i64, &str, &str)] = &[
+    (libc::SYS_ioctl, "0, 0x5412, \"#\", 0", "types into the terminal"),
+    (libc::SYS_ioctl, "0, 0x541c, \"#\", 0", "pastes into the terminal"),
+    (libc::SYS_kill, "$other, 0, 0, 0", "signals a process"),
+    (libc::SYS_tgkill, "$other, $other, 0, 0", "signals a thread of another process"),
+    (libc::SYS_tkill, "$other, 0, 0, 0", "signals a thread"),
+    (libc::SYS_rt_sigqueueinfo, "$other, 0, 0, 0", "signals with a value"),
+    (libc::SYS_pidfd_open, "$other, 0, 0, 0", "opens a process"),
+    (libc::SYS_fcntl, "0, 8, $other, 0", "has another process signalled by input"),
+    (libc::SYS_execve, "\"/bin/true\", 0, 0, 0", "runs a program"),
+    (libc::SYS_clone, "0x10000011, 0, 0, 0", "makes a user namespace"),
+    (libc::SYS_unshare, "0x10000000, 0, 0, 0", "enters a user namespace"),
+    (libc::SYS_chmod, "\"/tmp\", 04777, 0, 0", "makes a program set-user-ID"),
+    (libc::SYS_fchmod, "0, 04755, 0, 0", "makes an open program set-user-ID"),
+    (libc::SYS_utime, "\"/tmp\", 0, 0, 0", "changes a file's times"),
+    (libc::SYS_utimensat, "-100, \"/tmp\", 0, 0", "changes a file's times"),
+    (libc::SYS_setxattr, "\"/tmp\", \"user.x\", \"y\", 1", "changes a file's attributes"),
+    (libc::SYS_truncate, "\"/tmp/none\", 0, 0, 0", "empties a file"),
+    (libc::SYS_symlink, "\"/tmp\", \"/tmp/dwell-link\", 0, 0", "makes a link"),
+    (libc::SYS_prlimit64, "$other, 7, 0, 0", "changes another process's limits"),
+    (libc::SYS_sched_setaffinity, "$other, 8, $sp, 0", "moves another process"),
+    (libc::SYS_setpriority, "0, $other, 19, 0", "slows another process down"),
+    (libc::SYS_ptrace, "16, $other, 0, 0", "traces a process"),
+    (libc::SYS_process_vm_readv, "$other, $sp, 0, $sp", "reads another process's memory"),
+    (libc::SYS_socket, "1, 1, 0, 0", "opens a local socket"),
+    (libc::SYS_socket, "2, 1, 0, 0", "opens a network socket"),
+    (libc::SYS_connect, "0, $sp, 2, 0", "connects"),
+    (libc::SYS_bind, "0, $sp, 2, 0", "binds"),
+    (libc::SYS_io_uring_setup, "8, $sp, 0, 0", "makes a ring of unseen calls"),
+    (libc::SYS_shmget, "4711, 4096, 01600, 0", "makes shared memory"),
+    (libc::SYS_mq_open, "\"dwell\", 0102, 0600, 0", "makes a message queue"),
+    (libc::SYS_memfd_create, "\"x\", 0, 0, 0", "makes a file without a place"),
+    (libc::SYS_name_to_handle_at, "-100, \"/\", $sp, $sp", "names a file by number"),
+    (libc::SYS_perf_event_open, "0, 0, 0, 0", "opens a perf event"),
+    (libc::SYS_bpf, "0, 0, 0, 0", "loads a BPF program"),
+    (libc::SYS_keyctl, "0, 0, 0, 0", "takes keys"),
+    (libc::SYS_inotify_init1, "0, 0, 0, 0", "watches files"),
+];
+
+/// gdb makes the calls in each reading command once its filter is in force.
+fn attacks() -> Result<()> {
+    needs_recording()?;
+    let gdb = needs_program("gdb")?;
+    let folder = results()?;
+    let mut other = Command::new("sleep").arg("300").spawn()?;
+    let script = folder.path().join("attacks.gdb");
+    let attacks: String =
+        ATTACKS.iter().map(|(number, arguments, _)| format!("attack {number}, {arguments}\n")).collect();
+    let text = format!(
+        "set pagination off\nset confirm off\nset breakpoint pending on\ncatch syscall seccomp\nrun\ncontinue\ndelete\nfinish\n\
+         set $other = {}\n\
+         python\nclass Attack(gdb.Command):\n    def __init__(self): super().__init__('attack', gdb.COMMAND_USER)\n    \
+         def invoke(self, words, tty):\n        made = int(gdb.parse_and_eval('(long)syscall(' + words + ')'))\n        \
+         number = int(gdb.parse_and_eval('*(int*)((void*(*)(void))__errno_location)()')) if made < 0 else 0\n        \
+         print('ATTACK', number)\nAttack()\nend\n{attacks}kill\nquit\n",
+        other.id()
+    );
+    fs::write(&script, text)?;
+    let commands: [&[&str]; 6] = [
+        &["report", "summary", "one"],
+        &["source", "one", "main"],
+        &["compare", "one", "one"],
+        &["merge", "one", "one", "--offset-ns", "0", "--result-dir", "both"],
+        &["finalize", "raw"],
+        &["view", "--no-browser", "one"],
+    ];
+    let mut outcome = Ok(());
+    for words in commands {
+        let command = dwell(words);
+        let mut gdb = Command::new(&gdb);
+        gdb.args(["-q", "-batch", "-nx", "-x"]).arg(&script).arg("--args").arg(command.get_program()).args(words);
+        let output = gdb.current_dir(folder.path()).stdin(Stdio::null()).output()?;
+        outcome = outcome.and_then(|()| were_refused(words, &String::from_utf8_lossy(&output.stdout)));
+    }
+    other.kill()?;
+    other.wait()?;
+    outcome
+}
+
+fn were_refused(words: &[&str], shown: &str) -> Result<()> {
+    let numbers: Vec<i32> =
+        shown.lines().filter_map(|line| line.strip_prefix("ATTACK ")?.trim().parse().ok()).collect();
+    ensure!(numbers.len() == ATTACKS.len(), "{words:?}: {} of {} were tried: {shown}", numbers.len(), ATTACKS.len());
+    let allowed = numbers.iter().zip(ATTACKS).filter(|(number, _)| **number != libc::EPERM);
+    let allowed: Vec<_> = allowed.map(|(number, (_, arguments, what))| (what, arguments, number)).collect();
+    ensure!(allowed.is_empty(), "{words:?} may do what no reader needs: {allowed:?}");
     Ok(())
 }
