@@ -18,6 +18,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-view", &[]),
     ("dwell-work", &[]),
     ("dwell-files", &[]),
+    ("dwell-isolate", &[]),
     ("dwell-unwind", &["dwell-files"]),
     ("dwell-itt-wire", &[]),
     ("dwell-itrace", &[]),
@@ -44,7 +45,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dwell-embed",
         ],
     ),
-    ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-itt-wire"]),
+    ("dwell-resolve", &["dwell-model", "dwell-store", "dwell-files", "dwell-isolate", "dwell-itt-wire"]),
     ("dwell-analyze", &["dwell-model", "dwell-store", "dwell-view", "dwell-work"]),
     ("dwell-merge", &["dwell-model", "dwell-store"]),
     ("dwell-rights", &[]),
@@ -126,6 +127,7 @@ const OWNERS: &[(&str, &[&str])] = &[
 /// Folders and files whose code may say `unsafe`.
 const UNSAFE: &[&str] = &[
     "crates/capture/src",
+    "crates/isolate",
     "crates/itt/src",
     "crates/qemu/src",
     "crates/store/src/index/column.rs",

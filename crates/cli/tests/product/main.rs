@@ -28,6 +28,7 @@ mod gdb;
 mod guest;
 mod harmless;
 mod harness;
+mod hostile_debug_info;
 mod hostile_folders;
 mod hostile_tables;
 mod imports;
@@ -68,6 +69,7 @@ fn main() -> ExitCode {
     cases.extend(bad_input::cases());
     cases.extend(packaging::cases());
     cases.extend(bad_neighbours::cases());
+    cases.extend(hostile_debug_info::cases());
     cases.extend(hostile_folders::cases());
     cases.extend(faults::cases());
     cases.extend(hostile_tables::cases());

@@ -10,8 +10,14 @@ use object::{Object, ObjectSection};
 /// Most bytes of one ELF file that are read at a time: symbol tables, call frame information, code. Debug information
 /// counts by itself.
 pub const MOST_ELF_BYTES: u64 = 512 << 20;
-/// Largest debug information that is expanded, all sections together.
+/// Most that compressed sections of one file expand to.
 const MOST_EXPANDED_BYTES: u64 = 4 << 30;
+/// The same of all files of a result.
+const MOST_EXPANDED_IN_ALL: u64 = 8 << 30;
+/// Debug information expands less than twentyfold: what claims more than this is zeros.
+const MOST_TIMES: u64 = 100;
+/// Sections that expand to less may be anything.
+const SMALL_BYTES: u64 = 16 << 20;
 
 /// The parts of a file that are not read, because its tables or its expanded debug information claim too much.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,32 +28,81 @@ pub enum Unread {
     DebugInformation(String),
 }
 
-/// The parts of a file that must not be given to readers that trust it; `None` when all is sound. Those readers refuse a
-/// file that is not an ELF file themselves.
-pub fn claims_too_much(path: &Path) -> Option<Unread> {
-    let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
-        Ok(bytes) => bytes,
-        Err(error) => return Some(Unread::All(error.to_string())),
-    };
-    let Ok(elf) = object::File::parse(&bytes) else {
-        let large = (&bytes).len().is_ok_and(|len| len > MOST_ELF_BYTES);
-        return large.then(|| Unread::All("its symbol tables are damaged or too large".into()));
-    };
-    let (mut of_debug, mut others) = (0u64, 0u64);
+/// What the files of a result may still expand to.
+pub struct Expansion {
+    left: u64,
+}
+
+impl Default for Expansion {
+    fn default() -> Self {
+        Self { left: MOST_EXPANDED_IN_ALL }
+    }
+}
+
+impl Expansion {
+    /// The parts of a file that must not be given to readers that trust it; `None` when all is sound. Those readers refuse a
+    /// file that is not an ELF file themselves.
+    pub fn refused(&mut self, path: &Path) -> Option<Unread> {
+        let bytes = match BoundedFile::open(path, MOST_ELF_BYTES) {
+            Ok(bytes) => bytes,
+            Err(error) => return Some(Unread::All(error.to_string())),
+        };
+        let Ok(elf) = object::File::parse(&bytes) else {
+            let large = (&bytes).len().is_ok_and(|len| len > MOST_ELF_BYTES);
+            return large.then(|| Unread::All("its symbol tables are damaged or too large".into()));
+        };
+        let (of_debug, others) = claims(&elf);
+        if let Some(why) = others.refused(self.left) {
+            return Some(Unread::All(why.into()));
+        }
+        self.left -= others.bytes;
+        if let Some(why) = of_debug.refused(self.left) {
+            return Some(Unread::DebugInformation(why.into()));
+        }
+        self.left -= of_debug.bytes;
+        None
+    }
+}
+
+/// What compressed sections claim.
+#[derive(Default)]
+struct Claims {
+    bytes: u64,
+    of_zeros: bool,
+}
+
+impl Claims {
+    fn refused(&self, left: u64) -> Option<&'static str> {
+        if self.of_zeros {
+            Some("it expands more than a hundredfold")
+        } else if self.bytes > MOST_EXPANDED_BYTES {
+            Some("it expands to more than 4 GiB")
+        } else {
+            (self.bytes > left).then_some("all files together expand to more than 8 GiB")
+        }
+    }
+}
+
+/// Those of the debug information, and those of the rest.
+fn claims<'d>(elf: &object::File<'d, &'d BoundedFile>) -> (Claims, Claims) {
+    let (mut of_debug, mut others) = (Claims::default(), Claims::default());
     for section in elf.sections() {
         let Ok(range) = section.compressed_file_range() else { continue };
         if range.format == object::CompressionFormat::None {
             continue;
         }
         let is_debug = section.name().is_ok_and(|name| name.starts_with(".debug") || name.starts_with(".zdebug"));
-        let sum = if is_debug { &mut of_debug } else { &mut others };
-        *sum = sum.saturating_add(range.uncompressed_size);
+        let claims = if is_debug { &mut of_debug } else { &mut others };
+        let (packed, bytes) = (range.compressed_size, range.uncompressed_size);
+        claims.bytes = claims.bytes.saturating_add(bytes);
+        claims.of_zeros |= bytes > SMALL_BYTES && bytes / MOST_TIMES > packed;
     }
-    let why = "it expands to more than 4 GiB";
-    if others > MOST_EXPANDED_BYTES {
-        return Some(Unread::All(why.into()));
-    }
-    (of_debug > MOST_EXPANDED_BYTES).then(|| Unread::DebugInformation(why.into()))
+    (of_debug, others)
+}
+
+/// The same of a file by itself.
+pub fn claims_too_much(path: &Path) -> Option<Unread> {
+    Expansion::default().refused(path)
 }
 
 #[cfg(test)]

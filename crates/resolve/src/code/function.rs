@@ -1,7 +1,9 @@
 //! What an address is called.
 
+use serde::{Deserialize, Serialize};
+
 /// A function at an address.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// Demangled name.
     pub name: String,
@@ -12,7 +14,7 @@ pub struct Function {
 }
 
 /// A data symbol over an address.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataSymbol {
     /// Demangled name.
     pub name: String,

@@ -13,6 +13,7 @@ use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 use object::read::ReadRef;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+use serde::{Deserialize, Serialize};
 
 use crate::code::demangle::readable;
 use crate::code::files::MOST_ELF_BYTES;
@@ -53,7 +54,7 @@ pub struct Candidate {
 }
 
 /// A function's machine code.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Listing {
     /// Address in the ELF file.
     pub start: u64,
@@ -67,7 +68,7 @@ pub struct Listing {
 }
 
 /// The listings of one file.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Listings {
     /// By address.
     pub functions: Vec<Listing>,

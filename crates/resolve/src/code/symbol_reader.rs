@@ -12,7 +12,7 @@ use super::function::{DataSymbol, Function};
 use super::kernel::KernelFiles;
 use super::machine_code::{self, Extent};
 
-/// Addresses per call of the symbolizer: the step of the progress display.
+/// Addresses per call of the symbolizer: what is found of them is in memory at the same time.
 pub const BATCH: usize = 2048;
 
 /// Longest name of a symbol as a file spells it: a name as long as a file would be copied for each address.

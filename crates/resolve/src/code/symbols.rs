@@ -1,17 +1,20 @@
 //! Names for addresses: functions with what is inlined into them, source lines, and data symbols.
 //!
-//! Each module is one task; modules are done side by side. blazesym reads the files; what it cannot read, or gives up
+//! Each module is one task; modules are done side by side. blazesym reads the files, each in a process with limits
+//! ([`dwell_isolate`]): a file that takes too much, or crashes its reader, costs its own names. What it cannot read, or gives up
 //! on, has no names.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
+use dwell_isolate::{Death, Limits};
+use serde::{Deserialize, Serialize};
 
 use crate::code::demangle::{is_bare, qualified, readable};
-use crate::code::files::{Unread, claims_too_much};
+use crate::code::files::{Expansion, Unread};
 use crate::code::function::{DataSymbol, Function};
 use crate::code::jit::Jit;
 use crate::code::kernel::{KernelFiles, KernelMap};
@@ -49,7 +52,7 @@ pub struct Request {
 }
 
 /// The names, in the order of the request.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 pub struct Answer {
     /// For each code address the function, then what is inlined into it, outermost first; empty when unknown.
     pub code: Vec<Vec<Function>>,
@@ -62,6 +65,7 @@ pub struct Answer {
     /// Why there are names, but no source lines and no inlined functions.
     pub without_lines: Option<String>,
     /// Where the function of each code address lies.
+    #[serde(skip)]
     extents: Vec<Option<Extent>>,
 }
 
@@ -74,81 +78,179 @@ pub struct Elsewhere<'a> {
     pub kernel: &'a KernelFiles,
 }
 
+/// What reading one result's files may take. Debug information of hundreds of MB is read within that; it takes a second for each
+/// 100 MB or so.
+const LIMITS: Limits = Limits {
+    memory_bytes: 2 << 30,
+    stack_bytes: 16 << 20,
+    answer_bytes: 256 << 20,
+    time_per_item: Duration::from_secs(20),
+    time_in_all: Duration::from_secs(120),
+    processes: 1,
+};
+
+/// What of a module's files may be read.
+struct Readable<'a> {
+    request: &'a Request,
+    depth: Depth,
+    /// The file whose debug information is read.
+    debug_file: Result<&'a Path, Unread>,
+}
+
 /// Names the addresses of every request.
 pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, progress: &dyn Progress) -> Vec<Answer> {
-    let total = requests.iter().map(|request| (request.code.len() + request.data.len()) as u64).sum();
-    let done = AtomicU64::new(0);
-    let step = |count: usize| {
-        let before = done.fetch_add(count as u64, Ordering::Relaxed);
-        progress.step("symbols", before + count as u64, total);
+    let mut expansion = Expansion::default();
+    let readable: Vec<Readable<'_>> = requests.iter().map(|it| Readable::of(it, depth, &mut expansion)).collect();
+    let total = requests.iter().map(Request::len).sum();
+    let mut done = 0;
+    let mut step = |number: usize| {
+        done += requests.get(number).map_or(0, Request::len);
+        progress.step("symbols", done, total);
     };
-    let answer = |request: &Request| {
-        // A damaged file must cost its own names only.
-        let attempt = catch_unwind(AssertUnwindSafe(|| answer(request, depth, elsewhere, &step)));
-        attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
-    };
-    let mut answers: Vec<Answer> = requests.par_iter().map(answer).collect();
+    let mut answers: Vec<Answer> = requests.iter().map(Request::of_memory).collect();
+    let in_files = readable.into_iter().enumerate().filter(|(_, readable)| readable.request.is_in_files());
+    for (number, answer) in read_all(in_files.collect(), elsewhere, &mut step) {
+        answers[number] = answer;
+    }
     for (answer, request) in answers.iter_mut().zip(requests) {
-        // Where the reader gave up.
+        // Where the reader gave up, or was taken over.
         answer.code.resize(request.code.len(), Vec::new());
         answer.data.resize(request.data.len(), None);
     }
     answers
 }
 
-fn answer(request: &Request, depth: Depth, elsewhere: Elsewhere<'_>, step: &dyn Fn(usize)) -> Answer {
-    let Elsewhere { debug_dirs, kernel } = elsewhere;
-    let mut answer = Answer {
-        code: vec![Vec::new(); request.code.len()],
-        data: vec![None; request.data.len()],
-        ..Answer::default()
-    };
-    match &request.place {
-        Place::File(path, debug_file) => {
-            let debug_file = match usable(path, debug_file.as_deref(), depth) {
-                Ok(debug_file) => Some(debug_file),
-                Err(Unread::All(why)) => {
-                    answer.failure = Some(why);
-                    return answer;
+/// Reads files in other processes; what died there once more, without the debug information, which is the more intricate part.
+fn read_all(
+    mut wanted: Vec<(usize, Readable<'_>)>,
+    elsewhere: Elsewhere<'_>,
+    step: &mut dyn FnMut(usize),
+) -> Vec<(usize, Answer)> {
+    let begun = Instant::now();
+    let processes = thread::available_parallelism().map_or(1, usize::from);
+    let mut answers = Vec::new();
+    let mut reason: Vec<Option<Death>> = vec![None; wanted.len()];
+    while !wanted.is_empty() {
+        let time_in_all = LIMITS.time_in_all.saturating_sub(begun.elapsed());
+        let limits = Limits { processes, time_in_all, ..LIMITS };
+        let mut told = |place: usize| step(wanted[place].0);
+        let read = dwell_isolate::run(&wanted, &limits, |(_, readable)| readable.read(elsewhere), &mut told);
+        let (mut again, mut reasons) = (Vec::new(), Vec::new());
+        for (((number, readable), before), read) in wanted.into_iter().zip(reason).zip(read) {
+            match read {
+                Ok(mut answer) => {
+                    answer.without_lines = before.map(|death| death.to_string()).or(answer.without_lines);
+                    answers.push((number, answer));
                 }
-                Err(Unread::DebugInformation(why)) => {
-                    answer.without_lines = Some(why);
-                    None
+                Err(death) if readable.depth.debug_info && may_be_its_debug_info(death) => {
+                    again.push((number, Readable { depth: SYMBOLS, ..readable }));
+                    reasons.push(Some(death));
                 }
-            };
-            let depth = if debug_file.is_some() { depth } else { SYMBOLS };
-            let readers: Vec<Reader> = file_readers(path, debug_file, depth, debug_dirs).collect();
-            answer.fill(request, &readers, step);
-            answer.fill_from_debug_data(request, path);
-            if depth.debug_info {
-                qualify(&mut answer.code, &request.code, debug_file.unwrap_or(path), debug_dirs);
-                give_scopes(&mut answer.code, &request.code, debug_file.unwrap_or(path));
-                answer.list(request, path, &readers);
+                Err(death) => {
+                    let failure = Some(before.unwrap_or(death).to_string());
+                    answers.push((number, Answer { failure, ..Answer::default() }));
+                }
             }
         }
-        Place::Kernel => {
-            answer.fill(request, &[Reader::of_kernel(kernel, depth, debug_dirs)], step);
-            if !request.code.is_empty() {
-                KernelMap::read(kernel).complete(&mut answer.code, &request.code);
-            }
-        }
-        Place::Jit(jit) => {
-            let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
-            answer.code = request.code.iter().map(functions).collect();
-        }
-        Place::None => {}
+        (wanted, reason) = (again, reasons);
     }
-    answer
+    answers
+}
+
+fn may_be_its_debug_info(death: Death) -> bool {
+    matches!(death, Death::Memory(_) | Death::Deadline(_) | Death::Crash)
+}
+
+impl Request {
+    fn len(&self) -> u64 {
+        (self.code.len() + self.data.len()) as u64
+    }
+
+    fn is_in_files(&self) -> bool {
+        self.len() > 0 && matches!(self.place, Place::File(..) | Place::Kernel)
+    }
+
+    /// The answer of those whose names are in no file.
+    fn of_memory(&self) -> Answer {
+        let Place::Jit(jit) = &self.place else { return Answer::default() };
+        let functions = |&address: &u64| jit.function_at(address).into_iter().collect();
+        Answer { code: self.code.iter().map(functions).collect(), ..Answer::default() }
+    }
+}
+
+impl<'a> Readable<'a> {
+    fn of(request: &'a Request, depth: Depth, expansion: &mut Expansion) -> Self {
+        let debug_file = match &request.place {
+            Place::File(path, debug_file) if request.is_in_files() => {
+                usable(path, debug_file.as_deref(), depth, expansion)
+            }
+            _ => Err(Unread::All(String::new())),
+        };
+        Self { request, depth, debug_file }
+    }
+
+    fn read(&self, elsewhere: Elsewhere<'_>) -> Answer {
+        // A damaged file must cost its own names only.
+        let attempt = catch_unwind(AssertUnwindSafe(|| self.answer(elsewhere)));
+        attempt.unwrap_or_else(|_| Answer { failure: Some("the reader gave up on it".into()), ..Answer::default() })
+    }
+
+    fn answer(&self, Elsewhere { debug_dirs, kernel }: Elsewhere<'_>) -> Answer {
+        let request = self.request;
+        let mut answer = Answer {
+            code: vec![Vec::new(); request.code.len()],
+            data: vec![None; request.data.len()],
+            ..Answer::default()
+        };
+        match &request.place {
+            Place::File(path, _) => self.of_file(path, debug_dirs, &mut answer),
+            Place::Kernel => {
+                answer.fill(request, &[Reader::of_kernel(kernel, self.depth, debug_dirs)]);
+                if !request.code.is_empty() {
+                    KernelMap::read(kernel).complete(&mut answer.code, &request.code);
+                }
+            }
+            Place::Jit(_) | Place::None => {}
+        }
+        answer
+    }
+
+    fn of_file(&self, path: &Path, debug_dirs: &[PathBuf], answer: &mut Answer) {
+        let request = self.request;
+        let debug_file = match &self.debug_file {
+            Ok(debug_file) => Some(*debug_file),
+            Err(Unread::All(why)) => return answer.failure = Some(why.clone()),
+            Err(Unread::DebugInformation(why)) => {
+                answer.without_lines = Some(why.clone());
+                None
+            }
+        };
+        let depth = if debug_file.is_some() { self.depth } else { SYMBOLS };
+        let readers: Vec<Reader> = file_readers(path, debug_file, depth, debug_dirs).collect();
+        answer.fill(request, &readers);
+        answer.fill_from_debug_data(request, path);
+        if depth.debug_info {
+            let debug_file = debug_file.unwrap_or(path);
+            qualify(&mut answer.code, &request.code, debug_file, debug_dirs);
+            give_scopes(&mut answer.code, &request.code, debug_file);
+            answer.list(request, path, &readers);
+        }
+    }
 }
 
 /// The file whose debug information is read: `debug_file`, or `path` itself where that one claims too much. Fails when neither
 /// is sound, or nothing of `path` is.
-fn usable<'a>(path: &'a Path, debug_file: Option<&'a Path>, depth: Depth) -> Result<&'a Path, Unread> {
-    let own = match claims_too_much(path) {
+fn usable<'a>(
+    path: &'a Path,
+    debug_file: Option<&'a Path>,
+    depth: Depth,
+    expansion: &mut Expansion,
+) -> Result<&'a Path, Unread> {
+    let own = match expansion.refused(path) {
         Some(Unread::All(why)) => return Err(Unread::All(why)),
         own => own.filter(|_| depth.debug_info),
     };
-    let elsewhere = debug_file.filter(|file| claims_too_much(file).is_none());
+    let elsewhere = debug_file.filter(|file| expansion.refused(file).is_none());
     match (elsewhere, own) {
         (Some(file), _) => Ok(file),
         (None, None) => Ok(path),
@@ -157,16 +259,11 @@ fn usable<'a>(path: &'a Path, debug_file: Option<&'a Path>, depth: Depth) -> Res
 }
 
 impl Answer {
-    fn fill(&mut self, request: &Request, readers: &[Reader], step: &dyn Fn(usize)) {
+    fn fill(&mut self, request: &Request, readers: &[Reader]) {
         self.extents.resize(request.code.len(), None);
-        for (pass, reader) in readers.iter().enumerate() {
+        for reader in readers {
             let code: Vec<usize> = (0..self.code.len()).filter(|&row| self.code[row].is_empty()).collect();
             let data: Vec<usize> = (0..self.data.len()).filter(|&row| self.data[row].is_none()).collect();
-            let told = |count: usize| {
-                if pass == 0 {
-                    step(count);
-                }
-            };
             for rows in code.chunks(BATCH) {
                 let addresses: Vec<u64> = rows.iter().map(|&row| request.code[row]).collect();
                 let read = reader.read(&addresses, &mut |number, sym| {
@@ -174,13 +271,11 @@ impl Answer {
                     self.code[rows[number]] = functions(sym);
                 });
                 self.note(read);
-                told(rows.len());
             }
             for rows in data.chunks(BATCH) {
                 let addresses: Vec<u64> = rows.iter().map(|&row| request.data[row]).collect();
                 let read = reader.read(&addresses, &mut |number, sym| self.data[rows[number]] = data_symbol(sym));
                 self.note(read);
-                told(rows.len());
             }
         }
     }
