@@ -37,13 +37,14 @@ const PROBE: &str = "umask 077; uname -s; uname -m; id -u; \
 const PACKAGES: &[(&str, &str)] = &[("tar", "tar"), ("setsid", "util-linux"), ("mktemp", "coreutils")];
 
 /// Runs the collection `$command` in a process group of its own, as a terminal would. A word on standard input ends it
-/// as Ctrl-C does; the end of the input does so too, and then everything is deleted, since nobody will fetch it.
+/// as Ctrl-C does; the end of the input does so too, and then everything is deleted, since nobody will fetch it. The collection is
+/// no background job of the shell's: those ignore Ctrl-C, and the program would, too.
 const RUN: &str = r#"exec 3<&0 </dev/null
-setsid $sudo "$@" 3<&- &
-child=$!
-(read -r word <&3 || : > "$dir/abandoned"; $sudo kill -INT -$child) >/dev/null 2>&1 &
+(read -r word <&3 || : > "$dir/abandoned"
+until [ -s "$dir/group" ]; do sleep 1; done
+$sudo kill -INT -$(cat "$dir/group")) >/dev/null 2>&1 &
 watcher=$!
-wait $child
+setsid sh -c 'echo $$ > "$0/group"; exec "$@"' "$dir" $sudo "$@" 3<&-
 status=$?
 kill $watcher 2>/dev/null
 [ -e "$dir/abandoned" ] && $sudo rm -rf -- "$dir"
