@@ -19,11 +19,11 @@ pub fn cases() -> Vec<Case> {
 }
 
 /// Of the sample convoy.
-const FUNCTION: &str = "push_item";
+const FUNCTION: &str = "burn_ns";
 
 /// A unit, a function that is everywhere, and one that is inlined into it everywhere: each has children.
 const ABBREVIATIONS: &[u8] = &[
-    1, 0x11, 1, 0x11, 1, 0x12, 7, 0, 0, // unit: low_pc, high_pc
+    1, 0x11, 1, 0x11, 1, 0x12, 7, 0x10, 0x17, 0, 0, // unit: low_pc, high_pc, stmt_list
     2, 0x2e, 1, 0x11, 1, 0x12, 7, 3, 8, 0, 0, // function: low_pc, high_pc, name
     3, 0x1d, 1, 0x31, 0x13, 0x11, 1, 0x12, 7, 0, 0, // inlined: origin, low_pc, high_pc
     0,
@@ -31,9 +31,11 @@ const ABBREVIATIONS: &[u8] = &[
 
 /// Debug information of a function with others inlined into it, one into the other.
 fn nested(depth: usize) -> Vec<u8> {
-    let everywhere = [0u64.to_le_bytes(), (1u64 << 47).to_le_bytes()].concat();
+    // No function is at the beginning of a file: that is what a linker makes of those that it left out.
+    let everywhere = [0x100u64.to_le_bytes(), (1u64 << 47).to_le_bytes()].concat();
     let mut unit = vec![4, 0, 0, 0, 0, 0, 8, 1];
     unit.extend(&everywhere);
+    unit.extend([0; 4]);
     let origin = unit.len() as u32 + 4;
     unit.push(2);
     unit.extend(&everywhere);
@@ -41,6 +43,17 @@ fn nested(depth: usize) -> Vec<u8> {
     let inlined = [&[3], &origin.to_le_bytes()[..], &everywhere].concat();
     unit.extend(inlined.repeat(depth));
     unit.extend(vec![0; depth + 2]);
+    [&(unit.len() as u32).to_le_bytes()[..], &unit].concat()
+}
+
+/// One line that is everywhere, in version 4: without lines nobody looks for inlined functions.
+fn lines() -> Vec<u8> {
+    let tables =
+        [&[1, 1, 1, 0xfb, 14, 13][..], &[0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1], b"/\0\0source.c\0\x01\0\0\0"].concat();
+    let program =
+        [&[0, 9, 2][..], &0x100u64.to_le_bytes(), &[1, 2, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x20], &[0, 1, 1]]
+            .concat();
+    let unit = [&[4, 0][..], &(tables.len() as u32).to_le_bytes(), &tables, &program].concat();
     [&(unit.len() as u32).to_le_bytes()[..], &unit].concat()
 }
 
@@ -83,7 +96,8 @@ fn costs_itself(program: &Path, why: &[&str]) -> Result<()> {
 /// The reader calls itself for each of them.
 fn nested_inlines() -> Result<()> {
     let folder = TempDir::new()?;
-    let sections = [(".debug_info", nested(300_000)), (".debug_abbrev", ABBREVIATIONS.to_vec())];
+    let sections =
+        [(".debug_info", nested(300_000)), (".debug_abbrev", ABBREVIATIONS.to_vec()), (".debug_line", lines())];
     let program = with_sections(folder.path(), &[], &sections)?;
     costs_itself(&program, &["its reader crashed", "needed more than", "took longer than"])
 }

@@ -4,6 +4,7 @@
 //! ([`dwell_isolate`]): a file that takes too much, or crashes its reader, costs its own names. What it cannot read, or gives up
 //! on, has no names.
 
+use std::cmp::Reverse;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -109,7 +110,10 @@ pub fn symbolize(requests: &[Request], depth: Depth, elsewhere: Elsewhere<'_>, p
     };
     let mut answers: Vec<Answer> = requests.iter().map(Request::of_memory).collect();
     let in_files = readable.into_iter().enumerate().filter(|(_, readable)| readable.request.is_in_files());
-    for (number, answer) in read_all(in_files.collect(), elsewhere, &mut step) {
+    let mut in_files: Vec<(usize, Readable<'_>)> = in_files.collect();
+    // The longest first, or the last one to be begun would be waited for.
+    in_files.sort_by_key(|(_, readable)| Reverse(readable.request.len()));
+    for (number, answer) in read_all(in_files, elsewhere, &mut step) {
         answers[number] = answer;
     }
     for (answer, request) in answers.iter_mut().zip(requests) {

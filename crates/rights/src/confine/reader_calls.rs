@@ -217,6 +217,7 @@ const PRCTLS: &[u64] = &[
     c::PR_SET_VMA as u64,
     c::PR_SET_NO_NEW_PRIVS as u64,
     c::PR_GET_DUMPABLE as u64,
+    c::PR_SET_DUMPABLE as u64,
     c::PR_CAP_AMBIENT as u64,
 ];
 /// Threads, and children without namespaces of their own.
