@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Map, Value};
 
 use crate::args::{EnvArgs, EnvFormat};
-use crate::error::{Hinted, Result, shell_word};
+use crate::error::{Hinted, Result, script_word};
 use crate::output;
 
 /// Prints the variables.
@@ -24,7 +24,7 @@ pub fn run(args: &EnvArgs) -> Result<ExitCode> {
 }
 
 fn shell(variables: &[(&str, OsString)]) -> String {
-    let line = |(name, value): &(&str, OsString)| format!("export {name}={}\n", shell_word(&value.to_string_lossy()));
+    let line = |(name, value): &(&str, OsString)| format!("export {name}={}\n", script_word(&value.to_string_lossy()));
     variables.iter().map(line).collect()
 }
 

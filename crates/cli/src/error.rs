@@ -211,13 +211,20 @@ pub fn quoted(path: &Path) -> String {
     shell_word(&path.to_string_lossy())
 }
 
-/// A word as a shell takes it.
-pub fn shell_word(word: &str) -> String {
+/// A word as every shell takes it: for scripts that are run.
+pub fn script_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,~".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
-    } else if !word.contains(steers) {
+    } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A word as a shell takes it: for commands that are shown.
+pub fn shell_word(word: &str) -> String {
+    if !word.contains(steers) {
+        script_word(word)
     } else {
         // What could steer the terminal is not shown as it is, and yet the command can be copied.
         let escaped = |c: char| match c {
@@ -252,6 +259,7 @@ mod tests {
         assert_eq!(shell_word("a.out"), "a.out");
         assert_eq!(shell_word("it's"), r"'it'\''s'");
         assert_eq!(shell_word(""), "''");
+        assert_eq!(script_word("it's\n"), "'it'\\''s\n'");
         assert_eq!(shell_word("it's\x1b[2J·\n"), r"$'it\'s\U0000001b[2J·\U0000000a'");
     }
 }

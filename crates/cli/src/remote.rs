@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::args::{CollectArgs, FinalizationMode, SshTarget};
 use crate::collect::{Signals, create_folder, give_away};
-use crate::error::{Hinted, Result, shell_word, status};
+use crate::error::{Hinted, Result, script_word, status};
 use crate::owner::Invoker;
 use crate::reading::Reading;
 use crate::{output, report, terminal};
@@ -136,7 +136,7 @@ impl<'t> There<'t> {
     fn copy_self(&self) -> Result<()> {
         let failed = |error| Hinted::new(format!("cannot read this program: {error}"));
         let own = File::open("/proc/self/exe").map_err(failed)?;
-        let dwell = shell_word(&format!("{}/dwell", self.folder));
+        let dwell = script_word(&format!("{}/dwell", self.folder));
         let script = format!("cat > {dwell} && chmod 700 {dwell} && {dwell} --version");
         let output = self.ssh(&script).stdin(own).output();
         let output = self.checked(output)?;
@@ -150,9 +150,9 @@ impl<'t> There<'t> {
         let result = ["--quiet".into(), "--result-dir".into(), format!("{}/result", self.folder)];
         let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
         let words = dwell.into_iter().chain(result).chain(passed_on(&words));
-        let words: Vec<String> = words.map(|word| shell_word(&word)).collect();
+        let words: Vec<String> = words.map(|word| script_word(&word)).collect();
         let script =
-            format!("dir={}; sudo='{}'; set -- {}\n{RUN}", shell_word(&self.folder), self.sudo, words.join(" "));
+            format!("dir={}; sudo='{}'; set -- {}\n{RUN}", script_word(&self.folder), self.sudo, words.join(" "));
         let mut command = self.ssh(&script);
         // Its own process group: Ctrl-C is for us, who tell the other side.
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -177,7 +177,7 @@ impl<'t> There<'t> {
     /// Brings the result here. There is none when the collection there could not begin: it has said why.
     fn fetch(&self, args: &CollectArgs, ended: ExitStatus) -> Result<ResultFolder> {
         let host = &self.target.host;
-        let result = shell_word(&format!("{}/result", self.folder));
+        let result = script_word(&format!("{}/result", self.folder));
         let found = self.run(&format!("{} test -e {result}/manifest.json", self.sudo))?;
         if found.status.code() == Some(SSH_FAILED) {
             return Err(Hinted::new(format!("the connection to {host} was lost")).hint(self.try_ssh()));
@@ -247,7 +247,7 @@ impl<'t> There<'t> {
     /// `ssh` with a script for the other machine's shell, not started yet.
     fn ssh(&self, script: &str) -> Command {
         let mut command = self.connection();
-        command.args(["-T", "--", &self.target.host]).arg(format!("exec sh -c {}", shell_word(script)));
+        command.args(["-T", "--", &self.target.host]).arg(format!("exec sh -c {}", script_word(script)));
         command
     }
 
@@ -336,7 +336,7 @@ impl<'t> There<'t> {
 impl Drop for There<'_> {
     fn drop(&mut self) {
         if self.folder.starts_with('/') {
-            let _ = self.run(&format!("{} rm -rf -- {}", self.sudo, shell_word(&self.folder)));
+            let _ = self.run(&format!("{} rm -rf -- {}", self.sudo, script_word(&self.folder)));
         }
         let _ = self.connection().args(["-O", "exit", "--", &self.target.host]).stdin(Stdio::null()).output();
     }

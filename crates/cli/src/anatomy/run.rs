@@ -139,10 +139,12 @@ fn tell(path: &Path, anatomy: &Anatomy, seconds: f64) {
 /// those that only Dwell gets.
 fn survive_signals() -> Result<(Arc<AtomicBool>, Signals)> {
     let recorded = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    // Under nohup a terminal that goes away ends nothing.
+    let hangs_up = (!dwell_capture::was_ignored(SIGHUP)).then_some(SIGHUP);
+    for signal in [SIGINT, SIGTERM].into_iter().chain(hangs_up) {
         let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&recorded));
     }
-    let signals = Signals::new([SIGTERM, SIGHUP]);
+    let signals = Signals::new(std::iter::once(SIGTERM).chain(hangs_up));
     Ok((recorded, signals.map_err(|error| Hinted::new(format!("cannot handle signals: {error}")))?))
 }
 

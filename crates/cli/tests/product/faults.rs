@@ -371,6 +371,11 @@ fn fail_at(stage: Stage, fault: &Fault, (call, number): &Place) -> Result<bool> 
     }
 }
 
+/// Whether a collection says that all went well. Its exit status is the program's, whatever became of the result.
+fn collected_well(output: &Output) -> bool {
+    output.status.success() && !output.stderr.contains("error: ")
+}
+
 fn is_told(output: &Output) -> bool {
     output.stderr.contains("error: ") && output.stderr.contains("hint: ")
 }
@@ -445,17 +450,17 @@ fn are_unchanged(folder: &TempDir) -> Result<()> {
 /// or is refused in a sentence.
 fn collected_is_right(folder: &TempDir, output: &Output) -> Result<bool> {
     if !folder.path().join(RESULT).exists() {
-        ensure!(!output.status.success(), "no result, and no word");
+        ensure!(!collected_well(output), "no result, and no word");
         return Ok(false);
     }
     let finalized = run(folder, &[], &Stage::Finalize.arguments()?)?;
     if !finalized.status.success() {
-        ensure!(!output.status.success(), "collected, and yet: {}", finalized.stderr);
+        ensure!(!collected_well(output), "collected, and yet: {}", finalized.stderr);
         ensure!(is_told(&finalized), "{}", finalized.stderr);
         return Ok(false);
     }
     let shown = reports(Stage::Collect, folder)?.map_err(|output| anyhow!("{}", output.stderr))?;
-    if !output.status.success() {
+    if !collected_well(output) {
         return Ok(false);
     }
     let waits: serde_json::Value = serde_json::from_str(&shown[0])?;

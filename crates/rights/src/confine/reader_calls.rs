@@ -219,7 +219,10 @@ const PRCTLS: &[u64] = &[
     c::PR_GET_DUMPABLE as u64,
     c::PR_SET_DUMPABLE as u64,
     c::PR_CAP_AMBIENT as u64,
+    PR_GET_AUXV,
 ];
+/// What the kernel told this process as it began (linux/prctl.h, Linux 6.4): rustix asks for the size of pages by it.
+const PR_GET_AUXV: u64 = 0x4155_5856;
 /// Threads, and children without namespaces of their own.
 const NAMESPACES: u64 = (c::CLONE_NEWNS
     | c::CLONE_NEWCGROUP
@@ -282,7 +285,7 @@ mod tests {
     const ONLY: [&str; LIMITED.len()] = [
         "whether there is a terminal, its size; of a descriptor whether it blocks, how much it has, and that exec closes it",
         "copies, flags and locks of descriptors; nothing that makes signals",
-        "a thread's name, memory's names, the end of a child with its parent, giving up more",
+        "a thread's name, memory's names, what the kernel told it as it began, the end of a child with its parent, giving up more",
         "threads and copies of itself; no namespaces",
         "without set-user-ID, set-group-ID and sticky",
         "its own limits",
