@@ -224,10 +224,12 @@ fn file_size_limit() -> Result<()> {
     needs_recording()?;
     let folder = TempDir::new()?;
     let mark = folder.path().join("end");
-    let program = format!("sleep 1; touch {}", mark.display());
+    let program = format!("sleep 1; touch {}; exit 7", mark.display());
     let output = collect_after(&folder, "ulimit -f 4", &[], &["sh", "-c", &program])?;
-    ensure!(output.code() == 1 && output.stderr.contains("File too large"), "{}: {}", output.code(), output.stderr);
-    wait_for("the program to reach its end", || mark.exists().then_some(()))
+    // Dwell waits for the program: its status is what whoever started the job wants to know.
+    ensure!(output.code() == 7 && output.stderr.contains("File too large"), "{}: {}", output.code(), output.stderr);
+    ensure!(mark.exists(), "the program did not reach its end");
+    Ok(())
 }
 
 /// What finalization has no room for it writes later.
@@ -254,9 +256,9 @@ fn disk_full_in_finalization() -> Result<()> {
 fn result_removed() -> Result<()> {
     needs_recording()?;
     let folder = TempDir::new()?;
-    let script = format!("rm -rf '{}'; sleep 0.5", folder.path().join("result").display());
+    let script = format!("rm -rf '{}'; sleep 0.5; exit 7", folder.path().join("result").display());
     let output = Running::start(&mut collect(folder.path(), &[], &["sh", "-c", &script]))?.finish()?;
-    ensure!(output.code() == 1 && output.stderr.contains("removed or moved"), "{}", output.stderr);
+    ensure!(output.code() == 7 && output.stderr.contains("removed or moved"), "{}: {}", output.code(), output.stderr);
     ensure!(!output.stderr.contains("dwell finalize"), "there is nothing to finalize: {}", output.stderr);
     Ok(())
 }
