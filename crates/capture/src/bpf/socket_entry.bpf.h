@@ -44,6 +44,13 @@ struct {
 
 u64 next_place = 0;
 
+/* Context of look_at_sockets: the first of the places that it looks at in one run. Mirrored in topics/sockets.rs. */
+#define SOCKETS_AT_ONCE 32
+
+struct socket_places {
+	u32 first;
+};
+
 /* The place of a cookie. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -195,6 +195,10 @@ struct in6_addr {
 	u8 in6_u[16];
 };
 
+typedef struct refcount_struct {
+	atomic_t refs;
+} refcount_t;
+
 struct sock_common {
 	unsigned short skc_family;
 	volatile unsigned char skc_state;
@@ -205,6 +209,7 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	atomic64_t skc_cookie;
+	refcount_t skc_refcnt;
 };
 
 struct sk_buff_head {
@@ -383,11 +388,6 @@ struct bpf_iter__task {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
-struct bpf_iter__bpf_sk_storage_map {
-	struct sock *sk;
-	void *value;
-};
-
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;
 	struct task_struct *task;

@@ -161,7 +161,7 @@ impl Hooks {
 
     /// Takes the threads of all targets in and records the state of every thread.
     pub fn seed(&mut self) -> Result<()> {
-        walk(&self.threads, "seed", None)?;
+        walk(&self.threads, "seed")?;
         // The targets are taken in, and with them what they create: whoever has the id of one later is a stranger.
         if let Some(targets) = self.shared.get("targets") {
             let pids: Vec<Vec<u8>> = targets.keys().collect();
@@ -169,7 +169,7 @@ impl Hooks {
                 .try_for_each(|pid| targets.delete(pid))
                 .map_err(|source| Error::Bpf { what: "seeding".into(), source })?;
         }
-        let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets", None));
+        let seeded = self.sockets.as_ref().map(|(object, _)| walk(object, "seed_sockets"));
         if let Some(Err(error)) = seeded {
             self.notices.push(notice!(SOCKETS_BEFORE, error = error));
         }

@@ -128,7 +128,8 @@ pub fn load(name: &'static str, shared: &HashMap<String, MapHandle>, scope: &Sco
 /// Attaches the hooks of a family, but for those that user space runs and those of perf events.
 pub fn attach(object: &Object) -> Result<Vec<Link>> {
     let attached = |program: &ProgramMut<'_>| {
-        !matches!(program.attach_type(), ProgramAttachType::TraceIter) && program.prog_type() != ProgramType::PerfEvent
+        !matches!(program.attach_type(), ProgramAttachType::TraceIter)
+            && !matches!(program.prog_type(), ProgramType::PerfEvent | ProgramType::Syscall)
     };
     loaded(object).filter(attached).map(|program| attach_one(&program)).collect()
 }

@@ -40,7 +40,7 @@ fn level() -> Result<u32> {
         return Err(Error::ForeignProc);
     }
     let object = loading::load("namespace", &HashMap::new(), &Scope::default())?.object;
-    walk(&object, "find_level", None)?;
+    walk(&object, "find_level")?;
     let level = map_of(&object, "level")?.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
     let level = level.ok().flatten().and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)));
     level.filter(|&level| level > 0).ok_or_else(|| Error::Unsupported {

@@ -1,8 +1,6 @@
 //! The user side of the socket hooks: reads what they count of each socket and writes what has changed into the trace,
 //! and lets the kernel side look over the open files of processes where no event tells of a socket.
 
-use std::os::fd::AsFd;
-
 use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, SocketRecord};
@@ -12,7 +10,7 @@ use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::kernel::mapped::MappedArray;
 use crate::kernel::maps::map_of;
-use crate::kernel::walk::walk;
+use crate::kernel::walk::{run, walk};
 
 /// Time between two readings while few sockets are in use …
 const READ_NS: u64 = 50_000_000;
@@ -22,6 +20,8 @@ const FEW: u64 = 128;
 const LOOK_NS: u64 = 500_000_000;
 /// Looking at the queues, and for sockets that no call has told of, takes no more than this part of the time: one of so many.
 const LOOK_SHARE: u64 = 200;
+/// How many places one run of look_at_sockets covers; as in socket_entry.bpf.h.
+const SOCKETS_AT_ONCE: usize = 32;
 const AF_UNIX: u16 = 1;
 const LISTEN: u8 = 10;
 
@@ -60,7 +60,6 @@ pub struct Sockets {
     entries: MappedArray<Entry>,
     places: MapHandle,
     free_places: MapHandle,
-    own_place: MapHandle,
     connections: MapHandle,
     unknown_sockets: MapHandle,
     next_search_ns: u64,
@@ -86,7 +85,6 @@ impl Sockets {
             entries: MappedArray::of(&map_of(object, "sockets")?)?,
             places: map_of(object, "places")?,
             free_places: map_of(object, "free_places")?,
-            own_place: map_of(object, "own_place")?,
             connections: map_of(object, "connections")?,
             unknown_sockets: map_of(object, "unknown_sockets")?,
             next_search_ns: 0,
@@ -119,7 +117,7 @@ impl Sockets {
         if self.new && (now_ns >= self.next_look_ns || at_end) {
             self.new = false;
             self.next_look_ns = now_ns + LOOK_NS;
-            walk(object, "find_peers", None)?;
+            walk(object, "find_peers")?;
         }
         Ok(())
     }
@@ -134,7 +132,7 @@ impl Sockets {
         if unknown.is_empty() {
             return Ok(());
         }
-        walk(object, "find_sockets", None)?;
+        walk(object, "find_sockets")?;
         self.next_search_ns = began_ns + LOOK_NS.max(LOOK_SHARE * (monotonic_ns() - began_ns));
         for address in &unknown {
             let _ = self.unknown_sockets.delete(address); // it may have made room for others
@@ -150,10 +148,18 @@ impl Sockets {
         let scarce = self.taken >= self.entries.len() / 2 && self.taken - self.taken_for_good >= free / 2;
         let began_ns = monotonic_ns();
         if scarce || at_end || (self.listens && began_ns >= self.next_queue_ns) {
-            walk(object, "look_at_sockets", Some(self.own_place.as_fd()))?;
+            for first in (0..=self.places_used()).step_by(SOCKETS_AT_ONCE) {
+                run(object, "look_at_sockets", &mut (first as u32).to_ne_bytes())?;
+            }
             self.next_queue_ns = began_ns + LOOK_SHARE * (monotonic_ns() - began_ns);
         }
         Ok(scarce.then_some(began_ns))
+    }
+
+    /// How many places of the array were ever taken; they are taken in order.
+    fn places_used(&self) -> usize {
+        let is_new = |&place: &usize| self.entries.at(place).is_some_and(|entry| self.is_taken(place, &entry));
+        self.known.len() + (self.known.len()..).take_while(is_new).count()
     }
 
     /// Returns how many sockets had changed. Those that the walk at `walked_ns` did not meet are gone.
