@@ -184,6 +184,75 @@ sentences! {
         "上限により、あと {rows} 行を省略しました。";
     NOTHING_FOUND = "nothing-found", "Nothing that Dwell looks for was found.",
         "Dwell が調べる問題は見つかりませんでした。";
+    CAUSE_SLEPT = "cause-slept", "{who} slept in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
+        "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_QUEUED_BEHIND = "cause-queued-behind",
+        "{who} was in the run queue behind {behind}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {behind} の後ろで実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_TIMED_OUT = "cause-timed-out",
+        "{who} waited for {label} until its time-out in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} をタイムアウトまで待ちました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_UNFINISHED = "cause-unfinished",
+        "{who} waited for {label} to the end of the recording in {place}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を記録の終わりまで待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_ENDED_BY = "cause-ended-by",
+        "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits, in {wall} of time.",
+        "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
+        "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
+        "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_LONG_CHAIN = "cause-long-chain", "{who} is at the end of a chain of 24 waits: explains {wait} of waits, in {wall} of time.",
+        "{who} は 24 個の待機の連鎖の末端です。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
+    CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
+    ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
+        "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
+    ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
+        "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_RAN_UNDER_LOCK = "advice-ran-under-lock", "Do less while holding {label}: move this work out of it, or split the lock.",
+        "{label} を保持している間の処理を減らすか、ロックを分割してください。";
+    ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
+        "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
+        "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
+    ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
+        "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
+    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: see the run queue's account above.",
+        "他のプログラムが CPU を使っていたか、クォータを使い切りました。実行キューの内訳を参照してください。";
+    ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
+        "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
+    ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",
+        "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
+    ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --pid PID`, or start both under one shell.",
+        "そのプログラムも記録してください: `dwell collect threading --pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
+        "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
+    ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
+        "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
+    ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
+        "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
+    ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
+        "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
+    TIME_ACCOUNT = "time-account",
+        "{threads} {threads|thread|threads} lived {life} = running {running} + run queue {queue} + waits on others {demand} + joins and children {structure} + own sleeps {own} + idle {idle}.",
+        "{threads} 個のスレッドの時間 {life} = 実行 {running} + 実行キュー {queue} + 他への待機 {demand} + 結合と子プロセス {structure} + 自らのスリープ {own} + アイドル {idle}。";
+    QUEUE_ACCOUNT = "queue-account",
+        "Run queue {queue}: the program's own threads had the CPU for {own}, waking up took {waking}, other programs had it for {others} at most{names}, a CPU quota stopped it for {quota}, nobody known had it for {unknown}.",
+        "実行キュー {queue}: プログラム自身のスレッドが CPU を使用 {own}、起床にかかった時間 {waking}、他のプログラムが使用 (最大) {others}{names}、CPU クォータによる停止 {quota}、不明 {unknown}。";
+    PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
+        "プログラムの {elapsed} の内訳: {causes}。";
+    NOT_HELD_UP = "not-held-up",
+        "No thread was held up by another for long: waits on others {demand} (a cause is told from {least} on, {share} of the elapsed time), run queue {queue}.",
+        "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} (経過時間の {share} の {least} 以上の原因を示します)、実行キュー {queue}。";
+    CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause|causes} explain {wait} more: dwell report explain.",
+        "さらに小さい {causes} 個の原因が {wait} の待機を説明します: dwell report explain。";
     PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",
         "パスは {threads} 個のスレッドの {segments} 区間からなり、長さは {length} です。";
     PATH_UNFILTERED = "path-unfiltered", "The critical path is the whole program's: filters do not apply.",

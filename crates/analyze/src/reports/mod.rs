@@ -6,6 +6,7 @@ pub mod compare;
 mod correlation;
 mod counters;
 mod critical_path;
+mod explain;
 mod frames;
 mod hotspots;
 mod latency;
@@ -39,6 +40,7 @@ words! { "report";
     /// A report.
     Report {
         Summary = "summary", "Summary", "Elapsed, CPU and wait time, utilization and concurrency, top objects and findings.";
+        Explain = "explain", "Where the Time Went", "What every wait is because of, down to root causes, with the chains that lead to them.";
         Waits = "waits", "Waits", "Wait time by synchronization object.";
         Hotspots = "hotspots", "Hotspots", "CPU time by function: effective, spin and overhead.";
         BottomUp = "bottom-up", "Bottom-up", "Functions with their callers below them.";
@@ -76,6 +78,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     correlation::COLUMNS,
     counters::COLUMNS,
     critical_path::COLUMNS,
+    explain::COLUMNS,
     frames::COLUMNS,
     frames::BINS,
     frames::HISTOGRAM,
@@ -131,6 +134,7 @@ pub fn report(report: Report, trace: &Trace, query: &Query) -> Result<View, Quer
 /// The same of sums that are there already.
 pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
+        Report::Explain => explain::explain(fold),
         Report::Summary => summary::summary(fold),
         Report::Waits => waits::waits(fold),
         Report::Hotspots => hotspots::hotspots(fold),

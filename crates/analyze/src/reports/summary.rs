@@ -9,6 +9,7 @@ use crate::findings;
 use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
+use crate::reports::explain;
 use crate::reports::waits::waits;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::notes::{notes, stacks};
@@ -69,6 +70,8 @@ columns! {
         "スレッド・コンカレンシー・ヒストグラム", "実行中または実行可能なスレッド数ごとの経過時間。";
     plain "losses", "Losses", "What could not be seen.",
         "損失", "記録できなかったもの。";
+    plain "explanation", "Where the Time Went", "The root causes of waits, and the account of the threads' time.",
+        "時間の行方", "待機の根本原因と、スレッドの時間の内訳。";
     plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization.",
         "待機の長い同期オブジェクト", "CPU 利用率が低い待機時間が最も長いオブジェクト。";
     plain "findings", "Findings", "What is wrong, and what to do about it.",
@@ -178,6 +181,7 @@ fn parts(fold: &Fold<'_>) -> Vec<Field> {
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", Value::Rows(Box::new(losses(fold)))),
+        Field("explanation", Value::Rows(Box::new(explain::in_summary(fold)))),
         Field("top_objects", Value::Rows(Box::new(top_objects(fold)))),
         Field("findings", Value::Rows(Box::new(findings::view(fold)))),
     ]

@@ -6,6 +6,7 @@ pub mod acquisitions;
 pub mod blame;
 pub mod correlation;
 pub mod critical_path;
+pub mod explain;
 pub mod holding;
 pub mod intervals;
 pub mod latency;

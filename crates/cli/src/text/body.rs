@@ -5,7 +5,7 @@ use dwell_view::{Column, Row, Value, View};
 use super::style::{Ink, Style, printable, width, wrap};
 use super::table::{self, Cell, Table};
 use super::words::{is_number, words};
-use super::{bars, cards};
+use super::{bars, cards, explanation};
 
 /// Frames shown of a stack outside of tables.
 const STACK_FRAMES: usize = 12;
@@ -13,6 +13,7 @@ const STACK_FRAMES: usize = 12;
 /// A view without its title and notes.
 pub fn body(view: &View, style: &Style, nesting: usize) -> Vec<String> {
     match view.rows.first() {
+        _ if explanation::has_chains(view) => explanation::explanation(view, style),
         _ if cards::has_advice(view) => cards::cards(view, view.rows.len(), style),
         None if view.notes.is_empty() => vec!["Nothing to show.".into()],
         None => Vec::new(),

@@ -6,6 +6,7 @@ use dwell_view::{Row, Value, View};
 
 use super::body::body;
 use super::cards::{cards, value};
+use super::explanation::{explanation, paragraph};
 use super::notes::note_lines;
 use super::style::{Ink, Style};
 use super::units;
@@ -20,6 +21,7 @@ const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "m
 pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
     let fields = Fields(summary);
     let mut lines = headline(&fields);
+    lines.extend(section("Where the time went", where_the_time_went(&fields, style), style));
     lines.extend(section("What is wrong", findings(&fields, style), style));
     lines.extend(section("Most waited for", top_objects(&fields, style), style));
     if !summary.notes.is_empty() {
@@ -85,6 +87,16 @@ fn headline(fields: &Fields<'_>) -> Vec<String> {
         ("Preemption Wait", "preemption_ns", "ready, but in the run queue".to_owned()),
     ];
     lines.iter().map(|(title, id, text)| format!("{title:<15}  {:>8}   {text}", fields.words(id))).collect()
+}
+
+/// The account, the root causes, and what else its notes say.
+fn where_the_time_went(fields: &Fields<'_>, style: &Style) -> Vec<String> {
+    let Some(view) = fields.view("explanation") else { return Vec::new() };
+    let (account, more) = view.notes.split_at(view.notes.len().min(1));
+    let mut lines: Vec<String> = account.iter().flat_map(|note| paragraph(&note.to_string(), "", style)).collect();
+    lines.extend(explanation(view, style));
+    lines.extend(more.iter().flat_map(|note| paragraph(&note.to_string(), "", style)));
+    lines
 }
 
 fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {

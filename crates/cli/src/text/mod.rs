@@ -7,6 +7,7 @@ pub mod bars;
 mod body;
 mod cards;
 pub mod digest;
+mod explanation;
 mod notes;
 pub mod source;
 pub mod style;

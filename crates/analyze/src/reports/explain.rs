@@ -1,0 +1,322 @@
+//! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
+
+use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
+
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::study::explain::{
+    Account, Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
+};
+use crate::tables::columns::{columns, columns_of};
+use crate::tables::grouped::{cut_note, stack_value};
+use crate::tables::notes::notes;
+
+columns! {
+    /// What the report shows.
+    COLUMNS;
+
+    plain "who", "Who", "The role of threads whose time it was: process and thread name without numbers, or the start function.",
+        "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
+    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle, long-chain.",
+        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、長い連鎖。";
+    plain "place", "Place", "Where in the program.",
+        "場所", "プログラムの中の場所。";
+    plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others.",
+        "説明される待機", "これが原因の、すべてのスレッドの待機時間。原因の合計は他への待機の合計です。";
+    plain "wall_ns", "Wall Time", "Time in which anybody was delayed by it.",
+        "影響時間", "これによって誰かが遅れていた時間。";
+    plain "share", "Share", "Part of the elapsed time in which anybody was delayed by it.",
+        "割合", "経過時間のうち、これによって誰かが遅れていた割合。";
+    plain "path_ns", "Time on Path", "Its part of the elapsed time, by the chain that ends with the program; none where the program did not end by itself.",
+        "パス時間", "プログラムの終了に至る連鎖で、これが占める時間。プログラムが自ら終了していない場合はありません。";
+    detail "cause", "Cause", "What it is, in words.",
+        "原因", "原因を言葉で示したもの。";
+    detail "waited_for", "Waited for", "What they waited for themselves, where they waited.",
+        "待機の対象", "原因のスレッド自身が待っていた対象。";
+    detail "behind", "Behind", "Who had the CPU that they were ready for.",
+        "先行", "待っていた CPU を使っていたスレッドの役割。";
+    detail "chain", "Chain", "Who waited for what, the largest chain first link first: each because of the next, the last one because of this.",
+        "連鎖", "誰が何を待ったか。最大の連鎖を最初の待機から示します。それぞれ次の待機が原因で、最後はこの原因です。";
+    detail "chains", "Chains", "All that is known of the chains, each as one line with its time.",
+        "すべての連鎖", "分かっている連鎖を、時間とともに 1 行ずつ示します。";
+    detail "advice", "Advice", "What to do about it.",
+        "対策", "どうすればよいか。";
+    detail "text", "Text", "The whole of it as a paragraph.",
+        "テキスト", "全体を 1 段落で示したもの。";
+    detail "stack", "Stack", "Where, leaf first.",
+        "スタック", "場所。末端の関数から順に示します。";
+}
+
+/// Part of the elapsed time from which a cause is told in the summary.
+const TOLD_SHARE: f64 = 0.01;
+/// Part of the elapsed time from which the run queue's account is told.
+const QUEUE_SHARE: f64 = 0.02;
+/// Causes in the summary.
+const IN_SUMMARY: usize = 3;
+/// Part of a cause's time from which one more place that calls is named.
+const CALLER_SHARE: f64 = 0.1;
+/// Links of a chain in a line.
+const LINKS: usize = 4;
+/// Part of a role's life below which its threads are never without work.
+const ALWAYS_BUSY: f64 = 0.1;
+/// Parts of the path that are named.
+const ON_PATH: usize = 3;
+
+/// The report.
+pub fn explain(fold: &Fold<'_>) -> View {
+    let explanation = explanation_of(fold);
+    let told: Vec<&RootCause> =
+        explanation.causes.iter().filter(|root| root.wait_ns > 0 && !root.cause.no_work).collect();
+    let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    view.rows = told.iter().take(limit).map(|root| row(fold, &explanation, root)).collect();
+    view.notes = notes(fold);
+    view.notes.extend(accounts(&explanation));
+    view.notes.extend(cut_note(told.len().saturating_sub(limit)));
+    view
+}
+
+/// What the summary says: the largest causes, and the account as its notes.
+pub fn in_summary(fold: &Fold<'_>) -> View {
+    let explanation = explanation_of(fold);
+    let least = (explanation.elapsed_ns as f64 * TOLD_SHARE) as u64;
+    let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
+    let told: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
+    let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
+    view.rows = told.iter().take(IN_SUMMARY).map(|root| row(fold, &explanation, root)).collect();
+    view.notes = accounts(&explanation);
+    if told.is_empty() {
+        let sentence = say!(
+            NOT_HELD_UP,
+            demand = Word::Ns(explanation.demand_ns),
+            least = Word::Ns(least),
+            share = Word::Share(TOLD_SHARE),
+            queue = Word::Ns(explanation.run_queue.all_ns),
+        );
+        view.notes.push(sentence.into());
+    } else if told.len() > IN_SUMMARY {
+        let rest = told[IN_SUMMARY..].iter().map(|root| root.wait_ns).sum();
+        view.notes.push(say!(CAUSES_CUT, causes = told.len() - IN_SUMMARY, wait = Word::Ns(rest)).into());
+    }
+    view
+}
+
+fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Row {
+    let names = &explanation.names;
+    let chains = ordered(explanation, root);
+    let advice = advice(explanation, root, &chains);
+    let link = |link: &Link| link_text(explanation, link);
+    let lines: Vec<String> =
+        chains.iter().map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, chain))).collect();
+    let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };
+    Row {
+        depth: 0,
+        values: vec![
+            Value::Text(names.role(root.cause.role).to_owned()),
+            Value::Text(root.cause.kind.id().into()),
+            names.place(root.cause.place).map_or(Value::None, |place| Value::Text(place.at.clone())),
+            Value::Ns(root.wait_ns),
+            Value::Ns(root.wall_ns),
+            Value::Fraction(root.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
+            if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },
+            Value::Prose(cause(explanation, root)),
+            text(names.label(root.cause.label)),
+            if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },
+            chains.first().map_or(Value::None, |(chain, _)| Value::Stack(chain.iter().map(link).collect())),
+            if lines.is_empty() { Value::None } else { Value::Stack(lines) },
+            Value::Prose(advice),
+            Value::Prose(paragraph(explanation, root, &chains)),
+            stack_value(fold, root.stack),
+        ],
+    }
+}
+
+/// Who waits for a lock gets nothing for it; who waits for an answer asked for the work: the first comes first.
+fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
+    let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
+    let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
+        chain.first().is_some_and(|link| explanation.names.is_lock(link.label)) && 10 * ns >= root.wait_ns
+    };
+    chains.sort_by_key(|chain| !is_contended(chain));
+    chains
+}
+
+fn link_text(explanation: &Explanation<'_, '_>, link: &Link) -> String {
+    let names = &explanation.names;
+    let place = names.place(link.place).map_or("an unknown place", |place| place.at.as_str());
+    format!("{} waited for {} at {place}", names.role(link.role), names.label(link.label))
+}
+
+fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
+    let links: Vec<String> = chain.iter().take(LINKS).map(|link| link_text(explanation, link)).collect();
+    let more = if chain.len() > LINKS { " <- …" } else { "" };
+    format!("{}{more}", links.join(" <- "))
+}
+
+/// What the cause is, with its numbers.
+fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    let (names, Cause { kind, role, label, place, behind, .. }) = (&explanation.names, root.cause);
+    let (who, label) = (names.role(role), names.label(label));
+    let place = names.place(place).map(|place| place.at.clone());
+    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
+    let ended_by = match kind {
+        CauseKind::Outside => "a program or kernel thread that is not recorded",
+        CauseKind::Network => "the network",
+        CauseKind::Timer => "a timer of the kernel",
+        CauseKind::Device => "the device",
+        CauseKind::Interrupt => "an interrupt",
+        _ => "nobody who was seen",
+    };
+    let sentence = match kind {
+        CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
+        CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
+        CauseKind::RunQueue if behind == NOTHING => say!(CAUSE_QUEUED, who = who, wait = wait, wall = wall),
+        CauseKind::RunQueue => {
+            say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
+        }
+        CauseKind::TimedOut => {
+            say!(CAUSE_TIMED_OUT, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::Unfinished => {
+            say!(CAUSE_UNFINISHED, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
+        CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
+        CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
+        CauseKind::LongChain => say!(CAUSE_LONG_CHAIN, who = who, wait = wait, wall = wall),
+        CauseKind::Outside
+        | CauseKind::Network
+        | CauseKind::Timer
+        | CauseKind::Device
+        | CauseKind::Interrupt
+        | CauseKind::Unknown => {
+            say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
+        }
+    };
+    Prose::from(sentence).and(called_by(explanation, root))
+}
+
+/// The functions that call the place, those with a part of it.
+fn called_by(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
+    let mut callers: Vec<&str> = Vec::new();
+    for (place, ns) in &root.places {
+        let caller = explanation.names.place(*place).map_or("", |place| place.caller.as_str());
+        let is_much = *ns as f64 >= CALLER_SHARE * root.wait_ns as f64;
+        if !caller.is_empty() && is_much && !callers.contains(&caller) && callers.len() < 2 {
+            callers.push(caller);
+        }
+    }
+    (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
+}
+
+/// All of it.
+fn paragraph(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
+    let chain = |(chain, ns): &&(Vec<Link>, u64)| {
+        say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, chain))
+    };
+    cause(explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
+}
+
+/// What to do about a cause.
+fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
+    let names = &explanation.names;
+    let first = chains.first().and_then(|(chain, _)| chain.first());
+    let last = chains.first().and_then(|(chain, _)| chain.last());
+    let lock = last.or(first).filter(|link| names.is_lock(link.label)).map(|link| names.label(link.label));
+    let sentence = match (root.cause.kind, lock) {
+        (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
+        (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+        (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
+        (CauseKind::Ran, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_RAN)),
+        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
+        (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
+            Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
+            None => say!(ADVICE_TIMED_OUT),
+        },
+        (CauseKind::Device, _) => say!(ADVICE_DEVICE),
+        (CauseKind::Network, _) => say!(ADVICE_NETWORK),
+        (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
+        (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
+        _ => say!(ADVICE_UNSEEN),
+    };
+    sentence.into()
+}
+
+/// Workers that were never without work, while others waited for them.
+fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link>) -> Option<Sentence> {
+    let account: &Account = explanation.accounts.get(&root.cause.role)?;
+    let names = &explanation.names;
+    // A program that runs once has no work to wait for.
+    let asked = account.idle_ns > 0 && first.is_some_and(|link| link.role != root.cause.role);
+    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    let place = names.place(root.cause.place).map(|place| place.at.clone());
+    let queued = root.wait_ns as f64 / root.wall_ns.max(1) as f64 > account.threads as f64;
+    (asked && queued && account.life_ns > 0 && idle < ALWAYS_BUSY).then(|| {
+        say!(
+            ADVICE_POOL,
+            threads = account.threads,
+            who = names.role(root.cause.role),
+            idle = Word::Share(idle),
+            place = place,
+        )
+    })
+}
+
+/// What threads did with their lives, what the run queue was, and what the elapsed time went by with.
+fn accounts(explanation: &Explanation<'_, '_>) -> Vec<Prose> {
+    let whole = explanation.whole();
+    let account = say!(
+        TIME_ACCOUNT,
+        threads = whole.threads,
+        life = Word::Ns(whole.life_ns),
+        running = Word::Ns(whole.running_ns),
+        queue = Word::Ns(whole.run_queue_ns),
+        demand = Word::Ns(whole.demand_ns),
+        structure = Word::Ns(whole.structure_ns),
+        own = Word::Ns(whole.own_ns),
+        idle = Word::Ns(whole.idle_ns),
+    );
+    let mut notes = vec![Prose::from(account)];
+    let queue = &explanation.run_queue;
+    if queue.all_ns as f64 >= QUEUE_SHARE * explanation.elapsed_ns as f64 {
+        let names: Vec<String> =
+            queue.rivals.iter().take(2).map(|(name, ns)| format!("{name} {}", duration(*ns))).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let sentence = say!(
+            QUEUE_ACCOUNT,
+            queue = Word::Ns(queue.all_ns),
+            own = Word::Ns(queue.own_ns),
+            waking = Word::Ns(queue.waking_ns),
+            others = Word::Ns(queue.others_ns),
+            names = names,
+            quota = Word::Ns(queue.quota_ns),
+            unknown = Word::Ns(queue.unknown_ns),
+        );
+        notes.push(sentence.into());
+    }
+    let mut on_path: Vec<&RootCause> = explanation.causes.iter().filter(|root| root.path_ns > 0).collect();
+    on_path.sort_by_key(|root| std::cmp::Reverse(root.path_ns));
+    if !on_path.is_empty() {
+        let part = |root: &&RootCause| format!("{} {}", brief(explanation, root), duration(root.path_ns));
+        let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
+        notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
+    }
+    notes
+}
+
+/// A cause in a few words.
+fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
+    let (names, Cause { kind, role, label, place, .. }) = (&explanation.names, root.cause);
+    let who = names.role(role);
+    let place = names.place(place).map_or("an unknown place", |place| place.at.as_str());
+    match kind {
+        CauseKind::Slept => format!("{who} slept in {place}"),
+        CauseKind::Ran => format!("{who} ran {place}"),
+        CauseKind::RunQueue => format!("{who} was in the run queue"),
+        CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle | CauseKind::LongChain => {
+            format!("{who} ({})", kind.id())
+        }
+        _ => format!("{who} waited for {} in {place}", names.label(label)),
+    }
+}

@@ -1,0 +1,50 @@
+//! The account: what the threads of each role did with their lives. Running, run queue, waits on others, joins and children,
+//! own sleeps and idle add up to it.
+
+use crate::study::explain::terms::WaitClass;
+
+/// Times of a role's threads, ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// How many threads.
+    pub threads: u64,
+    /// Their lives.
+    pub life_ns: u64,
+    /// On a CPU.
+    pub running_ns: u64,
+    /// Ready, in a run queue.
+    pub run_queue_ns: u64,
+    /// For what was asked for.
+    pub demand_ns: u64,
+    /// For threads and children to end.
+    pub structure_ns: u64,
+    /// Sleeps and time-outs of the threads' own.
+    pub own_ns: u64,
+    /// For whatever came.
+    pub idle_ns: u64,
+}
+
+impl Account {
+    /// Adds a wait.
+    pub fn add_wait(&mut self, class: WaitClass, ns: u64) {
+        let sum = match class {
+            WaitClass::Demand | WaitClass::GivenUp => &mut self.demand_ns,
+            WaitClass::Structure => &mut self.structure_ns,
+            WaitClass::Own => &mut self.own_ns,
+            WaitClass::Idle => &mut self.idle_ns,
+        };
+        *sum = sum.saturating_add(ns);
+    }
+
+    /// Adds another account.
+    pub fn add(&mut self, other: &Self) {
+        self.threads += other.threads;
+        self.life_ns = self.life_ns.saturating_add(other.life_ns);
+        self.running_ns = self.running_ns.saturating_add(other.running_ns);
+        self.run_queue_ns = self.run_queue_ns.saturating_add(other.run_queue_ns);
+        self.demand_ns = self.demand_ns.saturating_add(other.demand_ns);
+        self.structure_ns = self.structure_ns.saturating_add(other.structure_ns);
+        self.own_ns = self.own_ns.saturating_add(other.own_ns);
+        self.idle_ns = self.idle_ns.saturating_add(other.idle_ns);
+    }
+}

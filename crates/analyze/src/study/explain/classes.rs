@@ -1,0 +1,246 @@
+//! Which waits hold somebody up: those for a thing that was asked for. One rule after the other, the surest first.
+
+use std::collections::HashSet;
+
+use dwell_model::{ObjectType, Outcome, Reason, Syscall};
+use dwell_store::{EventKey, Trace};
+
+use crate::stacks::object::object_type;
+use crate::study::explain::dialogues::Dialogues;
+use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed};
+
+/// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
+/// asked for one thing.
+const LISTENS: &[&str] = &[
+    "read",
+    "pread64",
+    "readv",
+    "preadv",
+    "preadv2",
+    "poll",
+    "ppoll",
+    "select",
+    "pselect6",
+    "epoll_wait",
+    "epoll_pwait",
+    "epoll_pwait2",
+    "accept",
+    "accept4",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "ioctl",
+    "wait4",
+    "waitid",
+    "pause",
+    "rt_sigtimedwait",
+    "rt_sigsuspend",
+    "futex",
+    "futex_wait",
+    "futex_waitv",
+    "io_getevents",
+    "io_pgetevents",
+    "io_uring_enter",
+    "nanosleep",
+    "clock_nanosleep",
+    "semop",
+    "semtimedop",
+    "msgrcv",
+    "mq_timedreceive",
+];
+/// Event loops: their time-out is their own timer.
+const LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
+/// Those that read a file that is there.
+const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
+/// Those that wait for signals.
+const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
+/// System calls that lock files, x86-64.
+const FCNTL: i16 = 72;
+const FLOCK: i16 = 73;
+/// What a wait on a socket was for: `socket_waits.direction`.
+const RECEIVE: u8 = 2;
+const POLL: u8 = 5;
+/// A wait that goes on so soon after a time-out is the same wait, ns.
+const GOES_ON_NS: u64 = 1_000_000;
+/// Rows behind a time-out in which the wait that goes on is looked for.
+const LOOKED_AT: usize = 64;
+
+/// A key's class as far as the key tells.
+#[derive(Clone, Copy)]
+enum OfKey {
+    Known(WaitClass),
+    /// The row tells: whether it asked on a socket, or how the wait went on.
+    ByRow,
+}
+
+/// The classes of waits.
+pub struct Classes<'n, 't> {
+    trace: &'t Trace,
+    role_of: &'n dyn Fn(usize) -> RoleId,
+    dialogues: Dialogues<'n>,
+    of_key: Vec<OfKey>,
+    /// Rows that wait on a socket on which something was sent before.
+    asked: HashSet<usize>,
+}
+
+impl<'n, 't> Classes<'n, 't> {
+    /// Those of a trace. `is_idle` tells the waits of workers of known runtimes without work.
+    pub fn new(
+        trace: &'t Trace,
+        role_of: &'n dyn Fn(usize) -> RoleId,
+        mut place_of: impl FnMut(&EventKey) -> PlaceId,
+        mut is_idle: impl FnMut(&EventKey) -> bool,
+    ) -> Self {
+        let dialogues = Dialogues::new(trace, role_of, &mut place_of);
+        let mut classes = Self { trace, role_of, dialogues, of_key: Vec::new(), asked: asked(trace) };
+        let keys = &trace.events().keys;
+        classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key))).collect();
+        classes
+    }
+
+    /// Who gives work to whom.
+    pub fn dialogues(&self) -> &Dialogues<'n> {
+        &self.dialogues
+    }
+
+    /// Whether what is waited for is a lock, or works like one: an object whose waiters end one another's waits, a file lock.
+    pub fn is_lock(&self, key: &EventKey) -> bool {
+        let kind = object_type(self.trace, key.object());
+        let is_lock = is_needed(kind) && !matches!(kind, ObjectType::PageFault | ObjectType::BlockIo);
+        is_lock || self.dialogues.is_lock(key.object()) || matches!(key.syscall(), FCNTL | FLOCK)
+    }
+
+    /// The class of an off-CPU row that waited.
+    pub fn of(&self, thread: usize, row: usize) -> WaitClass {
+        let events = self.trace.events();
+        match self.of_key.get(events.off_cpu.key(row) as usize) {
+            Some(OfKey::Known(class)) => *class,
+            Some(OfKey::ByRow) => self.by_row(thread, row),
+            None => WaitClass::Idle,
+        }
+    }
+
+    fn by_key(&self, key: &EventKey, is_idle: bool) -> OfKey {
+        use OfKey::{ByRow, Known};
+        use WaitClass::{Demand, Idle, Own, Structure};
+        let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
+        let call = (key.syscall() >= 0).then(|| Syscall::name_of(key.syscall()));
+        let calls = |names: &[&str]| call.as_deref().is_some_and(|call| names.contains(&call));
+        let name = key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
+        let thread = key.thread().get().unwrap_or(usize::MAX);
+        match kind {
+            ObjectType::Sleep | ObjectType::Timer => return Known(Own),
+            ObjectType::ThreadJoin | ObjectType::ChildProcess => return Known(Structure),
+            ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
+            kind if is_needed(kind) => return Known(Demand),
+            _ => {}
+        }
+        let is_file = kind == ObjectType::Stream && name.starts_with('/') && !name.starts_with("/dev/");
+        if name.contains("JVM safepoint") || (call.is_some() && !calls(LISTENS)) || (is_file && calls(READS)) {
+            return Known(Demand);
+        }
+        if kind == ObjectType::Unknown && call.is_none() {
+            return Known(if key.reason() == Some(Reason::Waiting) { Demand } else { Idle });
+        }
+        if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
+            return Known(Demand);
+        }
+        if outcome == Outcome::TimedOut {
+            return if calls(LOOPS) || is_idle { Known(Own) } else { ByRow };
+        }
+        let waker = key.waker().get().filter(|waker| *waker != thread && outcome == Outcome::Woken);
+        if let Some(waker) = waker {
+            let asked = self.dialogues.is_client(thread, (self.role_of)(waker));
+            return Known(if asked { Demand } else { Idle });
+        }
+        if is_client_socket(name) && !calls(LOOPS) {
+            return Known(Demand);
+        }
+        if outcome == Outcome::Unfinished && self.is_client_of_any(thread, key) {
+            return Known(if is_idle { Idle } else { Demand });
+        }
+        if calls(LOOPS) { Known(Idle) } else { ByRow }
+    }
+
+    fn is_client_of_any(&self, thread: usize, key: &EventKey) -> bool {
+        let enders = self.dialogues.enders((self.role_of)(thread), key.object());
+        enders.is_some_and(|roles| roles.keys().any(|role| self.dialogues.is_client(thread, *role)))
+    }
+
+    fn by_row(&self, thread: usize, row: usize) -> WaitClass {
+        let key = self.trace.events().off_cpu_key(row);
+        let role = (self.role_of)(thread);
+        if Outcome::from_code(key.outcome()) != Outcome::TimedOut {
+            return if self.asked.contains(&row) { WaitClass::Demand } else { WaitClass::Idle };
+        }
+        let ender = self.ended_by(thread, row);
+        let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);
+        if ender != row && ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender)) {
+            return WaitClass::Demand; // a look at the clock within one wait for an answer
+        }
+        let likely = self.dialogues.enders(role, key.object());
+        if likely.is_some() && self.dialogues.found_work(role, key.object()) {
+            return WaitClass::GivenUp;
+        }
+        if ender != row {
+            return WaitClass::Idle;
+        }
+        let name = key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
+        if is_client_socket(name) || self.asked.contains(&row) || self.is_client_of_any(thread, &key) {
+            return WaitClass::GivenUp;
+        }
+        WaitClass::Own
+    }
+
+    /// The row whose waker ends the wait of `row`: its own; after a time-out, that of the wait for the same object that goes
+    /// on with it.
+    pub fn ended_by(&self, thread: usize, row: usize) -> usize {
+        let events = self.trace.events();
+        let (rows, key) = (&events.off_cpu, events.off_cpu_key(row));
+        if Outcome::from_code(key.outcome()) != Outcome::TimedOut || !key.object().is_some() {
+            return row;
+        }
+        let mut last = row;
+        for next in (row + 1..rows.of(thread).end).take(LOOKED_AT) {
+            let soon = rows.start_ns(next).saturating_sub(rows.end_ns(last)) < GOES_ON_NS;
+            if !soon {
+                return row;
+            }
+            last = next;
+            if rows.wait_ns(next) == 0 {
+                continue;
+            }
+            let key_of_next = events.off_cpu_key(next);
+            if key_of_next.object() != key.object() {
+                return row;
+            }
+            if Outcome::from_code(key_of_next.outcome()) == Outcome::Woken {
+                return if key_of_next.waker().is_some() { next } else { row };
+            }
+        }
+        row
+    }
+}
+
+/// Whether the socket's own port was nobody's choice: this end connected.
+fn is_client_socket(name: &str) -> bool {
+    name.contains(":* ->")
+}
+
+/// Rows that wait to receive on a socket on which something was sent before.
+fn asked(trace: &Trace) -> HashSet<usize> {
+    let (waits, rows) = (&trace.sockets.waits, &trace.events().off_cpu);
+    let mut asked = HashSet::new();
+    for wait in 0..waits.sends_before.len() {
+        let is_answer = matches!(waits.direction[wait], RECEIVE | POLL);
+        let Some(thread) = waits.thread[wait].get().filter(|_| is_answer && waits.sends_before[wait] > 0) else {
+            continue;
+        };
+        let start = waits.start_ns[wait];
+        let row = rows.partition_point(rows.of(thread), |other| other < start);
+        if row < rows.of(thread).end && rows.start_ns(row) == start {
+            asked.insert(row);
+        }
+    }
+    asked
+}

@@ -1,0 +1,248 @@
+//! Who gives work and answers to whom: what tells waiting for an answer from waiting for whatever comes.
+//!
+//! It takes the ends of waits; it gives, for each thread and each role, when the thread first gave that role something to do
+//! (woke one of its threads, or made it) and when it first got something from it. Who spoke first is the client.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use dwell_model::{ObjectId, Outcome, ThreadId};
+use dwell_store::{EventKey, Trace, WordMap};
+use dwell_work::parallel;
+
+use crate::stacks::object::object_type;
+use crate::study::explain::terms::{PlaceId, RoleId, hands_over};
+use crate::study::explain::turns::by_turns;
+
+/// Runs of threads after a wait that are kept for each role and object, at most.
+const RUNS: usize = 512;
+/// Runs of each kind that are needed to compare them.
+const ENOUGH: usize = 5;
+/// Part of the usual run after a wake-up that a thread must run after a time-out to have found work.
+const WORKED: f64 = 0.6;
+/// Threads that must end one another's waits for an object to work like a lock: two may be a client and its server.
+const PEERS: usize = 3;
+
+/// What is known of a key's rows.
+#[derive(Clone, Copy)]
+struct KeyFacts {
+    first_end_ns: u64,
+    waits: u64,
+}
+
+const NEVER: KeyFacts = KeyFacts { first_end_ns: u64::MAX, waits: 0 };
+
+/// Lengths of runs after waits, ns.
+#[derive(Clone, Default)]
+struct Runs {
+    woken: Vec<u64>,
+    timed_out: Vec<u64>,
+}
+
+/// Who ended waits on an object, by role of the waiter.
+type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
+
+/// The dialogues of a trace.
+pub struct Dialogues<'n> {
+    role_of: &'n dyn Fn(usize) -> RoleId,
+    asked: HashMap<(usize, RoleId), u64>,
+    answered: HashMap<(usize, RoleId), u64>,
+    /// The same of roles: a server that is always busy is woken by the first question only.
+    roles_asked: HashMap<(RoleId, RoleId), u64>,
+    roles_answered: HashMap<(RoleId, RoleId), u64>,
+    enders: Enders,
+    peers: BTreeSet<ObjectId>,
+    found_work: HashMap<(RoleId, ObjectId), bool>,
+}
+
+fn earlier<K: std::hash::Hash + Eq>(times: &mut HashMap<K, u64>, key: K, time: u64) {
+    let known = times.entry(key).or_insert(u64::MAX);
+    *known = time.min(*known);
+}
+
+impl<'n> Dialogues<'n> {
+    /// Those of `trace`: one pass over its rows.
+    pub fn new(
+        trace: &Trace,
+        role_of: &'n dyn Fn(usize) -> RoleId,
+        place_of: &mut dyn FnMut(&EventKey) -> PlaceId,
+    ) -> Self {
+        let mut dialogues = Self {
+            role_of,
+            asked: HashMap::new(),
+            answered: HashMap::new(),
+            roles_asked: HashMap::new(),
+            roles_answered: HashMap::new(),
+            enders: Enders::new(),
+            peers: BTreeSet::new(),
+            found_work: HashMap::new(),
+        };
+        dialogues.creations(trace);
+        let facts = facts(trace);
+        dialogues.wake_ups(trace, &facts);
+        dialogues.find_peers(trace, &facts);
+        dialogues.peers.extend(by_turns(trace, place_of));
+        dialogues.find_work(trace);
+        dialogues
+    }
+
+    /// Making a thread is the first word to it.
+    fn creations(&mut self, trace: &Trace) {
+        let threads = &trace.threads;
+        for thread in 0..threads.tid.len() {
+            let Some(parent) = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len()) else {
+                continue;
+            };
+            earlier(&mut self.asked, (parent, (self.role_of)(thread)), threads.start_ns[thread]);
+            earlier(&mut self.answered, (thread, (self.role_of)(parent)), threads.start_ns[thread]);
+        }
+    }
+
+    fn wake_ups(&mut self, trace: &Trace, facts: &[KeyFacts]) {
+        for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
+            let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+            let (thread, waker) = (key.thread().get(), key.waker().get());
+            let Some((thread, waker)) = thread.zip(waker).filter(|(thread, waker)| thread != waker && woken) else {
+                continue;
+            };
+            if !hands_over(object_type(trace, key.object())) {
+                continue;
+            }
+            let (role, of_waker) = ((self.role_of)(thread), (self.role_of)(waker));
+            earlier(&mut self.answered, (thread, of_waker), facts.first_end_ns);
+            earlier(&mut self.asked, (waker, role), facts.first_end_ns);
+            earlier(&mut self.roles_answered, (role, of_waker), facts.first_end_ns);
+            earlier(&mut self.roles_asked, (of_waker, role), facts.first_end_ns);
+            *self.enders.entry((role, key.object())).or_default().entry(of_waker).or_default() += facts.waits;
+        }
+    }
+
+    /// Objects that work like a lock, whatever they are: those who wait for them are those who end the others' waits.
+    fn find_peers(&mut self, trace: &Trace, facts: &[KeyFacts]) {
+        let mut waiters: HashMap<ObjectId, (BTreeSet<ThreadId>, BTreeMap<ThreadId, u64>)> = HashMap::new();
+        for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
+            let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+            if woken && key.waker().is_some() && key.object().is_some() {
+                let (waiting, waking) = waiters.entry(key.object()).or_default();
+                waiting.insert(key.thread());
+                *waking.entry(key.waker()).or_default() += facts.waits;
+            }
+        }
+        let are_peers = |waiting: &BTreeSet<ThreadId>, waking: &BTreeMap<ThreadId, u64>| {
+            let both = waking.iter().filter(|(thread, _)| waiting.contains(thread));
+            let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
+            count >= PEERS && 2 * count >= waiting.len() && 2 * by_them >= waking.values().sum::<u64>()
+        };
+        self.peers = waiters
+            .into_iter()
+            .filter(|(_, (waiting, waking))| are_peers(waiting, waking))
+            .map(|(object, _)| object)
+            .collect();
+    }
+
+    /// Compares what threads do after a time-out with what they do after a wake-up.
+    fn find_work(&mut self, trace: &Trace) {
+        let events = trace.events();
+        let mut runs: HashMap<(RoleId, ObjectId), Runs> = HashMap::new();
+        let mut of_key: WordMap<u32, (RoleId, ObjectId, bool)> = WordMap::default();
+        for key in events.keys.iter().filter(|key| Outcome::from_code(key.outcome()) == Outcome::TimedOut) {
+            let Some(thread) = key.thread().get().filter(|_| key.object().is_some()) else { continue };
+            runs.insert(((self.role_of)(thread), key.object()), Runs::default());
+        }
+        for (number, key) in events.keys.iter().enumerate() {
+            let Some(thread) = key.thread().get() else { continue };
+            let of = ((self.role_of)(thread), key.object());
+            let woken = match Outcome::from_code(key.outcome()) {
+                Outcome::Woken => true,
+                Outcome::TimedOut => false,
+                _ => continue,
+            };
+            if runs.contains_key(&of) {
+                of_key.insert(number as u32, (of.0, of.1, woken));
+            }
+        }
+        if of_key.is_empty() {
+            return;
+        }
+        for thread in 0..trace.threads.tid.len() {
+            let mut before: Option<(u32, u64)> = None;
+            events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+                if let Some((key, ran)) = before.take()
+                    && let Some((role, object, woken)) = of_key.get(&key)
+                    && let Some(runs) = runs.get_mut(&(*role, *object))
+                {
+                    let kept = if *woken { &mut runs.woken } else { &mut runs.timed_out };
+                    if kept.len() < RUNS {
+                        kept.push(times.start_ns.saturating_sub(ran));
+                    }
+                }
+                let ran = times.start_ns.saturating_add(times.wait_ns).saturating_add(times.runnable_ns);
+                before = (times.wait_ns > 0).then_some((key, ran));
+            });
+        }
+        self.found_work = runs.into_iter().map(|(of, runs)| (of, worked(runs))).collect();
+    }
+
+    /// Whether the thread asked the role before that one gave it anything: else it is served, or serves. Of a thread that
+    /// never woke anybody there, others of its role tell. In a pool everybody wakes everybody: within a role nobody is a client.
+    pub fn is_client(&self, thread: usize, role: RoleId) -> bool {
+        let own = (self.role_of)(thread);
+        if role == own {
+            return false;
+        }
+        let before = |asked: Option<&u64>, answered: Option<&u64>| {
+            asked.is_some_and(|asked| answered.is_none_or(|answered| asked < answered))
+        };
+        match self.asked.get(&(thread, role)) {
+            Some(asked) => before(Some(asked), self.answered.get(&(thread, role))),
+            None => before(self.roles_asked.get(&(own, role)), self.roles_answered.get(&(own, role))),
+        }
+    }
+
+    /// The roles that end waits of `role` on `object`, each with how many.
+    pub fn enders(&self, role: RoleId, object: ObjectId) -> Option<&BTreeMap<RoleId, u64>> {
+        self.enders.get(&(role, object))
+    }
+
+    /// Whether the object works like a lock.
+    pub fn is_lock(&self, object: ObjectId) -> bool {
+        self.peers.contains(&object)
+    }
+
+    /// Whether threads do after a time-out what they do after a wake-up: what they waited for was there.
+    pub fn found_work(&self, role: RoleId, object: ObjectId) -> bool {
+        self.found_work.get(&(role, object)).copied().unwrap_or(false)
+    }
+}
+
+/// Of each key: when a wait of it first ended, and how many there are.
+fn facts(trace: &Trace) -> Vec<KeyFacts> {
+    let events = trace.events();
+    let new = || vec![NEVER; events.keys.len()];
+    let add = |facts: &mut Vec<KeyFacts>, thread: usize| {
+        events.off_cpu.for_each(events.off_cpu.of(thread), |_, key, times| {
+            if let Some(of) = facts.get_mut(key as usize).filter(|_| times.wait_ns > 0) {
+                of.first_end_ns = of.first_end_ns.min(times.start_ns.saturating_add(times.wait_ns));
+                of.waits += 1;
+            }
+        });
+    };
+    let parts = parallel::fold(trace.threads.tid.len(), new, add);
+    let merge = |mut sum: Vec<KeyFacts>, part: Vec<KeyFacts>| {
+        for (ours, theirs) in sum.iter_mut().zip(part) {
+            ours.first_end_ns = ours.first_end_ns.min(theirs.first_end_ns);
+            ours.waits += theirs.waits;
+        }
+        sum
+    };
+    parts.into_iter().reduce(merge).unwrap_or_default()
+}
+
+fn worked(mut runs: Runs) -> bool {
+    let median = |runs: &mut Vec<u64>| {
+        let middle = runs.len() / 2;
+        *runs.select_nth_unstable(middle).1 as f64
+    };
+    runs.woken.len() >= ENOUGH
+        && runs.timed_out.len() >= ENOUGH
+        && median(&mut runs.timed_out) > WORKED * median(&mut runs.woken)
+}

@@ -1,0 +1,49 @@
+//! What the walk finds: causes, and the time that chains wait because of them.
+
+use dwell_model::StackId;
+use dwell_store::WordMap;
+
+use crate::study::explain::chains::NodeId;
+use crate::study::explain::terms::Cause;
+
+/// A cause, by number.
+pub type CauseId = u32;
+
+/// What the walk finds.
+#[derive(Default)]
+pub struct Found {
+    /// The causes.
+    pub causes: Vec<Cause>,
+    /// Time that each chain waits because of each cause: thread-nanoseconds.
+    pub waits_ns: WordMap<(NodeId, CauseId), u64>,
+    /// Of each cause: pieces of threads' time in which anybody waited because of it.
+    pub spans: Vec<Vec<(u64, u64)>>,
+    /// Of each cause: a stack of it.
+    pub stacks: Vec<StackId>,
+    /// Steps that it took.
+    pub steps: u64,
+    numbers: WordMap<Cause, CauseId>,
+}
+
+impl Found {
+    /// The number of a cause, which is at `stack`.
+    pub fn number(&mut self, cause: Cause, stack: StackId) -> CauseId {
+        let next = self.causes.len() as CauseId;
+        let number = *self.numbers.entry(cause).or_insert(next);
+        if number == next {
+            self.causes.push(cause);
+            self.spans.push(Vec::new());
+            self.stacks.push(stack);
+        }
+        number
+    }
+
+    /// Notes a piece of time in which anybody waited because of a cause. They come latest first, mostly: the last one grows.
+    pub fn span(&mut self, cause: CauseId, (from, to): (u64, u64)) {
+        let spans = &mut self.spans[cause as usize];
+        match spans.last_mut() {
+            Some(last) if from <= last.1 && last.0 <= to => *last = (from.min(last.0), to.max(last.1)),
+            _ => spans.push((from, to)),
+        }
+    }
+}

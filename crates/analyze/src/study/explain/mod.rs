@@ -1,0 +1,255 @@
+//! Where the time went, and because of what: by construction, not by patterns.
+//!
+//! Every wait is explained by what the thread that ended it, or held what was waited for, did meanwhile, down to root causes
+//! ([`walk`]). Who asked whom tells which waits hold somebody up, and which are of threads without work ([`classes`],
+//! [`dialogues`]). It takes a fold; it gives causes with the chains of waits that lead to them, and the account of each role of
+//! threads. It makes no sentences.
+
+mod account;
+mod chains;
+mod classes;
+mod cpu_runs;
+mod dialogues;
+mod found;
+mod names;
+mod places;
+mod roles;
+mod run_queue;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod turns;
+mod walk;
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::StackId;
+
+pub use self::account::Account;
+use self::chains::{Chains, NodeId, PATH};
+use self::classes::Classes;
+use self::cpu_runs::CpuRuns;
+use self::found::Found;
+pub use self::names::Names;
+pub use self::run_queue::RunQueue;
+pub use self::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
+use self::walk::Walk;
+use crate::engine::fold::Fold;
+use crate::question::windows::elapsed_ns;
+use crate::stacks::idle::IdleWaits;
+use crate::stacks::object::object_type;
+
+/// Chains of a root cause, the longest first, at most.
+const CHAINS: usize = 8;
+
+/// A root cause: what waits are because of.
+#[derive(Clone, Debug)]
+pub struct RootCause {
+    /// What it is. Its place is the one with the most.
+    pub cause: Cause,
+    /// Waits that it explains: thread-nanoseconds.
+    pub wait_ns: u64,
+    /// Time in which anybody was delayed by it, ns.
+    pub wall_ns: u64,
+    /// Its part of the path that determined the elapsed time, ns.
+    pub path_ns: u64,
+    /// Where, with the time of each place, the largest first.
+    pub places: Vec<(u32, u64)>,
+    /// Chains of waits that lead to it, the largest first: who waited for what, because of whom.
+    pub chains: Vec<(Vec<Link>, u64)>,
+    /// A stack of it.
+    pub stack: StackId,
+}
+
+/// Where the time went.
+pub struct Explanation<'f, 't> {
+    /// Names of what it speaks of.
+    pub names: Names<'f, 't>,
+    /// The root causes of waits, the largest first.
+    pub causes: Vec<RootCause>,
+    /// What each role did.
+    pub accounts: BTreeMap<RoleId, Account>,
+    /// Waits on others: thread-nanoseconds. The causes' sum to it.
+    pub demand_ns: u64,
+    /// Time looked at, ns.
+    pub elapsed_ns: u64,
+    /// Length of the path, ns; 0 where none was asked for.
+    pub path_ns: u64,
+    /// Who had the CPUs meanwhile.
+    pub run_queue: RunQueue,
+    /// Steps of the walk: its work.
+    #[cfg(test)]
+    pub steps: u64,
+    /// Who usually ends waits of a role for what has a label.
+    expected: HashMap<(RoleId, u32), RoleId>,
+}
+
+/// Explains the waits of a fold: those that its filters let through, by all that is recorded.
+pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
+    let trace = fold.trace;
+    let mut names = Names::new(trace, &fold.stacks);
+    let roles: Vec<RoleId> = (0..trace.threads.tid.len()).map(|thread| names.role_of(thread)).collect();
+    let role_of = |thread: usize| roles.get(thread).copied().unwrap_or(NOTHING);
+    let mut idle = IdleWaits::default();
+    let is_idle =
+        |key: &dwell_store::EventKey| idle.is_idle(&fold.stacks, key.stack(), object_type(trace, key.object()));
+    let classes = Classes::new(trace, &role_of, |key| names.place_of(key.stack()), is_idle);
+    let cpus = CpuRuns::new(trace);
+    let mut accounts = lives(fold, &role_of);
+    let run_queue = RunQueue::new(fold, &cpus, &mut accounts, &role_of);
+    let selected = selected(fold);
+    let mut demand_ns = 0u64;
+    let mut walk = Walk::new(trace, &mut names, &classes, &cpus);
+    let path = path(fold);
+    if let Some((thread, from, to)) = path {
+        walk.ask_for_path(thread, from, to);
+    }
+    let (chains, found) = walk.walk(|thread, row, (from, to), class| {
+        let inside: Vec<(u64, u64)> = fold.windows.clip(from, to).collect();
+        let ns: u64 = inside.iter().map(|(from, to)| to - from).sum();
+        accounts.entry(role_of(thread)).or_default().add_wait(class, ns);
+        let is_demand = matches!(class, WaitClass::Demand | WaitClass::GivenUp);
+        if !is_demand || selected.as_ref().is_some_and(|selected| !selected[row]) {
+            return Vec::new();
+        }
+        demand_ns = demand_ns.saturating_add(ns);
+        inside
+    });
+    for account in accounts.values_mut() {
+        let off = account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
+        account.running_ns = account.life_ns.saturating_sub(off);
+    }
+    #[cfg(test)]
+    let steps = found.steps;
+    let expected = expected(&names, &classes, &found);
+    Explanation {
+        causes: root_causes(&names, &chains, found),
+        names,
+        accounts,
+        demand_ns,
+        elapsed_ns: fold.windows.length_ns(),
+        path_ns: path.map_or(0, |(_, from, to)| to - from),
+        run_queue,
+        #[cfg(test)]
+        steps,
+        expected,
+    }
+}
+
+/// Who usually ends the waits of each cause that is a time-out.
+fn expected(names: &Names<'_, '_>, classes: &Classes<'_, '_>, found: &Found) -> HashMap<(RoleId, u32), RoleId> {
+    let timed_out = found.causes.iter().filter(|cause| cause.kind == CauseKind::TimedOut);
+    let by = |cause: &Cause| {
+        let enders = classes.dialogues().enders(cause.role, names.object(cause.label)?)?;
+        let (role, _) = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)))?;
+        Some(((cause.role, cause.label), *role))
+    };
+    timed_out.filter_map(by).collect()
+}
+
+/// The lives of each role's threads within the windows.
+fn lives(fold: &Fold<'_>, role_of: &dyn Fn(usize) -> RoleId) -> BTreeMap<RoleId, Account> {
+    let mut accounts: BTreeMap<RoleId, Account> = BTreeMap::new();
+    let threads = &fold.trace.threads;
+    for thread in 0..threads.tid.len() {
+        let life_ns = fold.windows.overlap_ns(threads.start_ns[thread], threads.end_ns[thread]);
+        let account = accounts.entry(role_of(thread)).or_default();
+        account.threads += u64::from(life_ns > 0);
+        account.life_ns = account.life_ns.saturating_add(life_ns);
+    }
+    accounts
+}
+
+/// Off-CPU rows that the filters let through; none where all do.
+fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
+    if !fold.query.is_filtered() {
+        return None;
+    }
+    let mut selected = vec![false; fold.trace.events().off_cpu.end()];
+    fold.for_each_counted(|row, _| selected[row] = true);
+    Some(selected)
+}
+
+/// The last thread of the main process and its time, where the program ended by itself and all of its time is asked for.
+fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
+    let (trace, threads) = (fold.trace, &fold.trace.threads);
+    if trace.manifest.exit_status.is_none() || fold.query.is_filtered() || fold.query.is_cut() {
+        return None;
+    }
+    let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);
+    let last = (0..threads.tid.len()).rev().filter(of_main).max_by_key(|thread| threads.end_ns[*thread])?;
+    Some((last, threads.start_ns[last], threads.end_ns[last].min(elapsed_ns(trace)))).filter(|(_, from, to)| from < to)
+}
+
+/// Causes that are one for a reader: of one kind, by one role, for one thing, in one function.
+fn root_causes(names: &Names<'_, '_>, chains: &Chains, found: Found) -> Vec<RootCause> {
+    let function = |cause: &Cause| names.place(cause.place).map_or("", |place| place.at.as_str());
+    let mut numbers: HashMap<(Cause, &str), usize> = HashMap::new();
+    let mut roots: Vec<RootCause> = Vec::new();
+    let mut root_of: Vec<usize> = Vec::new();
+    for (cause, stack) in found.causes.iter().zip(&found.stacks) {
+        let next = roots.len();
+        let root = *numbers.entry((Cause { place: NOTHING, ..*cause }, function(cause))).or_insert(next);
+        if root == next {
+            let (wait_ns, wall_ns, path_ns) = (0, 0, 0);
+            let (cause, stack) = (*cause, *stack);
+            roots.push(RootCause { cause, wait_ns, wall_ns, path_ns, places: Vec::new(), chains: Vec::new(), stack });
+        }
+        root_of.push(root);
+    }
+    let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
+    for ((node, cause), ns) in &found.waits_ns {
+        let (root, place) = (root_of[*cause as usize], found.causes[*cause as usize].place);
+        if chains.node(*node).root == PATH {
+            roots[root].path_ns += ns;
+            continue;
+        }
+        roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
+        *of_node.entry((root, *node)).or_default() += ns;
+        match roots[root].places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, sum)) => *sum += ns,
+            None => roots[root].places.push((place, *ns)),
+        }
+    }
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); roots.len()];
+    for (cause, of_cause) in found.spans.into_iter().enumerate() {
+        spans[root_of[cause]].extend(of_cause);
+    }
+    for ((root, node), ns) in of_node {
+        roots[root].chains.push((chains.chain(node), ns));
+    }
+    for (root, spans) in roots.iter_mut().zip(spans) {
+        root.wall_ns = union_ns(spans);
+        root.chains.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+        root.chains.truncate(CHAINS);
+        root.places.sort_by_key(|(place, ns)| (std::cmp::Reverse(*ns), *place));
+        root.cause.place = root.places.first().map_or(root.cause.place, |(place, _)| *place);
+    }
+    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
+    roots
+}
+
+/// Time in which at least one of the spans is.
+fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let (mut sum, mut reached) = (0, 0);
+    for (from, to) in spans {
+        sum += to.saturating_sub(from.max(reached));
+        reached = reached.max(to);
+    }
+    sum
+}
+
+impl Explanation<'_, '_> {
+    /// Who usually ends waits like those of the cause.
+    pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
+        self.expected.get(&(cause.role, cause.label)).copied()
+    }
+
+    /// The sum of all accounts.
+    pub fn whole(&self) -> Account {
+        let mut whole = Account::default();
+        self.accounts.values().for_each(|account| whole.add(account));
+        whole
+    }
+}

@@ -1,0 +1,217 @@
+//! What threads, objects and places are called in explanations: so that what is one thing for a reader has one name.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use dwell_model::{ObjectId, ObjectType, StackId, Syscall};
+use dwell_store::{Trace, WordMap};
+
+use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::object::object_type;
+use crate::study::explain::places::{Place, place};
+use crate::study::explain::roles::roles;
+use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId};
+
+/// The system call that waits for one of several futexes, x86-64.
+const FUTEX_WAITV: i16 = 449;
+
+/// Texts by number, each once.
+#[derive(Default)]
+struct Texts {
+    texts: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Texts {
+    fn number(&mut self, text: String) -> u32 {
+        match self.numbers.entry(text) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => {
+                let number = self.texts.len() as u32;
+                self.texts.push(new.key().clone());
+                *new.insert(number)
+            }
+        }
+    }
+
+    fn text(&self, number: u32) -> &str {
+        self.texts.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// The names.
+pub struct Names<'f, 't> {
+    trace: &'t Trace,
+    stacks: &'f CallStacks<'t>,
+    roles: Texts,
+    role_of: Vec<RoleId>,
+    labels: Texts,
+    label_of: WordMap<(ObjectId, i16), LabelId>,
+    /// Objects of each label, up to two.
+    objects_of: Vec<Vec<ObjectId>>,
+    /// Whether it is a lock, of each label.
+    locks: Vec<bool>,
+    places: Vec<Place>,
+    place_numbers: HashMap<(String, String), PlaceId>,
+    place_of: WordMap<StackId, PlaceId>,
+}
+
+impl<'f, 't> Names<'f, 't> {
+    /// Those of a trace.
+    pub fn new(trace: &'t Trace, stacks: &'f CallStacks<'t>) -> Self {
+        let mut texts = Texts::default();
+        let role_of = roles(trace, stacks).into_iter().map(|role| texts.number(role)).collect();
+        Self {
+            trace,
+            stacks,
+            roles: texts,
+            role_of,
+            labels: Texts::default(),
+            label_of: WordMap::default(),
+            objects_of: Vec::new(),
+            locks: Vec::new(),
+            places: Vec::new(),
+            place_numbers: HashMap::new(),
+            place_of: WordMap::default(),
+        }
+    }
+
+    /// The role of a thread.
+    pub fn role_of(&self, thread: usize) -> RoleId {
+        self.role_of.get(thread).copied().unwrap_or(NOTHING)
+    }
+
+    /// What a role is called.
+    pub fn role(&self, role: RoleId) -> &str {
+        match role {
+            NOTHING => "[no thread]",
+            role => self.roles.text(role),
+        }
+    }
+
+    /// The label of an object in a system call. Objects in memory that have no name share their type's.
+    pub fn label_of(&mut self, object: ObjectId, call: i16) -> LabelId {
+        if let Some(label) = self.label_of.get(&(object, call)) {
+            return *label;
+        }
+        let label = self.labels.number(self.called(object, call));
+        self.objects_of.resize(self.labels.texts.len(), Vec::new());
+        let objects = &mut self.objects_of[label as usize];
+        if objects.len() < 2 && !objects.contains(&object) {
+            objects.push(object);
+        }
+        self.label_of.insert((object, call), label);
+        label
+    }
+
+    /// What a label says: `mutex queue_lock`, `read(remote.conf)`, `a mutex`.
+    pub fn label(&self, label: LabelId) -> &str {
+        self.labels.text(label)
+    }
+
+    /// Whether what has the label is a lock: those who wait for it get nothing for it.
+    pub fn is_lock(&self, label: LabelId) -> bool {
+        self.locks.get(label as usize).copied().unwrap_or(false)
+    }
+
+    /// Notes that what has the label works like a lock.
+    pub fn note_lock(&mut self, label: LabelId) {
+        self.locks.resize(self.labels.texts.len(), false);
+        self.locks[label as usize] = true;
+    }
+
+    /// The one object of a label; none where several have it.
+    pub fn object(&self, label: LabelId) -> Option<ObjectId> {
+        match self.objects_of.get(label as usize).map(Vec::as_slice) {
+            Some([object]) => Some(*object).filter(|object| object.is_some()),
+            _ => None,
+        }
+    }
+
+    fn called(&self, object: ObjectId, call: i16) -> String {
+        let name = object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
+        let kind = object_type(self.trace, object);
+        let title = title(kind);
+        let nameless = name.is_empty() || (name.contains("0x") && is_in_memory(kind));
+        let by_call = matches!(
+            kind,
+            ObjectType::Stream | ObjectType::Socket | ObjectType::Event | ObjectType::Unknown | ObjectType::BlockIo
+        );
+        // Of several futexes only the first one is known.
+        if call == FUTEX_WAITV && !nameless {
+            return format!("futex_waitv({name}, …)");
+        }
+        match ((call >= 0).then(|| Syscall::name_of(call)), nameless) {
+            (Some(call), true) if by_call => call,
+            (Some(call), false) if by_call && call != name => format!("{call}({name})"),
+            (_, true) if title.is_empty() => "something unknown".to_owned(),
+            (_, true) => format!("{} {title}", article(title)),
+            (_, false) if title.is_empty() || starts_alike(name, title) => name.to_owned(),
+            (_, false) => format!("{title} {name}"),
+        }
+    }
+
+    /// The place of a stack.
+    pub fn place_of(&mut self, stack: StackId) -> PlaceId {
+        if let Some(place) = self.place_of.get(&stack) {
+            return *place;
+        }
+        let found = place(self.trace, self.stacks, stack);
+        let next = self.places.len() as PlaceId;
+        let number = *self.place_numbers.entry((found.at.clone(), found.caller.clone())).or_insert(next);
+        if number == next {
+            self.places.push(found);
+        }
+        self.place_of.insert(stack, number);
+        number
+    }
+
+    /// A place.
+    pub fn place(&self, place: PlaceId) -> Option<&Place> {
+        self.places.get(place as usize)
+    }
+}
+
+fn starts_alike(name: &str, title: &str) -> bool {
+    name.get(..title.len()).is_some_and(|start| start.eq_ignore_ascii_case(title))
+}
+
+fn is_in_memory(kind: ObjectType) -> bool {
+    use ObjectType::*;
+    !matches!(kind, Socket | Stream | Timer | Sleep | ChildProcess | Signal | ThreadJoin | PageFault | BlockIo)
+}
+
+fn article(noun: &str) -> &'static str {
+    if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" }
+}
+
+/// What an object of a type is called before its name.
+fn title(kind: ObjectType) -> &'static str {
+    use ObjectType::*;
+    match kind {
+        Mutex => "mutex",
+        ConditionVariable => "condition variable",
+        RwLock => "read/write lock",
+        Semaphore => "semaphore",
+        Barrier => "barrier",
+        SpinLock => "spin lock",
+        Once => "once",
+        ThreadJoin => "join of",
+        Futex => "futex",
+        Event => "event",
+        Timer => "timer",
+        Sleep => "sleep",
+        ChildProcess => "child process",
+        Signal => "signal",
+        IoUring => "io_uring",
+        PageFault => "page fault",
+        KernelLock => "kernel lock",
+        Gil => "GIL",
+        JvmMonitor => "JVM monitor",
+        GoRuntime => "Go runtime",
+        TbbScheduler => "TBB scheduler",
+        OpenMpBarrier => "OpenMP barrier",
+        BlockIo => "block I/O",
+        Unknown | Socket | Stream | User => "",
+    }
+}

@@ -1,0 +1,88 @@
+//! The place that a stack stands for: the program's own function there, and who called it.
+
+use dwell_model::StackId;
+use dwell_store::Trace;
+
+use crate::stacks::call_stacks::CallStacks;
+
+/// A place in a program.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// `function (file:line)`, or the function alone.
+    pub at: String,
+    /// The function of the program that called it; empty when there is none.
+    pub caller: String,
+}
+
+/// Where distributions put libraries that are not the program's own.
+const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
+/// How functions of runtimes begin that are written in the program's language.
+const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
+/// A function's name, cut: what templates make of it tells nobody anything.
+const LONGEST_NAME: usize = 72;
+
+/// The place of `stack`: the two innermost functions of the program; without one, those of its libraries; without one, the
+/// innermost function outside of the kernel.
+pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Place {
+    let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
+    let of_program = |stack: &&StackId| stacks.is_own(**stack) && !is_library(trace, stacks, **stack);
+    let of_library = |stack: &&StackId| stacks.is_own(**stack);
+    let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
+    let mut found: Vec<StackId> = chain.iter().filter(of_program).take(2).copied().collect();
+    if found.is_empty() {
+        found = chain.iter().filter(of_library).take(2).copied().collect();
+    }
+    if found.is_empty() {
+        found = chain.iter().find(outside_kernel).or(chain.first()).copied().into_iter().collect();
+    }
+    let at = found.first().and_then(|stack| with_line(trace, stacks, *stack));
+    Place {
+        at: at.unwrap_or_else(|| "an unknown place".to_owned()),
+        caller: found.get(1).and_then(|stack| function(trace, stacks, *stack)).unwrap_or_default(),
+    }
+}
+
+/// Whether the frame at the end of `stack` is in a library of the distribution, or in a language's own.
+fn is_library(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+    let Some(frame) = stacks.frame(stack) else { return true };
+    let function = &trace.frames.function[frame];
+    let path = trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row));
+    path.is_some_and(|path| LIBRARIES.iter().any(|folder| path.starts_with(folder)))
+        || RUNTIMES.iter().any(|start| function.starts_with(start))
+}
+
+fn with_line(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
+    let name = function(trace, stacks, stack)?;
+    let frame = stacks.frame(stack)?;
+    let (file, line) = (trace.frames.file[frame].rsplit('/').next().unwrap_or_default(), trace.frames.line[frame]);
+    Some(match (file, line) {
+        ("", _) => name,
+        (file, 0) => format!("{name} ({file})"),
+        (file, line) => format!("{name} ({file}:{line})"),
+    })
+}
+
+/// A function's name without the arguments of templates.
+fn function(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
+    let name = &trace.frames.function[stacks.frame(stack)?];
+    let (mut short, mut depth) = (String::new(), 0usize);
+    for (at, letter) in name.char_indices() {
+        let opens =
+            letter == '<' && at > 0 && name[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+        match letter {
+            '<' if opens || depth > 0 => {
+                if depth == 0 {
+                    short.push_str("<…>");
+                }
+                depth += 1;
+            }
+            '>' if depth > 0 => depth -= 1,
+            letter if depth == 0 => short.push(letter),
+            _ => {}
+        }
+    }
+    if short.chars().count() > LONGEST_NAME {
+        short = short.chars().take(LONGEST_NAME - 1).chain(['…']).collect();
+    }
+    Some(short)
+}

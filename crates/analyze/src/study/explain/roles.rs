@@ -1,0 +1,139 @@
+//! Roles of threads: those that do one thing, by process, name and start function.
+
+use dwell_model::{ProcessId, StackId};
+use dwell_store::Trace;
+
+use crate::stacks::call_stacks::CallStacks;
+
+/// Length at which the kernel cuts a thread's name.
+const CUT: usize = 15;
+/// Rows of a thread in which its start function is looked for.
+const LOOKED_AT: usize = 8;
+
+/// The role of each thread: its name without numbers and its process; of a thread that is called like its process, its start
+/// function.
+pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
+    (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread)).collect()
+}
+
+fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
+    let name = trace.threads.name[thread].as_str();
+    let process = trace.threads.process[thread].get().filter(|row| *row < trace.processes.pid.len());
+    let program = process.map_or("", |row| trace.processes.name[row].as_str());
+    if cut(name) != cut(program) {
+        let name = without_numbers(name);
+        let told = trace.processes.pid.len() > 1 && !program.is_empty();
+        return if told { format!("{name} of {program}") } else { name };
+    }
+    if process.is_some_and(|row| trace.processes.pid[row] == trace.threads.tid[thread]) {
+        return if process.is_some_and(|row| is_forked(trace, row)) {
+            format!("{program} (forked)")
+        } else {
+            program.to_owned()
+        };
+    }
+    match start_function(trace, stacks, thread) {
+        Some(function) => format!("{program} thread {function}"),
+        None => format!("{program} thread"),
+    }
+}
+
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(CUT).map_or(name, |(at, _)| &name[..at])
+}
+
+/// `worker-12` and `worker-7` are `worker-N`; `h2o` stays.
+fn without_numbers(name: &str) -> String {
+    let (mut short, mut rest) = (String::new(), name);
+    while let Some(letter) = rest.chars().next() {
+        let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
+        let counts = digits == rest.len() || short.ends_with(['-', '_', ' ', '#', ':', '/']);
+        match digits {
+            0 => {
+                short.push(letter);
+                rest = &rest[letter.len_utf8()..];
+            }
+            _ => {
+                short.push_str(if counts && !short.is_empty() { "N" } else { &rest[..digits] });
+                rest = &rest[digits..];
+            }
+        }
+    }
+    short
+}
+
+/// Whether the process is its parent's copy: it runs the same program with the same arguments.
+fn is_forked(trace: &Trace, process: usize) -> bool {
+    let parent = trace.processes.parent[process].get().filter(|row| *row < trace.processes.pid.len());
+    let commands = &trace.processes.command_line;
+    parent.is_some_and(|parent| !commands[process].is_empty() && commands[parent] == commands[process])
+        && trace.processes.parent[process] != ProcessId::NONE
+}
+
+/// The outermost function of the program on the thread's stacks.
+fn start_function(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> Option<String> {
+    let events = trace.events();
+    let rows = events.off_cpu.of(thread).take(LOOKED_AT).map(|row| events.off_cpu_key(row).stack());
+    rows.filter_map(|stack| outermost(trace, stacks, stack)).next()
+}
+
+/// What every thread begins with, whatever it does.
+const STARTS: &[&str] = &["libc.so", "libc-", "ld-linux", "ld-musl", "libstdc++", "libpthread"];
+
+/// The outermost frame that is the thread's own: its function, or where that has no name, its file.
+fn outermost(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Option<String> {
+    let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
+    let frames = chain
+        .iter()
+        .rev()
+        .filter(|stack| !stacks.is_kernel(**stack))
+        .filter_map(|stack| Some((stacks.frame(*stack)?, stacks.is_own(*stack))));
+    for (frame, is_own) in frames {
+        let function = trace.frames.function[frame].as_str();
+        let path =
+            trace.frames.module[frame].get().and_then(|row| trace.modules.path.get(row)).map_or("", String::as_str);
+        let file = path.rsplit('/').next().unwrap_or_default();
+        let begins = STARTS.iter().any(|start| file.starts_with(start))
+            || function.contains("pthread")
+            || function.contains("thread_start");
+        if begins || !is_own || function == "[unknown]" {
+            continue;
+        }
+        return Some(if function.starts_with('[') { format!("of {file}") } else { short(function) });
+    }
+    None
+}
+
+/// A function's name without arguments and templates.
+fn short(name: &str) -> String {
+    let is_end = |(at, letter): &(usize, char)| *at > 0 && matches!(letter, '<' | '(' | '[');
+    let end = name.char_indices().find(is_end).map_or(name.len(), |(at, _)| at);
+    name[..end].trim_end_matches(':').chars().take(40).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_count_threads_are_left_out() {
+        for (name, role) in [
+            ("worker-12", "worker-N"),
+            ("GC Thread#0", "GC Thread#N"),
+            ("pool-1-thread-7", "pool-N-thread-N"),
+            ("serve3", "serveN"),
+            ("h2o", "h2o"),
+            ("kworker/0:1", "kworker/N:N"),
+            ("7", "7"),
+            ("", ""),
+        ] {
+            assert_eq!(without_numbers(name), role);
+        }
+    }
+
+    #[test]
+    fn functions_are_short() {
+        assert_eq!(short("std::thread::_Invoker<std::tuple<x> >::operator()"), "std::thread::_Invoker");
+        assert_eq!(short("main::{lambda()#1}::operator()() const"), "main::{lambda");
+    }
+}

@@ -1,0 +1,124 @@
+//! The run queue's account: who had the CPUs while the program's threads were ready.
+
+use std::collections::BTreeMap;
+
+use dwell_store::{QuotaUse, Rival};
+
+use crate::engine::fold::Fold;
+use crate::study::explain::account::Account;
+use crate::study::explain::cpu_runs::CpuRuns;
+use crate::study::explain::terms::RoleId;
+
+/// A stay that is shorter is the time that waking up takes, ns.
+const WAKING_UP_NS: u64 = 100_000;
+/// A stay that is as long may be one that a quota ends, ns.
+const STOPPED_NS: u64 = 5_000_000;
+/// Periods of quotas that are tried, ns.
+const PERIODS: [u64; 4] = [100_000_000, 50_000_000, 20_000_000, 10_000_000];
+/// Stays that must end at one phase of a period …
+const STAYS: usize = 8;
+/// … and the part of all long stays that they must be.
+const STAYS_SHARE: f64 = 0.6;
+/// CPU of a row that did not run again.
+const NO_CPU: u16 = u16::MAX;
+
+/// Time in run queues, ns: the parts add up to it.
+#[derive(Clone, Debug, Default)]
+pub struct RunQueue {
+    /// All of it.
+    pub all_ns: u64,
+    /// Threads of the program had the CPU.
+    pub own_ns: u64,
+    /// Waking up took it: nobody of the program had the CPU, and it was short.
+    pub waking_ns: u64,
+    /// A quota of the control group stopped the program; by the kernel's count, else by the period at which stays end.
+    pub quota_ns: u64,
+    /// Other programs had the CPU, at most.
+    pub others_ns: u64,
+    /// Nobody is known to have had it.
+    pub unknown_ns: u64,
+    /// Whether the quota was told from the period of the stays alone.
+    pub quota_by_period: bool,
+    /// Other programs and how long they ran in the recording, ns; the longest first.
+    pub rivals: Vec<(String, u64)>,
+}
+
+impl RunQueue {
+    /// That of a fold's windows; adds each role's to its account.
+    pub fn new(
+        fold: &Fold<'_>,
+        cpus: &CpuRuns,
+        accounts: &mut BTreeMap<RoleId, Account>,
+        role_of: &dyn Fn(usize) -> RoleId,
+    ) -> Self {
+        let (threads, rows) = (&fold.trace.threads, &fold.trace.events().off_cpu);
+        let mut sums = Self::default();
+        let mut stays: Vec<(u64, u64)> = Vec::new();
+        for thread in 0..threads.tid.len() {
+            let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
+            let (all, mut of_thread) = (rows.of(thread), 0u64);
+            for row in all.clone() {
+                let times = rows.times(row);
+                if times.runnable_ns == 0 {
+                    continue;
+                }
+                let next = if row + 1 < all.end { rows.start_ns(row + 1).clamp(born, end) } else { end };
+                let start = times.start_ns.clamp(born, next);
+                let woken = start.saturating_add(times.wait_ns).min(next);
+                let ran = woken.saturating_add(times.runnable_ns).min(next);
+                let ns = fold.windows.overlap_ns(woken, ran);
+                if ns == 0 {
+                    continue;
+                }
+                of_thread = of_thread.saturating_add(ns);
+                let cpu = rows.cpu(row);
+                let own_ns = if cpu == NO_CPU { 0 } else { cpus.ran_ns(cpu, (woken, ran)).min(ns) };
+                sums.own_ns = sums.own_ns.saturating_add(own_ns);
+                let rest = ns - own_ns;
+                if times.wait_ns > 0 && rest < WAKING_UP_NS {
+                    sums.waking_ns = sums.waking_ns.saturating_add(rest);
+                }
+                if ns >= STOPPED_NS && cpu != NO_CPU {
+                    stays.push((ran, ns));
+                }
+            }
+            sums.all_ns = sums.all_ns.saturating_add(of_thread);
+            let account = accounts.entry(role_of(thread)).or_default();
+            account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);
+        }
+        sums.split(fold, &stays);
+        sums
+    }
+
+    fn split(&mut self, fold: &Fold<'_>, stays: &[(u64, u64)]) {
+        let taken = &fold.trace.manifest.taken;
+        // What others took and what quotas did is known of the whole recording only.
+        let part = fold.windows.length_ns() as f64 / fold.trace.elapsed_ns().max(1) as f64;
+        let of_part = |ns: u64| (ns as f64 * part.min(1.0)) as u64;
+        let mut rest = self.all_ns.saturating_sub(self.own_ns).saturating_sub(self.waking_ns);
+        let counted = taken.quotas.iter().map(|quota: &QuotaUse| quota.throttled_ns).fold(0, u64::saturating_add);
+        let by_period = if counted == 0 { by_period(stays) } else { 0 };
+        self.quota_by_period = by_period > 0;
+        self.quota_ns = rest.min(of_part(counted).max(by_period));
+        rest -= self.quota_ns;
+        let others = taken.rivals.iter().map(|rival: &Rival| rival.ns).fold(0, u64::saturating_add);
+        self.others_ns = rest.min(of_part(others));
+        self.unknown_ns = rest - self.others_ns;
+        self.rivals = taken.rivals.iter().map(|rival| (rival.name.clone(), rival.ns)).collect();
+        self.rivals.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    }
+}
+
+/// The time of long stays that end at one phase of a period, when most do: a quota that is filled up again.
+fn by_period(stays: &[(u64, u64)]) -> u64 {
+    let of_period = |period: u64| {
+        let mut phases: Vec<u64> = stays.iter().map(|(ran, _)| ran % period).collect();
+        phases.sort_unstable();
+        let middle = *phases.get(phases.len() / 2)?;
+        let is_near = |(ran, _): &&(u64, u64)| (ran % period + period - middle + period / 40) % period < period / 20;
+        let near: Vec<u64> = stays.iter().filter(is_near).map(|(_, ns)| *ns).collect();
+        let most = near.len() >= STAYS && near.len() as f64 > STAYS_SHARE * stays.len() as f64;
+        most.then(|| near.iter().sum())
+    };
+    PERIODS.into_iter().filter_map(of_period).max().unwrap_or(0)
+}

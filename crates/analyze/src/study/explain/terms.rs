@@ -1,0 +1,144 @@
+//! The words in which waits are explained: kinds of waits, links of a chain, causes.
+
+use dwell_model::ObjectType;
+
+/// A role of threads, by number: those of one program that do one thing.
+pub type RoleId = u32;
+/// What is waited for, as it is called, by number.
+pub type LabelId = u32;
+/// A place in the program, by number.
+pub type PlaceId = u32;
+/// Stands for no role, label or place.
+pub const NOTHING: u32 = u32::MAX;
+
+/// Whether somebody is held up by a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitClass {
+    /// A thing that was asked for has not come yet.
+    Demand,
+    /// The same, and the wait was given up at the end of its time.
+    GivenUp,
+    /// For threads or children that end: for the work itself.
+    Structure,
+    /// The thread chose the time: a sleep, the time-out of a loop.
+    Own,
+    /// For whatever comes.
+    Idle,
+}
+
+/// One wait of a chain: who waited for what, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Link {
+    /// Who waited.
+    pub role: RoleId,
+    /// What for.
+    pub label: LabelId,
+    /// Where.
+    pub place: PlaceId,
+}
+
+/// What a thread did that others waited for, or what ended a wait that no thread of the program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum CauseKind {
+    /// It ran.
+    Ran,
+    /// It was ready, and others had the CPUs.
+    RunQueue,
+    /// It slept.
+    Slept,
+    /// It waited until its own time-out.
+    TimedOut,
+    /// It waited to the end of the recording.
+    Unfinished,
+    /// A program or kernel thread that is not recorded ended its wait.
+    Outside,
+    /// The network did.
+    Network,
+    /// A timer of the kernel did.
+    Timer,
+    /// A device did.
+    Device,
+    /// An interrupt did.
+    Interrupt,
+    /// Nobody who was seen did.
+    Unknown,
+    /// It did not exist yet, and nobody is known to have made it.
+    Unborn,
+    /// It had ended.
+    Ended,
+    /// Threads waited for one another.
+    Circle,
+    /// The chain goes on.
+    LongChain,
+}
+
+impl CauseKind {
+    /// Its name in CSV and JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Ran => "running",
+            Self::RunQueue => "run-queue",
+            Self::Slept => "slept",
+            Self::TimedOut => "timed-out",
+            Self::Unfinished => "unfinished",
+            Self::Outside => "outside",
+            Self::Network => "network",
+            Self::Timer => "timer",
+            Self::Device => "device",
+            Self::Interrupt => "interrupt",
+            Self::Unknown => "unknown",
+            Self::Unborn => "unborn",
+            Self::Ended => "ended",
+            Self::Circle => "circle",
+            Self::LongChain => "long-chain",
+        }
+    }
+
+    /// Whether nothing was done meanwhile, here or elsewhere: behind a thread without work it is nobody's delay.
+    pub fn is_passive(self) -> bool {
+        matches!(self, Self::Slept | Self::TimedOut | Self::Unfinished | Self::Timer | Self::Interrupt | Self::Unknown)
+    }
+}
+
+/// A root cause of waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Cause {
+    /// What it is.
+    pub kind: CauseKind,
+    /// Whose time it was.
+    pub role: RoleId,
+    /// What that waited for, where it waited.
+    pub label: LabelId,
+    /// Where it was.
+    pub place: PlaceId,
+    /// Who had the CPU that it was ready for.
+    pub behind: RoleId,
+    /// Whether there was only no work: somebody without work waited for it.
+    pub no_work: bool,
+}
+
+/// Whether a wait on an object of this type is for one thing that is needed, whatever happens around it.
+pub fn is_needed(kind: ObjectType) -> bool {
+    use ObjectType::*;
+    matches!(kind, Mutex | RwLock | SpinLock | Once | KernelLock | Gil | Barrier | OpenMpBarrier | PageFault | BlockIo)
+}
+
+/// Whether threads give work or answers to one another over an object of this type.
+pub fn hands_over(kind: ObjectType) -> bool {
+    use ObjectType::*;
+    matches!(
+        kind,
+        ConditionVariable
+            | Semaphore
+            | Futex
+            | Socket
+            | Stream
+            | Event
+            | IoUring
+            | JvmMonitor
+            | GoRuntime
+            | TbbScheduler
+            | User
+            | Unknown
+    )
+}

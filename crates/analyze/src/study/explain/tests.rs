@@ -1,0 +1,169 @@
+//! Explanations of pictures, and their laws.
+
+use proptest::prelude::*;
+
+use dwell_model::ThreadId;
+use dwell_store::Trace;
+
+use super::{CauseKind, Explanation, explain};
+use crate::engine::fold::Fold;
+use crate::picture::{CELL, build, trace};
+use crate::question::query::Query;
+
+/// Cause, role of the waiters' first, explained time in cells; the largest first.
+fn causes(explanation: &Explanation<'_, '_>) -> Vec<(CauseKind, String, u64)> {
+    let told = explanation.causes.iter().filter(|root| root.wait_ns > 0 && !root.cause.no_work);
+    told.map(|root| (root.cause.kind, explanation.names.role(root.cause.role).to_owned(), root.wait_ns / CELL))
+        .collect()
+}
+
+fn with_holder(mut trace: Trace, waiter: &str, holder: &str) -> Trace {
+    let thread = |name: &str| trace.threads.name.iter().position(|known| known == name).unwrap();
+    let (waiter, holder) = (ThreadId::new(thread(waiter)), ThreadId::new(thread(holder)));
+    for row in 0..trace.off_cpu.thread.len() {
+        if trace.off_cpu.thread[row] == waiter {
+            trace.off_cpu.holder[row] = holder;
+        }
+    }
+    trace.tables_changed();
+    trace
+}
+
+#[test]
+fn a_wait_for_a_lock_is_because_of_what_its_holder_did() {
+    let trace = trace(
+        "a: #mmmmmm#
+         b: ##1ss22#",
+    );
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let explanation = explain(&fold);
+    assert_eq!(explanation.demand_ns, 6 * CELL);
+    let expected = [(CauseKind::Ran, "b".into(), 4), (CauseKind::Slept, "b".into(), 2)];
+    let mut found = causes(&explanation);
+    // Running is told apart by function.
+    let ran: u64 = found.iter().filter(|(kind, ..)| *kind == CauseKind::Ran).map(|(.., cells)| cells).sum();
+    found.retain(|(kind, ..)| *kind != CauseKind::Ran);
+    assert_eq!([(CauseKind::Ran, "b".to_owned(), ran), found[0].clone()], expected);
+}
+
+#[test]
+fn a_chain_leads_to_its_end() {
+    // a waits for b's lock, which waits for the sleeper's.
+    let trace = trace(
+        "a: #mmmmmmmm#
+         b: #llllll###
+         c: ##ssss####",
+    );
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let explanation = explain(&fold);
+    let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept).unwrap();
+    assert_eq!(explanation.names.role(slept.cause.role), "c");
+    assert_eq!((slept.wait_ns, slept.wall_ns), (8 * CELL, 4 * CELL));
+}
+
+#[test]
+fn a_lock_that_is_handed_over_is_the_holders_first() {
+    // b held it while it slept; the wake-up came from c.
+    let picture = "a: #mmmmmm#
+                   b: #sssss##
+                   c: #nnnnn##";
+    let trace = with_holder(trace(picture), "a", "b");
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let explanation = explain(&fold);
+    let of_b = explanation.causes.iter().filter(|root| explanation.names.role(root.cause.role) == "b");
+    assert!(of_b.map(|root| root.wait_ns).sum::<u64>() >= 5 * CELL, "{:?}", causes(&explanation));
+}
+
+#[test]
+fn threads_that_hold_for_one_another_are_a_circle() {
+    let trace = with_holder(with_holder(trace("a: #mmmmmm\nb: #llllll"), "a", "b"), "b", "a");
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let explanation = explain(&fold);
+    assert_eq!(causes(&explanation).iter().map(|(.., cells)| cells).sum::<u64>(), 12);
+    assert!(causes(&explanation).iter().any(|(kind, ..)| *kind == CauseKind::Circle), "{:?}", causes(&explanation));
+}
+
+#[test]
+fn many_waiters_for_one_thread_cost_what_one_does() {
+    const CELLS: usize = 400;
+    let steps = |waiters: usize| {
+        let busy = (0..CELLS).map(|cell| if cell % 2 == 0 { '#' } else { 's' }).chain(['#', '#']).collect();
+        let waits = ['#'].into_iter().chain(std::iter::repeat_n('m', CELLS)).chain(['#']).collect::<Vec<char>>();
+        let names: Vec<String> = (0..waiters).map(|number| format!("w{number}")).collect();
+        let mut lines = vec![("busy", busy)];
+        lines.extend(names.iter().map(|name| (name.as_str(), waits.clone())));
+        let (trace, query) = (build(&lines, 2), Query::default());
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        let slept = explanation.causes.iter().find(|root| root.cause.kind == CauseKind::Slept).unwrap();
+        assert_eq!(slept.wait_ns, (waiters * CELLS / 2) as u64 * CELL);
+        explanation.steps
+    };
+    let (one, many) = (steps(1), steps(100));
+    assert!(many <= one + 500, "{one} steps for one, {many} for a hundred");
+}
+
+fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {
+    let cell = prop::sample::select(vec!['#', '#', '1', '2', '-', 'm', 'm', 'l', 'c', 's', 'e', 'n', 'j', 'x']);
+    let line = (0..4usize, prop::collection::vec((cell, 1..5usize), 1..14)).prop_map(|(late, pieces)| {
+        let born = std::iter::repeat_n(' ', late);
+        born.chain(pieces.into_iter().flat_map(|(cell, times)| std::iter::repeat_n(cell, times))).collect()
+    });
+    prop::collection::vec(line, 2..6)
+}
+
+fn named(lines: &[Vec<char>]) -> Vec<(&'static str, Vec<char>)> {
+    ["a", "b", "c", "d", "e"].into_iter().zip(lines.iter().cloned()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Whoever woke whom, and whoever held what: the causes are the waits, and the accounts the lives.
+    #[test]
+    fn the_parts_are_the_whole(
+        lines in lines(),
+        wakers in prop::collection::vec(prop::option::of(0..5usize), 80),
+        holders in prop::collection::vec(prop::option::of(0..5usize), 80),
+        outcomes in prop::collection::vec(0..5u8, 80),
+        range in prop::option::of((0..20u64, 1..20u64)),
+    ) {
+        let mut trace = build(&named(&lines), 2);
+        let threads = trace.threads.tid.len();
+        let thread = |of: Option<usize>| of.filter(|of| *of < threads).map_or(ThreadId::NONE, ThreadId::new);
+        for (row, ((waker, holder), outcome)) in wakers.into_iter().zip(holders).zip(outcomes).enumerate() {
+            if row < trace.off_cpu.thread.len() {
+                trace.off_cpu.waker[row] = thread(waker);
+                trace.off_cpu.holder[row] = thread(holder);
+                trace.off_cpu.outcome[row] = outcome;
+            }
+        }
+        for thread in 1..threads {
+            trace.threads.parent[thread] = ThreadId::new(thread - 1);
+        }
+        trace.tables_changed();
+        let elapsed = trace.elapsed_ns();
+        let range = range.map(|(from, cells)| (from * CELL, ((from + cells) * CELL).min(elapsed))).filter(|(from, to)| from < to);
+        let query = Query { range, ..Query::default() };
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        prop_assert_eq!(explanation.causes.iter().map(|root| root.wait_ns).sum::<u64>(), explanation.demand_ns);
+        prop_assert_eq!(explanation.causes.iter().map(|root| root.path_ns).sum::<u64>(), explanation.path_ns);
+        for root in &explanation.causes {
+            prop_assert!(root.wall_ns <= root.wait_ns && root.wall_ns <= explanation.elapsed_ns, "{:?}", root);
+            prop_assert!((root.wall_ns > 0) == (root.wait_ns > 0));
+        }
+        for account in explanation.accounts.values() {
+            let parts = account.running_ns + account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
+            prop_assert_eq!(parts, account.life_ns);
+        }
+        let queue = &explanation.run_queue;
+        prop_assert_eq!(queue.all_ns, queue.own_ns + queue.waking_ns + queue.quota_ns + queue.others_ns + queue.unknown_ns);
+        let whole = explanation.whole();
+        prop_assert_eq!(whole.demand_ns, explanation.demand_ns);
+    }
+}
