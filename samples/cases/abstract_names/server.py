@@ -8,11 +8,17 @@ SERVERS = 12
 ROUNDS = 100
 
 
+def name_thread(name):
+    with open("/proc/thread-self/comm", "w") as file:
+        file.write(name)
+
+
 def answer_slowly():
     time.sleep(0.02)
 
 
-def serve(listener):
+def serve(number, listener):
+    name_thread(f"serve-{number}")
     connection, _ = listener.accept()
     while connection.recv(10):
         answer_slowly()
@@ -25,6 +31,7 @@ def ask(connection):
 
 
 def client(number):
+    name_thread(f"client-{number}")
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(f"\0demo-{number}")
     begun = time.monotonic_ns()
@@ -39,8 +46,8 @@ for number in range(SERVERS):
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"\0demo-{number}")
     listener.listen(1)
-    threading.Thread(target=serve, args=(listener,), name=f"serve-{number}", daemon=True).start()
-clients = [threading.Thread(target=client, args=(number,), name=f"client-{number}") for number in range(SERVERS)]
+    threading.Thread(target=serve, args=(number, listener), daemon=True).start()
+clients = [threading.Thread(target=client, args=(number,)) for number in range(SERVERS)]
 for thread in clients:
     thread.start()
 for thread in clients:

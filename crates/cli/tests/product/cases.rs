@@ -112,19 +112,15 @@ fn read_truth(name: &str) -> Result<Truth> {
 /// Judges a program, for the page.
 fn note(name: &str, page: &Page) -> Result<()> {
     let outcome = judge_once(name);
-    let checked = match &outcome {
-        Ok(verdict) => verdict.check(name),
-        Err(_) => Ok(()),
-    };
-    let mut page = page.lock().unwrap_or_else(PoisonError::into_inner);
-    match outcome {
-        Ok(verdict) => page.insert(name.to_owned(), Ok(verdict)),
-        Err(error) => {
-            let why = if error.is::<Skip>() { "skipped" } else { "failed" };
-            page.insert(name.to_owned(), Err(format!("{why}: {error}")));
-            return Err(error);
+    let why = |error: &anyhow::Error| format!("{}: {error}", if error.is::<Skip>() { "skipped" } else { "failed" });
+    let (noted, checked) = match outcome {
+        Ok(verdict) => {
+            let checked = verdict.check(name);
+            (Ok(verdict), checked)
         }
+        Err(error) => (Err(why(&error)), Err(error)),
     };
+    page.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), noted);
     checked
 }
 
@@ -219,11 +215,12 @@ fn judge(truth: &Truth, rows: &[Value], output: &Output) -> Result<Verdict> {
     Ok(Verdict { text, first, wrong, measured })
 }
 
-/// Line by line: who and the cause, the chain, the text.
+/// Line by line: who and the cause, the chains, the text.
 fn words(row: &Value) -> String {
-    let chain = row["chain"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    let cause = format!("{} {} {}", text(row, "who"), text(row, "cause"), text(row, "place"));
-    [cause.as_str()].into_iter().chain(chain).chain([text(row, "text")]).collect::<Vec<_>>().join("\n")
+    let chains = ["chain", "chains"].into_iter().filter_map(|column| row[column].as_array()).flatten();
+    let cause = [text(row, "who"), text(row, "cause"), text(row, "place")].join(" ");
+    let lines = [cause.as_str()].into_iter().chain(chains.filter_map(Value::as_str)).chain([text(row, "text")]);
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// `^` and `$` match at each line.
