@@ -315,7 +315,10 @@ fn what_is_wrong_fails() -> Result<()> {
     ensure!(!is_right(&[row("logd", "store_page", 1100)]), "another function passes");
     ensure!(!is_right(&[row("heartbeat of logd", "store_record", 1100)]), "an accused thread passes");
     ensure!(!is_right(&[row("logd", "store_record", 1300)]), "a wrong number passes");
-    ensure!(!is_right(&[row("x", "y", 1000), row("logd", "store_record", 1000)]), "the second row passes for the first");
+    ensure!(
+        !is_right(&[row("x", "y", 1000), row("logd", "store_record", 1000)]),
+        "the second row passes for the first"
+    );
     Ok(())
 }
 
