@@ -136,7 +136,9 @@ fn judge_once(name: &str) -> Result<Verdict> {
         ensure!(built.status.success(), "{build}: {}", built.stderr);
     }
     let recording = record(&truth, scratch.path())?;
-    judge(&truth, &recording.rows(&["explain"])?, &recording.output)
+    let mut verdict = judge(&truth, &recording.rows(&["explain"])?, &recording.output)?;
+    verdict.text = verdict.text.replace(&format!("{}/", scratch.path().display()), "");
+    Ok(verdict)
 }
 
 fn record(truth: &Truth, scratch: &Path) -> Result<Recording> {
