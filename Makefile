@@ -18,7 +18,7 @@ AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 # C sources that are ours; vmlinux.h is the kernel's.
 C_SOURCES = $(shell find crates samples bench -name '*.[ch]' ! -name 'vmlinux*' -o -name '*.cpp')
 
-.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
+.PHONY: all deps build web samples demo docs generate pictures dist test-dist msrv deny format test check lint unit fuzz miri product web-test ui-test check-stacks test-kernels test-verdicts test-cases test-faults soak sustained test-ecosystem bench bench-stacks bench-itt bench-latency bench-unprivileged bench-sockets bench-anatomy bench-ui bench-peers clean
 
 all: build samples
 
@@ -175,6 +175,11 @@ test-kernels: samples
 test-verdicts: samples
 	scripts/install-deps.sh test
 	DWELL_VERDICTS=all cargo test -p dwell --test product -- verdicts::
+
+# Programs of samples/cases, each with a planted fault, which `dwell report explain` has to name first; writes docs/cases.md.
+test-cases:
+	scripts/install-deps.sh test
+	DWELL_CASES=all cargo test -p dwell --test product -- cases::
 
 # Every system call that writes a result fails once, or is the last one; writes docs/reliability.md. FAULTS=20 hits
 # 20 places of each kind, not all of them.

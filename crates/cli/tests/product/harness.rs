@@ -141,7 +141,15 @@ const MOST_REPEATED: usize = 5;
 const MOST_ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_secs(3);
 /// Cases that record nothing have one outcome; one takes hours.
-const CERTAIN: [&str; 5] = ["layers::", "bad_input::", "packaging::", "soak::judgement", "soak::long"];
+const CERTAIN: [&str; 7] = [
+    "layers::",
+    "bad_input::",
+    "packaging::",
+    "soak::judgement",
+    "soak::long",
+    "cases::truth_files",
+    "cases::what_is_wrong_fails",
+];
 
 fn run_one(case: &Case, tally: &mut Tally) {
     let begun = Instant::now();

@@ -9,6 +9,7 @@ mod bad_code;
 mod bad_input;
 mod bad_neighbours;
 mod bench;
+mod cases;
 mod cgroup;
 mod chain;
 mod confined;
@@ -106,6 +107,7 @@ fn main() -> ExitCode {
     cases.extend(latency::cases());
     cases.extend(cpus::cases());
     cases.extend(verdicts::cases());
+    cases.extend(cases::cases());
     cases.extend(itt::cases());
     cases.extend(itt_runtimes::cases());
     cases.extend(anatomy::cases());

@@ -45,13 +45,13 @@ impl Output {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))
     }
 
-    /// The value that a sample printed as `truth KEY VALUE`.
+    /// The value that a sample printed as `truth KEY VALUE`, on whichever stream.
     pub fn truth(&self, key: &str) -> Option<f64> {
         let of_line = |line: &str| {
             let mut words = line.split_whitespace();
             (words.next() == Some("truth") && words.next() == Some(key)).then(|| words.next()?.parse().ok()).flatten()
         };
-        self.stdout.lines().find_map(of_line)
+        self.stdout.lines().chain(self.stderr.lines()).find_map(of_line)
     }
 }
 
