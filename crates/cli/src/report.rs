@@ -161,7 +161,7 @@ fn next_reports(summary: &View) -> Vec<String> {
         Value::Rows(view) => view.rows.first().and_then(|row| row.values.first()),
         _ => None,
     });
-    let mut next = vec!["waits".to_owned()];
+    let mut next = vec!["explain".to_owned(), "waits".to_owned()];
     if let Some(Value::Text(object)) = top {
         next.push(format!("blame {}", shell_word(object)));
     }

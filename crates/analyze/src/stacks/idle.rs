@@ -232,6 +232,9 @@ const PATTERNS: &[Pattern] = &[
     },
 ];
 
+/// Calls that run an event loop until their answer comes: within them a loop waits for that, and not for whatever comes.
+const BLOCKING_CALLS: &[&str] = &["g_*_sync", "g_*_sync_internal*"];
+
 /// The judgement of each stack and type, made once.
 #[derive(Default)]
 pub struct IdleWaits {
@@ -266,6 +269,9 @@ fn judge(stacks: &CallStacks<'_>, stack: StackId, object: T) -> bool {
     let found = |pattern: &Pattern, range: &[(&str, bool)]| {
         (0..range.len()).any(|at| pattern.functions.iter().any(|functions| is_at(functions, &range[at..])))
     };
+    if places.iter().any(|(name, _)| BLOCKING_CALLS.iter().any(|call| glob(call, name))) {
+        return false;
+    }
     let holds = |pattern: &Pattern| match pattern.place {
         Place::Call => found(pattern, &places[..call]),
         Place::Caller => found(pattern, &places[call..places.len().min(call + 1)]),

@@ -175,7 +175,8 @@ impl<'n, 't> Classes<'n, 't> {
         }
         let ender = self.ended_by(thread, row);
         let ender_role = self.trace.events().off_cpu_key(ender).waker().get().map(self.role_of);
-        if ender != row && ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender)) {
+        let is_lock = self.dialogues.is_lock(key.object());
+        if ender != row && (is_lock || ender_role.is_some_and(|ender| self.dialogues.is_client(thread, ender))) {
             return WaitClass::Demand; // a look at the clock within one wait for an answer
         }
         let likely = self.dialogues.enders(role, key.object());

@@ -130,6 +130,7 @@ impl<'f, 't> Names<'f, 't> {
 
     fn called(&self, object: ObjectId, call: i16) -> String {
         let name = object.get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
+        let name = without_count(name);
         let kind = object_type(self.trace, object);
         let title = title(kind);
         let nameless = name.is_empty() || (name.contains("0x") && is_in_memory(kind));
@@ -170,6 +171,12 @@ impl<'f, 't> Names<'f, 't> {
     pub fn place(&self, place: PlaceId) -> Option<&Place> {
         self.places.get(place as usize)
     }
+}
+
+/// The name without the number that tells it from others of the same name: connections to one server are one thing.
+fn without_count(name: &str) -> &str {
+    let counted = |(_, number): &(&str, &str)| !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
+    name.rsplit_once(" #").filter(counted).map_or(name, |(name, _)| name)
 }
 
 fn starts_alike(name: &str, title: &str) -> bool {
