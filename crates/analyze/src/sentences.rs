@@ -208,8 +208,6 @@ sentences! {
         "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
         "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
-    CAUSE_LONG_CHAIN = "cause-long-chain", "{who} is at the end of a chain of 24 waits: explains {wait} of waits, in {wall} of time.",
-        "{who} は 24 個の待機の連鎖の末端です。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
@@ -224,8 +222,8 @@ sentences! {
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",
         "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
-    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: see the run queue's account above.",
-        "他のプログラムが CPU を使っていたか、クォータを使い切りました。実行キューの内訳を参照してください。";
+    ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: `dwell report explain` has the account of the run queue.",
+        "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",
@@ -240,6 +238,8 @@ sentences! {
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",
         "待機を終わらせたものは記録されていません。`dwell report losses` で欠けているものが分かります。";
+    EXPLAINED_APART = "explained-apart", "With {rows} intervals off the CPU it takes some time to tell where the time went: dwell report explain.",
+        "CPU を離れた区間が {rows} 個あるため、時間の行方の説明には時間がかかります: dwell report explain。";
     TIME_ACCOUNT = "time-account",
         "{threads} {threads|thread|threads} lived {life} = running {running} + run queue {queue} + waits on others {demand} + joins and children {structure} + own sleeps {own} + idle {idle}.",
         "{threads} 個のスレッドの時間 {life} = 実行 {running} + 実行キュー {queue} + 他への待機 {demand} + 結合と子プロセス {structure} + 自らのスリープ {own} + アイドル {idle}。";

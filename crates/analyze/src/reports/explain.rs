@@ -17,8 +17,8 @@ columns! {
 
     plain "who", "Who", "The role of threads whose time it was: process and thread name without numbers, or the start function.",
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
-    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle, long-chain.",
-        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環、長い連鎖。";
+    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle.",
+        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。";
     plain "place", "Place", "Where in the program.",
         "場所", "プログラムの中の場所。";
     plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others.",
@@ -51,6 +51,8 @@ columns! {
 const TOLD_SHARE: f64 = 0.01;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
+/// Intervals that are explained in the summary, at most: it is to be there at once.
+const ROWS_IN_SUMMARY: usize = 1_000_000;
 /// Causes in the summary.
 const IN_SUMMARY: usize = 3;
 /// Part of a cause's time from which one more place that calls is named.
@@ -78,6 +80,11 @@ pub fn explain(fold: &Fold<'_>) -> View {
 
 /// What the summary says: the largest causes, and the account as its notes.
 pub fn in_summary(fold: &Fold<'_>) -> View {
+    let rows = fold.trace.events().off_cpu.count();
+    if rows > ROWS_IN_SUMMARY {
+        let notes = vec![say!(EXPLAINED_APART, rows = rows).into()];
+        return View { columns: columns_of(COLUMNS), notes, ..View::default() };
+    }
     let explanation = explanation_of(fold);
     let least = (explanation.elapsed_ns as f64 * TOLD_SHARE) as u64;
     let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
@@ -183,7 +190,6 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
         CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
-        CauseKind::LongChain => say!(CAUSE_LONG_CHAIN, who = who, wait = wait, wall = wall),
         CauseKind::Outside
         | CauseKind::Network
         | CauseKind::Timer
@@ -314,7 +320,7 @@ fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
         CauseKind::Slept => format!("{who} slept in {place}"),
         CauseKind::Ran => format!("{who} ran {place}"),
         CauseKind::RunQueue => format!("{who} was in the run queue"),
-        CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle | CauseKind::LongChain => {
+        CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle => {
             format!("{who} ({})", kind.id())
         }
         _ => format!("{who} waited for {} in {place}", names.label(label)),

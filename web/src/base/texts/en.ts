@@ -148,6 +148,8 @@ export const en = {
   'losses.title': 'Not everything was recorded:',
   'summary.objects': 'Most waited for',
   'summary.hotspots': 'Hotspots',
+  'summary.explanation': 'Where the time went',
+  'summary.nobody-held-up': 'No thread was held up by another for 1 % of the time.',
   'summary.findings': 'What is wrong',
   'summary.collection': 'Collection and platform',
   'summary.histogram.cpu': 'CPU utilization',

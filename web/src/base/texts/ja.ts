@@ -149,6 +149,8 @@ export const ja: Record<keyof typeof en, string> = {
   'losses.title': '記録されなかったものがあります:',
   'summary.objects': '待機の多いオブジェクト',
   'summary.hotspots': 'ホットスポット',
+  'summary.explanation': '時間の行方',
+  'summary.nobody-held-up': '時間の 1 % 以上、他のスレッドに待たされたスレッドはありません。',
   'summary.findings': '検出された問題',
   'summary.collection': '収集とプラットフォーム',
   'summary.histogram.cpu': 'CPU 利用率',

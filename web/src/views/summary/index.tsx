@@ -14,6 +14,7 @@ import { Cell } from '../grid/cell';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
 import { CopyMenu } from '../parts/toolbar';
+import { Explanation, type RootCause } from './explanation';
 import { ClassHistogramChart } from './histogram';
 import { Platform } from './platform';
 
@@ -49,6 +50,8 @@ function Body({ document, hotspots, info }: BodyProps) {
           <TopFunctions of={hotspots} info={info} />
         </div>
         <div>
+          <h2>{t('summary.explanation')}</h2>
+          <Explanation causes={(document.explanation ?? []) as RootCause[]} />
           <h2>{t('summary.findings')}</h2>
           <TopFindings findings={(document.findings ?? []) as Finding[]} />
           {info && <Platform info={info} summary={document} />}

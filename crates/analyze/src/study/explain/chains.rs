@@ -13,8 +13,10 @@ pub const WAITS: NodeId = 0;
 /// Above what the program's end waited for.
 pub const PATH: NodeId = 1;
 
-/// Waits of a chain, at most: equal ones are one.
-const LONGEST: u16 = 24;
+/// Waits of a chain that are kept, at most: equal ones are one. What comes behind is explained, and not told.
+const LONGEST: u16 = 6;
+/// Nodes from which on chains get no longer than two waits: programs with many locks have as many chains as there are orders.
+const MANY: usize = 512;
 
 /// A wait of a chain.
 #[derive(Clone, Copy, Debug)]
@@ -49,27 +51,34 @@ impl Chains {
         self.nodes[node as usize]
     }
 
-    /// The node of a wait that explains `parent`; `None` where the chain gets too long. One that is on the chain already is
-    /// that one: a convoy, or two that take turns.
-    pub fn below(&mut self, parent: NodeId, link: Link, idle: bool) -> Option<NodeId> {
+    /// The node of a wait that explains `parent`. One that is on the chain already is that one: a convoy, or two that take
+    /// turns. Where the chain is long enough it is the chain's end.
+    pub fn below(&mut self, parent: NodeId, link: Link, idle: bool) -> NodeId {
         let mut above = parent;
         while let Some(known) = self.nodes[above as usize].link {
             if known == link {
-                return Some(above);
+                return above;
             }
             above = self.nodes[above as usize].parent;
         }
-        let Node { depth, idle: above_idle, root, .. } = self.nodes[parent as usize];
-        let idle = idle || above_idle;
-        if depth >= LONGEST {
-            return None;
+        let Node { parent: before, link: end, depth, idle: was_idle, .. } = self.nodes[parent as usize];
+        let idle = idle || was_idle;
+        let is_long = depth >= LONGEST || (depth >= 2 && self.nodes.len() >= MANY);
+        match end.filter(|_| is_long) {
+            Some(_) if idle == was_idle => parent,
+            Some(end) => self.made(before, end, idle),
+            None => self.made(parent, link, idle),
         }
+    }
+
+    fn made(&mut self, parent: NodeId, link: Link, idle: bool) -> NodeId {
         let next = self.nodes.len() as NodeId;
         let node = *self.numbers.entry((parent, link, idle)).or_insert(next);
         if node == next {
+            let Node { depth, root, .. } = self.nodes[parent as usize];
             self.nodes.push(Node { parent, link: Some(link), depth: depth + 1, idle, root });
         }
-        Some(node)
+        node
     }
 
     /// The waits from the first to the last of the chain that ends at `node`.

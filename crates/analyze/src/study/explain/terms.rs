@@ -68,8 +68,6 @@ pub enum CauseKind {
     Ended,
     /// Threads waited for one another.
     Circle,
-    /// The chain goes on.
-    LongChain,
 }
 
 impl CauseKind {
@@ -90,7 +88,6 @@ impl CauseKind {
             Self::Unborn => "unborn",
             Self::Ended => "ended",
             Self::Circle => "circle",
-            Self::LongChain => "long-chain",
         }
     }
 

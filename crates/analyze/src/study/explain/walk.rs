@@ -28,8 +28,6 @@ use crate::study::thread_index::{Piece, ThreadIndex};
 /// Who asks, and how many waits ask through it.
 type Askers = Vec<(NodeId, u64)>;
 
-/// Waits that lie across one another's edges, one explained by the next: more of them are a circle.
-const CLIPPED_CHAIN: u32 = 10_000;
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
 
@@ -50,6 +48,28 @@ struct Asked {
     until: BinaryHeap<(usize, NodeId, u64)>,
 }
 
+/// How many threads in a row wait at one instant, each because of the next, and one of them: who meets that one again is in a
+/// circle (R. P. Brent, 1980).
+#[derive(Clone, Copy)]
+struct Hops {
+    count: u32,
+    seen: usize,
+}
+
+impl Hops {
+    const NONE: Self = Self { count: 0, seen: usize::MAX };
+
+    /// With another thread.
+    fn and(self, thread: usize) -> Self {
+        let count = self.count + 1;
+        Self { count, seen: if count.is_power_of_two() { thread } else { self.seen } }
+    }
+
+    fn is_circle(self, thread: usize) -> bool {
+        self.seen == thread
+    }
+}
+
 /// A part of a wait that is to be explained.
 struct Window {
     thread: usize,
@@ -57,7 +77,7 @@ struct Window {
     from: u64,
     to: u64,
     askers: Askers,
-    clipped: u32,
+    hops: Hops,
 }
 
 /// The walk over a trace.
@@ -100,7 +120,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
 
     /// Asks what `thread` did from `from` to `to`, for the program's path. Before [`Self::walk`].
     pub fn ask_for_path(&mut self, thread: usize, from: u64, to: u64) {
-        self.window(thread, (from, to), vec![(PATH, 1)], 0);
+        self.window(thread, (from, to), vec![(PATH, 1)], Hops::NONE);
         self.empty();
     }
 
@@ -164,17 +184,16 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         let askers = self.asked[thread].active.clone();
         if !askers.is_empty() {
             self.before_wait(thread, row, self.begin(thread, row), &askers);
-            self.wait(Window { thread, row, from: bounds.start, to: bounds.woken, askers, clipped: 0 });
+            self.wait(Window { thread, row, from: bounds.start, to: bounds.woken, askers, hops: Hops::NONE });
             self.empty();
         }
         if bounds.woken > bounds.start {
             let class = self.classes.of(thread, row);
             for (from, to) in seeds(thread, row, (bounds.start, bounds.woken), class) {
                 let link = self.link(thread, row);
-                if let Some(node) = self.chains.below(WAITS, link, false) {
-                    self.windows.push(Window { thread, row, from, to, askers: vec![(node, 1)], clipped: 0 });
-                    self.empty();
-                }
+                let node = self.chains.below(WAITS, link, false);
+                self.windows.push(Window { thread, row, from, to, askers: vec![(node, 1)], hops: Hops::NONE });
+                self.empty();
             }
         }
         let asked = &mut self.asked[thread];
@@ -198,7 +217,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     }
 
     /// Asks what a thread did from `from` to `to`.
-    fn window(&mut self, thread: usize, (from, to): (u64, u64), askers: Askers, clipped: u32) {
+    fn window(&mut self, thread: usize, (from, to): (u64, u64), askers: Askers, hops: Hops) {
         self.step();
         let threads = &self.trace.threads;
         let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
@@ -208,20 +227,20 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             time = end.max(from);
         }
         if time > from && time > born {
-            time = self.window_in_life(thread, (from.max(born), time), &askers, clipped);
+            time = self.window_in_life(thread, (from.max(born), time), &askers, hops);
         }
         if time <= from {
             return;
         }
         // Before its birth its creator was busy with making it.
         match threads.parent[thread].get().filter(|parent| *parent != thread && *parent < threads.tid.len()) {
-            Some(parent) if clipped < CLIPPED_CHAIN => self.window(parent, (from, time), askers, clipped + 1),
+            Some(parent) if !hops.is_circle(parent) => self.window(parent, (from, time), askers, hops.and(parent)),
             _ => self.book_here(&askers, (CauseKind::Unborn, thread), (from, time)),
         }
     }
 
     /// The same within the thread's life. Returns its begin, where that is not before the window's.
-    fn window_in_life(&mut self, thread: usize, (from, to): (u64, u64), askers: &Askers, clipped: u32) -> u64 {
+    fn window_in_life(&mut self, thread: usize, (from, to): (u64, u64), askers: &Askers, hops: Hops) -> u64 {
         let rows = &self.trace.events().off_cpu;
         let all = rows.of(thread);
         let behind = rows.partition_point(all.clone(), |start| start < to);
@@ -235,9 +254,13 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         self.run_queue(thread, row, (bounds.woken.max(from), bounds.ran.min(to)), askers);
         if bounds.woken >= to {
             // The window ends within the wait of this row.
+            if hops.is_circle(thread) {
+                self.book_here(askers, (CauseKind::Circle, thread), (from, to));
+                return from;
+            }
             let (begin, end) = (bounds.start.max(from), to);
             let askers_of = askers.clone();
-            self.wait(Window { thread, row, from: begin, to: end, askers: askers_of, clipped: clipped + 1 });
+            self.wait(Window { thread, row, from: begin, to: end, askers: askers_of, hops: hops.and(thread) });
             self.before_wait(thread, row, from, askers);
             if row == all.start || self.begin(thread, row) <= from {
                 return from;
@@ -260,7 +283,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         if bounds.woken > from {
             let (begin, end) = (bounds.start.max(from), bounds.woken);
             let askers_of = askers.clone();
-            self.wait(Window { thread, row, from: begin, to: end, askers: askers_of, clipped: clipped + 1 });
+            self.wait(Window { thread, row, from: begin, to: end, askers: askers_of, hops: Hops::NONE });
             self.before_wait(thread, row, from, askers);
         }
         from
@@ -268,35 +291,28 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
 
     /// A wait of a thread that others wait for: it goes on with their chains, but for a sleep, which ends them.
     fn wait(&mut self, window: Window) {
-        let Window { thread, row, from, to, askers, clipped } = window;
+        let Window { thread, row, from, to, askers, hops } = window;
         if from >= to {
             return;
-        }
-        if clipped > CLIPPED_CHAIN {
-            return self.book_here(&askers, (CauseKind::Circle, thread), (from, to));
         }
         let kind = object_type(self.trace, self.trace.events().off_cpu_key(row).object());
         let askers = match kind {
             ObjectType::Sleep | ObjectType::Timer => askers,
-            _ => self.askers_below(thread, row, (from, to), askers),
+            _ => self.askers_below(thread, row, askers),
         };
         if !askers.is_empty() {
-            self.windows.push(Window { thread, row, from, to, askers, clipped });
+            self.windows.push(Window { thread, row, from, to, askers, hops });
         }
     }
 
-    /// Those who ask, with the wait of `row` in their chains. Chains that get too long end here.
-    fn askers_below(&mut self, thread: usize, row: usize, span: (u64, u64), askers: Askers) -> Askers {
+    /// Those who ask, with the wait of `row` in their chains.
+    fn askers_below(&mut self, thread: usize, row: usize, askers: Askers) -> Askers {
         let link = self.link(thread, row);
         let idle = self.classes.of(thread, row) == WaitClass::Idle;
-        let (mut below, mut too_long) = (Askers::new(), Askers::new());
+        let mut below = Askers::new();
         for (node, weight) in askers {
-            match self.chains.below(node, link, idle) {
-                Some(node) => add(&mut below, node, weight),
-                None => too_long.push((node, weight)),
-            }
+            add(&mut below, self.chains.below(node, link, idle), weight);
         }
-        self.book_here(&too_long, (CauseKind::LongChain, thread), span);
         below
     }
 
@@ -316,7 +332,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
     }
 
-    fn explain(&mut self, Window { thread, row, from, to, askers, clipped }: Window) {
+    fn explain(&mut self, Window { thread, row, from, to, askers, hops }: Window) {
         let events = self.trace.events();
         let key = events.off_cpu_key(row);
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
@@ -353,11 +369,11 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             // The holder had it at first; since when the waker had it, its own rows tell.
             cut = waker.map_or(to, |waker| self.taken_over(row, waker, (from, to)));
             if cut > from {
-                self.window(holder, (from, cut), askers.clone(), clipped);
+                self.window(holder, (from, cut), askers.clone(), hops);
             }
         }
         if let Some(waker) = waker.filter(|_| to > cut) {
-            self.window(waker, (cut, to), askers, clipped);
+            self.window(waker, (cut, to), askers, hops);
         }
     }
 
