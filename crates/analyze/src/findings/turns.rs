@@ -13,6 +13,7 @@ use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
 use crate::sentences::say;
 use crate::stacks::call_stacks::FunctionId;
+use crate::study::intervals::union_ns;
 
 /// What a thread waits on alone.
 const OWN_OBJECTS: &[ObjectType] =
@@ -138,20 +139,8 @@ fn turns(group: &Group) -> Turns {
         }
         (last, before) = (Some((wait.to, wait.thread)), wait.waker);
     }
-    turns.contended_ns = contended_ns(&group.waits);
+    turns.contended_ns = union_ns(group.waits.iter().map(|wait| (wait.from, wait.to)).collect());
     turns
-}
-
-/// Time in which at least one thread waits.
-fn contended_ns(waits: &[Wait]) -> u64 {
-    let mut spans: Vec<(u64, u64)> = waits.iter().map(|wait| (wait.from, wait.to)).collect();
-    spans.sort_unstable();
-    let (mut sum, mut reached) = (0, 0);
-    for (from, to) in spans {
-        sum += to.saturating_sub(from.max(reached));
-        reached = reached.max(to);
-    }
-    sum
 }
 
 #[cfg(test)]

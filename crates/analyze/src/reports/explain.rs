@@ -52,7 +52,7 @@ const TOLD_SHARE: f64 = 0.01;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
 /// Intervals that are explained in the summary, at most: it is to be there at once.
-const ROWS_IN_SUMMARY: usize = 1_000_000;
+const ROWS_IN_SUMMARY: usize = 300_000;
 /// Causes in the summary.
 const IN_SUMMARY: usize = 3;
 /// Part of a cause's time from which one more place that calls is named.
@@ -78,13 +78,14 @@ pub fn explain(fold: &Fold<'_>) -> View {
     view
 }
 
+/// Why the summary leaves the explanation to this report; none where it has it.
+pub fn left_out(fold: &Fold<'_>) -> Option<Prose> {
+    let rows = fold.trace.events().off_cpu.count();
+    (rows > ROWS_IN_SUMMARY).then(|| say!(EXPLAINED_APART, rows = rows).into())
+}
+
 /// What the summary says: the largest causes, and the account as its notes.
 pub fn in_summary(fold: &Fold<'_>) -> View {
-    let rows = fold.trace.events().off_cpu.count();
-    if rows > ROWS_IN_SUMMARY {
-        let notes = vec![say!(EXPLAINED_APART, rows = rows).into()];
-        return View { columns: columns_of(COLUMNS), notes, ..View::default() };
-    }
     let explanation = explanation_of(fold);
     let least = (explanation.elapsed_ns as f64 * TOLD_SHARE) as u64;
     let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
@@ -138,7 +139,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
     }
 }
 
-/// Who waits for a lock gets nothing for it; who waits for an answer asked for the work: the first comes first.
+/// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.
 fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
     let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
@@ -269,7 +270,7 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link
     })
 }
 
-/// What threads did with their lives, what the run queue was, and what the elapsed time went by with.
+/// The account of the threads' time, of the run queue's, and of the elapsed time.
 fn accounts(explanation: &Explanation<'_, '_>) -> Vec<Prose> {
     let whole = explanation.whole();
     let account = say!(

@@ -104,7 +104,8 @@ pub fn summary(fold: &Fold<'_>) -> View {
     fields.extend(parts(fold));
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
-    let notes = notes(fold);
+    let mut notes = notes(fold);
+    notes.extend(explain::left_out(fold));
     View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() }
 }
 
@@ -181,10 +182,18 @@ fn parts(fold: &Fold<'_>) -> Vec<Field> {
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", Value::Rows(Box::new(losses(fold)))),
-        Field("explanation", Value::Rows(Box::new(explain::in_summary(fold)))),
+        Field("explanation", explanation(fold)),
         Field("top_objects", Value::Rows(Box::new(top_objects(fold)))),
         Field("findings", Value::Rows(Box::new(findings::view(fold)))),
     ]
+}
+
+/// Where the time went; none where that takes too long for a summary, which its notes say.
+fn explanation(fold: &Fold<'_>) -> Value {
+    match explain::left_out(fold) {
+        Some(_) => Value::None,
+        None => Value::Rows(Box::new(explain::in_summary(fold))),
+    }
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

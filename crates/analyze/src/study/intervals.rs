@@ -55,3 +55,14 @@ fn for_each_of(trace: &Trace, thread: usize, tell: &mut impl FnMut(Interval)) {
     }
     emit(Activity::Running, (reached, end), None);
 }
+
+/// Time in which at least one of the spans is, ns.
+pub fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
+    spans.sort_unstable();
+    let (mut sum, mut reached) = (0, 0);
+    for (from, to) in spans {
+        sum += to.saturating_sub(from.max(reached));
+        reached = reached.max(to);
+    }
+    sum
+}

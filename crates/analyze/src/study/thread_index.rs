@@ -22,6 +22,17 @@ pub struct Piece {
     pub stack: StackId,
 }
 
+/// When a thread left the CPU, was woken, and ran again: within its life and before its next row, also in a damaged trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// It left the CPU.
+    pub start: u64,
+    /// It was woken.
+    pub woken: u64,
+    /// It ran again.
+    pub ran: u64,
+}
+
 /// Rows that are looked at for one behind which a thread runs.
 const NEAR: usize = 64;
 
@@ -117,6 +128,17 @@ impl<'t> ThreadIndex<'t> {
         } else {
             Piece { activity: Activity::Waiting, from, to: woken, row: Some(row), stack }
         })
+    }
+
+    /// The times of an off-CPU row of `thread`.
+    pub fn bounds(&self, thread: usize, row: usize) -> Bounds {
+        let (threads, rows) = (&self.trace.threads, &self.events.off_cpu);
+        let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
+        let times = rows.times(row);
+        let next = if row + 1 < rows.of(thread).end { rows.start_ns(row + 1).clamp(born, end) } else { end };
+        let start = times.start_ns.clamp(born, next);
+        let woken = start.saturating_add(times.wait_ns).min(next);
+        Bounds { start, woken, ran: woken.saturating_add(times.runnable_ns).min(next) }
     }
 
     /// The off-CPU rows of `thread` behind `row`.

@@ -149,6 +149,7 @@ export const en = {
   'summary.objects': 'Most waited for',
   'summary.hotspots': 'Hotspots',
   'summary.explanation': 'Where the time went',
+  'summary.explained-apart': 'There are too many intervals to explain them here: dwell report explain.',
   'summary.nobody-held-up': 'No thread was held up by another for 1 % of the time.',
   'summary.findings': 'What is wrong',
   'summary.collection': 'Collection and platform',

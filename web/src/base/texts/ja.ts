@@ -150,6 +150,7 @@ export const ja: Record<keyof typeof en, string> = {
   'summary.objects': '待機の多いオブジェクト',
   'summary.hotspots': 'ホットスポット',
   'summary.explanation': '時間の行方',
+  'summary.explained-apart': '区間が多すぎるため、ここでは説明できません: dwell report explain。',
   'summary.nobody-held-up': '時間の 1 % 以上、他のスレッドに待たされたスレッドはありません。',
   'summary.findings': '検出された問題',
   'summary.collection': '収集とプラットフォーム',

@@ -16,7 +16,9 @@ export interface RootCause {
   stack?: string[] | null;
 }
 
-export function Explanation({ causes }: { causes: RootCause[] }) {
+/** The causes; null where explaining takes too long for a summary. */
+export function Explanation({ causes }: { causes: RootCause[] | null }) {
+  if (causes === null) return <p className="faint">{t('summary.explained-apart')}</p>;
   if (causes.length === 0) return <p className="faint">{t('summary.nobody-held-up')}</p>;
   return (
     <div className="cards">

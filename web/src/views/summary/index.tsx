@@ -51,7 +51,7 @@ function Body({ document, hotspots, info }: BodyProps) {
         </div>
         <div>
           <h2>{t('summary.explanation')}</h2>
-          <Explanation causes={(document.explanation ?? []) as RootCause[]} />
+          <Explanation causes={(document.explanation ?? null) as RootCause[] | null} />
           <h2>{t('summary.findings')}</h2>
           <TopFindings findings={(document.findings ?? []) as Finding[]} />
           {info && <Platform info={info} summary={document} />}

@@ -38,6 +38,7 @@ use crate::engine::fold::Fold;
 use crate::question::windows::elapsed_ns;
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
+use crate::study::intervals::union_ns;
 
 /// Chains of a root cause, the longest first, at most.
 const CHAINS: usize = 8;
@@ -227,17 +228,6 @@ fn root_causes(names: &Names<'_, '_>, chains: &Chains, found: Found) -> Vec<Root
     }
     roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
     roots
-}
-
-/// Time in which at least one of the spans is.
-fn union_ns(mut spans: Vec<(u64, u64)>) -> u64 {
-    spans.sort_unstable();
-    let (mut sum, mut reached) = (0, 0);
-    for (from, to) in spans {
-        sum += to.saturating_sub(from.max(reached));
-        reached = reached.max(to);
-    }
-    sum
 }
 
 impl Explanation<'_, '_> {

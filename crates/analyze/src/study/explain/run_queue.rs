@@ -8,6 +8,7 @@ use crate::engine::fold::Fold;
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::CpuRuns;
 use crate::study::explain::terms::RoleId;
+use crate::study::thread_index::{Bounds, ThreadIndex};
 
 /// A stay that is shorter is the time that waking up takes, ns.
 const WAKING_UP_NS: u64 = 100_000;
@@ -51,21 +52,13 @@ impl RunQueue {
         accounts: &mut BTreeMap<RoleId, Account>,
         role_of: &dyn Fn(usize) -> RoleId,
     ) -> Self {
-        let (threads, rows) = (&fold.trace.threads, &fold.trace.events().off_cpu);
+        let (index, rows) = (ThreadIndex::new(fold.trace), &fold.trace.events().off_cpu);
         let mut sums = Self::default();
         let mut stays: Vec<(u64, u64)> = Vec::new();
-        for thread in 0..threads.tid.len() {
-            let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
-            let (all, mut of_thread) = (rows.of(thread), 0u64);
-            for row in all.clone() {
-                let times = rows.times(row);
-                if times.runnable_ns == 0 {
-                    continue;
-                }
-                let next = if row + 1 < all.end { rows.start_ns(row + 1).clamp(born, end) } else { end };
-                let start = times.start_ns.clamp(born, next);
-                let woken = start.saturating_add(times.wait_ns).min(next);
-                let ran = woken.saturating_add(times.runnable_ns).min(next);
+        for thread in 0..fold.trace.threads.tid.len() {
+            let mut of_thread = 0u64;
+            for row in rows.of(thread) {
+                let Bounds { start, woken, ran } = index.bounds(thread, row);
                 let ns = fold.windows.overlap_ns(woken, ran);
                 if ns == 0 {
                     continue;
@@ -75,7 +68,7 @@ impl RunQueue {
                 let own_ns = if cpu == NO_CPU { 0 } else { cpus.ran_ns(cpu, (woken, ran)).min(ns) };
                 sums.own_ns = sums.own_ns.saturating_add(own_ns);
                 let rest = ns - own_ns;
-                if times.wait_ns > 0 && rest < WAKING_UP_NS {
+                if woken > start && rest < WAKING_UP_NS {
                     sums.waking_ns = sums.waking_ns.saturating_add(rest);
                 }
                 if ns >= STOPPED_NS && cpu != NO_CPU {

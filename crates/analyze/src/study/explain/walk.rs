@@ -23,21 +23,13 @@ use crate::study::explain::found::Found;
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
-use crate::study::thread_index::{Piece, ThreadIndex};
+use crate::study::thread_index::{Bounds, Piece, ThreadIndex};
 
 /// Who asks, and how many waits ask through it.
 type Askers = Vec<(NodeId, u64)>;
 
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
-
-/// When a thread left the CPU, was woken, and ran again, within its life and before its next row.
-#[derive(Clone, Copy)]
-struct Bounds {
-    start: u64,
-    woken: u64,
-    ran: u64,
-}
 
 /// What is asked of a thread where the walk is.
 #[derive(Default)]
@@ -154,13 +146,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     }
 
     fn bounds(&self, thread: usize, row: usize) -> Bounds {
-        let (threads, rows) = (&self.trace.threads, &self.trace.events().off_cpu);
-        let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
-        let times = rows.times(row);
-        let next = if row + 1 < rows.of(thread).end { rows.start_ns(row + 1).clamp(born, end) } else { end };
-        let start = times.start_ns.clamp(born, next);
-        let woken = start.saturating_add(times.wait_ns).min(next);
-        Bounds { start, woken, ran: woken.saturating_add(times.runnable_ns).min(next) }
+        self.index.bounds(thread, row)
     }
 
     /// When the cell of a row begins: when the thread was woken before, or born.
