@@ -126,7 +126,7 @@ fn brought_back() -> Result<()> {
     let output = Running::start(&mut server.collect(folder.path(), &[], &["sh", "-c", &script]))?.finish()?;
     ensure!(output.code() == 3, "exit status {}, expected the program's\n{}", output.code(), output.stderr);
     ensure!(output.stdout.contains("truth "), "the program's output did not come:\n{}", output.stdout);
-    ensure!(output.stdout.contains("Lock convoy"), "no summary:\n{}", output.stdout);
+    ensure!(output.stdout.contains("Where the time went"), "no summary:\n{}", output.stdout);
     let recording = Recording::in_folder(folder, output)?;
     let waits = recording.rows(&["waits"])?;
     ensure!(waits.iter().any(|row| row["object"] == "queue_lock"), "no names in the result: {waits:?}");
