@@ -208,6 +208,15 @@ sentences! {
         "{who} は終了していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_CIRCLE = "cause-circle", "{who} waited for others that waited for it: explains {wait} of waits, in {wall} of time.",
         "{who} は、自分を待つ他のスレッドを待っていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_OVERSUBSCRIBED = "cause-oversubscribed",
+        "More threads were ready than CPUs, mostly at {place}: {wait} in run queues behind the program's own threads, in {wall} of time.",
+        "CPU より多くのスレッドが実行可能でした。場所は主に {place} です。プログラム自身のスレッドの後ろで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_CPUS_TAKEN = "cause-cpus-taken",
+        "Other programs had the CPUs, {name} first: {wait} in run queues behind them at most, in {wall} of time.",
+        "他のプログラム (最も長いのは {name}) が CPU を使っていました。その後ろで実行キューに最大 {wait} あり、影響があったのは {wall} の間です。";
+    CAUSE_QUOTA = "cause-quota",
+        "The CPU quota of {group} was used up: {wait} in run queues until the next period, in {wall} of time.",
+        "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
@@ -216,6 +225,8 @@ sentences! {
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
     ADVICE_RAN_UNDER_LOCK = "advice-ran-under-lock", "Do less while holding {label}: move this work out of it, or split the lock.",
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
+    ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
+        "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
@@ -228,8 +239,8 @@ sentences! {
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",
         "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。";
-    ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --pid PID`, or start both under one shell.",
-        "そのプログラムも記録してください: `dwell collect threading --pid PID`、または両方を 1 つのシェルから起動します。";
+    ADVICE_OUTSIDE = "advice-outside", "Record that program too: `dwell collect threading --target-pid PID`, or start both under one shell.",
+        "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。";
     ADVICE_NETWORK = "advice-network", "`dwell collect threading --analyze threading,sockets` tells what the other end and TCP did.",
         "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
@@ -251,7 +262,7 @@ sentences! {
     NOT_HELD_UP = "not-held-up",
         "No thread was held up by another for long: waits on others {demand} (a cause is told from {least} on, {share} of the elapsed time), run queue {queue}.",
         "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} (経過時間の {share} の {least} 以上の原因を示します)、実行キュー {queue}。";
-    CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause|causes} explain {wait} more: dwell report explain.",
+    CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause explains|causes explain} {wait} more: dwell report explain.",
         "さらに小さい {causes} 個の原因が {wait} の待機を説明します: dwell report explain。";
     PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",
         "パスは {threads} 個のスレッドの {segments} 区間からなり、長さは {length} です。";

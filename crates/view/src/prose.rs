@@ -196,6 +196,12 @@ impl Prose {
         self
     }
 
+    /// This and then `more`.
+    #[must_use]
+    pub fn then(self, more: Prose) -> Self {
+        self.and(more.0)
+    }
+
     /// Its sentences: ids and values.
     pub fn parts(&self) -> Json {
         self.0.iter().map(Sentence::json).collect()

@@ -29,7 +29,7 @@ use dwell_work::parallel;
 
 use self::claim::Claim;
 use self::evidence::Evidence;
-use self::finding::Finding;
+pub use self::finding::Finding;
 use crate::engine::fold::Fold;
 use crate::sentences::say;
 use crate::tables::columns::{columns, columns_of};
@@ -142,6 +142,30 @@ pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     cause_first(&mut findings);
     findings
 }
+
+/// Who had the CPUs while the program's threads were ready: the account of the time tells these as causes.
+pub fn of_run_queue(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
+    let evidence = Evidence::new(fold);
+    let quota = cpus::cpu_quota(&evidence).into_iter().map(|it| (&cpus::CPU_QUOTA, it));
+    let taken = cpus::cpus_taken(&evidence).into_iter().map(|it| (&cpus::CPU_TAKEN, it));
+    let own = parallelism::too_many_ready(&evidence).into_iter().map(|it| (&parallelism::OVERSUBSCRIPTION, it));
+    quota.chain(taken).chain(own).collect()
+}
+
+/// Part of the CPU time that threads must be in run queues behind one another for that to be told.
+pub const OWN_QUEUE_SHARE: f64 = parallelism::RUN_QUEUE_SHARE;
+
+/// Ids of findings that the account of the time replaces: it tells the same waits with their causes, or nobody waited.
+pub const IN_THE_ACCOUNT: [&str; 8] = [
+    locks::LOCK_CONVOY.id,
+    locks::GIL_CONTENTION.id,
+    locks::LOCK_HELD_ACROSS_WAIT.id,
+    cpus::CPU_TAKEN.id,
+    cpus::CPU_QUOTA.id,
+    parallelism::OVERSUBSCRIPTION.id,
+    parallelism::BARRIER_IMBALANCE.id,
+    wakeups::SLEEP_POLLING.id,
+];
 
 /// Why waits on a socket are long comes before the counters that only tell which are.
 fn cause_first(findings: &mut [(&'static FindingDef, Finding)]) {

@@ -34,13 +34,22 @@ pub const OVERSUBSCRIPTION: FindingDef = FindingDef {
 /// Part of the CPU time during which more threads must be ready than there are CPUs.
 const OVERSUBSCRIBED_SHARE: f64 = 0.3;
 /// Time in run queues as a part of the CPU time from which it matters.
-const RUN_QUEUE_SHARE: f64 = 0.2;
+pub const RUN_QUEUE_SHARE: f64 = 0.2;
 /// Part of the CPU capacity that must be used: waking many threads for a moment is no oversubscription.
 const BUSY_SHARE: f64 = 0.3;
 /// Part of the CPUs that the program must have while more threads are ready: else it is others that it queues for.
 const OWN_SHARE: f64 = 0.75;
 
 pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
+    let levels = &evidence.fold.levels;
+    let cpus = evidence.fold.trace.manifest.cpus.usable.max(1);
+    let more_ns: u64 = levels.histogram_concurrency.iter().skip(cpus as usize + 1).sum();
+    let has_the_cpus = levels.oversubscribed_ns as f64 >= OWN_SHARE * f64::from(cpus) * more_ns as f64;
+    if has_the_cpus { too_many_ready(evidence) } else { Vec::new() }
+}
+
+/// The same whoever has the CPUs: the account of the run queue tells the part behind the program's own threads.
+pub fn too_many_ready(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let (fold, whole) = (evidence.fold, &evidence.whole);
     let cpu_ns = whole.cpu_ns();
     // New threads that queue for their first CPU are churn.
@@ -49,11 +58,9 @@ pub fn oversubscription(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
     let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
-    let more_ns: u64 = levels.histogram_concurrency.iter().skip(cpus as usize + 1).sum();
     let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
         && queued_ns as f64 >= RUN_QUEUE_SHARE * cpu_ns as f64
-        && busy >= BUSY_SHARE
-        && levels.oversubscribed_ns as f64 >= OWN_SHARE * f64::from(cpus) * more_ns as f64;
+        && busy >= BUSY_SHARE;
     if cpu_ns == 0 || !enough {
         return Vec::new();
     }

@@ -1,8 +1,10 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
+use dwell_model::FindingDef;
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
+use crate::findings::{self, Finding};
 use crate::sentences::say;
 use crate::study::explain::{
     Account, Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
@@ -17,12 +19,12 @@ columns! {
 
     plain "who", "Who", "The role of threads whose time it was: process and thread name without numbers, or the start function.",
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
-    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle.",
-        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。";
+    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
+        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。CPU への待機では cpu-quota、cpus-taken、oversubscription。";
     plain "place", "Place", "Where in the program.",
         "場所", "プログラムの中の場所。";
-    plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others.",
-        "説明される待機", "これが原因の、すべてのスレッドの待機時間。原因の合計は他への待機の合計です。";
+    plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others. Of waits for a CPU: time in run queues.",
+        "説明される待機", "これが原因の、すべてのスレッドの待機時間。原因の合計は他への待機の合計です。CPU への待機では実行キューの時間。";
     plain "wall_ns", "Wall Time", "Time in which anybody was delayed by it.",
         "影響時間", "これによって誰かが遅れていた時間。";
     plain "share", "Share", "Part of the elapsed time in which anybody was delayed by it.",
@@ -67,15 +69,101 @@ const ON_PATH: usize = 3;
 /// The report.
 pub fn explain(fold: &Fold<'_>) -> View {
     let explanation = explanation_of(fold);
-    let told: Vec<&RootCause> =
-        explanation.causes.iter().filter(|root| root.wait_ns > 0 && !root.cause.no_work).collect();
+    let told = told(fold, &explanation, 1);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
-    view.rows = told.iter().take(limit).map(|root| row(fold, &explanation, root)).collect();
+    view.rows = told.iter().take(limit).map(|told| told.row(fold, &explanation)).collect();
     view.notes = notes(fold);
     view.notes.extend(accounts(&explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
     view
+}
+
+/// What a row tells.
+enum Told<'e> {
+    /// Why threads waited.
+    Wait(&'e RootCause),
+    /// Why they were ready and had no CPU: by the account of the run queue, its time, ns.
+    Queue(&'static FindingDef, Finding, u64),
+}
+
+/// The causes, from `least` ns on, the largest first.
+fn told<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<Told<'e>> {
+    let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
+    let mut told: Vec<Told<'e>> = explanation.causes.iter().filter(is_told).map(Told::Wait).collect();
+    told.extend(queued(fold, explanation));
+    told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
+    told
+}
+
+/// Who had the CPUs, where that is much: each with its part of the run queue's time, as long as there is any left.
+fn queued<'e>(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Told<'e>> {
+    let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
+    let least_ns = (findings::OWN_QUEUE_SHARE * running_ns as f64) as u64;
+    let part = |(def, finding): (&'static FindingDef, Finding)| {
+        let ns = match def.id {
+            "cpu-quota" => queue.quota_ns,
+            "cpus-taken" => queue.others_ns,
+            _ if queue.own_ns < least_ns => 0,
+            _ => queue.own_ns,
+        };
+        (ns > 0).then_some(Told::Queue(def, finding, ns))
+    };
+    findings::of_run_queue(fold).into_iter().filter_map(part).collect()
+}
+
+impl Told<'_> {
+    /// Waits that it explains, or time in run queues, ns.
+    fn ns(&self) -> u64 {
+        match self {
+            Told::Wait(root) => root.wait_ns,
+            Told::Queue(.., ns) => *ns,
+        }
+    }
+
+    fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
+        match self {
+            Told::Wait(root) => row(fold, explanation, root),
+            Told::Queue(def, finding, ns) => queue_row(fold, explanation, (def, finding, *ns)),
+        }
+    }
+}
+
+/// The row of a wait for CPUs.
+fn queue_row(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    (def, finding, ns): (&FindingDef, &Finding, u64),
+) -> Row {
+    let queue = &explanation.run_queue;
+    let place = fold.stacks.place(finding.stack);
+    let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
+    let sentence = match def.id {
+        "cpu-quota" => say!(CAUSE_QUOTA, group = finding.subject.as_str(), wait = wait, wall = wall),
+        "cpus-taken" => say!(CAUSE_CPUS_TAKEN, name = finding.subject.as_str(), wait = wait, wall = wall),
+        _ => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
+    };
+    let cause = Prose::from(sentence).then(finding.evidence.clone());
+    Row {
+        depth: 0,
+        values: vec![
+            Value::Text(explanation.busiest_queue().to_owned()),
+            Value::Text(def.id.into()),
+            place.map_or(Value::None, Value::Text),
+            Value::Ns(ns),
+            Value::Ns(queue.wall_ns),
+            Value::Fraction(queue.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
+            Value::None,
+            Value::Prose(cause.clone()),
+            Value::None,
+            Value::None,
+            Value::None,
+            Value::None,
+            Value::Text(def.advice.into()),
+            Value::Prose(cause),
+            stack_value(fold, finding.stack),
+        ],
+    }
 }
 
 /// Why the summary leaves the explanation to this report; none where it has it.
@@ -88,10 +176,9 @@ pub fn left_out(fold: &Fold<'_>) -> Option<Prose> {
 pub fn in_summary(fold: &Fold<'_>) -> View {
     let explanation = explanation_of(fold);
     let least = (explanation.elapsed_ns as f64 * TOLD_SHARE) as u64;
-    let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
-    let told: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
+    let told = told(fold, &explanation, least);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
-    view.rows = told.iter().take(IN_SUMMARY).map(|root| row(fold, &explanation, root)).collect();
+    view.rows = told.iter().take(IN_SUMMARY).map(|told| told.row(fold, &explanation)).collect();
     view.notes = accounts(&explanation);
     if told.is_empty() {
         let sentence = say!(
@@ -103,7 +190,7 @@ pub fn in_summary(fold: &Fold<'_>) -> View {
         );
         view.notes.push(sentence.into());
     } else if told.len() > IN_SUMMARY {
-        let rest = told[IN_SUMMARY..].iter().map(|root| root.wait_ns).sum();
+        let rest = told[IN_SUMMARY..].iter().map(Told::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - IN_SUMMARY, wait = Word::Ns(rest)).into());
     }
     view
@@ -122,7 +209,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
         values: vec![
             Value::Text(names.role(root.cause.role).to_owned()),
             Value::Text(root.cause.kind.id().into()),
-            names.place(root.cause.place).map_or(Value::None, |place| Value::Text(place.at.clone())),
+            text(&root.at),
             Value::Ns(root.wait_ns),
             Value::Ns(root.wall_ns),
             Value::Fraction(root.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
@@ -163,9 +250,9 @@ fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
 
 /// What the cause is, with its numbers.
 fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
-    let (names, Cause { kind, role, label, place, behind, .. }) = (&explanation.names, root.cause);
+    let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
     let (who, label) = (names.role(role), names.label(label));
-    let place = names.place(place).map(|place| place.at.clone());
+    let place = place(root);
     let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
     let ended_by = match kind {
         CauseKind::Outside => "a program or kernel thread that is not recorded",
@@ -200,19 +287,18 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    Prose::from(sentence).and(called_by(explanation, root))
+    Prose::from(sentence).and(called_by(root))
+}
+
+/// Where a cause is, as far as that is known.
+fn place(root: &RootCause) -> Option<String> {
+    (!root.at.is_empty()).then(|| root.at.clone())
 }
 
 /// The functions that call the place, those with a part of it.
-fn called_by(explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
-    let mut callers: Vec<&str> = Vec::new();
-    for (place, ns) in &root.places {
-        let caller = explanation.names.place(*place).map_or("", |place| place.caller.as_str());
-        let is_much = *ns as f64 >= CALLER_SHARE * root.wait_ns as f64;
-        if !caller.is_empty() && is_much && !callers.contains(&caller) && callers.len() < 2 {
-            callers.push(caller);
-        }
-    }
+fn called_by(root: &RootCause) -> Option<Sentence> {
+    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * root.wait_ns as f64;
+    let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
 }
 
@@ -229,8 +315,11 @@ fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<L
     let names = &explanation.names;
     let first = chains.first().and_then(|(chain, _)| chain.first());
     let last = chains.first().and_then(|(chain, _)| chain.last());
-    let lock = last.or(first).filter(|link| names.is_lock(link.label)).map(|link| names.label(link.label));
+    let lock = last.or(first).filter(|link| names.is_lock(link.label));
+    let meet = lock.is_some_and(|link| names.is_barrier(link.label));
+    let lock = lock.map(|link| names.label(link.label));
     let sentence = match (root.cause.kind, lock) {
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) if meet => say!(ADVICE_BEFORE_BARRIER, label = label),
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
         (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
@@ -257,7 +346,7 @@ fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link
     // A program that runs once has no work to wait for.
     let asked = account.idle_ns > 0 && first.is_some_and(|link| link.role != root.cause.role);
     let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    let place = names.place(root.cause.place).map(|place| place.at.clone());
+    let place = place(root);
     let queued = root.wait_ns as f64 / root.wall_ns.max(1) as f64 > account.threads as f64;
     (asked && queued && account.life_ns > 0 && idle < ALWAYS_BUSY).then(|| {
         say!(
@@ -302,21 +391,34 @@ fn accounts(explanation: &Explanation<'_, '_>) -> Vec<Prose> {
         );
         notes.push(sentence.into());
     }
-    let mut on_path: Vec<&RootCause> = explanation.causes.iter().filter(|root| root.path_ns > 0).collect();
-    on_path.sort_by_key(|root| std::cmp::Reverse(root.path_ns));
+    let on_path = on_path(explanation);
     if !on_path.is_empty() {
-        let part = |root: &&RootCause| format!("{} {}", brief(explanation, root), duration(root.path_ns));
+        let part = |(cause, ns): &(String, u64)| format!("{cause} {}", duration(*ns));
         let causes: Vec<String> = on_path.iter().take(ON_PATH).map(part).collect();
         notes.push(say!(PATH_CAUSES, elapsed = Word::Ns(explanation.path_ns), causes = causes.join("; ")).into());
     }
     notes
 }
 
+/// What determined the elapsed time, each cause in a few words with its part, the largest first.
+fn on_path(explanation: &Explanation<'_, '_>) -> Vec<(String, u64)> {
+    let mut parts: Vec<(String, u64)> = Vec::new();
+    for root in explanation.causes.iter().filter(|root| root.path_ns > 0) {
+        let cause = brief(explanation, root);
+        match parts.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, ns)) => *ns += root.path_ns,
+            None => parts.push((cause, root.path_ns)),
+        }
+    }
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    parts
+}
+
 /// A cause in a few words.
 fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
-    let (names, Cause { kind, role, label, place, .. }) = (&explanation.names, root.cause);
+    let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
     let who = names.role(role);
-    let place = names.place(place).map_or("an unknown place", |place| place.at.as_str());
+    let place = place(root).unwrap_or_else(|| "an unknown place".to_owned());
     match kind {
         CauseKind::Slept => format!("{who} slept in {place}"),
         CauseKind::Ran => format!("{who} ran {place}"),

@@ -178,13 +178,15 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 fn parts(fold: &Fold<'_>) -> Vec<Field> {
     let levels = &fold.levels;
+    let explanation = explanation(fold);
+    let findings = findings_beside(fold, &explanation);
     vec![
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
         Field("losses", Value::Rows(Box::new(losses(fold)))),
-        Field("explanation", explanation(fold)),
+        Field("explanation", explanation),
         Field("top_objects", Value::Rows(Box::new(top_objects(fold)))),
-        Field("findings", Value::Rows(Box::new(findings::view(fold)))),
+        Field("findings", Value::Rows(Box::new(findings))),
     ]
 }
 
@@ -194,6 +196,19 @@ fn explanation(fold: &Fold<'_>) -> Value {
         Some(_) => Value::None,
         None => Value::Rows(Box::new(explain::in_summary(fold))),
     }
+}
+
+/// The findings that the account of the time does not tell already; all of them where there is no account.
+fn findings_beside(fold: &Fold<'_>, explanation: &Value) -> View {
+    let mut view = findings::view(fold);
+    if matches!(explanation, Value::Rows(_))
+        && let Some(id) = view.columns.iter().position(|column| column.id == "id")
+    {
+        let is_told =
+            |row: &Row| matches!(&row.values[id], Value::Text(id) if findings::IN_THE_ACCOUNT.contains(&id.as_str()));
+        view.rows.retain(|row| !is_told(row));
+    }
+    view
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Who ends a wait: noted with the woken thread, and written when it comes back to a CPU. */
+#include "loopback.bpf.h"
 #include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -42,6 +43,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	thread->waker_context = waker_context(current, control);
 	thread->waker_syscall = -1;
 	thread->waker_stack = 0;
+	if (thread->waker_context == WAKER_SOFTIRQ && in_call_on_loopback(current, current_syscall(current)))
+		thread->waker_context = WAKER_TASK;
 	if (thread->waker_context != WAKER_TASK)
 		return 0;
 	thread->waker_syscall = current_syscall(current);

@@ -14,8 +14,6 @@ use super::words::words;
 
 /// Findings shown; the report has all.
 const FINDINGS: usize = 5;
-/// Findings that the root causes tell, with the chain: none is told twice.
-const TOLD_AS_CAUSES: [&str; 3] = ["lock-convoy", "lock-held-across-wait", "sleep-polling"];
 /// Columns of the objects most waited for; the report has all.
 const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "max_wait_ns", "wait_by_class"];
 
@@ -103,17 +101,10 @@ fn where_the_time_went(fields: &Fields<'_>, style: &Style) -> Vec<String> {
 
 fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
     let Some(view) = fields.view("findings") else { return Vec::new() };
-    let has_causes = fields.view("explanation").is_some_and(|view| !view.rows.is_empty());
-    let is_told = |row: &&Row| {
-        let told = |id: &str| has_causes && TOLD_AS_CAUSES.contains(&id);
-        matches!(value(view, row, "id"), Some(Value::Text(id)) if told(id))
-    };
-    let rows: Vec<Row> = view.rows.iter().filter(|row| !is_told(row)).cloned().collect();
-    if rows.is_empty() && fields.view("explanation").is_some() {
+    if view.rows.is_empty() && fields.view("explanation").is_some() {
         return Vec::new();
     }
-    let view = View { columns: view.columns.clone(), rows, ..View::default() };
-    let mut lines = cards(&view, FINDINGS, style);
+    let mut lines = cards(view, FINDINGS, style);
     if view.rows.len() > FINDINGS {
         lines.push(format!("… {} more: dwell report findings", view.rows.len() - FINDINGS));
     }

@@ -269,7 +269,7 @@ fn one_file_draws_itself() -> Result<()> {
     command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom", "--virtual-time-budget=3000"]);
     command.env("HOME", folder.path()).arg(format!("file://{}", file.display()));
     let drawn = Running::start(&mut command)?.finish()?.stdout;
-    for words in ["Lock convoy: queue_lock", "push_item", "worker-0", "<canvas", "Most waited for"] {
+    for words in ["Where the time went", "queue_lock", "push_item", "worker-0", "<canvas", "Most waited for"] {
         ensure!(drawn.contains(words), "the browser does not show {words:?}");
     }
     Ok(())

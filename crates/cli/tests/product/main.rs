@@ -40,6 +40,7 @@ mod latency;
 mod layers;
 mod locks;
 mod looking;
+mod loopback;
 mod merge;
 mod packaging;
 mod pt;
@@ -78,6 +79,7 @@ fn main() -> ExitCode {
     cases.extend(escapes::cases());
     cases.extend(looking::cases());
     cases.extend(locks::cases());
+    cases.extend(loopback::cases());
     cases.extend(doctor::cases());
     cases.extend(bench::cases());
     cases.extend(flight::cases());

@@ -145,6 +145,12 @@ impl<'n, 't> Classes<'n, 't> {
         if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
             return Known(Demand);
         }
+        if serves(name) {
+            return Known(Idle);
+        }
+        if is_client_socket(name) && outcome != Outcome::TimedOut && !calls(LOOPS) {
+            return Known(Demand);
+        }
         if outcome == Outcome::TimedOut {
             return if calls(LOOPS) || is_idle { Known(Own) } else { ByRow };
         }
@@ -152,9 +158,6 @@ impl<'n, 't> Classes<'n, 't> {
         if let Some(waker) = waker {
             let asked = self.dialogues.is_client(thread, (self.role_of)(waker));
             return Known(if asked { Demand } else { Idle });
-        }
-        if is_client_socket(name) && !calls(LOOPS) {
-            return Known(Demand);
         }
         if outcome == Outcome::Unfinished && self.is_client_of_any(thread, key) {
             return Known(if is_idle { Idle } else { Demand });
@@ -226,6 +229,15 @@ impl<'n, 't> Classes<'n, 't> {
 /// Whether the socket's own port was nobody's choice: this end connected.
 fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")
+}
+
+/// Whether nothing but questions can come: a socket that listens, connections that it accepted, and sets of these.
+fn serves(name: &str) -> bool {
+    let accepted = name.split_once(" -> ").is_some_and(|(own, other)| {
+        let other = other.split(' ').next().unwrap_or_default();
+        !own.ends_with(":*") && other.ends_with(":*")
+    });
+    accepted || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
 /// Rows that wait to receive on a socket on which something was sent before.

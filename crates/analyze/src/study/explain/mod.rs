@@ -6,6 +6,7 @@
 //! threads. It makes no sentences.
 
 mod account;
+mod call_paths;
 mod chains;
 mod classes;
 mod cpu_runs;
@@ -14,6 +15,7 @@ mod found;
 mod names;
 mod places;
 mod roles;
+mod roots;
 mod run_queue;
 mod terms;
 #[cfg(test)]
@@ -23,14 +25,13 @@ mod walk;
 
 use std::collections::{BTreeMap, HashMap};
 
-use dwell_model::StackId;
-
 pub use self::account::Account;
-use self::chains::{Chains, NodeId, PATH};
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::Found;
 pub use self::names::Names;
+pub use self::roots::RootCause;
+use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
 pub use self::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
 use self::walk::Walk;
@@ -38,29 +39,6 @@ use crate::engine::fold::Fold;
 use crate::question::windows::elapsed_ns;
 use crate::stacks::idle::IdleWaits;
 use crate::stacks::object::object_type;
-use crate::study::intervals::union_ns;
-
-/// Chains of a root cause, the longest first, at most.
-const CHAINS: usize = 8;
-
-/// A root cause: what waits are because of.
-#[derive(Clone, Debug)]
-pub struct RootCause {
-    /// What it is. Its place is the one with the most.
-    pub cause: Cause,
-    /// Waits that it explains: thread-nanoseconds.
-    pub wait_ns: u64,
-    /// Time in which anybody was delayed by it, ns.
-    pub wall_ns: u64,
-    /// Its part of the path that determined the elapsed time, ns.
-    pub path_ns: u64,
-    /// Where, with the time of each place, the largest first.
-    pub places: Vec<(u32, u64)>,
-    /// Chains of waits that lead to it, the largest first: who waited for what, because of whom.
-    pub chains: Vec<(Vec<Link>, u64)>,
-    /// A stack of it.
-    pub stack: StackId,
-}
 
 /// Where the time went.
 pub struct Explanation<'f, 't> {
@@ -182,58 +160,16 @@ fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
     Some((last, threads.start_ns[last], threads.end_ns[last].min(elapsed_ns(trace)))).filter(|(_, from, to)| from < to)
 }
 
-/// Causes that are one for a reader: of one kind, by one role, for one thing, in one function.
-fn root_causes(names: &Names<'_, '_>, chains: &Chains, found: Found) -> Vec<RootCause> {
-    let function = |cause: &Cause| names.place(cause.place).map_or("", |place| place.at.as_str());
-    let mut numbers: HashMap<(Cause, &str), usize> = HashMap::new();
-    let mut roots: Vec<RootCause> = Vec::new();
-    let mut root_of: Vec<usize> = Vec::new();
-    for (cause, stack) in found.causes.iter().zip(&found.stacks) {
-        let next = roots.len();
-        let root = *numbers.entry((Cause { place: NOTHING, ..*cause }, function(cause))).or_insert(next);
-        if root == next {
-            let (wait_ns, wall_ns, path_ns) = (0, 0, 0);
-            let (cause, stack) = (*cause, *stack);
-            roots.push(RootCause { cause, wait_ns, wall_ns, path_ns, places: Vec::new(), chains: Vec::new(), stack });
-        }
-        root_of.push(root);
-    }
-    let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
-    for ((node, cause), ns) in &found.waits_ns {
-        let (root, place) = (root_of[*cause as usize], found.causes[*cause as usize].place);
-        if chains.node(*node).root == PATH {
-            roots[root].path_ns += ns;
-            continue;
-        }
-        roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
-        *of_node.entry((root, *node)).or_default() += ns;
-        match roots[root].places.iter_mut().find(|(known, _)| *known == place) {
-            Some((_, sum)) => *sum += ns,
-            None => roots[root].places.push((place, *ns)),
-        }
-    }
-    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); roots.len()];
-    for (cause, of_cause) in found.spans.into_iter().enumerate() {
-        spans[root_of[cause]].extend(of_cause);
-    }
-    for ((root, node), ns) in of_node {
-        roots[root].chains.push((chains.chain(node), ns));
-    }
-    for (root, spans) in roots.iter_mut().zip(spans) {
-        root.wall_ns = union_ns(spans);
-        root.chains.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
-        root.chains.truncate(CHAINS);
-        root.places.sort_by_key(|(place, ns)| (std::cmp::Reverse(*ns), *place));
-        root.cause.place = root.places.first().map_or(root.cause.place, |(place, _)| *place);
-    }
-    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
-    roots
-}
-
 impl Explanation<'_, '_> {
     /// Who usually ends waits like those of the cause.
     pub fn expected(&self, cause: &Cause) -> Option<RoleId> {
         self.expected.get(&(cause.role, cause.label)).copied()
+    }
+
+    /// The role whose threads were in run queues for longest.
+    pub fn busiest_queue(&self) -> &str {
+        let most = self.accounts.iter().max_by_key(|(_, account)| account.run_queue_ns);
+        self.names.role(most.map_or(NOTHING, |(role, _)| *role))
     }
 
     /// The sum of all accounts.

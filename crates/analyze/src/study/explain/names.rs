@@ -52,8 +52,10 @@ pub struct Names<'f, 't> {
     /// Whether it is a lock, of each label.
     locks: Vec<bool>,
     places: Vec<Place>,
-    place_numbers: HashMap<(String, String), PlaceId>,
+    place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
+    run_place_of: WordMap<StackId, PlaceId>,
+    unknown: Place,
 }
 
 impl<'f, 't> Names<'f, 't> {
@@ -73,6 +75,8 @@ impl<'f, 't> Names<'f, 't> {
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
+            run_place_of: WordMap::default(),
+            unknown: Place::default(),
         }
     }
 
@@ -120,6 +124,13 @@ impl<'f, 't> Names<'f, 't> {
         self.locks[label as usize] = true;
     }
 
+    /// Whether threads meet at what has the label: nobody holds it.
+    pub fn is_barrier(&self, label: LabelId) -> bool {
+        let kind = |object: &ObjectId| object_type(self.trace, *object);
+        let kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
+        kinds.into_iter().any(|kind| matches!(kind, ObjectType::Barrier | ObjectType::OpenMpBarrier))
+    }
+
     /// The one object of a label; none where several have it.
     pub fn object(&self, label: LabelId) -> Option<ObjectId> {
         match self.objects_of.get(label as usize).map(Vec::as_slice) {
@@ -152,24 +163,48 @@ impl<'f, 't> Names<'f, 't> {
         }
     }
 
-    /// The place of a stack.
+    /// The place of a stack at which a thread waits: the function, and which one called it.
     pub fn place_of(&mut self, stack: StackId) -> PlaceId {
         if let Some(place) = self.place_of.get(&stack) {
             return *place;
         }
-        let found = place(self.trace, self.stacks, stack);
-        let next = self.places.len() as PlaceId;
-        let number = *self.place_numbers.entry((found.at.clone(), found.caller.clone())).or_insert(next);
-        if number == next {
-            self.places.push(found);
+        let mut found = place(self.trace, self.stacks, stack);
+        found.path.drain(..found.path.len().saturating_sub(2));
+        if let [(_, line), _] = found.path.as_mut_slice() {
+            line.clear();
         }
+        let number = self.number_of(found);
         self.place_of.insert(stack, number);
+        number
+    }
+
+    /// The place of a stack at which a thread runs: all functions that lead to it.
+    pub fn run_place_of(&mut self, stack: StackId) -> PlaceId {
+        if let Some(place) = self.run_place_of.get(&stack) {
+            return *place;
+        }
+        let number = self.number_of(place(self.trace, self.stacks, stack));
+        self.run_place_of.insert(stack, number);
+        number
+    }
+
+    fn number_of(&mut self, place: Place) -> PlaceId {
+        let next = self.places.len() as PlaceId;
+        let number = *self.place_numbers.entry(place.path.clone()).or_insert(next);
+        if number == next {
+            self.places.push(place);
+        }
         number
     }
 
     /// A place.
     pub fn place(&self, place: PlaceId) -> Option<&Place> {
         self.places.get(place as usize)
+    }
+
+    /// A place, or one that nothing is known of.
+    pub fn place_or_unknown(&self, place: PlaceId) -> &Place {
+        self.place(place).unwrap_or(&self.unknown)
     }
 }
 

@@ -6,40 +6,67 @@ use dwell_store::Trace;
 use crate::stacks::call_stacks::CallStacks;
 
 /// A place in a program.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Place {
     /// `function (file:line)`, or the function alone.
     pub at: String,
+    /// The functions of the program that lead to it, itself last, each once; and each with its line, as `at` is.
+    pub path: Vec<(String, String)>,
+}
+
+impl Place {
     /// The function of the program that called it; empty when there is none.
-    pub caller: String,
+    pub fn caller(&self) -> &str {
+        self.path.iter().rev().nth(1).map_or("", |(function, _)| function)
+    }
 }
 
 /// Where distributions put libraries that are not the program's own.
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
 const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
+/// Functions of a path that are kept, the outermost and the innermost ones.
+const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
 const LONGEST_NAME: usize = 72;
 
-/// The place of `stack`: the two innermost functions of the program; without one, those of its libraries; without one, the
-/// innermost function outside of the kernel.
+/// The place of `stack`: the functions of the program; without one, those of its libraries; without one, the innermost function
+/// outside of the kernel.
 pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Place {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
     let of_program = |stack: &&StackId| stacks.is_own(**stack) && !is_library(trace, stacks, **stack);
     let of_library = |stack: &&StackId| stacks.is_own(**stack);
     let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
-    let mut found: Vec<StackId> = chain.iter().filter(of_program).take(2).copied().collect();
+    let mut found: Vec<StackId> = chain.iter().filter(of_program).copied().collect();
     if found.is_empty() {
-        found = chain.iter().filter(of_library).take(2).copied().collect();
+        found = chain.iter().filter(of_library).copied().collect();
     }
     if found.is_empty() {
         found = chain.iter().find(outside_kernel).or(chain.first()).copied().into_iter().collect();
     }
-    let at = found.first().and_then(|stack| with_line(trace, stacks, *stack));
-    Place {
-        at: at.unwrap_or_else(|| "an unknown place".to_owned()),
-        caller: found.get(1).and_then(|stack| function(trace, stacks, *stack)).unwrap_or_default(),
+    let path = path(trace, stacks, &found);
+    let at = path.last().map_or_else(|| "an unknown place".to_owned(), |(_, at)| at.clone());
+    Place { at, path }
+}
+
+/// The functions of these frames, given innermost first, from the outermost on; a function that calls itself is there once.
+fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(String, String)> {
+    let mut path: Vec<(String, String)> = Vec::new();
+    for (from_leaf, stack) in frames.iter().enumerate().rev() {
+        if path.len() >= LONGEST_PATH && from_leaf >= 2 {
+            continue;
+        }
+        let Some(named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
+        match path.iter().position(|(function, _)| *function == named.0) {
+            Some(known) if from_leaf == 0 => {
+                path.truncate(known);
+                path.push(named);
+            }
+            Some(_) => {}
+            None => path.push(named),
+        }
     }
+    path
 }
 
 /// Whether the frame at the end of `stack` is in a library of the distribution, or in a language's own.

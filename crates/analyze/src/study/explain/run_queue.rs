@@ -8,6 +8,7 @@ use crate::engine::fold::Fold;
 use crate::study::explain::account::Account;
 use crate::study::explain::cpu_runs::CpuRuns;
 use crate::study::explain::terms::RoleId;
+use crate::study::intervals::union_ns;
 use crate::study::thread_index::{Bounds, ThreadIndex};
 
 /// A stay that is shorter is the time that waking up takes, ns.
@@ -38,6 +39,8 @@ pub struct RunQueue {
     pub others_ns: u64,
     /// Nobody is known to have had it.
     pub unknown_ns: u64,
+    /// Time in which any thread was there for longer than waking up takes.
+    pub wall_ns: u64,
     /// Whether the quota was told from the period of the stays alone.
     pub quota_by_period: bool,
     /// Other programs and how long they ran in the recording, ns; the longest first.
@@ -55,6 +58,7 @@ impl RunQueue {
         let (index, rows) = (ThreadIndex::new(fold.trace), &fold.trace.events().off_cpu);
         let mut sums = Self::default();
         let mut stays: Vec<(u64, u64)> = Vec::new();
+        let mut spans: Vec<(u64, u64)> = Vec::new();
         for thread in 0..fold.trace.threads.tid.len() {
             let mut of_thread = 0u64;
             for row in rows.of(thread) {
@@ -71,6 +75,9 @@ impl RunQueue {
                 if woken > start && rest < WAKING_UP_NS {
                     sums.waking_ns = sums.waking_ns.saturating_add(rest);
                 }
+                if ns >= WAKING_UP_NS {
+                    spans.extend(fold.windows.clip(woken, ran));
+                }
                 if ns >= STOPPED_NS && cpu != NO_CPU {
                     stays.push((ran, ns));
                 }
@@ -79,6 +86,7 @@ impl RunQueue {
             let account = accounts.entry(role_of(thread)).or_default();
             account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);
         }
+        sums.wall_ns = union_ns(spans);
         sums.split(fold, &stays);
         sums
     }

@@ -392,7 +392,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
                 kind: CauseKind::Ran,
                 role: self.names.role_of(thread),
                 label: NOTHING,
-                place: self.names.place_of(stack),
+                place: self.names.run_place_of(stack),
                 behind: NOTHING,
                 no_work: false,
             };

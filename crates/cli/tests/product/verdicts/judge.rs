@@ -28,9 +28,20 @@ pub struct Verdict {
     measured: Option<(&'static str, f64, f64, bool)>,
 }
 
+/// Causes of the summary's account that are about the program: who else had the CPUs is another matter.
+fn causes(recorded: &Recorded) -> Result<Vec<Value>> {
+    let summary = recorded.recording.report(&["summary"])?;
+    let rows = summary["explanation"].as_array();
+    let of_program = |row: &&Value| !OF_THE_MACHINE.contains(&text(row, "kind")) && text(row, "kind") != OF_ITS_SIZE;
+    Ok(rows.into_iter().flatten().filter(of_program).cloned().collect())
+}
+
 /// Holds the findings against what is planted.
 pub fn judge(program: &Program, recorded: &Recorded) -> Result<Verdict> {
     let found = recorded.recording.findings()?;
+    for row in causes(recorded)? {
+        println!("     CAUSE {}: {} | {}", program.name, text(&row, "text"), text(&row, "advice"));
+    }
     let is_planted = |id: &str| program.finding.is_some_and(|(planted, _)| planted == id);
     let is_of_program = |id: &str| is_planted(id) || !OF_THE_MACHINE.contains(&id) && id != OF_ITS_SIZE;
     let of_program: Vec<&Value> = found.iter().filter(|row| is_of_program(text(row, "id"))).collect();

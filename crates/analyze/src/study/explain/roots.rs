@@ -1,0 +1,123 @@
+//! Root causes: causes that are one for a reader, with the waits that they explain and the chains that lead to them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dwell_model::StackId;
+
+use crate::study::explain::call_paths::{Run, Together, together};
+use crate::study::explain::chains::{Chains, NodeId, PATH};
+use crate::study::explain::found::Found;
+use crate::study::explain::names::Names;
+use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
+use crate::study::intervals::union_ns;
+
+/// Chains of a root cause, the longest first, at most.
+const CHAINS: usize = 8;
+
+/// A root cause: what waits are because of.
+#[derive(Clone, Debug)]
+pub struct RootCause {
+    /// What it is.
+    pub cause: Cause,
+    /// Where: `function (file:line)`; empty where no place is known.
+    pub at: String,
+    /// Functions that call it, each with its part of the time, ns; the largest first.
+    pub callers: Vec<(String, u64)>,
+    /// Waits that it explains: thread-nanoseconds.
+    pub wait_ns: u64,
+    /// Time in which anybody was delayed by it, ns.
+    pub wall_ns: u64,
+    /// Its part of the path that determined the elapsed time, ns.
+    pub path_ns: u64,
+    /// Chains of waits that lead to it, the largest first: who waited for what, because of whom.
+    pub chains: Vec<(Vec<Link>, u64)>,
+    /// A stack of it.
+    pub stack: StackId,
+}
+
+/// The root causes, the largest first. Of one kind, by one role, for one thing: at one place; what ran, in one function.
+pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> Vec<RootCause> {
+    let times = times(chains, &found);
+    let mut alike: BTreeMap<Cause, Vec<Run<'_, usize>>> = BTreeMap::new();
+    for (number, cause) in found.causes.iter().enumerate() {
+        let run = Run { place: names.place_or_unknown(cause.place), ns: times[number], of: number };
+        alike.entry(Cause { place: NOTHING, ..*cause }).or_default().push(run);
+    }
+    let mut roots: Vec<RootCause> = Vec::new();
+    let mut root_of: Vec<usize> = vec![0; found.causes.len()];
+    for (cause, runs) in alike {
+        let groups = if cause.kind == CauseKind::Ran { together(runs) } else { at_one_place(runs) };
+        for Together { at, runs, mut callers } in groups {
+            let Some(heaviest) = runs.iter().max_by_key(|run| (run.ns, std::cmp::Reverse(run.of))).map(|run| run.of)
+            else {
+                continue;
+            };
+            runs.iter().for_each(|run| root_of[run.of] = roots.len());
+            callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+            let cause = Cause { place: found.causes[heaviest].place, ..cause };
+            let at = if cause.place == NOTHING { String::new() } else { at };
+            let (wait_ns, wall_ns, path_ns, chains) = (0, 0, 0, Vec::new());
+            roots.push(RootCause {
+                cause,
+                at,
+                callers,
+                wait_ns,
+                wall_ns,
+                path_ns,
+                chains,
+                stack: found.stacks[heaviest],
+            });
+        }
+    }
+    let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
+    for ((node, cause), ns) in &found.waits_ns {
+        let root = root_of[*cause as usize];
+        if chains.node(*node).root == PATH {
+            roots[root].path_ns += ns;
+            continue;
+        }
+        roots[root].wait_ns = roots[root].wait_ns.saturating_add(*ns);
+        *of_node.entry((root, *node)).or_default() += ns;
+    }
+    let mut spans: Vec<Vec<(u64, u64)>> = vec![Vec::new(); roots.len()];
+    for (cause, of_cause) in std::mem::take(&mut found.spans).into_iter().enumerate() {
+        spans[root_of[cause]].extend(of_cause);
+    }
+    for ((root, node), ns) in of_node {
+        roots[root].chains.push((chains.chain(node), ns));
+    }
+    for (root, spans) in roots.iter_mut().zip(spans) {
+        root.wall_ns = union_ns(spans);
+        root.chains.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+        root.chains.truncate(CHAINS);
+    }
+    roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
+    roots
+}
+
+/// The time of each cause: of what waits, or else of the path.
+fn times(chains: &Chains, found: &Found) -> Vec<u64> {
+    let (mut waits, mut path) = (vec![0u64; found.causes.len()], vec![0u64; found.causes.len()]);
+    for ((node, cause), ns) in &found.waits_ns {
+        let sums = if chains.node(*node).root == PATH { &mut path } else { &mut waits };
+        sums[*cause as usize] = sums[*cause as usize].saturating_add(*ns);
+    }
+    waits.into_iter().zip(path).map(|(waits, path)| if waits > 0 { waits } else { path }).collect()
+}
+
+/// Those at one place are one, whoever calls it.
+fn at_one_place(runs: Vec<Run<'_, usize>>) -> Vec<Together<'_, usize>> {
+    let mut places: BTreeMap<&str, Together<'_, usize>> = BTreeMap::new();
+    for run in runs {
+        let at = run.place.at.as_str();
+        let group = places.entry(at).or_insert_with(|| Together { at: at.to_owned(), runs: vec![], callers: vec![] });
+        let caller = run.place.caller();
+        match group.callers.iter_mut().find(|(known, _)| known == caller) {
+            Some((_, sum)) => *sum = sum.saturating_add(run.ns),
+            None if caller.is_empty() => {}
+            None => group.callers.push((caller.to_owned(), run.ns)),
+        }
+        group.runs.push(run);
+    }
+    places.into_values().collect()
+}
