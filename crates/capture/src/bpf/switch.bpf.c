@@ -11,10 +11,12 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 #define SYSCALL_FUTEX 202
 
-/* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. */
+/* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. A path alone does not
+ * tell what of its file is awaited. */
 static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct control *control)
 {
-	return control->kernel_stacks_for_all || (state & STATE_UNINTERRUPTIBLE) || class == CALL_OTHER;
+	return control->kernel_stacks_for_all || (state & STATE_UNINTERRUPTIBLE) || class == CALL_OTHER ||
+	       class >= CALL_PATH;
 }
 
 SEC("tp_btf/sched_switch")

@@ -169,6 +169,7 @@ enum object_kind {
 	OBJECT_CHARACTER_DEVICE = 4,
 	OBJECT_ANONYMOUS = 5, /* text is the kernel's name: [eventfd], [eventpoll], [timerfd], [io_uring] … */
 	OBJECT_POLL_SET = 6,  /* members[0 .. member_count] are the keys of its members' records */
+	OBJECT_PATH = 7, /* text: a path as the program gave it, then the directory's components if it is relative */
 };
 
 #define DWELL_MAX_MEMBERS 8
