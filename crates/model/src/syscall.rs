@@ -62,6 +62,8 @@ pub enum CallKind {
     Semaphore,
     /// `sched_yield`.
     Yield,
+    /// A lock on a file.
+    FileLock,
     /// Data from or to a socket.
     Network,
     /// Anything else; the object, if there is one, tells.
@@ -154,7 +156,7 @@ syscalls! {
     50 "listen"; 51 "getsockname"; 52 "getpeername"; 53 "socketpair"; 54 "setsockopt"; 55 "getsockopt";
     56 "clone" Other Spawn; 57 "fork"; 58 "vfork" Named Spawn; 59 "execve" Path; 60 "exit"; 61 "wait4" Child Child;
     62 "kill"; 63 "uname"; 64 "semget"; 65 "semop" Other Semaphore; 66 "semctl"; 67 "shmdt"; 68 "msgget"; 69 "msgsnd";
-    70 "msgrcv"; 71 "msgctl"; 72 "fcntl" Fd; 73 "flock" Fd; 74 "fsync" Fd FileSync; 75 "fdatasync" Fd FileSync;
+    70 "msgrcv"; 71 "msgctl"; 72 "fcntl" Fd FileLock; 73 "flock" Fd FileLock; 74 "fsync" Fd FileSync; 75 "fdatasync" Fd FileSync;
     76 "truncate" Path; 77 "ftruncate" Fd; 78 "getdents" Fd; 79 "getcwd"; 80 "chdir" Path; 81 "fchdir";
     82 "rename" Path; 83 "mkdir" Path; 84 "rmdir" Path; 85 "creat" Path; 86 "link" Path; 87 "unlink" Path;
     88 "symlink"; 89 "readlink" Path; 90 "chmod" Path; 91 "fchmod"; 92 "chown" Path; 93 "fchown"; 94 "lchown" Path;

@@ -169,6 +169,19 @@ struct path {
 	struct dentry *dentry;
 };
 
+struct file_lock_core {
+	struct file_lock_core *flc_blocker;
+	void *flc_owner;
+	unsigned char flc_type;
+	int flc_pid;
+};
+
+/* Of two parts since Linux 6.9. */
+struct file_lock {
+	struct file_lock_core c;
+	s64 fl_start;
+};
+
 struct fs_struct {
 	struct path pwd;
 };

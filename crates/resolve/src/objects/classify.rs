@@ -43,11 +43,17 @@ impl<'a> Classifier<'a> {
             return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
         }
         match wait.sleep {
-            Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
+            Sleep::Stopped => self.stopped(wait),
             Sleep::Device => self.device(wait),
             Sleep::Uninterruptible => self.uninterruptible(wait),
             Sleep::Interruptible => self.interruptible(number, wait),
         }
+    }
+
+    fn stopped(&self, wait: &Wait) -> Target {
+        let record = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::STOP);
+        let name = record.map_or_else(|| "Stopped by a signal or a debugger".into(), names::stop);
+        Target::named(ObjectType::Signal, name)
     }
 
     fn interruptible(&mut self, number: WaitNumber, wait: &Wait) -> Target {
@@ -151,7 +157,8 @@ impl<'a> Classifier<'a> {
             // The set of one call is made anew each time, and its members come and go.
             return Some(Target::named(described.kind, described.name));
         }
-        Some(Target::described(wait.object, described.kind))
+        let locked = wait.kind() == CallKind::FileLock;
+        Some(Target::described(wait.object, if locked { ObjectType::FileLock } else { described.kind }))
     }
 
     fn child(&self, wait: &Wait) -> Target {

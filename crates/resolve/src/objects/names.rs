@@ -75,6 +75,19 @@ fn given(record: &ObjectRecord) -> Described {
     }
 }
 
+/// What the record of a stop says; a signal that the kernel sends has no sender.
+pub fn stop(record: &ObjectRecord) -> String {
+    let signal = match record.fd {
+        19 => "SIGSTOP",
+        20 => "SIGTSTP",
+        21 => "SIGTTIN",
+        22 => "SIGTTOU",
+        _ => "a signal",
+    };
+    let sender = c_string(&record.text);
+    if sender.is_empty() { format!("Stopped by {signal}") } else { format!("Stopped by {signal} from {sender}") }
+}
+
 fn named(kind: ObjectType, name: String, detail: String) -> Described {
     Described { kind, name, detail, anonymous: false }
 }
@@ -324,6 +337,15 @@ mod tests {
         let mut bad = record(object_kind::PATH, b"x");
         bad.text_bytes = u16::MAX;
         assert_eq!(given_path(&bad), "/x");
+    }
+
+    #[test]
+    fn stops_tell_their_signal_and_sender() {
+        let mut stopped = record(object_kind::STOP, b"bash\0");
+        stopped.fd = 19;
+        assert_eq!(stop(&stopped), "Stopped by SIGSTOP from bash");
+        let by_kernel = ObjectRecord { fd: 21, ..record(object_kind::STOP, b"") };
+        assert_eq!(stop(&by_kernel), "Stopped by SIGTTIN");
     }
 
     #[test]
