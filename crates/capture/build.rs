@@ -17,6 +17,7 @@ const PROGRAMS: &[&str] = &[
     "threads",
     "switch",
     "waking",
+    "holders",
     "sample",
     "task_probe",
     "stitch",

@@ -217,6 +217,10 @@ sentences! {
     CAUSE_QUOTA = "cause-quota",
         "The CPU quota of {group} was used up: {wait} in run queues until the next period, in {wall} of time.",
         "{group} の CPU クォータを使い切りました。次の周期まで実行キューに {wait} あり、影響があったのは {wall} の間です。";
+    END_SLEPT = "end-slept", "{who} slept in {place} for {part} of the program's {elapsed}: its end waited for that.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間スリープしました。プログラムの終了はこれを待っていました。";
+    END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
     ADVICE_SLEPT_UNDER_LOCK = "advice-slept-under-lock", "Do not sleep while others need {label}: release it before, or sleep elsewhere.",
@@ -260,8 +264,8 @@ sentences! {
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
     NOT_HELD_UP = "not-held-up",
-        "No thread was held up by another for long: waits on others {demand} (a cause is told from {least} on, {share} of the elapsed time), run queue {queue}.",
-        "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} (経過時間の {share} の {least} 以上の原因を示します)、実行キュー {queue}。";
+        "No thread was held up by another for long: waits on others {demand} (a cause is told that delays anybody for {least} or more), run queue {queue}.",
+        "他のスレッドに長く待たされたスレッドはありません: 他への待機 {demand} ({least} 以上、誰かを遅らせた原因を示します)、実行キュー {queue}。";
     CAUSES_CUT = "causes-cut", "{causes} smaller {causes|cause explains|causes explain} {wait} more: dwell report explain.",
         "さらに小さい {causes} 個の原因が {wait} の待機を説明します: dwell report explain。";
     PATH = "path", "The path has {segments} segments on {threads} threads and lasts {length}.",

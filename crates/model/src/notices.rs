@@ -127,6 +127,9 @@ notices! {
     WAKERS_UNKNOWN = "wakers-unknown",
         "Who ended a wait is not known on this kernel ({error}).",
         "このカーネルでは、誰が待機を終わらせたかは分かりません ({error})。";
+    HOLDERS_UNKNOWN = "holders-unknown",
+        "Who holds file locks and who stops a program is not known on this kernel ({error}).",
+        "このカーネルでは、ファイルロックの保持者とプログラムを停止させたプロセスは分かりません ({error})。";
     SOCKET_WAITS_UNEXPLAINED = "socket-waits-unexplained",
         "Why waits on sockets took long is not known on this kernel ({error}).",
         "このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。";

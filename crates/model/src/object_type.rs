@@ -59,6 +59,8 @@ codes! {
         OpenMpBarrier = 25, "openmp-barrier", "OpenMP barrier";
         /// An object that the program named through ITT.
         User = 26, "user", "User";
+        /// A lock on a file: flock or fcntl.
+        FileLock = 27, "file-lock", "File lock";
     }
 }
 
@@ -66,7 +68,7 @@ impl ObjectType {
     /// Whether one thread holds it while others wait, as far as the type tells.
     pub fn has_holder(self) -> bool {
         use ObjectType::*;
-        matches!(self, Mutex | RwLock | SpinLock | KernelLock | JvmMonitor | Gil | Futex)
+        matches!(self, Mutex | RwLock | SpinLock | KernelLock | JvmMonitor | Gil | Futex | FileLock)
     }
 
     /// Whether a thread waits for it in order to take it and to give it back, in one call until it has it.

@@ -19,6 +19,7 @@ const LOCKS: &[ObjectType] = &[
     ObjectType::RwLock,
     ObjectType::SpinLock,
     ObjectType::KernelLock,
+    ObjectType::FileLock,
     ObjectType::JvmMonitor,
     ObjectType::Futex,
 ];

@@ -48,9 +48,8 @@ impl TimelineState {
     fn of_type(kind: ObjectType) -> Self {
         use ObjectType as T;
         match kind {
-            T::Mutex | T::RwLock | T::SpinLock | T::Once | T::Futex | T::KernelLock | T::Gil | T::JvmMonitor => {
-                Self::Lock
-            }
+            T::Mutex | T::RwLock | T::SpinLock | T::Once | T::Futex => Self::Lock,
+            T::KernelLock | T::FileLock | T::Gil | T::JvmMonitor => Self::Lock,
             T::ConditionVariable | T::Semaphore | T::Barrier | T::OpenMpBarrier | T::TbbScheduler => Self::Condition,
             T::ThreadJoin | T::GoRuntime | T::Event => Self::Condition,
             T::Socket => Self::Socket,

@@ -49,8 +49,14 @@ columns! {
         "スタック", "場所。末端の関数から順に示します。";
 }
 
-/// Part of the elapsed time from which a cause is told in the summary.
+/// Part of the elapsed time from which a cause is told in the summary …
 const TOLD_SHARE: f64 = 0.01;
+/// … and time, ns: nobody looks for a few milliseconds, and loading a program takes as long.
+const TOLD_NS: u64 = 10_000_000;
+/// Part of the elapsed time from which it is told of programs that are shorter than that.
+const SHORT_SHARE: f64 = 0.1;
+/// How much longer a stay in a run queue must have delayed somebody to be told.
+const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
 /// Intervals that are explained in the summary, at most: it is to be there at once.
@@ -69,7 +75,7 @@ const ON_PATH: usize = 3;
 /// The report.
 pub fn explain(fold: &Fold<'_>) -> View {
     let explanation = explanation_of(fold);
-    let told = told(fold, &explanation, 1);
+    let told = told(fold, &explanation, 0);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     view.rows = told.iter().take(limit).map(|told| told.row(fold, &explanation)).collect();
@@ -87,13 +93,22 @@ enum Told<'e> {
     Queue(&'static FindingDef, Finding, u64),
 }
 
-/// The causes, from `least` ns on, the largest first.
+/// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
+/// run queues delay everybody a little, on any machine.
 fn told<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<Told<'e>> {
-    let is_told = |root: &&RootCause| root.wait_ns >= least.max(1) && !root.cause.no_work;
+    let is_told = |root: &&RootCause| {
+        let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
+        root.wall_ns.max(on_path_alone(root)) >= least.max(1) && !root.cause.no_work
+    };
     let mut told: Vec<Told<'e>> = explanation.causes.iter().filter(is_told).map(Told::Wait).collect();
     told.extend(queued(fold, explanation));
     told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
     told
+}
+
+/// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, or a device.
+fn on_path_alone(root: &RootCause) -> u64 {
+    if matches!(root.cause.kind, CauseKind::Slept | CauseKind::Device) { root.path_ns } else { 0 }
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time, as long as there is any left.
@@ -116,7 +131,7 @@ impl Told<'_> {
     /// Waits that it explains, or time in run queues, ns.
     fn ns(&self) -> u64 {
         match self {
-            Told::Wait(root) => root.wait_ns,
+            Told::Wait(root) => root.wait_ns.max(on_path_alone(root)),
             Told::Queue(.., ns) => *ns,
         }
     }
@@ -175,7 +190,8 @@ pub fn left_out(fold: &Fold<'_>) -> Option<Prose> {
 /// What the summary says: the largest causes, and the account as its notes.
 pub fn in_summary(fold: &Fold<'_>) -> View {
     let explanation = explanation_of(fold);
-    let least = (explanation.elapsed_ns as f64 * TOLD_SHARE) as u64;
+    let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
+    let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
     let told = told(fold, &explanation, least);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     view.rows = told.iter().take(IN_SUMMARY).map(|told| told.row(fold, &explanation)).collect();
@@ -185,7 +201,6 @@ pub fn in_summary(fold: &Fold<'_>) -> View {
             NOT_HELD_UP,
             demand = Word::Ns(explanation.demand_ns),
             least = Word::Ns(least),
-            share = Word::Share(TOLD_SHARE),
             queue = Word::Ns(explanation.run_queue.all_ns),
         );
         view.notes.push(sentence.into());
@@ -250,6 +265,9 @@ fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
 
 /// What the cause is, with its numbers.
 fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    if root.wait_ns == 0 {
+        return cause_of_the_end(explanation, root);
+    }
     let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
     let (who, label) = (names.role(role), names.label(label));
     let place = place(root);
@@ -290,6 +308,20 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     Prose::from(sentence).and(called_by(root))
 }
 
+/// What the program's end waited for, and nobody else did.
+fn cause_of_the_end(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    let (who, place) = (explanation.names.role(root.cause.role), place(root));
+    let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
+    let sentence = match root.cause.kind {
+        CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
+        _ => {
+            let label = explanation.names.label(root.cause.label);
+            say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        }
+    };
+    Prose::from(sentence).and(called_by(root))
+}
+
 /// Where a cause is, as far as that is known.
 fn place(root: &RootCause) -> Option<String> {
     (!root.at.is_empty()).then(|| root.at.clone())
@@ -297,7 +329,8 @@ fn place(root: &RootCause) -> Option<String> {
 
 /// The functions that call the place, those with a part of it.
 fn called_by(root: &RootCause) -> Option<Sentence> {
-    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * root.wait_ns as f64;
+    let whole_ns = root.wait_ns.max(root.path_ns) as f64;
+    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns;
     let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
     (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
 }

@@ -9,12 +9,16 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
+#define SYSCALL_FCNTL 72
+#define SYSCALL_FLOCK 73
 #define SYSCALL_FUTEX 202
 
-/* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. */
+/* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. A path alone does not
+ * tell what of its file is awaited. */
 static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct control *control)
 {
-	return control->kernel_stacks_for_all || (state & STATE_UNINTERRUPTIBLE) || class == CALL_OTHER;
+	return control->kernel_stacks_for_all || (state & STATE_UNINTERRUPTIBLE) || class == CALL_OTHER ||
+	       class >= CALL_PATH;
 }
 
 SEC("tp_btf/sched_switch")
@@ -60,13 +64,16 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			write_thread_exit(prev, out, record->h.time_ns);
 		} else {
 			record->user_stack = take_user_stack(prev, out, last_stack(prev, state ? LEAVING : WAKING));
-			if (record->syscall == SYSCALL_FUTEX && state) {
+			if (record->syscall == SYSCALL_FUTEX && state && !(state & STATE_STOPPED)) {
 				if (is_same_call(prev, out, record->object, record->detail))
 					record->flags |= SWITCH_SAME_CALL;
 				if (python_gil(prev, out, record->object, &record->holder_tid))
 					record->flags |= SWITCH_GIL;
 				else
 					record->owner = lock_owner(record->object, record->detail);
+			}
+			if (record->syscall == SYSCALL_FLOCK || record->syscall == SYSCALL_FCNTL) {
+				record->holder_tid = state ? out->lock_holder : 0;
 			}
 			if (state && needs_kernel_stack(state, target.class, control))
 				record->kernel_stack = take_kernel_stack(ctx, prev);

@@ -11,6 +11,7 @@
 
 #define STATE_INTERRUPTIBLE   1
 #define STATE_UNINTERRUPTIBLE 2
+#define STATE_STOPPED         4
 #define STATE_DEAD            0x80
 #define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
 #define PF_EXITING            0x4
@@ -71,6 +72,12 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 		record->flags |= SWITCH_IOWAIT;
 	if (state == 0)
 		return;
+	if (state & STATE_STOPPED) {
+		struct thread *first = recorded(task->group_leader);
+
+		record->object = first ? first->stop : 0;
+		return;
+	}
 	if (record->syscall >= 0)
 		find_wait_target(task, thread, record->syscall, current, target);
 	record->object = target->object;

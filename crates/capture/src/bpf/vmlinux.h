@@ -149,6 +149,7 @@ struct inode {
 };
 
 struct dentry {
+	struct inode *d_inode;
 	struct qstr d_name;
 	struct dentry *d_parent;
 };
@@ -166,6 +167,23 @@ struct mount {
 struct path {
 	struct vfsmount *mnt;
 	struct dentry *dentry;
+};
+
+struct file_lock_core {
+	struct file_lock_core *flc_blocker;
+	void *flc_owner;
+	unsigned char flc_type;
+	int flc_pid;
+};
+
+/* Of two parts since Linux 6.9. */
+struct file_lock {
+	struct file_lock_core c;
+	s64 fl_start;
+};
+
+struct fs_struct {
+	struct path pwd;
 };
 
 struct file {
@@ -300,6 +318,7 @@ struct unix_sock {
 };
 
 struct mm_struct {
+	unsigned long start_code;
 	unsigned long start_stack;
 };
 
@@ -349,6 +368,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	const struct cred *real_cred;
 	struct mm_struct *mm;
+	struct fs_struct *fs;
 	struct files_struct *files;
 	struct signal_struct *signal;
 	sigset_t blocked;

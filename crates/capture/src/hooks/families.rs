@@ -116,6 +116,7 @@ impl Hooks {
         hooks.fill_maps(&options.strategy)?;
         hooks.attach_required()?;
         hooks.attach_waking();
+        hooks.attach_holders();
         if options.topics.contains(&Topic::Sockets) {
             hooks.attach_sockets();
         }
@@ -390,6 +391,11 @@ impl Hooks {
 
     fn attach_waking(&mut self) {
         let object = self.attach_optional("waking", &notices::WAKERS_UNKNOWN);
+        self.optional.extend(object);
+    }
+
+    fn attach_holders(&mut self) {
+        let object = self.attach_optional("holders", &notices::HOLDERS_UNKNOWN);
         self.optional.extend(object);
     }
 

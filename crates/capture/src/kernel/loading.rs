@@ -36,11 +36,12 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 14] = [
+pub static FAMILIES: [(&str, &[u8]); 15] = [
     family!("namespace"),
     family!("threads"),
     family!("switch"),
     family!("waking"),
+    family!("holders"),
     family!("sample"),
     family!("task_probe"),
     family!("stitch"),
@@ -54,7 +55,7 @@ pub static FAMILIES: [(&str, &[u8]); 14] = [
 ];
 
 /// Families whose hooks each tell something of their own.
-const DIVISIBLE: [&str; 4] = ["sockets", "latency", "running", "requests"];
+const DIVISIBLE: [&str; 5] = ["holders", "sockets", "latency", "running", "requests"];
 
 /// What a hook tells, by the begin of the tracepoint's name, for the notice of one that is not there.
 const TELLS: &[(&str, &str)] = &[
@@ -70,6 +71,9 @@ const TELLS: &[(&str, &str)] = &[
     ("page_fault", "page faults"),
     ("sys_", "system calls"),
     ("signal_deliver", "signal handlers"),
+    ("signal_generate", "who stops a program"),
+    ("flock_lock", "who holds file locks"),
+    ("posix_lock", "who holds file locks"),
     ("mm_vmscan", "memory reclaim"),
     ("mm_compaction", "memory compaction"),
     ("cpu_idle", "idle-state exits"),

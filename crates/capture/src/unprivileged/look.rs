@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use dwell_model::SyscallClass;
+use dwell_model::{CallKind, Syscall, SyscallClass};
 use dwell_store::raw::wire::{MAX_MEMBERS, RecordHeader, RegistersRecord, kind, object_kind};
 
 use super::objects::{Holder, Objects};
@@ -24,7 +24,8 @@ pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn 
     match class(call.number) {
         SyscallClass::Fd => {
             let object = objects.of(holder, first as i32, out);
-            let is_file = object.kind == object_kind::FILE;
+            let locks = i16::try_from(call.number).map(Syscall::kind_of) == Ok(CallKind::FileLock);
+            let is_file = object.kind == object_kind::FILE && !locks;
             Target { object: object.key, is_file, wakes: object.can_wake(), ..none }
         }
         SyscallClass::Futex => Target { object: first, detail: second & 0xffff_ffff | third << 32, ..none },

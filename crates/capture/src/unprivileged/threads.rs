@@ -388,7 +388,8 @@ fn fill(record: &mut SwitchRecord, call: Option<&Call>, target: Target) {
 
 /// As `needs_kernel_stack` of switch.bpf.c: where the call says nothing of what is waited for.
 fn needs_kernel_stack(record: &SwitchRecord) -> bool {
-    record.state == STATE_UNINTERRUPTIBLE || class(record.syscall) == SyscallClass::Other
+    let class = class(record.syscall);
+    record.state == STATE_UNINTERRUPTIBLE || class == SyscallClass::Other || class.is_path()
 }
 
 /// Whether a thread can wait in this call: those that wake others by a futex do not, and who was woken in a futex or a sleep

@@ -72,11 +72,29 @@
     figure('Preemption Wait', duration(summary.preemption_ns), 'ready, in the run queue');
   }
 
-  function findings() {
-    const element = section('What is wrong');
-    if (data.findings.length === 0) add(element, 'p', 'Nothing that Dwell knows a pattern of.');
+  // The root causes of waits; nothing where explaining takes too long for a summary.
+  function causes() {
+    const causes = data.summary.explanation;
+    if (!causes) return;
+    const element = section('Where the time went');
+    if (causes.length === 0) add(element, 'p', 'No thread was held up by another for long.');
     const cards = add(element, 'div', undefined, 'cards');
-    for (const finding of data.findings) {
+    for (const cause of causes) {
+      const card = add(cards, 'article', undefined, 'card');
+      add(card, 'h3', cause.cause);
+      for (const chain of (cause.chains || []).slice(0, 2)) add(card, 'p', chain);
+      add(card, 'p', cause.advice, 'advice');
+    }
+  }
+
+  // What causes do not tell already; all of it where nothing is explained.
+  function findings() {
+    const found = data.summary.explanation ? data.summary.findings : data.findings;
+    if (data.summary.explanation && found.length === 0) return;
+    const element = section('What is wrong');
+    if (found.length === 0) add(element, 'p', 'Nothing that Dwell knows a pattern of.');
+    const cards = add(element, 'div', undefined, 'cards');
+    for (const finding of found) {
       const card = add(cards, 'article', undefined, 'card');
       const title = add(card, 'h3', `${finding.title}: ${finding.subject}`);
       add(title, 'span', `about ${duration(finding.cost_ns)}`);
@@ -296,6 +314,7 @@
 
   head();
   figures();
+  causes();
   findings();
   const objects = section('Most waited for', 'Synchronization objects; waits of idle workers rank last.');
   table(objects, data.objects);

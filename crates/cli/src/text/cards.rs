@@ -24,7 +24,8 @@ pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
     view.rows.iter().take(limit).enumerate().flat_map(card).collect()
 }
 
-fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
+/// One finding, with its number.
+pub fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let short = |text: String| collapse_templates(&text, LONG_ARGUMENTS);
     let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty()).map(short);
     let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();

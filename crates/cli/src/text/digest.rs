@@ -1,19 +1,20 @@
-//! What is printed after a collection: like a good doctor, where the time went and what is wrong first, with number and remedy.
+//! What is printed after a collection: like a good doctor, where the time went and what is wrong first, with number and remedy:
+//! causes and findings in one list, the largest first.
 //!
 //! Made from the same summary view as `dwell report summary`; fields that it does not have are left out.
 
 use dwell_view::{Row, Value, View};
 
 use super::body::body;
-use super::cards::{cards, value};
-use super::explanation::{explanation, paragraph};
+use super::cards::{card, cards, value};
+use super::explanation::{cause, paragraph};
 use super::notes::note_lines;
 use super::style::{Ink, Style};
 use super::units;
 use super::words::words;
 
-/// Findings shown; the report has all.
-const FINDINGS: usize = 5;
+/// Causes and findings shown; their reports have all.
+const SHOWN: usize = 5;
 /// Columns of the objects most waited for; the report has all.
 const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "max_wait_ns", "wait_by_class"];
 
@@ -89,24 +90,47 @@ fn headline(fields: &Fields<'_>) -> Vec<String> {
     lines.iter().map(|(title, id, text)| format!("{title:<15}  {:>8}   {text}", fields.words(id))).collect()
 }
 
-/// The account, the root causes, and what else its notes say.
+/// The account, the root causes and findings, and what else its notes say.
 fn where_the_time_went(fields: &Fields<'_>, style: &Style) -> Vec<String> {
     let Some(view) = fields.view("explanation") else { return Vec::new() };
     let (account, more) = view.notes.split_at(view.notes.len().min(1));
     let mut lines: Vec<String> = account.iter().flat_map(|note| paragraph(&note.to_string(), "", style)).collect();
-    lines.extend(explanation(view, style));
+    lines.extend(largest_first(view, fields.view("findings"), style));
     lines.extend(more.iter().flat_map(|note| paragraph(&note.to_string(), "", style)));
     lines
 }
 
-fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
-    let Some(view) = fields.view("findings") else { return Vec::new() };
-    if view.rows.is_empty() && fields.view("explanation").is_some() {
-        return Vec::new();
+/// Causes and findings in one list, by the time that they cost.
+fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<String> {
+    let ns = |view: &View, row: &Row, id: &str| match value(view, row, id) {
+        Some(Value::Ns(ns)) => *ns,
+        _ => 0,
+    };
+    let causes = causes.rows.iter().map(|row| (ns(causes, row, "wait_ns"), true, causes, row));
+    let of_findings = findings.into_iter().flat_map(|view| view.rows.iter().map(move |row| (view, row)));
+    let of_findings = of_findings.map(|(view, row)| (ns(view, row, "cost_ns"), false, view, row));
+    let mut all: Vec<(u64, bool, &View, &Row)> = causes.chain(of_findings).collect();
+    all.sort_by_key(|(ns, ..)| std::cmp::Reverse(*ns));
+    let told = |(index, (_, is_cause, view, row)): (usize, &(u64, bool, &View, &Row))| match is_cause {
+        true => cause(view, index + 1, row, style),
+        false => card(view, index + 1, row, style),
+    };
+    let mut lines: Vec<String> = all.iter().take(SHOWN).enumerate().flat_map(told).collect();
+    let left_out = all.iter().skip(SHOWN).filter(|(_, is_cause, ..)| !is_cause).count();
+    if left_out > 0 {
+        lines.push(format!("… {left_out} more: dwell report findings"));
     }
-    let mut lines = cards(view, FINDINGS, style);
-    if view.rows.len() > FINDINGS {
-        lines.push(format!("… {} more: dwell report findings", view.rows.len() - FINDINGS));
+    lines
+}
+
+/// The findings, where nothing is explained.
+fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
+    let Some(view) = fields.view("findings").filter(|_| fields.view("explanation").is_none()) else {
+        return Vec::new();
+    };
+    let mut lines = cards(view, SHOWN, style);
+    if view.rows.len() > SHOWN {
+        lines.push(format!("… {} more: dwell report findings", view.rows.len() - SHOWN));
     }
     lines
 }

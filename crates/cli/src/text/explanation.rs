@@ -20,18 +20,18 @@ pub fn has_chains(view: &View) -> bool {
 
 /// The rows as numbered paragraphs.
 pub fn explanation(view: &View, style: &Style) -> Vec<String> {
-    view.rows.iter().enumerate().flat_map(|(index, row)| cause(view, index, row, style)).collect()
+    view.rows.iter().enumerate().flat_map(|(index, row)| cause(view, index + 1, row, style)).collect()
 }
 
-fn cause(view: &View, index: usize, row: &Row, style: &Style) -> Vec<String> {
+/// One root cause, with its number.
+pub fn cause(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty()).unwrap_or_default();
-    let number = format!("{}. ", index + 1);
-    let mut lines: Vec<String> = paragraph(&text("cause"), &number, style)
+    let mut lines: Vec<String> = paragraph(&text("cause"), &format!("{number}. "), style)
         .into_iter()
         .map(|line| style.paint(Ink::Bad, line).into_owned())
         .collect();
     if let Some(Value::Stack(chains)) = value(view, row, "chains") {
-        let shown = CHAINS[index.min(1)];
+        let shown = CHAINS[usize::from(number > 1)];
         lines.extend(chains.iter().take(shown).flat_map(|chain| paragraph(chain, "   ", style)));
     }
     lines.extend(paragraph(&text("advice"), "   fix: ", style));

@@ -34,6 +34,10 @@ const NOT_MET: &[&str] = &[
     "call_chains_static",
     "call_chains_static_pie",
     "library_chains",
+    // What a path says is read where the thread blocks.
+    "paths",
+    // Who sent the signal, the kernel tells BPF programs only.
+    "stopped",
 ];
 
 pub fn cases() -> Vec<Case> {

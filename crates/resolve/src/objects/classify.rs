@@ -43,11 +43,17 @@ impl<'a> Classifier<'a> {
             return Target { identity: Identity::Told(told), address: 0, certain: true, has_owner: false };
         }
         match wait.sleep {
-            Sleep::Stopped => Target::named(ObjectType::Signal, "Stopped by a signal or a debugger"),
+            Sleep::Stopped => self.stopped(wait),
             Sleep::Device => self.device(wait),
             Sleep::Uninterruptible => self.uninterruptible(wait),
             Sleep::Interruptible => self.interruptible(number, wait),
         }
+    }
+
+    fn stopped(&self, wait: &Wait) -> Target {
+        let record = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::STOP);
+        let name = record.map_or_else(|| "Stopped by a signal or a debugger".into(), names::stop);
+        Target::named(ObjectType::Signal, name)
     }
 
     fn interruptible(&mut self, number: WaitNumber, wait: &Wait) -> Target {
@@ -62,9 +68,15 @@ impl<'a> Classifier<'a> {
         if let Some(target) = self.by_call(wait) {
             return target;
         }
-        self.described(wait)
-            .or_else(|| self.in_kernel(wait))
-            .unwrap_or_else(|| Target::named(ObjectType::Unknown, Syscall::name_of(wait.syscall)))
+        self.described(wait).or_else(|| self.in_kernel(wait)).unwrap_or_else(|| self.unknown(wait))
+    }
+
+    /// A wait of which only the call is known. A path that could not be read was of some file.
+    fn unknown(&self, wait: &Wait) -> Target {
+        if Syscall::has_path(wait.syscall) {
+            return Target::named(ObjectType::Stream, format!("File in {}", self.sources.site(wait)));
+        }
+        Target::named(ObjectType::Unknown, Syscall::name_of(wait.syscall))
     }
 
     /// What the system call alone tells.
@@ -98,6 +110,9 @@ impl<'a> Classifier<'a> {
         if wait.syscall < 0 {
             return Target::named(ObjectType::PageFault, "Page fault");
         }
+        if let Some(target) = self.described(wait).filter(|_| Syscall::has_path(wait.syscall)) {
+            return target;
+        }
         let functions = self.sources.code.kernel(self.stack(wait));
         let place = kernel::place(functions).map_or_else(|| Syscall::name_of(wait.syscall), str::to_owned);
         Target::named(ObjectType::KernelLock, format!("Kernel lock in {place}"))
@@ -122,7 +137,8 @@ impl<'a> Classifier<'a> {
         if fault {
             return Target::named(ObjectType::PageFault, "Page fault");
         }
-        let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| record.kind == object_kind::FILE);
+        let is_file = |kind| matches!(kind, object_kind::FILE | object_kind::PATH);
+        let file = self.sources.meta.object(wait.object, u64::MAX).filter(|record| is_file(record.kind));
         match file {
             Some(_) if wait.kind() != CallKind::Futex => Target::described(wait.object, ObjectType::BlockIo),
             _ => Target::named(ObjectType::BlockIo, "Block I/O"),
@@ -132,12 +148,17 @@ impl<'a> Classifier<'a> {
     fn described(&self, wait: &Wait) -> Option<Target> {
         let known = wait.kind() != CallKind::Futex && wait.object != 0;
         let described = known.then(|| names::describe(self.sources.meta, wait.object, u64::MAX)).flatten()?;
-        let set = self.sources.meta.object(wait.object, u64::MAX).is_some_and(|o| o.kind == object_kind::POLL_SET);
+        let record = self.sources.meta.object(wait.object, u64::MAX)?;
+        let set = record.kind == object_kind::POLL_SET;
+        if record.kind == object_kind::PATH && kernel::opens_fifo(self.sources.code.kernel(self.stack(wait))) {
+            return Some(Target::named(described.kind, format!("FIFO {}", names::given_path(record))));
+        }
         if set && !described.anonymous {
             // The set of one call is made anew each time, and its members come and go.
             return Some(Target::named(described.kind, described.name));
         }
-        Some(Target::described(wait.object, described.kind))
+        let locked = wait.kind() == CallKind::FileLock;
+        Some(Target::described(wait.object, if locked { ObjectType::FileLock } else { described.kind }))
     }
 
     fn child(&self, wait: &Wait) -> Target {

@@ -109,6 +109,11 @@ pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<K
     rest.any(|function| among(BLOCK, function)).then_some(KernelWait::BlockIo)
 }
 
+/// Whether the stack is that of an open that waits for the other end of a FIFO.
+pub fn opens_fifo<'a>(mut functions: impl Iterator<Item = &'a str>) -> bool {
+    functions.any(|function| among(&["fifo_open", "wait_for_partner"], function))
+}
+
 /// The function that called the scheduler.
 pub fn place<'a>(mut functions: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     functions.find(|function| !among(SCHEDULER, function) && !function.starts_with('['))
@@ -132,6 +137,8 @@ mod tests {
         let map = "__schedule schedule rwsem_down_write_slowpath down_write_killable vm_mmap_pgoff do_syscall_64";
         assert_eq!(wait(map), Some(KernelWait::Lock("vm_mmap_pgoff")));
         assert_eq!(wait("__schedule schedule pipe_read vfs_read"), None);
+        let opens = |stack: &str| opens_fifo(stack.split_whitespace());
+        assert!(opens("__schedule schedule wait_for_partner fifo_open do_dentry_open") && !opens("schedule pipe_read"));
         assert_eq!(wait(""), None);
     }
 }

@@ -6,7 +6,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dwell_model::ObjectType;
-use dwell_store::raw::wire::{ObjectRecord, object_kind};
+use dwell_store::raw::wire::{ObjectRecord, TEXT_BYTES, object_kind};
 use dwell_store::raw::{c_string, unix_socket_name};
 
 use crate::input::meta::Meta;
@@ -41,6 +41,7 @@ pub fn describe(meta: &Meta, key: u64, time_ns: u64) -> Option<Described> {
     Some(match record.kind {
         object_kind::POLL_SET => poll_set(meta, record, time_ns),
         object_kind::ANONYMOUS => anonymous(meta, record, key),
+        object_kind::PATH => given(record),
         _ => single(meta, record),
     })
 }
@@ -55,6 +56,36 @@ pub fn path(record: &ObjectRecord) -> String {
         .collect();
     parts.reverse();
     if parts.is_empty() { String::new() } else { format!("/{}", parts.join("/")) }
+}
+
+/// The path of a PATH's record as its program gave it, behind its directory where that is known; empty when it has none.
+pub fn given_path(record: &ObjectRecord) -> String {
+    let text = record.text.get(..usize::from(record.text_bytes)).unwrap_or(&record.text);
+    let leaf = text.split(|&byte| byte == 0).next().unwrap_or_default();
+    let in_directory = leaf.len() + 1 < text.len();
+    let path =
+        if leaf.starts_with(b"/") || !in_directory { String::from_utf8_lossy(leaf).into() } else { path(record) };
+    if leaf.len() + 1 == TEXT_BYTES { format!("{path}…") } else { path }
+}
+
+fn given(record: &ObjectRecord) -> Described {
+    match given_path(record) {
+        path if path.is_empty() => nameless(ObjectType::Stream, "File", String::new()),
+        path => named(ObjectType::Stream, format!("file {path}"), String::new()),
+    }
+}
+
+/// What the record of a stop says; a signal that the kernel sends has no sender.
+pub fn stop(record: &ObjectRecord) -> String {
+    let signal = match record.fd {
+        19 => "SIGSTOP",
+        20 => "SIGTSTP",
+        21 => "SIGTTIN",
+        22 => "SIGTTOU",
+        _ => "a signal",
+    };
+    let sender = c_string(&record.text);
+    if sender.is_empty() { format!("Stopped by {signal}") } else { format!("Stopped by {signal} from {sender}") }
 }
 
 fn named(kind: ObjectType, name: String, detail: String) -> Described {
@@ -218,7 +249,7 @@ fn stable_end(address: &str, port: u16, chosen: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dwell_store::raw::wire::{RecordHeader, TEXT_BYTES};
+    use dwell_store::raw::wire::RecordHeader;
 
     fn record(kind: u8, text: &[u8]) -> ObjectRecord {
         let mut bytes = [0; TEXT_BYTES];
@@ -291,6 +322,30 @@ mod tests {
         assert_eq!(named_alone(&record(object_kind::FILE, b"log\0var\0")).name, "/var/log");
         let pipe = named_alone(&record(object_kind::PIPE, b""));
         assert_eq!((pipe.name.as_str(), pipe.detail.as_str(), pipe.anonymous), ("pipe", "pipe:[77]", true));
+    }
+
+    #[test]
+    fn given_paths_start_at_their_directory() {
+        let path = |text: &[u8]| given_path(&record(object_kind::PATH, text));
+        assert_eq!(path(b"/etc/passwd\0"), "/etc/passwd");
+        assert_eq!(path(b"data/x\0run\0srv\0"), "/srv/run/data/x");
+        assert_eq!(path(b"data/x\0"), "data/x");
+        assert_eq!(path(b"\0run\0srv\0"), "/srv/run");
+        assert_eq!(path(b""), "");
+        let long = [b"/".as_slice(), &[b'x'; TEXT_BYTES - 2], b"\0"].concat();
+        assert!(path(&long).ends_with("x…"));
+        let mut bad = record(object_kind::PATH, b"x");
+        bad.text_bytes = u16::MAX;
+        assert_eq!(given_path(&bad), "/x");
+    }
+
+    #[test]
+    fn stops_tell_their_signal_and_sender() {
+        let mut stopped = record(object_kind::STOP, b"bash\0");
+        stopped.fd = 19;
+        assert_eq!(stop(&stopped), "Stopped by SIGSTOP from bash");
+        let by_kernel = ObjectRecord { fd: 21, ..record(object_kind::STOP, b"") };
+        assert_eq!(stop(&by_kernel), "Stopped by SIGTTIN");
     }
 
     #[test]

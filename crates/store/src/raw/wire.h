@@ -169,6 +169,8 @@ enum object_kind {
 	OBJECT_CHARACTER_DEVICE = 4,
 	OBJECT_ANONYMOUS = 5, /* text is the kernel's name: [eventfd], [eventpoll], [timerfd], [io_uring] … */
 	OBJECT_POLL_SET = 6,  /* members[0 .. member_count] are the keys of its members' records */
+	OBJECT_PATH = 7, /* text: a path as the program gave it, then the directory's components if it is relative */
+	OBJECT_STOP = 8, /* fd: the signal that stopped a process; tgid, text: who sent it, none for the kernel */
 };
 
 #define DWELL_MAX_MEMBERS 8

@@ -79,6 +79,8 @@ pub mod object_kind {
     pub const CHARACTER_DEVICE: u8 = 4;
     pub const ANONYMOUS: u8 = 5;
     pub const POLL_SET: u8 = 6;
+    pub const PATH: u8 = 7;
+    pub const STOP: u8 = 8;
 }
 
 /// Bits of [`TcpState::flags`].

@@ -241,6 +241,7 @@ export const noticesJa: Record<string, string> = {
   "system-calls-uncounted-without-bpf": "BPF なしではシステムコールは数えられません。",
   "fewer-calls-traced": "プログラムが多くのスレッドを作成するため、負荷を抑えるよう以後はトレースするシステムコールを減らし、最後は futex だけにしました。ほかの待機は数ミリ秒続いた場合に分かります。",
   "wakers-unknown": "このカーネルでは、誰が待機を終わらせたかは分かりません ({error})。",
+  "holders-unknown": "このカーネルでは、ファイルロックの保持者とプログラムを停止させたプロセスは分かりません ({error})。",
   "socket-waits-unexplained": "このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。",
   "system-calls-uncounted": "このカーネルでは、システムコールは数えられません ({error})。",
   "delays-unseen": "このカーネルでは、スレッドを遅らせるものは見えません ({error})。",

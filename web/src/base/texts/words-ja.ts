@@ -54,6 +54,7 @@ const WORDS: Record<string, [title: string, help?: string]> = {
   'page-fault': ['ページフォルト', ''],
   'block-io': ['ブロック I/O', ''],
   'kernel-lock': ['カーネル・ロック', ''],
+  'file-lock': ['ファイルロック', ''],
   gil: ['GIL', ''],
   'jvm-monitor': ['JVM モニター', ''],
   'go-runtime': ['Go ランタイム', ''],

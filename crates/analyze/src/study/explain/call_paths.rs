@@ -74,7 +74,9 @@ fn told<T>(runs: Vec<Run<'_, T>>, depth: usize) -> Together<'_, T> {
     let mut callers: Vec<(String, u64)> = Vec::new();
     for run in &runs {
         let path = &run.place.path;
-        let at = depth.checked_sub(1).and_then(|last| path.get(last)).map_or(run.place.at.as_str(), |(_, at)| at);
+        let last = depth.checked_sub(1).and_then(|last| path.get(last));
+        let at =
+            last.map_or(run.place.at.as_str(), |(function, at)| if function.starts_with('[') { function } else { at });
         add(&mut lines, at, run.ns);
         if let Some((caller, _)) = depth.checked_sub(2).and_then(|caller| path.get(caller)) {
             add(&mut callers, caller.as_str(), run.ns);

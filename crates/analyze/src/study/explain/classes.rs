@@ -231,13 +231,14 @@ fn is_client_socket(name: &str) -> bool {
     name.contains(":* ->")
 }
 
-/// Whether nothing but questions can come: a socket that listens, connections that it accepted, and sets of these.
+/// Whether nothing but questions can come: a socket that listens, connections that it accepted, sets of these, and what the
+/// kernel asks a file system in user space.
 fn serves(name: &str) -> bool {
     let accepted = name.split_once(" -> ").is_some_and(|(own, other)| {
         let other = other.split(' ').next().unwrap_or_default();
         !own.ends_with(":*") && other.ends_with(":*")
     });
-    accepted || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
+    accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
 }
 
 /// Rows that wait to receive on a socket on which something was sent before.

@@ -21,6 +21,8 @@ const ENOUGH: usize = 5;
 const WORKED: f64 = 0.6;
 /// Threads that must end one another's waits for an object to work like a lock: two may be a client and its server.
 const PEERS: usize = 3;
+/// Waits of others that each of them must end: workers that are told to end tell one another once.
+const TURNS: u64 = 3;
 
 /// What is known of a key's rows.
 #[derive(Clone, Copy)]
@@ -44,6 +46,8 @@ type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
 /// The dialogues of a trace.
 pub struct Dialogues<'n> {
     role_of: &'n dyn Fn(usize) -> RoleId,
+    /// When each thread began.
+    born: Vec<u64>,
     asked: HashMap<(usize, RoleId), u64>,
     answered: HashMap<(usize, RoleId), u64>,
     /// The same of roles: a server that is always busy is woken by the first question only.
@@ -68,6 +72,7 @@ impl<'n> Dialogues<'n> {
     ) -> Self {
         let mut dialogues = Self {
             role_of,
+            born: trace.threads.start_ns.clone(),
             asked: HashMap::new(),
             answered: HashMap::new(),
             roles_asked: HashMap::new(),
@@ -92,8 +97,12 @@ impl<'n> Dialogues<'n> {
             let Some(parent) = threads.parent[thread].get().filter(|parent| *parent < threads.tid.len()) else {
                 continue;
             };
-            earlier(&mut self.asked, (parent, (self.role_of)(thread)), threads.start_ns[thread]);
-            earlier(&mut self.answered, (thread, (self.role_of)(parent)), threads.start_ns[thread]);
+            let (role, of_parent, start_ns) =
+                ((self.role_of)(thread), (self.role_of)(parent), threads.start_ns[thread]);
+            earlier(&mut self.asked, (parent, role), start_ns);
+            earlier(&mut self.answered, (thread, of_parent), start_ns);
+            earlier(&mut self.roles_asked, (of_parent, role), start_ns);
+            earlier(&mut self.roles_answered, (role, of_parent), start_ns);
         }
     }
 
@@ -130,7 +139,8 @@ impl<'n> Dialogues<'n> {
         let are_peers = |waiting: &BTreeSet<ThreadId>, waking: &BTreeMap<ThreadId, u64>| {
             let both = waking.iter().filter(|(thread, _)| waiting.contains(thread));
             let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
-            count >= PEERS && 2 * count >= waiting.len() && 2 * by_them >= waking.values().sum::<u64>()
+            let by_turns = by_them >= TURNS * count as u64;
+            count >= PEERS && by_turns && 2 * count >= waiting.len() && 2 * by_them >= waking.values().sum::<u64>()
         };
         self.peers = waiters
             .into_iter()
@@ -183,7 +193,9 @@ impl<'n> Dialogues<'n> {
     }
 
     /// Whether the thread asked the role before that one gave it anything: else it is served, or serves. Of a thread that
-    /// never woke anybody there, others of its role tell. In a pool everybody wakes everybody: within a role nobody is a client.
+    /// never woke anybody there, others of its role tell, and so they do of one that came when they had begun: a new worker
+    /// takes what lies there, and its answer is its first word. In a pool everybody wakes everybody: within a role nobody is
+    /// a client.
     pub fn is_client(&self, thread: usize, role: RoleId) -> bool {
         let own = (self.role_of)(thread);
         if role == own {
@@ -192,9 +204,12 @@ impl<'n> Dialogues<'n> {
         let before = |asked: Option<&u64>, answered: Option<&u64>| {
             asked.is_some_and(|asked| answered.is_none_or(|answered| asked < answered))
         };
-        match self.asked.get(&(thread, role)) {
+        let of_roles = (self.roles_asked.get(&(own, role)), self.roles_answered.get(&(own, role)));
+        let begun = [of_roles.0, of_roles.1].into_iter().flatten().min();
+        let came_late = begun.is_some_and(|begun| self.born.get(thread).is_some_and(|born| born > begun));
+        match self.asked.get(&(thread, role)).filter(|_| !came_late) {
             Some(asked) => before(Some(asked), self.answered.get(&(thread, role))),
-            None => before(self.roles_asked.get(&(own, role)), self.roles_answered.get(&(own, role))),
+            None => before(of_roles.0, of_roles.1),
         }
     }
 

@@ -248,6 +248,7 @@ fn title(kind: ObjectType) -> &'static str {
         IoUring => "io_uring",
         PageFault => "page fault",
         KernelLock => "kernel lock",
+        FileLock => "file lock",
         Gil => "GIL",
         JvmMonitor => "JVM monitor",
         GoRuntime => "Go runtime",

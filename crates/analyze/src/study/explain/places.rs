@@ -25,6 +25,8 @@ impl Place {
 const LIBRARIES: &[&str] = &["/usr/lib", "/lib", "/usr/local/lib/python", "/snap/"];
 /// How functions of runtimes begin that are written in the program's language.
 const RUNTIMES: &[&str] = &["java.", "jdk.", "sun.", "runtime.", "node:"];
+/// How frames begin that are in no file, as of code that a runtime makes: their addresses say nothing.
+const NO_FILE: &str = "[anon]";
 /// Functions of a path that are kept, the outermost and the innermost ones.
 const LONGEST_PATH: usize = 48;
 /// A function's name, cut: what templates make of it tells nobody anything.
@@ -34,8 +36,9 @@ const LONGEST_NAME: usize = 72;
 /// outside of the kernel.
 pub fn place(trace: &Trace, stacks: &CallStacks<'_>, stack: StackId) -> Place {
     let chain: Vec<StackId> = stacks.whole_chain(stack).collect();
-    let of_program = |stack: &&StackId| stacks.is_own(**stack) && !is_library(trace, stacks, **stack);
-    let of_library = |stack: &&StackId| stacks.is_own(**stack);
+    let is_named = |stack: &StackId| function(trace, stacks, *stack).is_some_and(|name| !name.starts_with(NO_FILE));
+    let of_library = |stack: &&StackId| stacks.is_own(**stack) && is_named(stack);
+    let of_program = |stack: &&StackId| of_library(stack) && !is_library(trace, stacks, **stack);
     let outside_kernel = |stack: &&StackId| !stacks.is_kernel(**stack);
     let mut found: Vec<StackId> = chain.iter().filter(of_program).copied().collect();
     if found.is_empty() {
@@ -56,7 +59,11 @@ fn path(trace: &Trace, stacks: &CallStacks<'_>, frames: &[StackId]) -> Vec<(Stri
         if path.len() >= LONGEST_PATH && from_leaf >= 2 {
             continue;
         }
-        let Some(named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
+        let Some(mut named) = function(trace, stacks, *stack).zip(with_line(trace, stacks, *stack)) else { continue };
+        // Code without symbols is its file's, wherever in it.
+        if let Some((file, _)) = named.0.split_once("]+0x") {
+            named.0 = format!("{file}]");
+        }
         match path.iter().position(|(function, _)| *function == named.0) {
             Some(known) if from_leaf == 0 => {
                 path.truncate(known);

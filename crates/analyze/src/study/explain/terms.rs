@@ -117,7 +117,10 @@ pub struct Cause {
 /// Whether a wait on an object of this type is for one thing that is needed, whatever happens around it.
 pub fn is_needed(kind: ObjectType) -> bool {
     use ObjectType::*;
-    matches!(kind, Mutex | RwLock | SpinLock | Once | KernelLock | Gil | Barrier | OpenMpBarrier | PageFault | BlockIo)
+    matches!(
+        kind,
+        Mutex | RwLock | SpinLock | Once | KernelLock | FileLock | Gil | Barrier | OpenMpBarrier | PageFault | BlockIo
+    )
 }
 
 /// Whether threads give work or answers to one another over an object of this type.

@@ -332,7 +332,8 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let waker = other(events.off_cpu_key(ended_by).waker().get().filter(|_| has_ender));
         let holder = other(key.holder().get());
-        if outcome == Outcome::TimedOut && waker.is_none() {
+        let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
+        if outcome == Outcome::TimedOut && in_vain {
             return self.book(&askers, (CauseKind::TimedOut, thread), row, (from, to));
         }
         if outcome == Outcome::Unfinished && holder.is_none() {
@@ -361,6 +362,17 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         if let Some(waker) = waker.filter(|_| to > cut) {
             self.window(waker, (cut, to), askers, hops);
         }
+    }
+
+    /// Whether `other` waited at that instant, and `thread` ended that wait: it asked once more, and only that was answered.
+    fn asked_again(&self, thread: usize, other: usize, time: u64) -> bool {
+        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
+        let all = rows.of(other);
+        let behind = rows.partition_point(all.clone(), |start| start < time);
+        behind
+            .checked_sub(1)
+            .filter(|row| *row >= all.start)
+            .is_some_and(|row| rows.woken_ns(row) > time && events.off_cpu_key(row).waker().get() == Some(thread))
     }
 
     /// Since when the waker had what the wait of `row` was for: from its own wait for the same object on; else from its last

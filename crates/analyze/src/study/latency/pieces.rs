@@ -154,6 +154,7 @@ fn wait_cause(trace: &Trace, key: &EventKey) -> Delay {
         | ObjectType::SpinLock
         | ObjectType::Once
         | ObjectType::KernelLock
+        | ObjectType::FileLock
         | ObjectType::Gil
         | ObjectType::JvmMonitor => Delay::Lock,
         ObjectType::Sleep | ObjectType::Timer => Delay::Sleep,

@@ -1,4 +1,4 @@
-//! Programs that do what they should: whatever Dwell finds is false.
+//! Programs that do what they should: whatever Dwell tells is false, but for which end of a pipe is the slower one.
 
 use anyhow::Result;
 
@@ -9,15 +9,29 @@ pub const PROGRAMS: &[Program] = &[
     // It is fed line by line.
     Program {
         name: "xz",
-        cause: "",
-        finding: None,
-        may_find: &["fine-grained-waits", "single-threaded-phase"],
+        planted: "",
+        cause: None,
+        may_tell: &["fine-grained-waits", "single-threaded-phase", "waited for write(pipe"],
         quick: true,
         record: xz,
     },
-    Program { name: "sort", cause: "", finding: None, may_find: &["single-threaded-phase"], quick: true, record: sort },
-    Program { name: "pipeline", cause: "", finding: None, may_find: &[], quick: true, record: pipeline },
-    Program { name: "python", cause: "", finding: None, may_find: &[], quick: true, record: python },
+    Program {
+        name: "sort",
+        planted: "",
+        cause: None,
+        may_tell: &["single-threaded-phase", "waited for write(pipe"],
+        quick: true,
+        record: sort,
+    },
+    Program {
+        name: "pipeline",
+        planted: "",
+        cause: None,
+        may_tell: &["waited for write(pipe"],
+        quick: true,
+        record: pipeline,
+    },
+    Program { name: "python", planted: "", cause: None, may_tell: &[], quick: true, record: python },
 ];
 
 fn shell(line: &str) -> Result<Recorded> {

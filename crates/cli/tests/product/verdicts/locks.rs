@@ -15,12 +15,12 @@ pub const PROGRAMS: &[Program] = &[
     turns("boost_mutex", "log_lock", || locks("boost", "log_lock")),
     turns("boost_shared_mutex", "routes_lock", || locks("boost_shared", "routes_lock")),
     Program { quick: true, ..turns("absl_mutex", "Mutex in", || locks("absl", "Mutex in")) },
-    Program { name: "condition_queue", cause: "", finding: None, may_find: &[], quick: false, record: queue },
+    Program { name: "condition_queue", planted: "", cause: None, may_tell: &[], quick: false, record: queue },
     Program {
         name: "go_mutex",
-        cause: "eight goroutines compute under one mutex",
-        finding: Some(("lock-convoy", "book")),
-        may_find: &[],
+        planted: "eight goroutines compute under one mutex",
+        cause: Some(("lock-convoy", "book")),
+        may_tell: &[],
         quick: false,
         record: go,
     },
@@ -30,10 +30,10 @@ pub const PROGRAMS: &[Program] = &[
 const fn turns(name: &'static str, lock: &'static str, record: fn() -> Result<Recorded>) -> Program {
     Program {
         name,
-        cause: "four threads sleep under one lock by turns",
-        finding: Some(("lock-convoy", lock)),
+        planted: "four threads sleep under one lock by turns",
+        cause: Some(("lock-convoy", lock)),
         // Those that are done early leave one that sleeps again and again.
-        may_find: &["lock-held-across-wait", "sleep-polling"],
+        may_tell: &["lock-held-across-wait", "sleep-polling"],
         quick: false,
         record,
     }

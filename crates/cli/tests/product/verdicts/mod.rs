@@ -29,11 +29,12 @@ use crate::recording::{Recording, needs_program, needs_recording, number};
 struct Program {
     name: &'static str,
     /// What is wrong, in words; empty for a healthy one.
-    cause: &'static str,
-    /// Id of the finding, and words that it has; none for a healthy program.
-    finding: Option<(&'static str, &'static str)>,
-    /// What Dwell may find, too: it is true.
-    may_find: &'static [&'static str],
+    planted: &'static str,
+    /// Id of the finding that tells it, or told it before causes did, and words of that or of the cause; none for a healthy
+    /// program.
+    cause: Option<(&'static str, &'static str)>,
+    /// What Dwell may tell, too, because it is true: ids of findings, or words of causes.
+    may_tell: &'static [&'static str],
     /// Whether it is judged without `DWELL_VERDICTS`, too: it takes five seconds at most.
     quick: bool,
     record: fn() -> Result<Recorded>,
