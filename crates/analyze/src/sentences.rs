@@ -231,6 +231,8 @@ sentences! {
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
         "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, and do not wait in it.",
+        "スレッドは {label} で交替しています。1 回の番で行う処理を減らし、その中で待たないでください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
@@ -249,6 +251,8 @@ sentences! {
         "`dwell collect threading --analyze threading,sockets` で、相手側と TCP の動作が分かります。";
     ADVICE_DEVICE = "advice-device", "Read less or ahead of time, keep it in memory, or use a faster device.",
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
+    ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",
+        "デバイスを待つ回数を減らしてください。一度に多く書き込む、複数のコミットで同期を共有する、またはより速いデバイスを使ってください。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",

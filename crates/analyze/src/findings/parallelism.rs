@@ -66,7 +66,7 @@ pub fn too_many_ready(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     }
     let mut running: BTreeMap<StackId, u64> = BTreeMap::new();
     for (_, site, weights) in fold.selected() {
-        *running.entry(site.key.stack).or_default() += total(&weights.runnable) + weights.cpu_ns();
+        *running.entry(site.key.stack).or_default() += weights.cpu_ns();
     }
     let text = say!(
         OVERSUBSCRIPTION,

@@ -7,7 +7,7 @@ use crate::engine::fold::Fold;
 use crate::findings::{self, Finding};
 use crate::sentences::say;
 use crate::study::explain::{
-    Account, Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
+    Account, Cause, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
 };
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
@@ -349,10 +349,15 @@ fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<L
     let first = chains.first().and_then(|(chain, _)| chain.first());
     let last = chains.first().and_then(|(chain, _)| chain.last());
     let lock = last.or(first).filter(|link| names.is_lock(link.label));
-    let meet = lock.is_some_and(|link| names.is_barrier(link.label));
+    let kind = lock.map_or(Contention::None, |link| names.contention(link.label));
     let lock = lock.map(|link| names.label(link.label));
     let sentence = match (root.cause.kind, lock) {
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) if meet => say!(ADVICE_BEFORE_BARRIER, label = label),
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
+            say!(ADVICE_BEFORE_BARRIER, label = label)
+        }
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
+            say!(ADVICE_TURNS, label = label)
+        }
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
         (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
@@ -363,13 +368,20 @@ fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<L
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
             None => say!(ADVICE_TIMED_OUT),
         },
-        (CauseKind::Device, _) => say!(ADVICE_DEVICE),
+        (CauseKind::Device, _) if is_read(names.label(root.cause.label)) => say!(ADVICE_DEVICE),
+        (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
         _ => say!(ADVICE_UNSEEN),
     };
     sentence.into()
+}
+
+/// Whether what waits for a device reads: a page or a file.
+fn is_read(label: &str) -> bool {
+    let call = label.split('(').next().unwrap_or_default();
+    call.contains("read") || call.contains("fault") || call.contains("open") || call.contains("stat") || call == label
 }
 
 /// Workers that were never without work, while others waited for them.

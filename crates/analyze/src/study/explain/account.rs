@@ -36,6 +36,13 @@ impl Account {
         *sum = sum.saturating_add(ns);
     }
 
+    /// Takes waits that were for whatever came from those for what was asked for.
+    pub fn was_idle(&mut self, ns: u64) {
+        let ns = ns.min(self.demand_ns);
+        self.demand_ns -= ns;
+        self.idle_ns = self.idle_ns.saturating_add(ns);
+    }
+
     /// Adds another account.
     pub fn add(&mut self, other: &Self) {
         self.threads += other.threads;

@@ -3,7 +3,7 @@
 
 use dwell_store::WordMap;
 
-use crate::study::explain::terms::Link;
+use crate::study::explain::terms::{CauseKind, Link};
 
 /// A node, by number.
 pub type NodeId = u32;
@@ -18,6 +18,29 @@ const LONGEST: u16 = 6;
 /// Nodes from which on chains get no longer than two waits: programs with many locks have as many chains as there are orders.
 const MANY: usize = 512;
 
+/// Whether a thread on a chain was without work: then nobody is delayed by what ended its wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Idleness {
+    /// No thread was.
+    #[default]
+    Busy,
+    /// One waited for whatever comes, or for a time that it chose.
+    Idle,
+    /// One waited for questions of others.
+    Serves,
+}
+
+impl Idleness {
+    /// Whether there was only no work, where this is what ended the last wait.
+    pub fn has_no_work(self, kind: CauseKind) -> bool {
+        match self {
+            Self::Busy => false,
+            Self::Idle => kind.is_passive(),
+            Self::Serves => kind.is_passive() || matches!(kind, CauseKind::Outside | CauseKind::Network),
+        }
+    }
+}
+
 /// A wait of a chain.
 #[derive(Clone, Copy, Debug)]
 pub struct Node {
@@ -27,8 +50,8 @@ pub struct Node {
     pub link: Option<Link>,
     /// Waits above it.
     pub depth: u16,
-    /// Whether a thread without work is on the chain.
-    pub idle: bool,
+    /// What is known of threads without work on the chain.
+    pub idle: Idleness,
     /// [`WAITS`] or [`PATH`].
     pub root: NodeId,
 }
@@ -36,13 +59,13 @@ pub struct Node {
 /// The nodes.
 pub struct Chains {
     nodes: Vec<Node>,
-    numbers: WordMap<(NodeId, Link, bool), NodeId>,
+    numbers: WordMap<(NodeId, Link, Idleness), NodeId>,
 }
 
 impl Chains {
     /// The two roots.
     pub fn new() -> Self {
-        let root = |root| Node { parent: root, link: None, depth: 0, idle: false, root };
+        let root = |root| Node { parent: root, link: None, depth: 0, idle: Idleness::Busy, root };
         Self { nodes: vec![root(WAITS), root(PATH)], numbers: WordMap::default() }
     }
 
@@ -53,7 +76,7 @@ impl Chains {
 
     /// The node of a wait that explains `parent`. One that is on the chain already is that one: a convoy, or two that take
     /// turns. Where the chain is long enough it is the chain's end.
-    pub fn below(&mut self, parent: NodeId, link: Link, idle: bool) -> NodeId {
+    pub fn below(&mut self, parent: NodeId, link: Link, idle: Idleness) -> NodeId {
         let mut above = parent;
         while let Some(known) = self.nodes[above as usize].link {
             if known == link {
@@ -62,7 +85,7 @@ impl Chains {
             above = self.nodes[above as usize].parent;
         }
         let Node { parent: before, link: end, depth, idle: was_idle, .. } = self.nodes[parent as usize];
-        let idle = idle || was_idle;
+        let idle = idle.max(was_idle);
         let is_long = depth >= LONGEST || (depth >= 2 && self.nodes.len() >= MANY);
         match end.filter(|_| is_long) {
             Some(_) if idle == was_idle => parent,
@@ -71,7 +94,7 @@ impl Chains {
         }
     }
 
-    fn made(&mut self, parent: NodeId, link: Link, idle: bool) -> NodeId {
+    fn made(&mut self, parent: NodeId, link: Link, idle: Idleness) -> NodeId {
         let next = self.nodes.len() as NodeId;
         let node = *self.numbers.entry((parent, link, idle)).or_insert(next);
         if node == next {
@@ -79,6 +102,20 @@ impl Chains {
             self.nodes.push(Node { parent, link: Some(link), depth: depth + 1, idle, root });
         }
         node
+    }
+
+    /// The first wait of the chain that ends at `node`, where it is one of waits.
+    pub fn first(&self, node: NodeId) -> Option<Link> {
+        let mut at = self.nodes[node as usize];
+        if at.root != WAITS {
+            return None;
+        }
+        let mut first = at.link;
+        while at.depth > 1 {
+            at = self.nodes[at.parent as usize];
+            first = at.link;
+        }
+        first
     }
 
     /// The waits from the first to the last of the chain that ends at `node`.

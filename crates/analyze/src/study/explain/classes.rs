@@ -6,6 +6,7 @@ use dwell_model::{ObjectType, Outcome, Reason, Syscall};
 use dwell_store::{EventKey, Trace};
 
 use crate::stacks::object::object_type;
+use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
 use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed};
 
@@ -62,6 +63,8 @@ const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
 /// A wait that goes on so soon after a time-out is the same wait, ns.
 const GOES_ON_NS: u64 = 1_000_000;
+/// Waits on an object that were answered, from which on one that was not is known to be for an answer.
+const USUAL: u64 = 5;
 /// Rows behind a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
 
@@ -79,6 +82,8 @@ pub struct Classes<'n, 't> {
     role_of: &'n dyn Fn(usize) -> RoleId,
     dialogues: Dialogues<'n>,
     of_key: Vec<OfKey>,
+    /// Threads and the places of their event loops.
+    loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
     asked: HashSet<usize>,
 }
@@ -92,9 +97,11 @@ impl<'n, 't> Classes<'n, 't> {
         mut is_idle: impl FnMut(&EventKey) -> bool,
     ) -> Self {
         let dialogues = Dialogues::new(trace, role_of, &mut place_of);
-        let mut classes = Self { trace, role_of, dialogues, of_key: Vec::new(), asked: asked(trace) };
         let keys = &trace.events().keys;
-        classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key))).collect();
+        let in_loop = keys.iter().filter(|key| calls(key, LOOPS));
+        let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
+        let mut classes = Self { trace, role_of, dialogues, of_key: Vec::new(), loops, asked: asked(trace) };
+        classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
         classes
     }
 
@@ -120,13 +127,32 @@ impl<'n, 't> Classes<'n, 't> {
         }
     }
 
-    fn by_key(&self, key: &EventKey, is_idle: bool) -> OfKey {
+    /// What an off-CPU row that waited tells of the thread: whether it had work.
+    pub fn idleness(&self, thread: usize, row: usize) -> Idleness {
+        let key = self.trace.events().off_cpu_key(row);
+        match self.of(thread, row) {
+            WaitClass::Idle => {
+                let name = self.name(&key);
+                let listens = name.contains("TCP listen") || name.contains("connections") || calls(&key, LOOPS);
+                if serves(name) || (listens && !asks(name)) { Idleness::Serves } else { Idleness::Idle }
+            }
+            // A timer's thread; what a loop's own time-out is for may be an answer.
+            WaitClass::Own if !calls(&key, LOOPS) => Idleness::Idle,
+            _ => Idleness::Busy,
+        }
+    }
+
+    fn name(&self, key: &EventKey) -> &'t str {
+        key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str)
+    }
+
+    fn by_key(&self, key: &EventKey, is_idle: bool, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> OfKey {
         use OfKey::{ByRow, Known};
         use WaitClass::{Demand, Idle, Own, Structure};
         let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
-        let call = (key.syscall() >= 0).then(|| Syscall::name_of(key.syscall()));
-        let calls = |names: &[&str]| call.as_deref().is_some_and(|call| names.contains(&call));
-        let name = key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
+        let in_call = key.syscall() >= 0;
+        let calls = |names: &[&str]| calls(key, names);
+        let name = self.name(key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
         match kind {
             ObjectType::Sleep | ObjectType::Timer => return Known(Own),
@@ -136,10 +162,10 @@ impl<'n, 't> Classes<'n, 't> {
             _ => {}
         }
         let is_file = kind == ObjectType::Stream && name.starts_with('/') && !name.starts_with("/dev/");
-        if name.contains("JVM safepoint") || (call.is_some() && !calls(LISTENS)) || (is_file && calls(READS)) {
+        if name.contains("JVM safepoint") || (in_call && !calls(LISTENS)) || (is_file && calls(READS)) {
             return Known(Demand);
         }
-        if kind == ObjectType::Unknown && call.is_none() {
+        if kind == ObjectType::Unknown && !in_call {
             return Known(if key.reason() == Some(Reason::Waiting) { Demand } else { Idle });
         }
         if self.dialogues.is_lock(key.object()) && outcome == Outcome::Woken && !is_idle {
@@ -157,17 +183,28 @@ impl<'n, 't> Classes<'n, 't> {
         let waker = key.waker().get().filter(|waker| *waker != thread && outcome == Outcome::Woken);
         if let Some(waker) = waker {
             let asked = self.dialogues.is_client(thread, (self.role_of)(waker));
-            return Known(if asked { Demand } else { Idle });
+            // Loops of one process at one place share its work.
+            let is_sibling = calls(LOOPS)
+                && self.trace.threads.process.get(thread) == self.trace.threads.process.get(waker)
+                && self.loops.contains(&(waker, place_of(key)));
+            let has_work = asked && !is_sibling && (!is_idle || asks(name));
+            return Known(if has_work { Demand } else { Idle });
         }
-        if outcome == Outcome::Unfinished && self.is_client_of_any(thread, key) {
+        if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
             return Known(if is_idle { Idle } else { Demand });
         }
         if calls(LOOPS) { Known(Idle) } else { ByRow }
     }
 
-    fn is_client_of_any(&self, thread: usize, key: &EventKey) -> bool {
+    fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {
         let enders = self.dialogues.enders((self.role_of)(thread), key.object());
-        enders.is_some_and(|roles| roles.keys().any(|role| self.dialogues.is_client(thread, *role)))
+        let least = match Outcome::from_code(key.outcome()) {
+            Outcome::TimedOut => self.dialogues.time_outs((self.role_of)(thread), key.object()),
+            _ => USUAL,
+        };
+        let Some(enders) = enders.filter(|enders| enders.values().sum::<u64>() >= least) else { return false };
+        let usual = enders.iter().max_by_key(|(role, waits)| (**waits, std::cmp::Reverse(**role)));
+        usual.is_some_and(|(role, _)| self.dialogues.is_client(thread, *role))
     }
 
     fn by_row(&self, thread: usize, row: usize) -> WaitClass {
@@ -183,14 +220,15 @@ impl<'n, 't> Classes<'n, 't> {
             return WaitClass::Demand; // a look at the clock within one wait for an answer
         }
         let likely = self.dialogues.enders(role, key.object());
-        if likely.is_some() && self.dialogues.found_work(role, key.object()) {
+        let by_others = likely.is_some_and(|enders| enders.keys().any(|ender| *ender != role));
+        if by_others && self.dialogues.found_work(role, key.object()) {
             return WaitClass::GivenUp;
         }
         if ender != row {
             return WaitClass::Idle;
         }
         let name = key.object().get().and_then(|row| self.trace.objects.name.get(row)).map_or("", String::as_str);
-        if is_client_socket(name) || self.asked.contains(&row) || self.is_client_of_any(thread, &key) {
+        if is_client_socket(name) || self.asked.contains(&row) || self.is_client_of_usual_ender(thread, &key) {
             return WaitClass::GivenUp;
         }
         WaitClass::Own
@@ -224,6 +262,16 @@ impl<'n, 't> Classes<'n, 't> {
         }
         row
     }
+}
+
+/// Whether a key's call is one of these.
+fn calls(key: &EventKey, names: &[&str]) -> bool {
+    key.syscall() >= 0 && names.contains(&Syscall::name_of(key.syscall()).as_ref())
+}
+
+/// Whether a set has a socket that asks others: one that connected, of this machine or to another one.
+fn asks(name: &str) -> bool {
+    is_client_socket(name) || name.contains("Unix /") || name.contains("Unix @")
 }
 
 /// Whether the socket's own port was nobody's choice: this end connected.

@@ -54,6 +54,7 @@ pub struct Dialogues<'n> {
     roles_asked: HashMap<(RoleId, RoleId), u64>,
     roles_answered: HashMap<(RoleId, RoleId), u64>,
     enders: Enders,
+    time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
     found_work: HashMap<(RoleId, ObjectId), bool>,
 }
@@ -78,6 +79,7 @@ impl<'n> Dialogues<'n> {
             roles_asked: HashMap::new(),
             roles_answered: HashMap::new(),
             enders: Enders::new(),
+            time_outs: HashMap::new(),
             peers: BTreeSet::new(),
             found_work: HashMap::new(),
         };
@@ -108,8 +110,12 @@ impl<'n> Dialogues<'n> {
 
     fn wake_ups(&mut self, trace: &Trace, facts: &[KeyFacts]) {
         for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
-            let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+            let outcome = Outcome::from_code(key.outcome());
+            let woken = outcome == Outcome::Woken;
             let (thread, waker) = (key.thread().get(), key.waker().get());
+            if let Some(thread) = thread.filter(|_| outcome == Outcome::TimedOut) {
+                *self.time_outs.entry(((self.role_of)(thread), key.object())).or_default() += facts.waits;
+            }
             let Some((thread, waker)) = thread.zip(waker).filter(|(thread, waker)| thread != waker && woken) else {
                 continue;
             };
@@ -218,6 +224,11 @@ impl<'n> Dialogues<'n> {
         self.enders.get(&(role, object))
     }
 
+    /// How many waits of `role` on `object` ended by their time-out.
+    pub fn time_outs(&self, role: RoleId, object: ObjectId) -> u64 {
+        self.time_outs.get(&(role, object)).copied().unwrap_or(0)
+    }
+
     /// Whether the object works like a lock.
     pub fn is_lock(&self, object: ObjectId) -> bool {
         self.peers.contains(&object)
@@ -259,5 +270,6 @@ fn worked(mut runs: Runs) -> bool {
     };
     runs.woken.len() >= ENOUGH
         && runs.timed_out.len() >= ENOUGH
+        && runs.woken.len() >= runs.timed_out.len()
         && median(&mut runs.timed_out) > WORKED * median(&mut runs.woken)
 }

@@ -1,10 +1,15 @@
 //! What the walk finds: causes, and the time that chains wait because of them.
 
+use std::collections::BTreeMap;
+
 use dwell_model::StackId;
 use dwell_store::WordMap;
 
-use crate::study::explain::chains::NodeId;
-use crate::study::explain::terms::Cause;
+use crate::study::explain::chains::{Chains, NodeId};
+use crate::study::explain::terms::{Cause, Link};
+
+/// Part of the time of waits in which their enders had no work, from which on they are idle.
+const IDLE_SHARE: f64 = 0.5;
 
 /// A cause, by number.
 pub type CauseId = u32;
@@ -36,6 +41,23 @@ impl Found {
             self.stacks.push(stack);
         }
         number
+    }
+
+    /// Takes the waits away that were for whatever comes: those of a role for one thing at one place whose enders were
+    /// mostly without work themselves. Who was asked is not idle. Returns them: the first wait of the chain, thread-nanoseconds.
+    pub fn take_idle(&mut self, chains: &Chains) -> Vec<(Link, u64)> {
+        let mut groups: BTreeMap<Link, (u64, u64)> = BTreeMap::new();
+        for ((node, cause), ns) in &self.waits_ns {
+            let Some(first) = chains.first(*node) else { continue };
+            let (all, no_work) = groups.entry(first).or_default();
+            *all = all.saturating_add(*ns);
+            if self.causes[*cause as usize].no_work {
+                *no_work = no_work.saturating_add(*ns);
+            }
+        }
+        groups.retain(|_, (all, no_work)| *no_work as f64 >= IDLE_SHARE * *all as f64);
+        self.waits_ns.retain(|(node, _), _| chains.first(*node).is_none_or(|first| !groups.contains_key(&first)));
+        groups.into_iter().map(|(first, (all, _))| (first, all)).collect()
     }
 
     /// Notes a piece of time in which anybody waited because of a cause. They come latest first, mostly: the last one grows.

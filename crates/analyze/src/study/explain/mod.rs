@@ -29,7 +29,7 @@ pub use self::account::Account;
 use self::classes::Classes;
 use self::cpu_runs::CpuRuns;
 use self::found::Found;
-pub use self::names::Names;
+pub use self::names::{Contention, Names};
 pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
@@ -83,7 +83,7 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
     if let Some((thread, from, to)) = path {
         walk.ask_for_path(thread, from, to);
     }
-    let (chains, found) = walk.walk(|thread, row, (from, to), class| {
+    let (chains, mut found) = walk.walk(|thread, row, (from, to), class| {
         let inside: Vec<(u64, u64)> = fold.windows.clip(from, to).collect();
         let ns: u64 = inside.iter().map(|(from, to)| to - from).sum();
         accounts.entry(role_of(thread)).or_default().add_wait(class, ns);
@@ -94,6 +94,10 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         demand_ns = demand_ns.saturating_add(ns);
         inside
     });
+    for (first, ns) in found.take_idle(&chains) {
+        demand_ns = demand_ns.saturating_sub(ns);
+        accounts.entry(first.role).or_default().was_idle(ns);
+    }
     for account in accounts.values_mut() {
         let off = account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
         account.running_ns = account.life_ns.saturating_sub(off);

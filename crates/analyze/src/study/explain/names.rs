@@ -10,7 +10,7 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{Place, place};
 use crate::study::explain::roles::roles;
-use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId};
+use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
 /// The system call that waits for one of several futexes, x86-64.
 const FUTEX_WAITV: i16 = 449;
@@ -37,6 +37,19 @@ impl Texts {
     fn text(&self, number: u32) -> &str {
         self.texts.get(number as usize).map_or("", String::as_str)
     }
+}
+
+/// How threads contend for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contention {
+    /// They do not.
+    None,
+    /// One holds it.
+    Lock,
+    /// They meet there.
+    Barrier,
+    /// They take turns, by an object that is no lock.
+    Turns,
 }
 
 /// The names.
@@ -124,11 +137,19 @@ impl<'f, 't> Names<'f, 't> {
         self.locks[label as usize] = true;
     }
 
-    /// Whether threads meet at what has the label: nobody holds it.
-    pub fn is_barrier(&self, label: LabelId) -> bool {
+    /// How threads contend for what has the label.
+    pub fn contention(&self, label: LabelId) -> Contention {
         let kind = |object: &ObjectId| object_type(self.trace, *object);
-        let kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
-        kinds.into_iter().any(|kind| matches!(kind, ObjectType::Barrier | ObjectType::OpenMpBarrier))
+        let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
+        match kinds.next() {
+            _ if !self.is_lock(label) => Contention::None,
+            Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
+            Some(kind) if is_needed(kind) || kind == ObjectType::Futex || kind == ObjectType::JvmMonitor => {
+                Contention::Lock
+            }
+            None | Some(ObjectType::Unknown) => Contention::Lock,
+            Some(_) => Contention::Turns,
+        }
     }
 
     /// The one object of a label; none where several have it.

@@ -47,14 +47,17 @@ fn without_numbers(name: &str) -> String {
     let (mut short, mut rest) = (String::new(), name);
     while let Some(letter) = rest.chars().next() {
         let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
-        let counts = digits == rest.len() || short.ends_with(['-', '_', ' ', '#', ':', '/']);
+        let is_apart = |rest: &str| rest.starts_with(['-', '_', ' ', '#', ':', '/']);
+        let counts = digits == rest.len()
+            || short.ends_with(['-', '_', ' ', '#', ':', '/'])
+            || (short.is_empty() && is_apart(&rest[digits..]));
         match digits {
             0 => {
                 short.push(letter);
                 rest = &rest[letter.len_utf8()..];
             }
             _ => {
-                short.push_str(if counts && !short.is_empty() { "N" } else { &rest[..digits] });
+                short.push_str(if counts && digits < name.len() { "N" } else { &rest[..digits] });
                 rest = &rest[digits..];
             }
         }
@@ -124,6 +127,7 @@ mod tests {
             ("serve3", "serveN"),
             ("h2o", "h2o"),
             ("kworker/0:1", "kworker/N:N"),
+            ("1_scheduler", "N_scheduler"),
             ("7", "7"),
             ("", ""),
         ] {

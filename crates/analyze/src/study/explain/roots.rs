@@ -87,7 +87,8 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> 
         roots[root].chains.push((chains.chain(node), ns));
     }
     for (root, spans) in roots.iter_mut().zip(spans) {
-        root.wall_ns = union_ns(spans);
+        // Idle waits that were taken away leave the time in which they were.
+        root.wall_ns = union_ns(spans).min(root.wait_ns);
         root.chains.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
         root.chains.truncate(CHAINS);
     }

@@ -88,6 +88,29 @@ fn threads_that_hold_for_one_another_are_a_circle() {
 }
 
 #[test]
+fn who_waits_for_a_thread_without_work_has_none() {
+    // The worker wakes the dispatcher, and is woken by it, as a client would be.
+    let demand_ns = |picture: &str| {
+        let (trace, query) = (trace(picture), Query::default());
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        let whole = explanation.whole();
+        assert_eq!(whole.demand_ns, explanation.demand_ns);
+        (explanation.demand_ns / CELL, whole.idle_ns / CELL)
+    };
+    let idle = demand_ns(
+        "worker: ##cccccccc#
+         dispatcher: #e##eeeee##",
+    );
+    assert_eq!(idle, (0, 14));
+    let asked = demand_ns(
+        "worker: ##cccccccc#
+         dispatcher: #e######e##",
+    );
+    assert_eq!(asked, (8, 2));
+}
+
+#[test]
 fn many_waiters_for_one_thread_cost_what_one_does() {
     const CELLS: usize = 400;
     let steps = |waiters: usize| {

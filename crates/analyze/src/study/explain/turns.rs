@@ -16,6 +16,8 @@ use crate::study::explain::terms::PlaceId;
 const THREADS: usize = 3;
 /// Part of the wake-ups that must be made by who was woken before.
 const BY_TURNS: f64 = 0.6;
+/// How many others a thread wakes for each time that it is woken, at most, where it queues as they do.
+const TAKES_PART: usize = 4;
 /// Wake-ups of a place that are looked at, at most.
 const LOOKED_AT: usize = 100_000;
 
@@ -75,7 +77,15 @@ pub fn by_turns(trace: &Trace, place_of: &mut dyn FnMut(&dwell_store::EventKey) 
 /// Whether who wakes a thread is who was woken before, or woke that one and took the lock again before it could.
 fn goes_from_hand_to_hand(mut wake_ups: Vec<(u64, u32, u32)>) -> bool {
     wake_ups.sort_unstable();
-    let passed_on = |pair: &[(u64, u32, u32)]| pair[1].2 == pair[0].1 || pair[1].2 == pair[0].2;
+    let mut counts: HashMap<u32, (usize, usize)> = HashMap::new();
+    for (_, woken, waker) in &wake_ups {
+        counts.entry(*woken).or_default().0 += 1;
+        counts.entry(*waker).or_default().1 += 1;
+    }
+    // Who gives work to others is hardly ever woken.
+    let takes_part = |thread: u32| counts.get(&thread).is_some_and(|(woken, waking)| TAKES_PART * woken >= *waking);
+    let passed_on =
+        |pair: &[(u64, u32, u32)]| pair[1].2 == pair[0].1 || (pair[1].2 == pair[0].2 && takes_part(pair[1].2));
     let by_turns = wake_ups.windows(2).filter(|pair| passed_on(pair)).count();
     let alone: BTreeSet<u32> = wake_ups.iter().map(|(.., waker)| *waker).collect();
     alone.len() >= THREADS && by_turns as f64 >= BY_TURNS * (wake_ups.len() - 1) as f64

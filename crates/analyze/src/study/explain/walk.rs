@@ -16,7 +16,7 @@ use dwell_store::{Trace, WordMap};
 use dwell_work::stop;
 
 use crate::stacks::object::object_type;
-use crate::study::explain::chains::{Chains, NodeId, PATH, WAITS};
+use crate::study::explain::chains::{Chains, Idleness, NodeId, PATH, WAITS};
 use crate::study::explain::classes::Classes;
 use crate::study::explain::cpu_runs::CpuRuns;
 use crate::study::explain::found::Found;
@@ -177,7 +177,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             let class = self.classes.of(thread, row);
             for (from, to) in seeds(thread, row, (bounds.start, bounds.woken), class) {
                 let link = self.link(thread, row);
-                let node = self.chains.below(WAITS, link, false);
+                let node = self.chains.below(WAITS, link, Idleness::Busy);
                 self.windows.push(Window { thread, row, from, to, askers: vec![(node, 1)], hops: Hops::NONE });
                 self.empty();
             }
@@ -294,7 +294,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     /// Those who ask, with the wait of `row` in their chains.
     fn askers_below(&mut self, thread: usize, row: usize, askers: Askers) -> Askers {
         let link = self.link(thread, row);
-        let idle = self.classes.of(thread, row) == WaitClass::Idle;
+        let idle = self.classes.idleness(thread, row);
         let mut below = Askers::new();
         for (node, weight) in askers {
             add(&mut below, self.chains.below(node, link, idle), weight);
@@ -447,7 +447,7 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         let mut numbers = [None; 2];
         for (node, weight) in askers {
             let of = self.chains.node(*node);
-            let no_work = of.idle && cause.kind.is_passive();
+            let no_work = of.idle.has_no_work(cause.kind);
             let number = *numbers[usize::from(no_work)]
                 .get_or_insert_with(|| self.found.number(Cause { no_work, ..cause }, stack));
             let sum = self.found.waits_ns.entry((*node, number)).or_default();
