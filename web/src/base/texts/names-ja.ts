@@ -23,6 +23,7 @@ export const OBJECTS_JA: Record<string, string> = {
   io_uring: 'io_uring',
   'Page fault': 'ページフォルト',
   'Block I/O': 'ブロック I/O',
+  'File lock': 'ファイルロック',
   'Kernel lock': 'カーネル・ロック',
   GIL: 'GIL',
   'JVM monitor / parking': 'JVM モニター',
