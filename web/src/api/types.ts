@@ -42,6 +42,8 @@ export interface Words {
   bins: number;
   /** The object of blame, the function of caller-callee, the interval of latency */
   subject: string;
+  /** For `explain`: only the waits of this role or thread, or for this object, such as 'worker*' or queue_lock */
+  for: string;
   /** Frames a second below which frames are slow, and above which they are fast */
   'frame-rates': string;
   /** Count the waits of idle workers too: a pool's thread without work, an event loop */

@@ -192,6 +192,12 @@ options! {
         form: Form::Text(|query, subject| { query.subject = Some(subject.to_owned()); Ok(()) }),
         ..OPTION
     };
+    WAITERS = OptionDef {
+        option: "for", words: &["for"], value: "NAME",
+        help: "For `explain`: only the waits of this role or thread, or for this object, such as 'worker*' or queue_lock.",
+        form: Form::Text(|query, name| { query.waiters = Some(name.to_owned()); Ok(()) }),
+        ..OPTION
+    };
     OUTLIER = OptionDef {
         option: "outlier", value: "TIME", topic: Topic::Count,
         help: "For `latency`: intervals longer than this are outliers, such as 50us [default: those above the median and 5 times \

@@ -40,6 +40,8 @@ pub struct Query {
     pub inlines: bool,
     /// The object of `blame`, the function of `caller-callee`; exact, or with `*`.
     pub subject: Option<String>,
+    /// Whose waits `explain` explains: a role, a thread or an object; exact, or with `*`. None: everybody's.
+    pub waiters: Option<String>,
     /// Intervals longer than this are outliers, ns; none: those far from the median of their type.
     pub outlier_ns: Option<u64>,
     /// Bins of the time line.
@@ -109,6 +111,7 @@ impl Default for Query {
             call_stack_mode: CallStackMode::UserPlusOne,
             inlines: true,
             subject: None,
+            waiters: None,
             outlier_ns: None,
             bins: 60,
             frame_rates: FrameRates::default(),

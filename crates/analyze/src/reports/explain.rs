@@ -5,6 +5,7 @@ use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::findings::{self, Finding};
+use crate::question::error::QueryError;
 use crate::sentences::say;
 use crate::study::explain::{
     Account, Cause, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
@@ -55,6 +56,8 @@ const TOLD_SHARE: f64 = 0.01;
 const TOLD_NS: u64 = 10_000_000;
 /// Part of the elapsed time from which it is told of programs that are shorter than that.
 const SHORT_SHARE: f64 = 0.1;
+/// Part of the program's time from which a sleep or a device is told that only its end waited for.
+const END_SHARE: f64 = 0.1;
 /// How much longer a stay in a run queue must have delayed somebody to be told.
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
@@ -72,9 +75,14 @@ const ALWAYS_BUSY: f64 = 0.1;
 /// Parts of the path that are named.
 const ON_PATH: usize = 3;
 
-/// The report.
-pub fn explain(fold: &Fold<'_>) -> View {
+/// The report. Fails when it is asked for somebody who is not there.
+pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let explanation = explanation_of(fold);
+    if explanation.is_of_nobody {
+        let name = fold.query.waiters.as_deref().unwrap_or_default();
+        let objects = fold.trace.objects.name.iter().map(String::as_str);
+        return Err(QueryError::unknown("role, thread or object", name, explanation.names.roles().chain(objects)));
+    }
     let told = told(fold, &explanation, 0);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
@@ -82,7 +90,7 @@ pub fn explain(fold: &Fold<'_>) -> View {
     view.notes = notes(fold);
     view.notes.extend(accounts(&explanation));
     view.notes.extend(cut_note(told.len().saturating_sub(limit)));
-    view
+    Ok(view)
 }
 
 /// What a row tells.
@@ -98,7 +106,8 @@ enum Told<'e> {
 fn told<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<Told<'e>> {
     let is_told = |root: &&RootCause| {
         let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
-        root.wall_ns.max(on_path_alone(root)) >= least.max(1) && !root.cause.no_work
+        let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
+        (root.wall_ns >= least.max(1) || (of_end && on_path_alone(root) >= least.max(1))) && !root.cause.no_work
     };
     let mut told: Vec<Told<'e>> = explanation.causes.iter().filter(is_told).map(Told::Wait).collect();
     told.extend(queued(fold, explanation));

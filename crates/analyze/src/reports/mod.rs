@@ -134,7 +134,7 @@ pub fn report(report: Report, trace: &Trace, query: &Query) -> Result<View, Quer
 /// The same of sums that are there already.
 pub fn report_of(report: Report, fold: &Fold<'_>) -> Result<View, QueryError> {
     let view = match report {
-        Report::Explain => explain::explain(fold),
+        Report::Explain => explain::explain(fold)?,
         Report::Summary => summary::summary(fold),
         Report::Waits => waits::waits(fold),
         Report::Hotspots => hotspots::hotspots(fold),

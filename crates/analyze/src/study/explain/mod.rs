@@ -21,6 +21,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod waiters;
 mod walk;
 
 use std::collections::{BTreeMap, HashMap};
@@ -34,6 +35,7 @@ pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
 pub use self::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
+use self::waiters::Waiters;
 use self::walk::Walk;
 use crate::engine::fold::Fold;
 use crate::question::windows::elapsed_ns;
@@ -50,6 +52,8 @@ pub struct Explanation<'f, 't> {
     pub accounts: BTreeMap<RoleId, Account>,
     /// Waits on others: thread-nanoseconds. The causes' sum to it.
     pub demand_ns: u64,
+    /// Whether nobody has the name that is asked about.
+    pub is_of_nobody: bool,
     /// Time looked at, ns.
     pub elapsed_ns: u64,
     /// Length of the path, ns; 0 where none was asked for.
@@ -77,6 +81,7 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
     let mut accounts = lives(fold, &role_of);
     let run_queue = RunQueue::new(fold, &cpus, &mut accounts, &role_of);
     let selected = selected(fold);
+    let waiters = fold.query.waiters.as_deref().map(|name| Waiters::new(trace, &names, name));
     let mut demand_ns = 0u64;
     let mut walk = Walk::new(trace, &mut names, &classes, &cpus);
     let path = path(fold);
@@ -88,7 +93,9 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         let ns: u64 = inside.iter().map(|(from, to)| to - from).sum();
         accounts.entry(role_of(thread)).or_default().add_wait(class, ns);
         let is_demand = matches!(class, WaitClass::Demand | WaitClass::GivenUp);
-        if !is_demand || selected.as_ref().is_some_and(|selected| !selected[row]) {
+        let is_theirs = |waiters: &Waiters| waiters.has(thread, &trace.events().off_cpu_key(row));
+        let is_asked = selected.as_ref().is_none_or(|selected| selected[row]) && waiters.as_ref().is_none_or(is_theirs);
+        if !is_demand || !is_asked {
             return Vec::new();
         }
         demand_ns = demand_ns.saturating_add(ns);
@@ -110,6 +117,7 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         names,
         accounts,
         demand_ns,
+        is_of_nobody: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: fold.windows.length_ns(),
         path_ns: path.map_or(0, |(_, from, to)| to - from),
         run_queue,
@@ -156,7 +164,8 @@ fn selected(fold: &Fold<'_>) -> Option<Vec<bool>> {
 /// The last thread of the main process and its time, where the program ended by itself and all of its time is asked for.
 fn path(fold: &Fold<'_>) -> Option<(usize, u64, u64)> {
     let (trace, threads) = (fold.trace, &fold.trace.threads);
-    if trace.manifest.exit_status.is_none() || fold.query.is_filtered() || fold.query.is_cut() {
+    let (query, ended) = (fold.query, trace.manifest.exit_status.is_some());
+    if !ended || query.is_filtered() || query.is_cut() || query.waiters.is_some() {
         return None;
     }
     let of_main = |thread: &usize| threads.process[*thread].get() == Some(0);

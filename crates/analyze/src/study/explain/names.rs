@@ -98,6 +98,11 @@ impl<'f, 't> Names<'f, 't> {
         self.role_of.get(thread).copied().unwrap_or(NOTHING)
     }
 
+    /// What the roles are called.
+    pub fn roles(&self) -> impl Iterator<Item = &str> {
+        self.roles.texts.iter().map(String::as_str)
+    }
+
     /// What a role is called.
     pub fn role(&self, role: RoleId) -> &str {
         match role {

@@ -111,6 +111,26 @@ fn who_waits_for_a_thread_without_work_has_none() {
 }
 
 #[test]
+fn one_may_ask_for_the_waits_of_some() {
+    let trace = trace(
+        "a: #mmmm####
+         b: #llllll##
+         c: #ss######",
+    );
+    let demand = |name: &str| {
+        let query = Query { waiters: Some(name.into()), ..Query::default() };
+        let fold = Fold::new(&trace, &query).unwrap();
+        let explanation = explain(&fold);
+        assert_eq!(explanation.causes.iter().map(|root| root.wait_ns).sum::<u64>(), explanation.demand_ns);
+        (explanation.demand_ns / CELL, explanation.is_of_nobody)
+    };
+    assert_eq!(demand("a"), (4, false));
+    assert_eq!(demand("l"), (6, false));
+    assert_eq!(demand("*"), (10, false));
+    assert_eq!(demand("nobody"), (0, true));
+}
+
+#[test]
 fn many_waiters_for_one_thread_cost_what_one_does() {
     const CELLS: usize = 400;
     let steps = |waiters: usize| {

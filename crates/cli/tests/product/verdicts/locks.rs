@@ -15,7 +15,15 @@ pub const PROGRAMS: &[Program] = &[
     turns("boost_mutex", "log_lock", || locks("boost", "log_lock")),
     turns("boost_shared_mutex", "routes_lock", || locks("boost_shared", "routes_lock")),
     Program { quick: true, ..turns("absl_mutex", "Mutex in", || locks("absl", "Mutex in")) },
-    Program { name: "condition_queue", planted: "", cause: None, may_tell: &[], quick: false, record: queue },
+    // Who fills the queue sleeps, so that the program takes as long.
+    Program {
+        name: "condition_queue",
+        planted: "",
+        cause: None,
+        may_tell: &["its end waited for that"],
+        quick: false,
+        record: queue,
+    },
     Program {
         name: "go_mutex",
         planted: "eight goroutines compute under one mutex",
