@@ -231,6 +231,9 @@ sentences! {
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
         "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_GIL = "advice-gil",
+        "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
+        "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";
     ADVICE_TURNS = "advice-turns", "Threads take turns at {label}: do less in a turn, and do not wait in it.",
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らし、その中で待たないでください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",

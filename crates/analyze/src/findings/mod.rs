@@ -152,6 +152,9 @@ pub fn of_run_queue(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     quota.chain(taken).chain(own).collect()
 }
 
+/// Id of the finding on short waits for one object: of one whose waits have a cause, that is told instead.
+pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;
+
 /// Part of the CPU time that threads must be in run queues behind one another for that to be told.
 pub const OWN_QUEUE_SHARE: f64 = parallelism::RUN_QUEUE_SHARE;
 
@@ -185,7 +188,7 @@ fn cause_first(findings: &mut [(&'static FindingDef, Finding)]) {
 
 /// The report.
 pub fn report(fold: &Fold<'_>) -> View {
-    let mut view = view(fold);
+    let mut view = view(fold, findings_of(fold));
     view.notes = notes(fold);
     if view.rows.is_empty() {
         view.notes.push(say!(NOTHING_FOUND).into());
@@ -196,8 +199,8 @@ pub fn report(fold: &Fold<'_>) -> View {
     view
 }
 
-/// The findings as rows.
-pub fn view(fold: &Fold<'_>) -> View {
+/// Findings as rows.
+pub fn view(fold: &Fold<'_>, findings: Vec<(&'static FindingDef, Finding)>) -> View {
     let columns = columns_of(COLUMNS);
     let instant = |ns: Option<u64>| ns.map_or(Value::None, Value::Ns);
     let row = |(def, finding): (&'static FindingDef, Finding)| Row {
@@ -217,7 +220,7 @@ pub fn view(fold: &Fold<'_>) -> View {
             Value::Rows(Box::new(claims_of(&finding.claims))),
         ],
     };
-    View { columns, rows: findings_of(fold).into_iter().map(row).collect(), ..View::default() }
+    View { columns, rows: findings.into_iter().map(row).collect(), ..View::default() }
 }
 
 fn claims_of(claims: &[Claim]) -> View {

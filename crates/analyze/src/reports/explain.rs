@@ -364,6 +364,7 @@ fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<L
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
             say!(ADVICE_BEFORE_BARRIER, label = label)
         }
+        (CauseKind::Slept | CauseKind::Ran, Some(_)) if kind == Contention::Gil => say!(ADVICE_GIL),
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
             say!(ADVICE_TURNS, label = label)
         }

@@ -1,5 +1,6 @@
 //! The summary: one record of the whole.
 
+use dwell_model::FindingDef;
 use dwell_view::{Column, Row, Value, View};
 
 use crate::engine::fold::Fold;
@@ -200,15 +201,19 @@ fn explanation(fold: &Fold<'_>) -> Value {
 
 /// The findings that the account of the time does not tell already; all of them where there is no account.
 fn findings_beside(fold: &Fold<'_>, explanation: &Value) -> View {
-    let mut view = findings::view(fold);
-    if matches!(explanation, Value::Rows(_))
-        && let Some(id) = view.columns.iter().position(|column| column.id == "id")
-    {
-        let is_told =
-            |row: &Row| matches!(&row.values[id], Value::Text(id) if findings::IN_THE_ACCOUNT.contains(&id.as_str()));
-        view.rows.retain(|row| !is_told(row));
-    }
-    view
+    let found = findings::findings_of(fold);
+    let Value::Rows(causes) = explanation else { return findings::view(fold, found) };
+    let column = causes.columns.iter().position(|column| column.id == "chain");
+    let links = |row: &Row| match column.and_then(|column| row.values.get(column)) {
+        Some(Value::Stack(links)) => links.join("\n"),
+        _ => String::new(),
+    };
+    let chains: Vec<String> = causes.rows.iter().map(links).collect();
+    let of_cause = |subject: &str| chains.iter().any(|chain| chain.contains(subject));
+    let is_told = |def: &FindingDef, subject: &str| {
+        findings::IN_THE_ACCOUNT.contains(&def.id) || (def.id == findings::FINE_GRAINED_WAITS && of_cause(subject))
+    };
+    findings::view(fold, found.into_iter().filter(|(def, finding)| !is_told(def, &finding.subject)).collect())
 }
 
 /// What the whole machine did meanwhile, when that was recorded.

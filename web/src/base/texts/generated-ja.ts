@@ -171,6 +171,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-slept": "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。",
   "advice-ran-under-lock": "{label} を保持している間の処理を減らすか、ロックを分割してください。",
   "advice-before-barrier": "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。",
+  "advice-gil": "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。",
   "advice-turns": "スレッドは {label} で交替しています。1 回の番で行う処理を減らし、その中で待たないでください。",
   "advice-ran": "この処理を速くするか、複数のスレッドで同時に行ってください。",
   "advice-pool": "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。",

@@ -46,6 +46,8 @@ pub enum Contention {
     None,
     /// One holds it.
     Lock,
+    /// Python's interpreter has one, whatever it runs.
+    Gil,
     /// They meet there.
     Barrier,
     /// They take turns, by an object that is no lock.
@@ -148,6 +150,7 @@ impl<'f, 't> Names<'f, 't> {
         let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
         match kinds.next() {
             _ if !self.is_lock(label) => Contention::None,
+            Some(ObjectType::Gil) => Contention::Gil,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
             Some(kind) if is_needed(kind) || kind == ObjectType::Futex || kind == ObjectType::JvmMonitor => {
                 Contention::Lock
