@@ -55,6 +55,12 @@ fn is_lock(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> bool {
 /// Threads of holders that are shown without a limit.
 const HOLDERS: usize = 10;
 
+/// Part of an object's waits below which rows are one, unless a limit is given.
+const LEAST_SHARE: f64 = 0.01;
+/// Roles in the order of the rows.
+const ROLES: [&str; 8] =
+    ["holder", "holder-running", "holder-waiting", "holder-runnable", "outside", "unknown", "waiter", "waker"];
+
 /// One tree per object that the query names.
 pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     let objects = subjects(fold)?;
@@ -83,9 +89,12 @@ pub fn blame(fold: &Fold<'_>) -> Result<View, QueryError> {
     Ok(View { columns: columns_of(COLUMNS), rows, notes, ..View::default() })
 }
 
+/// A row below an object's: its name, its role, its part, a stack of it.
+type Part = (String, &'static str, Share, Value);
+
 fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     let whole = blame.waits.ns;
-    let cell = |depth, (name, role): (String, &str), share: Share, stack: Value| {
+    let cell = |depth, (name, role, share, stack): Part| {
         let part = share.ns as f64 / whole.max(1) as f64;
         let values = vec![
             Value::Text(name),
@@ -98,33 +107,58 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
         Row { depth, values }
     };
     let title = format!("{} ({})", fold.object_name(object), fold.object_type(object).id());
-    let mut rows = vec![cell(0, (title, "object"), blame.waits, Value::None)];
-    let limit = fold.query.limit.unwrap_or(usize::MAX);
-    for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
-        rows.push(cell(1, (name, "waiter"), share, stack_value(fold, stack)));
+    let mut rows = vec![cell(0, (title, "object", blame.waits, Value::None))];
+    let mut parts = parts(fold, object, blame);
+    if fold.query.limit.is_none() {
+        parts = without_small(parts, (LEAST_SHARE * whole as f64) as u64);
     }
+    rows.extend(parts.into_iter().map(|part| cell(1, part)));
+    rows
+}
+
+/// Who held it and what these did, then who waited where, then who woke these.
+fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Part> {
+    let limit = fold.query.limit.unwrap_or(usize::MAX);
+    let mut parts = Vec::new();
     if is_lock(fold, object, blame) {
-        for (name, share) in holding_threads(fold, blame, fold.query.limit.unwrap_or(HOLDERS)) {
-            rows.push(cell(1, (name, "holder"), share, Value::None));
-        }
+        let threads = holding_threads(fold, blame, fold.query.limit.unwrap_or(HOLDERS));
+        parts.extend(threads.into_iter().map(|(name, share)| (name, "holder", share, Value::None)));
     }
     for ((role, name, stack), share) in holders(fold, blame).into_iter().take(limit) {
-        rows.push(cell(1, (name, role), share, stack_value(fold, stack)));
+        parts.push((name, role, share, stack_value(fold, stack)));
     }
-    if blame.outside_ns > 0 {
-        let share = Share { ns: blame.outside_ns, waits: 0 };
-        let name = format!("[no thread of the program] {}", duration(blame.outside_ns));
-        rows.push(cell(1, (name, "outside"), share, Value::None));
+    let unseen = [
+        ("outside", "no thread of the program", blame.outside_ns),
+        ("unknown", "not known who held it", blame.unknown_ns),
+    ];
+    for (role, words, ns) in unseen.into_iter().filter(|(.., ns)| *ns > 0) {
+        parts.push((format!("[{words}] {}", duration(ns)), role, Share { ns, waits: 0 }, Value::None));
     }
-    if blame.unknown_ns > 0 {
-        let share = Share { ns: blame.unknown_ns, waits: 0 };
-        let name = format!("[not known who held it] {}", duration(blame.unknown_ns));
-        rows.push(cell(1, (name, "unknown"), share, Value::None));
+    for ((name, stack), share) in places(fold, object, waiter).into_iter().take(limit) {
+        parts.push((name, "waiter", share, stack_value(fold, stack)));
     }
     for ((name, stack), share) in places(fold, object, waker).into_iter().take(limit) {
-        rows.push(cell(1, (name, "waker"), share, stack_value(fold, stack)));
+        parts.push((name, "waker", share, stack_value(fold, stack)));
     }
-    rows
+    parts
+}
+
+/// The parts of `least` ns or more; the smaller ones of a role are one, so that its parts still add up.
+fn without_small(parts: Vec<Part>, least: u64) -> Vec<Part> {
+    let mut kept: Vec<Part> = Vec::new();
+    for role in ROLES {
+        let of_role = parts.iter().filter(|part| part.1 == role);
+        let (large, small): (Vec<&Part>, Vec<&Part>) = of_role.partition(|part| part.2.ns >= least);
+        kept.extend(large.into_iter().cloned());
+        if let [only] = small.as_slice() {
+            kept.push((*only).clone());
+        } else if !small.is_empty() {
+            let sum = |of: fn(&Share) -> u64| small.iter().map(|part| of(&part.2)).fold(0, u64::saturating_add);
+            let share = Share { ns: sum(|share| share.ns), waits: sum(|share| share.waits) };
+            kept.push((format!("[{} smaller]", small.len()), role, share, Value::None));
+        }
+    }
+    kept
 }
 
 /// The threads that held a lock, the longest first; the rest in one row.

@@ -6,13 +6,24 @@ use dwell_model::StackId;
 use dwell_store::WordMap;
 
 use crate::study::explain::chains::{Chains, NodeId};
-use crate::study::explain::terms::{Cause, Link};
+use crate::study::explain::terms::{Cause, CauseKind, Link};
 
 /// Part of the time of waits in which their enders had no work, from which on they are idle.
 const IDLE_SHARE: f64 = 0.5;
 
 /// A cause, by number.
 pub type CauseId = u32;
+
+/// Waits of one role for one thing at one place, thread-nanoseconds.
+#[derive(Default)]
+struct Answers {
+    /// All of them.
+    all_ns: u64,
+    /// Those that did not end by a time-out, or with the recording.
+    answered_ns: u64,
+    /// Those because of threads without work.
+    no_work_ns: u64,
+}
 
 /// What the walk finds.
 #[derive(Default)]
@@ -43,21 +54,26 @@ impl Found {
         number
     }
 
-    /// Takes the waits away that were for whatever comes: those of a role for one thing at one place whose enders were
-    /// mostly without work themselves. Who was asked is not idle. Returns them: the first wait of the chain, thread-nanoseconds.
+    /// Takes the waits away that were for whatever comes: those of a role for one thing at one place that, where they were
+    /// answered, were mostly answered by threads without work. Who was asked is not idle. Returns them: the first wait of the
+    /// chain, thread-nanoseconds.
     pub fn take_idle(&mut self, chains: &Chains) -> Vec<(Link, u64)> {
-        let mut groups: BTreeMap<Link, (u64, u64)> = BTreeMap::new();
+        let mut groups: BTreeMap<Link, Answers> = BTreeMap::new();
         for ((node, cause), ns) in &self.waits_ns {
             let Some(first) = chains.first(*node) else { continue };
-            let (all, no_work) = groups.entry(first).or_default();
-            *all = all.saturating_add(*ns);
-            if self.causes[*cause as usize].no_work {
-                *no_work = no_work.saturating_add(*ns);
+            let (of, cause) = (groups.entry(first).or_default(), &self.causes[*cause as usize]);
+            let is_open = matches!(cause.kind, CauseKind::TimedOut | CauseKind::Unfinished);
+            of.all_ns = of.all_ns.saturating_add(*ns);
+            if !is_open || chains.node(*node).depth > 1 {
+                of.answered_ns = of.answered_ns.saturating_add(*ns);
+            }
+            if cause.no_work {
+                of.no_work_ns = of.no_work_ns.saturating_add(*ns);
             }
         }
-        groups.retain(|_, (all, no_work)| *no_work as f64 >= IDLE_SHARE * *all as f64);
+        groups.retain(|_, of| of.no_work_ns > 0 && of.no_work_ns as f64 >= IDLE_SHARE * of.answered_ns as f64);
         self.waits_ns.retain(|(node, _), _| chains.first(*node).is_none_or(|first| !groups.contains_key(&first)));
-        groups.into_iter().map(|(first, (all, _))| (first, all)).collect()
+        groups.into_iter().map(|(first, of)| (first, of.all_ns)).collect()
     }
 
     /// Notes a piece of time in which anybody waited because of a cause. They come latest first, mostly: the last one grows.
