@@ -110,7 +110,7 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     let mut rows = vec![cell(0, (title, "object", blame.waits, Value::None))];
     let mut parts = parts(fold, object, blame);
     if fold.query.limit.is_none() {
-        parts = without_small(parts, (LEAST_SHARE * whole as f64) as u64);
+        parts = without_small(&parts, (LEAST_SHARE * whole as f64) as u64);
     }
     rows.extend(parts.into_iter().map(|part| cell(1, part)));
     rows
@@ -144,7 +144,7 @@ fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Part> {
 }
 
 /// The parts of `least` ns or more; the smaller ones of a role are one, so that its parts still add up.
-fn without_small(parts: Vec<Part>, least: u64) -> Vec<Part> {
+fn without_small(parts: &[Part], least: u64) -> Vec<Part> {
     let mut kept: Vec<Part> = Vec::new();
     for role in ROLES {
         let of_role = parts.iter().filter(|part| part.1 == role);
