@@ -83,7 +83,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
         let objects = fold.trace.objects.name.iter().map(String::as_str);
         return Err(QueryError::unknown("role, thread or object", name, explanation.names.roles().chain(objects)));
     }
-    let told = told(fold, &explanation, 0);
+    let told = cause_rows(fold, &explanation, 0);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     let limit = fold.query.limit.unwrap_or(usize::MAX);
     view.rows = told.iter().take(limit).map(|told| told.row(fold, &explanation)).collect();
@@ -94,7 +94,7 @@ pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
 }
 
 /// What a row tells.
-enum Told<'e> {
+enum CauseRow<'e> {
     /// Why threads waited.
     Wait(&'e RootCause),
     /// Why they were ready and had no CPU: by the account of the run queue, its time, ns.
@@ -103,13 +103,13 @@ enum Told<'e> {
 
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
 /// run queues delay everybody a little, on any machine.
-fn told<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<Told<'e>> {
+fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: u64) -> Vec<CauseRow<'e>> {
     let is_told = |root: &&RootCause| {
         let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
         (root.wall_ns >= least.max(1) || (of_end && on_path_alone(root) >= least.max(1))) && !root.cause.no_work
     };
-    let mut told: Vec<Told<'e>> = explanation.causes.iter().filter(is_told).map(Told::Wait).collect();
+    let mut told: Vec<CauseRow<'e>> = explanation.causes.iter().filter(is_told).map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
     told
@@ -120,8 +120,8 @@ fn on_path_alone(root: &RootCause) -> u64 {
     if matches!(root.cause.kind, CauseKind::Slept | CauseKind::Device) { root.path_ns } else { 0 }
 }
 
-/// Who had the CPUs, where that is much: each with its part of the run queue's time, as long as there is any left.
-fn queued<'e>(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Told<'e>> {
+/// Who had the CPUs, where that is much: each with its part of the run queue's time.
+fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<CauseRow<'static>> {
     let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
     let least_ns = (findings::OWN_QUEUE_SHARE * running_ns as f64) as u64;
     let part = |(def, finding): (&'static FindingDef, Finding)| {
@@ -131,24 +131,24 @@ fn queued<'e>(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<Told<'e
             _ if queue.own_ns < least_ns => 0,
             _ => queue.own_ns,
         };
-        (ns > 0).then_some(Told::Queue(def, finding, ns))
+        (ns > 0).then_some(CauseRow::Queue(def, finding, ns))
     };
     findings::of_run_queue(fold).into_iter().filter_map(part).collect()
 }
 
-impl Told<'_> {
+impl CauseRow<'_> {
     /// Waits that it explains, or time in run queues, ns.
     fn ns(&self) -> u64 {
         match self {
-            Told::Wait(root) => root.wait_ns.max(on_path_alone(root)),
-            Told::Queue(.., ns) => *ns,
+            CauseRow::Wait(root) => root.wait_ns.max(on_path_alone(root)),
+            CauseRow::Queue(.., ns) => *ns,
         }
     }
 
     fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
         match self {
-            Told::Wait(root) => row(fold, explanation, root),
-            Told::Queue(def, finding, ns) => queue_row(fold, explanation, (def, finding, *ns)),
+            CauseRow::Wait(root) => row(fold, explanation, root),
+            CauseRow::Queue(def, finding, ns) => queue_row(fold, explanation, (def, finding, *ns)),
         }
     }
 }
@@ -201,7 +201,7 @@ pub fn in_summary(fold: &Fold<'_>) -> View {
     let explanation = explanation_of(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
-    let told = told(fold, &explanation, least);
+    let told = cause_rows(fold, &explanation, least);
     let mut view = View { columns: columns_of(COLUMNS), ..View::default() };
     view.rows = told.iter().take(IN_SUMMARY).map(|told| told.row(fold, &explanation)).collect();
     view.notes = accounts(&explanation);
@@ -214,7 +214,7 @@ pub fn in_summary(fold: &Fold<'_>) -> View {
         );
         view.notes.push(sentence.into());
     } else if told.len() > IN_SUMMARY {
-        let rest = told[IN_SUMMARY..].iter().map(Told::ns).sum();
+        let rest = told[IN_SUMMARY..].iter().map(CauseRow::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - IN_SUMMARY, wait = Word::Ns(rest)).into());
     }
     view
