@@ -143,22 +143,44 @@ pub fn findings_of(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
     findings
 }
 
-/// Who had the CPUs while the program's threads were ready: the account of the time tells these as causes.
-pub fn of_run_queue(fold: &Fold<'_>) -> Vec<(&'static FindingDef, Finding)> {
-    let evidence = Evidence::new(fold);
-    let quota = cpus::cpu_quota(&evidence).into_iter().map(|it| (&cpus::CPU_QUOTA, it));
-    let taken = cpus::cpus_taken(&evidence).into_iter().map(|it| (&cpus::CPU_TAKEN, it));
-    let own = parallelism::too_many_ready(&evidence).into_iter().map(|it| (&parallelism::OVERSUBSCRIPTION, it));
-    quota.chain(taken).chain(own).collect()
+/// What kept ready threads off the CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueReason {
+    /// The control group had used up its quota.
+    Quota,
+    /// Other programs had the CPUs.
+    OtherPrograms,
+    /// Other threads of the program had them.
+    OwnThreads,
 }
 
-/// Id of the finding on short waits for one object: of one whose waits have a cause, that is told instead.
+impl QueueReason {
+    /// The finding on it.
+    pub fn finding(self) -> &'static FindingDef {
+        match self {
+            Self::Quota => &cpus::CPU_QUOTA,
+            Self::OtherPrograms => &cpus::CPU_TAKEN,
+            Self::OwnThreads => &parallelism::OVERSUBSCRIPTION,
+        }
+    }
+}
+
+/// Why threads were ready and had no CPU, where that is much. The account of the time shows these as causes.
+pub fn of_run_queue(fold: &Fold<'_>) -> Vec<(QueueReason, Finding)> {
+    let evidence = Evidence::new(fold);
+    let quota = cpus::cpu_quota(&evidence).into_iter().map(|it| (QueueReason::Quota, it));
+    let others = cpus::cpus_taken(&evidence).into_iter().map(|it| (QueueReason::OtherPrograms, it));
+    let own = parallelism::too_many_ready(&evidence).into_iter().map(|it| (QueueReason::OwnThreads, it));
+    quota.chain(others).chain(own).collect()
+}
+
+/// Id of the finding on short waits for one object. The summary leaves it out where a cause explains these waits.
 pub const FINE_GRAINED_WAITS: &str = wakeups::FINE_GRAINED_WAITS.id;
 
-/// Part of the CPU time that threads must be in run queues behind one another for that to be told.
+/// Time in run queues behind the program's own threads that matters, as a part of the CPU time.
 pub const OWN_QUEUE_SHARE: f64 = parallelism::RUN_QUEUE_SHARE;
 
-/// Ids of findings that the account of the time replaces: it tells the same waits with their causes, or nobody waited.
+/// Ids of findings that the account of the time replaces: it explains the same waits, or nobody waited.
 pub const IN_THE_ACCOUNT: [&str; 8] = [
     locks::LOCK_CONVOY.id,
     locks::GIL_CONTENTION.id,

@@ -1,10 +1,9 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
-use dwell_model::FindingDef;
 use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
-use crate::findings::{self, Finding};
+use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
 use crate::sentences::say;
 use crate::study::explain::{
@@ -54,11 +53,11 @@ columns! {
 const TOLD_SHARE: f64 = 0.01;
 /// … and time, ns: nobody looks for a few milliseconds, and loading a program takes as long.
 const TOLD_NS: u64 = 10_000_000;
-/// Part of the elapsed time from which it is told of programs that are shorter than that.
+/// … or this part of the elapsed time, in a program that is too short for that.
 const SHORT_SHARE: f64 = 0.1;
-/// Part of the program's time from which a sleep or a device is told that only its end waited for.
+/// A sleep or a device that only the program's end waited for is told from this part of its time on.
 const END_SHARE: f64 = 0.1;
-/// How much longer a stay in a run queue must have delayed somebody to be told.
+/// Stays in run queues must have delayed somebody for so many times longer than other causes.
 const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
@@ -78,7 +77,7 @@ const ON_PATH: usize = 3;
 /// The report. Fails when it is asked for somebody who is not there.
 pub fn explain(fold: &Fold<'_>) -> Result<View, QueryError> {
     let explanation = explanation_of(fold);
-    if explanation.is_of_nobody {
+    if explanation.no_waiter_matches {
         let name = fold.query.waiters.as_deref().unwrap_or_default();
         let objects = fold.trace.objects.name.iter().map(String::as_str);
         return Err(QueryError::unknown("role, thread or object", name, explanation.names.roles().chain(objects)));
@@ -98,7 +97,7 @@ enum CauseRow<'e> {
     /// Why threads waited.
     Wait(&'e RootCause),
     /// Why they were ready and had no CPU: by the account of the run queue, its time, ns.
-    Queue(&'static FindingDef, Finding, u64),
+    Queue(QueueReason, Finding, u64),
 }
 
 /// The causes, the largest first: those by which anybody was delayed for `least` ns or more, or the program's end. Stays in
@@ -124,14 +123,14 @@ fn on_path_alone(root: &RootCause) -> u64 {
 fn queued(fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Vec<CauseRow<'static>> {
     let (queue, running_ns) = (&explanation.run_queue, explanation.whole().running_ns);
     let least_ns = (findings::OWN_QUEUE_SHARE * running_ns as f64) as u64;
-    let part = |(def, finding): (&'static FindingDef, Finding)| {
-        let ns = match def.id {
-            "cpu-quota" => queue.quota_ns,
-            "cpus-taken" => queue.others_ns,
-            _ if queue.own_ns < least_ns => 0,
-            _ => queue.own_ns,
+    let part = |(reason, finding): (QueueReason, Finding)| {
+        let ns = match reason {
+            QueueReason::Quota => queue.quota_ns,
+            QueueReason::OtherPrograms => queue.others_ns,
+            QueueReason::OwnThreads if queue.own_ns < least_ns => 0,
+            QueueReason::OwnThreads => queue.own_ns,
         };
-        (ns > 0).then_some(CauseRow::Queue(def, finding, ns))
+        (ns > 0).then_some(CauseRow::Queue(reason, finding, ns))
     };
     findings::of_run_queue(fold).into_iter().filter_map(part).collect()
 }
@@ -148,7 +147,7 @@ impl CauseRow<'_> {
     fn row(&self, fold: &Fold<'_>, explanation: &Explanation<'_, '_>) -> Row {
         match self {
             CauseRow::Wait(root) => row(fold, explanation, root),
-            CauseRow::Queue(def, finding, ns) => queue_row(fold, explanation, (def, finding, *ns)),
+            CauseRow::Queue(reason, finding, ns) => queue_row(fold, explanation, (*reason, finding, *ns)),
         }
     }
 }
@@ -157,22 +156,22 @@ impl CauseRow<'_> {
 fn queue_row(
     fold: &Fold<'_>,
     explanation: &Explanation<'_, '_>,
-    (def, finding, ns): (&FindingDef, &Finding, u64),
+    (reason, finding, ns): (QueueReason, &Finding, u64),
 ) -> Row {
     let queue = &explanation.run_queue;
     let place = fold.stacks.place(finding.stack);
     let (wait, wall) = (Word::Ns(ns), Word::Ns(queue.wall_ns));
-    let sentence = match def.id {
-        "cpu-quota" => say!(CAUSE_QUOTA, group = finding.subject.as_str(), wait = wait, wall = wall),
-        "cpus-taken" => say!(CAUSE_CPUS_TAKEN, name = finding.subject.as_str(), wait = wait, wall = wall),
-        _ => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
+    let sentence = match reason {
+        QueueReason::Quota => say!(CAUSE_QUOTA, group = finding.subject.as_str(), wait = wait, wall = wall),
+        QueueReason::OtherPrograms => say!(CAUSE_CPUS_TAKEN, name = finding.subject.as_str(), wait = wait, wall = wall),
+        QueueReason::OwnThreads => say!(CAUSE_OVERSUBSCRIBED, place = place.clone(), wait = wait, wall = wall),
     };
     let cause = Prose::from(sentence).then(finding.evidence.clone());
     Row {
         depth: 0,
         values: vec![
             Value::Text(explanation.busiest_queue().to_owned()),
-            Value::Text(def.id.into()),
+            Value::Text(reason.finding().id.into()),
             place.map_or(Value::None, Value::Text),
             Value::Ns(ns),
             Value::Ns(queue.wall_ns),
@@ -183,7 +182,7 @@ fn queue_row(
             Value::None,
             Value::None,
             Value::None,
-            Value::Text(def.advice.into()),
+            Value::Text(reason.finding().advice.into()),
             Value::Prose(cause),
             stack_value(fold, finding.stack),
         ],

@@ -36,8 +36,8 @@ impl Account {
         *sum = sum.saturating_add(ns);
     }
 
-    /// Takes waits that were for whatever came from those for what was asked for.
-    pub fn was_idle(&mut self, ns: u64) {
+    /// Counts `ns` of the waits on others as idle: nobody had been asked.
+    pub fn move_demand_to_idle(&mut self, ns: u64) {
         let ns = ns.min(self.demand_ns);
         self.demand_ns -= ns;
         self.idle_ns = self.idle_ns.saturating_add(ns);

@@ -55,15 +55,12 @@ const LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 /// Those that wait for signals.
 const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
-/// System calls that lock files, x86-64.
-const FCNTL: i16 = 72;
-const FLOCK: i16 = 73;
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
 /// A wait that goes on so soon after a time-out is the same wait, ns.
 const GOES_ON_NS: u64 = 1_000_000;
-/// Waits on an object that were answered, from which on one that was not is known to be for an answer.
+/// Answered waits on an object that make an unfinished one a wait for an answer, too.
 const USUAL: u64 = 5;
 /// Rows behind a time-out in which the wait that goes on is looked for.
 const LOOKED_AT: usize = 64;
@@ -110,11 +107,11 @@ impl<'n, 't> Classes<'n, 't> {
         &self.dialogues
     }
 
-    /// Whether what is waited for is a lock, or works like one: an object whose waiters end one another's waits, a file lock.
+    /// Whether what is waited for is a lock, or works like one: an object whose waiters end one another's waits.
     pub fn is_lock(&self, key: &EventKey) -> bool {
         let kind = object_type(self.trace, key.object());
         let is_lock = is_needed(kind) && !matches!(kind, ObjectType::PageFault | ObjectType::BlockIo);
-        is_lock || self.dialogues.is_lock(key.object()) || matches!(key.syscall(), FCNTL | FLOCK)
+        is_lock || self.dialogues.is_lock(key.object())
     }
 
     /// The class of an off-CPU row that waited.

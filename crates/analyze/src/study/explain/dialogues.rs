@@ -21,7 +21,7 @@ const ENOUGH: usize = 5;
 const WORKED: f64 = 0.6;
 /// Threads that must end one another's waits for an object to work like a lock: two may be a client and its server.
 const PEERS: usize = 3;
-/// Waits of others that each of them must end: workers that are told to end tell one another once.
+/// Waits of others that each of them must end on average: workers that shut down wake one another once.
 const TURNS: u64 = 3;
 
 /// What is known of a key's rows.

@@ -8,7 +8,7 @@ use dwell_store::WordMap;
 use crate::study::explain::chains::{Chains, NodeId};
 use crate::study::explain::terms::{Cause, CauseKind, Link};
 
-/// Part of the time of waits in which their enders had no work, from which on they are idle.
+/// Waits are idle when their enders had no work for this part of the time or more.
 const IDLE_SHARE: f64 = 0.5;
 
 /// A cause, by number.
@@ -54,10 +54,10 @@ impl Found {
         number
     }
 
-    /// Takes the waits away that were for whatever comes: those of a role for one thing at one place that, where they were
+    /// Removes the waits that were for whatever comes: those of a role for one thing at one place that, where they were
     /// answered, were mostly answered by threads without work. Who was asked is not idle. Returns them: the first wait of the
     /// chain, thread-nanoseconds.
-    pub fn take_idle(&mut self, chains: &Chains) -> Vec<(Link, u64)> {
+    pub fn remove_idle_waits(&mut self, chains: &Chains) -> Vec<(Link, u64)> {
         let mut groups: BTreeMap<Link, Answers> = BTreeMap::new();
         for ((node, cause), ns) in &self.waits_ns {
             let Some(first) = chains.first(*node) else { continue };

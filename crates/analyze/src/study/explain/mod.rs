@@ -52,8 +52,8 @@ pub struct Explanation<'f, 't> {
     pub accounts: BTreeMap<RoleId, Account>,
     /// Waits on others: thread-nanoseconds. The causes' sum to it.
     pub demand_ns: u64,
-    /// Whether nobody has the name that is asked about.
-    pub is_of_nobody: bool,
+    /// Whether [`crate::Query::waiters`] names no role, thread or object.
+    pub no_waiter_matches: bool,
     /// Time looked at, ns.
     pub elapsed_ns: u64,
     /// Length of the path, ns; 0 where none was asked for.
@@ -101,9 +101,9 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         demand_ns = demand_ns.saturating_add(ns);
         inside
     });
-    for (first, ns) in found.take_idle(&chains) {
+    for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
-        accounts.entry(first.role).or_default().was_idle(ns);
+        accounts.entry(first.role).or_default().move_demand_to_idle(ns);
     }
     for account in accounts.values_mut() {
         let off = account.run_queue_ns + account.demand_ns + account.structure_ns + account.own_ns + account.idle_ns;
@@ -117,7 +117,7 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
         names,
         accounts,
         demand_ns,
-        is_of_nobody: waiters.is_some_and(|waiters| waiters.is_empty()),
+        no_waiter_matches: waiters.is_some_and(|waiters| waiters.is_empty()),
         elapsed_ns: fold.windows.length_ns(),
         path_ns: path.map_or(0, |(_, from, to)| to - from),
         run_queue,

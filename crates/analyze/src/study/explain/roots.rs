@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use dwell_model::StackId;
 
-use crate::study::explain::call_paths::{Run, Together, together};
+use crate::study::explain::call_paths::{CauseAt, CauseGroup, by_function, by_place};
 use crate::study::explain::chains::{Chains, NodeId, PATH};
-use crate::study::explain::found::Found;
+use crate::study::explain::found::{CauseId, Found};
 use crate::study::explain::names::Names;
 use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING};
 use crate::study::intervals::union_ns;
@@ -38,35 +38,19 @@ pub struct RootCause {
 /// The root causes, the largest first. Of one kind, by one role, for one thing: at one place; what ran, in one function.
 pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> Vec<RootCause> {
     let times = times(chains, &found);
-    let mut alike: BTreeMap<Cause, Vec<Run<'_, usize>>> = BTreeMap::new();
+    let mut alike: BTreeMap<Cause, Vec<CauseAt<'_>>> = BTreeMap::new();
     for (number, cause) in found.causes.iter().enumerate() {
-        let run = Run { place: names.place_or_unknown(cause.place), ns: times[number], of: number };
-        alike.entry(Cause { place: NOTHING, ..*cause }).or_default().push(run);
+        let place = names.place_or_unknown(cause.place);
+        let at = CauseAt { place, ns: times[number], cause: number as CauseId };
+        alike.entry(Cause { place: NOTHING, ..*cause }).or_default().push(at);
     }
     let mut roots: Vec<RootCause> = Vec::new();
     let mut root_of: Vec<usize> = vec![0; found.causes.len()];
-    for (cause, runs) in alike {
-        let groups = if cause.kind == CauseKind::Ran { together(runs) } else { at_one_place(runs) };
-        for Together { at, runs, mut callers } in groups {
-            let Some(heaviest) = runs.iter().max_by_key(|run| (run.ns, std::cmp::Reverse(run.of))).map(|run| run.of)
-            else {
-                continue;
-            };
-            runs.iter().for_each(|run| root_of[run.of] = roots.len());
-            callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-            let cause = Cause { place: found.causes[heaviest].place, ..cause };
-            let at = if cause.place == NOTHING { String::new() } else { at };
-            let (wait_ns, wall_ns, path_ns, chains) = (0, 0, 0, Vec::new());
-            roots.push(RootCause {
-                cause,
-                at,
-                callers,
-                wait_ns,
-                wall_ns,
-                path_ns,
-                chains,
-                stack: found.stacks[heaviest],
-            });
+    for (cause, causes) in alike {
+        let groups = if cause.kind == CauseKind::Ran { by_function(causes) } else { by_place(causes) };
+        for group in groups {
+            group.causes.iter().for_each(|at| root_of[at.cause as usize] = roots.len());
+            roots.extend(root_cause(&found, group));
         }
     }
     let mut of_node: HashMap<(usize, NodeId), u64> = HashMap::new();
@@ -96,6 +80,24 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> 
     roots
 }
 
+/// The root cause of a group, without its times; its place and stack are those of the cause with the most.
+fn root_cause(found: &Found, group: CauseGroup<'_>) -> Option<RootCause> {
+    let CauseGroup { at, causes, mut callers } = group;
+    let heaviest = causes.iter().max_by_key(|at| (at.ns, std::cmp::Reverse(at.cause)))?.cause as usize;
+    callers.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let cause = found.causes[heaviest];
+    Some(RootCause {
+        cause,
+        at: if cause.place == NOTHING { String::new() } else { at },
+        callers,
+        wait_ns: 0,
+        wall_ns: 0,
+        path_ns: 0,
+        chains: Vec::new(),
+        stack: found.stacks[heaviest],
+    })
+}
+
 /// The time of each cause: of what waits, or else of the path.
 fn times(chains: &Chains, found: &Found) -> Vec<u64> {
     let (mut waits, mut path) = (vec![0u64; found.causes.len()], vec![0u64; found.causes.len()]);
@@ -104,21 +106,4 @@ fn times(chains: &Chains, found: &Found) -> Vec<u64> {
         sums[*cause as usize] = sums[*cause as usize].saturating_add(*ns);
     }
     waits.into_iter().zip(path).map(|(waits, path)| if waits > 0 { waits } else { path }).collect()
-}
-
-/// Those at one place are one, whoever calls it.
-fn at_one_place(runs: Vec<Run<'_, usize>>) -> Vec<Together<'_, usize>> {
-    let mut places: BTreeMap<&str, Together<'_, usize>> = BTreeMap::new();
-    for run in runs {
-        let at = run.place.at.as_str();
-        let group = places.entry(at).or_insert_with(|| Together { at: at.to_owned(), runs: vec![], callers: vec![] });
-        let caller = run.place.caller();
-        match group.callers.iter_mut().find(|(known, _)| known == caller) {
-            Some((_, sum)) => *sum = sum.saturating_add(run.ns),
-            None if caller.is_empty() => {}
-            None => group.callers.push((caller.to_owned(), run.ns)),
-        }
-        group.runs.push(run);
-    }
-    places.into_values().collect()
 }

@@ -122,7 +122,7 @@ fn one_may_ask_for_the_waits_of_some() {
         let fold = Fold::new(&trace, &query).unwrap();
         let explanation = explain(&fold);
         assert_eq!(explanation.causes.iter().map(|root| root.wait_ns).sum::<u64>(), explanation.demand_ns);
-        (explanation.demand_ns / CELL, explanation.is_of_nobody)
+        (explanation.demand_ns / CELL, explanation.no_waiter_matches)
     };
     assert_eq!(demand("a"), (4, false));
     assert_eq!(demand("l"), (6, false));
