@@ -1,4 +1,5 @@
-//! How long the waits report takes on a trace of ten million context switches: 64 threads, 200 locks, 2,000 stacks.
+//! How long reports take on a trace of ten million context switches: 64 threads take turns on 8 CPUs; 200 locks, 2,000 stacks.
+//! Who wakes another runs at that time, as on a real machine.
 //!
 //! `cargo run --release -p dwell-analyze --example speed [rows] [report]`
 
@@ -10,6 +11,9 @@ use dwell_store::tables::{FrameRow, ObjectRow, OffCpuRow, ProcessRow, SampleRow,
 use dwell_store::{Manifest, Trace};
 
 const THREADS: u64 = 64;
+const CPUS: u64 = 8;
+/// A thread runs for this long at a time, ns.
+const TURN_NS: u64 = 16_000;
 const OBJECTS: u64 = 200;
 const STACKS: u64 = 2_000;
 
@@ -88,29 +92,34 @@ fn threads_and_stacks(trace: &mut Trace, end_ns: u64) {
     }
 }
 
+/// The thread that runs on a CPU at an instant.
+fn running(cpu: u64, time_ns: u64) -> ThreadId {
+    ThreadId::new((cpu + CPUS * (time_ns / TURN_NS % (THREADS / CPUS))) as usize)
+}
+
 fn trace(rows: u64) -> serde_json::Result<Trace> {
-    let step = 2_000;
-    let end_ns = (rows + THREADS) * step;
+    let off_ns = TURN_NS * (THREADS / CPUS - 1);
+    let end_ns = (rows / CPUS + THREADS) * TURN_NS;
     let mut trace = Trace::new(manifest(end_ns)?);
     threads_and_stacks(&mut trace, end_ns);
     let mut numbers = Numbers(0x9e37_79b9_7f4a_7c15);
     for row in 0..rows {
-        let thread = row % THREADS;
-        // One round of all threads lasts THREADS steps: waits and run-queue times end before the thread's next row.
-        let wait_ns = 1 + numbers.below(step * THREADS / 2);
-        let stack = thread * 31 + numbers.below(3);
+        let (cpu, start_ns) = (row % CPUS, (row / CPUS + 1) * TURN_NS);
+        let thread = running(cpu, start_ns - 1);
+        let wait_ns = 1 + numbers.below(off_ns - 1);
+        let stack = thread.get().map_or(0, |thread| thread as u64 * 31 + numbers.below(3));
         trace.off_cpu.push(OffCpuRow {
-            thread: ThreadId::new(thread as usize),
-            start_ns: row * step,
+            thread,
+            start_ns,
             wait_ns,
-            runnable_ns: numbers.below(step * THREADS / 4),
-            cpu: 0,
+            runnable_ns: off_ns - wait_ns,
+            cpu: cpu as u16,
             reason: 1,
             outcome: 1,
             syscall: 202,
             object: ObjectId::new((stack % OBJECTS) as usize),
             stack: StackId::new(stack as usize),
-            waker: ThreadId::new(numbers.below(4) as usize),
+            waker: running(numbers.below(CPUS), start_ns + wait_ns),
             waker_kind: 1,
             waker_stack: StackId::new(numbers.below(3) as usize),
             holder: ThreadId::NONE,
@@ -118,10 +127,10 @@ fn trace(rows: u64) -> serde_json::Result<Trace> {
         });
         if row % 10 == 0 {
             trace.samples.push(SampleRow {
-                thread: ThreadId::new(thread as usize),
-                time_ns: row * step,
-                weight_ns: step,
-                cpu: 0,
+                thread,
+                time_ns: start_ns,
+                weight_ns: TURN_NS,
+                cpu: cpu as u16,
                 stack: StackId::new(stack as usize),
                 estimated: false,
             });
@@ -135,6 +144,7 @@ fn main() -> serde_json::Result<()> {
     let rows = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(10_000_000);
     let only = arguments.next();
     let trace = trace(rows)?;
+    trace.events(); // as from the index
     for kind in Report::ALL.iter().filter(|kind| only.as_deref().is_none_or(|only| only == kind.id())) {
         let query = Query { subject: (*kind == Report::Blame).then(|| "lock_1".to_owned()), ..Query::default() };
         let begin = Instant::now();

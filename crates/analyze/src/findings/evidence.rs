@@ -61,8 +61,7 @@ pub struct Evidence<'f, 't> {
     pub elapsed_ns: u64,
     /// Sum over what the filters let through.
     pub whole: Weights,
-    /// The objects that were waited on.
-    pub objects: BTreeMap<ObjectId, Waits>,
+    objects: OnceLock<BTreeMap<ObjectId, Waits>>,
     index: OnceLock<ThreadIndex<'t>>,
     blames: OnceLock<HashMap<ObjectId, Blame>>,
     sockets: OnceLock<SocketWaits<'t>>,
@@ -76,34 +75,30 @@ const WITHIN_SHARE: f64 = 0.5;
 const BLAME_SHARE: f64 = 0.02;
 
 impl<'f, 't> Evidence<'f, 't> {
-    /// Gathers it: one pass over sites and rows.
+    /// Nothing is gathered before a detector asks for it.
     pub fn new(fold: &'f Fold<'t>) -> Self {
-        let mut objects: BTreeMap<ObjectId, Waits> = BTreeMap::new();
-        let (hidden, nesting) = (hidden(fold), fold.trace.nesting());
-        let looked_at = |site: &Site| {
-            site.is_wait() && !site.idle && site.key.thread.get().is_none_or(|thread| hidden.get(thread) != Some(&true))
-        };
-        for (_, site, weights) in fold.selected_if(looked_at) {
-            let waits = objects.entry(site.key.object).or_default();
-            waits.weights.add(&weights);
-            *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();
-            *waits.by_task.entry(nesting.task(site.key.context)).or_default() += weights.wait_ns();
-            if let Some(thread) = site.key.thread.get().filter(|_| weights.wait_ns() > 0) {
-                *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
-            }
+        Self {
+            fold,
+            elapsed_ns: fold.windows.length_ns(),
+            whole: fold.shown().clone(),
+            objects: OnceLock::new(),
+            index: OnceLock::new(),
+            blames: OnceLock::new(),
+            sockets: OnceLock::new(),
+            socket_groups: OnceLock::new(),
+            latency: OnceLock::new(),
         }
-        contended(fold, &mut objects);
-        let elapsed_ns = fold.windows.length_ns();
-        let (index, blames) = (OnceLock::new(), OnceLock::new());
-        let (sockets, socket_groups, latency) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
-        let whole = fold.shown().clone();
-        Self { fold, elapsed_ns, whole, objects, index, blames, sockets, socket_groups, latency }
+    }
+
+    /// The objects that were waited on: one pass over sites and rows.
+    pub fn objects(&self) -> &BTreeMap<ObjectId, Waits> {
+        self.objects.get_or_init(|| objects(self.fold))
     }
 
     /// Objects of these types with their waits.
     pub fn of_types(&self, types: &'static [ObjectType]) -> impl Iterator<Item = (ObjectId, &Waits)> {
         let typed = move |object: &ObjectId| types.contains(&self.fold.object_type(*object));
-        self.objects.iter().map(|(object, waits)| (*object, waits)).filter(move |(object, _)| typed(object))
+        self.objects().iter().map(|(object, waits)| (*object, waits)).filter(move |(object, _)| typed(object))
     }
 
     /// The task that most of the waits lie in, if there is one.
@@ -125,7 +120,8 @@ impl<'f, 't> Evidence<'f, 't> {
         ];
         // Objects of several processes can have one name.
         let name = self.fold.object_name(object);
-        let has_namesakes = self.objects.keys().any(|other| *other != object && self.fold.object_name(*other) == name);
+        let has_namesakes =
+            self.objects().keys().any(|other| *other != object && self.fold.object_name(*other) == name);
         let relation = if has_namesakes { Claim::at_least } else { Claim::is };
         numbers.map(|(column, number)| relation("waits", &query, column, number)).into()
     }
@@ -166,11 +162,30 @@ impl<'f, 't> Evidence<'f, 't> {
     pub fn blame(&self, object: ObjectId) -> Option<&Blame> {
         let worth = |waits: &Waits| self.share(waits.weights.wait_ns()) >= BLAME_SHARE;
         let gather = || {
-            let worth = self.objects.iter().filter(|(_, waits)| worth(waits)).map(|(object, _)| *object);
+            let worth = self.objects().iter().filter(|(_, waits)| worth(waits)).map(|(object, _)| *object);
             blame(self.fold, self.index(), &worth.collect::<Vec<_>>(), FINDINGS_BUDGET)
         };
         self.blames.get_or_init(gather).get(&object)
     }
+}
+
+fn objects(fold: &Fold<'_>) -> BTreeMap<ObjectId, Waits> {
+    let mut objects: BTreeMap<ObjectId, Waits> = BTreeMap::new();
+    let (hidden, nesting) = (hidden(fold), fold.trace.nesting());
+    let looked_at = |site: &Site| {
+        site.is_wait() && !site.idle && site.key.thread.get().is_none_or(|thread| hidden.get(thread) != Some(&true))
+    };
+    for (_, site, weights) in fold.selected_if(looked_at) {
+        let waits = objects.entry(site.key.object).or_default();
+        waits.weights.add(&weights);
+        *waits.by_stack.entry(site.key.stack).or_default() += weights.wait_ns();
+        *waits.by_task.entry(nesting.task(site.key.context)).or_default() += weights.wait_ns();
+        if let Some(thread) = site.key.thread.get().filter(|_| weights.wait_ns() > 0) {
+            *waits.by_thread.entry(thread).or_default() += weights.wait_ns();
+        }
+    }
+    contended(fold, &mut objects);
+    objects
 }
 
 /// Sums the time in which at least one thread waited: rows come by start, so that one look back is enough.

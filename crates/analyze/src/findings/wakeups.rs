@@ -361,7 +361,7 @@ fn herd_of(evidence: &Evidence<'_, '_>, object: ObjectId, mut wakeups: Vec<(u64,
         evidence: Prose::from(text).and(evidence.created(object)),
         stack: heaviest(&herds.wakers),
         cost_ns: scaled(herds.wasted_ns as f64),
-        claims: evidence.objects.get(&object).map(|waits| evidence.claims(object, waits)).unwrap_or_default(),
+        claims: evidence.objects().get(&object).map(|waits| evidence.claims(object, waits)).unwrap_or_default(),
         ..Finding::default()
     })
 }

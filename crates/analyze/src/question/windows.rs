@@ -112,6 +112,12 @@ impl Windows {
         &self.parts
     }
 
+    /// From the begin of the first part to the end of the last.
+    pub fn bounds(&self) -> (u64, u64) {
+        let (first, last) = (self.parts.first(), self.parts.last());
+        first.zip(last).map_or((0, 0), |((from, _), (_, to))| (*from, *to))
+    }
+
     /// Time in all of them.
     pub fn length_ns(&self) -> u64 {
         self.parts.iter().map(|(from, to)| to - from).sum()

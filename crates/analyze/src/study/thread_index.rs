@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use dwell_model::StackId;
-use dwell_store::{Events, Trace};
+use dwell_store::{Events, OffCpuTimes, Trace};
 
 use crate::study::intervals::Activity;
 
@@ -23,7 +23,7 @@ pub struct Piece {
 }
 
 /// When a thread left the CPU, was woken, and ran again: within its life and before its next row, also in a damaged trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
     /// It left the CPU.
     pub start: u64,
@@ -36,28 +36,33 @@ pub struct Bounds {
 /// Rows that are looked at for one behind which a thread runs.
 const NEAR: usize = 64;
 
-/// Where a search that only goes back ended in a thread the last time: at first, anywhere behind it.
-#[derive(Clone, Copy, Debug)]
+/// Where searches in a thread ended the last time: the next one is not far from there.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Reached {
     row: usize,
     sample: usize,
 }
 
-impl Default for Reached {
-    fn default() -> Self {
-        Self { row: usize::MAX, sample: usize::MAX }
-    }
-}
-
-/// The first of `rows` for which `is_before` no longer holds: at `last` or not far before it.
-fn first_before(rows: Range<usize>, last: usize, is_before: impl Fn(usize) -> bool) -> Range<usize> {
-    let (mut to, mut step) = (last.clamp(rows.start, rows.end), 1);
-    let mut from = to.saturating_sub(step).max(rows.start);
-    while from > rows.start && !is_before(from) {
+/// Where to look for the first of `rows` for which `is_before` no longer holds: not far from `last`.
+pub fn near(rows: Range<usize>, last: usize, is_before: impl Fn(usize) -> bool) -> Range<usize> {
+    let (mut from, mut step) = (last.clamp(rows.start, rows.end), 1);
+    let mut to = from;
+    while to < rows.end && is_before(to) {
+        (from, to) = (to + 1, (to + step).min(rows.end));
         step *= 2;
-        (to, from) = (from, from.saturating_sub(step).max(rows.start));
+    }
+    while from > rows.start && !is_before(from - 1) {
+        (to, from) = (from - 1, (from - 1).saturating_sub(step).max(rows.start));
+        step *= 2;
     }
     from..to
+}
+
+/// The times of a row after a thread's birth and before its next row.
+fn within(times: OffCpuTimes, (born, next): (u64, u64)) -> Bounds {
+    let start = times.start_ns.clamp(born, next);
+    let woken = start.saturating_add(times.wait_ns).min(next);
+    Bounds { start, woken, ran: woken.saturating_add(times.runnable_ns).min(next) }
 }
 
 /// The rows of a trace by thread.
@@ -81,10 +86,10 @@ impl<'t> ThreadIndex<'t> {
         self.piece(thread, time, off_cpu.partition_point(rows, |start| start < time))
     }
 
-    /// The same for times that only go back.
+    /// The same for times that are near one another.
     pub fn before_from(&self, thread: usize, time: u64, reached: &mut Reached) -> Option<Piece> {
         let off_cpu = &self.events.off_cpu;
-        let near = first_before(off_cpu.of(thread), reached.row, |row| off_cpu.start_ns(row) < time);
+        let near = near(off_cpu.of(thread), reached.row, |row| off_cpu.start_ns(row) < time);
         reached.row = off_cpu.partition_point(near, |start| start < time);
         self.piece(thread, time, reached.row)
     }
@@ -130,15 +135,19 @@ impl<'t> ThreadIndex<'t> {
         })
     }
 
-    /// The times of an off-CPU row of `thread`.
-    pub fn bounds(&self, thread: usize, row: usize) -> Bounds {
-        let (threads, rows) = (&self.trace.threads, &self.events.off_cpu);
+    /// Tells times, number of the key and CPU of each of `rows`, which are `thread`'s; several times as fast as one after the
+    /// other.
+    pub fn for_each(&self, thread: usize, rows: Range<usize>, mut tell: impl FnMut(Bounds, u32, u16)) {
+        let (threads, off_cpu) = (&self.trace.threads, &self.events.off_cpu);
         let (born, end) = (threads.start_ns[thread], threads.end_ns[thread].max(threads.start_ns[thread]));
-        let times = rows.times(row);
-        let next = if row + 1 < rows.of(thread).end { rows.start_ns(row + 1).clamp(born, end) } else { end };
-        let start = times.start_ns.clamp(born, next);
-        let woken = start.saturating_add(times.wait_ns).min(next);
-        Bounds { start, woken, ran: woken.saturating_add(times.runnable_ns).min(next) }
+        let mut open: Option<(u32, OffCpuTimes, u16)> = None;
+        let mut close = |open: Option<(u32, OffCpuTimes, u16)>, next: u64| {
+            let Some((key, times, cpu)) = open else { return };
+            tell(within(times, (born, next.clamp(born, end))), key, cpu);
+        };
+        let behind = rows.end;
+        off_cpu.for_each_run(rows, |key, times, cpu| close(open.replace((key, times, cpu)), times.start_ns));
+        close(open, if behind < off_cpu.of(thread).end { off_cpu.start_ns(behind) } else { end });
     }
 
     /// The off-CPU rows of `thread` behind `row`.
@@ -154,10 +163,10 @@ impl<'t> ThreadIndex<'t> {
         self.split_at(thread, run, samples.partition_point(samples.of(thread), |time| time <= run.from), tell)
     }
 
-    /// The same for pieces that only go back.
+    /// The same for pieces that are near one another.
     pub fn split_running_from(&self, thread: usize, run: Piece, reached: &mut Reached, tell: &mut impl FnMut(Piece)) {
         let samples = &self.events.samples;
-        let near = first_before(samples.of(thread), reached.sample, |row| samples.time_ns(row) <= run.from);
+        let near = near(samples.of(thread), reached.sample, |row| samples.time_ns(row) <= run.from);
         reached.sample = samples.partition_point(near, |time| time <= run.from);
         self.split_at(thread, run, reached.sample, tell);
     }

@@ -243,7 +243,7 @@ proptest! {
         }
         let evidence = crate::findings::evidence::Evidence::new(&fold);
         let active = number(&column(&of(Report::Summary, &trace, &query), "elapsed_ns")[0]);
-        for waits in evidence.objects.values() {
+        for waits in evidence.objects().values() {
             let (contended, sum) = (waits.contended_ns, waits.weights.wait_ns());
             prop_assert!(contended <= active && contended <= sum && sum <= contended * waits.by_thread.len() as u64);
         }
@@ -262,7 +262,7 @@ proptest! {
     }
 
     #[test]
-    fn looking_back_step_by_step_finds_what_a_search_finds(lines in lines(), steps in prop::collection::vec(1..3 * CELL, 1..40)) {
+    fn looking_nearby_finds_what_a_search_finds(lines in lines(), steps in prop::collection::vec(1..3 * CELL, 1..40)) {
         let trace = build(&named(&lines), 2);
         let index = crate::study::thread_index::ThreadIndex::new(&trace);
         for thread in 0..trace.threads.tid.len() {
@@ -276,7 +276,7 @@ proptest! {
                     index.split_running(thread, piece, &mut |piece| found.push(piece));
                     prop_assert_eq!(near, found);
                 }
-                time = time.saturating_sub(*step);
+                time = if step % 3 == 0 { time.saturating_add(*step) } else { time.saturating_sub(*step) };
             }
         }
     }

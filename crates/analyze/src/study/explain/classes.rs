@@ -79,6 +79,8 @@ pub struct Classes<'n, 't> {
     role_of: &'n dyn Fn(usize) -> RoleId,
     dialogues: Dialogues<'n>,
     of_key: Vec<OfKey>,
+    /// What waits of a key tell of the thread where they are its own, and where they are idle.
+    idleness: Vec<[Idleness; 2]>,
     /// Threads and the places of their event loops.
     loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
@@ -97,7 +99,9 @@ impl<'n, 't> Classes<'n, 't> {
         let keys = &trace.events().keys;
         let in_loop = keys.iter().filter(|key| calls(key, LOOPS));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
-        let mut classes = Self { trace, role_of, dialogues, of_key: Vec::new(), loops, asked: asked(trace) };
+        let mut classes =
+            Self { trace, role_of, dialogues, of_key: Vec::new(), idleness: Vec::new(), loops, asked: asked(trace) };
+        classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
         classes
     }
@@ -115,9 +119,8 @@ impl<'n, 't> Classes<'n, 't> {
     }
 
     /// The class of an off-CPU row that waited.
-    pub fn of(&self, thread: usize, row: usize) -> WaitClass {
-        let events = self.trace.events();
-        match self.of_key.get(events.off_cpu.key(row) as usize) {
+    pub fn of(&self, thread: usize, row: usize, key: u32) -> WaitClass {
+        match self.of_key.get(key as usize) {
             Some(OfKey::Known(class)) => *class,
             Some(OfKey::ByRow) => self.by_row(thread, row),
             None => WaitClass::Idle,
@@ -125,18 +128,21 @@ impl<'n, 't> Classes<'n, 't> {
     }
 
     /// What an off-CPU row that waited tells of the thread: whether it had work.
-    pub fn idleness(&self, thread: usize, row: usize) -> Idleness {
-        let key = self.trace.events().off_cpu_key(row);
-        match self.of(thread, row) {
-            WaitClass::Idle => {
-                let name = self.name(&key);
-                let listens = name.contains("TCP listen") || name.contains("connections") || calls(&key, LOOPS);
-                if serves(name) || (listens && !asks(name)) { Idleness::Serves } else { Idleness::Idle }
-            }
-            // A timer's thread; what a loop's own time-out is for may be an answer.
-            WaitClass::Own if !calls(&key, LOOPS) => Idleness::Idle,
+    pub fn idleness(&self, thread: usize, row: usize, key: u32) -> Idleness {
+        let [own, idle] = self.idleness.get(key as usize).copied().unwrap_or_default();
+        match self.of(thread, row, key) {
+            WaitClass::Own => own,
+            WaitClass::Idle => idle,
             _ => Idleness::Busy,
         }
+    }
+
+    fn idleness_by_key(&self, key: &EventKey) -> [Idleness; 2] {
+        let (name, in_loop) = (self.name(key), calls(key, LOOPS));
+        let listens = name.contains("TCP listen") || name.contains("connections") || in_loop;
+        let idle = if serves(name) || (listens && !asks(name)) { Idleness::Serves } else { Idleness::Idle };
+        // Own: a timer's thread; what a loop's own time-out is for may be an answer.
+        [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
     }
 
     fn name(&self, key: &EventKey) -> &'t str {

@@ -1,48 +1,58 @@
 //! Who ran on each CPU: what a thread in the run queue is behind of.
 
-use std::collections::HashMap;
-
 use dwell_store::Trace;
+use dwell_work::parallel;
+
+use crate::study::thread_index::{ThreadIndex, near};
 
 /// CPU of a row that did not run again.
 const NO_CPU: u16 = u16::MAX;
 /// Runs looked at for one stay in the run queue, at most.
 const LOOKED_AT: usize = 64;
 
+/// A run: begin, end, thread.
+type Run = (u64, u64, u32);
+
 /// The runs of the program's threads on each CPU, in order of time.
 #[derive(Default)]
 pub struct CpuRuns {
-    of_cpu: HashMap<u16, Vec<(u64, u64, u32)>>,
+    of_cpu: Vec<Vec<Run>>,
 }
+
+/// Where one looked last, on each CPU: the next search is not far from there.
+pub type LastLooks = Vec<usize>;
 
 impl CpuRuns {
     /// Those of a trace.
     pub fn new(trace: &Trace) -> Self {
-        let rows = &trace.events().off_cpu;
-        let mut of_cpu: HashMap<u16, Vec<(u64, u64, u32)>> = HashMap::new();
-        for thread in 0..trace.threads.tid.len() {
-            let all = rows.of(thread);
-            for row in all.clone() {
-                let until = if row + 1 < all.end { rows.start_ns(row + 1) } else { trace.threads.end_ns[thread] };
-                let (cpu, ran) = (rows.cpu(row), rows.end_ns(row));
-                if cpu != NO_CPU && until > ran {
-                    of_cpu.entry(cpu).or_default().push((ran, until, thread as u32));
-                }
-            }
+        let add = |of_cpu: &mut Vec<Vec<Run>>, thread: usize| runs_of(trace, thread, of_cpu);
+        let parts = parallel::fold(trace.threads.tid.len(), Vec::new, add);
+        let mut of_cpu: Vec<Vec<Run>> = Vec::new();
+        for (cpu, runs) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
+            at(&mut of_cpu, cpu).extend(runs);
         }
-        of_cpu.values_mut().for_each(|runs| runs.sort_unstable());
+        // Merges the threads' runs, which are in order.
+        of_cpu.iter_mut().for_each(|runs| runs.sort());
         Self { of_cpu }
     }
 
+    /// Where to look first.
+    pub fn last_looks(&self) -> LastLooks {
+        vec![0; self.of_cpu.len()]
+    }
+
     /// How long threads of the program ran on `cpu` between two instants.
-    pub fn ran_ns(&self, cpu: u16, (from, to): (u64, u64)) -> u64 {
-        self.runs(cpu, (from, to)).map(|(begin, end, _)| end - begin).sum::<u64>().min(to.saturating_sub(from))
+    pub fn ran_ns(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> u64 {
+        self.runs(cpu, (from, to), last).map(|(begin, end, _)| end - begin).sum::<u64>().min(to.saturating_sub(from))
     }
 
     /// The thread that ran there most, if that was half of the time.
-    pub fn most(&self, cpu: u16, (from, to): (u64, u64)) -> Option<usize> {
+    pub fn most(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> Option<usize> {
         let mut of_thread: Vec<(u32, u64)> = Vec::new();
-        for (begin, end, thread) in self.runs(cpu, (from, to)) {
+        for (begin, end, thread) in self.runs(cpu, (from, to), last) {
+            if 2 * (end - begin) > to - from {
+                return Some(thread as usize);
+            }
             match of_thread.iter_mut().find(|(known, _)| *known == thread) {
                 Some((_, sum)) => *sum += end - begin,
                 None => of_thread.push((thread, end - begin)),
@@ -53,12 +63,40 @@ impl CpuRuns {
     }
 
     /// The runs on `cpu` between two instants, cut there.
-    fn runs(&self, cpu: u16, (from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64, u32)> + '_ {
-        let runs = self.of_cpu.get(&cpu).map_or(&[][..], Vec::as_slice);
-        let first = runs.partition_point(|(begin, ..)| *begin < from).saturating_sub(1);
+    fn runs(&self, cpu: u16, (from, to): (u64, u64), last: &mut LastLooks) -> impl Iterator<Item = Run> + '_ {
+        let cpu = usize::from(cpu);
+        let runs = self.of_cpu.get(cpu).map_or(&[][..], Vec::as_slice);
+        let mut first = 0;
+        if let Some(last) = last.get_mut(cpu) {
+            let near = near(0..runs.len(), *last, |run| runs[run].0 < from);
+            *last = near.start + runs[near].partition_point(|(begin, ..)| *begin < from);
+            first = last.saturating_sub(1);
+        }
         let within = runs[first..].iter().take(LOOKED_AT).take_while(move |(begin, ..)| *begin < to);
         within
             .map(move |(begin, end, thread)| ((*begin).max(from), (*end).min(to), *thread))
             .filter(|(begin, end, _)| begin < end)
     }
+}
+
+/// Adds the runs of a thread.
+fn runs_of(trace: &Trace, thread: usize, of_cpu: &mut Vec<Vec<Run>>) {
+    let mut before: Option<(u16, u64)> = None;
+    let mut add = |before: Option<(u16, u64)>, until: u64| {
+        if let Some((cpu, ran)) = before.filter(|(cpu, ran)| *cpu != NO_CPU && until > *ran) {
+            at(of_cpu, usize::from(cpu)).push((ran, until, thread as u32));
+        }
+    };
+    let rows = trace.events().off_cpu.of(thread);
+    ThreadIndex::new(trace).for_each(thread, rows, |bounds, _, cpu| {
+        add(before.replace((cpu, bounds.ran)), bounds.start);
+    });
+    add(before, trace.threads.end_ns[thread]);
+}
+
+fn at(of_cpu: &mut Vec<Vec<Run>>, cpu: usize) -> &mut Vec<Run> {
+    if of_cpu.len() <= cpu {
+        of_cpu.resize_with(cpu + 1, Vec::new);
+    }
+    &mut of_cpu[cpu]
 }

@@ -6,14 +6,17 @@
 //! threads. It makes no sentences.
 
 mod account;
+mod askers;
 mod call_paths;
 mod chains;
 mod classes;
 mod cpu_runs;
 mod dialogues;
 mod found;
+mod key_facts;
 mod names;
 mod places;
+mod recent_rows;
 mod roles;
 mod roots;
 mod run_queue;
@@ -88,19 +91,22 @@ pub fn explain<'f, 't>(fold: &'f Fold<'t>) -> Explanation<'f, 't> {
     if let Some((thread, from, to)) = path {
         walk.ask_for_path(thread, from, to);
     }
-    let (chains, mut found) = walk.walk(|thread, row, (from, to), class| {
-        let inside: Vec<(u64, u64)> = fold.windows.clip(from, to).collect();
-        let ns: u64 = inside.iter().map(|(from, to)| to - from).sum();
-        accounts.entry(role_of(thread)).or_default().add_wait(class, ns);
-        let is_demand = matches!(class, WaitClass::Demand | WaitClass::GivenUp);
-        let is_theirs = |waiters: &Waiters| waiters.has(thread, &trace.events().off_cpu_key(row));
-        let is_asked = selected.as_ref().is_none_or(|selected| selected[row]) && waiters.as_ref().is_none_or(is_theirs);
-        if !is_demand || !is_asked {
-            return Vec::new();
+    let mut of_thread = vec![Account::default(); trace.threads.tid.len()];
+    let (chains, mut found) = walk.walk(fold.windows.bounds(), |wait, parts| {
+        let (from, to) = wait.span;
+        parts.extend(fold.windows.clip(from, to));
+        let ns: u64 = parts.iter().map(|(from, to)| to - from).sum();
+        of_thread[wait.thread].add_wait(wait.class, ns);
+        let is_demand = matches!(wait.class, WaitClass::Demand | WaitClass::GivenUp);
+        let is_theirs = |waiters: &Waiters| waiters.has(wait.thread, &trace.events().key(wait.key));
+        let is_selected = selected.as_ref().is_none_or(|selected| selected[wait.row]);
+        if is_demand && is_selected && waiters.as_ref().is_none_or(is_theirs) {
+            demand_ns = demand_ns.saturating_add(ns);
+        } else {
+            parts.clear();
         }
-        demand_ns = demand_ns.saturating_add(ns);
-        inside
     });
+    of_thread.iter().enumerate().for_each(|(thread, of)| accounts.entry(role_of(thread)).or_default().add(of));
     for (first, ns) in found.remove_idle_waits(&chains) {
         demand_ns = demand_ns.saturating_sub(ns);
         accounts.entry(first.role).or_default().move_demand_to_idle(ns);

@@ -69,7 +69,8 @@ pub struct Names<'f, 't> {
     places: Vec<Place>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
-    run_place_of: WordMap<StackId, PlaceId>,
+    /// Of each stack; none where it was not met.
+    run_place_of: Vec<Option<PlaceId>>,
     unknown: Place,
 }
 
@@ -90,7 +91,7 @@ impl<'f, 't> Names<'f, 't> {
             places: Vec::new(),
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
-            run_place_of: WordMap::default(),
+            run_place_of: vec![None; trace.stacks.parent.len()],
             unknown: Place::default(),
         }
     }
@@ -209,11 +210,14 @@ impl<'f, 't> Names<'f, 't> {
 
     /// The place of a stack at which a thread runs: all functions that lead to it.
     pub fn run_place_of(&mut self, stack: StackId) -> PlaceId {
-        if let Some(place) = self.run_place_of.get(&stack) {
-            return *place;
+        let row = stack.get().filter(|row| *row < self.run_place_of.len());
+        if let Some(known) = row.and_then(|row| self.run_place_of[row]) {
+            return known;
         }
         let number = self.number_of(place(self.trace, self.stacks, stack));
-        self.run_place_of.insert(stack, number);
+        if let Some(row) = row {
+            self.run_place_of[row] = Some(number);
+        }
         number
     }
 

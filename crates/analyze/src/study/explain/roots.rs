@@ -67,17 +67,27 @@ pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> 
     for (cause, of_cause) in std::mem::take(&mut found.spans).into_iter().enumerate() {
         spans[root_of[cause]].extend(of_cause);
     }
-    for ((root, node), ns) in of_node {
-        roots[root].chains.push((chains.chain(node), ns));
-    }
-    for (root, spans) in roots.iter_mut().zip(spans) {
+    let mut nodes: Vec<Vec<(u64, NodeId)>> = vec![Vec::new(); roots.len()];
+    of_node.into_iter().for_each(|((root, node), ns)| nodes[root].push((ns, node)));
+    for ((root, spans), nodes) in roots.iter_mut().zip(spans).zip(nodes) {
         // Idle waits that were taken away leave the time in which they were.
         root.wall_ns = union_ns(spans).min(root.wait_ns);
-        root.chains.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
-        root.chains.truncate(CHAINS);
+        root.chains = largest(chains, nodes);
     }
     roots.sort_by_key(|root| (std::cmp::Reverse((root.wait_ns, root.path_ns)), root.cause));
     roots
+}
+
+/// The largest chains that end at these nodes, each with its time.
+fn largest(chains: &Chains, mut nodes: Vec<(u64, NodeId)>) -> Vec<(Vec<Link>, u64)> {
+    nodes.sort_unstable_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    // Of those that are as long as the last one, the first by name stays.
+    let least = nodes.get(CHAINS - 1).map_or(0, |(ns, _)| *ns);
+    let long = nodes.into_iter().take_while(|(ns, _)| *ns >= least);
+    let mut largest: Vec<(Vec<Link>, u64)> = long.map(|(ns, node)| (chains.chain(node), ns)).collect();
+    largest.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    largest.truncate(CHAINS);
+    largest
 }
 
 /// The root cause of a group, without its times; its place and stack are those of the cause with the most.

@@ -57,19 +57,18 @@ impl RunQueue {
     ) -> Self {
         let (index, rows) = (ThreadIndex::new(fold.trace), &fold.trace.events().off_cpu);
         let mut sums = Self::default();
+        let mut last = cpus.last_looks();
         let mut stays: Vec<(u64, u64)> = Vec::new();
         let mut spans: Vec<(u64, u64)> = Vec::new();
         for thread in 0..fold.trace.threads.tid.len() {
             let mut of_thread = 0u64;
-            for row in rows.of(thread) {
-                let Bounds { start, woken, ran } = index.bounds(thread, row);
-                let ns = fold.windows.overlap_ns(woken, ran);
+            index.for_each(thread, rows.of(thread), |Bounds { start, woken, ran }, _, cpu| {
+                let ns = if woken < ran { fold.windows.overlap_ns(woken, ran) } else { 0 };
                 if ns == 0 {
-                    continue;
+                    return;
                 }
                 of_thread = of_thread.saturating_add(ns);
-                let cpu = rows.cpu(row);
-                let own_ns = if cpu == NO_CPU { 0 } else { cpus.ran_ns(cpu, (woken, ran)).min(ns) };
+                let own_ns = if cpu == NO_CPU { 0 } else { cpus.ran_ns(cpu, (woken, ran), &mut last).min(ns) };
                 sums.own_ns = sums.own_ns.saturating_add(own_ns);
                 let rest = ns - own_ns;
                 if woken > start && rest < WAKING_UP_NS {
@@ -81,7 +80,7 @@ impl RunQueue {
                 if ns >= STOPPED_NS && cpu != NO_CPU {
                     stays.push((ran, ns));
                 }
-            }
+            });
             sums.all_ns = sums.all_ns.saturating_add(of_thread);
             let account = accounts.entry(role_of(thread)).or_default();
             account.run_queue_ns = account.run_queue_ns.saturating_add(of_thread);

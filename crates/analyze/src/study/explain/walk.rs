@@ -10,35 +10,27 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 
 use dwell_model::{ObjectType, Outcome, StackId, WakerKind};
-use dwell_store::{Trace, WordMap};
+use dwell_store::Trace;
 use dwell_work::stop;
+use smallvec::SmallVec;
 
-use crate::stacks::object::object_type;
-use crate::study::explain::chains::{Chains, Idleness, NodeId, PATH, WAITS};
+use crate::study::explain::askers::{Asked, Askers, Open};
+use crate::study::explain::chains::{Chains, Idleness, PATH, WAITS};
 use crate::study::explain::classes::Classes;
-use crate::study::explain::cpu_runs::CpuRuns;
+use crate::study::explain::cpu_runs::{CpuRuns, LastLooks};
 use crate::study::explain::found::Found;
+use crate::study::explain::key_facts::{KeyFacts, KnownKeys};
 use crate::study::explain::names::Names;
-use crate::study::explain::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
+use crate::study::explain::recent_rows::{RecentRows, Row};
+use crate::study::explain::terms::{Cause, CauseKind, NOTHING, RoleId, WaitClass};
 use crate::study::intervals::Activity;
-use crate::study::thread_index::{Bounds, Piece, ThreadIndex};
-
-/// Who asks, and how many waits ask through it.
-type Askers = Vec<(NodeId, u64)>;
+use crate::study::thread_index::{Piece, Reached, ThreadIndex};
 
 /// Steps after which it is asked whether anybody still waits for the answer.
 const CHECKED: u64 = 4096;
-
-/// What is asked of a thread where the walk is.
-#[derive(Default)]
-struct Asked {
-    /// Who asks for the cells at hand.
-    active: Askers,
-    /// Rows behind whose cells one does not ask any more, the latest first.
-    until: BinaryHeap<(usize, NodeId, u64)>,
-}
 
 /// How many threads in a row wait at one instant, each because of the next, and one of them: who meets that one again is in a
 /// circle (R. P. Brent, 1980).
@@ -72,18 +64,36 @@ struct Window {
     hops: Hops,
 }
 
+/// A wait of the trace, for those who choose which are to be explained.
+pub struct Wait {
+    /// Who waited.
+    pub thread: usize,
+    /// Its off-CPU row.
+    pub row: usize,
+    /// Number of the row's key.
+    pub key: u32,
+    /// From when to when.
+    pub span: (u64, u64),
+    /// Whether it holds somebody up.
+    pub class: WaitClass,
+}
+
 /// The walk over a trace.
 pub struct Walk<'a, 'f, 't> {
     trace: &'t Trace,
     index: ThreadIndex<'t>,
+    rows: RecentRows<'t>,
+    /// Where samples of each thread were looked for last.
+    reached: Vec<Reached>,
     names: &'a mut Names<'f, 't>,
     classes: &'a Classes<'a, 't>,
     cpus: &'a CpuRuns,
+    last_looks: LastLooks,
+    keys: KnownKeys<'t>,
     chains: Chains,
     found: Found,
     asked: Vec<Asked>,
-    /// What is asked of cells that the walk has not reached: by last row, who and the first row.
-    asks: WordMap<usize, Vec<(NodeId, u64, usize)>>,
+    open: Open,
     windows: Vec<Window>,
 }
 
@@ -99,40 +109,52 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         Self {
             trace,
             index: ThreadIndex::new(trace),
+            rows: RecentRows::new(trace),
+            reached: vec![Reached::default(); trace.threads.tid.len()],
             names,
             classes,
             cpus,
+            last_looks: cpus.last_looks(),
+            keys: KnownKeys::new(trace),
             chains: Chains::new(),
             found: Found::default(),
             asked,
-            asks: WordMap::default(),
+            open: 0,
             windows: Vec::new(),
         }
     }
 
     /// Asks what `thread` did from `from` to `to`, for the program's path. Before [`Self::walk`].
     pub fn ask_for_path(&mut self, thread: usize, from: u64, to: u64) {
-        self.window(thread, (from, to), vec![(PATH, 1)], Hops::NONE);
+        self.window(thread, (from, to), Askers::one(PATH), Hops::NONE);
         self.empty();
     }
 
-    /// Explains the parts of each wait that `seeds` gives for its thread, row, start and end, and what they need. Tells the
-    /// class of every wait.
+    /// Explains the parts of each wait that `seeds` gives, and what they need. It is asked about every wait of these bounds.
     pub fn walk(
         mut self,
-        mut seeds: impl FnMut(usize, usize, (u64, u64), WaitClass) -> Vec<(u64, u64)>,
+        (begin, end): (u64, u64),
+        mut seeds: impl FnMut(&Wait, &mut Vec<(u64, u64)>),
     ) -> (Chains, Found) {
-        let rows = &self.trace.events().off_cpu;
         let mut next: BinaryHeap<(u64, Reverse<usize>, usize)> = BinaryHeap::new();
-        let last = |thread: usize| rows.of(thread).next_back();
         for thread in 0..self.asked.len() {
-            next.extend(last(thread).map(|row| (self.bounds(thread, row).woken, Reverse(thread), row)));
+            let first = self.rows.of(thread).start;
+            if let Some(row) = self.rows.behind(thread, end).checked_sub(1).filter(|row| *row >= first) {
+                next.push((self.rows.row(thread, row).bounds.woken, Reverse(thread), row));
+            }
         }
-        while let Some((_, Reverse(thread), row)) = next.pop() {
+        let mut parts = Vec::new();
+        while let Some(mut latest) = next.peek_mut() {
+            let (woken, Reverse(thread), row) = *latest;
+            if woken <= begin && self.open == 0 {
+                break;
+            }
             self.step();
-            self.cell(thread, row, &mut seeds);
-            if row > rows.of(thread).start {
-                next.push((self.bounds(thread, row - 1).woken, Reverse(thread), row - 1));
+            self.cell(thread, row, &mut seeds, &mut parts);
+            if row > self.rows.of(thread).start {
+                *latest = (self.rows.row(thread, row - 1).bounds.woken, Reverse(thread), row - 1);
+            } else {
+                PeekMut::pop(latest);
             }
         }
         (self.chains, self.found)
@@ -145,14 +167,12 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
     }
 
-    fn bounds(&self, thread: usize, row: usize) -> Bounds {
-        self.index.bounds(thread, row)
-    }
-
     /// When the cell of a row begins: when the thread was woken before, or born.
-    fn begin(&self, thread: usize, row: usize) -> u64 {
-        let first = self.trace.events().off_cpu.of(thread).start;
-        if row == first { self.trace.threads.start_ns[thread] } else { self.bounds(thread, row - 1).woken }
+    fn begin(&mut self, thread: usize, row: usize) -> u64 {
+        match self.rows.of(thread).start {
+            first if first == row => self.trace.threads.start_ns[thread],
+            _ => self.rows.row(thread, row - 1).bounds.woken,
+        }
     }
 
     /// Explains the cell of a row, and its wait when it holds somebody up.
@@ -160,46 +180,47 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         &mut self,
         thread: usize,
         row: usize,
-        seeds: &mut impl FnMut(usize, usize, (u64, u64), WaitClass) -> Vec<(u64, u64)>,
+        seeds: &mut impl FnMut(&Wait, &mut Vec<(u64, u64)>),
+        parts: &mut Vec<(u64, u64)>,
     ) {
-        for (node, weight, first) in self.asks.remove(&row).unwrap_or_default() {
-            add(&mut self.asked[thread].active, node, weight);
-            self.asked[thread].until.push((first, node, weight));
-        }
-        let bounds = self.bounds(thread, row);
-        let askers = self.asked[thread].active.clone();
+        let Row { bounds, key, .. } = self.rows.row(thread, row);
+        let askers = self.asked[thread].reach(row);
         if !askers.is_empty() {
-            self.before_wait(thread, row, self.begin(thread, row), &askers);
+            let askers = askers.clone();
+            let begin = self.begin(thread, row);
+            self.before_wait(thread, row, begin, &askers);
             self.wait(Window { thread, row, from: bounds.start, to: bounds.woken, askers, hops: Hops::NONE });
             self.empty();
         }
         if bounds.woken > bounds.start {
-            let class = self.classes.of(thread, row);
-            for (from, to) in seeds(thread, row, (bounds.start, bounds.woken), class) {
-                let link = self.link(thread, row);
-                let node = self.chains.below(WAITS, link, Idleness::Busy);
-                self.windows.push(Window { thread, row, from, to, askers: vec![(node, 1)], hops: Hops::NONE });
-                self.empty();
+            let class = self.classes.of(thread, row, key);
+            seeds(&Wait { thread, row, key, span: (bounds.start, bounds.woken), class }, parts);
+            if !parts.is_empty() {
+                let link = self.facts(key).link;
+                let askers = Askers::one(self.chains.below(WAITS, link, Idleness::Busy));
+                for (from, to) in parts.drain(..) {
+                    self.windows.push(Window { thread, row, from, to, askers: askers.clone(), hops: Hops::NONE });
+                    self.empty();
+                }
             }
         }
-        let asked = &mut self.asked[thread];
-        while let Some((_, node, weight)) = asked.until.peek().copied().filter(|(first, ..)| *first >= row) {
-            asked.until.pop();
-            take(&mut asked.active, node, weight);
-        }
+        self.asked[thread].leave(row, &mut self.open);
+    }
+
+    fn facts(&mut self, key: u32) -> KeyFacts {
+        self.keys.of(key, self.names, self.classes)
     }
 
     /// What a thread did in the cell of a row before its wait, from `from` on.
     fn before_wait(&mut self, thread: usize, row: usize, from: u64, askers: &Askers) {
-        let bounds = self.bounds(thread, row);
-        let first = self.trace.events().off_cpu.of(thread).start;
-        if row == first {
-            self.running(thread, from.max(self.trace.threads.start_ns[thread]), bounds.start, askers);
+        let left = self.rows.row(thread, row).bounds.start;
+        if row == self.rows.of(thread).start {
+            self.running(thread, from.max(self.trace.threads.start_ns[thread]), left, askers);
             return;
         }
-        let before = self.bounds(thread, row - 1);
-        self.running(thread, before.ran.max(from), bounds.start, askers);
-        self.run_queue(thread, row - 1, (before.woken.max(from), before.ran), askers);
+        let Row { bounds: before, cpu, .. } = self.rows.row(thread, row - 1);
+        self.running(thread, before.ran.max(from), left, askers);
+        self.run_queue(thread, cpu, (before.woken.max(from), before.ran), askers);
     }
 
     /// Asks what a thread did from `from` to `to`.
@@ -227,17 +248,16 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
 
     /// The same within the thread's life. Returns its begin, where that is not before the window's.
     fn window_in_life(&mut self, thread: usize, (from, to): (u64, u64), askers: &Askers, hops: Hops) -> u64 {
-        let rows = &self.trace.events().off_cpu;
-        let all = rows.of(thread);
-        let behind = rows.partition_point(all.clone(), |start| start < to);
+        let all = self.rows.of(thread);
+        let behind = self.rows.behind(thread, to);
         if behind == all.start {
             self.running(thread, from, to, askers);
             return from;
         }
         let mut row = behind - 1;
-        let bounds = self.bounds(thread, row);
+        let Row { bounds, cpu, .. } = self.rows.row(thread, row);
         self.running(thread, bounds.ran.max(from), to, askers);
-        self.run_queue(thread, row, (bounds.woken.max(from), bounds.ran.min(to)), askers);
+        self.run_queue(thread, cpu, (bounds.woken.max(from), bounds.ran.min(to)), askers);
         if bounds.woken >= to {
             // The window ends within the wait of this row.
             if hops.is_circle(thread) {
@@ -256,16 +276,16 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             return from;
         }
         // From here on the window ends where a row's wait does.
-        let first = rows.partition_point(all.start..row + 1, |start| start < from);
+        let first = self.rows.behind(thread, from).min(row + 1);
         let first = if first <= row && self.begin(thread, first) < from { first + 1 } else { first };
         if first <= row {
-            self.asks.entry(row).or_default().extend(askers.iter().map(|(node, weight)| (*node, *weight, first)));
+            self.asked[thread].ask(askers, (first, row), &mut self.open);
             if first == all.start {
                 return from;
             }
             row = first - 1;
         }
-        let bounds = self.bounds(thread, row);
+        let bounds = self.rows.row(thread, row).bounds;
         if bounds.woken > from {
             let (begin, end) = (bounds.start.max(from), bounds.woken);
             let askers_of = askers.clone();
@@ -281,34 +301,20 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         if from >= to {
             return;
         }
-        let kind = object_type(self.trace, self.trace.events().off_cpu_key(row).object());
-        let askers = match kind {
+        let key = self.rows.row(thread, row).key;
+        let facts = self.facts(key);
+        let askers = match facts.object_type {
             ObjectType::Sleep | ObjectType::Timer => askers,
-            _ => self.askers_below(thread, row, askers),
+            _ => {
+                let idle = self.classes.idleness(thread, row, key);
+                let mut below = Askers::default();
+                askers.iter().for_each(|(node, waits)| below.add(self.chains.below(node, facts.link, idle), waits));
+                below
+            }
         };
         if !askers.is_empty() {
             self.windows.push(Window { thread, row, from, to, askers, hops });
         }
-    }
-
-    /// Those who ask, with the wait of `row` in their chains.
-    fn askers_below(&mut self, thread: usize, row: usize, askers: Askers) -> Askers {
-        let link = self.link(thread, row);
-        let idle = self.classes.idleness(thread, row);
-        let mut below = Askers::new();
-        for (node, weight) in askers {
-            add(&mut below, self.chains.below(node, link, idle), weight);
-        }
-        below
-    }
-
-    fn link(&mut self, thread: usize, row: usize) -> Link {
-        let key = self.trace.events().off_cpu_key(row);
-        let label = self.names.label_of(key.object(), key.syscall());
-        if self.classes.is_lock(&key) {
-            self.names.note_lock(label);
-        }
-        Link { role: self.names.role_of(thread), label, place: self.names.place_of(key.stack()) }
     }
 
     /// Explains the parts of waits that have been asked for.
@@ -319,19 +325,15 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
     }
 
     fn explain(&mut self, Window { thread, row, from, to, askers, hops }: Window) {
-        let events = self.trace.events();
-        let key = events.off_cpu_key(row);
-        let (kind, outcome) = (object_type(self.trace, key.object()), Outcome::from_code(key.outcome()));
+        let key = self.rows.row(thread, row).key;
+        let facts = self.facts(key);
+        let (kind, outcome) = (facts.object_type, facts.outcome);
         if matches!(kind, ObjectType::Sleep | ObjectType::Timer) {
             return self.book(&askers, (CauseKind::Slept, thread), row, (from, to));
         }
-        let threads = self.trace.threads.tid.len();
-        let other = |found: Option<usize>| found.filter(|found| *found != thread && *found < threads);
-        let given_up = self.classes.of(thread, row) == WaitClass::GivenUp;
-        let ended_by = if given_up { row } else { self.classes.ended_by(thread, row) };
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
-        let waker = other(events.off_cpu_key(ended_by).waker().get().filter(|_| has_ender));
-        let holder = other(key.holder().get());
+        let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
+        let (waker, holder) = (ender, facts.holder);
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
         if outcome == Outcome::TimedOut && in_vain {
             return self.book(&askers, (CauseKind::TimedOut, thread), row, (from, to));
@@ -341,7 +343,8 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
         if waker.is_none() && holder.is_none() {
             let is_device = matches!(kind, ObjectType::PageFault | ObjectType::BlockIo);
-            let by = match WakerKind::from_code(key.waker_kind()) {
+            let waker_kind = self.trace.events().key(key).waker_kind();
+            let by = match WakerKind::from_code(waker_kind) {
                 WakerKind::OtherThread => CauseKind::Outside,
                 WakerKind::Network => CauseKind::Network,
                 WakerKind::Timer => CauseKind::Timer,
@@ -364,15 +367,27 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
     }
 
+    /// The thread that ended the wait of a row: where that ended by its time-out and went on, the one that ended it then.
+    fn ender(&mut self, thread: usize, row: usize, key: u32) -> Option<usize> {
+        let facts = self.facts(key);
+        if facts.outcome != Outcome::TimedOut || self.classes.of(thread, row, key) == WaitClass::GivenUp {
+            return facts.waker;
+        }
+        match self.classes.ended_by(thread, row) {
+            same if same == row => facts.waker,
+            later => {
+                let key = self.trace.events().off_cpu.key(later);
+                self.facts(key).waker
+            }
+        }
+    }
+
     /// Whether `other` waited at that instant, and `thread` ended that wait: it asked once more, and only that was answered.
-    fn asked_again(&self, thread: usize, other: usize, time: u64) -> bool {
-        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
-        let all = rows.of(other);
-        let behind = rows.partition_point(all.clone(), |start| start < time);
-        behind
-            .checked_sub(1)
-            .filter(|row| *row >= all.start)
-            .is_some_and(|row| rows.woken_ns(row) > time && events.off_cpu_key(row).waker().get() == Some(thread))
+    fn asked_again(&mut self, thread: usize, other: usize, time: u64) -> bool {
+        let first = self.rows.of(other).start;
+        let Some(row) = self.rows.behind(other, time).checked_sub(1).filter(|row| *row >= first) else { return false };
+        let Row { bounds, key, .. } = self.rows.row(other, row);
+        bounds.woken > time && self.facts(key).waker == Some(thread)
     }
 
     /// Since when the waker had what the wait of `row` was for: from its own wait for the same object on; else from its last
@@ -397,8 +412,10 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             return;
         }
         let run = Piece { activity: Activity::Running, from, to, row: None, stack: StackId::NONE };
-        let mut pieces: Vec<(u64, u64, StackId)> = Vec::new();
-        self.index.split_running(thread, run, &mut |piece| pieces.push((piece.from, piece.to, piece.stack)));
+        let mut pieces: SmallVec<[(u64, u64, StackId); 4]> = SmallVec::new();
+        self.index.split_running_from(thread, run, &mut self.reached[thread], &mut |piece| {
+            pieces.push((piece.from, piece.to, piece.stack));
+        });
         for (from, to, stack) in pieces {
             let cause = Cause {
                 kind: CauseKind::Ran,
@@ -412,11 +429,11 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         }
     }
 
-    fn run_queue(&mut self, thread: usize, row: usize, (from, to): (u64, u64), askers: &Askers) {
+    fn run_queue(&mut self, thread: usize, cpu: u16, (from, to): (u64, u64), askers: &Askers) {
         if from >= to {
             return;
         }
-        let ran = self.cpus.most(self.trace.events().off_cpu.cpu(row), (from, to));
+        let ran = self.cpus.most(cpu, (from, to), &mut self.last_looks);
         let behind: RoleId = ran.map_or(NOTHING, |thread| self.names.role_of(thread));
         let role = self.names.role_of(thread);
         let cause = Cause { kind: CauseKind::RunQueue, role, label: NOTHING, place: NOTHING, behind, no_work: false };
@@ -431,13 +448,11 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
 
     /// Books a part of the wait of a row.
     fn book(&mut self, askers: &Askers, (kind, thread): (CauseKind, usize), row: usize, span: (u64, u64)) {
-        let key = self.trace.events().off_cpu_key(row);
-        let label = match kind {
-            CauseKind::Slept => NOTHING,
-            _ => self.names.label_of(key.object(), key.syscall()),
-        };
-        let (role, place) = (self.names.role_of(thread), self.names.place_of(key.stack()));
-        self.count(askers, Cause { kind, role, label, place, behind: NOTHING, no_work: false }, key.stack(), span);
+        let key = self.rows.row(thread, row).key;
+        let link = self.facts(key).link;
+        let label = if kind == CauseKind::Slept { NOTHING } else { link.label };
+        let cause = Cause { kind, role: link.role, label, place: link.place, behind: NOTHING, no_work: false };
+        self.count(askers, cause, self.trace.events().key(key).stack(), span);
     }
 
     fn count(&mut self, askers: &Askers, cause: Cause, stack: StackId, (from, to): (u64, u64)) {
@@ -445,32 +460,16 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             return;
         }
         let mut numbers = [None; 2];
-        for (node, weight) in askers {
-            let of = self.chains.node(*node);
+        for (node, weight) in askers.iter() {
+            let of = self.chains.node(node);
             let no_work = of.idle.has_no_work(cause.kind);
             let number = *numbers[usize::from(no_work)]
                 .get_or_insert_with(|| self.found.number(Cause { no_work, ..cause }, stack));
-            let sum = self.found.waits_ns.entry((*node, number)).or_default();
+            let sum = self.found.waits_ns.entry((node, number)).or_default();
             *sum = sum.saturating_add(weight.saturating_mul(to - from));
             if of.root == WAITS {
                 self.found.span(number, (from, to));
             }
-        }
-    }
-}
-
-fn add(askers: &mut Askers, node: NodeId, weight: u64) {
-    match askers.iter_mut().find(|(known, _)| *known == node) {
-        Some((_, sum)) => *sum += weight,
-        None => askers.push((node, weight)),
-    }
-}
-
-fn take(askers: &mut Askers, node: NodeId, weight: u64) {
-    if let Some(at) = askers.iter().position(|(known, _)| *known == node) {
-        askers[at].1 -= weight.min(askers[at].1);
-        if askers[at].1 == 0 {
-            askers.swap_remove(at);
         }
     }
 }

@@ -82,6 +82,14 @@ impl OffCpuEvents {
         });
     }
 
+    /// Tells number of the key, times and CPU of each of `rows`.
+    pub fn for_each_run(&self, rows: Range<usize>, mut tell: impl FnMut(u32, OffCpuTimes, u16)) {
+        let all = std::array::from_fn(|column| column);
+        self.rows.for_each(rows, all, |_, [start_ns, wait_ns, runnable_ns, key, cpu]| {
+            tell(key as u32, OffCpuTimes { start_ns, wait_ns, runnable_ns }, cpu as u16);
+        });
+    }
+
     /// Time in the run queue after that.
     pub fn runnable_ns(&self, row: usize) -> u64 {
         self.rows.get(2, row)
