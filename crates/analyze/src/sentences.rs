@@ -263,11 +263,11 @@ sentences! {
     EXPLAINED_APART = "explained-apart", "With {rows} intervals off the CPU it takes some time to tell where the time went: dwell report explain.",
         "CPU を離れた区間が {rows} 個あるため、時間の行方の説明には時間がかかります: dwell report explain。";
     TIME_ACCOUNT = "time-account",
-        "{threads} {threads|thread|threads} lived {life} = running {running} + run queue {queue} + waits on others {demand} + joins and children {structure} + own sleeps {own} + idle {idle}.",
-        "{threads} 個のスレッドの時間 {life} = 実行 {running} + 実行キュー {queue} + 他への待機 {demand} + 結合と子プロセス {structure} + 自らのスリープ {own} + アイドル {idle}。";
+        "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
+        "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     QUEUE_ACCOUNT = "queue-account",
-        "Run queue {queue}: the program's own threads had the CPU for {own}, waking up took {waking}, other programs had it for {others} at most{names}, a CPU quota stopped it for {quota}, nobody known had it for {unknown}.",
-        "実行キュー {queue}: プログラム自身のスレッドが CPU を使用 {own}、起床にかかった時間 {waking}、他のプログラムが使用 (最大) {others}{names}、CPU クォータによる停止 {quota}、不明 {unknown}。";
+        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped it for {quota}][, nobody known had it for {unknown}].",
+        "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
     NOT_HELD_UP = "not-held-up",
