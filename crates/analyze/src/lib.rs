@@ -50,7 +50,7 @@ pub use sentences::SENTENCES;
 pub use study::latency;
 pub use study::sockets::socket_lengths;
 pub use tables::columns::ColumnDef;
-pub use tables::notes::{Loss, lost, warnings};
+pub use tables::losses::{Loss, lost, warnings};
 
 #[cfg(test)]
 mod picture;

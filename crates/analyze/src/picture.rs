@@ -1,7 +1,7 @@
 //! Traces as pictures, for tests: a thread per line, a millisecond per character.
 //!
 //! `#` runs in `work`, `1` … `9` run in `f1` … `f9`, `~` runs in `read`, `-` is in a run queue, a letter waits on the object of that name,
-//! a blank is before the start or after the end. Who wakes: the first other thread in the picture that runs in the
+//! `?` is off the CPU for no known reason, a blank is before the start or after the end. Who wakes: the first other thread in the picture that runs in the
 //! millisecond before the wake-up; sleeps (`s`) are ended by the timer. A wait is at `pthread_mutex_lock` called by
 //! `use_m`, running is at its function, both called by `main`.
 //!
@@ -215,12 +215,17 @@ impl Builder {
         let (woken, queue_from) = if waits { (end, end) } else { (at, at) };
         let queued = cells[queue_from..last].iter().take_while(|cell| **cell == '-').count();
         let ran = queue_from + queued;
-        let (object, stack) = if waits { self.object(cells[at]) } else { (ObjectId::NONE, StackId::NONE) };
+        let (object, stack) =
+            if waits && cells[at] != '?' { self.object(cells[at]) } else { (ObjectId::NONE, StackId::NONE) };
         let is_runner = |other: &usize| *other != index && lines[*other].1.get(woken - 1).is_some_and(|c| running(*c));
         let waker = Some(cells[at]).filter(|cell| waits && *cell != 's' && woken < last);
         let waker = waker.and_then(|_| (0..lines.len()).find(is_runner));
         let waker_stack = waker.map_or(StackId::NONE, |waker| self.running_stack(lines[waker].1[woken - 1]));
-        let reason = if waits { Reason::Waiting } else { Reason::Preempted };
+        let reason = match cells[at] {
+            '?' => Reason::Unknown,
+            '-' => Reason::Preempted,
+            _ => Reason::Waiting,
+        };
         let kind = match (waker, cells[at]) {
             (Some(_), _) => WakerKind::Thread,
             (None, 's') => WakerKind::Timer,

@@ -134,17 +134,18 @@ sentences! {
         "{outliers} of {count} are outliers, up to {longest} where {median} is usual; {cost}, {share} of their time over the median, is for this. The worst is {id}: dwell report outlier {id}.",
         "{count} 個のうち {outliers} 個が外れ値です (最長 {longest}、通常は {median})。中央値を超える時間のうち {cost} ({share}) がこの原因によるものです。最悪の区間は {id}: dwell report outlier {id}。";
 
-    LOSSES = "losses", "Not everything was recorded: {lost}. See the losses report.",
-        "記録されなかったものがあります: {lost}。損失のレポートを参照してください。";
+    DATA_LOST = "data-lost", "Data was lost: {lost}. See dwell report losses.",
+        "データが失われました: {lost}。dwell report losses を参照してください。";
+    STACKS_CUT = "stacks-cut", "{share} of {stacks} stacks are cut short.",
+        "{stacks} 個のスタックのうち {share} が途中で切れています。";
+    DETAIL_MISSING = "detail-missing", "Some detail is missing: {lost}.",
+        "一部の詳細が欠けています: {lost}。";
+    SEE_LOSSES = "see-losses", "See dwell report losses.",
+        "dwell report losses を参照してください。";
+    MORE_REMARKS = "more-remarks", "{remarks} more {remarks|remark|remarks} on the recording: dwell report losses.",
+        "記録についての注記があと {remarks} 件あります: dwell report losses。";
     NOTHING_LOST = "nothing-lost", "Nothing was lost.",
         "失われたものはありません。";
-    PUT_BACK = "put-back",
-        "Switches that the kernel showed to no hook, put back from its account of running time: {count}.",
-        "カーネルがどのフックにも示さず、カーネル自身の実行時間の記録から補われたコンテキスト・スイッチ: {count}。";
-    STACKS_CUT = "stacks-cut", "{share} of {stacks} stacks are complete.",
-        "{stacks} 個のスタックのうち {share} が完全です。";
-    STACKS_CUT_WHY = "stacks-cut-why", "{share} of {stacks} stacks are complete; cut: {why}.",
-        "{stacks} 個のスタックのうち {share} が完全です。途切れた理由: {why}。";
     ENDED_BADLY = "ended-badly", "The collection did not end properly: its end is the last event recorded.",
         "収集は正常に終了しませんでした。記録された最後のイベントを終わりとしています。";
     MISPLACED = "misplaced",
@@ -263,11 +264,11 @@ sentences! {
     EXPLAINED_APART = "explained-apart", "With {rows} intervals off the CPU it takes some time to tell where the time went: dwell report explain.",
         "CPU を離れた区間が {rows} 個あるため、時間の行方の説明には時間がかかります: dwell report explain。";
     TIME_ACCOUNT = "time-account",
-        "{threads} {threads|thread|threads} lived {life} = running {running} + run queue {queue} + waits on others {demand} + joins and children {structure} + own sleeps {own} + idle {idle}.",
-        "{threads} 個のスレッドの時間 {life} = 実行 {running} + 実行キュー {queue} + 他への待機 {demand} + 結合と子プロセス {structure} + 自らのスリープ {own} + アイドル {idle}。";
+        "{threads} {threads|thread|threads} lived {life} = running {running}[ + run queue {queue}][ + waits on others {demand}][ + joins and children {structure}][ + own sleeps {own}][ + idle {idle}].",
+        "{threads} 個のスレッドの時間 {life} = 実行 {running}[ + 実行キュー {queue}][ + 他への待機 {demand}][ + 結合と子プロセス {structure}][ + 自らのスリープ {own}][ + アイドル {idle}]。";
     QUEUE_ACCOUNT = "queue-account",
-        "Run queue {queue}: the program's own threads had the CPU for {own}, waking up took {waking}, other programs had it for {others} at most{names}, a CPU quota stopped it for {quota}, nobody known had it for {unknown}.",
-        "実行キュー {queue}: プログラム自身のスレッドが CPU を使用 {own}、起床にかかった時間 {waking}、他のプログラムが使用 (最大) {others}{names}、CPU クォータによる停止 {quota}、不明 {unknown}。";
+        "Of {queue} in the run queue[, the program's own threads had the CPU for {own}][, waking up took {waking}][, other programs had the CPU for {others} at most{names}][, a CPU quota stopped the program for {quota}][, nobody known had the CPU for {unknown}].",
+        "実行キューの {queue} の内訳[、プログラム自身のスレッドが CPU を使用 {own}][、起床にかかった時間 {waking}][、他のプログラムが使用 (最大) {others}{names}][、CPU クォータによる停止 {quota}][、不明 {unknown}]。";
     PATH_CAUSES = "path-causes", "The program's {elapsed} went by with: {causes}.",
         "プログラムの {elapsed} の内訳: {causes}。";
     NOT_HELD_UP = "not-held-up",

@@ -405,3 +405,28 @@ fn an_empty_trace_has_every_report() {
         of(*kind, &trace, &Query::default());
     }
 }
+
+/// What the terms are that an account shows, and their sum; behind the whole's words, each term ends with its time.
+#[test]
+fn the_terms_that_an_account_shows_add_up() {
+    let note = of(Report::Explain, &trace(CONVOY), &Query::default()).notes.into_iter().find_map(|note| {
+        let parts = note.parts();
+        (parts[0]["id"] == "time-account").then(|| (note.to_string(), parts[0]["values"].clone()))
+    });
+    let (account, values) = note.expect("an account");
+    let names = [
+        ("running", "= running "),
+        ("queue", "+ run queue "),
+        ("demand", "+ waits on others "),
+        ("structure", "+ joins and children "),
+        ("own", "+ own sleeps "),
+        ("idle", "+ idle "),
+    ];
+    let ns = |name: &str| values[name]["ns"].as_u64().expect("a time");
+    let shown = names.iter().filter(|(_, words)| account.contains(words));
+    assert_eq!(shown.map(|(name, _)| ns(name)).sum::<u64>(), ns("life"), "{account}");
+    let zeros = names[1..].iter().filter(|(name, _)| ns(name) == 0);
+    let mut zeros = zeros.inspect(|(_, words)| assert!(!account.contains(words), "{account}"));
+    assert!(zeros.next().is_some(), "a term is 0: {account}");
+    assert_eq!(zeros.count() + 1 + account.matches(" + ").count(), names.len() - 1);
+}

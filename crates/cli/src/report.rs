@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use dwell_analyze::latency::Latency;
 use dwell_analyze::{Fold, Query, Report, warnings};
-use dwell_model::Topic;
 use dwell_store::{ResultFolder, Trace};
 use dwell_view::{Column, Row, Value, View, json};
 
 use crate::args::{Asked, CollectArgs, ReportArgs, ReportFormat, What};
 use crate::error::{Hinted, Result, quoted, shell_word};
+use crate::next::{self, Collected};
 use crate::text::style::Style;
 use crate::{csv, hgrm, html, output, reading, terminal, text};
 
@@ -140,31 +140,12 @@ pub fn after_collection(trace: &Trace, args: &CollectArgs, folder: &Path) -> Res
     };
     let view = dwell_analyze::report(Report::Summary, trace, &query)?;
     let mut text = format!("\n{}", text::digest::render(&view, warnings(trace), &Style::of_stdout()));
-    let result = quoted(folder);
+    let topics = args.analyze.topics();
+    let command: Vec<String> = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let collected = Collected { topics: &topics, command: &command, result: &quoted(folder) };
     text.push_str("\nNext\n");
-    for next in of_topics(&args.analyze.topics()).chain(next_reports(&view)) {
-        text.push_str(&format!("  dwell report {next} {result}\n"));
+    for command in next::commands(&view, &collected) {
+        text.push_str(&format!("  {command}\n"));
     }
     Ok(text)
-}
-
-/// Reports that are there because of what was recorded.
-fn of_topics(topics: &[Topic]) -> impl Iterator<Item = String> {
-    let reports = [(Topic::Latency, "latency"), (Topic::Sockets, "sockets")];
-    reports.into_iter().filter(|(topic, _)| topics.contains(topic)).map(|(_, report)| report.to_owned())
-}
-
-/// Reports that lead on from the summary: the object most waited for, if there is one, by its name.
-fn next_reports(summary: &View) -> Vec<String> {
-    let values = summary.columns.iter().zip(summary.rows.iter().flat_map(|row| &row.values));
-    let top = values.filter(|(column, _)| column.id == "top_objects").find_map(|(_, value)| match value {
-        Value::Rows(view) => view.rows.first().and_then(|row| row.values.first()),
-        _ => None,
-    });
-    let mut next = vec!["explain".to_owned(), "waits".to_owned()];
-    if let Some(Value::Text(object)) = top {
-        next.push(format!("blame {}", shell_word(object)));
-    }
-    next.extend(["critical-path", "hotspots"].map(String::from));
-    next
 }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use crate::cut::cut_text;
 use crate::duration::duration;
 
-/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number.
+/// A sentence: `{name}` stands for a value, `{name|one|more}` for the word that goes with it as a number. `[a part]` is left
+/// out where a time in it is zero.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SentenceDef {
     /// Its name in JSON.
@@ -174,9 +175,23 @@ pub fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
+/// The parts of a template, in order, and whether each is left out where a time in it is zero.
+fn parts(template: &str) -> impl Iterator<Item = (bool, &str)> {
+    template.split('[').enumerate().flat_map(|(index, part)| match part.split_once(']') {
+        Some((optional, text)) if index > 0 => [(true, optional), (false, text)],
+        _ => [(false, part), (false, "")],
+    })
+}
+
 impl fmt::Display for Sentence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        pieces(self.def.text).try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
+        let is_zero = |piece: Piece<'_>| {
+            self.values.iter().any(|(name, word)| piece.name() == Some(name) && *word == Word::Ns(0))
+        };
+        let shown = parts(self.def.text).filter(|(optional, part)| !optional || !pieces(part).any(is_zero));
+        shown
+            .flat_map(|(_, part)| pieces(part))
+            .try_for_each(|piece| f.write_str(&piece.value(&self.values).unwrap_or_default()))
     }
 }
 
@@ -230,5 +245,31 @@ impl fmt::Display for Prose {
             write!(f, "{blank}{sentence}")?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ACCOUNT: SentenceDef = SentenceDef {
+        id: "account",
+        text: "Lived {life} = running {running}[ + queue {queue}][ + idle {idle}{names}].",
+        japanese: "{life} = {running}[ + {queue}][ + {idle}{names}]。",
+    };
+
+    fn account(queue: u64, idle: u64) -> String {
+        let times = [("life", 7), ("running", 0), ("queue", queue), ("idle", idle)];
+        let times = times.map(|(name, ns)| (name, Word::Ns(ns)));
+        let names = ("names", Word::Text(" (a [b])".into()));
+        Sentence::new(&ACCOUNT, times.into_iter().chain([names]).collect()).to_string()
+    }
+
+    #[test]
+    fn a_part_in_brackets_is_left_out_where_its_time_is_zero() {
+        assert_eq!(account(3, 4), "Lived 7 ns = running 0 ns + queue 3 ns + idle 4 ns (a [b]).");
+        assert_eq!(account(0, 7), "Lived 7 ns = running 0 ns + idle 7 ns (a [b]).");
+        assert_eq!(account(7, 0), "Lived 7 ns = running 0 ns + queue 7 ns.");
+        assert_eq!(account(0, 0), "Lived 7 ns = running 0 ns.");
     }
 }

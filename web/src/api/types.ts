@@ -236,7 +236,7 @@ export interface Info {
   filter_keys: Word[];
   /** All reports. */
   reports: Word[];
-  /** What was lost. */
+  /** What data was lost. */
   losses: Loss[];
   /** Remarks of collection and finalization. */
   notices: string[];

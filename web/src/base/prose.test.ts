@@ -23,3 +23,11 @@ test('a sentence has its values in either language; an unknown one stays English
   expect(prose('As it came.', [range, { id: 'later', values: {} }])).toBe('As it came.');
   expect(prose('A notice.', undefined)).toBe('A notice.');
 });
+
+test('terms of zero are left out of an account', () => {
+  setLanguage('ja');
+  const times = { life: 3e6, running: 2e6, queue: 1e6, demand: 0, structure: 0, own: 0, idle: 0 };
+  const values = Object.fromEntries(Object.entries(times).map(([name, ns]) => [name, { ns }]));
+  const account: Sentence = { id: 'time-account', values: { ...values, threads: { count: 1 } } };
+  expect(prose('1 thread …', [account])).toBe('1 個のスレッドの時間 3.00 ms = 実行 2.00 ms + 実行キュー 1.00 ms。');
+});

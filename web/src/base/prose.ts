@@ -31,7 +31,14 @@ function translated({ id, values }: Sentence): string | null {
   const template = sentencesJa[id] ?? noticesJa[id];
   if (template === undefined) return null;
   const word = (name: string) => (values[name] ? wordText(values[name], name) : `{${name}}`);
-  return template.replace(/\{(\w+)\}/g, (_, name: string) => word(name));
+  const isZero = (part: string) =>
+    [...part.matchAll(/\{(\w+)\}/g)].some(([, name = '']) => {
+      const value = values[name];
+      return value !== undefined && 'ns' in value && value.ns === 0;
+    });
+  // A part in brackets is left out where a time in it is zero.
+  const shown = template.replace(/\[([^\]]*)\]/g, (_, part: string) => (isZero(part) ? '' : part));
+  return shown.replace(/\{(\w+)\}/g, (_, name: string) => word(name));
 }
 
 /** The objects of a sentence are its `name` and `on`. */

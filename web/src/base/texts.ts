@@ -63,7 +63,7 @@ export function problemHint(kind: string, english: string | null): string | null
 }
 
 /** The word for an id of one of these kinds; an unknown id stays as it is. */
-export function word(kind: 'cause' | 'direction' | 'protocol' | 'stack-end', id: string): string {
+export function word(kind: 'cause' | 'direction' | 'protocol' | 'severity' | 'stack-end', id: string): string {
   const key = `${kind}.${id}`;
   return key in en ? t(key as TextKey) : id;
 }

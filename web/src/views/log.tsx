@@ -1,6 +1,6 @@
 import type { Document } from '../api/types';
 import { prose } from '../base/prose';
-import { lossText, t } from '../base/texts';
+import { lossText, t, word } from '../base/texts';
 import { count, span } from '../base/units';
 import { tableCsv, tableText } from '../logic/copy';
 import { useCall, useReport } from '../state/resource';
@@ -27,6 +27,7 @@ export default function LogView() {
                 {rows.map((row) => (
                   <tr key={String(row.loss)}>
                     <th scope="row">{String(row.loss)}</th>
+                    <td className="severity">{word('severity', String(row.severity))}</td>
                     <td className="number">{count(Number(row.count))}</td>
                     <td className="number">{row.to_ns ? span(Number(row.from_ns), Number(row.to_ns)) : ''}</td>
                     <td>{lossText(String(row.loss), String(row.missing ?? ''))}</td>
@@ -66,5 +67,12 @@ function Remarks({ document: { notes, notes_parts: parts } }: { document: Docume
 }
 
 function lossRows(losses: Document | undefined): unknown[][] {
-  return (losses?.rows ?? []).map(({ loss, count, from_ns, to_ns, missing }) => [loss, count, from_ns, to_ns, missing]);
+  return (losses?.rows ?? []).map(({ loss, severity, count, from_ns, to_ns, missing }) => [
+    loss,
+    severity,
+    count,
+    from_ns,
+    to_ns,
+    missing,
+  ]);
 }

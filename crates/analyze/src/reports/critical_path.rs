@@ -12,7 +12,7 @@ use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadIndex;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::cut_note;
-use crate::tables::notes::losses;
+use crate::tables::losses::warning;
 
 columns! {
     /// What the report shows.
@@ -82,7 +82,7 @@ pub fn critical_path(fold: &Fold<'_>) -> View {
     let cut = fold.query.limit_rows(&mut sums);
     let rows = sums.iter().map(|(kind, sums)| row(fold, *kind, sums, to - from)).collect();
     let threads = path.threads.iter().filter(|is_on_it| **is_on_it).count();
-    let mut notes: Vec<Prose> = losses(fold).into_iter().map(Prose::from).collect();
+    let mut notes: Vec<Prose> = warning(fold.trace).into_iter().map(Prose::from).collect();
     let length = Word::Ns(to - from);
     notes.push(say!(PATH, segments = path.segments, threads = threads, length = length).into());
     notes.push(say!(PATH_UNFILTERED).into());

@@ -13,7 +13,8 @@ use crate::question::windows::Windows;
 use crate::reports::explain;
 use crate::reports::waits::waits;
 use crate::tables::columns::{columns, columns_of};
-use crate::tables::notes::{notes, stacks};
+use crate::tables::losses::stacks;
+use crate::tables::notes::notes_of_summary;
 
 columns! {
     /// The fields of the record.
@@ -105,7 +106,7 @@ pub fn summary(fold: &Fold<'_>) -> View {
     fields.extend(parts(fold));
     fields.extend(machine(fold));
     let (columns, values): (Vec<Column>, Vec<Value>) = fields.into_iter().filter_map(named).unzip();
-    let mut notes = notes(fold);
+    let mut notes = notes_of_summary(fold);
     notes.extend(explain::left_out(fold));
     View { columns, rows: vec![Row { depth: 0, values }], single: true, notes, ..View::default() }
 }

@@ -4,4 +4,5 @@
 
 pub mod columns;
 pub mod grouped;
+pub mod losses;
 pub mod notes;

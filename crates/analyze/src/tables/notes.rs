@@ -1,8 +1,7 @@
 //! What a reader of any view must know: losses, how much the filters show, what is estimated, what is idle.
 
-use dwell_model::losses::SWITCHES_UNSEEN;
-use dwell_store::Trace;
-use dwell_view::{Prose, Sentence, Word, answer, duration};
+use dwell_model::losses::NEGLIGIBLE;
+use dwell_view::{Prose, Sentence, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::measure::utilization::total;
@@ -10,111 +9,48 @@ use crate::measure::weights::Weights;
 use crate::notices::remarks;
 use crate::question::windows::elapsed_ns;
 use crate::sentences::say;
+use crate::tables::losses::{gaps, warning};
 
-/// The loss that the collector makes good.
-const PUT_BACK: &str = SWITCHES_UNSEEN;
-
-/// What the losses begin with that say why stacks are not complete.
-const CUT: &str = "stacks_cut_";
+/// Remarks of the collection in a summary; the report of the losses has all.
+const REMARKS_IN_SUMMARY: usize = 1;
 
 /// The notes of a view of `fold`, the most important first.
 pub fn notes(fold: &Fold<'_>) -> Vec<Prose> {
-    let (shown, whole) = (fold.shown(), fold.whole());
-    let mut notes: Vec<Prose> = Vec::new();
-    notes.extend(losses(fold).map(Prose::from));
-    notes.extend(damage(fold).into_iter().map(Prose::from));
+    let mut notes = warnings_of(fold);
     notes.extend(remarks(fold.trace));
-    let ours = [
-        share(fold, shown, whole),
-        range(fold),
-        idle(fold, shown),
-        unknown(whole),
-        put_back(fold),
-        cut_stacks(fold.trace),
-        estimated(fold, whole),
-    ];
-    notes.extend(ours.into_iter().flatten().map(Prose::from));
+    notes.extend(question(fold));
+    notes.extend(idle(fold, fold.shown()).map(Prose::from));
+    notes.extend(limits(fold));
     notes
 }
 
-/// The banner: what was lost.
-pub fn losses(fold: &Fold<'_>) -> Option<Sentence> {
-    let told: Vec<String> = lost(fold.trace).map(|loss| loss.brief()).collect();
-    (!told.is_empty()).then(|| say!(LOSSES, lost = told.join(", ")))
+/// The notes of the summary: without what its fields say already, and with the remarks of the collection in brief.
+pub fn notes_of_summary(fold: &Fold<'_>) -> Vec<Prose> {
+    let mut notes = warnings_of(fold);
+    let all: Vec<Prose> = remarks(fold.trace).collect();
+    let more = all.len().saturating_sub(REMARKS_IN_SUMMARY);
+    notes.extend(all.into_iter().take(REMARKS_IN_SUMMARY));
+    notes.extend((more > 0).then(|| say!(MORE_REMARKS, remarks = more).into()));
+    notes.extend(question(fold));
+    notes.extend(limits(fold));
+    notes
 }
 
-answer! {
-    /// One kind of loss.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub struct Loss<'t> {
-        /// Name of the counter.
-        pub name: &'t str,
-        /// How many.
-        pub count: u64,
-        /// What is missing because of it.
-        pub doc: &'t str,
-        /// From when to when, since the start, ns; where that is known.
-        pub time_ns: Option<(u64, u64)>,
-    }
+/// What makes the figures wrong.
+fn warnings_of(fold: &Fold<'_>) -> Vec<Prose> {
+    warning(fold.trace).into_iter().chain(damage(fold)).map(Prose::from).collect()
 }
 
-impl Loss<'_> {
-    /// How many of what, and when.
-    fn brief(&self) -> String {
-        let when = self.time_ns.map(|(from, to)| format!(" ({} – {})", duration(from), duration(to)));
-        format!("{} {}{}", self.name, self.count, when.unwrap_or_default())
-    }
+/// What of the whole was asked for.
+fn question(fold: &Fold<'_>) -> impl Iterator<Item = Prose> {
+    [share(fold, fold.shown(), fold.whole()), range(fold)].into_iter().flatten().map(Prose::from)
 }
 
-/// What was lost and could not be made good: what every view warns of.
-pub fn lost(trace: &Trace) -> impl Iterator<Item = Loss<'_>> {
-    let losses = &trace.losses;
-    let times = losses.start_ns.iter().zip(&losses.end_ns);
-    let rows = losses.name.iter().zip(&losses.count).zip(&losses.doc).zip(times);
-    let rows = rows.map(|(((name, count), doc), (from, to))| {
-        let time_ns = (*to > 0).then_some((*from, *to));
-        Loss { name, count: *count, doc, time_ns }
-    });
-    rows.filter(|loss| loss.count > 0 && loss.name != PUT_BACK && !loss.name.starts_with(CUT))
-}
-
-/// How many of a view's notes, which begin with them, are warnings.
-pub fn warnings(trace: &Trace) -> usize {
-    usize::from(lost(trace).next().is_some()) + usize::from(trace.manifest.end_ns == 0)
-}
-
-/// What the collector could put back is a remark, not a banner.
-fn put_back(fold: &Fold<'_>) -> Option<Sentence> {
-    let losses = &fold.trace.losses;
-    let row = losses.name.iter().position(|name| name == PUT_BACK)?;
-    let count = losses.count.get(row).filter(|count| **count > 0)?;
-    Some(say!(PUT_BACK, count = *count))
-}
-
-/// How many samples and waits have a user stack, and how many a complete one.
-pub fn stacks(trace: &Trace) -> (u64, u64) {
-    let totals = trace.events().totals;
-    (totals.stacks, totals.complete)
-}
-
-/// The share of complete stacks, where it is not all.
-fn cut_stacks(trace: &Trace) -> Option<Sentence> {
-    let (stacks, complete) = stacks(trace);
-    let why =
-        |(name, count): (&String, &u64)| name.strip_prefix(CUT).map(|why| format!("{} {count}", why.replace('_', " ")));
-    let why: Vec<String> = trace.losses.name.iter().zip(&trace.losses.count).filter_map(why).collect();
-    (complete < stacks).then(|| {
-        let share = format!("{:.2} %", share_of(complete, stacks));
-        match why.is_empty() {
-            true => say!(STACKS_CUT, share = share, stacks = stacks),
-            false => say!(STACKS_CUT_WHY, share = share, stacks = stacks, why = why.join(", ")),
-        }
-    })
-}
-
-/// In percent, rounded down: what is not all does not read 100.
-fn share_of(part: u64, whole: u64) -> f64 {
-    (part as f64 / whole.max(1) as f64 * 1e4).floor() / 100.0
+/// What the figures do not say.
+fn limits(fold: &Fold<'_>) -> impl Iterator<Item = Prose> {
+    let whole = fold.whole();
+    let notes = [unknown(whole).map(Prose::from), gaps(fold.trace), estimated(fold, whole).map(Prose::from)];
+    notes.into_iter().flatten()
 }
 
 fn damage(fold: &Fold<'_>) -> Vec<Sentence> {
@@ -174,7 +110,9 @@ fn idle(fold: &Fold<'_>, shown: &Weights) -> Option<Sentence> {
 
 fn unknown(whole: &Weights) -> Option<Sentence> {
     let unknown = total(&whole.unknown);
-    (unknown > 0).then(|| say!(UNKNOWN_TIME, unknown = Word::Ns(unknown)))
+    let lives = whole.cpu_ns() + whole.wait_ns() + total(&whole.runnable) + unknown;
+    (unknown > 0 && unknown as f64 >= NEGLIGIBLE * lives as f64)
+        .then(|| say!(UNKNOWN_TIME, unknown = Word::Ns(unknown)))
 }
 
 /// What of the CPU time's split over code is estimated.

@@ -50,6 +50,7 @@
       banner.setAttribute('role', 'note');
       alarms.forEach((alarm) => add(banner, 'p', alarm));
     }
+    notes.slice(data.warnings).forEach((note) => add(header, 'p', `· ${note}`));
   }
 
   function figures() {

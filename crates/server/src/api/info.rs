@@ -133,7 +133,7 @@ answer! {
         pub filter_keys: Vec<Word>,
         /// All reports.
         pub reports: Vec<Word>,
-        /// What was lost.
+        /// What data was lost.
         pub losses: Vec<Loss<'t>>,
         /// Remarks of collection and finalization.
         pub notices: &'t [String],

@@ -145,7 +145,7 @@ export const en = {
   'result.none.hint': 'dwell collect threading -- ./your-program',
 
   'notes.count': '{count} {count|remark|remarks} about these numbers',
-  'losses.title': 'Not everything was recorded:',
+  'losses.title': 'Data was lost:',
   'summary.objects': 'Most waited for',
   'summary.hotspots': 'Hotspots',
   'summary.explanation': 'Where the time went',
@@ -188,6 +188,9 @@ export const en = {
   'search.label': 'Search',
   'log.losses': 'Losses',
   'log.no-losses': 'Nothing was lost.',
+  'severity.data-loss': 'Data loss',
+  'severity.degraded': 'Degraded',
+  'severity.information': 'Information',
   'log.remarks': 'Remarks',
   'caller.choose': 'Choose a function to see its callers and callees.',
   'caller.caller': 'Callers of',

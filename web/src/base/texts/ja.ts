@@ -146,7 +146,7 @@ export const ja: Record<keyof typeof en, string> = {
   'result.none.hint': 'dwell collect threading -- ./your-program',
 
   'notes.count': '数値についての注記 {count} 件',
-  'losses.title': '記録されなかったものがあります:',
+  'losses.title': 'データが失われました:',
   'summary.objects': '待機の多いオブジェクト',
   'summary.hotspots': 'ホットスポット',
   'summary.explanation': '時間の行方',
@@ -189,6 +189,9 @@ export const ja: Record<keyof typeof en, string> = {
   'search.label': '検索',
   'log.losses': '損失',
   'log.no-losses': '失われたものはありません。',
+  'severity.data-loss': 'データの損失',
+  'severity.degraded': '低下',
+  'severity.information': '情報',
   'log.remarks': '注記',
   'caller.choose': '関数を選択すると、呼び出し元と呼び出し先がここに表示されます。',
   'caller.caller': '呼び出し元:',

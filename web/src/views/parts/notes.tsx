@@ -18,19 +18,15 @@ export function Notes({ of: { notes, notes_parts: parts } }: { of: Noted }) {
   );
 }
 
-/** Switches that the collector restored: a remark, not a loss, as in the reports. */
-const PUT_BACK = 'switches_unseen';
-
-/** The losses, above every view. */
+/** The lost data, above every view. What detail is missing is one of the remarks below it. */
 export function Banner({ losses }: { losses: Loss[] }) {
-  const told = losses.filter(({ name, count }) => count > 0 && name !== PUT_BACK);
-  if (told.length === 0) return null;
+  if (losses.length === 0) return null;
   // Only the subject of the sentence, without the consequence.
   const brief = (text: string) => /^[^;.,(:。（(]*/.exec(text)?.[0];
   return (
     <div className="banner" role="status">
       <strong>{t('losses.title')}</strong>{' '}
-      {told.map(({ name, count: times, doc, time_ns: when }) => (
+      {losses.map(({ name, count: times, doc, time_ns: when }) => (
         <span key={name} data-tip={`${name}: ${lossText(name, doc)}`} className="loss">
           {count(times)} × {brief(lossText(name, doc)) ?? name}
           {when ? ` (${span(...when)})` : ''}
