@@ -189,6 +189,8 @@ sentences! {
         "{who} は {place} でスリープしました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_RAN = "cause-ran", "{who} ran {place}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} を実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_COLLECTED = "cause-collected", "{who} collected garbage: explains {wait} of waits, in {wall} of time.",
+        "{who} はガベージ・コレクションを実行していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_QUEUED = "cause-queued", "{who} was in the run queue: explains {wait} of waits, in {wall} of time.",
         "{who} は実行キューにありました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_QUEUED_BEHIND = "cause-queued-behind",
@@ -239,6 +241,9 @@ sentences! {
         "スレッドは {label} で交替しています。1 回の番で行う処理を減らし、その中で待たないでください。";
     ADVICE_RAN = "advice-ran", "Make this faster, or have more threads do it at once.",
         "この処理を速くするか、複数のスレッドで同時に行ってください。";
+    ADVICE_COLLECTED = "advice-collected",
+        "Allocate less, keep less alive, or give the heap more room; a collector that works beside the program stops it for less.",
+        "メモリーの割り当てと生存するオブジェクトを減らすか、ヒープを大きくしてください。プログラムと並行して動作するコレクターは停止時間が短くなります。";
     ADVICE_POOL = "advice-pool", "{threads} {threads|thread|threads} of {who} {threads|was|were} without work for {idle} of {threads|its|their} time only: add workers, or make {place} faster.",
         "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。";
     ADVICE_QUEUED = "advice-queued", "More threads are ready than there are CPUs: run fewer at once, give the program more CPUs, or give this thread a higher priority.",

@@ -5,10 +5,9 @@ use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
 use crate::engine::fold::Fold;
 use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
+use crate::reports::advice::advice;
 use crate::sentences::say;
-use crate::study::explain::{
-    Account, Cause, CauseKind, Contention, Explanation, Link, NOTHING, RootCause, explain as explanation_of,
-};
+use crate::study::explain::{Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -19,8 +18,8 @@ columns! {
 
     plain "who", "Who", "The role of threads whose time it was: process and thread name without numbers, or the start function.",
         "スレッドの役割", "原因となった時間を過ごしたスレッドの役割。プロセス名とスレッド名 (番号を除く)、または開始関数。";
-    plain "kind", "Kind", "What they did: running, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
-        "種類", "していたこと: 実行、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
+    plain "kind", "Kind", "What they did: running, garbage-collection, run-queue, slept, timed-out, unfinished, outside (a program or kernel thread that is not recorded), network, timer, device, interrupt, unknown, unborn, ended, circle. Of waits for a CPU: cpu-quota, cpus-taken, oversubscription.",
+        "種類", "していたこと: 実行、ガベージ・コレクション、実行キュー、スリープ、タイムアウト、未完了、記録外のプログラム、ネットワーク、タイマー、デバイス、割り込み、不明、未生成、終了済み、循環。CPU への待機では CPU クォータ、他のプログラム、スレッドの過多。";
     plain "place", "Place", "Where in the program.",
         "場所", "プログラムの中の場所。";
     plain "wait_ns", "Explained Waits", "Wait time of all threads that is because of it; the causes add up to the waits on others. Of waits for a CPU: time in run queues.",
@@ -69,8 +68,6 @@ const IN_SUMMARY: usize = 3;
 const CALLER_SHARE: f64 = 0.1;
 /// Links of a chain in a line.
 const LINKS: usize = 4;
-/// Part of a role's life below which its threads are never without work.
-const ALWAYS_BUSY: f64 = 0.1;
 /// Parts of the path that are named.
 const ON_PATH: usize = 3;
 
@@ -278,7 +275,7 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     }
     let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
     let (who, label) = (names.role(role), names.label(label));
-    let place = place(root);
+    let place = root.place();
     let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
     let ended_by = match kind {
         CauseKind::Outside => "a program or kernel thread that is not recorded",
@@ -291,6 +288,7 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     let sentence = match kind {
         CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
         CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
+        CauseKind::Collected => say!(CAUSE_COLLECTED, who = who, wait = wait, wall = wall),
         CauseKind::RunQueue if behind == NOTHING => say!(CAUSE_QUEUED, who = who, wait = wait, wall = wall),
         CauseKind::RunQueue => {
             say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
@@ -318,7 +316,7 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
 
 /// What the program's end waited for, and nobody else did.
 fn cause_of_the_end(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
-    let (who, place) = (explanation.names.role(root.cause.role), place(root));
+    let (who, place) = (explanation.names.role(root.cause.role), root.place());
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let sentence = match root.cause.kind {
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
@@ -328,11 +326,6 @@ fn cause_of_the_end(explanation: &Explanation<'_, '_>, root: &RootCause) -> Pros
         }
     };
     Prose::from(sentence).and(called_by(root))
-}
-
-/// Where a cause is, as far as that is known.
-fn place(root: &RootCause) -> Option<String> {
-    (!root.at.is_empty()).then(|| root.at.clone())
 }
 
 /// The functions that call the place, those with a part of it.
@@ -349,68 +342,6 @@ fn paragraph(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Ve
         say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, chain))
     };
     cause(explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
-}
-
-/// What to do about a cause.
-fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
-    let names = &explanation.names;
-    let first = chains.first().and_then(|(chain, _)| chain.first());
-    let last = chains.first().and_then(|(chain, _)| chain.last());
-    let lock = last.or(first).filter(|link| names.is_lock(link.label));
-    let kind = lock.map_or(Contention::None, |link| names.contention(link.label));
-    let lock = lock.map(|link| names.label(link.label));
-    let sentence = match (root.cause.kind, lock) {
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
-            say!(ADVICE_BEFORE_BARRIER, label = label)
-        }
-        (CauseKind::Slept | CauseKind::Ran, Some(_)) if kind == Contention::Gil => say!(ADVICE_GIL),
-        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
-            say!(ADVICE_TURNS, label = label)
-        }
-        (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
-        (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
-        (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
-        (CauseKind::Ran, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_RAN)),
-        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
-        (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
-        (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
-            Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
-            None => say!(ADVICE_TIMED_OUT),
-        },
-        (CauseKind::Device, _) if is_read(names.label(root.cause.label)) => say!(ADVICE_DEVICE),
-        (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
-        (CauseKind::Network, _) => say!(ADVICE_NETWORK),
-        (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
-        (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
-        _ => say!(ADVICE_UNSEEN),
-    };
-    sentence.into()
-}
-
-/// Whether what waits for a device reads: a page or a file.
-fn is_read(label: &str) -> bool {
-    let call = label.split('(').next().unwrap_or_default();
-    call.contains("read") || call.contains("fault") || call.contains("open") || call.contains("stat") || call == label
-}
-
-/// Workers that were never without work, while others waited for them.
-fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link>) -> Option<Sentence> {
-    let account: &Account = explanation.accounts.get(&root.cause.role)?;
-    let names = &explanation.names;
-    // A program that runs once has no work to wait for.
-    let asked = account.idle_ns > 0 && first.is_some_and(|link| link.role != root.cause.role);
-    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
-    let place = place(root);
-    let queued = root.wait_ns as f64 / root.wall_ns.max(1) as f64 > account.threads as f64;
-    (asked && queued && account.life_ns > 0 && idle < ALWAYS_BUSY).then(|| {
-        say!(
-            ADVICE_POOL,
-            threads = account.threads,
-            who = names.role(root.cause.role),
-            idle = Word::Share(idle),
-            place = place,
-        )
-    })
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time.
@@ -472,10 +403,11 @@ fn on_path(explanation: &Explanation<'_, '_>) -> Vec<(String, u64)> {
 fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
     let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
     let who = names.role(role);
-    let place = place(root).unwrap_or_else(|| "an unknown place".to_owned());
+    let place = root.place().unwrap_or_else(|| "an unknown place".to_owned());
     match kind {
         CauseKind::Slept => format!("{who} slept in {place}"),
         CauseKind::Ran => format!("{who} ran {place}"),
+        CauseKind::Collected => format!("{who} collected garbage"),
         CauseKind::RunQueue => format!("{who} was in the run queue"),
         CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle => {
             format!("{who} ({})", kind.id())

@@ -1,6 +1,7 @@
 //! The reports: each asks the fold and makes a [`View`] of the answer. Only the story of
 //! one interval reads events by itself, since it tells them one by one.
 
+mod advice;
 mod blame;
 pub mod compare;
 mod correlation;

@@ -217,11 +217,13 @@ fn judge(truth: &Truth, rows: &[Value], output: &Output) -> Result<Verdict> {
     Ok(Verdict { text, first, wrong, measured })
 }
 
-/// Line by line: who and the cause, the chains, the text.
+/// Line by line: who and the cause, the chains, the text, the advice.
 fn words(row: &Value) -> String {
     let chains = ["chain", "chains"].into_iter().filter_map(|column| row[column].as_array()).flatten();
     let cause = [text(row, "who"), text(row, "cause"), text(row, "place")].join(" ");
-    let lines = [cause.as_str()].into_iter().chain(chains.filter_map(Value::as_str)).chain([text(row, "text")]);
+    let advice = format!("fix: {}", text(row, "advice"));
+    let ends = [text(row, "text"), advice.as_str()];
+    let lines = [cause.as_str()].into_iter().chain(chains.filter_map(Value::as_str)).chain(ends);
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -55,6 +55,8 @@ const LOOPS: &[&str] = &["epoll_wait", "epoll_pwait", "epoll_pwait2"];
 const READS: &[&str] = &["read", "pread64", "readv", "preadv", "preadv2"];
 /// Those that wait for signals.
 const SIGNALS: &[&str] = &["pause", "rt_sigtimedwait", "rt_sigsuspend"];
+/// Descriptors of a set by which threads of one program wake one another.
+const OWN_DESCRIPTORS: &[&str] = &["eventfd", "pipe", "Unix pair"];
 /// What a wait on a socket was for: `socket_waits.direction`.
 const RECEIVE: u8 = 2;
 const POLL: u8 = 5;
@@ -101,7 +103,7 @@ impl<'n, 't> Classes<'n, 't> {
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
         let mut classes =
             Self { trace, role_of, dialogues, of_key: Vec::new(), idleness: Vec::new(), loops, asked: asked(trace) };
-        classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key)).collect();
+        classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
         classes
     }
@@ -137,10 +139,15 @@ impl<'n, 't> Classes<'n, 't> {
         }
     }
 
-    fn idleness_by_key(&self, key: &EventKey) -> [Idleness; 2] {
+    fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {
         let (name, in_loop) = (self.name(key), calls(key, LOOPS));
         let listens = name.contains("TCP listen") || name.contains("connections") || in_loop;
-        let idle = if serves(name) || (listens && !asks(name)) { Idleness::Serves } else { Idleness::Idle };
+        let idle = match key.thread().get().zip(waker_of(key)) {
+            // A server's loop that got an answer for a client's question.
+            Some((thread, waker)) if in_loop && self.was_asked(thread, waker, key, place_of) => Idleness::Busy,
+            _ if serves(name) || (listens && !asks(name)) => Idleness::Serves,
+            _ => Idleness::Idle,
+        };
         // Own: a timer's thread; what a loop's own time-out is for may be an answer.
         [if in_loop { Idleness::Busy } else { Idleness::Idle }, idle]
     }
@@ -158,7 +165,7 @@ impl<'n, 't> Classes<'n, 't> {
         let name = self.name(key);
         let thread = key.thread().get().unwrap_or(usize::MAX);
         match kind {
-            ObjectType::Sleep | ObjectType::Timer => return Known(Own),
+            ObjectType::Sleep | ObjectType::Timer => return Known(if is_idle { Idle } else { Own }),
             ObjectType::ThreadJoin | ObjectType::ChildProcess => return Known(Structure),
             ObjectType::Signal => return Known(if calls(SIGNALS) { Idle } else { Demand }),
             kind if is_needed(kind) => return Known(Demand),
@@ -183,20 +190,39 @@ impl<'n, 't> Classes<'n, 't> {
         if outcome == Outcome::TimedOut {
             return if calls(LOOPS) || is_idle { Known(Own) } else { ByRow };
         }
-        let waker = key.waker().get().filter(|waker| *waker != thread && outcome == Outcome::Woken);
-        if let Some(waker) = waker {
-            let asked = self.dialogues.is_client(thread, (self.role_of)(waker));
-            // Loops of one process at one place share its work.
-            let is_sibling = calls(LOOPS)
-                && self.trace.threads.process.get(thread) == self.trace.threads.process.get(waker)
-                && self.loops.contains(&(waker, place_of(key)));
-            let has_work = asked && !is_sibling && (!is_idle || asks(name));
-            return Known(if has_work { Demand } else { Idle });
+        if let Some(waker) = waker_of(key) {
+            let asked = self.was_asked(thread, waker, key, place_of);
+            let listens = is_idle && !asks(name);
+            let is_answer = !listens || (calls(LOOPS) && (is_internal(name) || self.is_upstream(thread, waker)));
+            return Known(if asked && is_answer { Demand } else { Idle });
         }
         if outcome == Outcome::Unfinished && self.is_client_of_usual_ender(thread, key) {
             return Known(if is_idle { Idle } else { Demand });
         }
         if calls(LOOPS) { Known(Idle) } else { ByRow }
+    }
+
+    /// Whether `thread` gave the one that woke it work before. Loops of one process at one place share its work.
+    fn was_asked(
+        &self,
+        thread: usize,
+        waker: usize,
+        key: &EventKey,
+        place_of: &mut impl FnMut(&EventKey) -> PlaceId,
+    ) -> bool {
+        let processes = &self.trace.threads.process;
+        let is_sibling = calls(key, LOOPS)
+            && processes.get(thread) == processes.get(waker)
+            && self.loops.contains(&(waker, place_of(key)));
+        !is_sibling && self.dialogues.is_client(thread, (self.role_of)(waker))
+    }
+
+    /// Whether `other` is of another program, which the thread's did not start.
+    fn is_upstream(&self, thread: usize, other: usize) -> bool {
+        let (of_thread, processes) = (&self.trace.threads.process, &self.trace.processes);
+        let (Some(own), Some(others)) = (of_thread.get(thread), of_thread.get(other)) else { return false };
+        let parent = others.get().and_then(|row| processes.parent.get(row));
+        own != others && parent != Some(own)
     }
 
     fn is_client_of_usual_ender(&self, thread: usize, key: &EventKey) -> bool {
@@ -267,6 +293,12 @@ impl<'n, 't> Classes<'n, 't> {
     }
 }
 
+/// The other thread that ended a key's waits.
+fn waker_of(key: &EventKey) -> Option<usize> {
+    let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
+    key.waker().get().filter(|waker| woken && key.thread().get() != Some(*waker))
+}
+
 /// Whether a key's call is one of these.
 fn calls(key: &EventKey, names: &[&str]) -> bool {
     key.syscall() >= 0 && names.contains(&Syscall::name_of(key.syscall()).as_ref())
@@ -290,6 +322,12 @@ fn serves(name: &str) -> bool {
         !own.ends_with(":*") && other.ends_with(":*")
     });
     accepted || name == "/dev/fuse" || name.starts_with("TCP listen") || name.ends_with("poll {connections}")
+}
+
+/// Whether a set has nothing that others could write to: only threads of the program end a wait for it.
+fn is_internal(name: &str) -> bool {
+    let members = name.split_once(" {").and_then(|(_, members)| members.strip_suffix('}'));
+    members.is_some_and(|members| members.split(", ").all(|member| OWN_DESCRIPTORS.contains(&member)))
 }
 
 /// Rows that wait to receive on a socket on which something was sent before.

@@ -7,6 +7,7 @@ use dwell_model::{ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::call_stacks::CallStacks;
+use crate::stacks::collectors::Collectors;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{Place, place};
 use crate::study::explain::roles::roles;
@@ -69,8 +70,9 @@ pub struct Names<'f, 't> {
     places: Vec<Place>,
     place_numbers: HashMap<Vec<(String, String)>, PlaceId>,
     place_of: WordMap<StackId, PlaceId>,
-    /// Of each stack; none where it was not met.
-    run_place_of: Vec<Option<PlaceId>>,
+    /// Of each stack, with whether garbage is collected there; none where it was not met.
+    run_place_of: Vec<Option<(PlaceId, bool)>>,
+    collectors: Collectors,
     unknown: Place,
 }
 
@@ -92,6 +94,7 @@ impl<'f, 't> Names<'f, 't> {
             place_numbers: HashMap::new(),
             place_of: WordMap::default(),
             run_place_of: vec![None; trace.stacks.parent.len()],
+            collectors: Collectors::default(),
             unknown: Place::default(),
         }
     }
@@ -208,17 +211,18 @@ impl<'f, 't> Names<'f, 't> {
         number
     }
 
-    /// The place of a stack at which a thread runs: all functions that lead to it.
-    pub fn run_place_of(&mut self, stack: StackId) -> PlaceId {
+    /// The place of a stack at which a thread runs: all functions that lead to it; and whether it collects garbage there.
+    pub fn run_place_of(&mut self, stack: StackId) -> (PlaceId, bool) {
         let row = stack.get().filter(|row| *row < self.run_place_of.len());
         if let Some(known) = row.and_then(|row| self.run_place_of[row]) {
             return known;
         }
         let number = self.number_of(place(self.trace, self.stacks, stack));
+        let found = (number, self.collectors.are_at(self.stacks, stack));
         if let Some(row) = row {
-            self.run_place_of[row] = Some(number);
+            self.run_place_of[row] = Some(found);
         }
-        number
+        found
     }
 
     fn number_of(&mut self, place: Place) -> PlaceId {

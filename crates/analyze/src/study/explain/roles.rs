@@ -1,6 +1,6 @@
 //! Roles of threads: those that do one thing, by process, name and start function.
 
-use dwell_model::{ProcessId, StackId};
+use dwell_model::StackId;
 use dwell_store::Trace;
 
 use crate::stacks::call_stacks::CallStacks;
@@ -65,12 +65,14 @@ fn without_numbers(name: &str) -> String {
     short
 }
 
-/// Whether the process is its parent's copy: it runs the same program with the same arguments.
+/// Whether the process is its parent's copy: it runs the same program, and was started with no arguments of its own.
 fn is_forked(trace: &Trace, process: usize) -> bool {
-    let parent = trace.processes.parent[process].get().filter(|row| *row < trace.processes.pid.len());
-    let commands = &trace.processes.command_line;
-    parent.is_some_and(|parent| !commands[process].is_empty() && commands[parent] == commands[process])
-        && trace.processes.parent[process] != ProcessId::NONE
+    let Some(parent) = trace.processes.parent[process].get().filter(|row| *row < trace.processes.pid.len()) else {
+        return false;
+    };
+    let (programs, commands) = (&trace.processes.executable, &trace.processes.command_line);
+    let has_own = !commands[process].is_empty() && commands[process] != commands[parent];
+    !programs[process].is_empty() && programs[process] == programs[parent] && !has_own
 }
 
 /// The outermost function of the program on the thread's stacks.
@@ -133,6 +135,32 @@ mod tests {
         ] {
             assert_eq!(without_numbers(name), role);
         }
+    }
+
+    #[test]
+    fn a_forked_process_runs_its_parents_program_with_no_arguments_of_its_own() {
+        let mut trace = crate::picture::trace("a: #");
+        let programs =
+            [("/bin/pool", "pool -w 2"), ("/bin/pool", ""), ("/bin/pool", "pool -w 2"), ("/bin/pool", "pool -w 3")];
+        let others = [("/bin/date", "")];
+        for (program, command) in programs.into_iter().chain(others).skip(1) {
+            let mut child = dwell_store::tables::ProcessRow {
+                pid: 2,
+                parent: dwell_model::ProcessId::new(0),
+                name: "pool".into(),
+                executable: program.into(),
+                command_line: command.into(),
+                start_ns: 0,
+                end_ns: 1,
+                exit_code: 0,
+            };
+            child.pid += trace.processes.pid.len() as u32;
+            trace.processes.push(child);
+        }
+        trace.processes.executable[0] = programs[0].0.into();
+        trace.processes.command_line[0] = programs[0].1.into();
+        let forked: Vec<bool> = (0..5).map(|process| is_forked(&trace, process)).collect();
+        assert_eq!(forked, [false, true, true, false, false]);
     }
 
     #[test]

@@ -35,6 +35,13 @@ pub struct RootCause {
     pub stack: StackId,
 }
 
+impl RootCause {
+    /// Where it is, as far as that is known.
+    pub fn place(&self) -> Option<String> {
+        (!self.at.is_empty()).then(|| self.at.clone())
+    }
+}
+
 /// The root causes, the largest first. Of one kind, by one role, for one thing: at one place; what ran, in one function.
 pub fn root_causes(names: &Names<'_, '_>, chains: &Chains, mut found: Found) -> Vec<RootCause> {
     let times = times(chains, &found);

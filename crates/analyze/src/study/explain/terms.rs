@@ -42,6 +42,8 @@ pub struct Link {
 pub enum CauseKind {
     /// It ran.
     Ran,
+    /// It collected garbage.
+    Collected,
     /// It was ready, and others had the CPUs.
     RunQueue,
     /// It slept.
@@ -75,6 +77,7 @@ impl CauseKind {
     pub fn id(self) -> &'static str {
         match self {
             Self::Ran => "running",
+            Self::Collected => "garbage-collection",
             Self::RunQueue => "run-queue",
             Self::Slept => "slept",
             Self::TimedOut => "timed-out",

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use dwell_model::ThreadId;
+use dwell_model::{ObjectType, ThreadId};
 use dwell_store::Trace;
 
 use super::{CauseKind, Explanation, explain};
@@ -148,6 +148,51 @@ fn many_waiters_for_one_thread_cost_what_one_does() {
     };
     let (one, many) = (steps(1), steps(100));
     assert!(many <= one + 500, "{one} steps for one, {many} for a hundred");
+}
+
+/// A loop asks a worker, which sleeps and answers.
+fn loop_and_worker(set: &str) -> Vec<(CauseKind, String, u64)> {
+    let mut trace = trace(
+        "main: ##eeeeee#
+         pool: cc#ssss##",
+    );
+    let in_loop = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Event.code()).unwrap();
+    trace.objects.name[in_loop] = set.to_owned();
+    for row in 0..trace.off_cpu.thread.len() {
+        if trace.off_cpu.object[row].get() == Some(in_loop) {
+            trace.off_cpu.syscall[row] = 232; // epoll_wait
+        }
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    causes(&explain(&fold))
+}
+
+#[test]
+fn a_loop_that_others_cannot_write_to_waits_for_those_that_it_asked() {
+    let found = loop_and_worker("epoll {Unix pair, eventfd}");
+    assert!(found.contains(&(CauseKind::Slept, "pool".into(), 4)), "{found:?}");
+    // Clients may come as well.
+    assert_eq!(loop_and_worker("epoll {TCP listen 0.0.0.0:80, eventfd}"), []);
+}
+
+#[test]
+fn a_collection_is_one_cause_whatever_the_collector_runs() {
+    let mut trace = trace(
+        "a: #mmmmmm#
+         b: ##1122##",
+    );
+    for function in &mut trace.frames.function {
+        if function == "f1" || function == "f2" {
+            *function = format!("runtime.gcBgMarkWorker.{function}");
+        }
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let found = causes(&explain(&fold));
+    assert!(found.contains(&(CauseKind::Collected, "b".into(), 4)), "{found:?}");
 }
 
 fn lines() -> impl Strategy<Value = Vec<Vec<char>>> {

@@ -329,7 +329,10 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         let facts = self.facts(key);
         let (kind, outcome) = (facts.object_type, facts.outcome);
         if matches!(kind, ObjectType::Sleep | ObjectType::Timer) {
-            return self.book(&askers, (CauseKind::Slept, thread), row, (from, to));
+            // A thread of the runtime that looks after the others did not keep them.
+            let is_own = self.classes.of(thread, row, key) == WaitClass::Own;
+            let kind = if is_own { CauseKind::Slept } else { CauseKind::Timer };
+            return self.book(&askers, (kind, thread), row, (from, to));
         }
         let has_ender = matches!(outcome, Outcome::Woken | Outcome::Interrupted | Outcome::TimedOut);
         let ender = has_ender.then(|| self.ender(thread, row, key)).flatten();
@@ -417,14 +420,10 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
             pieces.push((piece.from, piece.to, piece.stack));
         });
         for (from, to, stack) in pieces {
-            let cause = Cause {
-                kind: CauseKind::Ran,
-                role: self.names.role_of(thread),
-                label: NOTHING,
-                place: self.names.run_place_of(stack),
-                behind: NOTHING,
-                no_work: false,
-            };
+            let (role, (place, collects)) = (self.names.role_of(thread), self.names.run_place_of(stack));
+            // A collection is one thing, whatever it does at the time.
+            let (kind, place) = if collects { (CauseKind::Collected, NOTHING) } else { (CauseKind::Ran, place) };
+            let cause = Cause { kind, role, label: NOTHING, place, behind: NOTHING, no_work: false };
             self.count(askers, cause, stack, (from, to));
         }
     }

@@ -1,0 +1,87 @@
+//! What to do about a root cause: one sentence that fits its kind, and how those who waited contend.
+
+use dwell_view::{Prose, Sentence, Word};
+
+use crate::sentences::say;
+use crate::study::explain::{Account, CauseKind, Contention, Explanation, Link, NOTHING, Names, RootCause};
+
+/// Part of a role's life below which its threads are never without work.
+const ALWAYS_BUSY: f64 = 0.1;
+/// The same for threads that have more waiters than they are: before the first and after the last they have no work.
+const SOMETIMES_IDLE: f64 = 0.5;
+
+/// What to do about a cause.
+pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
+    let names = &explanation.names;
+    let first = chains.first().and_then(|(chain, _)| chain.first());
+    let lock = lock_of_most(names, chains);
+    let kind = lock.map_or(Contention::None, |link| names.contention(link.label));
+    let lock = lock.map(|link| names.label(link.label));
+    let sentence = match (root.cause.kind, lock) {
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
+            say!(ADVICE_BEFORE_BARRIER, label = label)
+        }
+        (CauseKind::Slept | CauseKind::Ran, Some(_)) if kind == Contention::Gil => say!(ADVICE_GIL),
+        (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
+            say!(ADVICE_TURNS, label = label)
+        }
+        (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
+        (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+        (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
+        (CauseKind::Ran, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_RAN)),
+        (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
+        (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
+        (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
+        (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
+            Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
+            None => say!(ADVICE_TIMED_OUT),
+        },
+        (CauseKind::Device, _) if is_read(names.label(root.cause.label)) => say!(ADVICE_DEVICE),
+        (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
+        (CauseKind::Network, _) => say!(ADVICE_NETWORK),
+        (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
+        (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),
+        _ => say!(ADVICE_UNSEEN),
+    };
+    sentence.into()
+}
+
+/// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
+fn lock_of_most<'c>(names: &Names<'_, '_>, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
+    let lock = |chain: &'c [Link]| chain.last().filter(|link| names.is_lock(link.label));
+    let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, lock(chain).map_or(0, |_| *ns));
+    let (all, under_locks) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
+    chains.iter().find_map(|(chain, _)| lock(chain)).filter(|_| 2 * under_locks >= all)
+}
+
+/// Whether what waits for a device reads: a page or a file.
+fn is_read(label: &str) -> bool {
+    let call = label.split('(').next().unwrap_or_default();
+    call.contains("read") || call.contains("fault") || call.contains("open") || call.contains("stat") || call == label
+}
+
+/// Workers that were never without work, while others waited for them.
+fn pool(explanation: &Explanation<'_, '_>, root: &RootCause, first: Option<&Link>) -> Option<Sentence> {
+    let account: &Account = explanation.accounts.get(&root.cause.role)?;
+    let names = &explanation.names;
+    // A program that runs once has no work to wait for.
+    let asked = account.idle_ns > 0 && first.is_some_and(|link| link.role != root.cause.role);
+    let idle = account.idle_ns as f64 / account.life_ns.max(1) as f64;
+    let waiters = root.wait_ns as f64 / root.wall_ns.max(1) as f64;
+    // Of workers that sleep, the one who asks may be a loop that asks for many.
+    let is_small = if waiters > account.threads as f64 {
+        idle < SOMETIMES_IDLE
+    } else {
+        root.cause.kind == CauseKind::Slept && idle < ALWAYS_BUSY
+    };
+    let is_their_work = (2.0 * root.wall_ns as f64) * account.threads as f64 >= account.life_ns as f64;
+    (asked && is_small && is_their_work).then(|| {
+        say!(
+            ADVICE_POOL,
+            threads = account.threads,
+            who = names.role(root.cause.role),
+            idle = Word::Share(idle),
+            place = root.place(),
+        )
+    })
+}

@@ -1,0 +1,95 @@
+//! Garbage collection: what the collectors of known runtimes are called. By functions anywhere on the stack, since a collection is
+//! all that happens below them.
+
+use dwell_model::StackId;
+use dwell_store::WordMap;
+use dwell_view::glob;
+
+use crate::stacks::call_stacks::CallStacks;
+
+/// Functions that collect garbage, demangled; `*` stands for any characters.
+const COLLECT: &[&str] = &[
+    // HotSpot: operations that stop the program, and what its collectors' threads do.
+    "VM_GenCollect*",
+    "VM_GenFullGC*",
+    "VM_Serial*Collect*",
+    "VM_Parallel*Collect*",
+    "VM_ParallelGC*",
+    "VM_G1*",
+    "VM_X*",
+    "VM_Z*",
+    "VM_Shenandoah*",
+    "VM_CollectFor*",
+    "VM_GC_*",
+    "GCTaskThread::run*",
+    "GangWorker::loop*",
+    "ParallelScavengeHeap::*",
+    "PSScavenge::*",
+    "PSParallelCompact*",
+    "PSPromotionManager::*",
+    "SerialHeap::do_collection*",
+    "GenCollectedHeap::do_collection*",
+    "GenMarkSweep::*",
+    "MarkSweep::*",
+    "G1ConcurrentMark*",
+    "G1ParTask::work*",
+    "G1Evacuate*",
+    "G1FullGC*",
+    "G1CollectedHeap::do_collection*",
+    "ShenandoahConcurrent*",
+    "ShenandoahHeap::*collect*",
+    "ZDriver*::*",
+    "ZGeneration*::*",
+    // Go.
+    "runtime.gcBgMarkWorker*",
+    "runtime.gcAssistAlloc*",
+    "runtime.gcStart*",
+    "runtime.gcMarkDone*",
+    "runtime.gcMarkTermination*",
+    "runtime.bgsweep*",
+    // V8.
+    "v8::internal::Heap::CollectGarbage*",
+    "v8::internal::Heap::PerformGarbageCollection*",
+    "v8::internal::MarkCompactCollector::*",
+    "v8::internal::ScavengerCollector::*",
+    "v8::internal::Scavenger*::*",
+    "v8::internal::ConcurrentMarking::*",
+    "v8::internal::Sweeper::*",
+    // .NET.
+    "WKS::gc_heap::*",
+    "SVR::gc_heap::*",
+    // CPython.
+    "gc_collect_main*",
+    "gc_collect_generations*",
+    "_PyGC_Collect*",
+    // Ruby.
+    "gc_start*",
+    "gc_marks*",
+    "gc_sweep*",
+    "garbage_collect*",
+    // OCaml.
+    "caml_major_collection_slice*",
+    "caml_minor_collection*",
+    "caml_empty_minor_heap*",
+    // Boehm's.
+    "GC_try_to_collect*",
+    "GC_collect_a_little*",
+    "GC_mark_*",
+];
+
+/// Which functions collect garbage, each judged once.
+#[derive(Default)]
+pub struct Collectors {
+    memo: WordMap<u32, bool>,
+}
+
+impl Collectors {
+    /// Whether a thread collects garbage at `stack`.
+    pub fn are_at(&mut self, stacks: &CallStacks<'_>, stack: StackId) -> bool {
+        stacks.whole_chain(stack).any(|place| {
+            let function = stacks.function(place);
+            let judge = || COLLECT.iter().any(|pattern| glob(pattern, stacks.function_name(function)));
+            *self.memo.entry(function).or_insert_with(judge)
+        })
+    }
+}
