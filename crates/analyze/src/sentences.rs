@@ -234,6 +234,11 @@ sentences! {
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",
         "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。";
+    ADVICE_ADDRESS_SPACE = "advice-address-space",
+        "All threads of a process share the kernel's lock of its address space: map, unmap and touch new memory less often (keep and reuse it, larger pieces, huge pages), or use processes.",
+        "プロセスのすべてのスレッドは、アドレス空間のカーネル・ロックを共有します。メモリーのマップ、アンマップ、新しいページへのアクセスを減らす (再利用、大きな単位、ヒュージページ) か、プロセスを分けてください。";
+    ADVICE_FULL = "advice-full", "Its reader does not keep up with {label}: make it faster or read more at once, write less, or let writers go on (a larger buffer, another thread).",
+        "{label} の読み手が追いついていません。読み手を速くするか一度に多く読む、書き込みを減らす、または書き手を待たせない (大きなバッファー、別スレッド) ようにしてください。";
     ADVICE_GIL = "advice-gil",
         "One thread at a time runs Python code: let processes do the work that computes (multiprocessing, ProcessPoolExecutor), use a free-threaded build, or call code that releases the GIL while it computes.",
         "Python のコードを実行できるのは同時に 1 つのスレッドだけです。計算はプロセスで行う (multiprocessing)、フリースレッド版を使う、または計算中に GIL を解放するコードを呼び出してください。";

@@ -153,7 +153,7 @@ syscalls! {
     34 "pause" Named Signal; 35 "nanosleep" Sleep Sleep; 36 "getitimer"; 37 "alarm"; 38 "setitimer"; 39 "getpid";
     40 "sendfile" Fd; 41 "socket"; 42 "connect" Fd Network; 43 "accept" Fd Network; 44 "sendto" Fd Network;
     45 "recvfrom" Fd Network; 46 "sendmsg" Fd Network; 47 "recvmsg" Fd Network; 48 "shutdown" Fd; 49 "bind";
-    50 "listen"; 51 "getsockname"; 52 "getpeername"; 53 "socketpair"; 54 "setsockopt"; 55 "getsockopt";
+    50 "listen"; 51 "getsockname"; 52 "getpeername"; 53 "socketpair"; 54 "setsockopt" Fd; 55 "getsockopt";
     56 "clone" Other Spawn; 57 "fork"; 58 "vfork" Named Spawn; 59 "execve" Path; 60 "exit"; 61 "wait4" Child Child;
     62 "kill"; 63 "uname"; 64 "semget"; 65 "semop" Other Semaphore; 66 "semctl"; 67 "shmdt"; 68 "msgget"; 69 "msgsnd";
     70 "msgrcv"; 71 "msgctl"; 72 "fcntl" Fd FileLock; 73 "flock" Fd FileLock; 74 "fsync" Fd FileSync; 75 "fdatasync" Fd FileSync;

@@ -3,7 +3,7 @@
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::sentences::say;
-use crate::study::explain::{Account, CauseKind, Contention, Explanation, Link, NOTHING, Names, RootCause};
+use crate::study::explain::{Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RootCause};
 
 /// Part of a role's life below which its threads are never without work.
 const ALWAYS_BUSY: f64 = 0.1;
@@ -15,18 +15,27 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
     let names = &explanation.names;
     let first = chains.first().and_then(|(chain, _)| chain.first());
     let lock = lock_of_most(names, chains);
-    let kind = lock.map_or(Contention::None, |link| names.contention(link.label));
+    let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
+    let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
+    let last = chains.first().and_then(|(chain, _)| chain.last());
+    let full = last.filter(|link| is_full(names, link)).map(|link| names.label(link.label));
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
             say!(ADVICE_BEFORE_BARRIER, label = label)
         }
         (CauseKind::Slept | CauseKind::Ran, Some(_)) if kind == Contention::Gil => say!(ADVICE_GIL),
+        (CauseKind::Slept | CauseKind::Ran | CauseKind::RunQueue, Some(_)) if kind == Contention::AddressSpace => {
+            say!(ADVICE_ADDRESS_SPACE)
+        }
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Turns => {
             say!(ADVICE_TURNS, label = label)
         }
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
+        (CauseKind::Slept | CauseKind::Ran, None) if full.is_some() => {
+            say!(ADVICE_FULL, label = full.unwrap_or_default())
+        }
         (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
         (CauseKind::Ran, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
@@ -36,7 +45,7 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
             None => say!(ADVICE_TIMED_OUT),
         },
-        (CauseKind::Device, _) if is_read(names.label(root.cause.label)) => say!(ADVICE_DEVICE),
+        (CauseKind::Device, _) if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
         (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
@@ -54,10 +63,24 @@ fn lock_of_most<'c>(names: &Names<'_, '_>, chains: &[&'c (Vec<Link>, u64)]) -> O
     chains.iter().find_map(|(chain, _)| lock(chain)).filter(|_| 2 * under_locks >= all)
 }
 
-/// Whether what waits for a device reads: a page or a file.
-fn is_read(label: &str) -> bool {
-    let call = label.split('(').next().unwrap_or_default();
-    call.contains("read") || call.contains("fault") || call.contains("open") || call.contains("stat") || call == label
+/// How the threads of a chain's end contend with the cause. Who never waits there takes no turns.
+fn contention(names: &Names<'_, '_>, root: &RootCause, link: &Link) -> Contention {
+    match names.contention(link.label) {
+        Contention::Turns if link.role != root.cause.role => Contention::None,
+        kind => kind,
+    }
+}
+
+/// Whether a wait is for room in a pipe or connection: its reader does not keep up.
+fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
+    let writes = names.call(link.label).is_some_and(|call| call.contains("write") || call.contains("send"));
+    writes && names.is_channel(link.label)
+}
+
+/// Whether what waits for a device reads: a page or a file. Page faults are in no call, or in any.
+fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
+    let writes = |call: String| ["write", "sync", "send"].iter().any(|word| call.contains(word));
+    !names.call(label).is_some_and(writes)
 }
 
 /// Workers that were never without work, while others waited for them.

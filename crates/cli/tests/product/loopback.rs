@@ -12,6 +12,7 @@ pub fn cases() -> Vec<Case> {
         Case::new("loopback::ipv6", || answered("AF_INET6", "::1", "SOCK_STREAM")),
         Case::new("loopback::ipv4_mapped", || answered("AF_INET6", "::ffff:127.0.0.1", "SOCK_STREAM")),
         Case::new("loopback::udp", || answered("AF_INET", "127.0.0.1", "SOCK_DGRAM")),
+        Case::new("loopback::corked", corked),
     ]
 }
 
@@ -42,10 +43,21 @@ for _ in range(40):
 ";
 
 fn answered(family: &str, address: &str, kind: &str) -> Result<()> {
-    let python = needs_program("python3")?;
     let values = format!("FAMILY, KIND, ADDRESS = socket.{family}, socket.{kind}, '{address}'");
+    judge(&PROGRAM.replacen("threading, time\n", &format!("threading, time\n{values}\n"), 1))
+}
+
+/// Servers that cork a connection send with the call that takes the cork away, as Puma does.
+fn corked() -> Result<()> {
+    let values = "FAMILY, KIND, ADDRESS = socket.AF_INET, socket.SOCK_STREAM, '127.0.0.1'";
     let script = PROGRAM.replacen("threading, time\n", &format!("threading, time\n{values}\n"), 1);
-    let recording = Recording::of(&[], &[&python, "-c", &script])?;
+    let cork = |on: u8| format!("other.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, {on})");
+    judge(&script.replacen("other.send(b'y')", &format!("{}; other.send(b'y'); {}", cork(1), cork(0)), 1))
+}
+
+fn judge(script: &str) -> Result<()> {
+    let python = needs_program("python3")?;
+    let recording = Recording::of(&[], &[&python, "-c", script])?;
     let causes = recording.rows(&["explain"])?;
     let first = causes.first().unwrap_or(&Value::Null);
     ensure!(text(first, "kind") == "slept", "it was the sleep before the answer: {causes:?}");

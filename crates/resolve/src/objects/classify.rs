@@ -5,7 +5,7 @@ use dwell_model::{CallKind, ObjectType, StackId, Syscall};
 use dwell_store::raw::wire::object_kind;
 
 use super::identity::{Identity, Target};
-use super::kernel::{self, KernelWait};
+use super::kernel::{self, KernelWait, MMAP_LOCK};
 use super::names;
 use super::own_locks::own_lock;
 use super::patterns::{Recognised, Refine, is_gil, recognise};
@@ -123,6 +123,7 @@ impl<'a> Classifier<'a> {
         Some(match kernel::explain(functions.into_iter())? {
             KernelWait::PageFault => Target::named(ObjectType::PageFault, "Page fault"),
             KernelWait::BlockIo => self.device(wait),
+            KernelWait::Lock(MMAP_LOCK) => Target::named(ObjectType::KernelLock, MMAP_LOCK),
             KernelWait::Lock(function) => Target::named(ObjectType::KernelLock, format!("Kernel lock in {function}")),
             KernelWait::Child => self.children(wait),
         })

@@ -7,11 +7,14 @@ pub enum KernelWait<'a> {
     PageFault,
     /// A block device.
     BlockIo,
-    /// A lock that this function takes.
+    /// A lock, by its name or the function that takes it.
     Lock(&'a str),
     /// The child of vfork.
     Child,
 }
+
+/// Lock of a process's address space.
+pub const MMAP_LOCK: &str = "mmap_lock";
 
 const FAULT: &[&str] = &[
     "asm_exc_page_fault",
@@ -61,6 +64,31 @@ const LOCK: &[&str] = &[
     "__lock_sock",
     "lock_mm_and_find_vma",
 ];
+/// What takes the lock of a process's address space (mmap_lock in the kernel's include/linux/mmap_lock.h): one lock, whichever of
+/// them waits for it.
+const ADDRESS_SPACE: &[&str] = &[
+    "vm_mmap_pgoff",
+    "ksys_mmap_pgoff",
+    "__vm_munmap",
+    "vm_munmap",
+    "__x64_sys_munmap",
+    "__do_sys_munmap",
+    "__do_sys_mremap",
+    "__x64_sys_mremap",
+    "__do_sys_brk",
+    "__x64_sys_brk",
+    "vm_brk_flags",
+    "do_mprotect_pkey",
+    "do_madvise",
+    "madvise_lock",
+    "__mm_populate",
+    "do_mlock",
+    "apply_vma_lock_flags",
+    "do_user_addr_fault",
+    "lock_mm_and_find_vma",
+    "dup_mmap",
+    "exit_mmap",
+];
 /// Frames that every wait has.
 const SCHEDULER: &[&str] = &["schedule", "__schedule", "io_schedule", "preempt_schedule", "bpf_"];
 
@@ -81,6 +109,11 @@ fn is_vfork<'a>(functions: impl Iterator<Item = &'a str>) -> bool {
     rest.next().is_some_and(|function| among(VFORK, function))
 }
 
+/// What the lock is called that a function takes.
+fn lock_name(function: &str) -> &str {
+    if among(ADDRESS_SPACE, function) { MMAP_LOCK } else { function }
+}
+
 /// Reads the functions of a kernel stack, leaf first.
 pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<KernelWait<'a>> {
     if is_vfork(functions.clone()) {
@@ -90,7 +123,7 @@ pub fn explain<'a>(functions: impl Iterator<Item = &'a str> + Clone) -> Option<K
     for function in functions.clone() {
         if lock {
             if !among(LOCK, function) {
-                return Some(KernelWait::Lock(function));
+                return Some(KernelWait::Lock(lock_name(function)));
             }
             continue;
         }
@@ -135,7 +168,11 @@ mod tests {
         let read = "__schedule schedule io_schedule folio_wait_bit_common filemap_get_pages vfs_read";
         assert_eq!(wait(read), Some(KernelWait::BlockIo));
         let map = "__schedule schedule rwsem_down_write_slowpath down_write_killable vm_mmap_pgoff do_syscall_64";
-        assert_eq!(wait(map), Some(KernelWait::Lock("vm_mmap_pgoff")));
+        assert_eq!(wait(map), Some(KernelWait::Lock(MMAP_LOCK)));
+        let fault = "schedule rwsem_down_read_slowpath down_read do_user_addr_fault exc_page_fault";
+        assert_eq!(wait(fault), Some(KernelWait::Lock(MMAP_LOCK)));
+        let rename = "schedule rwsem_down_write_slowpath down_write_nested lock_rename do_renameat2";
+        assert_eq!(wait(rename), Some(KernelWait::Lock("lock_rename")));
         assert_eq!(wait("__schedule schedule pipe_read vfs_read"), None);
         let opens = |stack: &str| opens_fifo(stack.split_whitespace());
         assert!(opens("__schedule schedule wait_for_partner fifo_open do_dentry_open") && !opens("schedule pipe_read"));

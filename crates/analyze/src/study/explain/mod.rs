@@ -37,7 +37,7 @@ pub use self::names::{Contention, Names};
 pub use self::roots::RootCause;
 use self::roots::root_causes;
 pub use self::run_queue::RunQueue;
-pub use self::terms::{Cause, CauseKind, Link, NOTHING, RoleId, WaitClass};
+pub use self::terms::{Cause, CauseKind, LabelId, Link, NOTHING, RoleId, WaitClass};
 use self::waiters::Waiters;
 use self::walk::Walk;
 use crate::engine::fold::Fold;

@@ -53,6 +53,8 @@ pub enum Contention {
     Barrier,
     /// They take turns, by an object that is no lock.
     Turns,
+    /// The kernel's lock of the program's address space.
+    AddressSpace,
 }
 
 /// The names.
@@ -63,6 +65,8 @@ pub struct Names<'f, 't> {
     role_of: Vec<RoleId>,
     labels: Texts,
     label_of: WordMap<(ObjectId, i16), LabelId>,
+    /// The system call of each label's waits; -1 where they are in none.
+    calls: Vec<i16>,
     /// Objects of each label, up to two.
     objects_of: Vec<Vec<ObjectId>>,
     /// Whether it is a lock, of each label.
@@ -88,6 +92,7 @@ impl<'f, 't> Names<'f, 't> {
             role_of,
             labels: Texts::default(),
             label_of: WordMap::default(),
+            calls: Vec::new(),
             objects_of: Vec::new(),
             locks: Vec::new(),
             places: Vec::new(),
@@ -123,6 +128,7 @@ impl<'f, 't> Names<'f, 't> {
             return *label;
         }
         let label = self.labels.number(self.called(object, call));
+        self.calls.resize(self.labels.texts.len(), call);
         self.objects_of.resize(self.labels.texts.len(), Vec::new());
         let objects = &mut self.objects_of[label as usize];
         if objects.len() < 2 && !objects.contains(&object) {
@@ -135,6 +141,19 @@ impl<'f, 't> Names<'f, 't> {
     /// What a label says: `mutex queue_lock`, `read(remote.conf)`, `a mutex`.
     pub fn label(&self, label: LabelId) -> &str {
         self.labels.text(label)
+    }
+
+    /// The system call in which threads wait for what has the label.
+    pub fn call(&self, label: LabelId) -> Option<String> {
+        let call = self.calls.get(label as usize).copied().filter(|call| *call >= 0)?;
+        Some(Syscall::name_of(call))
+    }
+
+    /// Whether what has the label passes bytes from those who write to those who read.
+    pub fn is_channel(&self, label: LabelId) -> bool {
+        let kind = |object: &ObjectId| object_type(self.trace, *object);
+        let mut kinds = self.objects_of.get(label as usize).into_iter().flatten().map(kind);
+        kinds.next().is_some_and(|kind| matches!(kind, ObjectType::Stream | ObjectType::Socket))
     }
 
     /// Whether what has the label is a lock: those who wait for it get nothing for it.
@@ -155,6 +174,7 @@ impl<'f, 't> Names<'f, 't> {
         match kinds.next() {
             _ if !self.is_lock(label) => Contention::None,
             Some(ObjectType::Gil) => Contention::Gil,
+            Some(ObjectType::KernelLock) if self.label(label).ends_with("mmap_lock") => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
             Some(kind) if is_needed(kind) || kind == ObjectType::Futex || kind == ObjectType::JvmMonitor => {
                 Contention::Lock
