@@ -255,6 +255,9 @@ sentences! {
         "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。";
     ADVICE_QUEUED_OTHERS = "advice-queued-others", "Other programs had the CPU, or a quota was used up: `dwell report explain` has the account of the run queue.",
         "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。";
+    ADVICE_LOCK_TIMED_OUT = "advice-lock-timed-out",
+        "Another thread had {label} all the time (`dwell report blame` names it): hold it for less, and take locks in one order everywhere.",
+        "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。";
     ADVICE_TIMED_OUT = "advice-timed-out", "Nothing came until the time-out: find out why nobody answered, and ask again sooner.",
         "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。";
     ADVICE_TIMED_OUT_EXPECTED = "advice-timed-out-expected", "Nothing came until the time-out, though {expected} usually answers: find out why it did not, and ask again sooner.",

@@ -41,6 +41,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
+        (CauseKind::TimedOut, _) if names.is_lock(root.cause.label) => {
+            say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
+        }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
             None => say!(ADVICE_TIMED_OUT),

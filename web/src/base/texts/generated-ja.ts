@@ -182,6 +182,7 @@ export const sentencesJa: Record<string, string> = {
   "advice-pool": "{who} の {threads} 個のスレッドに仕事がなかった時間は {idle} だけです。ワーカーを増やすか、{place} を速くしてください。",
   "advice-queued": "CPU より多くのスレッドが実行可能です。同時に実行するスレッドを減らすか、CPU を増やすか、このスレッドの優先度を上げてください。",
   "advice-queued-others": "他のプログラムが CPU を使っていたか、クォータを使い切りました。`dwell report explain` に実行キューの内訳があります。",
+  "advice-lock-timed-out": "別のスレッドがずっと {label} を保持していました (`dwell report blame` で確認できます)。保持時間を短くし、ロックを取得する順序を統一してください。",
   "advice-timed-out": "タイムアウトまで何も届きませんでした。応答がない理由を調べ、より早く再試行してください。",
   "advice-timed-out-expected": "通常は {expected} が応答しますが、タイムアウトまで何も届きませんでした。応答しなかった理由を調べ、より早く再試行してください。",
   "advice-outside": "そのプログラムも記録してください: `dwell collect threading --target-pid PID`、または両方を 1 つのシェルから起動します。",

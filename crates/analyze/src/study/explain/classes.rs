@@ -133,10 +133,34 @@ impl<'n, 't> Classes<'n, 't> {
     pub fn idleness(&self, thread: usize, row: usize, key: u32) -> Idleness {
         let [own, idle] = self.idleness.get(key as usize).copied().unwrap_or_default();
         match self.of(thread, row, key) {
+            WaitClass::Own if self.sleeps_by_other_means(thread, row, key) => Idleness::Busy,
             WaitClass::Own => own,
             WaitClass::Idle => idle,
             _ => Idleness::Busy,
         }
+    }
+
+    /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
+    /// since. That is a sleep by other means, as MariaDB's `sleep()` is.
+    pub fn sleeps_by_other_means(&self, thread: usize, row: usize, key: u32) -> bool {
+        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
+        // What the key alone tells to be its own is an event loop's or a runtime's timer.
+        let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
+        if !may_be || self.of(thread, row, key) != WaitClass::Own {
+            return false;
+        }
+        let role = (self.role_of)(thread);
+        let before = (rows.of(thread).start..row).rev().take(LOOKED_AT).filter(|before| rows.wait_ns(*before) > 0);
+        let of_others = |before: &usize| {
+            let waker = waker_of(&events.off_cpu_key(*before));
+            self.of(thread, *before, rows.key(*before)) == WaitClass::Idle
+                && waker.is_some_and(|waker| (self.role_of)(waker) != role)
+        };
+        let Some(given) = before.clone().find(of_others) else { return false };
+        // Where it waits for more work, it has none.
+        let object = events.off_cpu_key(given).object();
+        let listens = |row: usize| events.off_cpu_key(row).object() == object;
+        !listens(row) && !before.take_while(|before| *before > given).any(listens)
     }
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {

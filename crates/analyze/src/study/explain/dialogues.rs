@@ -11,7 +11,7 @@ use dwell_work::parallel;
 
 use crate::stacks::object::object_type;
 use crate::study::explain::terms::{PlaceId, RoleId, hands_over};
-use crate::study::explain::turns::by_turns;
+use crate::study::explain::turns::{by_turns, is_own};
 
 /// Runs of threads after a wait that are kept for each role and object, at most.
 const RUNS: usize = 512;
@@ -38,6 +38,31 @@ const NEVER: KeyFacts = KeyFacts { first_end_ns: u64::MAX, waits: 0 };
 struct Runs {
     woken: Vec<u64>,
     timed_out: Vec<u64>,
+}
+
+/// Those who wait for one thing.
+#[derive(Default)]
+struct Peers {
+    objects: BTreeSet<ObjectId>,
+    waiting: BTreeSet<ThreadId>,
+    /// Who ended their waits, and how many.
+    waking: BTreeMap<ThreadId, u64>,
+}
+
+impl Peers {
+    fn add(&mut self, key: &EventKey, waits: u64) {
+        self.objects.insert(key.object());
+        self.waiting.insert(key.thread());
+        *self.waking.entry(key.waker()).or_default() += waits;
+    }
+
+    fn end_one_anothers_waits(&self) -> bool {
+        let both = self.waking.iter().filter(|(thread, _)| self.waiting.contains(thread));
+        let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
+        let by_turns = by_them >= TURNS * count as u64;
+        let are_most = 2 * count >= self.waiting.len() && 2 * by_them >= self.waking.values().sum::<u64>();
+        count >= PEERS && by_turns && are_most
+    }
 }
 
 /// Who ended waits on an object, by role of the waiter.
@@ -86,7 +111,7 @@ impl<'n> Dialogues<'n> {
         dialogues.creations(trace);
         let facts = facts(trace);
         dialogues.wake_ups(trace, &facts);
-        dialogues.find_peers(trace, &facts);
+        dialogues.find_peers(trace, &facts, place_of);
         dialogues.peers.extend(by_turns(trace, place_of));
         dialogues.find_work(trace);
         dialogues
@@ -131,28 +156,25 @@ impl<'n> Dialogues<'n> {
         }
     }
 
-    /// Objects that work like a lock, whatever they are: those who wait for them are those who end the others' waits.
-    fn find_peers(&mut self, trace: &Trace, facts: &[KeyFacts]) {
-        let mut waiters: HashMap<ObjectId, (BTreeSet<ThreadId>, BTreeMap<ThreadId, u64>)> = HashMap::new();
+    /// Objects that work like a lock, whatever they are: those who wait for them are those who end the others' waits. Where each
+    /// thread of a role waits on an object of its own, the objects of one place are one.
+    fn find_peers(&mut self, trace: &Trace, facts: &[KeyFacts], place_of: &mut dyn FnMut(&EventKey) -> PlaceId) {
+        let mut of_object: HashMap<ObjectId, Peers> = HashMap::new();
+        let mut of_place: HashMap<(RoleId, PlaceId), Peers> = HashMap::new();
         for (key, facts) in trace.events().keys.iter().zip(facts).filter(|(_, facts)| facts.waits > 0) {
             let woken = Outcome::from_code(key.outcome()) == Outcome::Woken;
-            if woken && key.waker().is_some() && key.object().is_some() {
-                let (waiting, waking) = waiters.entry(key.object()).or_default();
-                waiting.insert(key.thread());
-                *waking.entry(key.waker()).or_default() += facts.waits;
+            let Some(thread) = key.thread().get().filter(|_| woken && key.waker().is_some() && key.object().is_some())
+            else {
+                continue;
+            };
+            of_object.entry(key.object()).or_default().add(key, facts.waits);
+            if is_own(object_type(trace, key.object())) {
+                of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
             }
         }
-        let are_peers = |waiting: &BTreeSet<ThreadId>, waking: &BTreeMap<ThreadId, u64>| {
-            let both = waking.iter().filter(|(thread, _)| waiting.contains(thread));
-            let (count, by_them) = both.fold((0, 0), |(count, sum), (_, waits)| (count + 1, sum + waits));
-            let by_turns = by_them >= TURNS * count as u64;
-            count >= PEERS && by_turns && 2 * count >= waiting.len() && 2 * by_them >= waking.values().sum::<u64>()
-        };
-        self.peers = waiters
-            .into_iter()
-            .filter(|(_, (waiting, waking))| are_peers(waiting, waking))
-            .map(|(object, _)| object)
-            .collect();
+        let of_place = of_place.into_values().filter(|peers| peers.objects.len() >= PEERS);
+        let like_locks = of_object.into_values().chain(of_place).filter(Peers::end_one_anothers_waits);
+        self.peers = like_locks.flat_map(|peers| peers.objects).collect();
     }
 
     /// Compares what threads do after a time-out with what they do after a wake-up.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use dwell_model::{ObjectType, ThreadId};
+use dwell_model::{ObjectType, Outcome, ThreadId};
 use dwell_store::Trace;
 
 use super::{CauseKind, Explanation, explain};
@@ -158,11 +158,6 @@ fn loop_and_worker(set: &str) -> Vec<(CauseKind, String, u64)> {
     );
     let in_loop = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Event.code()).unwrap();
     trace.objects.name[in_loop] = set.to_owned();
-    for row in 0..trace.off_cpu.thread.len() {
-        if trace.off_cpu.object[row].get() == Some(in_loop) {
-            trace.off_cpu.syscall[row] = 232; // epoll_wait
-        }
-    }
     trace.tables_changed();
     let query = Query::default();
     let fold = Fold::new(&trace, &query).unwrap();
@@ -175,6 +170,60 @@ fn a_loop_that_others_cannot_write_to_waits_for_those_that_it_asked() {
     assert!(found.contains(&(CauseKind::Slept, "pool".into(), 4)), "{found:?}");
     // Clients may come as well.
     assert_eq!(loop_and_worker("epoll {TCP listen 0.0.0.0:80, eventfd}"), []);
+}
+
+/// What a client waits for whose server's second wait ends by its time-out.
+fn served(picture: &str) -> Vec<(CauseKind, String, u64)> {
+    let mut trace = trace(picture);
+    let of_server = |row: &usize| trace.threads.name[trace.off_cpu.thread[*row].get().unwrap()] == "server";
+    let second = (0..trace.off_cpu.thread.len()).filter(of_server).nth(1).unwrap();
+    trace.off_cpu.outcome[second] = Outcome::TimedOut.code();
+    trace.off_cpu.waker[second] = ThreadId::NONE;
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    causes(&explain(&fold))
+}
+
+#[test]
+fn a_server_that_lets_time_pass_within_a_request_sleeps() {
+    let found = served(
+        "client: ###yyyyyy#
+         server: cc#xxxxx##",
+    );
+    assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
+    // It waits for the next request.
+    let listens = served(
+        "client: ###yyyyyy#
+         server: cc#ccccc##",
+    );
+    assert_eq!(listens, []);
+}
+
+#[test]
+fn permits_that_two_have_are_a_lock_for_the_others() {
+    let lines: Vec<(&str, Vec<char>)> = ["w1", "w2", "w3", "w4"]
+        .into_iter()
+        .zip(["x", "y", "z", "v"])
+        .enumerate()
+        .map(|(late, (name, object))| {
+            (name, ("#".repeat(late + 1) + &format!("{object}##").repeat(8)).chars().collect())
+        })
+        .collect();
+    let mut trace = build(&lines, 4);
+    let mut rows: Vec<usize> = (0..trace.off_cpu.thread.len()).collect();
+    rows.sort_by_key(|row| (trace.off_cpu.start_ns[*row], trace.off_cpu.thread[*row]));
+    for (at, row) in rows.iter().enumerate() {
+        trace.off_cpu.stack[*row] = trace.off_cpu.stack[rows[0]];
+        // Who was woken two wake-ups ago had the other permit since.
+        trace.off_cpu.waker[*row] = trace.off_cpu.thread[rows[at.saturating_sub(2)]];
+        trace.off_cpu.outcome[*row] = Outcome::Woken.code();
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    let whole = explain(&fold).whole();
+    assert!(whole.demand_ns > 0 && whole.idle_ns <= 2 * CELL, "{whole:?}");
 }
 
 #[test]

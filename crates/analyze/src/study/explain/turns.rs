@@ -92,6 +92,6 @@ fn goes_from_hand_to_hand(mut wake_ups: Vec<(u64, u32, u32)>) -> bool {
 }
 
 /// Whether an object of this type may be one thread's alone.
-fn is_own(kind: ObjectType) -> bool {
+pub fn is_own(kind: ObjectType) -> bool {
     matches!(kind, ObjectType::ConditionVariable | ObjectType::Semaphore | ObjectType::Futex | ObjectType::JvmMonitor)
 }

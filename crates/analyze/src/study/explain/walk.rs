@@ -339,7 +339,9 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
         let (waker, holder) = (ender, facts.holder);
         let in_vain = waker.is_none_or(|waker| self.asked_again(thread, waker, to));
         if outcome == Outcome::TimedOut && in_vain {
-            return self.book(&askers, (CauseKind::TimedOut, thread), row, (from, to));
+            let sleeps = self.classes.sleeps_by_other_means(thread, row, key);
+            let kind = if sleeps { CauseKind::Slept } else { CauseKind::TimedOut };
+            return self.book(&askers, (kind, thread), row, (from, to));
         }
         if outcome == Outcome::Unfinished && holder.is_none() {
             return self.book(&askers, (CauseKind::Unfinished, thread), row, (from, to));
