@@ -1,6 +1,6 @@
 /*
  * A thread waits for any of three futexes at once: the last one ends most waits, the second one two by a wake of two futexes,
- * the first one none. Its last wait times out. Then it waits as long for all of them, since nobody wakes it.
+ * the first one none. Its last wait times out.
  */
 #include "sample.h"
 #include <linux/futex.h>
@@ -59,6 +59,7 @@ int main(void)
 	}
 	pthread_join(thread, NULL);
 	wait_for_any(seen, limit_ns);
-	printf("truth frame_ns %llu\ntruth audio_ns %llu\n", (unsigned long long)frame_ns, (unsigned long long)audio_ns);
+	printf("truth frame_ns %llu\ntruth audio_ns %llu\n", (unsigned long long)frame_ns,
+	       (unsigned long long)audio_ns);
 	return 0;
 }

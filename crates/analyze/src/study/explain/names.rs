@@ -170,7 +170,9 @@ impl<'f, 't> Names<'f, 't> {
         let name = without_count(name);
         let kind = object_type(self.trace, object);
         let title = title(kind);
-        let nameless = name.is_empty() || (name.contains("0x") && is_in_memory(kind));
+        // An address in it; an offset follows a name.
+        let numbered = name.contains("0x") && !name.contains(" + 0x");
+        let nameless = name.is_empty() || (numbered && is_in_memory(kind));
         let by_call = matches!(
             kind,
             ObjectType::Stream | ObjectType::Socket | ObjectType::Event | ObjectType::Unknown | ObjectType::BlockIo
