@@ -30,9 +30,11 @@ static long look_at_futex(u64 index, struct vector_search *search)
 	if (index >= search->count)
 		return 1;
 	bpf_probe_read_user(&futex, sizeof(futex), (void *)(search->vector + index * sizeof(futex)));
-	if (futex.uaddr && (futex.uaddr == search->wanted[0] || futex.uaddr == search->wanted[1]))
+	if (futex.uaddr && (futex.uaddr == search->wanted[0] || futex.uaddr == search->wanted[1])) {
 		search->found = futex.uaddr;
-	return !!search->found;
+		return 1;
+	}
+	return 0;
 }
 
 /* The current thread wakes `task` by `call`. Threads of two processes name a futex that they share by two addresses. */
