@@ -21,6 +21,7 @@ fn least(kind: u16) -> Option<usize> {
         kind::TASK_PROBE => size_of::<TaskProbeRecord>(),
         kind::STITCH => size_of::<StitchRecord>(),
         kind::CREATION => size_of::<CreationRecord>(),
+        kind::WOKEN_FUTEX => size_of::<WokenFutexRecord>(),
         kind::SOCKET => size_of::<SocketRecord>(),
         kind::SOCKET_WAIT => size_of::<SocketWaitRecord>(),
         kind::TCP_HOLD => size_of::<TcpHoldRecord>(),
@@ -70,6 +71,7 @@ pub(crate) fn is_event(record: &[u8]) -> bool {
         kind::TASK_PROBE,
         kind::STITCH,
         kind::CREATION,
+        kind::WOKEN_FUTEX,
         kind::SOCKET_WAIT,
         kind::TCP_HOLD,
         kind::TCP_EVENT,
@@ -187,6 +189,7 @@ impl Maker {
         self.put::<CreationRecord>((kind::CREATION, PROCESS, 5_000), |it| {
             (it.address, it.user_stack, it.tgid) = (0x5000, 1, PROCESS);
         });
+        self.put::<WokenFutexRecord>((kind::WOKEN_FUTEX, 11, 6_000), |it| it.address = 0x5000);
         self.0.mark(kind::PAUSE, 20_000);
         self.0.mark(kind::RESUME, 21_000);
         self.0.mark(kind::ROUND, 30_000);

@@ -236,7 +236,7 @@ static __always_inline void find_wait_target(struct task_struct *task, struct th
 		if (current)
 			bpf_probe_read_user(&first, sizeof(first), (void *)regs->di);
 		target->object = first.uaddr;
-		target->detail = first.val << 32;
+		target->detail = first.val << 32 | (u16)regs->si << 16;
 		break;
 	case CALL_POLL:
 		if (current)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Who ends a wait: noted with the woken thread, and written when it comes back to a CPU. */
+#include "futex_vector.bpf.h"
 #include "loopback.bpf.h"
 #include "switch.bpf.h"
 
@@ -48,6 +49,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (thread->waker_context != WAKER_TASK)
 		return 0;
 	thread->waker_syscall = current_syscall(current);
+	if (thread->waker_syscall == SYSCALL_FUTEX || thread->waker_syscall == SYSCALL_FUTEX_WAKE)
+		note_woken_futex(current, thread->waker_syscall, task, thread->wake_time_ns);
 	waker = recorded(current);
 	if (waker)
 		thread->waker_stack = take_user_stack(current, waker, last_stack(current, WAKING));

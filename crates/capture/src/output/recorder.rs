@@ -81,6 +81,7 @@ impl Recorder {
                 self.events_buffer.bytes.extend_from_slice(bytes);
             }
             kind::CREATION
+            | kind::WOKEN_FUTEX
             | kind::SOCKET_WAIT
             | kind::TCP_HOLD
             | kind::TCP_EVENT

@@ -32,7 +32,7 @@ pub fn target(objects: &mut Objects, holder: Holder, call: &Call, out: &mut dyn 
         SyscallClass::FutexVector => {
             let words = waiting::words_of(holder.tid, first, 2);
             let (value, address) = (words.first().copied().unwrap_or(0), words.get(1).copied().unwrap_or(0));
-            Target { object: address, detail: value << 32, ..none }
+            Target { object: address, detail: value << 32 | (second & 0xffff) << 16, ..none }
         }
         SyscallClass::Poll => {
             let count = second.min(MAX_MEMBERS as u64) as usize;

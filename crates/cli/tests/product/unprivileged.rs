@@ -36,6 +36,8 @@ const NOT_MET: &[&str] = &[
     "library_chains",
     // What a path says is read where the thread blocks.
     "paths",
+    // Which of several futexes woke a thread, the kernel shows BPF programs only.
+    "futex_vector",
     // Who sent the signal, the kernel tells BPF programs only.
     "stopped",
 ];

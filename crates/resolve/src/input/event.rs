@@ -2,7 +2,7 @@
 
 use dwell_store::raw::wire::{
     CreationRecord, ExecRecord, SampleRecord, StitchRecord, SwitchRecord, ThreadExitRecord, ThreadNameRecord,
-    ThreadNewRecord,
+    ThreadNewRecord, WokenFutexRecord,
 };
 
 use super::said::Said;
@@ -22,6 +22,7 @@ pub enum Event {
     Said(Said),
     Stitch(StitchRecord),
     Creation(CreationRecord),
+    WokenFutex(WokenFutexRecord),
 }
 
 impl Event {
@@ -38,6 +39,7 @@ impl Event {
             Self::Said(said) => said.time_ns,
             Self::Stitch(record) => record.h.time_ns,
             Self::Creation(record) => record.h.time_ns,
+            Self::WokenFutex(record) => record.h.time_ns,
         }
     }
 
@@ -54,6 +56,7 @@ impl Event {
             Self::Said(said) => said.time_ns = time_ns,
             Self::Stitch(record) => record.h.time_ns = time_ns,
             Self::Creation(record) => record.h.time_ns = time_ns,
+            Self::WokenFutex(record) => record.h.time_ns = time_ns,
         }
     }
 
@@ -64,7 +67,7 @@ impl Event {
             Self::New(_) => 1,
             Self::Exec(_) => 2,
             Self::Name(_) | Self::Stitch(_) | Self::Creation(_) => 3,
-            Self::Switch(_) | Self::Sample(_) | Self::Said(_) => 4,
+            Self::Switch(_) | Self::Sample(_) | Self::Said(_) | Self::WokenFutex(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,
         }

@@ -137,6 +137,7 @@ impl Meta {
             Record::TaskProbe(record) => happens(Event::Said(Said::of_probe(&record))),
             Record::Stitch(record) => happens(Event::Stitch(record)),
             Record::Creation(record) => happens(Event::Creation(record)),
+            Record::WokenFutex(record) => happens(Event::WokenFutex(record)),
             Record::IttNames(header, bytes) => {
                 self.itt.names(&header, bytes, &mut |said| happens(Event::Said(said)));
             }

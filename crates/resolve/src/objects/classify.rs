@@ -62,6 +62,10 @@ impl<'a> Classifier<'a> {
         {
             return Target::named(kind, name);
         }
+        if let Hint::AnyOf(count) = wait.hint {
+            let name = format!("Any of {count} futexes in {}", self.sources.site(wait));
+            return Target::named(ObjectType::Futex, name);
+        }
         if wait.kind() == CallKind::Futex && wait.object != 0 {
             return self.futex(number, wait);
         }

@@ -15,6 +15,7 @@ use crate::input::texts::TextId;
 use crate::replay::annotations::SyncObject;
 use crate::replay::lives::ImageId;
 use crate::replay::numbers::{SyncNumber, WaitNumber};
+use crate::replay::rows::RawOffCpu;
 use crate::replay::waits::Wait;
 use crate::row_of::RowOf;
 
@@ -45,11 +46,24 @@ pub fn resolve(waits: &[Wait], first_ns: &[u64], sources: &Sources<'_>) -> Resol
     });
     let joined = joins::functions(&joined.collect(), sources);
     let mut namer = Namer::new(sources, joined);
-    let ids = targets.iter().zip(waits).zip(first_ns);
-    let of_waits = ids.map(|((target, wait), &time_ns)| namer.object(target, wait, time_ns)).collect();
+    let awaited = awaited(waits.len(), sources.off_cpu);
+    let ids = targets.iter().zip(waits).zip(first_ns).zip(awaited);
+    let object = |(((target, wait), &time_ns), awaited)| {
+        if awaited { namer.object(target, wait, time_ns) } else { ObjectId::NONE }
+    };
+    let of_waits = ids.map(object).collect();
     let of_told = (0..sources.told.len()).map(|number| namer.told_object(SyncNumber::new(number))).collect();
     let holders = targets.iter().zip(waits).map(|(target, wait)| !wait.owned || target.has_owner).collect();
     Resolved { objects: namer.objects, of_waits, holders, of_told }
+}
+
+/// Which of the waits an interval still has: some become others as more is known.
+fn awaited(count: usize, off_cpu: &RawOffCpu) -> Vec<bool> {
+    let mut awaited = vec![false; count];
+    for wait in off_cpu.wait.iter().filter_map(|wait| wait.get()) {
+        awaited[wait] = true;
+    }
+    awaited
 }
 
 /// Finds the threads whose end was waited for where only a lock of theirs shows that: the waker, if there was just one.

@@ -143,6 +143,13 @@ impl Intervals {
         Some((self.rows.syscall[row], Reason::from_code(self.rows.reason[row]), self.rows.wait[row]))
     }
 
+    /// What a thread that is off the CPU waits for, where that is known later than that it waits.
+    pub fn set_wait(&mut self, thread: ThreadId, wait: WaitNumber) {
+        if let Some(&mut Track { state: State::Off(row), .. }) = self.track(thread) {
+            self.rows.wait[row] = wait;
+        }
+    }
+
     /// The next thread begins.
     pub fn begin(&mut self, thread: ThreadId, time_ns: u64, beginning: Beginning) {
         debug_assert_eq!(thread.get(), Some(self.tracks.len()));

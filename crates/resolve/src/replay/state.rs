@@ -6,7 +6,7 @@ use dwell_model::{CallKind, Outcome, Reason, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
     CreationRecord, ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord,
-    object_kind, switch_flag, waker_context,
+    WokenFutexRecord, object_kind, switch_flag, waker_context,
 };
 
 use crate::input::event::Event;
@@ -28,6 +28,7 @@ const FUTEX_COMMANDS: u32 = 0x7f;
 const TIMER_FILE: &str = "[timerfd]";
 const WAIT4: i16 = 61;
 const FUTEX: i16 = 202;
+const FUTEX_WAITV: i16 = 449;
 
 /// The state of the replay.
 pub struct Replay {
@@ -96,6 +97,7 @@ impl Replay {
             Event::Said(said) => self.hear(said, now),
             Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
             Event::Creation(record) => self.create(record),
+            Event::WokenFutex(record) => self.wake_by_futex(record),
         }
     }
 
@@ -104,6 +106,18 @@ impl Replay {
         let Some(thread) = self.lives.find(record.h.tid).filter(|_| record.user_stack != 0) else { return };
         let stack = self.user_stack(record.user_stack);
         self.creations.add(self.lives.image(thread), record.address, (record.h.time_ns, stack));
+    }
+
+    /// What woke the thread is what it waited for.
+    fn wake_by_futex(&mut self, record: &WokenFutexRecord) {
+        let Some(thread) = self.lives.find(record.h.tid) else { return };
+        let Some((_, Reason::Waiting, number)) = self.intervals.open_row(thread) else { return };
+        let any = self.wait_of(number).filter(|wait| matches!(wait.hint, Hint::AnyOf(_))).copied();
+        if let Some(wait) = any {
+            let known = Wait { hint: Hint::None, object: record.address, ..wait };
+            let number = self.intern_wait(known, record.h.time_ns);
+            self.intervals.set_wait(thread, number);
+        }
     }
 
     /// A program says something of itself. What it says within a pause is taken as of the pause's start.
@@ -306,11 +320,16 @@ impl Replay {
             told: told.map(|(object, _)| object),
             owned: owner.is_some(),
         };
+        let number = self.intern_wait(wait, record.h.time_ns);
+        (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
+    }
+
+    fn intern_wait(&mut self, wait: Wait, time_ns: u64) -> WaitNumber {
         let number = self.waits.intern(wait);
         if number == self.first_waits.len() {
-            self.first_waits.push(record.h.time_ns);
+            self.first_waits.push(time_ns);
         }
-        (WaitNumber::new(number), told_holder.or(owner).unwrap_or(ThreadId::NONE))
+        WaitNumber::new(number)
     }
 
     /// The thread that the memory of a lock names: another one, of the same process unless processes share the lock.
@@ -333,6 +352,10 @@ impl Replay {
                 let thread = holder.and_then(|holder| self.lives.find(holder));
                 thread.map_or(Hint::Value(expected(value)), Hint::Thread)
             }
+            FUTEX_WAITV => match (detail >> 16) as u16 {
+                0 | 1 => Hint::None,
+                count => Hint::AnyOf(count),
+            },
             WAIT4 => {
                 let child = self.lives.outer_id(record.h.tid, detail as u32);
                 child.and_then(|child| self.lives.process(child)).map_or(Hint::None, Hint::Process)

@@ -55,6 +55,8 @@ pub enum Hint {
     Value(u8),
     /// Files that could not be read: the thread waited already when the recording began.
     Files,
+    /// One of so many futexes, the first of which is known, if any.
+    AnyOf(u16),
     /// CPython's global interpreter lock, whose memory the futex is part of.
     Gil,
 }

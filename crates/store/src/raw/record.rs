@@ -7,7 +7,7 @@ use super::wire::{
     ObjectRecord, PythonCodeHeader, PythonFrame, PythonStackHeader, RecordHeader, RequestRecord, SampleRecord,
     ShortDelay, SocketPeerRecord, SocketRecord, SocketWaitRecord, StackHeader, StitchRecord, SwitchRecord,
     TaskProbeRecord, TcpEventRecord, TcpHoldRecord, TextHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord,
-    kind,
+    WokenFutexRecord, kind,
 };
 
 /// One record, borrowed from a chunk.
@@ -36,6 +36,7 @@ pub enum Record<'a> {
     TaskProbe(TaskProbeRecord),
     Stitch(StitchRecord),
     Creation(CreationRecord),
+    WokenFutex(WokenFutexRecord),
     Socket(Box<SocketRecord>),
     SocketWait(Box<SocketWaitRecord>),
     TcpHold(TcpHoldRecord),
@@ -136,6 +137,7 @@ fn parse(header: RecordHeader, body: &[u8]) -> Option<Record<'_>> {
         kind::TASK_PROBE => Record::TaskProbe(prefix(body)?),
         kind::STITCH => Record::Stitch(prefix(body)?),
         kind::CREATION => Record::Creation(prefix(body)?),
+        kind::WOKEN_FUTEX => Record::WokenFutex(prefix(body)?),
         kind::SOCKET => Record::Socket(Box::new(prefix(body)?)),
         kind::SOCKET_WAIT => Record::SocketWait(Box::new(prefix(body)?)),
         kind::TCP_HOLD => Record::TcpHold(prefix(body)?),

@@ -38,6 +38,7 @@ enum record_kind {
 	RECORD_DELAYS = 22,       /* short delays of one thread on one CPU */
 	RECORD_THREAD_LEFT = 23,  /* for the collector, which writes a RECORD_THREAD_EXIT in its place */
 	RECORD_CREATION = 24,     /* a thread initialised a lock */
+	RECORD_WOKEN_FUTEX = 25,  /* a thread in futex_waitv was woken: by which of its futexes */
 	/* Written by the collector's user side only: */
 	RECORD_MAP = 32,     /* a file mapped into a process */
 	RECORD_COMMAND = 33, /* a process's command line */
@@ -82,10 +83,12 @@ struct record_switch {
 	u8 flags;         /* enum switch_flag */
 	u8 waker_context; /* enum waker_context */
 	/* the thread switched out */
-	u32 state;      /* prev_state of sched_switch: 0 = still runnable */
-	s32 syscall;    /* number of the system call it is in, -1 = none */
-	u64 object;     /* futex: address; file descriptor: key of a RECORD_OBJECT; 0 = none */
-	u64 detail;     /* futex: operation | expected value << 32; wait4: pid; sleeps: requested ns */
+	u32 state;   /* prev_state of sched_switch: 0 = still runnable */
+	s32 syscall; /* number of the system call it is in, -1 = none */
+	u64 object;  /* futex: address; file descriptor: key of a RECORD_OBJECT; 0 = none */
+	/* futex: operation | expected value << 32; futex_waitv: futexes << 16 | the first one's expected value << 32; wait4: pid;
+	 * sleeps: requested ns */
+	u64 detail;
 	u64 user_stack; /* key of a RECORD_STACK, 0 = none */
 	u64 kernel_stack;
 	/* the thread switched in */
@@ -284,6 +287,11 @@ struct record_creation {
 	u32 reserved;
 };
 
+struct record_woken_futex {
+	struct record_header h; /* tid: the woken thread; time: when it was woken */
+	u64 address;            /* in the memory of its process */
+};
+
 /* Bytes that the in-process collector wrote; `bytes` of them follow, padded to 8. They are the profiled program's: nothing
  * in them can be trusted. Times in them are ticks of the time stamp counter:
  * ns = base_ns + (ticks - base_ticks) * ns_per_tick / 2^32. */
@@ -383,6 +391,7 @@ _Static_assert(sizeof(struct record_registers) == 176, "wire");
 _Static_assert(sizeof(struct record_task_probe) == 24, "wire");
 _Static_assert(sizeof(struct record_stitch) == 40, "wire");
 _Static_assert(sizeof(struct record_creation) == 40, "wire");
+_Static_assert(sizeof(struct record_woken_futex) == 24, "wire");
 _Static_assert(sizeof(struct record_itt) == 56, "wire");
 _Static_assert(sizeof(struct record_delay) == 56, "wire");
 _Static_assert(sizeof(struct record_delays) == 32 + 12 * DWELL_DELAYS, "wire");

@@ -37,6 +37,7 @@ pub mod kind {
     pub const DELAYS: u16 = 22;
     pub const THREAD_LEFT: u16 = 23;
     pub const CREATION: u16 = 24;
+    pub const WOKEN_FUTEX: u16 = 25;
     pub const MAP: u16 = 32;
     pub const COMMAND: u16 = 33;
     pub const MEMBERS: u16 = 34;
@@ -212,6 +213,9 @@ records! {
     }
     CreationRecord = 40, "A thread initialised a lock." {
         h: RecordHeader, address: u64, user_stack: u64, tgid: u32, reserved: u32,
+    }
+    WokenFutexRecord = 24, "By which of its futexes a thread in futex_waitv was woken." {
+        h: RecordHeader, address: u64,
     }
     TcpState = 64, "How a TCP socket stands at one instant." {
         flags: u8, state: u8, congestion: u8, backoff: u8, unsent: u32, in_flight: u32, packets_out: u32, cwnd: u32,

@@ -13,9 +13,6 @@ use crate::study::explain::places::{Place, place};
 use crate::study::explain::roles::roles;
 use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
-/// The system call that waits for one of several futexes, x86-64.
-const FUTEX_WAITV: i16 = 449;
-
 /// Texts by number, each once.
 #[derive(Default)]
 struct Texts {
@@ -197,15 +194,13 @@ impl<'f, 't> Names<'f, 't> {
         let name = without_count(name);
         let kind = object_type(self.trace, object);
         let title = title(kind);
-        let nameless = name.is_empty() || (name.contains("0x") && is_in_memory(kind));
+        // An address in it; an offset follows a name.
+        let numbered = name.contains("0x") && !name.contains(" + 0x");
+        let nameless = name.is_empty() || (numbered && is_in_memory(kind));
         let by_call = matches!(
             kind,
             ObjectType::Stream | ObjectType::Socket | ObjectType::Event | ObjectType::Unknown | ObjectType::BlockIo
         );
-        // Of several futexes only the first one is known.
-        if call == FUTEX_WAITV && !nameless {
-            return format!("futex_waitv({name}, …)");
-        }
         match ((call >= 0).then(|| Syscall::name_of(call)), nameless) {
             (Some(call), true) if by_call => call,
             (Some(call), false) if by_call && call != name => format!("{call}({name})"),
