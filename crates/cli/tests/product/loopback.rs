@@ -59,10 +59,12 @@ fn judge(script: &str) -> Result<()> {
     let python = needs_program("python3")?;
     let recording = Recording::of(&[], &[&python, "-c", script])?;
     let causes = recording.rows(&["explain"])?;
-    let first = causes.first().unwrap_or(&Value::Null);
-    ensure!(text(first, "kind") == "slept", "it was the sleep before the answer: {causes:?}");
+    // On a busy machine the run queue may come first.
+    let first = causes.iter().find(|row| row["chain"].is_array()).unwrap_or(&Value::Null);
+    let texts: Vec<&str> = causes.iter().take(3).map(|row| text(row, "text")).collect();
+    ensure!(text(first, "kind") == "slept", "it was the sleep before the answer: {texts:?}");
     ensure!(first["chain"].to_string().contains("recvfrom"), "somebody waited to receive: {first}");
     let by_network = causes.iter().any(|row| text(row, "kind") == "network");
-    ensure!(!by_network, "nothing came from elsewhere: {causes:?}");
+    ensure!(!by_network, "nothing came from elsewhere: {texts:?}");
     Ok(())
 }
