@@ -61,7 +61,7 @@ const RUN_QUEUE_FACTOR: u64 = 5;
 /// Part of the elapsed time from which the run queue's account is told.
 const QUEUE_SHARE: f64 = 0.02;
 /// Intervals that are explained in the summary, at most: it is to be there at once.
-const ROWS_IN_SUMMARY: usize = 300_000;
+const ROWS_IN_SUMMARY: usize = 1_000_000;
 /// Causes in the summary.
 const IN_SUMMARY: usize = 3;
 /// Part of a cause's time from which one more place that calls is named.
