@@ -91,7 +91,7 @@ fn lasting_secret(listen: SocketAddr, invoker: Option<&Invoker>) -> Option<Secre
 }
 
 fn tell_of_this_run(reason: &str) {
-    terminal::tell(&format!("dwell: the address is of this run only, and no bookmark for the next: {reason}"));
+    terminal::tell(format!("dwell: the address is of this run only, and no bookmark for the next: {reason}"));
 }
 
 fn library(path: &Path) -> Result<Library> {
