@@ -5,6 +5,7 @@
 use std::env;
 use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::process::Command;
 
 use dwell_store::Folder;
@@ -95,20 +96,29 @@ impl Invoker {
         folder.give_away(self.uid, self.gid)
     }
 
+    /// Where the user lives, by getent(1).
+    pub fn home(&self) -> Option<PathBuf> {
+        const HOME: usize = 5;
+        entry_of(self.uid).ok()?.get(HOME).filter(|home| !home.is_empty()).map(PathBuf::from)
+    }
+
     fn ids(&self) -> (Option<Uid>, Option<Gid>) {
         (Some(Uid::from_raw(self.uid)), Some(Gid::from_raw(self.gid)))
     }
 }
 
-/// The user with this number, by getent(1), which asks all that the machine asks for users. One that nobody knows has no group but
-/// that of nobody.
+/// What the machine knows of the user with this number, as in passwd(5), by getent(1), which asks all that the machine asks for users.
+fn entry_of(uid: u32) -> io::Result<Vec<String>> {
+    let found = Command::new("getent").args(["passwd", &uid.to_string()]).output()?;
+    Ok(String::from_utf8_lossy(&found.stdout).trim_end().split(':').map(str::to_owned).collect())
+}
+
+/// The user with this number. One that nobody knows has no group but that of nobody.
 fn find_user(uid: u32) -> io::Result<Invoker> {
     const NO_GROUP: u32 = 65_534;
-    let found = Command::new("getent").args(["passwd", &uid.to_string()]).output()?;
-    let line = String::from_utf8_lossy(&found.stdout);
-    let fields: Vec<&str> = line.trim_end().split(':').collect();
+    let fields = entry_of(uid)?;
     let gid = fields.get(3).and_then(|gid| gid.parse().ok()).unwrap_or(NO_GROUP);
-    let name = fields.first().filter(|name| !name.is_empty()).map_or_else(|| uid.to_string(), ToString::to_string);
+    let name = fields.first().filter(|name| !name.is_empty()).map_or_else(|| uid.to_string(), Clone::clone);
     Ok(Invoker { name, uid, gid })
 }
 

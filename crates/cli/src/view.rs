@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use dwell_anatomy::trace;
-use dwell_server::{Library, Options, Server, TlsFiles};
+use dwell_server::{Library, Options, Secret, Server, TlsFiles};
 use dwell_store::{Folder, ResultFolder};
 
 use crate::args::ViewArgs;
 use crate::error::{Hinted, Result, quoted};
+use crate::lasting_secret;
 use crate::output;
 use crate::owner::Invoker;
 use crate::reading::Reading;
@@ -24,9 +25,14 @@ pub fn run(args: &ViewArgs) -> Result<ExitCode> {
     let tls = tls(args)?;
     let listen = SocketAddr::new(args.listen, args.port);
     let reading = Reading::of([&*args.path])?;
-    drop_privileges(&args.path)?;
+    let invoker = drop_privileges(&args.path)?;
     let library = library(&args.path)?;
-    let server = Server::bind(Options { library, listen, tls })?;
+    let secret = lasting_secret(listen, invoker.as_ref());
+    let is_to_last = secret.is_some();
+    let server = Server::bind(Options { library, listen, tls, secret })?;
+    if is_to_last && !server.has_lasting_address() {
+        tell_of_this_run("the kernel does not tell whose program a connection is from");
+    }
     if !Server::has_ui() {
         terminal::tell("dwell: this dwell was built without its web UI; `make web` and a new build put it in");
     }
@@ -54,8 +60,8 @@ fn tls(args: &ViewArgs) -> Result<Option<TlsFiles>> {
 }
 
 /// Viewing needs no privileges: under sudo, the server is the user's from here on.
-fn drop_privileges(path: &Path) -> Result<()> {
-    let Some(invoker) = Invoker::of_sudo() else { return Ok(()) };
+fn drop_privileges(path: &Path) -> Result<Option<Invoker>> {
+    let Some(invoker) = Invoker::of_sudo() else { return Ok(None) };
     let failed = |error| Hinted::new(format!("cannot become {}: {error}", invoker.name)).hint("run it without sudo");
     invoker.become_user().map_err(failed)?;
     let denied = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
@@ -64,10 +70,28 @@ fn drop_privileges(path: &Path) -> Result<()> {
         false => trace::open(path).is_err_and(denied),
     };
     if !is_denied {
-        return Ok(());
+        return Ok(Some(invoker));
     }
     let message = format!("{} may not read {}, and dwell view reads no more than that", invoker.name, path.display());
     Err(Hinted::new(message).hint(format!("sudo chown -R {} {}", invoker.name, quoted(path))))
+}
+
+/// The secret for an address that stays: of a chosen port, which a bookmark can name, and for this machine alone, where the kernel
+/// tells who asks.
+fn lasting_secret(listen: SocketAddr, invoker: Option<&Invoker>) -> Option<Secret> {
+    if listen.port() == 0 || !listen.ip().is_loopback() {
+        return None;
+    }
+    let Some(state) = lasting_secret::state_folder(invoker) else {
+        tell_of_this_run("there is no home folder to keep its secret in");
+        return None;
+    };
+    let why = |error: io::Error| tell_of_this_run(&format!("{}: {error}", lasting_secret::place(&state).display()));
+    lasting_secret::of(&state).map_err(why).ok()
+}
+
+fn tell_of_this_run(reason: &str) {
+    terminal::tell(format!("dwell: the address is of this run only, and no bookmark for the next: {reason}"));
 }
 
 fn library(path: &Path) -> Result<Library> {

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 use axum::Router;
 
-pub use access::TlsFiles;
-use access::{Guard, Tls, Token, check, demand_token, serve};
+use access::{Askers, Guard, Tls, Token, check, demand_token, machine, serve};
+pub use access::{Secret, TlsFiles};
 pub use error::Error;
 use state::App;
 pub use state::Library;
@@ -35,6 +35,8 @@ pub struct Options {
     pub listen: SocketAddr,
     /// Certificate chain and key, PEM: with them, HTTPS.
     pub tls: Option<TlsFiles>,
+    /// What makes the address the same as that of the user's server before, on the same port of this machine.
+    pub secret: Option<Secret>,
 }
 
 /// A server that listens and is not running yet.
@@ -43,6 +45,9 @@ pub struct Server {
     tls: Option<Tls>,
     app: Arc<App>,
     guard: Arc<Guard>,
+    /// Where only this machine is answered.
+    askers: Option<Askers>,
+    lasts: bool,
     url: String,
 }
 
@@ -53,17 +58,28 @@ impl Server {
         let listen = |source| Error::Listen { address: options.listen, source };
         let listener = TcpListener::bind(options.listen).map_err(listen)?;
         let address = listener.local_addr().map_err(listen)?;
-        let token = Token::new().map_err(std::io::Error::other)?;
+        let askers = address.ip().is_loopback().then(Askers::open).flatten();
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let url = format!("{scheme}://{}/#token={}", host(address), token.secret());
+        let origin = format!("{scheme}://{}", host(address));
+        // Others may know one that lasts: it needs to be known who asks.
+        let token = match options.secret.filter(|_| askers.is_some()) {
+            Some(secret) => Token::lasting(&secret, &machine(), &origin),
+            None => Token::new()?,
+        };
+        let (lasts, url) = (token.lasts(), format!("{origin}/#{}", token.fragment()));
         let guard = Arc::new(Guard::new(address.ip(), tls.is_some(), token));
         let app = Arc::new(App::new(options.library));
-        Ok(Self { listener, tls, app, guard, url })
+        Ok(Self { listener, tls, app, guard, askers, lasts, url })
     }
 
     /// The address to open. The token is in its fragment, which browsers send to no server.
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// Whether the address is that of the user's next server on this port, too.
+    pub fn has_lasting_address(&self) -> bool {
+        self.lasts
     }
 
     /// Whether the web UI is part of this binary.
@@ -75,7 +91,7 @@ impl Server {
     pub fn run(self) -> Result<(), Error> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         runtime.spawn(state::open_ahead(self.app.clone()));
-        Ok(runtime.block_on(serve(self.listener, self.tls, router(self.app, self.guard)))?)
+        Ok(runtime.block_on(serve(self.listener, self.tls, router(self.app, self.guard), self.askers))?)
     }
 }
 

@@ -55,6 +55,8 @@ faults! {
     OtherHost = "other-host", MISDIRECTED_REQUEST;
     /// It comes from somebody else's page.
     OtherPage = "other-page", FORBIDDEN;
+    /// It comes from a program of another user.
+    OtherUser = "other-user", FORBIDDEN;
     /// Who asks has no session.
     NotSignedIn = "not-signed-in", UNAUTHORIZED;
     /// The address names nothing.

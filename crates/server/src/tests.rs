@@ -25,7 +25,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tower::ServiceExt;
 
-use crate::access::{Guard, Token, serve};
+use crate::access::{Asker, Guard, Secret, Token, serve};
 use crate::api::MOST_ROWS;
 use crate::problem::Problem;
 use crate::state::{App, COMPUTATIONS, Library};
@@ -137,13 +137,16 @@ impl Site {
     }
 
     fn listening_on(address: IpAddr, https: bool) -> Self {
+        Self::with(address, https, Token::new().unwrap())
+    }
+
+    fn with(address: IpAddr, https: bool, token: Token) -> Self {
         let folder = TempDir::new().unwrap();
         let results = folder.path().join("results");
         fs::create_dir(&results).unwrap();
         write(&results.join("r000th"), hostile());
         write(&folder.path().join("outside"), hostile());
         std::os::unix::fs::symlink(folder.path().join("outside"), results.join("r001th")).unwrap();
-        let token = Token::new().unwrap();
         let authorization = token.authorization();
         let app = Arc::new(App::new(Library::open(&results).unwrap()));
         let guard = Arc::new(Guard::new(address, https, token));
@@ -394,7 +397,7 @@ async fn a_connection_that_closes_stops_what_it_asked_for() {
     let router = Router::new().route("/", axum::routing::get(answer));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(serve(listener, None, router));
+    tokio::spawn(serve(listener, None, router, None));
     let mut client = tokio::net::TcpStream::connect(address).await.unwrap();
     client.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
     assert!(heard.recv().await.is_some());

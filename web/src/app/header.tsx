@@ -1,6 +1,7 @@
 // Result, program, tabs, and the buttons of the page as a whole.
 
 import { useEffect, useRef, useState } from 'react';
+import { withoutToken } from '../api/token';
 import type { ResultInfo } from '../api/types';
 import { LANGUAGES, t } from '../base/texts';
 import { commandName, duration } from '../base/units';
@@ -87,7 +88,7 @@ function Tools({ openHelp }: { openHelp: () => void }) {
   const { language, theme } = usePreferences();
   const [copied, setCopied] = useState(false);
   const copy = () =>
-    navigator.clipboard?.writeText(window.location.href).then(() => {
+    navigator.clipboard?.writeText(withoutToken(window.location.href)).then(() => {
       setCopied(true);
       setTimeout(() => setCopied(false), 1500);
     });

@@ -1,6 +1,7 @@
 // Holds the current view, its past and its future, in the browser's own history: Back is `[`, Forward is `]`, and a reload
 // loses nothing.
 
+import { withoutToken, withToken } from '../api/token';
 import { fromHash, toHash } from './url';
 import type { ViewState } from './view-state';
 
@@ -90,10 +91,10 @@ export class Store {
 /** The real browser. */
 export function windowBrowser(): Browser {
   return {
-    hash: () => window.location.hash,
+    hash: () => withoutToken(window.location.hash),
     index: () => (typeof history.state?.dwell === 'number' ? history.state.dwell : null),
-    push: (hash, index) => history.pushState({ dwell: index }, '', `#${hash}`),
-    replace: (hash, index) => history.replaceState({ dwell: index }, '', `#${hash.replace(/^#/, '')}`),
+    push: (hash, index) => history.pushState({ dwell: index }, '', `#${withToken(hash)}`),
+    replace: (hash, index) => history.replaceState({ dwell: index }, '', `#${withToken(hash.replace(/^#/, ''))}`),
     go: (delta) => history.go(delta),
     onChange: (listener) => window.addEventListener('popstate', listener),
   };

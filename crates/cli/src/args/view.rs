@@ -18,6 +18,8 @@ Examples:
 
 The address has a token, which opens the results until dwell view ends, by
 Ctrl-C: show it to nobody. A tab keeps it; a new tab needs the address again.
+With --port, the address is the same the next time, and can be a bookmark; to
+change it, remove ~/.local/state/dwell/view-secret.
 No result is changed, but for the index of a large one (index.cache, which can
 be deleted); nothing is fetched from elsewhere.";
 

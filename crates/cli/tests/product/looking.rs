@@ -22,6 +22,7 @@ pub fn cases() -> Vec<Case> {
     vec![
         Case::new("looking::a_browser_sees_what_the_command_line_says", a_browser_sees_what_the_command_line_says),
         Case::new("looking::under_sudo_the_server_is_the_users", under_sudo_the_server_is_the_users),
+        Case::new("looking::a_bookmark_outlives_the_server_for_its_user", a_bookmark_outlives_the_server_for_its_user),
         Case::new("looking::others_need_encryption", others_need_encryption),
         Case::new("looking::what_cannot_be_viewed_says_why", what_cannot_be_viewed_says_why),
         Case::new("looking::a_build_server_is_told_by_the_status", a_build_server_is_told_by_the_status),
@@ -46,7 +47,8 @@ impl Site {
         let running = Running::start(command)?;
         let printed = || running.stdout().lines().next().filter(|line| line.contains("token=")).map(str::to_owned);
         let url = wait_for("the address of dwell view", printed)?;
-        let (host, token) = url.trim_start_matches("http://").split_once("/#token=").context("no token")?;
+        let (host, token) = url.trim_start_matches("http://").split_once("/#").context("no token")?;
+        let (_, token) = token.split_once("token=").context("no token")?;
         Ok(Self { host: host.to_owned(), token: token.to_owned(), running })
     }
 
@@ -169,6 +171,36 @@ fn under_sudo_the_server_is_the_users() -> Result<()> {
     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
     let refused = Running::start(&mut command)?.finish()?;
     ensure!(refused.code() == 1 && refused.stderr.contains("chown"), "{}", refused.stderr);
+    Ok(())
+}
+
+/// The server is root's, and who asks with its token is not.
+fn a_bookmark_outlives_the_server_for_its_user() -> Result<()> {
+    let (curl, setpriv) = (needs_program("curl")?, needs_program("setpriv")?);
+    let recording = convoy()?;
+    let state = TempDir::new()?;
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let serve = || {
+        let mut command = view(&recording.path());
+        Site::open(command.args(["--port", &port]).env("XDG_STATE_HOME", state.path()))
+    };
+    let first = serve()?;
+    let token = first.token.clone();
+    first.running.signal(Signal::TERM)?;
+    first.running.finish()?;
+    let again = serve()?;
+    ensure!(again.token == token, "another address after a restart");
+    again.get("/api/results")?;
+    let (head, _) = get(&again.host, "/api/results", "Authorization: Bearer 0\r\n")?;
+    ensure!(head.starts_with("HTTP/1.1 401"), "{head}");
+    for path in ["/", "/api/results"] {
+        let mut other = Command::new(&setpriv);
+        other.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&curl).args(["-s", "--max-time", "20"]);
+        other.args(["-w", "%{http_code}", "-H", &format!("Authorization: Bearer {token}")]);
+        let answer = Running::start(other.arg(format!("http://{}{path}", again.host)))?.finish()?;
+        let refused = answer.stdout.ends_with("403") && answer.stdout.contains("other-user");
+        ensure!(refused && !answer.stdout.contains("\"id\""), "{path}: {} {}", answer.stdout, answer.stderr);
+    }
     Ok(())
 }
 

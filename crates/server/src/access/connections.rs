@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 
+use super::askers::{Asker, Askers};
 use crate::error::Error;
 
 /// Connections at once: a browser opens six, people open several. One more drops the longest-idle connection.
@@ -112,25 +113,28 @@ impl Peers {
     }
 }
 
-/// Accepts connections until the process ends.
-pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router) -> io::Result<()> {
+/// Accepts connections until the process ends. Each request says whose it is, where `askers` can tell.
+pub async fn serve(listener: TcpListener, tls: Option<Tls>, router: Router, askers: Option<Askers>) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let tls = tls.map(|Tls(acceptor)| acceptor);
     let peers = Arc::new(Peers::default());
     loop {
         // Out of file descriptors, or the client has gone already: the next one may fare better.
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, from)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
+        // At once: a client that has ended is nobody's.
+        let asker = askers.as_ref().zip(stream.local_addr().ok()).map(|(askers, here)| askers.of(from, here));
+        let router = router.clone().layer(Extension(asker.unwrap_or(Asker(None))));
         let peer = loop {
             match peers.admit() {
                 Some(peer) => break peer,
                 None => tokio::time::sleep(PAUSE).await,
             }
         };
-        let (tls, router, peers) = (tls.clone(), router.clone(), peers.clone());
+        let (tls, peers) = (tls.clone(), peers.clone());
         tokio::spawn(async move {
             tokio::select! {
                 () = peer.gone.notified() => {}
@@ -188,7 +192,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let router = Router::new().route("/", axum::routing::get(async || "here"));
-        tokio::spawn(serve(listener, None, router));
+        tokio::spawn(serve(listener, None, router, None));
         let ask = async |stream: &mut TcpStream| {
             stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
             let mut bytes = [0; 1000];

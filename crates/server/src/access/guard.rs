@@ -2,7 +2,7 @@
 //!
 //! Against pages of other sites (CSRF), `Origin` and `Sec-Fetch-Site` must be ours; against names that are made to
 //! point here (DNS rebinding), `Host` must be an address or a name of this machine; against other users of it, what asks
-//! for data must send the token. The page and its scripts, the same in every Dwell, are for everyone: they get the token
+//! for data must send the token, and a server that answers only this machine answers only programs of its own user and of root. The page and its scripts, the same in every Dwell, are for everyone: they get the token
 //! from the fragment of the address, which no server sees.
 
 use std::net::IpAddr;
@@ -13,6 +13,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::askers::{Asker, Trusted};
 use super::token::Token;
 use crate::problem::{Fault, Problem};
 
@@ -46,18 +47,23 @@ pub struct Guard {
     local: bool,
     /// This machine's name.
     machine: String,
+    trusted: Trusted,
 }
 
 impl Guard {
     /// The guard of a server on `address`.
     pub fn new(address: IpAddr, https: bool, token: Token) -> Self {
-        let machine = rustix::system::uname().nodename().to_string_lossy().to_lowercase();
-        Self { token, https, local: address.is_loopback(), machine }
+        Self { token, https, local: address.is_loopback(), machine: machine(), trusted: Trusted::of_this_process() }
     }
 
     /// The answer to a request that may not pass; else none.
     fn refuse(&self, request: &Request) -> Option<Response> {
         let (headers, uri) = (request.headers(), request.uri());
+        if !self.is_of_trusted_user(request) {
+            let problem =
+                Problem::new(Fault::OtherUser, "this dwell view answers only the programs of the user who runs it");
+            return Some(problem.hint("run dwell view as yourself").into_response());
+        }
         if uri.path_and_query().is_some_and(|text| text.as_str().len() > LONGEST_ADDRESS) {
             return Some(Problem::new(Fault::TooLong, "the question is too long").into_response());
         }
@@ -76,6 +82,13 @@ impl Guard {
             return Some(problem.into_response());
         }
         None
+    }
+
+    /// Whether the program that asks is of a user who may. Where nobody knows, a token decides that is younger than this server:
+    /// one that stays may be known to others.
+    fn is_of_trusted_user(&self, request: &Request) -> bool {
+        let asker = request.extensions().get::<Asker>().and_then(|asker| asker.0);
+        asker.map_or(!self.token.lasts(), |user| self.trusted.has(user))
     }
 
     /// Whether the name is one that no foreign DNS server can have answered for.
@@ -123,6 +136,11 @@ impl Guard {
         let hint = "open the address that dwell view printed, in this tab; if dwell view has ended, start it again";
         Some(([(header::WWW_AUTHENTICATE, "Bearer")], problem.hint(hint)).into_response())
     }
+}
+
+/// This machine's name.
+pub fn machine() -> String {
+    rustix::system::uname().nodename().to_string_lossy().to_lowercase()
 }
 
 /// The value of a header that is there once.

@@ -2,10 +2,14 @@
 //! It takes sockets and requests and gives answers of the routes; those with data to who has the token.
 //! It does not know the routes or the results.
 
+mod askers;
 mod connections;
 mod guard;
 mod token;
 
+#[cfg(test)]
+pub use askers::Asker;
+pub use askers::Askers;
 pub use connections::{Tls, TlsFiles, serve};
-pub use guard::{Guard, check, demand_token};
-pub use token::Token;
+pub use guard::{Guard, check, demand_token, machine};
+pub use token::{Secret, Token};

@@ -103,3 +103,24 @@ async fn every_answer_forbids_what_it_can() {
         assert!(!header(&response, "content-type").is_empty(), "{path}");
     }
 }
+
+/// What a program of `user` is answered by a server of this process.
+async fn status_for(site: &Site, path: &str, user: Option<u32>) -> u16 {
+    let mut asked = Request::get(path).header("host", HOST).header("authorization", &site.authorization);
+    asked = asked.extension(Asker(user));
+    site.send(asked.body(Body::empty()).unwrap()).await.status().as_u16()
+}
+
+#[tokio::test]
+async fn only_programs_of_its_user_and_of_root_are_answered() {
+    let own = rustix::process::geteuid().as_raw();
+    let lasting = Token::lasting(&Secret::new().unwrap(), "host", "http://127.0.0.1:8080");
+    for (site, unknown) in [(Site::new(), 200), (Site::with(Ipv4Addr::LOCALHOST.into(), false, lasting), 403)] {
+        for path in ["/", "/api/results"] {
+            assert_eq!(status_for(&site, path, Some(own)).await, 200, "{path}");
+            assert_eq!(status_for(&site, path, Some(0)).await, 200, "{path}");
+            assert_eq!(status_for(&site, path, Some(54_321)).await, 403, "{path}, with the right token");
+            assert_eq!(status_for(&site, path, None).await, unknown, "{path}, when nobody knows who asks");
+        }
+    }
+}

@@ -13,6 +13,7 @@ export const problemsJa: Record<string, string> = {
   'not-a-read': '結果は読み取り専用です',
   'other-host': 'このサーバーの名前ではないアドレスで開かれています',
   'other-page': '他のサイトのページからは要求できません',
+  'other-user': 'この dwell view は、実行しているユーザーのプログラムにだけ応答します',
   'not-signed-in': 'このタブには、実行中の dwell view のトークンがありません',
   missing: '要求されたものはありません ({error})',
   'no-result': 'この結果はもうフォルダーにありません',

@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react';
 import { useEffect, useState } from 'react';
+import { withoutToken } from '../../api/token';
 import { t } from '../../base/texts';
 import { useDispatch, useView } from '../../state/provider';
 import { Menu } from './menu';
@@ -52,7 +53,7 @@ export function CopyMenu({ text, csv, csvLabel = t('copy.csv'), align = 'right' 
   const choices: [label: string, content: () => string][] = [
     [t('copy.text'), text],
     ...(csv ? [[csvLabel, csv] as [string, () => string]] : []),
-    [t('copy.link'), () => window.location.href],
+    [t('copy.link'), () => withoutToken(window.location.href)],
   ];
   const copy = (content: () => string) =>
     navigator.clipboard?.writeText(content()).then(() => {
