@@ -177,6 +177,7 @@ const MAY_OPEN_BY_PATH: &[(&str, &str)] = &[
     ("crates/cli/src/anatomy/run.rs", "makes the file that the user names, and never writes into one"),
     ("crates/cli/src/anatomy/system.rs", "a temporary folder of its own"),
     ("crates/cli/src/install.rs", "Dwell's own file"),
+    ("crates/cli/src/lasting_secret.rs", "makes the user's own state folder; what is in it is opened from there"),
     ("crates/cli/src/output.rs", "writes what the user names with --output: a new file, or a device on purpose"),
     ("crates/cli/src/reading.rs", "names the places that a confined command may write, with O_PATH"),
     ("crates/cli/src/trust.rs", "a file of root's in /etc"),
