@@ -44,7 +44,7 @@ pub struct Collected<'a> {
 /// The commands, the most useful first.
 pub fn commands(summary: &View, collected: &Collected<'_>) -> Vec<String> {
     let summary = Summary(summary);
-    let causes = summary.view("explanation").map_or(&[][..], |view| &view.rows);
+    let causes = summary.0.field_view("explanation").map_or(&[][..], |view| &view.rows);
     let objects = summary.waited_for();
     let mut reports = vec!["explain".to_owned()];
     let first = causes.iter().find_map(|cause| objects.iter().find(|object| summary.is_waited_for(cause, object.name)));
@@ -55,7 +55,7 @@ pub fn commands(summary: &View, collected: &Collected<'_>) -> Vec<String> {
     if causes.iter().any(|cause| summary.ended_by_itself(cause)) {
         reports.push("critical-path".to_owned());
     }
-    if summary.ns("cpu_ns") as f64 >= MUCH_RUNNING * summary.ns("elapsed_ns") as f64 {
+    if summary.0.field_ns("cpu_ns") as f64 >= MUCH_RUNNING * summary.0.field_ns("elapsed_ns") as f64 {
         reports.push("hotspots".to_owned());
     }
     let mut commands: Vec<String> =
@@ -91,30 +91,12 @@ struct Object<'v> {
 struct Summary<'v>(&'v View);
 
 impl<'v> Summary<'v> {
-    fn get(&self, id: &str) -> Option<&'v Value> {
-        field(self.0, self.0.rows.first()?, id)
-    }
-
-    fn ns(&self, id: &str) -> u64 {
-        match self.get(id) {
-            Some(Value::Ns(ns)) => *ns,
-            _ => 0,
-        }
-    }
-
-    fn view(&self, id: &str) -> Option<&'v View> {
-        match self.get(id)? {
-            Value::Rows(view) => Some(view),
-            _ => None,
-        }
-    }
-
     /// Of what is most waited for, what others hold or serve.
     fn waited_for(&self) -> Vec<Object<'v>> {
-        let Some(view) = self.view("top_objects") else { return Vec::new() };
+        let Some(view) = self.0.field_view("top_objects") else { return Vec::new() };
         let object = |row: &'v Row| {
             let (Some(Value::Text(name)), Some(Value::Text(kind))) =
-                (field(view, row, "object"), field(view, row, "type"))
+                (view.value(row, "object"), view.value(row, "type"))
             else {
                 return None;
             };
@@ -126,26 +108,26 @@ impl<'v> Summary<'v> {
     }
 
     fn text(&self, cause: &'v Row, id: &str) -> &'v str {
-        match self.view("explanation").and_then(|view| field(view, cause, id)) {
+        match self.0.field_view("explanation").and_then(|view| view.value(cause, id)) {
             Some(Value::Text(text)) => text,
             _ => "",
         }
     }
 
     fn ended_by_itself(&self, cause: &Row) -> bool {
-        self.view("explanation").is_some_and(|view| matches!(field(view, cause, "path_ns"), Some(Value::Ns(_))))
+        self.0.field_view("explanation").is_some_and(|view| matches!(view.value(cause, "path_ns"), Some(Value::Ns(_))))
     }
 
     /// Whether a link of the cause's chain, or who is the cause, waits for the object.
     fn is_waited_for(&self, cause: &Row, object: &str) -> bool {
-        let Some(view) = self.view("explanation") else { return false };
-        let links = match field(view, cause, "chain") {
+        let Some(view) = self.0.field_view("explanation") else { return false };
+        let links = match view.value(cause, "chain") {
             Some(Value::Stack(links)) => links.as_slice(),
             _ => &[],
         };
         let labels = links.iter().filter_map(|link| link.split_once(" waited for ")).map(|(_, label)| label);
         let labels = labels.map(|label| label.rsplit_once(" at ").map_or(label, |(label, _)| label));
-        let own = match field(view, cause, "waited_for") {
+        let own = match view.value(cause, "waited_for") {
             Some(Value::Text(label)) => Some(label.as_str()),
             _ => None,
         };
@@ -157,10 +139,6 @@ impl<'v> Summary<'v> {
 fn is_of(label: &str, object: &str) -> bool {
     let before = label.strip_suffix(')').unwrap_or(label).strip_suffix(object).or(label.strip_suffix(object));
     before.is_some_and(|before| before.is_empty() || before.ends_with([' ', '(']))
-}
-
-fn field<'v>(view: &'v View, row: &'v Row, id: &str) -> Option<&'v Value> {
-    row.values.get(view.columns.iter().position(|column| column.id == id)?)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ pub use id::{
 };
 pub use metric::{Better, Collector, MetricDef, Unit};
 pub use notices::Notice;
-pub use object_type::ObjectType;
+pub use object_type::{MMAP_LOCK, ObjectType};
 pub use socket::{HoldEnd, HoldKind, SocketCause, SocketDirection, SocketProtocol, TcpEventKind};
 pub use state::{Outcome, Reason, StackEnd, WakerKind};
 pub use syscall::{CallKind, SYSCALLS, Syscall, SyscallClass, UNSEEN};

@@ -2,6 +2,9 @@
 
 use crate::state::codes;
 
+/// Name of the kernel's lock of a process's address space.
+pub const MMAP_LOCK: &str = "mmap_lock";
+
 codes! {
     /// The type of a synchronization object, in the words of the field.
     ObjectType {

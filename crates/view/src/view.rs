@@ -78,3 +78,31 @@ pub struct View {
     /// What a reader must know: losses, filters with the share that they show, what is estimated.
     pub notes: Vec<Prose>,
 }
+
+impl View {
+    /// The value of a row in the column of this id.
+    pub fn value<'v>(&self, row: &'v Row, id: &str) -> Option<&'v Value> {
+        row.values.get(self.columns.iter().position(|column| column.id == id)?)
+    }
+
+    /// A field of the record, which a single view has as its row.
+    pub fn field(&self, id: &str) -> Option<&Value> {
+        self.value(self.rows.first()?, id)
+    }
+
+    /// A field that is a time, ns; 0 where there is none.
+    pub fn field_ns(&self, id: &str) -> u64 {
+        match self.field(id) {
+            Some(Value::Ns(ns)) => *ns,
+            _ => 0,
+        }
+    }
+
+    /// A field that is a view.
+    pub fn field_view(&self, id: &str) -> Option<&View> {
+        match self.field(id)? {
+            Value::Rows(view) => Some(view),
+            _ => None,
+        }
+    }
+}

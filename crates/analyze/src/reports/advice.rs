@@ -13,13 +13,10 @@ const SOMETIMES_IDLE: f64 = 0.5;
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
-    let first = chains.first().and_then(|(chain, _)| chain.first());
     let lock = lock_of_most(names, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
-    let last = chains.first().and_then(|(chain, _)| chain.last());
-    let full = last.filter(|link| is_full(names, link)).map(|link| names.label(link.label));
     let sentence = match (root.cause.kind, lock) {
         (CauseKind::Slept | CauseKind::Ran, Some(label)) if kind == Contention::Barrier => {
             say!(ADVICE_BEFORE_BARRIER, label = label)
@@ -33,11 +30,8 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         }
         (CauseKind::Slept, Some(label)) => say!(ADVICE_SLEPT_UNDER_LOCK, label = label),
         (CauseKind::Ran, Some(label)) => say!(ADVICE_RAN_UNDER_LOCK, label = label),
-        (CauseKind::Slept | CauseKind::Ran, None) if full.is_some() => {
-            say!(ADVICE_FULL, label = full.unwrap_or_default())
-        }
-        (CauseKind::Slept, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_SLEPT)),
-        (CauseKind::Ran, None) => pool(explanation, root, first).unwrap_or_else(|| say!(ADVICE_RAN)),
+        (CauseKind::Slept, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_SLEPT)),
+        (CauseKind::Ran, None) => of_others_work(explanation, root, chains).unwrap_or_else(|| say!(ADVICE_RAN)),
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
@@ -84,6 +78,19 @@ fn is_full(names: &Names<'_, '_>, link: &Link) -> bool {
 fn is_read(names: &Names<'_, '_>, label: LabelId) -> bool {
     let writes = |call: String| ["write", "sync", "send"].iter().any(|word| call.contains(word));
     !names.call(label).is_some_and(writes)
+}
+
+/// What to do about the work of a thread that others gave it to do: as the reader of what they write, or as their worker.
+fn of_others_work(
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Option<Sentence> {
+    let (names, (largest, _)) = (&explanation.names, chains.first()?);
+    match largest.last().filter(|link| is_full(names, link)) {
+        Some(link) => Some(say!(ADVICE_FULL, label = names.label(link.label))),
+        None => pool(explanation, root, largest.first()),
+    }
 }
 
 /// Workers that were never without work, while others waited for them.

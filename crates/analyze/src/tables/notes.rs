@@ -41,7 +41,7 @@ fn warnings_of(fold: &Fold<'_>) -> Vec<Prose> {
     warning(fold.trace).into_iter().chain(damage(fold)).map(Prose::from).collect()
 }
 
-/// What of the whole was asked for.
+/// Which part of the recording the figures are of.
 fn question(fold: &Fold<'_>) -> impl Iterator<Item = Prose> {
     [share(fold, fold.shown(), fold.whole()), range(fold)].into_iter().flatten().map(Prose::from)
 }

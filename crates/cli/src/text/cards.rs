@@ -1,6 +1,6 @@
 //! Findings as numbered paragraphs.
 
-use dwell_view::{Row, Value, View};
+use dwell_view::{Row, View};
 
 use super::style::{Ink, Style, collapse_templates, printable, wrap};
 use super::words::words;
@@ -27,7 +27,7 @@ pub fn cards(view: &View, limit: usize, style: &Style) -> Vec<String> {
 /// One finding, with its number.
 pub fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
     let short = |text: String| collapse_templates(&text, LONG_ARGUMENTS);
-    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty()).map(short);
+    let text = |id: &str| view.value(row, id).map(words).filter(|text| !text.is_empty()).map(short);
     let subject = text("subject").map(|subject| format!(": {subject}")).unwrap_or_default();
     let cost = text("cost_ns").map(|cost| format!(", about {cost}")).unwrap_or_default();
     let title = format!("{number}. {}{subject}{cost}", text("title").or_else(|| text("id")).unwrap_or_default());
@@ -43,10 +43,4 @@ pub fn card(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String>
     paragraph("at ", text("location"));
     paragraph("fix: ", text("advice"));
     lines
-}
-
-/// The value of a row in the column of this id.
-pub fn value<'v>(view: &'v View, row: &'v Row, id: &str) -> Option<&'v Value> {
-    let column = view.columns.iter().position(|column| column.id == id)?;
-    row.values.get(column)
 }

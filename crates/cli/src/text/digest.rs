@@ -6,7 +6,7 @@
 use dwell_view::{Row, Value, View};
 
 use super::body::body;
-use super::cards::{card, cards, value};
+use super::cards::{card, cards};
 use super::explanation::{cause, paragraph};
 use super::notes::note_lines;
 use super::style::{Ink, Style};
@@ -20,11 +20,10 @@ const OBJECT_COLUMNS: [&str; 6] = ["object", "type", "wait_ns", "wait_count", "m
 
 /// The summary view in short, without a title.
 pub fn render(summary: &View, warnings: usize, style: &Style) -> String {
-    let fields = Fields(summary);
-    let mut lines = headline(&fields);
-    lines.extend(section("Where the time went", where_the_time_went(&fields, style), style));
-    lines.extend(section("What is wrong", findings(&fields, style), style));
-    lines.extend(section("Most waited for", top_objects(&fields, style), style));
+    let mut lines = headline(summary);
+    lines.extend(section("Where the time went", where_the_time_went(summary, style), style));
+    lines.extend(section("What is wrong", findings(summary, style), style));
+    lines.extend(section("Most waited for", top_objects(summary, style), style));
     if !summary.notes.is_empty() {
         lines.push(String::new());
         lines.extend(note_lines(&summary.notes, warnings, style));
@@ -40,46 +39,28 @@ fn section(title: &str, lines: Vec<String>, style: &Style) -> Vec<String> {
     heading.into_iter().chain(lines).collect()
 }
 
-/// The fields of a single view by their ids.
-struct Fields<'v>(&'v View);
-
-impl<'v> Fields<'v> {
-    fn get(&self, id: &str) -> Option<&'v Value> {
-        value(self.0, self.0.rows.first()?, id)
-    }
-
-    fn words(&self, id: &str) -> String {
-        self.get(id).map(words).unwrap_or_default()
-    }
-
-    fn ns(&self, id: &str) -> u64 {
-        match self.get(id) {
-            Some(Value::Ns(ns)) => *ns,
-            _ => 0,
-        }
-    }
-
-    fn view(&self, id: &str) -> Option<&'v View> {
-        match self.get(id)? {
-            Value::Rows(view) => Some(view),
-            _ => None,
-        }
-    }
+/// A field of a single view in words.
+fn field_words(summary: &View, id: &str) -> String {
+    summary.field(id).map(words).unwrap_or_default()
 }
 
 /// Times and what they mean, one line each.
-fn headline(fields: &Fields<'_>) -> Vec<String> {
-    let plural = |id: &str, one: &str, many: &str| match fields.get(id) {
+fn headline(summary: &View) -> Vec<String> {
+    let plural = |id: &str, one: &str, many: &str| match summary.field(id) {
         Some(Value::Count(1)) => format!("1 {one}"),
-        _ => format!("{} {many}", fields.words(id)),
+        _ => format!("{} {many}", field_words(summary, id)),
     };
     let threads =
         format!("{} in {}", plural("threads", "thread", "threads"), plural("processes", "process", "processes"));
-    let running = format!("{} threads running on average, {} CPUs", fields.words("avg_running"), fields.words("cpus"));
+    let running = format!(
+        "{} threads running on average, {} CPUs",
+        field_words(summary, "avg_running"),
+        field_words(summary, "cpus")
+    );
     let burnt = [("spin_ns", "spinning"), ("overhead_ns", "in the threading runtime")];
-    let burnt = burnt.iter().filter(|(id, _)| fields.ns(id) > 0);
-    let burnt: String = burnt.map(|(id, what)| format!("; {} {what}", units::duration(fields.ns(id)))).collect();
-    let idle = fields.ns("idle_ns");
+    let burnt = burnt.iter().filter(|(id, _)| summary.field_ns(id) > 0);
+    let burnt: String = burnt.map(|(id, what)| format!("; {} {what}", units::duration(summary.field_ns(id)))).collect();
+    let idle = summary.field_ns("idle_ns");
     let idle = if idle > 0 { format!("; {} of it idle workers", units::duration(idle)) } else { String::new() };
     let lines = [
         ("Elapsed Time", "elapsed_ns", threads),
@@ -87,22 +68,22 @@ fn headline(fields: &Fields<'_>) -> Vec<String> {
         ("Wait Time", "wait_ns", plural("wait_count", "wait", "waits") + &idle),
         ("Preemption Wait", "preemption_ns", "ready, but in the run queue".to_owned()),
     ];
-    lines.iter().map(|(title, id, text)| format!("{title:<15}  {:>8}   {text}", fields.words(id))).collect()
+    lines.iter().map(|(title, id, text)| format!("{title:<15}  {:>8}   {text}", field_words(summary, id))).collect()
 }
 
 /// The account, the root causes and findings, and what else its notes say.
-fn where_the_time_went(fields: &Fields<'_>, style: &Style) -> Vec<String> {
-    let Some(view) = fields.view("explanation") else { return Vec::new() };
+fn where_the_time_went(summary: &View, style: &Style) -> Vec<String> {
+    let Some(view) = summary.field_view("explanation") else { return Vec::new() };
     let (account, more) = view.notes.split_at(view.notes.len().min(1));
     let mut lines: Vec<String> = account.iter().flat_map(|note| paragraph(&note.to_string(), "", style)).collect();
-    lines.extend(largest_first(view, fields.view("findings"), style));
+    lines.extend(largest_first(view, summary.field_view("findings"), style));
     lines.extend(more.iter().flat_map(|note| paragraph(&note.to_string(), "", style)));
     lines
 }
 
 /// Causes and findings in one list, by the time that they cost.
 fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<String> {
-    let ns = |view: &View, row: &Row, id: &str| match value(view, row, id) {
+    let ns = |view: &View, row: &Row, id: &str| match view.value(row, id) {
         Some(Value::Ns(ns)) => *ns,
         _ => 0,
     };
@@ -124,8 +105,8 @@ fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<S
 }
 
 /// The findings, where nothing is explained.
-fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
-    let Some(view) = fields.view("findings").filter(|_| fields.view("explanation").is_none()) else {
+fn findings(summary: &View, style: &Style) -> Vec<String> {
+    let Some(view) = summary.field_view("findings").filter(|_| summary.field_view("explanation").is_none()) else {
         return Vec::new();
     };
     let mut lines = cards(view, SHOWN, style);
@@ -135,8 +116,8 @@ fn findings(fields: &Fields<'_>, style: &Style) -> Vec<String> {
     lines
 }
 
-fn top_objects(fields: &Fields<'_>, style: &Style) -> Vec<String> {
-    match fields.view("top_objects") {
+fn top_objects(summary: &View, style: &Style) -> Vec<String> {
+    match summary.field_view("top_objects") {
         Some(view) if !view.rows.is_empty() => body(&with_columns(view, &OBJECT_COLUMNS), style, 1),
         _ => Vec::new(),
     }

@@ -2,7 +2,6 @@
 
 use dwell_view::{Row, Value, View};
 
-use super::cards::value;
 use super::style::{Ink, Style, collapse_templates, printable, wrap};
 use super::words::words;
 
@@ -25,12 +24,12 @@ pub fn explanation(view: &View, style: &Style) -> Vec<String> {
 
 /// One root cause, with its number.
 pub fn cause(view: &View, number: usize, row: &Row, style: &Style) -> Vec<String> {
-    let text = |id: &str| value(view, row, id).map(words).filter(|text| !text.is_empty()).unwrap_or_default();
+    let text = |id: &str| view.value(row, id).map(words).filter(|text| !text.is_empty()).unwrap_or_default();
     let mut lines: Vec<String> = paragraph(&text("cause"), &format!("{number}. "), style)
         .into_iter()
         .map(|line| style.paint(Ink::Bad, line).into_owned())
         .collect();
-    if let Some(Value::Stack(chains)) = value(view, row, "chains") {
+    if let Some(Value::Stack(chains)) = view.value(row, "chains") {
         let shown = CHAINS[usize::from(number > 1)];
         lines.extend(chains.iter().take(shown).flat_map(|chain| paragraph(chain, "   ", style)));
     }

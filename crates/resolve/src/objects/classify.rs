@@ -1,11 +1,11 @@
 //! What each wait is on: by its system call, the object that its arguments name, its kernel frames and the library frames
 //! of its user stack.
 
-use dwell_model::{CallKind, ObjectType, StackId, Syscall};
+use dwell_model::{CallKind, MMAP_LOCK, ObjectType, StackId, Syscall};
 use dwell_store::raw::wire::object_kind;
 
 use super::identity::{Identity, Target};
-use super::kernel::{self, KernelWait, MMAP_LOCK};
+use super::kernel::{self, KernelWait};
 use super::names;
 use super::own_locks::own_lock;
 use super::patterns::{Recognised, Refine, is_gil, recognise};

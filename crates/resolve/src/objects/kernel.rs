@@ -1,5 +1,7 @@
 //! What a kernel stack says of a wait that the system call does not explain.
 
+use dwell_model::MMAP_LOCK;
+
 /// What a thread waits on inside the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelWait<'a> {
@@ -12,9 +14,6 @@ pub enum KernelWait<'a> {
     /// The child of vfork.
     Child,
 }
-
-/// Lock of a process's address space.
-pub const MMAP_LOCK: &str = "mmap_lock";
 
 const FAULT: &[&str] = &[
     "asm_exc_page_fault",

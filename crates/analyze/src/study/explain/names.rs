@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use dwell_model::{ObjectId, ObjectType, StackId, Syscall};
+use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::call_stacks::CallStacks;
@@ -171,7 +171,7 @@ impl<'f, 't> Names<'f, 't> {
         match kinds.next() {
             _ if !self.is_lock(label) => Contention::None,
             Some(ObjectType::Gil) => Contention::Gil,
-            Some(ObjectType::KernelLock) if self.label(label).ends_with("mmap_lock") => Contention::AddressSpace,
+            Some(ObjectType::KernelLock) if self.label(label).ends_with(MMAP_LOCK) => Contention::AddressSpace,
             Some(ObjectType::Barrier | ObjectType::OpenMpBarrier) => Contention::Barrier,
             Some(kind) if is_needed(kind) || kind == ObjectType::Futex || kind == ObjectType::JvmMonitor => {
                 Contention::Lock
