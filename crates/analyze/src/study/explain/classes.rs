@@ -8,7 +8,7 @@ use dwell_store::{EventKey, Trace};
 use crate::stacks::object::object_type;
 use crate::study::explain::chains::Idleness;
 use crate::study::explain::dialogues::Dialogues;
-use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed};
+use crate::study::explain::terms::{PlaceId, RoleId, WaitClass, is_needed, parks_threads};
 
 /// System calls that wait for whatever comes. All others that block (open, stat, flock, fsync, mmap, write, connect) were
 /// asked for one thing.
@@ -146,6 +146,8 @@ impl<'n, 't> Classes<'n, 't> {
         let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
         // What the key alone tells to be its own is an event loop's or a runtime's timer.
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
+        // Into a descriptor others may have written: that is a wait for them.
+        let may_be = may_be && parks_threads(object_type(self.trace, events.key(key).object()));
         if !may_be || self.of(thread, row, key) != WaitClass::Own {
             return false;
         }

@@ -10,8 +10,8 @@ use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
 use crate::stacks::object::object_type;
-use crate::study::explain::terms::{PlaceId, RoleId, hands_over};
-use crate::study::explain::turns::{by_turns, is_own};
+use crate::study::explain::terms::{PlaceId, RoleId, hands_over, parks_threads};
+use crate::study::explain::turns::by_turns;
 
 /// Runs of threads after a wait that are kept for each role and object, at most.
 const RUNS: usize = 512;
@@ -168,7 +168,7 @@ impl<'n> Dialogues<'n> {
                 continue;
             };
             of_object.entry(key.object()).or_default().add(key, facts.waits);
-            if is_own(object_type(trace, key.object())) {
+            if parks_threads(object_type(trace, key.object())) {
                 of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
             }
         }

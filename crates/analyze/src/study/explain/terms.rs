@@ -145,3 +145,9 @@ pub fn hands_over(kind: ObjectType) -> bool {
             | Unknown
     )
 }
+
+/// Whether threads park on objects of this type until another thread of the program wakes them; each may have its own.
+pub fn parks_threads(kind: ObjectType) -> bool {
+    use ObjectType::*;
+    matches!(kind, ConditionVariable | Semaphore | Futex | JvmMonitor)
+}

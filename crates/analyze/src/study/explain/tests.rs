@@ -192,6 +192,12 @@ fn a_server_that_lets_time_pass_within_a_request_sleeps() {
          server: cc#xxxxx##",
     );
     assert!(found.contains(&(CauseKind::Slept, "server".into(), 5)), "{found:?}");
+    // It waits for an answer that does not come.
+    let asks = served(
+        "client: ###yyyyyy#
+         server: cc#nnnnn##",
+    );
+    assert!(asks.iter().all(|(kind, ..)| *kind != CauseKind::Slept), "{asks:?}");
     // It waits for the next request.
     let listens = served(
         "client: ###yyyyyy#

@@ -10,7 +10,7 @@ use dwell_model::{ObjectId, ObjectType, Outcome};
 use dwell_store::{Trace, WordMap};
 
 use crate::stacks::object::object_type;
-use crate::study::explain::terms::PlaceId;
+use crate::study::explain::terms::{PlaceId, parks_threads};
 
 /// Threads from which they are a queue.
 const THREADS: usize = 3;
@@ -40,7 +40,7 @@ pub fn by_turns(trace: &Trace, place_of: &mut dyn FnMut(&dwell_store::EventKey) 
     for (number, key) in events.keys.iter().enumerate() {
         let kind = object_type(trace, key.object());
         let waits = Outcome::from_code(key.outcome()) == Outcome::Woken && key.waker().is_some();
-        if !waits || !is_own(kind) {
+        if !waits || !parks_threads(kind) {
             continue;
         }
         let of = (kind, place_of(key));
@@ -89,9 +89,4 @@ fn goes_from_hand_to_hand(mut wake_ups: Vec<(u64, u32, u32)>) -> bool {
     let by_turns = wake_ups.windows(2).filter(|pair| passed_on(pair)).count();
     let alone: BTreeSet<u32> = wake_ups.iter().map(|(.., waker)| *waker).collect();
     alone.len() >= THREADS && by_turns as f64 >= BY_TURNS * (wake_ups.len() - 1) as f64
-}
-
-/// Whether an object of this type may be one thread's alone.
-pub fn is_own(kind: ObjectType) -> bool {
-    matches!(kind, ObjectType::ConditionVariable | ObjectType::Semaphore | ObjectType::Futex | ObjectType::JvmMonitor)
 }
