@@ -13,6 +13,7 @@ interface TabView {
 export const VIEWS: Record<Tab, TabView> = {
   // The first paint shows it, so it loads with the page.
   summary: { View: SummaryView, strip: false },
+  explain: { View: lazy(() => import('../views/explain')), strip: true },
   'bottom-up': { View: lazy(() => import('../views/bottom-up')), strip: true },
   'caller-callee': { View: lazy(() => import('../views/caller-callee')), strip: true },
   'top-down': { View: lazy(() => import('../views/top-down')), strip: true },

@@ -65,6 +65,7 @@ export function openResult(state: ViewState, result: string): ViewState {
     callees: [],
     object: '',
     socket: '',
+    cause: '',
     interval: '',
     outlier: '',
     function: '',

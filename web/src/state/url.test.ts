@@ -30,6 +30,7 @@ const full: ViewState = {
   object: 'queue_lock',
   socket: '3',
   interval: 'wait on a=b',
+  cause: 'slept|worker-N|f (a.c:3)',
   outlier: 'w17',
   function: 'std::vector<int, std::allocator<int> >::push_back',
   module: 'app',

@@ -121,6 +121,7 @@ const FIELDS: { [K in keyof ViewState]: [name: string, field: Field<ViewState[K]
   search: ['search', text],
   object: ['object', text],
   socket: ['socket', text],
+  cause: ['cause', text],
   interval: ['interval', text],
   outlier: ['outlier', text],
   function: ['function', text],

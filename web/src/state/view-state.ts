@@ -3,6 +3,7 @@
 
 export const TABS = [
   'summary',
+  'explain',
   'bottom-up',
   'caller-callee',
   'top-down',
@@ -97,6 +98,8 @@ export interface ViewState {
   object: string;
   /** Row of the chosen socket; empty: all sockets. */
   socket: string;
+  /** The chosen root cause, by kind, role and place; empty: the first. */
+  cause: string;
   /** Latency's type of intervals (empty: the first), and the id of the chosen outlier (empty: none). */
   interval: string;
   outlier: string;
@@ -156,6 +159,7 @@ export const EMPTY: ViewState = {
   search: '',
   object: '',
   socket: '',
+  cause: '',
   interval: '',
   outlier: '',
   function: '',

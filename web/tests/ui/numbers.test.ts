@@ -91,7 +91,7 @@ describe.skipIf(skipped)('numbers', () => {
   });
 
   test('blame', async () => {
-    const { rows } = report<{ rows: Row[] }>('r000th', 'blame queue_lock');
+    const { rows } = report<{ rows: Row[] }>('r000th', 'blame queue_lock', '--limit', '200');
     await screen().open('r=r000th&tab=blame&object=queue_lock');
     const shown = await screen().rows('Blame');
     expect(shown.map(([name, role, ns]) => [name, role, ns])).toEqual(

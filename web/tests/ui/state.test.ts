@@ -87,6 +87,8 @@ describe.skipIf(skipped)('state', () => {
   test('everything can be done with the keyboard alone', async () => {
     await screen().open('r=r000th');
     await screen().press('2');
+    expect(screen().hash).toContain('tab=explain');
+    await screen().press('.');
     expect(screen().hash).toContain('tab=bottom-up');
     await screen().press('.', '.', ',');
     expect(screen().hash).toContain('tab=caller-callee');
@@ -128,13 +130,48 @@ describe.skipIf(skipped)('state', () => {
     expect(await screen().page.locator('.frame-name').allInnerTexts()).toContain('push_item');
   });
 
-  test('a finding leads to its evidence', async () => {
+  test('a cause leads to its chains, and these to the object, the threads and the code', async () => {
+    const { page } = screen();
+    const box = (text: string) => page.locator('.chain-box', { hasText: text }).first();
     await screen().open('r=r000th');
-    await screen().page.getByRole('button', { name: 'Show me' }).first().click();
+    await page.getByRole('button', { name: 'Show me' }).first().click();
     await screen().idle();
-    expect(screen().hash).toContain('tab=blame');
-    expect(screen().hash).toContain('filter=object%3Dqueue_lock');
+    expect(screen().hash).toMatch(/tab=explain&cause=slept/);
+    expect(await page.locator('.chain-cause').innerText()).toContain('sleep_until');
+    const chains = page.url();
+    await box('queue_lock').getByRole('button', { name: 'queue_lock' }).click();
+    await screen().idle();
+    expect(screen().hash).toContain('tab=blame&object=queue_lock');
     expect((await screen().rows('Blame'))[0]?.[0]).toContain('queue_lock');
+    await page.goto(chains);
+    await screen().idle();
+    await box('queue_lock').getByRole('button', { name: 'worker' }).click();
+    await screen().idle();
+    expect(screen().hash).toMatch(/tab=platform.*filter=thread%3Dworker/);
+    await page.goto(chains);
+    await screen().idle();
+    await box('queue_lock').getByRole('button', { name: 'convoy.c' }).click();
+    await screen().idle();
+    expect(screen().hash).toMatch(/tab=source.*function=\w+/);
+    expect(await screen().text('main')).toContain('convoy.c');
+  });
+
+  test('the selected time is explained', async () => {
+    const { page } = screen();
+    await screen().open('r=r000th&tab=platform&mark=100000000-300000000');
+    await page.getByRole('button', { name: 'Explain the Selection' }).click();
+    await screen().idle();
+    expect(screen().hash).toContain('tab=explain');
+    expect(screen().hash).toContain('range=100000000-300000000');
+    const [first] = await screen().rows('Causes');
+    const { rows } = report<{ rows: { who: string; wall_ns: number }[] }>(
+      'r000th',
+      'explain',
+      '--time-range',
+      '100ms-300ms',
+    );
+    expect(first?.[0]).toBe(rows[0]?.who);
+    expect(rows[0]?.wall_ns).toBeLessThanOrEqual(200_000_000);
   });
 
   test('a card has its evidence as a chart: the lengths of the waits', async () => {

@@ -109,9 +109,8 @@ fn object_rows(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Row> {
     let title = format!("{} ({})", fold.object_name(object), fold.object_type(object).id());
     let mut rows = vec![cell(0, (title, "object", blame.waits, Value::None))];
     let mut parts = parts(fold, object, blame);
-    if fold.query.limit.is_none() {
-        parts = without_small(&parts, (LEAST_SHARE * whole as f64) as u64);
-    }
+    let least = if fold.query.limit.is_none() { (LEAST_SHARE * whole as f64) as u64 } else { 0 };
+    parts = without_small(&parts, least);
     rows.extend(parts.into_iter().map(|part| cell(1, part)));
     rows
 }
@@ -143,7 +142,7 @@ fn parts(fold: &Fold<'_>, object: ObjectId, blame: &Blame) -> Vec<Part> {
     parts
 }
 
-/// The parts of `least` ns or more; the smaller ones of a role are one, so that its parts still add up.
+/// The parts of `least` ns or more by role; the smaller ones of a role are one, so that its parts still add up.
 fn without_small(parts: &[Part], least: u64) -> Vec<Part> {
     let mut kept: Vec<Part> = Vec::new();
     for role in ROLES {

@@ -6,6 +6,7 @@ use crate::engine::fold::Fold;
 use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
 use crate::reports::advice::advice;
+use crate::reports::chain_links::chain_links;
 use crate::sentences::say;
 use crate::study::explain::{Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
 use crate::tables::columns::{columns, columns_of};
@@ -40,6 +41,8 @@ columns! {
         "連鎖", "誰が何を待ったか。最大の連鎖を最初の待機から示します。それぞれ次の待機が原因で、最後はこの原因です。";
     detail "chains", "Chains", "All that is known of the chains, each as one line with its time.",
         "すべての連鎖", "分かっている連鎖を、時間とともに 1 行ずつ示します。";
+    detail "links", "Links", "The same wait by wait: who, for what, where, and how to filter by it.",
+        "連鎖の待機", "同じ内容を待機ごとに示します: 誰が、何を、どこで、どのフィルターで見られるか。";
     detail "advice", "Advice", "What to do about it.",
         "対策", "どうすればよいか。";
     detail "text", "Text", "The whole of it as a paragraph.",
@@ -179,6 +182,7 @@ fn queue_row(
             Value::None,
             Value::None,
             Value::None,
+            Value::None,
             Value::Text(reason.finding().advice.into()),
             Value::Prose(cause),
             stack_value(fold, finding.stack),
@@ -239,6 +243,7 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },
             chains.first().map_or(Value::None, |(chain, _)| Value::Stack(chain.iter().map(link).collect())),
             if lines.is_empty() { Value::None } else { Value::Stack(lines) },
+            Value::Rows(Box::new(chain_links(fold, explanation, &chains))),
             Value::Prose(advice),
             Value::Prose(paragraph(explanation, root, &chains)),
             stack_value(fold, root.stack),

@@ -3,6 +3,7 @@
 
 mod advice;
 mod blame;
+mod chain_links;
 pub mod compare;
 mod correlation;
 mod counters;
@@ -75,6 +76,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     findings::COLUMNS,
     findings::CLAIM_COLUMNS,
     blame::COLUMNS,
+    chain_links::COLUMNS,
     compare::SHARE,
     correlation::COLUMNS,
     counters::COLUMNS,

@@ -1,24 +1,14 @@
 // Where the time went: the root causes of waits, each with the chain that leads to it and what to do about it.
 
 import { shortText } from '../../base/names';
-import { prose, type Sentence } from '../../base/prose';
+import { prose } from '../../base/prose';
 import { t } from '../../base/texts';
+import { causeId, chainTexts, type RootCause, showPlace } from '../../logic/causes';
 import { useDispatch } from '../../state/provider';
-
-/** A row of the report explain. */
-export interface RootCause {
-  cause: string;
-  cause_parts?: Sentence[];
-  chains: string[] | null;
-  advice: string;
-  advice_parts?: Sentence[];
-  place: string | null;
-  stack?: string[] | null;
-}
 
 /** The causes; null where explaining takes too long for a summary. */
 export function Explanation({ causes }: { causes: RootCause[] | null }) {
-  if (causes === null) return <p className="faint">{t('summary.explained-apart')}</p>;
+  if (causes === null) return <ExplainedApart />;
   if (causes.length === 0) return <p className="faint">{t('summary.nobody-held-up')}</p>;
   return (
     <div className="cards">
@@ -29,10 +19,23 @@ export function Explanation({ causes }: { causes: RootCause[] | null }) {
   );
 }
 
+/** Chains on a card. */
+const CHAINS = 2;
+
+function ExplainedApart() {
+  const dispatch = useDispatch();
+  return (
+    <p>
+      <button type="button" className="link" onClick={() => dispatch({ tab: 'explain' })}>
+        {t('summary.explained-apart')}
+      </button>
+    </p>
+  );
+}
+
 function CauseCard({ cause }: { cause: RootCause }) {
   const dispatch = useDispatch();
-  const { place, chains } = cause;
-  const name = place?.replace(/ \([^()]*\)$/, '') ?? '';
+  const { place, links } = cause;
   return (
     <article className="card">
       <div className="card-text">
@@ -45,19 +48,22 @@ function CauseCard({ cause }: { cause: RootCause }) {
               type="button"
               className="link"
               data-tip={cause.stack?.join(' ← ')}
-              onClick={() => dispatch({ tab: 'source', function: name, module: '' })}
+              onClick={() => dispatch((state) => showPlace(state, place))}
             >
               {shortText(place)}
             </button>
           </p>
         )}
-        {chains?.slice(0, 2).map((chain) => (
+        {chainTexts(links ?? [], CHAINS).map((chain) => (
           <p key={chain}>{shortText(chain)}</p>
         ))}
         <p>
           <span className="faint">{t('finding.advice')}: </span>
           {prose(cause.advice, cause.advice_parts)}
         </p>
+        <button type="button" onClick={() => dispatch({ tab: 'explain', cause: causeId(cause) })}>
+          {t('finding.show')}
+        </button>
       </div>
     </article>
   );

@@ -5,6 +5,7 @@ import type { Document, Info } from '../../api/types';
 import { nameText } from '../../base/names';
 import { help, t, title } from '../../base/texts';
 import { count, duration, percent, real } from '../../base/units';
+import type { RootCause } from '../../logic/causes';
 import { tableCsv, tableText } from '../../logic/copy';
 import type { ByClass } from '../../logic/values';
 import { useDispatch } from '../../state/provider';
@@ -14,7 +15,7 @@ import { Cell } from '../grid/cell';
 import { Notes } from '../parts/notes';
 import { Loaded } from '../parts/states';
 import { CopyMenu } from '../parts/toolbar';
-import { Explanation, type RootCause } from './explanation';
+import { Explanation } from './explanation';
 import { ClassHistogramChart } from './histogram';
 import { Platform } from './platform';
 
@@ -38,6 +39,8 @@ interface BodyProps {
 }
 
 function Body({ document, hotspots, info }: BodyProps) {
+  const causes = (document.explanation ?? null) as RootCause[] | null;
+  const findings = (document.findings ?? []) as Finding[];
   return (
     <>
       <Figures document={document} info={info} />
@@ -51,9 +54,13 @@ function Body({ document, hotspots, info }: BodyProps) {
         </div>
         <div>
           <h2>{t('summary.explanation')}</h2>
-          <Explanation causes={(document.explanation ?? null) as RootCause[] | null} />
-          <h2>{t('summary.findings')}</h2>
-          <TopFindings findings={(document.findings ?? []) as Finding[]} />
+          <Explanation causes={causes} />
+          {(findings.length > 0 || !causes?.length) && (
+            <>
+              <h2>{t(causes?.length ? 'summary.also-found' : 'summary.findings')}</h2>
+              <TopFindings findings={findings} />
+            </>
+          )}
           {info && <Platform info={info} summary={document} />}
         </div>
       </div>

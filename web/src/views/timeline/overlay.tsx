@@ -123,6 +123,12 @@ function SelectionMenu({ range }: { range: { from: number; to: number } }) {
       <button type="button" onClick={() => dispatch((state) => filterInRange(state, range))}>
         {t('filter.in.selection')} <kbd>f</kbd>
       </button>
+      <button
+        type="button"
+        onClick={() => dispatch((state) => ({ ...filterInRange(state, range), tab: 'explain', cause: '' }))}
+      >
+        {t('explain.selection')}
+      </button>
       <button type="button" onClick={() => dispatch((state) => filterOutRange(state, range))}>
         {t('filter.out')} <kbd>F</kbd>
       </button>

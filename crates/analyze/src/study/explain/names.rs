@@ -10,7 +10,7 @@ use crate::stacks::call_stacks::CallStacks;
 use crate::stacks::collectors::Collectors;
 use crate::stacks::object::object_type;
 use crate::study::explain::places::{Place, place};
-use crate::study::explain::roles::roles;
+use crate::study::explain::roles::{filters, roles};
 use crate::study::explain::terms::{LabelId, NOTHING, PlaceId, RoleId, is_needed};
 
 /// Texts by number, each once.
@@ -104,6 +104,12 @@ impl<'f, 't> Names<'f, 't> {
     /// The role of a thread.
     pub fn role_of(&self, thread: usize) -> RoleId {
         self.role_of.get(thread).copied().unwrap_or(NOTHING)
+    }
+
+    /// The names of a role's threads as a filter takes them, and the name of their process.
+    pub fn threads_of(&self, role: RoleId) -> (String, &str) {
+        let thread = self.role_of.iter().position(|of| *of == role);
+        thread.map_or((String::new(), ""), |thread| filters(self.trace, thread))
     }
 
     /// What the roles are called.

@@ -16,12 +16,21 @@ pub fn roles(trace: &Trace, stacks: &CallStacks<'_>) -> Vec<String> {
     (0..trace.threads.tid.len()).map(|thread| role(trace, stacks, thread)).collect()
 }
 
+/// The names of the threads of a thread's role as a filter takes them, and the name of its process.
+pub fn filters(trace: &Trace, thread: usize) -> (String, &str) {
+    let name = trace.threads.name[thread].as_str();
+    let process = trace.threads.process[thread].get().and_then(|row| trace.processes.name.get(row));
+    let process = process.map_or("", String::as_str);
+    let is_named = cut(name) != cut(process);
+    (if is_named { numbers_as("*", name) } else { name.to_owned() }, process)
+}
+
 fn role(trace: &Trace, stacks: &CallStacks<'_>, thread: usize) -> String {
     let name = trace.threads.name[thread].as_str();
     let process = trace.threads.process[thread].get().filter(|row| *row < trace.processes.pid.len());
     let program = process.map_or("", |row| trace.processes.name[row].as_str());
     if cut(name) != cut(program) {
-        let name = without_numbers(name);
+        let name = numbers_as("N", name);
         let told = trace.processes.pid.len() > 1 && !program.is_empty();
         return if told { format!("{name} of {program}") } else { name };
     }
@@ -42,8 +51,8 @@ fn cut(name: &str) -> &str {
     name.char_indices().nth(CUT).map_or(name, |(at, _)| &name[..at])
 }
 
-/// `worker-12` and `worker-7` are `worker-N`; `h2o` stays.
-fn without_numbers(name: &str) -> String {
+/// `worker-12` and `worker-7` are `worker-N`, where `stand_in` is `N`; `h2o` stays.
+fn numbers_as(stand_in: &str, name: &str) -> String {
     let (mut short, mut rest) = (String::new(), name);
     while let Some(letter) = rest.chars().next() {
         let digits = rest.len() - rest.trim_start_matches(|letter: char| letter.is_ascii_digit()).len();
@@ -57,7 +66,7 @@ fn without_numbers(name: &str) -> String {
                 rest = &rest[letter.len_utf8()..];
             }
             _ => {
-                short.push_str(if counts && digits < name.len() { "N" } else { &rest[..digits] });
+                short.push_str(if counts && digits < name.len() { stand_in } else { &rest[..digits] });
                 rest = &rest[digits..];
             }
         }
@@ -133,7 +142,7 @@ mod tests {
             ("7", "7"),
             ("", ""),
         ] {
-            assert_eq!(without_numbers(name), role);
+            assert_eq!(numbers_as("N", name), role);
         }
     }
 
