@@ -170,6 +170,7 @@ fn done(job: &Path) -> Result<Done> {
         stdout: text("stdout"),
         stderr: text("stderr"),
         waits_have_delays: false,
+        stolen_ns: 0.0,
     };
     Ok(Done { folder, output })
 }

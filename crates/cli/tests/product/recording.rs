@@ -37,6 +37,8 @@ pub struct Output {
     pub stderr: String,
     /// Where wakers are not seen, what a thread waits for a CPU counts as waiting.
     pub waits_have_delays: bool,
+    /// Time that the hypervisor took of all CPUs meanwhile: running for who had them, and in no account of the scheduler's.
+    pub stolen_ns: f64,
 }
 
 impl Output {
@@ -60,19 +62,29 @@ pub struct Running {
     child: Child,
     output: TempDir,
     what: String,
+    /// [`stolen_ns`] at its start.
+    stolen_ns: f64,
+}
+
+/// Time that the hypervisor has taken of all CPUs since the boot, ns: `steal` of proc_stat(5), in ticks of USER_HZ.
+fn stolen_ns() -> f64 {
+    const TICK_NS: f64 = 10_000_000.0;
+    let machine = fs::read_to_string("/proc/stat").unwrap_or_default();
+    machine.split_whitespace().nth(8).and_then(|ticks| ticks.parse::<f64>().ok()).map_or(0.0, |ticks| ticks * TICK_NS)
 }
 
 impl Running {
     pub fn start(command: &mut Command) -> Result<Self> {
         let output = TempDir::new()?;
         let what = format!("{command:?}");
+        let stolen_ns = stolen_ns();
         let child = command
             .stdin(Stdio::null())
             .stdout(File::create(output.path().join("stdout"))?)
             .stderr(File::create(output.path().join("stderr"))?)
             .spawn()
             .with_context(|| format!("cannot start {what}"))?;
-        Ok(Self { child, output, what })
+        Ok(Self { child, output, what, stolen_ns })
     }
 
     pub fn pid(&self) -> u32 {
@@ -98,7 +110,8 @@ impl Running {
         while begun.elapsed() < limit {
             if let Some(status) = self.child.try_wait()? {
                 let (stdout, stderr) = (self.stdout(), self.text("stderr"));
-                return Ok(Output { status, stdout, stderr, waits_have_delays: false });
+                let stolen_ns = stolen_ns() - self.stolen_ns;
+                return Ok(Output { status, stdout, stderr, waits_have_delays: false, stolen_ns });
             }
             std::thread::sleep(Duration::from_millis(2));
         }
