@@ -2,6 +2,7 @@
 
 use dwell_view::{Prose, Sentence, Word};
 
+use crate::reports::cause_words::is_of_the_end;
 use crate::sentences::say;
 use crate::study::explain::{Account, CauseKind, Contention, Explanation, LabelId, Link, NOTHING, Names, RootCause};
 
@@ -35,11 +36,12 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::Collected, _) => say!(ADVICE_COLLECTED),
         (CauseKind::RunQueue, _) if root.cause.behind == NOTHING => say!(ADVICE_QUEUED_OTHERS),
         (CauseKind::RunQueue, _) => say!(ADVICE_QUEUED),
-        (CauseKind::TimedOut, _) if names.is_lock(root.cause.label) => {
+        (CauseKind::TimedOut, _) if names.contention(root.cause.label) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
+            None if is_of_the_end(root) => say!(ADVICE_END_TIMED_OUT),
             None => say!(ADVICE_TIMED_OUT),
         },
         (CauseKind::Device, _) if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),

@@ -1,14 +1,17 @@
 //! Where the time went: the root causes of waits, the largest first, each with its chains and what to do about it.
 
-use dwell_view::{Prose, Row, Sentence, Value, View, Word, duration};
+use dwell_model::{ObjectId, ObjectType};
+use dwell_view::{Prose, Row, Value, View, Word, duration};
 
 use crate::engine::fold::Fold;
 use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
 use crate::reports::advice::advice;
+use crate::reports::cause_words::{brief, cause, chain_text, is_of_the_end, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
 use crate::sentences::say;
-use crate::study::explain::{Cause, CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
+use crate::stacks::idle::IdleWaits;
+use crate::study::explain::{CauseKind, Explanation, Link, NOTHING, RootCause, explain as explanation_of};
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::{cut_note, stack_value};
 use crate::tables::notes::notes;
@@ -67,10 +70,6 @@ const QUEUE_SHARE: f64 = 0.02;
 const ROWS_IN_SUMMARY: usize = 1_000_000;
 /// Causes in the summary.
 const IN_SUMMARY: usize = 3;
-/// Part of a cause's time from which one more place that calls is named.
-const CALLER_SHARE: f64 = 0.1;
-/// Links of a chain in a line.
-const LINKS: usize = 4;
 /// Parts of the path that are named.
 const ON_PATH: usize = 3;
 
@@ -106,17 +105,41 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     let is_told = |root: &&RootCause| {
         let least = if root.cause.kind == CauseKind::RunQueue { RUN_QUEUE_FACTOR * least } else { least };
         let of_end = on_path_alone(root) as f64 >= END_SHARE * explanation.path_ns as f64;
-        (root.wall_ns >= least.max(1) || (of_end && on_path_alone(root) >= least.max(1))) && !root.cause.no_work
+        let is_of_end = of_end && on_path_alone(root) >= least.max(1) && !is_runtime_timer(fold, explanation, root);
+        delay_ns(root) >= least.max(1) || is_of_end
     };
-    let mut told: Vec<CauseRow<'e>> = explanation.causes.iter().filter(is_told).map(CauseRow::Wait).collect();
+    let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
+    let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !is_of_the_end(root)).collect();
+    roots.retain(|root| !is_of_the_end(root) || !delaying.iter().any(|other| is_one(root, other)));
+    let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
     told
 }
 
-/// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, or a device.
+/// Whether two causes are one for a reader, though threads without work waited because of the one only.
+fn is_one(root: &RootCause, other: &RootCause) -> bool {
+    (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
+}
+
+/// Time in which anybody was delayed by it, ns: nobody is by threads without work.
+fn delay_ns(root: &RootCause) -> u64 {
+    if root.cause.no_work { 0 } else { root.wall_ns }
+}
+
+/// Whether it is the time-out of a runtime's thread without work: by then others had something to do.
+fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> bool {
+    let object = explanation.names.object(root.cause.label).unwrap_or(ObjectId::NONE);
+    let kind = fold.object_type(object);
+    root.cause.kind == CauseKind::TimedOut
+        && (kind == ObjectType::GoRuntime || IdleWaits::default().is_idle(&fold.stacks, root.stack, kind))
+}
+
+/// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, or
+/// a device. The program's end waited for it, whoever was without work meanwhile.
 fn on_path_alone(root: &RootCause) -> u64 {
-    if matches!(root.cause.kind, CauseKind::Slept | CauseKind::Device) { root.path_ns } else { 0 }
+    let is_pause = matches!(root.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Device);
+    if is_pause { root.path_ns } else { 0 }
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.
@@ -139,6 +162,7 @@ impl CauseRow<'_> {
     /// Waits that it explains, or time in run queues, ns.
     fn ns(&self) -> u64 {
         match self {
+            CauseRow::Wait(root) if root.cause.no_work => on_path_alone(root),
             CauseRow::Wait(root) => root.wait_ns.max(on_path_alone(root)),
             CauseRow::Queue(.., ns) => *ns,
         }
@@ -238,14 +262,14 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Ns(root.wall_ns),
             Value::Fraction(root.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
             if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },
-            Value::Prose(cause(explanation, root)),
+            Value::Prose(cause(fold, explanation, root)),
             text(names.label(root.cause.label)),
             if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },
             chains.first().map_or(Value::None, |(chain, _)| Value::Stack(chain.iter().map(link).collect())),
             if lines.is_empty() { Value::None } else { Value::Stack(lines) },
             Value::Rows(Box::new(chain_links(fold, explanation, &chains))),
             Value::Prose(advice),
-            Value::Prose(paragraph(explanation, root, &chains)),
+            Value::Prose(paragraph(fold, explanation, root, &chains)),
             stack_value(fold, root.stack),
         ],
     }
@@ -254,99 +278,12 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
 /// The chains, those that begin with a lock first: their waiters lose time, where who waits for an answer wanted the work.
 fn ordered<'e>(explanation: &Explanation<'_, '_>, root: &'e RootCause) -> Vec<&'e (Vec<Link>, u64)> {
     let mut chains: Vec<&(Vec<Link>, u64)> = root.chains.iter().collect();
+    let largest_ns = chains.iter().map(|(_, ns)| *ns).max().unwrap_or(0);
     let is_contended = |(chain, ns): &(Vec<Link>, u64)| {
-        chain.first().is_some_and(|link| explanation.names.is_lock(link.label)) && 10 * ns >= root.wait_ns
+        chain.first().is_some_and(|link| explanation.names.is_lock(link.label)) && 2 * ns >= largest_ns
     };
     chains.sort_by_key(|chain| !is_contended(chain));
     chains
-}
-
-fn link_text(explanation: &Explanation<'_, '_>, link: &Link) -> String {
-    let names = &explanation.names;
-    let place = names.place(link.place).map_or("an unknown place", |place| place.at.as_str());
-    format!("{} waited for {} at {place}", names.role(link.role), names.label(link.label))
-}
-
-fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
-    let links: Vec<String> = chain.iter().take(LINKS).map(|link| link_text(explanation, link)).collect();
-    let more = if chain.len() > LINKS { " <- …" } else { "" };
-    format!("{}{more}", links.join(" <- "))
-}
-
-/// What the cause is, with its numbers.
-fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
-    if root.wait_ns == 0 {
-        return cause_of_the_end(explanation, root);
-    }
-    let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
-    let (who, label) = (names.role(role), names.label(label));
-    let place = root.place();
-    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
-    let ended_by = match kind {
-        CauseKind::Outside => "a program or kernel thread that is not recorded",
-        CauseKind::Network => "the network",
-        CauseKind::Timer => "a timer of the kernel",
-        CauseKind::Device => "the device",
-        CauseKind::Interrupt => "an interrupt",
-        _ => "nobody who was seen",
-    };
-    let sentence = match kind {
-        CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
-        CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
-        CauseKind::Collected => say!(CAUSE_COLLECTED, who = who, wait = wait, wall = wall),
-        CauseKind::RunQueue if behind == NOTHING => say!(CAUSE_QUEUED, who = who, wait = wait, wall = wall),
-        CauseKind::RunQueue => {
-            say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
-        }
-        CauseKind::TimedOut => {
-            say!(CAUSE_TIMED_OUT, who = who, label = label, place = place, wait = wait, wall = wall)
-        }
-        CauseKind::Unfinished => {
-            say!(CAUSE_UNFINISHED, who = who, label = label, place = place, wait = wait, wall = wall)
-        }
-        CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
-        CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
-        CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
-        CauseKind::Outside
-        | CauseKind::Network
-        | CauseKind::Timer
-        | CauseKind::Device
-        | CauseKind::Interrupt
-        | CauseKind::Unknown => {
-            say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
-        }
-    };
-    Prose::from(sentence).and(called_by(root))
-}
-
-/// What the program's end waited for, and nobody else did.
-fn cause_of_the_end(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
-    let (who, place) = (explanation.names.role(root.cause.role), root.place());
-    let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
-    let sentence = match root.cause.kind {
-        CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
-        _ => {
-            let label = explanation.names.label(root.cause.label);
-            say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed)
-        }
-    };
-    Prose::from(sentence).and(called_by(root))
-}
-
-/// The functions that call the place, those with a part of it.
-fn called_by(root: &RootCause) -> Option<Sentence> {
-    let whole_ns = root.wait_ns.max(root.path_ns) as f64;
-    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns;
-    let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
-    (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
-}
-
-/// All of it.
-fn paragraph(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
-    let chain = |(chain, ns): &&(Vec<Link>, u64)| {
-        say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, chain))
-    };
-    cause(explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
 }
 
 /// The account of the threads' time, of the run queue's, and of the elapsed time.
@@ -402,21 +339,4 @@ fn on_path(explanation: &Explanation<'_, '_>) -> Vec<(String, u64)> {
     }
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     parts
-}
-
-/// A cause in a few words.
-fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
-    let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
-    let who = names.role(role);
-    let place = root.place().unwrap_or_else(|| "an unknown place".to_owned());
-    match kind {
-        CauseKind::Slept => format!("{who} slept in {place}"),
-        CauseKind::Ran => format!("{who} ran {place}"),
-        CauseKind::Collected => format!("{who} collected garbage"),
-        CauseKind::RunQueue => format!("{who} was in the run queue"),
-        CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle => {
-            format!("{who} ({})", kind.id())
-        }
-        _ => format!("{who} waited for {} in {place}", names.label(label)),
-    }
 }

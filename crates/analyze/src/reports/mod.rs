@@ -3,6 +3,7 @@
 
 mod advice;
 mod blame;
+mod cause_words;
 mod chain_links;
 pub mod compare;
 mod correlation;

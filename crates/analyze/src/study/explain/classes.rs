@@ -83,6 +83,8 @@ pub struct Classes<'n, 't> {
     of_key: Vec<OfKey>,
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
+    /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
+    for_its_like: Vec<bool>,
     /// Threads and the places of their event loops.
     loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
@@ -101,9 +103,18 @@ impl<'n, 't> Classes<'n, 't> {
         let keys = &trace.events().keys;
         let in_loop = keys.iter().filter(|key| calls(key, LOOPS));
         let loops = in_loop.filter_map(|key| Some((key.thread().get()?, place_of(key)))).collect();
-        let mut classes =
-            Self { trace, role_of, dialogues, of_key: Vec::new(), idleness: Vec::new(), loops, asked: asked(trace) };
+        let mut classes = Self {
+            trace,
+            role_of,
+            dialogues,
+            of_key: Vec::new(),
+            idleness: Vec::new(),
+            for_its_like: Vec::new(),
+            loops,
+            asked: asked(trace),
+        };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
+        classes.for_its_like = keys.iter().map(|key| classes.is_for_its_like(key) && !is_idle(key)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
         classes
     }
@@ -135,6 +146,7 @@ impl<'n, 't> Classes<'n, 't> {
         match self.of(thread, row, key) {
             WaitClass::Own if self.sleeps_by_other_means(thread, row, key) => Idleness::Busy,
             WaitClass::Own => own,
+            WaitClass::Idle if self.is_within_request(thread, row, key) => Idleness::Busy,
             WaitClass::Idle => idle,
             _ => Idleness::Busy,
         }
@@ -143,14 +155,38 @@ impl<'n, 't> Classes<'n, 't> {
     /// Whether a thread that waited until a time of its own had work: it was given some by another role, and has not gone for more
     /// since. That is a sleep by other means, as MariaDB's `sleep()` is.
     pub fn sleeps_by_other_means(&self, thread: usize, row: usize, key: u32) -> bool {
-        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
+        let events = self.trace.events();
         // What the key alone tells to be its own is an event loop's or a runtime's timer.
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
         // Into a descriptor others may have written: that is a wait for them.
         let may_be = may_be && parks_threads(object_type(self.trace, events.key(key).object()));
-        if !may_be || self.of(thread, row, key) != WaitClass::Own {
-            return false;
-        }
+        may_be && self.of(thread, row, key) == WaitClass::Own && self.has_work(thread, row).is_some()
+    }
+
+    /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for
+    /// more since. So do threads of a server that wait for one another's locks, each by an object of its own.
+    fn is_within_request(&self, thread: usize, row: usize, key: u32) -> bool {
+        let rows = &self.trace.events().off_cpu;
+        // A look at the clock within the wait is a part of it.
+        let end = self.ended_by(thread, row);
+        let key = if end == row { key } else { rows.key(end) };
+        let may_be = self.for_its_like.get(key as usize).copied().unwrap_or(false);
+        let is_read = |given: usize| {
+            let key = self.trace.events().off_cpu_key(given);
+            !parks_threads(object_type(self.trace, key.object())) && !calls(&key, LOOPS)
+        };
+        may_be && self.has_work(thread, row).is_some_and(is_read)
+    }
+
+    fn is_for_its_like(&self, key: &EventKey) -> bool {
+        let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
+        parks_threads(object_type(self.trace, key.object())) && (self.role_of)(thread) == (self.role_of)(waker)
+    }
+
+    /// The wait by which another role gave the thread the work that it has before `row`; none where it waits for more there, or
+    /// has gone for more since.
+    fn has_work(&self, thread: usize, row: usize) -> Option<usize> {
+        let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
         let role = (self.role_of)(thread);
         let before = (rows.of(thread).start..row).rev().take(LOOKED_AT).filter(|before| rows.wait_ns(*before) > 0);
         let of_others = |before: &usize| {
@@ -158,11 +194,12 @@ impl<'n, 't> Classes<'n, 't> {
             self.of(thread, *before, rows.key(*before)) == WaitClass::Idle
                 && waker.is_some_and(|waker| (self.role_of)(waker) != role)
         };
-        let Some(given) = before.clone().find(of_others) else { return false };
+        let given = before.clone().find(of_others)?;
         // Where it waits for more work, it has none.
         let object = events.off_cpu_key(given).object();
         let listens = |row: usize| events.off_cpu_key(row).object() == object;
-        !listens(row) && !before.take_while(|before| *before > given).any(listens)
+        let has_more = listens(row) || before.take_while(|before| *before > given).any(listens);
+        (!has_more).then_some(given)
     }
 
     fn idleness_by_key(&self, key: &EventKey, place_of: &mut impl FnMut(&EventKey) -> PlaceId) -> [Idleness; 2] {

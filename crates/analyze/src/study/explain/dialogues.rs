@@ -3,9 +3,9 @@
 //! It takes the ends of waits; it gives, for each thread and each role, when the thread first gave that role something to do
 //! (woke one of its threads, or made it) and when it first got something from it. Who spoke first is the client.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use dwell_model::{ObjectId, Outcome, ThreadId};
+use dwell_model::{ObjectId, ObjectType, Outcome, ProcessId, ThreadId};
 use dwell_store::{EventKey, Trace, WordMap};
 use dwell_work::parallel;
 
@@ -68,6 +68,9 @@ impl Peers {
 /// Who ended waits on an object, by role of the waiter.
 type Enders = HashMap<(RoleId, ObjectId), BTreeMap<RoleId, u64>>;
 
+/// A program by the row of the first process that has its name.
+type ProgramId = usize;
+
 /// The dialogues of a trace.
 pub struct Dialogues<'n> {
     role_of: &'n dyn Fn(usize) -> RoleId,
@@ -78,6 +81,13 @@ pub struct Dialogues<'n> {
     /// The same of roles: a server that is always busy is woken by the first question only.
     roles_asked: HashMap<(RoleId, RoleId), u64>,
     roles_answered: HashMap<(RoleId, RoleId), u64>,
+    /// The same of programs: a client connects, though some servers greet it before it asks.
+    programs_asked: HashMap<(ProgramId, ProgramId), u64>,
+    /// A program and one that it started, which may be its client or its server.
+    started: HashSet<(ProgramId, ProgramId)>,
+    /// The program of each thread, and of each role.
+    programs: Vec<ProgramId>,
+    program_of_role: HashMap<RoleId, ProgramId>,
     enders: Enders,
     time_outs: HashMap<(RoleId, ObjectId), u64>,
     peers: BTreeSet<ObjectId>,
@@ -103,11 +113,18 @@ impl<'n> Dialogues<'n> {
             answered: HashMap::new(),
             roles_asked: HashMap::new(),
             roles_answered: HashMap::new(),
+            programs_asked: HashMap::new(),
+            started: HashSet::new(),
+            programs: programs(trace),
+            program_of_role: HashMap::new(),
             enders: Enders::new(),
             time_outs: HashMap::new(),
             peers: BTreeSet::new(),
             found_work: HashMap::new(),
         };
+        for (thread, program) in dialogues.programs.iter().enumerate() {
+            dialogues.program_of_role.entry(role_of(thread)).or_insert(*program);
+        }
         dialogues.creations(trace);
         let facts = facts(trace);
         dialogues.wake_ups(trace, &facts);
@@ -126,6 +143,9 @@ impl<'n> Dialogues<'n> {
             };
             let (role, of_parent, start_ns) =
                 ((self.role_of)(thread), (self.role_of)(parent), threads.start_ns[thread]);
+            if let Some((parent, program)) = self.programs.get(parent).zip(self.programs.get(thread)) {
+                self.started.insert((*parent, *program));
+            }
             earlier(&mut self.asked, (parent, role), start_ns);
             earlier(&mut self.answered, (thread, of_parent), start_ns);
             earlier(&mut self.roles_asked, (of_parent, role), start_ns);
@@ -152,6 +172,9 @@ impl<'n> Dialogues<'n> {
             earlier(&mut self.asked, (waker, role), facts.first_end_ns);
             earlier(&mut self.roles_answered, (role, of_waker), facts.first_end_ns);
             earlier(&mut self.roles_asked, (of_waker, role), facts.first_end_ns);
+            if let Some((program, asker)) = self.programs.get(thread).zip(self.programs.get(waker)) {
+                earlier(&mut self.programs_asked, (*asker, *program), facts.first_end_ns);
+            }
             *self.enders.entry((role, key.object())).or_default().entry(of_waker).or_default() += facts.waits;
         }
     }
@@ -167,7 +190,9 @@ impl<'n> Dialogues<'n> {
             else {
                 continue;
             };
-            of_object.entry(key.object()).or_default().add(key, facts.waits);
+            if !is_connection(trace, key.object()) {
+                of_object.entry(key.object()).or_default().add(key, facts.waits);
+            }
             if parks_threads(object_type(trace, key.object())) {
                 of_place.entry(((self.role_of)(thread), place_of(key))).or_default().add(key, facts.waits);
             }
@@ -235,10 +260,21 @@ impl<'n> Dialogues<'n> {
         let of_roles = (self.roles_asked.get(&(own, role)), self.roles_answered.get(&(own, role)));
         let begun = [of_roles.0, of_roles.1].into_iter().flatten().min();
         let came_late = begun.is_some_and(|begun| self.born.get(thread).is_some_and(|born| born > begun));
-        match self.asked.get(&(thread, role)).filter(|_| !came_late) {
+        let spoke_first = match self.asked.get(&(thread, role)).filter(|_| !came_late) {
             Some(asked) => before(Some(asked), self.answered.get(&(thread, role))),
             None => before(of_roles.0, of_roles.1),
-        }
+        };
+        self.connected_first(thread, role).unwrap_or(spoke_first)
+    }
+
+    /// Whether the thread's program spoke first to the role's, by connecting to it; none where both are one program, one started
+    /// the other, or neither spoke.
+    fn connected_first(&self, thread: usize, role: RoleId) -> Option<bool> {
+        let (own, other) = (self.programs.get(thread)?, self.program_of_role.get(&role)?);
+        let asked = |by, whom| self.programs_asked.get(&(by, whom)).copied().unwrap_or(u64::MAX);
+        let (first, answer) = (asked(*own, *other), asked(*other, *own));
+        let is_family = own == other || [(*own, *other), (*other, *own)].iter().any(|both| self.started.contains(both));
+        (!is_family && first != answer).then_some(first < answer)
     }
 
     /// The roles that end waits of `role` on `object`, each with how many.
@@ -260,6 +296,30 @@ impl<'n> Dialogues<'n> {
     pub fn found_work(&self, role: RoleId, object: ObjectId) -> bool {
         self.found_work.get(&(role, object)).copied().unwrap_or(false)
     }
+}
+
+/// Families of sockets that connect two ends, as sets of descriptors name them.
+const CONNECTIONS: &[&str] = &["TCP ", "UDP ", "Unix /", "Unix @", "connections"];
+
+/// Whether both ends of connections wait on it: who asks and who answers have one name there, and are no peers.
+fn is_connection(trace: &Trace, object: ObjectId) -> bool {
+    let name = object.get().and_then(|row| trace.objects.name.get(row)).map_or("", String::as_str);
+    match object_type(trace, object) {
+        ObjectType::Socket => true,
+        ObjectType::Event => CONNECTIONS.iter().any(|family| name.contains(family)),
+        _ => false,
+    }
+}
+
+/// The program of each thread.
+fn programs(trace: &Trace) -> Vec<ProgramId> {
+    let names = &trace.processes.name;
+    let mut first: HashMap<&str, ProgramId> = HashMap::new();
+    for (row, name) in names.iter().enumerate() {
+        first.entry(name.as_str()).or_insert(row);
+    }
+    let of = |process: &ProcessId| process.get().and_then(|row| first.get(names.get(row)?.as_str()).copied());
+    trace.threads.process.iter().map(|process| of(process).unwrap_or(usize::MAX)).collect()
 }
 
 /// Of each key: when a wait of it first ended, and how many there are.

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use dwell_model::{ObjectType, Outcome, ThreadId};
+use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId};
 use dwell_store::Trace;
 
 use super::{CauseKind, Explanation, explain};
@@ -204,6 +204,43 @@ fn a_server_that_lets_time_pass_within_a_request_sleeps() {
          server: cc#ccccc##",
     );
     assert_eq!(listens, []);
+}
+
+/// What clients wait for, in a program of their own, of a server in another one.
+fn of_two_programs(picture: &str) -> Vec<(CauseKind, String, u64)> {
+    let mut trace = trace(picture);
+    let mut server = trace.processes.row(0).unwrap();
+    server.name = "server".into();
+    trace.processes.push(server);
+    for (thread, name) in trace.threads.name.iter().enumerate() {
+        trace.threads.process[thread] = ProcessId::new(usize::from(!name.starts_with("cli")));
+        trace.threads.parent[thread] = ThreadId::NONE;
+    }
+    trace.tables_changed();
+    let query = Query::default();
+    let fold = Fold::new(&trace, &query).unwrap();
+    causes(&explain(&fold))
+}
+
+#[test]
+fn a_client_connects_though_its_server_greets_it_first() {
+    let found = of_two_programs(
+        "cli   : #x#xxxx#
+         serve :  #ysss##
+         listen: e#######",
+    );
+    assert_eq!(found, [(CauseKind::Slept, "serve of server".into(), 3), (CauseKind::Ran, "serve of server".into(), 2)]);
+}
+
+#[test]
+fn threads_of_a_server_that_wait_for_one_another_within_requests_have_work() {
+    let found = of_two_programs(
+        "cli    : #n#nnnnn#
+         serve-1:  #nxxx##
+         serve-2:    ss#
+         listen : e########",
+    );
+    assert!(found.contains(&(CauseKind::Slept, "serve-N of server".into(), 2)), "{found:?}");
 }
 
 #[test]

@@ -1,0 +1,152 @@
+//! Root causes in words: what the cause is, its chains, all of it as a paragraph.
+
+use dwell_model::ObjectType;
+use dwell_view::{Prose, Sentence, Word};
+
+use crate::engine::fold::Fold;
+use crate::sentences::say;
+use crate::study::explain::{Cause, CauseKind, Explanation, Link, NOTHING, RootCause};
+
+/// Part of a cause's time from which one more place that calls is named.
+const CALLER_SHARE: f64 = 0.1;
+/// Links of a chain in a line.
+const LINKS: usize = 4;
+
+/// A wait of a chain.
+pub fn link_text(explanation: &Explanation<'_, '_>, link: &Link) -> String {
+    let names = &explanation.names;
+    let place = names.place(link.place).map_or("an unknown place", |place| place.at.as_str());
+    format!("{} waited for {} at {place}", names.role(link.role), names.label(link.label))
+}
+
+/// A chain in a line, its first waits.
+pub fn chain_text(explanation: &Explanation<'_, '_>, chain: &[Link]) -> String {
+    let links: Vec<String> = chain.iter().take(LINKS).map(|link| link_text(explanation, link)).collect();
+    let more = if chain.len() > LINKS { " <- …" } else { "" };
+    format!("{}{more}", links.join(" <- "))
+}
+
+/// What the cause is, with its numbers.
+pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    if is_of_the_end(root) {
+        return cause_of_the_end(fold, explanation, root);
+    }
+    let (names, Cause { kind, role, label, behind, .. }) = (&explanation.names, root.cause);
+    let (who, label) = (names.role(role), names.label(label));
+    let place = root.place();
+    let (wait, wall) = (Word::Ns(root.wait_ns), Word::Ns(root.wall_ns));
+    let ended_by = match kind {
+        CauseKind::Outside => "a program or kernel thread that is not recorded",
+        CauseKind::Network => "the network",
+        CauseKind::Timer => "a timer of the kernel",
+        CauseKind::Device => "the device",
+        CauseKind::Interrupt => "an interrupt",
+        _ => "nobody who was seen",
+    };
+    let sentence = match kind {
+        CauseKind::Slept => say!(CAUSE_SLEPT, who = who, place = place, wait = wait, wall = wall),
+        CauseKind::Ran => say!(CAUSE_RAN, who = who, place = place, wait = wait, wall = wall),
+        CauseKind::Collected => say!(CAUSE_COLLECTED, who = who, wait = wait, wall = wall),
+        CauseKind::RunQueue if behind == NOTHING => say!(CAUSE_QUEUED, who = who, wait = wait, wall = wall),
+        CauseKind::RunQueue => {
+            say!(CAUSE_QUEUED_BEHIND, who = who, behind = names.role(behind), wait = wait, wall = wall)
+        }
+        CauseKind::TimedOut => {
+            say!(CAUSE_TIMED_OUT, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::Unfinished => {
+            say!(CAUSE_UNFINISHED, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
+        CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
+        CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
+        CauseKind::Outside
+        | CauseKind::Network
+        | CauseKind::Timer
+        | CauseKind::Device
+        | CauseKind::Interrupt
+        | CauseKind::Unknown => {
+            say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
+        }
+    };
+    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, root))
+}
+
+/// Whether the program's end waited for it, and nobody else was delayed.
+pub fn is_of_the_end(root: &RootCause) -> bool {
+    root.wait_ns == 0 || root.cause.no_work
+}
+
+/// What the program's end waited for, and nobody else did.
+fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
+    let (who, place) = (explanation.names.role(root.cause.role), root.place());
+    let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
+    let sentence = match root.cause.kind {
+        CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
+        CauseKind::TimedOut => {
+            let label = explanation.names.label(root.cause.label);
+            say!(END_TIMED_OUT, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        }
+        _ => {
+            let label = explanation.names.label(root.cause.label);
+            say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        }
+    };
+    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, root))
+}
+
+/// The functions that call the place, those with a part of it.
+fn called_by(root: &RootCause) -> Option<Sentence> {
+    let whole_ns = root.wait_ns.max(root.path_ns) as f64;
+    let is_much = |(_, ns): &&(String, u64)| *ns as f64 >= CALLER_SHARE * whole_ns;
+    let callers: Vec<&str> = root.callers.iter().filter(is_much).take(2).map(|(caller, _)| caller.as_str()).collect();
+    (!callers.is_empty()).then(|| say!(CAUSE_CALLED_BY, callers = callers.join(", ")))
+}
+
+/// All of it.
+pub fn paragraph(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> Prose {
+    let chain = |(chain, ns): &&(Vec<Link>, u64)| {
+        say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, chain))
+    };
+    cause(fold, explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
+}
+
+/// A cause in a few words.
+pub fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
+    let (names, Cause { kind, role, label, .. }) = (&explanation.names, root.cause);
+    let who = names.role(role);
+    let place = root.place().unwrap_or_else(|| "an unknown place".to_owned());
+    match kind {
+        CauseKind::Slept => format!("{who} slept in {place}"),
+        CauseKind::Ran => format!("{who} ran {place}"),
+        CauseKind::Collected => format!("{who} collected garbage"),
+        CauseKind::RunQueue => format!("{who} was in the run queue"),
+        CauseKind::Unborn | CauseKind::Ended | CauseKind::Circle => {
+            format!("{who} ({})", kind.id())
+        }
+        _ => format!("{who} waited for {} in {place}", names.label(label)),
+    }
+}
+
+/// The function that its sleep is named after, where that is a library's between the program's place and the sleep itself.
+fn slept_within(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
+    if root.cause.kind != CauseKind::Slept {
+        return None;
+    }
+    let objects = &fold.trace.objects;
+    let function = |stack| fold.stacks.function_name(fold.stacks.function(stack));
+    let outside = |function: &&str| !root.at.starts_with(*function);
+    let on_stack: Vec<&str> = fold.stacks.whole_chain(root.stack).map(function).take_while(outside).collect();
+    let named_after = |(name, kind): (&'_ String, &u8)| {
+        let is_sleep = ObjectType::from_code(*kind) == ObjectType::Sleep;
+        let place = name.strip_prefix("Sleep in ").filter(|_| is_sleep)?;
+        on_stack.iter().find(|function| **function == place).copied()
+    };
+    let function = objects.name.iter().zip(&objects.kind).find_map(named_after)?;
+    Some(say!(CAUSE_SLEPT_WITHIN, function = function))
+}

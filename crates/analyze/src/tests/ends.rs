@@ -1,0 +1,56 @@
+//! What the program's end waited for, though nobody else was delayed by it.
+
+use dwell_model::{ObjectType, Outcome, ThreadId};
+use dwell_store::Trace;
+use dwell_view::Value;
+
+use super::{column, of};
+use crate::picture::{text, trace};
+use crate::question::query::Query;
+use crate::reports::Report;
+
+/// The waits of a thread end by their time-outs.
+fn with_time_outs(picture: &str, thread: &str) -> Trace {
+    let mut trace = trace(picture);
+    let row = trace.threads.name.iter().position(|name| name == thread).unwrap();
+    for wait in 0..trace.off_cpu.thread.len() {
+        if trace.off_cpu.thread[wait] == ThreadId::new(row) {
+            trace.off_cpu.outcome[wait] = Outcome::TimedOut.code();
+            trace.off_cpu.waker[wait] = ThreadId::NONE;
+        }
+    }
+    trace.tables_changed();
+    trace
+}
+
+/// What `explain` tells first: its words.
+fn first_cause(trace: &Trace) -> String {
+    let view = of(Report::Explain, trace, &Query::default());
+    match column(&view, "cause").first() {
+        Some(Value::Prose(cause)) => cause.to_string(),
+        _ => text(&view),
+    }
+}
+
+/// A wake-up is lost: the main thread waits for an answer, and the consumer for the question that is there.
+const LOST_WAKE_UP: &str = "
+    main    : ##cccccccc#
+    consumer:  #xxxxxxx##
+";
+
+#[test]
+fn a_time_out_that_the_end_waited_for_is_told() {
+    let told = first_cause(&with_time_outs(LOST_WAKE_UP, "consumer"));
+    assert!(told.starts_with("consumer waited for futex x until its time-out in use_x"), "{told}");
+    assert!(told.contains("7.00 ms of the program's 11.0 ms: its end waited for that"), "{told}");
+}
+
+#[test]
+fn the_timer_of_a_runtime_is_not() {
+    let mut trace = with_time_outs(LOST_WAKE_UP, "consumer");
+    let futex = trace.objects.kind.iter().position(|kind| *kind == ObjectType::Futex.code()).unwrap();
+    trace.objects.kind[futex] = ObjectType::GoRuntime.code();
+    trace.tables_changed();
+    let told = first_cause(&trace);
+    assert!(!told.contains("time-out"), "{told}");
+}
