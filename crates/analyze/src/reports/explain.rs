@@ -113,7 +113,8 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
 
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, or a device.
 fn on_path_alone(root: &RootCause) -> u64 {
-    if matches!(root.cause.kind, CauseKind::Slept | CauseKind::Device) { root.path_ns } else { 0 }
+    use CauseKind::{Device, IoQuota, MemoryLimit, Slept};
+    if matches!(root.cause.kind, Slept | Device | IoQuota | MemoryLimit) { root.path_ns } else { 0 }
 }
 
 /// Who had the CPUs, where that is much: each with its part of the run queue's time.
@@ -299,6 +300,12 @@ fn cause(explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
         CauseKind::Unfinished => {
             say!(CAUSE_UNFINISHED, who = who, label = label, place = place, wait = wait, wall = wall)
         }
+        CauseKind::IoQuota => {
+            say!(CAUSE_IO_QUOTA, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::MemoryLimit => {
+            say!(CAUSE_MEMORY_LIMIT, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
         CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
@@ -320,9 +327,17 @@ fn cause_of_the_end(explanation: &Explanation<'_, '_>, root: &RootCause) -> Pros
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let sentence = match root.cause.kind {
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
-        _ => {
+        kind => {
             let label = explanation.names.label(root.cause.label);
-            say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed)
+            match kind {
+                CauseKind::IoQuota => {
+                    say!(END_IO_QUOTA, who = who, label = label, place = place, part = part, elapsed = elapsed)
+                }
+                CauseKind::MemoryLimit => {
+                    say!(END_MEMORY_LIMIT, who = who, label = label, place = place, part = part, elapsed = elapsed)
+                }
+                _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
+            }
         }
     };
     Prose::from(sentence).and(called_by(root))
