@@ -15,7 +15,7 @@ fn ends(text: &str, length_ms: u64) -> Vec<String> {
         let (outcome, waker) = (trace.off_cpu.outcome[row], trace.off_cpu.waker_kind[row]);
         format!("{} {}", Outcome::from_code(outcome).id(), WakerKind::from_code(waker).id())
     };
-    (1..trace.off_cpu.len()).map(end).collect()
+    (1..trace.off_cpu.thread.len()).map(end).collect()
 }
 
 #[test]
