@@ -18,6 +18,7 @@ const PROGRAMS: &[&str] = &[
     "switch",
     "waking",
     "holders",
+    "io_quota",
     "sample",
     "task_probe",
     "stitch",

@@ -205,6 +205,12 @@ sentences! {
     CAUSE_ENDED_BY = "cause-ended-by",
         "{who} waited for {label} in {place}, ended by {by}: explains {wait} of waits, in {wall} of time.",
         "{who} は {place} で {label} を待ち、{by} が待機を終わらせました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_IO_QUOTA = "cause-io-quota",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ち、コントロールグループの I/O クォータに抑えられていました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
+    CAUSE_MEMORY_LIMIT = "cause-memory-limit",
+        "{who} waited for {label} in {place}, at the memory limit of its control group: explains {wait} of waits, in {wall} of time.",
+        "{who} は {place} で {label} を待ちました。コントロールグループがメモリーの上限に達していました。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_UNBORN = "cause-unborn", "{who} did not exist yet: explains {wait} of waits, in {wall} of time.",
         "{who} はまだ存在していませんでした。待機 {wait} の原因で、影響があったのは {wall} の間です。";
     CAUSE_ENDED = "cause-ended", "{who} had ended: explains {wait} of waits, in {wall} of time.",
@@ -227,6 +233,12 @@ sentences! {
         "{who} は {place} で {label} をタイムアウトまで、プログラムの {elapsed} のうち {part} の間待ちました。プログラムの終了はこれを待っていました。";
     END_DEVICE = "end-device", "{who} waited for {label} in {place}, ended by the device, for {part} of the program's {elapsed}.",
         "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、デバイスが待機を終わらせました。";
+    END_IO_QUOTA = "end-io-quota",
+        "{who} waited for {label} in {place}, held back by the I/O quota of its control group, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ち、コントロールグループの I/O クォータに抑えられていました。";
+    END_MEMORY_LIMIT = "end-memory-limit",
+        "{who} waited for {label} in {place}, at the memory limit of its control group, for {part} of the program's {elapsed}.",
+        "{who} は {place} で、プログラムの {elapsed} のうち {part} の間 {label} を待ちました。コントロールグループがメモリーの上限に達していました。";
     CAUSE_CALLED_BY = "cause-called-by", "Called by {callers}.", "呼び出し元: {callers}。";
     CAUSE_SLEPT_WITHIN = "cause-slept-within", "The sleep is in {function}.", "スリープは {function} の中です。";
     CAUSE_CHAIN = "cause-chain", "{time}: {chain}.", "{time}: {chain}。";
@@ -276,6 +288,12 @@ sentences! {
         "読み取りを減らす、先読みする、メモリーに保持する、またはより速いデバイスを使ってください。";
     ADVICE_DEVICE_WRITE = "advice-device-write", "Wait for the device less often: write more at once, let several commits share one sync, or use a faster device.",
         "デバイスを待つ回数を減らしてください。一度に多く書き込む、複数のコミットで同期を共有する、またはより速いデバイスを使ってください。";
+    ADVICE_IO_QUOTA = "advice-io-quota",
+        "The device is not what is slow: raise the quota (io.max, docker's --device-read-bps and --device-write-bps), or read and write less.",
+        "遅いのはデバイスではありません。クォータを上げる (io.max、docker の --device-read-bps と --device-write-bps) か、読み書きを減らしてください。";
+    ADVICE_MEMORY_LIMIT = "advice-memory-limit",
+        "The group is full, so that each page that is read throws out another one: raise the limit (memory.max, memory.high, docker's --memory), or use less memory at a time.",
+        "グループのメモリーに空きがなく、ページを読むたびに別のページが追い出されます。上限を上げる (memory.max、memory.high、docker の --memory) か、同時に使うメモリーを減らしてください。";
     ADVICE_UNFINISHED = "advice-unfinished", "Nothing came for as long as was recorded: find out who should answer.",
         "記録の間に何も届きませんでした。誰が応答すべきかを調べてください。";
     ADVICE_UNSEEN = "advice-unseen", "Who ended it was not seen: `dwell report losses` says what is missing.",

@@ -130,6 +130,9 @@ notices! {
     HOLDERS_UNKNOWN = "holders-unknown",
         "Who holds file locks and who stops a program is not known on this kernel ({error}).",
         "このカーネルでは、ファイルロックの保持者とプログラムを停止させたプロセスは分かりません ({error})。";
+    IO_QUOTAS_UNKNOWN = "io-quotas-unknown",
+        "Which waits for devices an I/O quota caused is not known on this kernel ({error}).",
+        "このカーネルでは、デバイスの待機のうち I/O クォータによるものは分かりません ({error})。";
     SOCKET_WAITS_UNEXPLAINED = "socket-waits-unexplained",
         "Why waits on sockets took long is not known on this kernel ({error}).",
         "このカーネルでは、ソケットの待機が長い理由は分かりません ({error})。";

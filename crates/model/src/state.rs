@@ -78,6 +78,10 @@ codes! {
         Network = 4, "network", "Network";
         /// Another interrupt.
         Interrupt = 5, "interrupt", "Interrupt";
+        /// A device, done with a request that the control group's I/O quota held back for most of the wait.
+        IoQuota = 6, "io-quota", "I/O quota";
+        /// Nobody of the program, in a wait that would not be if the control group were not at its limit of memory.
+        MemoryLimit = 7, "memory-limit", "Memory limit";
     }
 
     /// How the walk of a user stack ended.

@@ -352,40 +352,6 @@ fn late_records_are_clamped_and_counted() {
 }
 
 #[test]
-fn outcomes_and_wakers() {
-    let trace = with(
-        "1 switch out=10 state=1 call=202 object=0x1000
-         2 switch in=10 wake=2 by=hardirq
-         3 switch out=10 state=1 call=202 object=0x1000
-         4 switch in=10 wake=4 by=99
-         5 switch out=10 state=1 call=202 object=0x1000
-         6 switch in=10 wake=6 by=99 signal
-         7 switch out=10 state=1 call=230
-         8 switch in=10 wake=8 by=hardirq
-         9 switch out=10 state=1 call=45 object=5
-         10 switch in=10 wake=10 by=softirq
-         11 switch out=10 state=1 call=0 object=6
-         12 switch in=10 wake=12 by=idle",
-        13,
-    );
-    let rows = (1..trace.off_cpu.len()).map(|row| {
-        let (outcome, waker) = (trace.off_cpu.outcome[row], trace.off_cpu.waker_kind[row]);
-        format!("{} {}", Outcome::from_code(outcome).id(), WakerKind::from_code(waker).id())
-    });
-    assert_eq!(
-        rows.collect::<Vec<_>>(),
-        [
-            "timed-out timer",
-            "woken other-thread",
-            "interrupted other-thread",
-            "woken timer",
-            "woken network",
-            "woken interrupt"
-        ]
-    );
-}
-
-#[test]
 fn a_timer_in_a_set_is_what_is_waited_for() {
     let trace = with(
         "0 object key=1 kind=5 text=[timerfd]<

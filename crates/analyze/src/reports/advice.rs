@@ -46,6 +46,8 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         },
         (CauseKind::Device, _) if is_read(names, root.cause.label) => say!(ADVICE_DEVICE),
         (CauseKind::Device, _) => say!(ADVICE_DEVICE_WRITE),
+        (CauseKind::IoQuota, _) => say!(ADVICE_IO_QUOTA),
+        (CauseKind::MemoryLimit, _) => say!(ADVICE_MEMORY_LIMIT),
         (CauseKind::Network, _) => say!(ADVICE_NETWORK),
         (CauseKind::Outside, _) => say!(ADVICE_OUTSIDE),
         (CauseKind::Unfinished, _) => say!(ADVICE_UNFINISHED),

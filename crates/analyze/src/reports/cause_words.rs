@@ -57,6 +57,12 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
         CauseKind::Unfinished => {
             say!(CAUSE_UNFINISHED, who = who, label = label, place = place, wait = wait, wall = wall)
         }
+        CauseKind::IoQuota => {
+            say!(CAUSE_IO_QUOTA, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
+        CauseKind::MemoryLimit => {
+            say!(CAUSE_MEMORY_LIMIT, who = who, label = label, place = place, wait = wait, wall = wall)
+        }
         CauseKind::Unborn => say!(CAUSE_UNBORN, who = who, wait = wait, wall = wall),
         CauseKind::Ended => say!(CAUSE_ENDED, who = who, wait = wait, wall = wall),
         CauseKind::Circle => say!(CAUSE_CIRCLE, who = who, wait = wait, wall = wall),
@@ -80,17 +86,20 @@ pub fn is_of_the_end(root: &RootCause) -> bool {
 /// What the program's end waited for, and nobody else did.
 fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Prose {
     let (who, place) = (explanation.names.role(root.cause.role), root.place());
+    let label = explanation.names.label(root.cause.label);
     let (part, elapsed) = (Word::Ns(root.path_ns), Word::Ns(explanation.path_ns));
     let sentence = match root.cause.kind {
         CauseKind::Slept => say!(END_SLEPT, who = who, place = place, part = part, elapsed = elapsed),
         CauseKind::TimedOut => {
-            let label = explanation.names.label(root.cause.label);
             say!(END_TIMED_OUT, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }
-        _ => {
-            let label = explanation.names.label(root.cause.label);
-            say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        CauseKind::IoQuota => {
+            say!(END_IO_QUOTA, who = who, label = label, place = place, part = part, elapsed = elapsed)
         }
+        CauseKind::MemoryLimit => {
+            say!(END_MEMORY_LIMIT, who = who, label = label, place = place, part = part, elapsed = elapsed)
+        }
+        _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
     Prose::from(sentence).and(called_by(root)).and(slept_within(fold, root))
 }

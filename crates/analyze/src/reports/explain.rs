@@ -6,6 +6,7 @@ use dwell_view::{Prose, Row, Value, View, Word, duration};
 use crate::engine::fold::Fold;
 use crate::findings::{self, Finding, QueueReason};
 use crate::question::error::QueryError;
+use crate::reports::account::account;
 use crate::reports::advice::advice;
 use crate::reports::cause_words::{brief, cause, chain_text, is_of_the_end, link_text, paragraph};
 use crate::reports::chain_links::chain_links;
@@ -138,7 +139,8 @@ fn is_runtime_timer(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
 /// Its part of the program's time, where it is what a program would not do if it had anything to do: a sleep, a time-out, or
 /// a device. The program's end waited for it, whoever was without work meanwhile.
 fn on_path_alone(root: &RootCause) -> u64 {
-    let is_pause = matches!(root.cause.kind, CauseKind::Slept | CauseKind::TimedOut | CauseKind::Device);
+    use CauseKind::{Device, IoQuota, MemoryLimit, Slept, TimedOut};
+    let is_pause = matches!(root.cause.kind, Slept | TimedOut | Device | IoQuota | MemoryLimit);
     if is_pause { root.path_ns } else { 0 }
 }
 
@@ -220,8 +222,16 @@ pub fn left_out(fold: &Fold<'_>) -> Option<Prose> {
     (rows > ROWS_IN_SUMMARY).then(|| say!(EXPLAINED_APART, rows = rows).into())
 }
 
-/// What the summary says: the largest causes, and the account as its notes.
-pub fn in_summary(fold: &Fold<'_>) -> View {
+/// What the summary says: the largest causes, and the account of the threads' time.
+pub struct InSummary {
+    /// The causes; what else there is to say are its notes.
+    pub causes: View,
+    /// The account.
+    pub account: View,
+}
+
+/// What the summary says.
+pub fn in_summary(fold: &Fold<'_>) -> InSummary {
     let explanation = explanation_of(fold);
     let part = |share: f64| (explanation.elapsed_ns as f64 * share) as u64;
     let least = part(TOLD_SHARE).max(TOLD_NS.min(part(SHORT_SHARE)));
@@ -241,7 +251,7 @@ pub fn in_summary(fold: &Fold<'_>) -> View {
         let rest = told[IN_SUMMARY..].iter().map(CauseRow::ns).sum();
         view.notes.push(say!(CAUSES_CUT, causes = told.len() - IN_SUMMARY, wait = Word::Ns(rest)).into());
     }
-    view
+    InSummary { causes: view, account: account(&explanation) }
 }
 
 fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Row {
@@ -258,9 +268,9 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Text(names.role(root.cause.role).to_owned()),
             Value::Text(root.cause.kind.id().into()),
             text(&root.at),
-            Value::Ns(root.wait_ns),
-            Value::Ns(root.wall_ns),
-            Value::Fraction(root.wall_ns as f64 / explanation.elapsed_ns.max(1) as f64),
+            Value::Ns(if is_of_the_end(root) { 0 } else { root.wait_ns }),
+            Value::Ns(delay_ns(root)),
+            Value::Fraction(delay_ns(root) as f64 / explanation.elapsed_ns.max(1) as f64),
             if explanation.path_ns > 0 { Value::Ns(root.path_ns) } else { Value::None },
             Value::Prose(cause(fold, explanation, root)),
             text(names.label(root.cause.label)),

@@ -1,6 +1,7 @@
 //! The reports: each asks the fold and makes a [`View`] of the answer. Only the story of
 //! one interval reads events by itself, since it tells them one by one.
 
+mod account;
 mod advice;
 mod blame;
 mod cause_words;
@@ -76,6 +77,7 @@ pub static COLUMNS: &[&[ColumnDef]] = &[
     summary::LOSSES,
     findings::COLUMNS,
     findings::CLAIM_COLUMNS,
+    account::COLUMNS,
     blame::COLUMNS,
     chain_links::COLUMNS,
     compare::SHARE,

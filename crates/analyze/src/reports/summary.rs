@@ -72,6 +72,8 @@ columns! {
         "スレッド・コンカレンシー・ヒストグラム", "実行中または実行可能なスレッド数ごとの経過時間。";
     plain "losses", "Losses", "What could not be seen.",
         "損失", "記録できなかったもの。";
+    plain "account", "Account", "What the threads did with their lives: the program, then its roles.",
+        "内訳", "スレッドが存続時間に何をしたか。プログラム全体、続いて役割ごと。";
     plain "explanation", "Where the Time Went", "The root causes of waits, and the account of the threads' time.",
         "時間の行方", "待機の根本原因と、スレッドの時間の内訳。";
     plain "top_objects", "Top Sync Objects", "Objects with the most wait time at poor utilization.",
@@ -180,30 +182,32 @@ fn recording(fold: &Fold<'_>) -> Vec<Field> {
 
 fn parts(fold: &Fold<'_>) -> Vec<Field> {
     let levels = &fold.levels;
-    let explanation = explanation(fold);
-    let findings = findings_beside(fold, &explanation);
+    let told = explain::left_out(fold).is_none().then(|| explain::in_summary(fold));
+    let findings = findings_beside(fold, told.as_ref().map(|told| &told.causes));
+    let (explanation, account) = match told {
+        Some(explain::InSummary { causes, account }) => (nested(causes), nested(account)),
+        // It takes too long for a summary, which its notes say.
+        None => (Value::None, Value::None),
+    };
     vec![
+        Field("explanation", explanation),
+        Field("account", account),
         Field("histogram_cpu", Value::Histogram(levels.histogram_cpu.clone())),
         Field("histogram_concurrency", Value::Histogram(levels.histogram_concurrency.clone())),
-        Field("losses", Value::Rows(Box::new(losses(fold)))),
-        Field("explanation", explanation),
-        Field("top_objects", Value::Rows(Box::new(top_objects(fold)))),
-        Field("findings", Value::Rows(Box::new(findings))),
+        Field("losses", nested(losses(fold))),
+        Field("top_objects", nested(top_objects(fold))),
+        Field("findings", nested(findings)),
     ]
 }
 
-/// Where the time went; none where that takes too long for a summary, which its notes say.
-fn explanation(fold: &Fold<'_>) -> Value {
-    match explain::left_out(fold) {
-        Some(_) => Value::None,
-        None => Value::Rows(Box::new(explain::in_summary(fold))),
-    }
+fn nested(view: View) -> Value {
+    Value::Rows(Box::new(view))
 }
 
 /// The findings that the account of the time does not tell already; all of them where there is no account.
-fn findings_beside(fold: &Fold<'_>, explanation: &Value) -> View {
+fn findings_beside(fold: &Fold<'_>, causes: Option<&View>) -> View {
     let found = findings::findings_of(fold);
-    let Value::Rows(causes) = explanation else { return findings::view(fold, found) };
+    let Some(causes) = causes else { return findings::view(fold, found) };
     let column = causes.columns.iter().position(|column| column.id == "chain");
     let links = |row: &Row| match column.and_then(|column| row.values.get(column)) {
         Some(Value::Stack(links)) => links.join("\n"),
@@ -220,7 +224,7 @@ fn findings_beside(fold: &Fold<'_>, explanation: &Value) -> View {
 /// What the whole machine did meanwhile, when that was recorded.
 fn machine(fold: &Fold<'_>) -> Option<Field> {
     let view = super::system::system(fold.trace, &fold.windows)?;
-    Some(Field("system", Value::Rows(Box::new(view))))
+    Some(Field("system", nested(view)))
 }
 
 fn losses(fold: &Fold<'_>) -> View {

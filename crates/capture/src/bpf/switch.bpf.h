@@ -5,6 +5,7 @@
 #ifndef DWELL_SWITCH_BPF_H
 #define DWELL_SWITCH_BPF_H
 
+#include "memory_limit.bpf.h"
 #include "object.bpf.h"
 #include "stack.bpf.h"
 #include "thread.bpf.h"
@@ -73,6 +74,8 @@ static __always_inline void set_out(struct record_switch *record, struct task_st
 		record->flags |= SWITCH_IOWAIT;
 	if (state == 0)
 		return;
+	if (lacks_memory(task, record->syscall < 0))
+		record->flags |= SWITCH_MEMORY_LIMIT;
 	if (state & STATE_STOPPED) {
 		struct thread *first = recorded(task->group_leader);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Births, renames and new programs of threads, and the state of those that are there when recording begins. */
+#include "io_quota.bpf.h"
 #include "switch.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";

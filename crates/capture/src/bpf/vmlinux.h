@@ -334,6 +334,10 @@ struct task_exec_state {
 	enum task_dumpable dumpable;
 };
 
+struct bio {
+	struct bio *bi_next;
+};
+
 struct gendisk {
 	char disk_name[32];
 };
@@ -344,6 +348,7 @@ struct request_queue {
 
 struct request {
 	struct request_queue *q;
+	struct bio *bio;
 };
 
 struct thread_struct {
@@ -356,6 +361,7 @@ struct task_struct {
 	unsigned int rt_priority;
 	struct sched_entity se;
 	unsigned in_iowait : 1;
+	unsigned in_memstall : 1;
 	int exit_code;
 	int pid;
 	int tgid;
@@ -376,6 +382,17 @@ struct task_struct {
 	char comm[16];
 	struct thread_struct thread;
 	bool throttled;
+	struct css_set *cgroups;
+	void *worker_private; /* since Linux 5.17 */
+	int *set_child_tid;
+};
+
+struct kthread {
+	void *data;
+};
+
+struct worker {
+	char desc[32];
 };
 
 struct irqaction {

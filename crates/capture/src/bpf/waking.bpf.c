@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
 /* Who ends a wait: noted with the woken thread, and written when it comes back to a CPU. */
 #include "futex_vector.bpf.h"
+#include "io_quota.bpf.h"
 #include "loopback.bpf.h"
 #include "switch.bpf.h"
 
@@ -44,6 +45,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	thread->waker_context = waker_context(current, control);
 	thread->waker_syscall = -1;
 	thread->waker_stack = 0;
+	if (was_held_by_quota(task, thread->out_time_ns, thread->wake_time_ns))
+		thread->waker_context = WAKER_IO_QUOTA;
 	if (thread->waker_context == WAKER_SOFTIRQ && in_call_on_loopback(current, current_syscall(current)))
 		thread->waker_context = WAKER_TASK;
 	if (thread->waker_context != WAKER_TASK)

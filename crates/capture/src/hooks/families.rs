@@ -117,6 +117,7 @@ impl Hooks {
         hooks.attach_required()?;
         hooks.attach_waking();
         hooks.attach_holders();
+        hooks.attach_io_quota();
         if options.topics.contains(&Topic::Sockets) {
             hooks.attach_sockets();
         }
@@ -396,6 +397,11 @@ impl Hooks {
 
     fn attach_holders(&mut self) {
         let object = self.attach_optional("holders", &notices::HOLDERS_UNKNOWN);
+        self.optional.extend(object);
+    }
+
+    fn attach_io_quota(&mut self) {
+        let object = self.attach_optional("io_quota", &notices::IO_QUOTAS_UNKNOWN);
         self.optional.extend(object);
     }
 

@@ -36,12 +36,13 @@ macro_rules! family {
 }
 
 /// Every object file, by the name of its family.
-pub static FAMILIES: [(&str, &[u8]); 15] = [
+pub static FAMILIES: [(&str, &[u8]); 16] = [
     family!("namespace"),
     family!("threads"),
     family!("switch"),
     family!("waking"),
     family!("holders"),
+    family!("io_quota"),
     family!("sample"),
     family!("task_probe"),
     family!("stitch"),
@@ -55,7 +56,7 @@ pub static FAMILIES: [(&str, &[u8]); 15] = [
 ];
 
 /// Families whose hooks each tell something of their own.
-const DIVISIBLE: [&str; 5] = ["holders", "sockets", "latency", "running", "requests"];
+const DIVISIBLE: [&str; 6] = ["holders", "io_quota", "sockets", "latency", "running", "requests"];
 
 /// What a hook tells, by the begin of the tracepoint's name, for the notice of one that is not there.
 const TELLS: &[(&str, &str)] = &[
@@ -79,6 +80,7 @@ const TELLS: &[(&str, &str)] = &[
     ("cpu_idle", "idle-state exits"),
     ("cpu_frequency", "changes of frequency"),
     ("block_rq", "what devices do"),
+    ("block_bio", "which waits an I/O quota caused"),
     ("workqueue_execute", "what kernel workers do"),
     ("sock_send_length", "what is sent on sockets"),
     ("sock_recv_length", "what is received on sockets"),

@@ -87,14 +87,20 @@ fn blocks(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
     lines.iter().map(|line| format!("{}{line}", " ".repeat(indent)).trim_end().to_owned()).collect()
 }
 
-/// One record: short values as a list, then the wide ones, each under its heading.
+/// One record: the causes, short values as a list, then the wide ones, each under its heading.
 fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<String> {
     let fields = columns.iter().zip(&row.values).filter(|(column, value)| !column.detail && **value != Value::None);
     let (wide, short): (Vec<_>, Vec<_>) = fields.partition(|(_, value)| is_wide(value));
+    let explained: Vec<_> = wide.iter().filter_map(|(column, value)| Some((*column, causes(value)?))).collect();
     let title_width = short.iter().map(|(column, _)| width(column.title)).max().unwrap_or(0);
     let number_width = short.iter().filter(|(_, value)| is_number(value)).map(|(_, value)| width(&words(value)));
     let number_width = number_width.max().unwrap_or(0);
     let mut lines = Vec::new();
+    for (column, view) in explained {
+        lines.push(style.paint(Ink::Title, column.title).into_owned());
+        lines.extend(explanation::with_notes(view, style));
+        lines.push(String::new());
+    }
     for (column, value) in short {
         let text = if is_number(value) { format!("{:>number_width$}", words(value)) } else { words(value) };
         let pad = " ".repeat(title_width.saturating_sub(width(column.title)));
@@ -106,7 +112,7 @@ fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
             lines.push(format!("{start}{line}"));
         }
     }
-    for (column, value) in wide {
+    for (column, value) in wide.iter().filter(|(_, value)| causes(value).is_none()) {
         let section = section(value, style, nesting);
         if !section.is_empty() {
             lines.extend([String::new(), style.paint(Ink::Title, column.title).into_owned()]);
@@ -114,6 +120,14 @@ fn fields(columns: &[Column], row: &Row, style: &Style, nesting: usize) -> Vec<S
         }
     }
     lines
+}
+
+/// A view of root causes.
+fn causes(value: &Value) -> Option<&View> {
+    match value {
+        Value::Rows(view) if explanation::has_chains(view) => Some(view),
+        _ => None,
+    }
 }
 
 fn section(value: &Value, style: &Style, nesting: usize) -> Vec<String> {

@@ -87,7 +87,12 @@ fn largest_first(causes: &View, findings: Option<&View>, style: &Style) -> Vec<S
         Some(Value::Ns(ns)) => *ns,
         _ => 0,
     };
-    let causes = causes.rows.iter().map(|row| (ns(causes, row, "wait_ns"), true, causes, row));
+    // What only the program's end waited for explains no waits.
+    let of_cause = |row| match ns(causes, row, "wait_ns") {
+        0 => ns(causes, row, "path_ns"),
+        waits => waits,
+    };
+    let causes = causes.rows.iter().map(|row| (of_cause(row), true, causes, row));
     let of_findings = findings.into_iter().flat_map(|view| view.rows.iter().map(move |row| (view, row)));
     let of_findings = of_findings.map(|(view, row)| (ns(view, row, "cost_ns"), false, view, row));
     let mut all: Vec<(u64, bool, &View, &Row)> = causes.chain(of_findings).collect();

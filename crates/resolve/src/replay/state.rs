@@ -319,6 +319,7 @@ impl Replay {
             object: record.object,
             told: told.map(|(object, _)| object),
             owned: owner.is_some(),
+            lacks_memory: record.flags & switch_flag::MEMORY_LIMIT != 0,
         };
         let number = self.intern_wait(wait, record.h.time_ns);
         (number, told_holder.or(owner).unwrap_or(ThreadId::NONE))
@@ -384,6 +385,8 @@ impl Replay {
         };
         let waker_kind = match record.waker_context {
             waker_context::TASK if waker.is_some() => WakerKind::Thread,
+            waker_context::IO_QUOTA => WakerKind::IoQuota,
+            _ if wait.is_some_and(|wait| wait.lacks_memory) => WakerKind::MemoryLimit,
             waker_context::TASK => WakerKind::OtherThread,
             waker_context::NONE => WakerKind::Unknown,
             _ if timer_file || outcome == Outcome::TimedOut || call == CallKind::Sleep => WakerKind::Timer,

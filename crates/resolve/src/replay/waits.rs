@@ -90,6 +90,8 @@ pub struct Wait {
     pub told: Option<SyncNumber>,
     /// Whether the word that a C library's lock has its owner in names another thread: it is one if the futex is such a lock.
     pub owned: bool,
+    /// Whether it waits because its control group is at its limit of memory.
+    pub lacks_memory: bool,
 }
 
 impl Wait {

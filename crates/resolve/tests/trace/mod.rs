@@ -92,6 +92,7 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
         Some("softirq") => waker_context::SOFTIRQ,
         Some("hardirq") => waker_context::HARDIRQ,
         Some("idle") => waker_context::IDLE,
+        Some("io-quota") => waker_context::IO_QUOTA,
         Some(_) => waker_context::TASK,
     };
     SwitchRecord {
@@ -102,7 +103,8 @@ fn switch(line: &Line<'_>) -> SwitchRecord {
             | flag("iowait", switch_flag::IOWAIT)
             | flag("signal", switch_flag::SIGNAL_PENDING)
             | flag("seeded", switch_flag::SEEDED)
-            | flag("same_call", switch_flag::SAME_CALL),
+            | flag("same_call", switch_flag::SAME_CALL)
+            | flag("memory-limit", switch_flag::MEMORY_LIMIT),
         waker_context: context,
         state: line.number("state") as u32,
         syscall: if line.has("call") { line.number("call") as i32 } else { -1 },

@@ -66,6 +66,8 @@ enum switch_flag {
 	SWITCH_SEEDED = 8,         /* not a switch: the thread's state when recording began or was resumed */
 	SWITCH_GIL = 16,           /* the thread switched out waits for CPython's global interpreter lock */
 	SWITCH_SAME_CALL = 32,     /* it blocks in futex with the same stack and registers as the last time */
+	SWITCH_MEMORY_LIMIT =
+		64, /* the thread switched out waits because its control group is at its limit of memory */
 };
 
 enum waker_context {
@@ -73,7 +75,8 @@ enum waker_context {
 	WAKER_TASK = 1,
 	WAKER_SOFTIRQ = 2,
 	WAKER_HARDIRQ = 3,
-	WAKER_IDLE = 4, /* an interrupt that hit the idle task, kind not known */
+	WAKER_IDLE = 4,     /* an interrupt that hit the idle task, kind not known */
+	WAKER_IO_QUOTA = 5, /* a device, done with a request that an I/O quota held back for most of the wait */
 };
 
 struct record_switch {

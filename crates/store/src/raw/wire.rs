@@ -59,6 +59,7 @@ pub mod switch_flag {
     pub const SEEDED: u8 = 8;
     pub const GIL: u8 = 16;
     pub const SAME_CALL: u8 = 32;
+    pub const MEMORY_LIMIT: u8 = 64;
 }
 
 /// Numbers of [`SwitchRecord::waker_context`].
@@ -69,6 +70,7 @@ pub mod waker_context {
     pub const SOFTIRQ: u8 = 2;
     pub const HARDIRQ: u8 = 3;
     pub const IDLE: u8 = 4;
+    pub const IO_QUOTA: u8 = 5;
 }
 
 /// Numbers of [`ObjectRecord::kind`].

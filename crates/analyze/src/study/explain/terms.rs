@@ -60,6 +60,10 @@ pub enum CauseKind {
     Timer,
     /// A device did.
     Device,
+    /// A device did, which a quota had kept from the request.
+    IoQuota,
+    /// Whoever did: it would not have waited with more memory.
+    MemoryLimit,
     /// An interrupt did.
     Interrupt,
     /// Nobody who was seen did.
@@ -86,6 +90,8 @@ impl CauseKind {
             Self::Network => "network",
             Self::Timer => "timer",
             Self::Device => "device",
+            Self::IoQuota => "io-quota",
+            Self::MemoryLimit => "memory-limit",
             Self::Interrupt => "interrupt",
             Self::Unknown => "unknown",
             Self::Unborn => "unborn",

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId};
+use dwell_model::{ObjectType, Outcome, ProcessId, ThreadId, WakerKind};
 use dwell_store::Trace;
 
 use super::{CauseKind, Explanation, explain};
@@ -45,6 +45,19 @@ fn a_wait_for_a_lock_is_because_of_what_its_holder_did() {
     let ran: u64 = found.iter().filter(|(kind, ..)| *kind == CauseKind::Ran).map(|(.., cells)| cells).sum();
     found.retain(|(kind, ..)| *kind != CauseKind::Ran);
     assert_eq!([(CauseKind::Ran, "b".to_owned(), ran), found[0].clone()], expected);
+}
+
+#[test]
+fn a_quota_or_limit_that_made_a_wait_is_its_cause() {
+    for (waker, kind) in [(WakerKind::IoQuota, CauseKind::IoQuota), (WakerKind::MemoryLimit, CauseKind::MemoryLimit)] {
+        let mut trace = trace("a: #mmmm#");
+        let last = trace.off_cpu.thread.len() - 1;
+        trace.off_cpu.waker_kind[last] = waker.code();
+        trace.tables_changed();
+        let query = Query::default();
+        let fold = Fold::new(&trace, &query).unwrap();
+        assert_eq!(causes(&explain(&fold)), [(kind, "a".into(), 4)]);
+    }
 }
 
 #[test]

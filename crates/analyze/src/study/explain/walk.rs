@@ -353,6 +353,8 @@ impl<'a, 'f, 't> Walk<'a, 'f, 't> {
                 WakerKind::OtherThread => CauseKind::Outside,
                 WakerKind::Network => CauseKind::Network,
                 WakerKind::Timer => CauseKind::Timer,
+                WakerKind::IoQuota => CauseKind::IoQuota,
+                WakerKind::MemoryLimit => CauseKind::MemoryLimit,
                 WakerKind::Interrupt if is_device => CauseKind::Device,
                 WakerKind::Interrupt => CauseKind::Interrupt,
                 _ => CauseKind::Unknown,
