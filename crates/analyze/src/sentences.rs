@@ -246,6 +246,8 @@ sentences! {
         "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。";
     ADVICE_SLEPT = "advice-slept", "Let it be woken when there is something to do (a condition variable, an event, a descriptor), or sleep for less.",
         "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。";
+    ADVICE_WAITED_UNDER_LOCK = "advice-waited-under-lock", "Do not wait while others need {label}: take the call out of the locked region, or release it before.",
+        "他のスレッドが {label} を必要とする間は待機しないでください。呼び出しをロック区間から出すか、その前に解放します。";
     ADVICE_RAN_UNDER_LOCK = "advice-ran-under-lock", "Do less while holding {label}: move this work out of it, or split the lock.",
         "{label} を保持している間の処理を減らすか、ロックを分割してください。";
     ADVICE_BEFORE_BARRIER = "advice-before-barrier", "Share the work before {label} more evenly: smaller pieces, dynamic scheduling, work stealing.",

@@ -14,7 +14,7 @@ const SOMETIMES_IDLE: f64 = 0.5;
 /// What to do about a cause.
 pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(Vec<Link>, u64)]) -> Prose {
     let names = &explanation.names;
-    let lock = lock_of_most(names, chains);
+    let lock = lock_of_most(names, root, chains);
     let kind = lock.map_or(Contention::None, |link| contention(names, root, link));
     let lock = lock.filter(|_| kind != Contention::None);
     let lock = lock.map(|link| names.label(link.label));
@@ -39,6 +39,9 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
         (CauseKind::TimedOut, _) if names.contention(root.cause.label) == Contention::Lock => {
             say!(ADVICE_LOCK_TIMED_OUT, label = names.label(root.cause.label))
         }
+        (CauseKind::TimedOut | CauseKind::Network | CauseKind::Outside, Some(label)) if kind == Contention::Lock => {
+            say!(ADVICE_WAITED_UNDER_LOCK, label = label)
+        }
         (CauseKind::TimedOut, _) => match explanation.expected(&root.cause) {
             Some(role) => say!(ADVICE_TIMED_OUT_EXPECTED, expected = names.role(role)),
             None if is_of_the_end(root) => say!(ADVICE_END_TIMED_OUT),
@@ -57,8 +60,8 @@ pub fn advice(explanation: &Explanation<'_, '_>, root: &RootCause, chains: &[&(V
 }
 
 /// What the chains end with, where that is a lock for most of their time: the one of the largest chain.
-fn lock_of_most<'c>(names: &Names<'_, '_>, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
-    let lock = |chain: &'c [Link]| chain.last().filter(|link| names.is_lock(link.label));
+fn lock_of_most<'c>(names: &Names<'_, '_>, root: &RootCause, chains: &[&'c (Vec<Link>, u64)]) -> Option<&'c Link> {
+    let lock = |chain: &'c [Link]| root.askers(chain).last().filter(|link| names.is_lock(link.label));
     let ns = |(chain, ns): &&'c (Vec<Link>, u64)| (*ns, lock(chain).map_or(0, |_| *ns));
     let (all, under_locks) = chains.iter().map(ns).fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1));
     chains.iter().find_map(|(chain, _)| lock(chain)).filter(|_| 2 * under_locks >= all)
@@ -91,7 +94,7 @@ fn of_others_work(
     chains: &[&(Vec<Link>, u64)],
 ) -> Option<Sentence> {
     let (names, (largest, _)) = (&explanation.names, chains.first()?);
-    match largest.last().filter(|link| is_full(names, link)) {
+    match root.askers(largest).last().filter(|link| is_full(names, link)) {
         Some(link) => Some(say!(ADVICE_FULL, label = names.label(link.label))),
         None => pool(explanation, root, largest.first()),
     }

@@ -120,7 +120,7 @@ pub fn paragraph(
     chains: &[&(Vec<Link>, u64)],
 ) -> Prose {
     let chain = |(chain, ns): &&(Vec<Link>, u64)| {
-        say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, chain))
+        say!(CAUSE_CHAIN, time = Word::Ns(*ns), chain = chain_text(explanation, root.askers(chain)))
     };
     cause(fold, explanation, root).and(chains.iter().take(2).map(chain).collect::<Vec<_>>())
 }

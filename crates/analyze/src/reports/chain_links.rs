@@ -3,7 +3,7 @@
 use dwell_view::{Row, Value, View};
 
 use crate::engine::fold::Fold;
-use crate::study::explain::{Explanation, Link};
+use crate::study::explain::{Explanation, Link, RootCause};
 use crate::tables::columns::{columns, columns_of};
 
 columns! {
@@ -29,9 +29,16 @@ columns! {
 }
 
 /// The waits of the chains, first wait first.
-pub fn chain_links(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, chains: &[&(Vec<Link>, u64)]) -> View {
+pub fn chain_links(
+    fold: &Fold<'_>,
+    explanation: &Explanation<'_, '_>,
+    root: &RootCause,
+    chains: &[&(Vec<Link>, u64)],
+) -> View {
     let rows = chains.iter().enumerate().flat_map(|(number, (links, ns))| {
-        links.iter().map(move |link| Row { depth: 0, values: values(fold, explanation, number, *ns, link) })
+        root.askers(links)
+            .iter()
+            .map(move |link| Row { depth: 0, values: values(fold, explanation, number, *ns, link) })
     });
     View { rows: rows.collect(), columns: columns_of(COLUMNS), ..View::default() }
 }

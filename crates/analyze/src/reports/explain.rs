@@ -259,8 +259,10 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
     let chains = ordered(explanation, root);
     let advice = advice(explanation, root, &chains);
     let link = |link: &Link| link_text(explanation, link);
-    let lines: Vec<String> =
-        chains.iter().map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, chain))).collect();
+    let lines: Vec<String> = chains
+        .iter()
+        .map(|(chain, ns)| format!("{}: {}", duration(*ns), chain_text(explanation, root.askers(chain))))
+        .collect();
     let text = |text: &str| if text.is_empty() { Value::None } else { Value::Text(text.to_owned()) };
     Row {
         depth: 0,
@@ -275,9 +277,11 @@ fn row(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> 
             Value::Prose(cause(fold, explanation, root)),
             text(names.label(root.cause.label)),
             if root.cause.behind == NOTHING { Value::None } else { text(names.role(root.cause.behind)) },
-            chains.first().map_or(Value::None, |(chain, _)| Value::Stack(chain.iter().map(link).collect())),
+            chains
+                .first()
+                .map_or(Value::None, |(chain, _)| Value::Stack(root.askers(chain).iter().map(link).collect())),
             if lines.is_empty() { Value::None } else { Value::Stack(lines) },
-            Value::Rows(Box::new(chain_links(fold, explanation, &chains))),
+            Value::Rows(Box::new(chain_links(fold, explanation, root, &chains))),
             Value::Prose(advice),
             Value::Prose(paragraph(fold, explanation, root, &chains)),
             stack_value(fold, root.stack),

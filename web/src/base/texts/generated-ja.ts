@@ -177,6 +177,7 @@ export const sentencesJa: Record<string, string> = {
   "cause-chain": "{time}: {chain}。",
   "advice-slept-under-lock": "他のスレッドが {label} を必要とする間はスリープせず、先に解放するか、別の場所でスリープしてください。",
   "advice-slept": "スリープの代わりに、仕事ができたときに起床させる (条件変数、イベント、ディスクリプター) か、スリープを短くしてください。",
+  "advice-waited-under-lock": "他のスレッドが {label} を必要とする間は待機しないでください。呼び出しをロック区間から出すか、その前に解放します。",
   "advice-ran-under-lock": "{label} を保持している間の処理を減らすか、ロックを分割してください。",
   "advice-before-barrier": "{label} の前の仕事を、より均等に分けてください: 小さな単位、動的スケジューリング、ワークスチール。",
   "advice-address-space": "プロセスのすべてのスレッドは、アドレス空間のカーネル・ロックを共有します。メモリーのマップ、アンマップ、新しいページへのアクセスを減らす (再利用、大きな単位、ヒュージページ) か、プロセスを分けてください。",

@@ -85,6 +85,8 @@ pub struct Classes<'n, 't> {
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
     for_its_like: Vec<bool>,
+    /// Threads that another role gives work through a descriptor.
+    readers: HashSet<usize>,
     /// Threads and the places of their event loops.
     loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
@@ -110,12 +112,16 @@ impl<'n, 't> Classes<'n, 't> {
             of_key: Vec::new(),
             idleness: Vec::new(),
             for_its_like: Vec::new(),
+            readers: HashSet::new(),
             loops,
             asked: asked(trace),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
         classes.for_its_like = keys.iter().map(|key| classes.is_for_its_like(key) && !is_idle(key)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
+        let known = keys.iter().zip(&classes.of_key);
+        let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.is_given(key));
+        classes.readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         classes
     }
 
@@ -166,16 +172,22 @@ impl<'n, 't> Classes<'n, 't> {
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for
     /// more since. So do threads of a server that wait for one another's locks, each by an object of its own.
     fn is_within_request(&self, thread: usize, row: usize, key: u32) -> bool {
+        if !self.readers.contains(&thread) {
+            return false;
+        }
         let rows = &self.trace.events().off_cpu;
         // A look at the clock within the wait is a part of it.
         let end = self.ended_by(thread, row);
         let key = if end == row { key } else { rows.key(end) };
         let may_be = self.for_its_like.get(key as usize).copied().unwrap_or(false);
-        let is_read = |given: usize| {
-            let key = self.trace.events().off_cpu_key(given);
-            !parks_threads(object_type(self.trace, key.object())) && !calls(&key, LOOPS)
-        };
-        may_be && self.has_work(thread, row).is_some_and(is_read)
+        may_be && self.has_work(thread, row).is_some_and(|given| self.is_given(&self.trace.events().off_cpu_key(given)))
+    }
+
+    /// Whether a wait of the key was ended by another role through one descriptor: what it waited for is a request.
+    fn is_given(&self, key: &EventKey) -> bool {
+        let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
+        let of_others = (self.role_of)(thread) != (self.role_of)(waker);
+        of_others && !parks_threads(object_type(self.trace, key.object())) && !calls(key, LOOPS)
     }
 
     fn is_for_its_like(&self, key: &EventKey) -> bool {

@@ -36,6 +36,19 @@ pub struct RootCause {
 }
 
 impl RootCause {
+    /// The waits of a chain that leads to it, without its own at the end: that is the cause.
+    pub fn askers<'c>(&self, chain: &'c [Link]) -> &'c [Link] {
+        match chain {
+            [askers @ .., last] if !askers.is_empty() && self.is_own_wait(last) => askers,
+            _ => chain,
+        }
+    }
+
+    fn is_own_wait(&self, link: &Link) -> bool {
+        let Cause { kind, role, label, place, .. } = self.cause;
+        (link.role, link.place) == (role, place) && (link.label == label || kind == CauseKind::Slept)
+    }
+
     /// Where it is, as far as that is known.
     pub fn place(&self) -> Option<String> {
         (!self.at.is_empty()).then(|| self.at.clone())
