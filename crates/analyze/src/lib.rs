@@ -53,8 +53,6 @@ pub use tables::columns::ColumnDef;
 pub use tables::losses::{Loss, lost, warnings};
 
 #[cfg(test)]
-mod picture;
-#[cfg(test)]
-mod said;
+mod test_support;
 #[cfg(test)]
 mod tests;

@@ -14,15 +14,16 @@ use proptest::prelude::*;
 use crate::engine::conservation::check_conservation;
 use crate::engine::fold::Fold;
 use crate::explore::filter_values;
-use crate::picture::{CELL, build, text, trace};
 use crate::question::error::QueryError;
 use crate::question::filter::{Filter, FilterKey};
 use crate::question::level::{CallStackMode, Level};
 use crate::question::query::Query;
 use crate::question::rates::FrameRates;
+use crate::report;
 use crate::reports::Report;
+use crate::test_support::annotations;
+use crate::test_support::trace_dsl::{CELL, build, text, trace};
 use crate::timeline::{DurationKind, durations};
-use crate::{report, said};
 
 /// Three workers and a main thread that joins them; `m` is held across a sleep.
 const CONVOY: &str = "
@@ -119,8 +120,8 @@ fn tasks_divide_all_time() {
 #[test]
 fn every_report_of_tasks() {
     let mut trace = trace(TASKS);
-    said::metadatum(&mut trace, 0, "bytes", Some(1460.0), "");
-    said::metadatum(&mut trace, 0, "url", None, "/index.html");
+    annotations::metadatum(&mut trace, 0, "bytes", Some(1460.0), "");
+    annotations::metadatum(&mut trace, 0, "url", None, "/index.html");
     let reports = [
         Report::Tasks,
         Report::TaskWaits,

@@ -6,7 +6,7 @@ use crate::kernel::perf::{parse_mapping, read_u64, split_record};
 use crate::programs::proc;
 use crate::stacks::waiting;
 use crate::topics::fault_places;
-use crate::unprivileged::look::Place;
+use crate::unprivileged::proc_syscall::Place;
 use crate::unprivileged::record::{CallLayout, Sort, What, parse, stamp};
 use crate::unprivileged::sockets::SocketTable;
 

@@ -8,8 +8,8 @@ pub mod error;
 mod folder;
 mod hash;
 mod index;
-mod kept;
 mod manifest;
+mod module_files;
 mod notices;
 mod peak;
 pub mod raw;
@@ -27,11 +27,11 @@ pub use error::{Error, Result};
 pub use folder::ResultFolder;
 pub use hash::{WordHasher, WordMap};
 pub use index::{Column, Index, IndexWriter, caches};
-pub use kept::{Kept, module_identity};
 pub use manifest::{
     CpuInfo, CpuPlace, CpuTaken, DelayEdges, DelayFacts, Edges, LossTime, Manifest, QuotaUse, Rival, State,
     TRACE_FORMAT,
 };
+pub use module_files::{Kept, module_identity};
 pub use peak::peak_bytes;
 pub use table::{Cell, ColumnDef, ColumnType, Relocation, Table, TableDef, TableWriter};
 pub use trace::{

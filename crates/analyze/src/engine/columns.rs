@@ -2,7 +2,7 @@
 
 use dwell_store::Trace;
 
-use crate::engine::sweep::{Swept, Visitor};
+use crate::engine::sweep::{SweepInput, Visitor};
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 
@@ -34,7 +34,7 @@ impl Columns {
     pub fn exact(trace: &Trace, windows: &Windows, (from, to): (u64, u64), count: usize) -> Self {
         let count = count.min(usize::try_from(to - from).unwrap_or(usize::MAX));
         let mut columns = Self { from, to, columns: vec![ColumnSums::default(); count] };
-        let swept = Swept::new(trace, &Query::default());
+        let swept = SweepInput::new(trace, &Query::default());
         windows.inside(from, to).for_each(|part| {
             swept.sweep(part, &mut columns);
         });

@@ -10,14 +10,14 @@ use dwell_store::Trace;
 use dwell_view::Value;
 use dwell_work::parallel;
 
-use crate::engine::alike::alike;
-use crate::engine::close_look::{PIECES, Rows, close_look};
 use crate::engine::index::{BegunRow, Plan, pieces};
+use crate::engine::key_equivalence::alike;
 use crate::engine::length_cut::LengthCut;
+use crate::engine::row_sampling::{PIECES, Rows, close_look};
 use crate::engine::selection::Selection;
 use crate::engine::sites::{NOWHERE, classify, sites_of};
 use crate::engine::sums::{DetailKeys, Numbering, Places};
-use crate::engine::sweep::{Levels, UnderWay};
+use crate::engine::sweep::{ConcurrencyStats, OpenInterval};
 use crate::measure::distribution::Distribution;
 use crate::measure::lengths::Run;
 use crate::measure::metrics::value;
@@ -40,7 +40,7 @@ pub struct Sums<'t> {
     /// Every site, selected or not.
     pub sites: Vec<Site>,
     /// n(t) and c(t).
-    pub levels: Levels,
+    pub levels: ConcurrencyStats,
     /// Classes that the filters let through.
     pub class_mask: [bool; 5],
     plan: Plan<'t>,
@@ -50,7 +50,7 @@ pub struct Sums<'t> {
     cut: Option<LengthCut>,
     keys: Numbering,
     /// Intervals under way at the begin of a window, each with its site.
-    under_way: Vec<(UnderWay, usize)>,
+    under_way: Vec<(OpenInterval, usize)>,
     shown: OnceLock<Weights>,
     whole: OnceLock<Weights>,
     /// Of the whole collection, where the windows are a part of it.

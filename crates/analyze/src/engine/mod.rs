@@ -2,16 +2,16 @@
 //!
 //! Takes a trace and a query; gives sites with their weights, levels of concurrency, groups and lengths. It makes no tables.
 
-pub mod alike;
-pub mod close_look;
 pub mod columns;
 pub mod conservation;
 pub mod fold;
 pub mod functions;
 pub mod grouping;
-pub mod hidden;
+pub mod hidden_threads;
 pub mod index;
+pub mod key_equivalence;
 pub mod length_cut;
+pub mod row_sampling;
 pub mod selection;
 pub mod shares;
 pub mod sites;

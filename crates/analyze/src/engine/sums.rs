@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dwell_store::{Events, Trace, WordMap};
 use dwell_view::ByClass;
 
-use crate::engine::sweep::{Levels, OffCpuSplit, Visitor};
+use crate::engine::sweep::{ConcurrencyStats, OffCpuSplit, Visitor};
 use crate::measure::utilization::add;
 use crate::question::filter::{Filter, FilterKey};
 use crate::question::level::Level;
@@ -188,7 +188,7 @@ pub struct KeySums {
     /// Running time without samples, by number of thread and context.
     pub unsampled: BTreeMap<u64, ByClass>,
     /// n(t) and c(t).
-    pub levels: Levels,
+    pub levels: ConcurrencyStats,
 }
 
 impl KeySums {
@@ -238,7 +238,7 @@ impl KeySums {
         }
         self.sums.clear();
         self.unsampled.clear();
-        self.levels = Levels::default();
+        self.levels = ConcurrencyStats::default();
     }
 }
 

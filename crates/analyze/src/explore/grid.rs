@@ -248,9 +248,9 @@ impl Rows<'_, '_, '_> {
 mod tests {
     use super::*;
     use crate::explore::path::parse_grid_levels;
-    use crate::picture::trace;
     use crate::question::query::Query;
     use crate::reports::Report;
+    use crate::test_support::trace_dsl::trace;
     use dwell_view::Row;
 
     fn level(fold: &Fold<'_>, place: Place, search: &str) -> Grid {

@@ -103,8 +103,8 @@ const ENDS: [&str; 6] = ["unknown", "complete", "no table", "unreadable memory",
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::trace;
     use crate::question::query::Query;
+    use crate::test_support::trace_dsl::trace;
 
     fn creations(trace: &dwell_store::Trace) -> StackPane {
         let query = Query::default();

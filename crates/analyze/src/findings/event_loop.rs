@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use dwell_model::{FindingDef, ObjectId, ObjectType, StackId};
 use dwell_view::Word;
 
-use crate::engine::close_look::close_look;
 use crate::engine::fold::Fold;
-use crate::engine::hidden::hidden;
+use crate::engine::hidden_threads::hidden;
+use crate::engine::row_sampling::close_look;
 use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::Evidence;
 use crate::findings::finding::Finding;
@@ -15,7 +15,7 @@ use crate::measure::quantile::{median, median_of};
 use crate::question::windows::Part;
 use crate::sentences::say;
 use crate::stacks::call_stacks::FunctionId;
-use crate::study::turns::{MANY, Reader, Stretch, Turns};
+use crate::study::event_loop_turns::{MANY, Reader, Stretch, Turns};
 
 /// Turns of an event loop that take long.
 pub const EVENT_LOOP_BLOCKED: FindingDef = FindingDef {

@@ -8,7 +8,7 @@ use dwell_store::WordMap;
 use dwell_view::{Sentence, Word};
 
 use crate::engine::fold::Fold;
-use crate::engine::hidden::hidden;
+use crate::engine::hidden_threads::hidden;
 use crate::findings::claim::{Claim, only};
 use crate::measure::site::Site;
 use crate::measure::weights::Weights;

@@ -8,10 +8,10 @@ use dwell_view::{Prose, Word};
 use crate::findings::claim::{Claim, only};
 use crate::findings::evidence::{Evidence, heaviest};
 use crate::findings::finding::Finding;
-use crate::findings::turns::by_turns;
+use crate::findings::handoff_locks::by_turns;
 use crate::question::filter::FilterKey;
 use crate::sentences::say;
-use crate::study::blame::{Blame, Doing};
+use crate::study::blame::{Blame, HolderActivity};
 
 /// Types that one thread holds while others wait.
 const LOCKS: &[ObjectType] = &[
@@ -131,7 +131,7 @@ fn running_holder(evidence: &Evidence<'_, '_>, blame: &Blame) -> Option<(StackId
     let stacks = &evidence.fold.stacks;
     let mut functions: BTreeMap<u32, BTreeMap<StackId, u64>> = BTreeMap::new();
     for (doing, share) in &blame.holders {
-        if let Doing::Running(stack) = doing {
+        if let HolderActivity::Running(stack) = doing {
             let function = stacks.function(stacks.own(*stack));
             *functions.entry(function).or_default().entry(*stack).or_default() += share.ns;
         }
@@ -170,7 +170,7 @@ fn held_across_wait(evidence: &Evidence<'_, '_>, object: ObjectId) -> Option<Fin
     let mut by_object: BTreeMap<ObjectId, u64> = BTreeMap::new();
     let mut by_stack: BTreeMap<StackId, u64> = BTreeMap::new();
     for (doing, share) in &blame.holders {
-        if let Doing::Waiting(on, stack) = doing
+        if let HolderActivity::Waiting(on, stack) = doing
             && *on != object
         {
             *by_object.entry(*on).or_default() += share.ns;

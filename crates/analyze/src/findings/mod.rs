@@ -10,6 +10,7 @@ mod cpus;
 mod event_loop;
 pub(crate) mod evidence;
 mod finding;
+mod handoff_locks;
 mod locks;
 mod nagle;
 mod outliers;
@@ -20,7 +21,6 @@ mod small_reads;
 mod sockets;
 #[cfg(test)]
 mod tests;
-mod turns;
 mod wakeups;
 
 use dwell_model::FindingDef;

@@ -7,7 +7,7 @@ use dwell_view::{Prose, Word, glob};
 
 use crate::engine::columns::Columns;
 use crate::engine::fold::Fold;
-use crate::engine::sweep::Levels;
+use crate::engine::sweep::ConcurrencyStats;
 use crate::engine::target::target_concurrency;
 use crate::findings::claim::{Claim, of_thread};
 use crate::findings::evidence::{Evidence, Waits, heaviest};
@@ -16,7 +16,7 @@ use crate::measure::site::Site;
 use crate::measure::utilization::total;
 use crate::question::query::Query;
 use crate::sentences::say;
-use crate::study::blame::Doing;
+use crate::study::blame::HolderActivity;
 
 /// More threads have work than there are CPUs.
 pub const OVERSUBSCRIPTION: FindingDef = FindingDef {
@@ -57,7 +57,7 @@ pub fn too_many_ready(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
     let queued_ns: u64 = fold.selected_if(started).map(|(.., w)| total(&w.runnable)).sum();
     let levels = &fold.levels;
     let cpus = fold.trace.manifest.cpus.usable.max(1);
-    let busy = Levels::average(&levels.histogram_cpu) / f64::from(cpus);
+    let busy = ConcurrencyStats::average(&levels.histogram_cpu) / f64::from(cpus);
     let enough = levels.oversubscribed_ns as f64 >= OVERSUBSCRIBED_SHARE * cpu_ns as f64
         && queued_ns as f64 >= RUN_QUEUE_SHARE * cpu_ns as f64
         && busy >= BUSY_SHARE;
@@ -72,7 +72,7 @@ pub fn too_many_ready(evidence: &Evidence<'_, '_>) -> Vec<Finding> {
         OVERSUBSCRIPTION,
         share = Word::part(levels.oversubscribed_ns, cpu_ns),
         cpus = cpus,
-        ready = Word::Real(Levels::average(&levels.histogram_concurrency), 1),
+        ready = Word::Real(ConcurrencyStats::average(&levels.histogram_concurrency), 1),
         queued = Word::Ns(queued_ns),
         part = Word::part(queued_ns, cpu_ns),
     );
@@ -254,7 +254,7 @@ fn at_barrier(evidence: &Evidence<'_, '_>, object: ObjectId, waits: &Waits) -> F
     let name = fold.object_name(object);
     let mut meanwhile: BTreeMap<StackId, u64> = BTreeMap::new();
     for (doing, share) in evidence.blame(object).into_iter().flat_map(|blame| &blame.holders) {
-        if let Doing::Running(stack) | Doing::Waiting(_, stack) = doing {
+        if let HolderActivity::Running(stack) | HolderActivity::Waiting(_, stack) = doing {
             *meanwhile.entry(*stack).or_default() += share.ns;
         }
     }

@@ -17,10 +17,10 @@ use crate::engine::fold::Fold;
 use crate::findings::claim::Relation;
 use crate::findings::finding::Finding;
 use crate::findings::{FINDINGS, findings_of};
-use crate::picture::{CELL, build, trace};
 use crate::question::filter::Filter;
 use crate::question::query::Query;
 use crate::reports::Report;
+use crate::test_support::trace_dsl::{CELL, build, trace};
 
 fn found(trace: &Trace) -> Vec<(&'static str, Finding)> {
     let query = Query::default();

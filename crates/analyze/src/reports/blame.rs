@@ -11,7 +11,7 @@ use crate::engine::grouping::thread_label;
 use crate::measure::site::Site;
 use crate::question::error::QueryError;
 use crate::sentences::say;
-use crate::study::blame::{Blame, Doing, REPORT_BUDGET, Share, blame as blame_of};
+use crate::study::blame::{Blame, HolderActivity, REPORT_BUDGET, Share, blame as blame_of};
 use crate::study::thread_index::ThreadIndex;
 use crate::tables::columns::{columns, columns_of};
 use crate::tables::grouped::stack_value;
@@ -176,12 +176,12 @@ fn holders(fold: &Fold<'_>, blame: &Blame) -> Vec<((&'static str, String, StackI
     let mut heaviest: BTreeMap<(&str, String), (Share, u64, StackId)> = BTreeMap::new();
     for (doing, share) in &blame.holders {
         let (role, name, stack) = match *doing {
-            Doing::Running(stack) => ("holder-running", function(fold, stack), stack),
-            Doing::Waiting(on, stack) => {
+            HolderActivity::Running(stack) => ("holder-running", function(fold, stack), stack),
+            HolderActivity::Waiting(on, stack) => {
                 let name = format!("{}, at {}", fold.object_name(on), function(fold, stack));
                 ("holder-waiting", name, stack)
             }
-            Doing::Runnable => ("holder-runnable", "[run queue]".into(), StackId::NONE),
+            HolderActivity::Runnable => ("holder-runnable", "[run queue]".into(), StackId::NONE),
         };
         let (sum, most, at) = heaviest.entry((role, name)).or_insert((Share::default(), 0, stack));
         sum.ns = sum.ns.saturating_add(share.ns);

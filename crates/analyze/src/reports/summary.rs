@@ -4,7 +4,7 @@ use dwell_model::FindingDef;
 use dwell_view::{Column, Row, Value, View};
 
 use crate::engine::fold::Fold;
-use crate::engine::sweep::Levels;
+use crate::engine::sweep::ConcurrencyStats;
 use crate::engine::target::target_concurrency;
 use crate::findings;
 use crate::measure::utilization::total;
@@ -145,7 +145,7 @@ fn concurrency(fold: &Fold<'_>) -> Vec<Field> {
     let capacity = fold.windows.length_ns() as f64 * f64::from(cpus);
     let utilization = if capacity > 0.0 { total(&weights.effective) as f64 / capacity } else { 0.0 };
     let target = target_concurrency(fold.trace, fold.query);
-    let average = |histogram: &[u64]| Value::Real(Levels::average(histogram));
+    let average = |histogram: &[u64]| Value::Real(ConcurrencyStats::average(histogram));
     let processes: std::collections::BTreeSet<_> = fold
         .sites
         .iter()

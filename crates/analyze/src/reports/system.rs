@@ -185,7 +185,7 @@ mod tests {
 
     /// A machine of two CPUs that is recorded for ten seconds, with these counters read every second.
     fn trace(counters: &[(&str, &str, &str, [f64; 11])]) -> Trace {
-        let mut manifest = crate::picture::manifest(2, 1);
+        let mut manifest = crate::test_support::trace_dsl::manifest(2, 1);
         (manifest.start_ns, manifest.end_ns) = (0, 10_000_000_000);
         let mut trace = Trace::new(manifest);
         for (domain, name, unit, _) in counters {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_result_without_them_has_no_section() {
-        let trace = Trace::new(crate::picture::manifest(2, 1));
+        let trace = Trace::new(crate::test_support::trace_dsl::manifest(2, 1));
         assert_eq!(system(&trace, &Windows::whole(&trace)), None);
     }
 }

@@ -4,7 +4,7 @@ use dwell_model::ThreadId;
 use dwell_view::{Prose, Row, Value, View, Word};
 
 use crate::engine::fold::Fold;
-use crate::engine::hidden::{hidden, only_paused};
+use crate::engine::hidden_threads::{hidden, only_paused};
 use crate::measure::metrics::{magnitude, value};
 use crate::measure::utilization::total;
 use crate::measure::weights::Weights;

@@ -372,7 +372,7 @@ mod tests {
 
     /// A trace with one stack: module and function of each frame, root first; `py` in front of a Python function.
     fn stack_of(frames: &[(&str, &str)]) -> (Trace, StackId) {
-        let mut trace = Trace::new(crate::picture::manifest(1, 1));
+        let mut trace = Trace::new(crate::test_support::trace_dsl::manifest(1, 1));
         let mut parent = StackId::NONE;
         for (path, function) in frames {
             let module = trace.modules.push(ModuleRow { path: (*path).into(), build_id: String::new() });

@@ -20,7 +20,7 @@ pub const FINDINGS_BUDGET: usize = 100_000;
 
 /// What a holder did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Doing {
+pub enum HolderActivity {
     /// It ran, here (as the query shows stacks).
     Running(StackId),
     /// It waited on this itself, here.
@@ -50,7 +50,7 @@ pub struct Blame {
     /// Time in which a thread held the lock that did not show itself.
     pub unknown_ns: u64,
     /// What holders did meanwhile.
-    pub holders: HashMap<Doing, Share>,
+    pub holders: HashMap<HolderActivity, Share>,
     /// Who they were, by number of the thread, and their time.
     pub threads: HashMap<usize, u64>,
     /// Whether the lock itself told who held it.
@@ -143,7 +143,7 @@ fn follow(study: &Study<'_, '_>, row: usize, blame: &mut Blame) -> usize {
 }
 
 /// Adds what the holder did in a part of a wait. Returns the work done.
-fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<Doing>) -> usize {
+fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<HolderActivity>) -> usize {
     let mut time = held.to;
     let mut work = 1;
     let thread = match held.holder {
@@ -176,13 +176,13 @@ fn add(study: &Study<'_, '_>, held: Held, blame: &mut Blame, last: &mut Option<D
     work
 }
 
-fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<Doing>) {
+fn count(fold: &Fold<'_>, piece: Piece, blame: &mut Blame, last: &mut Option<HolderActivity>) {
     let doing = match piece.activity {
-        Activity::Running => Doing::Running(fold.stacks.shown(piece.stack)),
-        Activity::Runnable => Doing::Runnable,
+        Activity::Running => HolderActivity::Running(fold.stacks.shown(piece.stack)),
+        Activity::Runnable => HolderActivity::Runnable,
         Activity::Waiting => {
             let object = piece.row.map_or(ObjectId::NONE, |row| fold.object_of(row));
-            Doing::Waiting(object, fold.stacks.shown(piece.stack))
+            HolderActivity::Waiting(object, fold.stacks.shown(piece.stack))
         }
     };
     let share = blame.holders.entry(doing).or_default();

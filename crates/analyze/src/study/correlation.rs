@@ -270,8 +270,8 @@ fn separation(short: &[(&Wait, f64)], long: &[(&Wait, f64)]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::trace;
     use crate::question::query::Query;
+    use crate::test_support::trace_dsl::trace;
 
     fn found(picture: &str) -> Vec<(String, &'static str, f64, f64)> {
         let (trace, query) = (trace(picture), Query::default());

@@ -222,7 +222,7 @@ impl<'a, 't, F: Follower> Walker<'a, 't, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::{CELL, build};
+    use crate::test_support::trace_dsl::{CELL, build};
 
     #[derive(Default)]
     struct Kept {

@@ -12,8 +12,8 @@ use std::collections::HashMap;
 
 use dwell_model::{ObjectId, ObjectType, Outcome};
 
-use crate::engine::close_look::close_look;
 use crate::engine::fold::Fold;
+use crate::engine::row_sampling::close_look;
 use crate::study::intervals::Activity;
 use crate::study::thread_index::ThreadIndex;
 

@@ -144,9 +144,9 @@ mod tests {
     use dwell_view::Value;
 
     use super::*;
-    use crate::picture::trace;
     use crate::question::query::Query;
     use crate::reports::{Report, report};
+    use crate::test_support::trace_dsl::trace;
 
     /// A thread that ran for 20 ms and was off the CPU in between, `unknown` of the letters for no known reason.
     fn with_losses(unknown: &str, losses: &[(&str, u64)]) -> Trace {

@@ -5,9 +5,9 @@ use dwell_store::Trace;
 use dwell_view::Value;
 
 use super::{column, of};
-use crate::picture::{text, trace};
 use crate::question::query::Query;
 use crate::reports::Report;
+use crate::test_support::trace_dsl::{text, trace};
 
 /// The waits of a thread end by their time-outs.
 fn with_time_outs(picture: &str, thread: &str) -> Trace {

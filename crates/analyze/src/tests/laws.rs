@@ -28,9 +28,9 @@ pub fn add_tasks(trace: &mut Trace, tasks: &[(usize, u64, u64, char)]) {
         let Some(name) = names.get(*thread) else { continue };
         let task = (0..*length).map(|at| if at == 0 { *letter } else { '=' });
         let cells: Vec<char> = (0..*start).map(|_| ' ').chain(task).collect();
-        crate::said::line(trace, &format!("{name} tasks"), &cells);
+        crate::test_support::annotations::line(trace, &format!("{name} tasks"), &cells);
     }
-    crate::said::in_order(trace);
+    crate::test_support::annotations::in_order(trace);
     trace.tables_changed();
 }
 

@@ -9,7 +9,7 @@ use dwell_view::answer;
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
 use crate::engine::grouping::Groups;
-use crate::engine::hidden::{hidden, only_paused};
+use crate::engine::hidden_threads::{hidden, only_paused};
 use crate::engine::selection::TaskFilter;
 use crate::history::band_kind::BandKind;
 use crate::measure::metrics::{METRICS, magnitude, value};

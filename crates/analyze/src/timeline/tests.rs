@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use crate::analysis::Analysis;
 use crate::engine::fold::Fold;
-use crate::picture::{CELL, build, trace};
 use crate::question::filter::{Filter, FilterKey};
 use crate::question::query::Query;
+use crate::test_support::trace_dsl::{CELL, build, trace};
 use crate::timeline::*;
 
 const CONVOY: &str = "

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use dwell_store::{Folder, Manifest};
 
-use super::late::Late;
-use super::losing::Losing;
+use super::collector_latency::SchedulingDelay;
+use super::loss_timeline::LossTimeline;
 use super::manifest::note_losses;
 use crate::clock::monotonic_ns;
 use crate::drain::drained::Drained;
@@ -15,7 +15,7 @@ use crate::drain::source::Source;
 use crate::kernel::perf::Mapping;
 use crate::options::Options;
 use crate::output::outliers::Outliers;
-use crate::priority::Before;
+use crate::priority::SavedScheduling;
 use crate::programs::keeper::Keeper;
 use crate::programs::launch::Child;
 use crate::programs::proc::Began;
@@ -74,11 +74,11 @@ pub(super) struct Collection<'a> {
     pub(super) soon: bool,
     pub(super) stopping_since_ns: Option<u64>,
     pub(super) rounds: u64,
-    pub(super) late: Late,
-    pub(super) losing: Losing,
+    pub(super) late: SchedulingDelay,
+    pub(super) losing: LossTimeline,
     pub(super) losses_seen: u64,
     /// How this thread was scheduled before the collection.
-    pub(super) scheduled: Before,
+    pub(super) scheduled: SavedScheduling,
     /// There may be intervals in which threads run.
     pub(super) has_intervals: bool,
     pub(super) manifest: Manifest,

@@ -12,10 +12,10 @@ use crate::drain::copies::walk_copies;
 use crate::drain::drained::Drained;
 use crate::error::Result;
 use crate::machine::quotas_since;
-use crate::priority::be_patient;
+use crate::priority::restore_scheduling;
 use crate::programs::launch::Child;
-use crate::programs::lives::Lives;
 use crate::programs::proc;
+use crate::programs::process_lifetimes::Lives;
 use crate::topics::system::System;
 
 /// Rounds, of 64 MiB of each file at most, in which what is left of ITT is drained when the collection is over.
@@ -34,7 +34,7 @@ impl Collection<'_> {
                 self.drain_itt()?;
             }
         }
-        be_patient(&self.scheduled);
+        restore_scheduling(&self.scheduled);
         let drained = Rc::clone(&self.drained);
         let mut drained = drained.borrow_mut();
         let all_gone = drained.threads > 0 && drained.exits == drained.threads;

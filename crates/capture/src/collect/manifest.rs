@@ -3,7 +3,7 @@
 use dwell_model::Topic;
 use dwell_store::{CpuInfo, CpuTaken, DelayFacts, Folder, Manifest, ResultFolder, State, TRACE_FORMAT};
 
-use super::losing::Losing;
+use super::loss_timeline::LossTimeline;
 use crate::clock::{monotonic_ns, time_of_day};
 use crate::drain::source::Source;
 use crate::error::Result;
@@ -72,7 +72,7 @@ pub(super) fn attached(options: &Options) -> &[u32] {
 }
 
 /// Puts into the manifest what was lost until now, and when.
-pub(super) fn note_losses(source: &dyn Source, losing: &mut Losing, manifest: &mut Manifest) {
+pub(super) fn note_losses(source: &dyn Source, losing: &mut LossTimeline, manifest: &mut Manifest) {
     manifest.losses = source.losses();
     losing.look(monotonic_ns(), &manifest.losses);
     manifest.loss_times = losing.times();

@@ -3,15 +3,15 @@
 //! It knows neither BPF nor perf events, and what records mean it leaves to `drain` and to the crate resolve.
 
 mod collection;
+mod collector_latency;
 mod finishing;
-mod late;
-mod losing;
+mod loss_timeline;
 mod manifest;
-mod pace;
 mod pausing;
 mod recording;
 mod rights;
 mod rounds;
+mod schedule;
 mod source;
 mod starting;
 

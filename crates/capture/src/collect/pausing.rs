@@ -9,7 +9,7 @@ use crate::topics::itt::Wish;
 
 impl Collection<'_> {
     /// Does what the last program wished since the last round. A pause that was over before this round is skipped.
-    pub(super) fn heed(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
+    pub(super) fn apply_control(&mut self, wishes: &[(u64, Wish)]) -> Result<()> {
         if self.pause.is_final {
             return Ok(());
         }

@@ -38,7 +38,7 @@ impl Collection<'_> {
         if self.end_round(time_ns, settled_ns)? {
             self.record_no_more(time_ns, notice!(DATA_LIMIT))?;
         }
-        self.heed(&wishes)
+        self.apply_control(&wishes)
     }
 
     /// Drains records and mappings. Returns the time up to which nothing more will come.

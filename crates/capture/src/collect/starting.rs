@@ -9,8 +9,8 @@ use dwell_store::raw::wire::kind;
 use dwell_store::{Manifest, ResultFolder};
 
 use super::collection::{Collection, Pause};
-use super::late::Late;
-use super::losing::Losing;
+use super::collector_latency::SchedulingDelay;
+use super::loss_timeline::LossTimeline;
 use super::manifest::{attached, begin_manifest, keep_log, save_vdso};
 use super::recording::{outliers, recorder};
 use super::rights::{TO_START, looking, seed, settle_rights};
@@ -18,7 +18,7 @@ use super::source;
 use crate::clock::{monotonic_ns, time_of_day};
 use crate::drain::drained::Drained;
 use crate::drain::follow::{describe_running, follow};
-use crate::drain::looked_up::LookedUp;
+use crate::drain::proc_maps_poller::LookedUp;
 use crate::drain::source::{Source, Targets};
 use crate::error::{Error, Result};
 use crate::machine;
@@ -136,8 +136,8 @@ impl<'a> Collection<'a> {
             soon: false,
             stopping_since_ns: None,
             rounds: 0,
-            late: Late::begin(),
-            losing: Losing::begin(now),
+            late: SchedulingDelay::begin(),
+            losing: LossTimeline::begin(now),
             losses_seen: 0,
             scheduled,
             has_intervals: options.requests || !options.task_probes.is_empty(),

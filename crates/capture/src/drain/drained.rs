@@ -9,13 +9,13 @@ use dwell_store::raw::wire::{
 };
 use dwell_store::raw::{Record, c_string, prefix};
 
-use super::looked_up::LookedUp;
-use super::news::News;
-use super::own::Own;
+use super::mapping_scope::ScopeFilter;
+use super::proc_maps_poller::LookedUp;
+use super::process_events::News;
 use crate::error::Error;
 use crate::kernel::perf::Mapping;
 use crate::output::recorder::Recorder;
-use crate::programs::lives::Lives;
+use crate::programs::process_lifetimes::Lives;
 use crate::topics::fault_places::FaultPlaces;
 use crate::topics::itt;
 
@@ -45,7 +45,7 @@ pub struct Drained {
     /// When a process last mapped a file.
     pub mapped_ns: u64,
     /// Where only own programs may be recorded.
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<ScopeFilter>,
     /// Where the kernel does not tell mappings.
     pub looked_up: Option<LookedUp>,
 }
@@ -70,7 +70,7 @@ impl Drained {
             fault_places: FaultPlaces::default(),
             announces: false,
             mapped_ns: 0,
-            own: own_only.then(Own::default),
+            own: own_only.then(ScopeFilter::default),
             looked_up: None,
         }
     }

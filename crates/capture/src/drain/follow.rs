@@ -4,12 +4,12 @@ use dwell_store::raw::wire::{ExecRecord, RecordHeader, kind};
 
 use super::copies::walk_copies_of;
 use super::drained::Drained;
-use super::news::News;
+use super::process_events::News;
 use crate::clock::monotonic_ns;
 use crate::error::Result;
 use crate::programs::keeper::Keeper;
-use crate::programs::lives::{Belongs, Lives};
 use crate::programs::proc;
+use crate::programs::process_lifetimes::{Belongs, Lives};
 use crate::stacks::unwinding::Unwinding;
 
 /// Follows what happened to processes, of all CPUs in the order of time: a child has what its parent had mapped until then.

@@ -5,7 +5,7 @@
 pub mod copies;
 pub mod drained;
 pub mod follow;
-pub mod looked_up;
-pub mod news;
-pub mod own;
+pub mod mapping_scope;
+pub mod proc_maps_poller;
+pub mod process_events;
 pub mod source;

@@ -2,8 +2,8 @@
 //! Takes records in the order in which they are drained; gives chunks in the spool, and forgets what a bounded one may.
 //! It does not change records, and decodes only those that may end an interval.
 
-pub mod forgetting;
 pub mod outliers;
 pub mod processor_trace;
 pub mod recorder;
+pub mod spool_gc;
 pub mod watch;

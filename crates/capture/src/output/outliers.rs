@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::output::processor_trace::ProcessorTrace;
 use crate::output::recorder::Recorder;
 use crate::output::watch::{Outlier, Watch};
-use crate::programs::lives::Lives;
+use crate::programs::process_lifetimes::Lives;
 
 /// How long after an outlier's end the recording goes on before it is kept: what came of it is in it too.
 const AFTER_NS: u64 = 100_000_000;

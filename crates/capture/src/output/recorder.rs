@@ -7,7 +7,7 @@ use dwell_store::raw::wire::{IttHeader, RecordHeader, kind};
 use dwell_store::raw::{RecordBuffer, SpoolWriter, Stream};
 
 use crate::error::Result;
-use crate::output::forgetting::{Needed, forget};
+use crate::output::spool_gc::{Needed, forget};
 use crate::output::watch::Watch;
 
 /// A chunk is written when it has this many bytes: a quarter of it gave a server under load half as much again at p99 …

@@ -5,8 +5,8 @@
 pub mod copying;
 pub mod keeper;
 pub mod launch;
-pub mod lives;
 pub mod proc;
+pub mod process_lifetimes;
 mod reopening;
 pub mod signals;
 mod terminal;

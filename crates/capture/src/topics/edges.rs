@@ -21,7 +21,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::kernel::maps::mode;
-use crate::priority::{be_patient, be_prompt};
+use crate::priority::{be_prompt, restore_scheduling};
 
 /// How often each is made to happen: enough for a median.
 const TIMES: usize = 128;
@@ -48,7 +48,7 @@ pub fn measure(threads: &MapHandle, rings: &[MapHandle]) -> Result<DelayEdges> {
     cpus.pin(cpus.first());
     let before = be_prompt(); // others that want the CPU would be measured else
     let measured = measure_here(threads, rings, &cpus);
-    be_patient(&before);
+    restore_scheduling(&before);
     cpus.free();
     measured
 }

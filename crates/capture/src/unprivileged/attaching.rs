@@ -6,9 +6,9 @@ use std::io::ErrorKind;
 use bytemuck::{Zeroable, bytes_of};
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, THREAD_SEEDED, ThreadNewRecord, kind};
 
-use super::look::{self, Place};
 use super::objects::Holder;
 use super::opening::check_yours;
+use super::proc_syscall::{self, Place};
 use super::record::Stamp;
 use super::recording::Unprivileged;
 use super::stacks;
@@ -70,8 +70,9 @@ impl Unprivileged {
             take_record(drained, bytes_of(&born));
             let holder = Holder { tgid, tid, time_ns: stamp.time_ns };
             let call = place.as_ref().and_then(|place| place.call);
-            let target = call
-                .map(|call| look::target(&mut source.objects, holder, &call, &mut |bytes| take_record(drained, bytes)));
+            let target = call.map(|call| {
+                proc_syscall::target(&mut source.objects, holder, &call, &mut |bytes| take_record(drained, bytes))
+            });
             let stack = place.as_ref().map_or(0, |place| {
                 let key = stacks::mix(stacks::mix(stamp.time_ns, tid.into()), place.ip) | 1 << 63;
                 let h = RecordHeader { kind: kind::REGISTERS, size: 0, tid, time_ns: stamp.time_ns };

@@ -6,8 +6,8 @@ use bytemuck::{Zeroable, bytes_of};
 use dwell_model::SyscallClass;
 use dwell_store::raw::wire::{RecordHeader, RegistersRecord, SampleRecord, kind, object_kind};
 
-use super::look;
 use super::objects::Holder;
+use super::proc_syscall;
 use super::record::{self, Call, Sample, Sort, Stamp, What};
 use super::recording::Unprivileged;
 use super::stacks::Found;
@@ -23,13 +23,13 @@ use crate::stacks::unwinding::Unwinding;
 const MOST_LOOKS: usize = 256;
 
 /// What a record is replayed into.
-struct World<'w> {
+struct ReplayContext<'w> {
     drained: &'w mut Drained,
     unwinding: &'w mut Unwinding,
     keeper: &'w mut Keeper,
 }
 
-impl World<'_> {
+impl ReplayContext<'_> {
     /// Follows what happened to processes so far, so that their code is known.
     fn catch_up(&mut self, now_ns: u64) -> Result<()> {
         if !self.drained.news.is_empty() {
@@ -72,7 +72,7 @@ impl Unprivileged {
                 continue;
             };
             let mut drained = drained.borrow_mut();
-            let mut world = World { drained: &mut drained, unwinding, keeper };
+            let mut world = ReplayContext { drained: &mut drained, unwinding, keeper };
             failed = failed.and(self.take(stamp, what, &mut world));
         }
         self.events.rings = rings;
@@ -81,7 +81,7 @@ impl Unprivileged {
         failed
     }
 
-    fn take(&mut self, stamp: Stamp, what: What<'_>, world: &mut World<'_>) -> Result<()> {
+    fn take(&mut self, stamp: Stamp, what: What<'_>, world: &mut ReplayContext<'_>) -> Result<()> {
         let about = if let What::Fork { tid, .. } = what { tid } else { stamp.tid };
         if self.threads.all.get(&about).is_some_and(|thread| stamp.time_ns < thread.since_ns) {
             return Ok(());
@@ -105,7 +105,7 @@ impl Unprivileged {
         Ok(())
     }
 
-    fn map(&mut self, stamp: Stamp, mapping: Mapping, world: &mut World<'_>) {
+    fn map(&mut self, stamp: Stamp, mapping: Mapping, world: &mut ReplayContext<'_>) {
         if !self.processes.is_recorded(stamp.tgid) {
             return;
         }
@@ -114,7 +114,13 @@ impl Unprivileged {
         world.drained.mapped(vec![mapping], stamp.time_ns);
     }
 
-    fn sample(&mut self, stamp: Stamp, identifier: u64, sample: &Sample<'_>, world: &mut World<'_>) -> Result<()> {
+    fn sample(
+        &mut self,
+        stamp: Stamp,
+        identifier: u64,
+        sample: &Sample<'_>,
+        world: &mut ReplayContext<'_>,
+    ) -> Result<()> {
         if !self.threads.all.contains_key(&stamp.tid) {
             return Ok(());
         }
@@ -165,7 +171,7 @@ impl Unprivileged {
         stamp: Stamp,
         sample: &Sample<'_>,
         sort: Sort,
-        world: &mut World<'_>,
+        world: &mut ReplayContext<'_>,
     ) -> Result<(Found, Option<Box<RegistersRecord>>)> {
         world.catch_up(stamp.time_ns)?;
         let Some(piece) = sample.piece(sort) else { return Ok((Found::default(), None)) };
@@ -175,23 +181,25 @@ impl Unprivileged {
         Ok((found, cut))
     }
 
-    fn kernel_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, world: &mut World<'_>) -> u64 {
+    fn kernel_stack(&mut self, stamp: Stamp, sample: &Sample<'_>, world: &mut ReplayContext<'_>) -> u64 {
         let header = RecordHeader { kind: kind::STACK, size: 0, tid: stamp.tid, time_ns: stamp.time_ns };
         self.stacks.write_kernel(header, &sample.kernel_frames(), world.drained.recorder.meta())
     }
 
-    fn blocks(&mut self, stamp: Stamp, world: &mut World<'_>) {
+    fn blocks(&mut self, stamp: Stamp, world: &mut ReplayContext<'_>) {
         let Self { threads, objects, .. } = self;
         let drained = RefCell::new(&mut *world.drained);
         let mut target = |tgid: u32, entered: &Entered| {
             let holder = Holder { tgid, tid: stamp.tid, time_ns: stamp.time_ns };
-            look::target(objects, holder, &entered.call, &mut |bytes| take_record(&mut drained.borrow_mut(), bytes))
+            proc_syscall::target(objects, holder, &entered.call, &mut |bytes| {
+                take_record(&mut drained.borrow_mut(), bytes);
+            })
         };
         threads.blocks(stamp, &mut target, &mut |bytes| take_record(&mut drained.borrow_mut(), bytes));
     }
 
     /// A call that changes what is in a pipe or socket wakes who waits for that.
-    fn writes(&mut self, stamp: Stamp, call: &Call, stack: u64, world: &mut World<'_>) {
+    fn writes(&mut self, stamp: Stamp, call: &Call, stack: u64, world: &mut ReplayContext<'_>) {
         if class(call.number) != SyscallClass::Fd || self.threads.wakers.nobody_waits_for_objects() {
             return;
         }
@@ -217,7 +225,7 @@ impl Unprivileged {
                     // It has not moved since: what was seen is where it is.
                     return threads.tell(tid, u64::MAX, &mut |bytes| take_record(drained, bytes));
                 }
-                if seen_ns.is_none() && !look::at(tid, thread, (objects, stacks), unwinding, drained) {
+                if seen_ns.is_none() && !proc_syscall::at(tid, thread, (objects, stacks), unwinding, drained) {
                     threads.tell(tid, 0, &mut |bytes| take_record(drained, bytes));
                 }
             });

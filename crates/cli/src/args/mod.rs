@@ -15,13 +15,13 @@ mod gate;
 mod install;
 mod intervals;
 mod merge;
-mod mistakes;
 mod parse;
 mod pt;
 mod question;
 mod report;
 mod report_words;
 mod source;
+mod suggestions;
 mod target;
 mod view;
 
@@ -45,12 +45,12 @@ pub use gate::GateArg;
 pub use install::{InstallArgs, UninstallArgs};
 pub use intervals::IntervalArg;
 pub use merge::MergeArgs;
-pub use mistakes::{Refused, explain};
 pub use pt::PtArgs;
 pub use report::{ReportArgs, ReportFormat};
 pub use report_words::{Asked, What};
 use source::SOURCE_EXAMPLES;
 pub use source::{AssemblySyntax, Part, SourceArgs};
+pub use suggestions::{Refused, explain};
 pub use target::SshTarget;
 pub use view::ViewArgs;
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use crate::code::modules::{Module, Modules};
 use crate::hash::FastMap;
 use crate::input::meta::RawMap;
-use crate::replay::lives::{ImageId, Lives};
+use crate::replay::threads::{ImageId, ThreadTable};
 
 const PAGE_BITS: u32 = 12;
 
@@ -78,7 +78,7 @@ pub struct Mappings {
 
 impl Mappings {
     /// Sorts the recorded mappings by image. `relative` makes a recorded time one of the tables'.
-    pub fn new(maps: &[RawMap], lives: &Lives, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
+    pub fn new(maps: &[RawMap], lives: &ThreadTable, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
         let images = lives.images.iter().map(|image| Image {
             origin: image.forked_from.or(image.replaced),
             start_ns: image.start_ns,
@@ -148,7 +148,7 @@ impl Mappings {
     }
 
     /// The image whose memory `image` shares where both map the same: the first of its forks.
-    pub fn fork_root(lives: &Lives, mut image: ImageId) -> ImageId {
+    pub fn fork_root(lives: &ThreadTable, mut image: ImageId) -> ImageId {
         while let Some(origin) = lives.images.get(image as usize).and_then(|image| image.forked_from) {
             if origin >= image {
                 break;

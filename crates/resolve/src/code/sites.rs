@@ -6,7 +6,7 @@ use super::modules::{KERNEL, Module, Modules, UNKNOWN};
 use crate::hash::FastMap;
 use crate::input::meta::{Meta, RawStack};
 use crate::interner::Interner;
-use crate::replay::lives::Lives;
+use crate::replay::threads::ThreadTable;
 use crate::replay::waits::StackKey;
 
 /// A code address in a module. `exact` tells an instruction pointer from a return address, which belongs to the call
@@ -84,7 +84,7 @@ impl Sites {
 
 /// Says where a raw stack's address lies: module and address in it.
 pub fn place_in<'a>(
-    lives: &'a Lives,
+    lives: &'a ThreadTable,
     mappings: &'a mut Mappings,
     modules: &'a Modules,
     jit: &'a Jit,

@@ -27,7 +27,7 @@ const MOST_TRACING_FRAMES: usize = 8;
 
 /// The tables of code.
 #[derive(Default)]
-pub struct Woven {
+pub struct StackTable {
     /// Files.
     pub modules: ModuleTable,
     /// Functions at addresses.
@@ -39,8 +39,8 @@ pub struct Woven {
 }
 
 /// Weaves the raw stacks `keys`, in the order of their numbers. `names` has the functions at their sites.
-pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> Woven {
-    let mut woven = Woven::default();
+pub fn build_stacks(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, names: &Names) -> StackTable {
+    let mut woven = StackTable::default();
     for module in modules.all() {
         woven.modules.push(ModuleRow { path: module.path.clone(), build_id: module.build_id.clone() });
     }
@@ -75,7 +75,7 @@ pub fn weave(keys: &[StackKey], meta: &Meta, sites: &Sites, modules: &Modules, n
         }
         rows.push(at);
     }
-    Woven { rows: rows.into_iter().collect(), ..woven }
+    StackTable { rows: rows.into_iter().collect(), ..woven }
 }
 
 /// The frames of work below those of the thread that requested it, all root first. Frames that the working thread begins

@@ -5,7 +5,7 @@ use dwell_store::raw::wire::{
     ThreadNewRecord, WokenFutexRecord,
 };
 
-use super::said::Said;
+use super::annotation_event::AnnotationEvent;
 
 /// A record that changes the state of a thread.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub enum Event {
     Exec(Box<ExecRecord>),
     Pause(u64),
     Resume(u64),
-    Said(Said),
+    Annotation(AnnotationEvent),
     Stitch(StitchRecord),
     Creation(CreationRecord),
     WokenFutex(WokenFutexRecord),
@@ -36,7 +36,7 @@ impl Event {
             Self::Exit(record) => record.h.time_ns,
             Self::Exec(record) => record.h.time_ns,
             Self::Pause(time) | Self::Resume(time) => *time,
-            Self::Said(said) => said.time_ns,
+            Self::Annotation(said) => said.time_ns,
             Self::Stitch(record) => record.h.time_ns,
             Self::Creation(record) => record.h.time_ns,
             Self::WokenFutex(record) => record.h.time_ns,
@@ -53,7 +53,7 @@ impl Event {
             Self::Exit(record) => record.h.time_ns = time_ns,
             Self::Exec(record) => record.h.time_ns = time_ns,
             Self::Pause(time) | Self::Resume(time) => *time = time_ns,
-            Self::Said(said) => said.time_ns = time_ns,
+            Self::Annotation(said) => said.time_ns = time_ns,
             Self::Stitch(record) => record.h.time_ns = time_ns,
             Self::Creation(record) => record.h.time_ns = time_ns,
             Self::WokenFutex(record) => record.h.time_ns = time_ns,
@@ -67,7 +67,7 @@ impl Event {
             Self::New(_) => 1,
             Self::Exec(_) => 2,
             Self::Name(_) | Self::Stitch(_) | Self::Creation(_) => 3,
-            Self::Switch(_) | Self::Sample(_) | Self::Said(_) | Self::WokenFutex(_) => 4,
+            Self::Switch(_) | Self::Sample(_) | Self::Annotation(_) | Self::WokenFutex(_) => 4,
             Self::Exit(_) => 5,
             Self::Pause(_) => 6,
         }

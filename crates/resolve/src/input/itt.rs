@@ -8,7 +8,7 @@ use dwell_itt_wire::{Event, Id, Name, Named, Value};
 use dwell_model::{CounterKind, MarkerScope, ObjectType, TaskKind};
 use dwell_store::raw::wire::IttHeader;
 
-use super::said::{InstanceId, Said, Scope, Subject, TaskName, What};
+use super::annotation_event::{AnnotationEvent, InstanceId, Scope, Subject, TaskName, What};
 use super::texts::{TextId, Texts};
 use crate::input::ticks::time_ns;
 
@@ -151,13 +151,13 @@ fn subject(id: Id, scope: u32) -> Subject {
 
 impl Decoder {
     /// Takes an ITT_NAMES record: keeps the names, hands out what happened. Names of code are skipped.
-    pub fn names(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
+    pub fn names(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(AnnotationEvent)) {
         let mut names = dwell_itt_wire::names(bytes);
         for named in names.by_ref() {
             let time_ns = time_ns(header, named.ticks);
             if let Some(what) = self.name(header.source, &named) {
                 let (tid, tgid, source) = (named.tid, header.tgid, header.source);
-                take(Said { tid, tgid, source, time_ns, at_ns: time_ns, what });
+                take(AnnotationEvent { tid, tgid, source, time_ns, at_ns: time_ns, what });
             }
         }
         self.damaged += names.unknown() + names.rest() as u64;
@@ -194,7 +194,7 @@ impl Decoder {
     }
 
     /// Takes an ITT_EVENTS record: hands out what its thread said, in the order in which it did.
-    pub fn events(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(Said)) {
+    pub fn events(&mut self, header: &IttHeader, bytes: &[u8], take: &mut dyn FnMut(AnnotationEvent)) {
         let (tid, tgid, source) = (header.h.tid, header.tgid, header.source);
         let mut events = dwell_itt_wire::events(bytes);
         let mut lost = header.lost;
@@ -203,7 +203,7 @@ impl Decoder {
         for stamped in events.by_ref() {
             let at_ns = time_ns(header, stamped.ticks);
             latest_ns = at_ns.max(latest_ns);
-            let mut say = |what| take(Said { tid, tgid, source, time_ns: latest_ns, at_ns, what });
+            let mut say = |what| take(AnnotationEvent { tid, tgid, source, time_ns: latest_ns, at_ns, what });
             if std::mem::take(&mut lost) > 0 {
                 say(What::Lost(header.lost));
             }
@@ -216,7 +216,7 @@ impl Decoder {
         }
         if lost > 0 {
             let time_ns = header.h.time_ns;
-            take(Said { tid, tgid, source, time_ns, at_ns: time_ns, what: What::Lost(lost) });
+            take(AnnotationEvent { tid, tgid, source, time_ns, at_ns: time_ns, what: What::Lost(lost) });
         }
         self.damaged += events.unknown() + events.rest() as u64;
     }

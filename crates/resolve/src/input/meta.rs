@@ -9,9 +9,9 @@ use dwell_store::raw::wire::{
 };
 
 use crate::hash::FastMap;
+use crate::input::annotation_event::AnnotationEvent;
 use crate::input::event::Event;
 use crate::input::itt::Decoder;
-use crate::input::said::Said;
 use crate::input::sockets::RawSockets;
 
 const TCP_LISTEN: u8 = 10;
@@ -134,15 +134,15 @@ impl Meta {
             Record::Exec(record) => happens(Event::Exec(record)),
             Record::Pause(header) => happens(Event::Pause(header.time_ns)),
             Record::Resume(header) => happens(Event::Resume(header.time_ns)),
-            Record::TaskProbe(record) => happens(Event::Said(Said::of_probe(&record))),
+            Record::TaskProbe(record) => happens(Event::Annotation(AnnotationEvent::of_probe(&record))),
             Record::Stitch(record) => happens(Event::Stitch(record)),
             Record::Creation(record) => happens(Event::Creation(record)),
             Record::WokenFutex(record) => happens(Event::WokenFutex(record)),
             Record::IttNames(header, bytes) => {
-                self.itt.names(&header, bytes, &mut |said| happens(Event::Said(said)));
+                self.itt.names(&header, bytes, &mut |said| happens(Event::Annotation(said)));
             }
             Record::IttEvents(header, bytes) => {
-                self.itt.events(&header, bytes, &mut |said| happens(Event::Said(said)));
+                self.itt.events(&header, bytes, &mut |said| happens(Event::Annotation(said)));
             }
             Record::Stack(header, frames) => self.take_stack(header, &frames),
             Record::PythonStack(header, frames) => {
@@ -168,7 +168,7 @@ impl Meta {
             Record::Delays(records) => self.delays.extend(records),
             Record::Request(record) => {
                 let name = self.itt.texts.intern(request_name(&record).as_bytes());
-                happens(Event::Said(Said::of_request(&record, name)));
+                happens(Event::Annotation(AnnotationEvent::of_request(&record, name)));
             }
             Record::Socket(ref socket) => {
                 if socket.tcp.state == TCP_LISTEN {

@@ -22,26 +22,26 @@ use crate::code::mappings::Mappings;
 use crate::code::modules::{Modules, Places, Problem};
 use crate::code::python::Functions;
 use crate::code::sites::{Site, Sites, place_in};
-use crate::code::stacks::{Names, Woven, weave};
+use crate::code::stacks::{Names, StackTable, build_stacks};
 use crate::code::symbol_reader::Depth;
 use crate::code::symbols::{Answer, Elsewhere, symbolize};
 use crate::hash::FastMap;
+use crate::input::annotation_event::TaskName;
 use crate::input::meta::RawStack;
-use crate::input::said::TaskName;
 use crate::listing::code_tables;
 use crate::listing::source_files::{self, Origin};
 use crate::objects::{self, Code, Resolved, Sources};
 use crate::options::{Mode, Options};
 use crate::progress::Progress;
 use crate::replay::annotations::TypeKey;
-use crate::replay::lives::ImageId;
 use crate::replay::numbers::TypeNumber;
+use crate::replay::threads::ImageId;
 use crate::row_of::RowOf;
 
 /// The named tables.
 pub struct Named {
     /// Code.
-    pub woven: Woven,
+    pub woven: StackTable,
     /// Objects.
     pub objects: Resolved,
     /// What tasks are called.
@@ -92,7 +92,7 @@ pub fn name(raw: &Raw<'_>, told_code: Vec<(u32, Vec<jit::Code>)>, options: &Opti
         symbolize(&plan.requests, depth, elsewhere, progress)
     };
     let names = Names::new(&plan.sites, &answers, &python);
-    let woven = weave(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
+    let woven = build_stacks(raw.replay.stacks.keys(), raw.meta, &sites, &modules, &names);
     let symbols = plan.data_symbols(&answers);
     let objects = name_objects(raw, &woven, &modules, &symbols);
     let (task_types, task_type_rows) = name_tasks(raw, &task_functions, &names);
@@ -218,7 +218,7 @@ fn ended_at(manifest: &Manifest) -> Option<SystemTime> {
 
 fn name_objects(
     raw: &Raw<'_>,
-    woven: &Woven,
+    woven: &StackTable,
     modules: &Modules,
     symbols: &FastMap<(ImageId, u64), DataSymbol>,
 ) -> Resolved {

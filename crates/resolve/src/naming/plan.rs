@@ -14,7 +14,7 @@ use crate::code::sites::Sites;
 use crate::code::symbols::{Answer, Place, Request};
 use crate::hash::FastMap;
 use crate::objects::data_addresses;
-use crate::replay::lives::ImageId;
+use crate::replay::threads::ImageId;
 
 /// The look-ups in each module.
 pub struct Plan {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use dwell_model::{TaskKind, TaskTypeId};
 use dwell_store::tables::{TaskTypeRow, TaskTypes};
 
-use crate::input::said::{Scope, TaskName};
+use crate::input::annotation_event::{Scope, TaskName};
 use crate::input::texts::Texts;
 use crate::replay::annotations::TypeKey;
 use crate::replay::numbers::TypeNumber;

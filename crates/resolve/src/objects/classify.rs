@@ -13,7 +13,7 @@ use super::sources::Sources;
 use crate::code::mappings::Mappings;
 use crate::hash::FastMap;
 use crate::replay::numbers::WaitNumber;
-use crate::replay::waits::{ALL_ONES, Hint, Sleep, Wait};
+use crate::replay::waits::{ALL_ONES, Sleep, Wait, WaitTarget};
 
 const FUTEX_PRIVATE: u16 = 0x80;
 const FUTEX_COMMANDS: u16 = 0x7f;
@@ -62,7 +62,7 @@ impl<'a> Classifier<'a> {
         {
             return Target::named(kind, name);
         }
-        if let Hint::AnyOf(count) = wait.hint {
+        if let WaitTarget::AnyOf(count) = wait.hint {
             let name = format!("Any of {count} futexes in {}", self.sources.site(wait));
             return Target::named(ObjectType::Futex, name);
         }
@@ -88,7 +88,7 @@ impl<'a> Classifier<'a> {
         let at_site = |kind, what: &str| Some(Target::named(kind, format!("{what} in {}", self.sources.site(wait))));
         match wait.kind() {
             CallKind::Sleep => at_site(ObjectType::Sleep, "Sleep"),
-            CallKind::Poll if wait.hint == Hint::Files => at_site(ObjectType::Event, "Poll"),
+            CallKind::Poll if wait.hint == WaitTarget::Files => at_site(ObjectType::Event, "Poll"),
             CallKind::Poll if wait.object == 0 => at_site(ObjectType::Sleep, "Sleep"),
             CallKind::Signal => at_site(ObjectType::Signal, "Signal"),
             CallKind::Child => Some(self.child(wait)),
@@ -168,7 +168,7 @@ impl<'a> Classifier<'a> {
 
     fn child(&self, wait: &Wait) -> Target {
         match wait.hint {
-            Hint::Process(process) => {
+            WaitTarget::Process(process) => {
                 let name = self.sources.lives.process_name(process);
                 Target::named(ObjectType::ChildProcess, format!("Child process {name}"))
             }
@@ -191,7 +191,9 @@ impl<'a> Classifier<'a> {
             (FUTEX_LOCK_PI | FUTEX_LOCK_PI2, _) => (ObjectType::Mutex, Refine::Same),
             (FUTEX_WAIT_REQUEUE_PI, _) => (ObjectType::ConditionVariable, Refine::Same),
             // Debian strips libgomp, whose locks expect -1 and whose barriers count rounds (config/linux/mutex.c, bar.c).
-            (_, Some(pattern)) if pattern.kind == ObjectType::OpenMpBarrier && wait.hint == Hint::Value(ALL_ONES) => {
+            (_, Some(pattern))
+                if pattern.kind == ObjectType::OpenMpBarrier && wait.hint == WaitTarget::Value(ALL_ONES) =>
+            {
                 (ObjectType::Mutex, pattern.refine)
             }
             (_, Some(pattern)) => (pattern.kind, pattern.refine),
@@ -201,7 +203,7 @@ impl<'a> Classifier<'a> {
         let locks_pi = matches!(command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
         let has_owner = locks_pi || pattern.map_or(kind == ObjectType::Mutex, |pattern| pattern.has_owner);
         let certain = inherits_priority || pattern.is_some_and(|pattern| pattern.kind != ObjectType::Futex);
-        if let (ObjectType::ThreadJoin, Hint::Thread(thread)) = (kind, wait.hint) {
+        if let (ObjectType::ThreadJoin, WaitTarget::Thread(thread)) = (kind, wait.hint) {
             return Target {
                 identity: Identity::Thread(thread),
                 address: wait.object,
@@ -227,7 +229,7 @@ impl<'a> Classifier<'a> {
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
         let symbol = self.sources.symbols.get(&(wait.image, wait.object));
         let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
-        if wait.hint == Hint::Gil || kind == ObjectType::Gil || gil() {
+        if wait.hint == WaitTarget::Gil || kind == ObjectType::Gil || gil() {
             return Target { identity: Identity::Gil(image), address: wait.object, certain: true, has_owner: false };
         }
         let mut base = refine.base(wait.object);
@@ -240,7 +242,7 @@ impl<'a> Classifier<'a> {
     /// The type of a futex whose C library has no names: by the operations and values that glibc uses. A condition
     /// variable or a read/write lock would show the exported function that it waits in.
     fn guess(&self, wait: &Wait) -> ObjectType {
-        if let Hint::Thread(_) = wait.hint {
+        if let WaitTarget::Thread(_) = wait.hint {
             return ObjectType::ThreadJoin;
         }
         let mut callers = self.sources.code.callers(self.stack(wait)).peekable();
@@ -250,8 +252,8 @@ impl<'a> Classifier<'a> {
         let nameless = unknown && outside.is_some_and(|caller| !caller.is_runtime());
         let private = wait.operation & FUTEX_PRIVATE != 0;
         match (wait.operation & FUTEX_COMMANDS, wait.hint) {
-            (FUTEX_WAIT, Hint::Value(LOCKED_WITH_WAITERS)) if unknown && private => ObjectType::Mutex,
-            (FUTEX_WAIT_BITSET, Hint::Value(0)) if nameless && private => ObjectType::Semaphore,
+            (FUTEX_WAIT, WaitTarget::Value(LOCKED_WITH_WAITERS)) if unknown && private => ObjectType::Mutex,
+            (FUTEX_WAIT_BITSET, WaitTarget::Value(0)) if nameless && private => ObjectType::Semaphore,
             _ => ObjectType::Futex,
         }
     }

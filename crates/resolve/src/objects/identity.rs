@@ -2,8 +2,8 @@
 
 use dwell_model::{ObjectType, ThreadId};
 
-use crate::replay::lives::ImageId;
 use crate::replay::numbers::{SyncNumber, WaitNumber};
+use crate::replay::threads::ImageId;
 
 /// What decides whether two waits are on the same object.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

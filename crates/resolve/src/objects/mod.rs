@@ -2,9 +2,9 @@
 //! It takes the distinct waits with their named stacks; it gives the table of objects and the row of each wait in it.
 //! It does not say why a wait on an object was long.
 
-mod again;
 mod callers;
 mod classify;
+mod futile_wakeups;
 mod identity;
 mod joins;
 mod kernel;
@@ -15,7 +15,7 @@ mod rows;
 mod sources;
 mod table;
 
-pub use again::again;
 pub use callers::Code;
+pub use futile_wakeups::futile_wakeups;
 pub use sources::Sources;
 pub use table::{Resolved, data_addresses, resolve};

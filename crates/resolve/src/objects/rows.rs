@@ -10,8 +10,8 @@ use super::names::{self, Described};
 use super::sources::Sources;
 use crate::code::function::DataSymbol;
 use crate::hash::FastMap;
-use crate::replay::lives::ImageId;
 use crate::replay::numbers::SyncNumber;
+use crate::replay::threads::ImageId;
 use crate::replay::waits::Wait;
 
 /// Names objects, and numbers those of one name.

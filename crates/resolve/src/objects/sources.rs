@@ -10,9 +10,9 @@ use crate::input::meta::Meta;
 use crate::input::texts::Texts;
 use crate::replay::annotations::SyncObject;
 use crate::replay::creations::Creations;
-use crate::replay::lives::{ImageId, Lives};
 use crate::replay::numbers::{StackNumber, SyncNumber};
 use crate::replay::rows::RawOffCpu;
+use crate::replay::threads::{ImageId, ThreadTable};
 use crate::replay::waits::Wait;
 use crate::row_of::RowOf;
 
@@ -25,7 +25,7 @@ pub struct Sources<'a> {
     /// Object records.
     pub meta: &'a Meta,
     /// Threads, processes and images.
-    pub lives: &'a Lives,
+    pub lives: &'a ThreadTable,
     /// Data symbols over the addresses that were waited on.
     pub symbols: &'a FastMap<(ImageId, u64), DataSymbol>,
     /// The intervals.

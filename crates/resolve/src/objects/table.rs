@@ -13,9 +13,9 @@ use super::sources::Sources;
 use crate::hash::FastMap;
 use crate::input::texts::TextId;
 use crate::replay::annotations::SyncObject;
-use crate::replay::lives::ImageId;
 use crate::replay::numbers::{SyncNumber, WaitNumber};
 use crate::replay::rows::RawOffCpu;
+use crate::replay::threads::ImageId;
 use crate::replay::waits::Wait;
 use crate::row_of::RowOf;
 

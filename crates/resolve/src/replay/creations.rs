@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::lives::ImageId;
 use super::numbers::StackNumber;
+use super::threads::ImageId;
 
 /// Where the objects of each program's memory were initialised, by address, in the order of time.
 #[derive(Default)]

@@ -5,9 +5,9 @@
 pub mod annotations;
 pub mod creations;
 pub mod intervals;
-pub mod lives;
 pub mod numbers;
 pub mod rows;
 pub mod samples;
 pub mod state;
+pub mod threads;
 pub mod waits;

@@ -9,16 +9,16 @@ use dwell_store::raw::wire::{
     WokenFutexRecord, object_kind, switch_flag, waker_context,
 };
 
+use crate::input::annotation_event::{AnnotationEvent, What};
 use crate::input::event::Event;
 use crate::input::meta::Meta;
-use crate::input::said::{Said, What};
 use crate::interner::Interner;
 use crate::replay::annotations::{Asker, Told, Who};
 use crate::replay::creations::Creations;
 use crate::replay::intervals::{Arrival, Beginning, Creator, Departure, Intervals};
-use crate::replay::lives::Lives;
 use crate::replay::numbers::{StackNumber, WaitNumber};
-use crate::replay::waits::{Hint, Sleep, StackKey, Wait, expected};
+use crate::replay::threads::ThreadTable;
+use crate::replay::waits::{Sleep, StackKey, Wait, WaitTarget, expected};
 
 /// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
 const STATE_DEAD: u32 = 0x80;
@@ -37,7 +37,7 @@ pub struct Replay {
     /// Latest time seen, ns since the start.
     pub last_ns: u64,
     /// Who lives.
-    pub lives: Lives,
+    pub lives: ThreadTable,
     /// Who runs.
     pub intervals: Intervals,
     /// Distinct raw stacks.
@@ -61,7 +61,7 @@ impl Replay {
             start_ns,
             end_ns: end_ns.max(start_ns),
             last_ns: 0,
-            lives: Lives::default(),
+            lives: ThreadTable::default(),
             intervals: Intervals::default(),
             stacks: Interner::default(),
             waits: Interner::default(),
@@ -94,7 +94,7 @@ impl Replay {
                 self.intervals.resume(now);
                 self.told.sync.resume_all();
             }
-            Event::Said(said) => self.hear(said, now),
+            Event::Annotation(said) => self.apply_annotation(said, now),
             Event::Stitch(record) => self.told.stitches.ask(record.tgid, record.id, record.user_stack),
             Event::Creation(record) => self.create(record),
             Event::WokenFutex(record) => self.wake_by_futex(record),
@@ -112,16 +112,16 @@ impl Replay {
     fn wake_by_futex(&mut self, record: &WokenFutexRecord) {
         let Some(thread) = self.lives.find(record.h.tid) else { return };
         let Some((_, Reason::Waiting, number)) = self.intervals.open_row(thread) else { return };
-        let any = self.wait_of(number).filter(|wait| matches!(wait.hint, Hint::AnyOf(_))).copied();
+        let any = self.wait_of(number).filter(|wait| matches!(wait.hint, WaitTarget::AnyOf(_))).copied();
         if let Some(wait) = any {
-            let known = Wait { hint: Hint::None, object: record.address, ..wait };
+            let known = Wait { hint: WaitTarget::None, object: record.address, ..wait };
             let number = self.intern_wait(known, record.h.time_ns);
             self.intervals.set_wait(thread, number);
         }
     }
 
     /// A program says something of itself. What it says within a pause is taken as of the pause's start.
-    fn hear(&mut self, said: &Said, now: u64) {
+    fn apply_annotation(&mut self, said: &AnnotationEvent, now: u64) {
         if self.told.define(said.source, &said.what) {
             return;
         }
@@ -212,8 +212,8 @@ impl Replay {
         }
     }
 
-    fn make_up(&mut self, tid: u32, tgid: u32, now: u64) -> ThreadId {
-        let thread = self.lives.make_up(tid, tgid, now);
+    fn synthesize_thread(&mut self, tid: u32, tgid: u32, now: u64) -> ThreadId {
+        let thread = self.lives.synthesize_thread(tid, tgid, now);
         self.intervals.begin(thread, now, Beginning::Unknown);
         thread
     }
@@ -221,7 +221,7 @@ impl Replay {
     fn find(&mut self, tid: u32, user_stack: u64, now: u64, meta: &Meta) -> ThreadId {
         self.lives.find(tid).unwrap_or_else(|| {
             let tgid = meta.stack(user_stack).map_or(tid, |stack| stack.tgid);
-            self.make_up(tid, tgid, now)
+            self.synthesize_thread(tid, tgid, now)
         })
     }
 
@@ -342,27 +342,27 @@ impl Replay {
         (shared || process(owner) == process(thread)).then_some(owner)
     }
 
-    fn hint(&self, syscall: i16, record: &SwitchRecord) -> Hint {
+    fn hint(&self, syscall: i16, record: &SwitchRecord) -> WaitTarget {
         let detail = record.detail;
         match syscall {
-            _ if record.flags & switch_flag::GIL != 0 => Hint::Gil,
+            _ if record.flags & switch_flag::GIL != 0 => WaitTarget::Gil,
             FUTEX => {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
                 let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
                 let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
                 let thread = holder.and_then(|holder| self.lives.find(holder));
-                thread.map_or(Hint::Value(expected(value)), Hint::Thread)
+                thread.map_or(WaitTarget::Value(expected(value)), WaitTarget::Thread)
             }
             FUTEX_WAITV => match (detail >> 16) as u16 {
-                0 | 1 => Hint::None,
-                count => Hint::AnyOf(count),
+                0 | 1 => WaitTarget::None,
+                count => WaitTarget::AnyOf(count),
             },
             WAIT4 => {
                 let child = self.lives.outer_id(record.h.tid, detail as u32);
-                child.and_then(|child| self.lives.process(child)).map_or(Hint::None, Hint::Process)
+                child.and_then(|child| self.lives.process(child)).map_or(WaitTarget::None, WaitTarget::Process)
             }
-            _ if Syscall::kind_of(syscall) == CallKind::Poll && record.object == 0 && detail != 0 => Hint::Files,
-            _ => Hint::None,
+            _ if Syscall::kind_of(syscall) == CallKind::Poll && record.object == 0 && detail != 0 => WaitTarget::Files,
+            _ => WaitTarget::None,
         }
     }
 

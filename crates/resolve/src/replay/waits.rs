@@ -3,8 +3,8 @@
 use dwell_model::{CallKind, ProcessId, Syscall, ThreadId};
 
 use crate::replay::annotations::Asker;
-use crate::replay::lives::ImageId;
 use crate::replay::numbers::{StackNumber, SyncNumber};
+use crate::replay::threads::ImageId;
 
 /// A stack as the events name it: keys of its user and its kernel part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,7 +44,7 @@ impl Sleep {
 
 /// Whom a wait's arguments name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hint {
+pub enum WaitTarget {
     /// Nobody.
     None,
     /// The thread whose id a futex is expected to hold.
@@ -83,7 +83,7 @@ pub struct Wait {
     /// How it sleeps.
     pub sleep: Sleep,
     /// Whom it waits for.
-    pub hint: Hint,
+    pub hint: WaitTarget,
     /// Futex address or key of an object record.
     pub object: u64,
     /// What the program says that it waits for.

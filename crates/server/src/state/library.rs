@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use dwell_anatomy::trace;
 use dwell_store::{CodeTables, Folder, Manifest, ResultFolder, State};
 
-use super::patience::Silent;
+use super::unresponsive_fs::UnresponsivePaths;
 use crate::error::Error;
 use crate::problem::{Fault, Problem};
 
@@ -18,7 +18,7 @@ const TRACE: &str = ".dwt";
 pub struct Library {
     path: PathBuf,
     kind: Kind,
-    silent: Silent,
+    silent: UnresponsivePaths,
 }
 
 /// What the path is.
@@ -50,8 +50,11 @@ impl Library {
             path if path.is_dir() || !path.exists() => Kind::Folder,
             _ => Kind::Trace,
         };
-        let library =
-            Self { path: path.canonicalize().unwrap_or_else(|_| path.to_owned()), kind, silent: Silent::default() };
+        let library = Self {
+            path: path.canonicalize().unwrap_or_else(|_| path.to_owned()),
+            kind,
+            silent: UnresponsivePaths::default(),
+        };
         match kind {
             Kind::Result => drop(ResultFolder::open(path)?),
             Kind::Trace => {

@@ -6,8 +6,8 @@ mod app;
 mod cache;
 mod fold;
 mod library;
-mod patience;
 mod replays;
+mod unresponsive_fs;
 
 #[cfg(test)]
 pub use app::COMPUTATIONS;

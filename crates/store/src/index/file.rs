@@ -13,7 +13,7 @@ use bytemuck::Pod;
 
 use super::checked::{Checked, PIECE, Sums};
 use super::column::{Column, map, release};
-use super::place::{Place, identity};
+use super::index_location::{Place, identity};
 use crate::error::{Error, Result};
 use crate::folder::ResultFolder;
 

@@ -5,15 +5,15 @@
 mod checked;
 mod column;
 mod file;
+mod index_location;
 mod packed;
-mod place;
 mod writer;
 
 pub use column::Column;
 pub use file::Index;
 pub use file::sealed;
+pub use index_location::caches;
+pub(crate) use index_location::{identity, places};
 pub(crate) use packed::{CHUNK, Packed, Packer};
-pub use place::caches;
-pub(crate) use place::{identity, places};
 pub(crate) use writer::DAMAGED;
 pub use writer::IndexWriter;

@@ -9,7 +9,7 @@ use bytemuck::Pod;
 
 use super::checked::Sums;
 use super::file::{ALIGNED, HEADER, Header, Index, OTHERS_WRITE, Section};
-use super::place::{NAME, Place};
+use super::index_location::{NAME, Place};
 use crate::error::{Error, Result};
 
 /// Why an index that was just written is of no use.

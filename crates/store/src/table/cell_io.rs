@@ -7,7 +7,7 @@ use parquet::data_type::DataType;
 use parquet::file::writer::SerializedColumnWriter;
 
 use super::cell::{Absent, Cell, ColumnType};
-use super::room::Room;
+use super::memory_budget::MemoryBudget;
 
 /// Cells that are converted at a time: so much memory is needed besides the table's.
 const AT_ONCE: usize = 1 << 16;
@@ -39,7 +39,7 @@ pub(crate) fn read<C: Cell + Absent>(
     cells: &mut Vec<C>,
     from: ColumnReader,
     rows: usize,
-    room: &Room,
+    room: &MemoryBudget,
 ) -> Result<(), String> {
     let mut reader = C::Stored::get_column_reader(from).ok_or("has another type")?;
     let (mut values, mut levels) = (Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use parquet::column::reader::ColumnReader;
 use parquet::file::writer::SerializedColumnWriter;
 
 use super::cell::{ColumnType, Relocation};
-use super::room::Room;
+use super::memory_budget::MemoryBudget;
 
 /// One column: what the trace-format document says of it.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,13 @@ pub trait Table: Default + Send {
         to: &mut SerializedColumnWriter<'_>,
     ) -> Result<(), String>;
     /// Appends the `rows` cells of a row group's column `column`; what they need is taken from the room.
-    fn read_column(&mut self, column: usize, from: ColumnReader, rows: usize, room: &Room) -> Result<(), String>;
+    fn read_column(
+        &mut self,
+        column: usize,
+        from: ColumnReader,
+        rows: usize,
+        room: &MemoryBudget,
+    ) -> Result<(), String>;
     /// Appends copies of rows of `other`.
     fn extend_from(&mut self, other: &Self, rows: Range<usize>);
     /// Fills column `column`, absent in an older trace, with `rows` defaults.
@@ -138,7 +144,7 @@ macro_rules! tables {
                 column: usize,
                 from: parquet::column::reader::ColumnReader,
                 rows: usize,
-                room: &$crate::table::Room,
+                room: &$crate::table::MemoryBudget,
             ) -> std::result::Result<(), String> {
                 let mut index = 0;
                 $(

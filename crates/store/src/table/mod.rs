@@ -5,16 +5,16 @@
 mod cell;
 pub(crate) mod cell_io;
 mod declaration;
+mod memory_budget;
 mod pages;
 mod reader;
-mod room;
 mod writer;
 
 pub(crate) use cell::Absent;
 pub use cell::{Cell, ColumnType, Relocation};
 pub(crate) use declaration::tables;
 pub use declaration::{ColumnDef, Table, TableDef};
+pub use memory_budget::MemoryBudget;
 pub(crate) use reader::TableReader;
-pub use room::Room;
 pub use writer::TableWriter;
 pub(crate) use writer::{file_name, write};

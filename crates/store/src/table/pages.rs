@@ -11,7 +11,7 @@ use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{ChunkReader, Length};
 
-use super::room::Room;
+use super::memory_budget::MemoryBudget;
 
 /// Bytes of a header at most; the ones that Dwell writes have about 30.
 const HEADER_BYTES: u64 = 256;
@@ -22,7 +22,7 @@ const DICTIONARY_VALUE_BYTES: u64 = 32;
 pub(crate) struct Pages {
     file: Arc<File>,
     file_bytes: u64,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
     /// Taken for the page that is read.
     page: AtomicU64,
     /// Taken for the dictionary, which stays.
@@ -31,7 +31,7 @@ pub(crate) struct Pages {
 }
 
 impl Pages {
-    pub fn new(file: Arc<File>, file_bytes: u64, room: Arc<Room>) -> Self {
+    pub fn new(file: Arc<File>, file_bytes: u64, room: Arc<MemoryBudget>) -> Self {
         let (page, dictionary) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { file, file_bytes, room, page, dictionary, has_dictionary: AtomicBool::new(false) }
     }
@@ -247,7 +247,7 @@ mod tests {
         for (header, start) in headers.iter().zip(&starts) {
             file.write_all_at(header, *start).unwrap();
         }
-        let room = Arc::new(Room::default());
+        let room = Arc::new(MemoryBudget::default());
         let all =
             || (0..).take_while(|bytes| room.take(1 << bytes).is_ok()).map(|bytes| room.give_back(1 << bytes)).count();
         let before = all();

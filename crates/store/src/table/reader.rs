@@ -19,8 +19,8 @@ use parquet::file::serialized_reader::SerializedPageReader;
 use super::cell::{Absent, Cell, ColumnType};
 use super::cell_io;
 use super::declaration::{Table, TableDef};
+use super::memory_budget::MemoryBudget;
 use super::pages::{Pages, read_at};
-use super::room::Room;
 use super::writer::{ROW_GROUP_ROWS, file_name};
 use crate::error::{Error, Result};
 
@@ -39,7 +39,7 @@ const FOOTER_SHARE: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct TableReader {
     folder: Folder,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
 impl TableReader {
@@ -118,7 +118,7 @@ struct TableFile {
     path: PathBuf,
     file: Arc<File>,
     bytes: u64,
-    room: Arc<Room>,
+    room: Arc<MemoryBudget>,
 }
 
 impl TableFile {

@@ -14,7 +14,7 @@ use crate::engine::index::code;
 use crate::engine::index::levels::{FAN_OUT, HEAD_SECTION, Head, edge, levels, limits, pieces};
 use crate::engine::index::running::{Running, TakenRows};
 use crate::engine::sums::{DetailKeys, KeySums, Numbering, Summer};
-use crate::engine::sweep::{OffCpuSplit, Swept, UnderWay, Visitor};
+use crate::engine::sweep::{OffCpuSplit, OpenInterval, SweepInput, Visitor};
 use crate::engine::target::target_concurrency;
 use crate::measure::lengths::Run;
 use crate::question::filter::FilterKey;
@@ -235,7 +235,7 @@ impl Chosen {
 
 /// How a question is answered: by blocks, and by sweeps of parts of the time.
 pub struct Plan<'t> {
-    swept: Swept<'t>,
+    swept: SweepInput<'t>,
     trace: &'t Trace,
     chosen: Option<Chosen>,
     /// What is swept besides.
@@ -253,7 +253,7 @@ const SWEPT_PIECES: u64 = 2;
 impl<'t> Plan<'t> {
     /// For `query`, which looks at `windows` and may tell more apart than keys do.
     pub fn new(trace: &'t Trace, query: &Query, windows: &Windows, details: Option<&DetailKeys>) -> Self {
-        let swept = Swept::new(trace, query);
+        let swept = SweepInput::new(trace, query);
         let blocks = Blocks::of(trace);
         let answers = blocks.as_ref().is_some_and(|blocks| blocks.answer(trace, query));
         // Where no filter asks for the class in which intervals began, any will do.
@@ -390,10 +390,10 @@ impl<'t> Plan<'t> {
     }
 
     /// The intervals that are under way when a window begins and did not begin in an earlier one: each once.
-    pub fn under_way(&self, windows: &Windows) -> Vec<UnderWay> {
+    pub fn under_way(&self, windows: &Windows) -> Vec<OpenInterval> {
         let off_cpu = &self.trace.events().off_cpu;
         let later = windows.inside(0, u64::MAX).filter(|part| part.from > 0);
-        let mut all: Vec<UnderWay> = later.flat_map(|part| self.swept.under_way(part)).collect();
+        let mut all: Vec<OpenInterval> = later.flat_map(|part| self.swept.under_way(part)).collect();
         let mut known = HashSet::new();
         all.retain(|it| !windows.contains(off_cpu.start_ns(it.row)) && known.insert(it.row));
         all

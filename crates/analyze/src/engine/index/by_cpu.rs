@@ -4,11 +4,11 @@
 use dwell_store::{Column, IndexWriter, Trace};
 use dwell_work::{parallel, stop};
 
-use crate::engine::alike::alike_by_thread;
 use crate::engine::index::code::{Reader, put, put_sums, sums_of};
 use crate::engine::index::levels::{Head, edge, levels};
+use crate::engine::key_equivalence::alike_by_thread;
 use crate::engine::sums::{DetailKeys, KeySums, Summer};
-use crate::engine::sweep::Swept;
+use crate::engine::sweep::SweepInput;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 
@@ -53,7 +53,8 @@ impl ByCpu {
         if !trace.nesting().is_empty() {
             return Ok(());
         }
-        let (whole, swept, blocks) = (Windows::whole(trace), Swept::new(trace, &Query::default()), blocks_of(head));
+        let (whole, swept, blocks) =
+            (Windows::whole(trace), SweepInput::new(trace, &Query::default()), blocks_of(head));
         let stands_for = alike_by_thread(trace);
         let details = DetailKeys::by_cpu(stands_for.clone());
         let block = |block: usize| {

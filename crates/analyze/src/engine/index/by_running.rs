@@ -13,7 +13,7 @@ use super::levels::pieces;
 use crate::engine::index::levels::{FAN_OUT, Head, edge, levels};
 use crate::engine::index::times::{Packer, for_each_by_class, merged};
 use crate::engine::sums::{KeySums, Numbering, Places};
-use crate::engine::sweep::{Levels, OffCpuSplit, Swept, Visitor};
+use crate::engine::sweep::{ConcurrencyStats, OffCpuSplit, SweepInput, Visitor};
 use crate::question::query::Query;
 use crate::question::windows::{Part, Windows};
 
@@ -58,7 +58,7 @@ impl ByRunning {
     }
 
     /// Adds a block's times by the classes of `swept`; skips numbers outside of `keys`.
-    pub fn add(&self, block: usize, swept: &Swept<'_>, keys: Numbering, sums: &mut KeySums) {
+    pub fn add(&self, block: usize, swept: &SweepInput<'_>, keys: Numbering, sums: &mut KeySums) {
         let class = |count: &u64| usize::from(swept.class_of(usize::try_from(*count).unwrap_or(usize::MAX)));
         let classes: Vec<usize> = self.counts.iter().map(class).collect();
         let [begin, unsampled, time, runnable] = self.places.get(block).copied().unwrap_or_default();
@@ -160,11 +160,11 @@ fn blocks_of(head: &Head) -> u64 {
 fn counts_of(trace: &Trace, windows: &Windows) -> Vec<usize> {
     struct Nothing;
     impl Visitor for Nothing {}
-    let swept = Swept::new(trace, &Query::default());
+    let swept = SweepInput::new(trace, &Query::default());
     let parts: Vec<Part> = pieces(&windows.inside(0, u64::MAX).collect::<Vec<_>>(), BLOCKS);
-    let add = |levels: &mut Levels, part: usize| levels.add(&swept.sweep(parts[part], &mut Nothing));
-    let mut levels = Levels::default();
-    parallel::fold(parts.len(), Levels::default, add).iter().for_each(|part| levels.add(part));
+    let add = |levels: &mut ConcurrencyStats, part: usize| levels.add(&swept.sweep(parts[part], &mut Nothing));
+    let mut levels = ConcurrencyStats::default();
+    parallel::fold(parts.len(), ConcurrencyStats::default, add).iter().for_each(|part| levels.add(part));
     let times = levels.histogram_cpu.iter().enumerate();
     times.filter(|(_, ns)| **ns > 0).map(|(count, _)| count).collect()
 }
@@ -173,7 +173,7 @@ fn counts_of(trace: &Trace, windows: &Windows) -> Vec<usize> {
 fn of_parts(trace: &Trace, parts: &[Part], counts: &[usize], room: &Room) -> Option<Made> {
     let mut times = Times::new(trace, counts.len(), room);
     for (sweep, of_sweep) in counts.chunks(CLASSES - 1).enumerate() {
-        let swept = Swept::by_running(trace, of_sweep);
+        let swept = SweepInput::by_running(trace, of_sweep);
         times.columns = (sweep * (CLASSES - 1), of_sweep.len());
         parts.iter().for_each(|part| {
             swept.sweep(*part, &mut times);

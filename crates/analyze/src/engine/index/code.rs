@@ -3,7 +3,7 @@
 use dwell_view::ByClass;
 
 use crate::engine::sums::{KeySums, Numbering, Sums};
-use crate::engine::sweep::Levels;
+use crate::engine::sweep::ConcurrencyStats;
 use crate::measure::lengths::Run;
 
 /// A number in groups of seven bits, the lowest first.
@@ -147,7 +147,7 @@ pub fn decode(bytes: &[u8], keys: Numbering, with_times: bool, sums: &mut KeySum
 
 /// Adds what a block begins with: n(t) and c(t), and the times without samples.
 pub fn decode_head(reader: &mut Reader<'_>, with_times: bool, sums: &mut KeySums) -> Option<()> {
-    let levels = Levels {
+    let levels = ConcurrencyStats {
         histogram_cpu: list(reader)?,
         histogram_concurrency: list(reader)?,
         oversubscribed_ns: reader.number()?,

@@ -14,7 +14,7 @@ use crate::engine::index::code;
 use crate::engine::index::levels::{FAN_OUT, HEAD_SECTION, Head, edge, levels};
 use crate::engine::index::running::RunningWriter;
 use crate::engine::sums::{KeySums, Numbering, Summer};
-use crate::engine::sweep::{OffCpuSplit, Swept, Visitor};
+use crate::engine::sweep::{OffCpuSplit, SweepInput, Visitor};
 use crate::history::pyramid::Pyramids;
 use crate::measure::lengths::{Run, merged, runs_of};
 use crate::question::query::Query;
@@ -149,7 +149,7 @@ struct Made {
 /// The blocks of the lowest level, made side by side on all CPUs.
 fn lowest(trace: &Trace, (head, buckets): (&Head, usize), began: &BeganWriter) -> Vec<Made> {
     let windows = Windows::whole(trace);
-    let swept = Swept::new(trace, &Query::default());
+    let swept = SweepInput::new(trace, &Query::default());
     let workers = parallel::workers() as u64;
     let share = head.blocks.div_ceil(workers);
     let work = |worker: usize| {
@@ -164,7 +164,7 @@ fn lowest(trace: &Trace, (head, buckets): (&Head, usize), began: &BeganWriter) -
 
 fn lowest_block(
     trace: &Trace,
-    (swept, windows): (&Swept<'_>, &Windows),
+    (swept, windows): (&SweepInput<'_>, &Windows),
     (head, block, buckets): (&Head, u64, usize),
     (sums, began): (&mut KeySums, &BeganWriter),
 ) -> Made {

@@ -10,7 +10,7 @@ use dwell_work::stop;
 use crate::engine::index::began::Began;
 use crate::engine::index::times::{Packer, for_each_pair};
 use crate::engine::sums::{KeySums, Numbering};
-use crate::engine::sweep::Swept;
+use crate::engine::sweep::SweepInput;
 use crate::question::windows::Part;
 
 /// Numbers of the sections of the index: the slabs, their words.
@@ -111,7 +111,7 @@ impl Running {
     }
 
     /// The clock of a slab, by the classes of `swept`.
-    pub fn clock(&self, slab: usize, swept: &Swept<'_>) -> Clock {
+    pub fn clock(&self, slab: usize, swept: &SweepInput<'_>) -> Clock {
         let words = |slab: usize| self.slabs.get(slab).map_or(self.words.len(), |slab| slab.begin as usize);
         let mut clock = Clock::default();
         let mut running = self.slabs.get(slab).map_or(0, |slab| slab.running);

@@ -14,13 +14,13 @@ use crate::history::band_kind::BandKind;
 use crate::history::states::TimelineState;
 use crate::measure::utilization::Thresholds;
 use crate::measure::weights::Weights;
-use crate::picture::{CELL, build, text};
 use crate::question::filter::Filter;
 use crate::question::level::Level;
 use crate::question::query::Query;
 use crate::question::windows::Windows;
 use crate::report;
 use crate::reports::Report;
+use crate::test_support::trace_dsl::{CELL, build, text};
 use crate::timeline::{BandOrder, DurationKind, TileRequest, bands, charts, coarse_band, histogram, tile};
 
 /// Blocks of a few events, so that small traces have levels of them.

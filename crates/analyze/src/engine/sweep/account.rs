@@ -1,12 +1,12 @@
 //! What a thread's steps say of its intervals, cut by the clock.
 
-use crate::engine::sweep::course::{Course, Phase, What};
-use crate::engine::sweep::swept::{OffCpuSplit, Swept, Visitor};
+use crate::engine::sweep::course::{Phase, StepKind, ThreadCursor};
+use crate::engine::sweep::swept::{OffCpuSplit, SweepInput, Visitor};
 use crate::measure::utilization::{add, minus};
 
 /// How the program stood right behind a step.
 #[derive(Clone, Copy)]
-pub struct Moment<const N: usize> {
+pub struct ClockSnapshot<const N: usize> {
     /// Time of each class until then.
     pub clock: [u64; N],
     /// Threads that ran.
@@ -14,7 +14,7 @@ pub struct Moment<const N: usize> {
 }
 
 /// What is to be told of one thread.
-pub struct Account<const N: usize> {
+pub struct IntervalSplitter<const N: usize> {
     phase: Phase,
     /// Class in which the row at hand began, when it is counted.
     began: Option<u8>,
@@ -33,9 +33,9 @@ pub struct Account<const N: usize> {
     ran: [u64; N],
 }
 
-impl<const N: usize> Account<N> {
+impl<const N: usize> IntervalSplitter<N> {
     /// Of a thread with this course ahead.
-    pub fn new(course: &Course) -> Self {
+    pub fn new(course: &ThreadCursor) -> Self {
         Self {
             phase: course.phase,
             began: None,
@@ -53,30 +53,36 @@ impl<const N: usize> Account<N> {
     /// A step, behind which the program stood as in `moment`.
     pub fn step(
         &mut self,
-        swept: &Swept<'_>,
-        (thread, what): (usize, What),
-        moment: &Moment<N>,
+        swept: &SweepInput<'_>,
+        (thread, what): (usize, StepKind),
+        moment: &ClockSnapshot<N>,
         visitor: &mut impl Visitor<N>,
     ) {
         match what {
-            What::Woken => {
+            StepKind::Woken => {
                 self.blocked = self.pass(moment);
                 self.phase = Phase::Runnable;
             }
-            What::Ran => self.close_row(moment, visitor),
-            What::Start => {
+            StepKind::Ran => self.close_row(moment, visitor),
+            StepKind::Start => {
                 self.phase = Phase::Running;
                 self.since = moment.clock;
             }
-            What::Sample => self.sample(thread, moment, visitor),
-            What::Edge => self.edge(swept, thread, moment, visitor),
-            What::Blocks | What::Queues | What::Passes => self.leave(swept, what, moment, visitor),
-            What::End => self.stop(swept, thread, moment, visitor),
+            StepKind::Sample => self.sample(thread, moment, visitor),
+            StepKind::Edge => self.edge(swept, thread, moment, visitor),
+            StepKind::Blocks | StepKind::Queues | StepKind::Passes => self.leave(swept, what, moment, visitor),
+            StepKind::End => self.stop(swept, thread, moment, visitor),
         }
     }
 
     /// Tells what is known of a thread that ends, or at the end of the sweep.
-    pub fn stop(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
+    pub fn stop(
+        &mut self,
+        swept: &SweepInput<'_>,
+        thread: usize,
+        moment: &ClockSnapshot<N>,
+        visitor: &mut impl Visitor<N>,
+    ) {
         if self.phase == Phase::Absent {
             return;
         }
@@ -88,20 +94,20 @@ impl<const N: usize> Account<N> {
     }
 
     /// Time since the phase, or what was last asked of it, began.
-    fn pass(&mut self, moment: &Moment<N>) -> [u64; N] {
+    fn pass(&mut self, moment: &ClockSnapshot<N>) -> [u64; N] {
         let passed = minus(&moment.clock, &self.since);
         self.since = moment.clock;
         passed
     }
 
     /// Tells what the thread ran since its last sample, or since its context began.
-    fn tell_ran(&mut self, swept: &Swept<'_>, thread: usize, visitor: &mut impl Visitor<N>) {
+    fn tell_ran(&mut self, swept: &SweepInput<'_>, thread: usize, visitor: &mut impl Visitor<N>) {
         let ran = std::mem::replace(&mut self.ran, [0; N]);
         visitor.ran(thread, self.stand_in(swept, thread), self.context, &ran);
     }
 
     /// The sample that stands for what the thread runs now: its next one in the same context, else the last one.
-    fn stand_in(&self, swept: &Swept<'_>, thread: usize) -> Option<usize> {
+    fn stand_in(&self, swept: &SweepInput<'_>, thread: usize) -> Option<usize> {
         let (samples, nesting) = (swept.events.samples.of(thread), swept.nesting);
         let next = Some(self.next_sample).filter(|next| *next < samples.end);
         let stretches = nesting.of_thread(thread);
@@ -116,7 +122,13 @@ impl<const N: usize> Account<N> {
     }
 
     /// The thread begins or ends a task or an announced wait: what it did until now was in the context before.
-    fn edge(&mut self, swept: &Swept<'_>, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
+    fn edge(
+        &mut self,
+        swept: &SweepInput<'_>,
+        thread: usize,
+        moment: &ClockSnapshot<N>,
+        visitor: &mut impl Visitor<N>,
+    ) {
         let passed = self.pass(moment);
         let began = self.began.take().map(usize::from);
         let (row, context) = (self.row, self.context);
@@ -135,7 +147,7 @@ impl<const N: usize> Account<N> {
     }
 
     /// Ends the row that the thread is in, if any: it runs then.
-    fn close_row(&mut self, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
+    fn close_row(&mut self, moment: &ClockSnapshot<N>, visitor: &mut impl Visitor<N>) {
         if !matches!(self.phase, Phase::Blocked | Phase::Runnable) {
             return;
         }
@@ -148,23 +160,29 @@ impl<const N: usize> Account<N> {
     }
 
     /// The thread leaves the CPU.
-    fn leave(&mut self, swept: &Swept<'_>, what: What, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
+    fn leave(
+        &mut self,
+        swept: &SweepInput<'_>,
+        what: StepKind,
+        moment: &ClockSnapshot<N>,
+        visitor: &mut impl Visitor<N>,
+    ) {
         self.close_row(moment, visitor);
         let passed = self.pass(moment);
         add(&mut self.ran, &passed);
         // One that comes back at once was away all the same.
-        let running = moment.running as usize - usize::from(what == What::Passes);
+        let running = moment.running as usize - usize::from(what == StepKind::Passes);
         self.began = Some(swept.class_of[running]);
         self.row = self.next_row;
         self.next_row += 1;
         self.blocked = [0; N];
-        self.phase = if what == What::Blocks { Phase::Blocked } else { Phase::Runnable };
-        if what == What::Passes {
+        self.phase = if what == StepKind::Blocks { Phase::Blocked } else { Phase::Runnable };
+        if what == StepKind::Passes {
             self.close_row(moment, visitor);
         }
     }
 
-    fn sample(&mut self, thread: usize, moment: &Moment<N>, visitor: &mut impl Visitor<N>) {
+    fn sample(&mut self, thread: usize, moment: &ClockSnapshot<N>, visitor: &mut impl Visitor<N>) {
         if self.phase == Phase::Running {
             let passed = self.pass(moment);
             add(&mut self.ran, &passed);

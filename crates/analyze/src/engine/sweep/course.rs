@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use dwell_store::{Events, OUTSIDE, OffCpuTimes};
 
-use crate::engine::sweep::swept::Swept;
+use crate::engine::sweep::swept::SweepInput;
 use crate::question::windows::Part;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Phase {
 /// What happens to a thread; at the same time, the first of these comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 #[repr(u8)]
-pub enum What {
+pub enum StepKind {
     /// It is ready, and waits for a CPU.
     Woken,
     /// It runs again.
@@ -42,7 +42,7 @@ pub enum What {
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
     pub time: u64,
-    pub what: What,
+    pub what: StepKind,
     /// Change of n(t).
     pub running: i8,
     /// Change of c(t).
@@ -53,14 +53,14 @@ impl Step {
     /// Order of steps: what n(t) is when an interval begins depends on it. Threads that leave the CPU at one instant leave
     /// it in the order of their numbers, behind those that come and before those that end.
     pub fn place(&self) -> u128 {
-        let rank = u128::from(self.what >= What::Blocks) + u128::from(self.what == What::End);
+        let rank = u128::from(self.what >= StepKind::Blocks) + u128::from(self.what == StepKind::End);
         u128::from(self.time) << 2 | rank
     }
 }
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug)]
-pub struct Course {
+pub struct ThreadCursor {
     pub phase: Phase,
     /// When its last step was.
     now: u64,
@@ -88,9 +88,9 @@ pub struct Course {
 /// Pending event of a thread that has ended: nothing comes.
 const ENDED: u64 = u64::MAX;
 
-impl Course {
+impl ThreadCursor {
     /// What a thread does when a sweep of `part` begins.
-    pub fn new(swept: &Swept<'_>, part: Part, thread: usize) -> Self {
+    pub fn new(swept: &SweepInput<'_>, part: Part, thread: usize) -> Self {
         let (trace, events, from) = (swept.trace, swept.events, part.from);
         let (start, end) = (trace.threads.start_ns[thread], trace.threads.end_ns[thread]);
         let (rows, samples) = (events.off_cpu.of(thread), events.samples.of(thread));
@@ -165,58 +165,58 @@ impl Course {
     }
 
     /// How many rows begin before `until`.
-    pub fn rows_until(&self, swept: &Swept<'_>, until: u64) -> usize {
+    pub fn rows_until(&self, swept: &SweepInput<'_>, until: u64) -> usize {
         swept.events.off_cpu.partition_point(self.rows.0..self.rows.1, |start| start < until) - self.rows.0
     }
 
     /// Reads the times of the first row, sample and stretch to come.
-    fn look_ahead(&mut self, swept: &Swept<'_>) {
+    fn look_ahead(&mut self, swept: &SweepInput<'_>) {
         self.look_at_row(swept);
         self.look_at_sample(swept);
         self.look_at_edge(swept);
     }
 
-    fn look_at_row(&mut self, swept: &Swept<'_>) {
+    fn look_at_row(&mut self, swept: &SweepInput<'_>) {
         if self.rows.0 < self.rows.1 {
             self.ahead = swept.events.off_cpu.times(self.rows.0);
         }
     }
 
-    fn look_at_sample(&mut self, swept: &Swept<'_>) {
+    fn look_at_sample(&mut self, swept: &SweepInput<'_>) {
         if self.samples.0 < self.samples.1 {
             self.sample_ns = swept.events.samples.time_ns(self.samples.0);
         }
     }
 
-    fn look_at_edge(&mut self, swept: &Swept<'_>) {
+    fn look_at_edge(&mut self, swept: &SweepInput<'_>) {
         if self.edges.0 < self.edges.1 {
             self.edge_ns = swept.nesting.start_ns[self.edges.0];
         }
     }
 
     /// When the next step is, and which one.
-    fn next(&self, swept: &Swept<'_>, thread: usize) -> Option<(u64, What)> {
+    fn next(&self, swept: &SweepInput<'_>, thread: usize) -> Option<(u64, StepKind)> {
         if self.phase == Phase::Absent {
-            return (self.pending != ENDED).then(|| (swept.trace.threads.start_ns[thread], What::Start));
+            return (self.pending != ENDED).then(|| (swept.trace.threads.start_ns[thread], StepKind::Start));
         }
-        let (mut time, mut what) = (swept.trace.threads.end_ns[thread], What::End);
+        let (mut time, mut what) = (swept.trace.threads.end_ns[thread], StepKind::End);
         if self.rows.0 < self.rows.1 && self.ahead.start_ns <= time {
             what = match self.ahead {
-                OffCpuTimes { wait_ns: 1.., .. } => What::Blocks,
-                OffCpuTimes { runnable_ns: 1.., .. } => What::Queues,
-                _ => What::Passes,
+                OffCpuTimes { wait_ns: 1.., .. } => StepKind::Blocks,
+                OffCpuTimes { runnable_ns: 1.., .. } => StepKind::Queues,
+                _ => StepKind::Passes,
             };
             time = self.ahead.start_ns;
         }
         if self.edges.0 < self.edges.1 && self.edge_ns <= time {
-            (time, what) = (self.edge_ns, What::Edge);
+            (time, what) = (self.edge_ns, StepKind::Edge);
         }
         if self.samples.0 < self.samples.1 && self.sample_ns <= time {
-            (time, what) = (self.sample_ns, What::Sample);
+            (time, what) = (self.sample_ns, StepKind::Sample);
         }
         if matches!(self.phase, Phase::Blocked | Phase::Runnable) && self.pending <= time {
             let is_woken = self.phase == Phase::Blocked && self.runnable_ns > 0;
-            (time, what) = (self.pending, if is_woken { What::Woken } else { What::Ran });
+            (time, what) = (self.pending, if is_woken { StepKind::Woken } else { StepKind::Ran });
         }
         Some((time, what))
     }
@@ -224,7 +224,7 @@ impl Course {
     /// Goes on in a sweep of `part` as far as `is_inside` holds for the time of what comes next.
     pub fn go(
         &mut self,
-        (swept, part): (&Swept<'_>, Part),
+        (swept, part): (&SweepInput<'_>, Part),
         thread: usize,
         is_inside: impl Fn(u64) -> bool,
         steps: &mut Vec<Step>,
@@ -239,39 +239,39 @@ impl Course {
             let running = change(|phase| phase == Phase::Running);
             let ready = change(|phase| matches!(phase, Phase::Running | Phase::Runnable));
             steps.push(Step { time, what, running, ready });
-            if what == What::End {
+            if what == StepKind::End {
                 self.misplaced += misplaced(swept, part, self.rows.0..self.rows.1);
             }
         }
     }
 
-    fn step(&mut self, swept: &Swept<'_>, time: u64, what: What) {
+    fn step(&mut self, swept: &SweepInput<'_>, time: u64, what: StepKind) {
         match what {
-            What::Woken => {
+            StepKind::Woken => {
                 self.phase = Phase::Runnable;
                 self.pending = self.pending.saturating_add(self.runnable_ns);
             }
-            What::Ran | What::Start => self.phase = Phase::Running,
-            What::Sample => {
+            StepKind::Ran | StepKind::Start => self.phase = Phase::Running,
+            StepKind::Sample => {
                 self.samples.0 += 1;
                 self.look_at_sample(swept);
             }
-            What::Edge => {
+            StepKind::Edge => {
                 self.edges.0 += 1;
                 self.look_at_edge(swept);
             }
-            What::Blocks | What::Queues | What::Passes => self.leave(swept, time, what),
-            What::End => (self.phase, self.pending) = (Phase::Absent, ENDED),
+            StepKind::Blocks | StepKind::Queues | StepKind::Passes => self.leave(swept, time, what),
+            StepKind::End => (self.phase, self.pending) = (Phase::Absent, ENDED),
         }
     }
 
-    fn leave(&mut self, swept: &Swept<'_>, time: u64, what: What) {
+    fn leave(&mut self, swept: &SweepInput<'_>, time: u64, what: StepKind) {
         // What begins while it is off the CPU ends what it is in.
         self.misplaced += u64::from(self.phase != Phase::Running);
         let OffCpuTimes { wait_ns, runnable_ns, .. } = self.ahead;
         (self.phase, self.pending) = match what {
-            What::Blocks => (Phase::Blocked, time.saturating_add(wait_ns)),
-            What::Queues => (Phase::Runnable, time.saturating_add(runnable_ns)),
+            StepKind::Blocks => (Phase::Blocked, time.saturating_add(wait_ns)),
+            StepKind::Queues => (Phase::Runnable, time.saturating_add(runnable_ns)),
             _ => (Phase::Running, 0),
         };
         self.runnable_ns = runnable_ns;
@@ -281,7 +281,7 @@ impl Course {
 }
 
 /// How many of these rows of a thread that is not alive begin in a part.
-fn misplaced(swept: &Swept<'_>, part: Part, rows: Range<usize>) -> u64 {
+fn misplaced(swept: &SweepInput<'_>, part: Part, rows: Range<usize>) -> u64 {
     let begin = rows.start;
     (swept.events.off_cpu.partition_point(rows, |start| part.has(start)) - begin) as u64
 }

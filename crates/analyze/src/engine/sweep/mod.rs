@@ -18,14 +18,14 @@ mod tests;
 
 use dwell_work::stop;
 
-use self::account::{Account, Moment};
-use self::course::{Course, Step};
-pub use self::swept::{Levels, OffCpuSplit, Swept, Visitor};
+use self::account::{ClockSnapshot, IntervalSplitter};
+use self::course::{Step, ThreadCursor};
+pub use self::swept::{ConcurrencyStats, OffCpuSplit, SweepInput, Visitor};
 use crate::question::windows::Part;
 
 /// An interval off the CPU that is under way when a part of the time begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UnderWay {
+pub struct OpenInterval {
     /// Its row.
     pub row: usize,
     /// The class then.
@@ -34,19 +34,19 @@ pub struct UnderWay {
     pub context: u32,
 }
 
-impl Swept<'_> {
+impl SweepInput<'_> {
     /// The waits, and the times in the run queue without a wait, that began before `part` and go on in it.
-    pub fn under_way(&self, part: Part) -> Vec<UnderWay> {
-        let courses: Vec<Course> =
-            (0..self.trace.threads.tid.len()).map(|thread| Course::new(self, part, thread)).collect();
+    pub fn under_way(&self, part: Part) -> Vec<OpenInterval> {
+        let courses: Vec<ThreadCursor> =
+            (0..self.trace.threads.tid.len()).map(|thread| ThreadCursor::new(self, part, thread)).collect();
         let running = courses.iter().filter(|course| course.is_running()).count();
         let class = usize::from(self.class_of(running));
-        let of = |course: &Course| UnderWay { row: course.row, class, context: course.context };
+        let of = |course: &ThreadCursor| OpenInterval { row: course.row, class, context: course.context };
         courses.iter().filter(|course| course.goes_on(self.events)).map(of).collect()
     }
 
     /// Runs over a part of the time and tells `visitor`.
-    pub fn sweep<const N: usize>(&self, part: Part, visitor: &mut impl Visitor<N>) -> Levels {
+    pub fn sweep<const N: usize>(&self, part: Part, visitor: &mut impl Visitor<N>) -> ConcurrencyStats {
         let mut sweep = Sweep::new(self, part);
         sweep.run(visitor);
         sweep.levels
@@ -62,16 +62,16 @@ const SLAB_PER_THREAD: usize = if cfg!(test) { 1 } else { 4 };
 const GROWTH: u64 = 4;
 
 struct Sweep<'s, 't, const N: usize> {
-    swept: &'s Swept<'t>,
+    swept: &'s SweepInput<'t>,
     part: Part,
     now: u64,
     clock: [u64; N],
     running: usize,
     ready: usize,
     cpus: usize,
-    courses: Vec<Course>,
-    accounts: Vec<Account<N>>,
-    levels: Levels,
+    courses: Vec<ThreadCursor>,
+    accounts: Vec<IntervalSplitter<N>>,
+    levels: ConcurrencyStats,
     slab: Slab<N>,
 }
 
@@ -85,15 +85,15 @@ struct Slab<const N: usize> {
     /// The steps' order in time, and their numbers.
     order: Vec<u128>,
     /// Of each step.
-    moments: Vec<Moment<N>>,
+    moments: Vec<ClockSnapshot<N>>,
     /// What the threads did when it began.
-    before: Vec<Course>,
+    before: Vec<ThreadCursor>,
 }
 
 impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
-    fn new(swept: &'s Swept<'t>, part: Part) -> Self {
+    fn new(swept: &'s SweepInput<'t>, part: Part) -> Self {
         let count = swept.trace.threads.tid.len();
-        let courses: Vec<Course> = (0..count).map(|thread| Course::new(swept, part, thread)).collect();
+        let courses: Vec<ThreadCursor> = (0..count).map(|thread| ThreadCursor::new(swept, part, thread)).collect();
         Self {
             swept,
             part,
@@ -102,12 +102,12 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
             running: courses.iter().filter(|course| course.is_running()).count(),
             ready: courses.iter().filter(|course| course.is_ready()).count(),
             cpus: swept.trace.manifest.cpus.usable.max(1) as usize,
-            accounts: courses.iter().map(Account::new).collect(),
+            accounts: courses.iter().map(IntervalSplitter::new).collect(),
             courses,
-            levels: Levels {
+            levels: ConcurrencyStats {
                 histogram_cpu: vec![0; count + 1],
                 histogram_concurrency: vec![0; count + 1],
-                ..Levels::default()
+                ..ConcurrencyStats::default()
             },
             slab: Slab::default(),
         }
@@ -134,7 +134,7 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
             (from, length) = (until, u64::try_from(wanted).unwrap_or(u64::MAX).min(length.saturating_mul(GROWTH)));
         }
         self.advance(self.part.to, visitor);
-        let last = Moment { clock: self.clock, running: 0 };
+        let last = ClockSnapshot { clock: self.clock, running: 0 };
         for (thread, account) in self.accounts.iter_mut().enumerate() {
             account.stop(self.swept, thread, &last, visitor);
         }
@@ -176,14 +176,14 @@ impl<'s, 't, const N: usize> Sweep<'s, 't, N> {
         let place = |(number, step): (usize, &Step)| step.place() << 32 | number as u128;
         slab.order.extend(slab.steps.iter().enumerate().map(place));
         slab.order.sort_unstable();
-        slab.moments.resize(slab.steps.len(), Moment { clock: [0; N], running: 0 });
+        slab.moments.resize(slab.steps.len(), ClockSnapshot { clock: [0; N], running: 0 });
         for place in &slab.order {
             let number = *place as u32 as usize;
             let step = &slab.steps[number];
             self.advance(step.time, visitor);
             self.running = self.running.wrapping_add_signed(isize::from(step.running));
             self.ready = self.ready.wrapping_add_signed(isize::from(step.ready));
-            slab.moments[number] = Moment { clock: self.clock, running: self.running as u32 };
+            slab.moments[number] = ClockSnapshot { clock: self.clock, running: self.running as u32 };
         }
         self.slab = slab;
     }

@@ -38,7 +38,7 @@ pub trait Visitor<const N: usize = 5> {
 
 /// What holds for the program as a whole.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Levels {
+pub struct ConcurrencyStats {
     /// Time at each number of running threads.
     pub histogram_cpu: Vec<u64>,
     /// Time at each number of running or runnable threads.
@@ -52,7 +52,7 @@ pub struct Levels {
     pub misplaced_rows: u64,
 }
 
-impl Levels {
+impl ConcurrencyStats {
     /// Time average of a histogram.
     pub fn average(histogram: &[u64]) -> f64 {
         let time: u64 = histogram.iter().sum();
@@ -82,14 +82,14 @@ fn add_histogram(ours: &mut Vec<u64>, theirs: &[u64]) {
 
 /// What is swept, and by which classes.
 #[derive(Clone)]
-pub struct Swept<'t> {
+pub struct SweepInput<'t> {
     pub(super) trace: &'t Trace,
     pub(super) events: &'t Events,
     pub(super) nesting: &'t Nesting,
     pub(super) class_of: Vec<u8>,
 }
 
-impl<'t> Swept<'t> {
+impl<'t> SweepInput<'t> {
     /// The events of `trace`, with the classes of `query`.
     pub fn new(trace: &'t Trace, query: &Query) -> Self {
         let events = trace.events();

@@ -7,9 +7,9 @@ use proptest::prelude::*;
 
 use crate::engine::sweep::*;
 use crate::measure::utilization::add;
-use crate::picture::build;
 use crate::question::query::Query;
 use crate::study::intervals::{Activity, Interval, for_each_interval};
+use crate::test_support::trace_dsl::build;
 
 /// Blocked time, time in the run queue, and the class in which it began, of each row.
 type Rows = BTreeMap<usize, (ByClass, ByClass, Option<usize>)>;
@@ -43,7 +43,7 @@ impl Visitor for Told {
     }
 }
 
-fn plainly(swept: &Swept<'_>, part: Part) -> Told {
+fn plainly(swept: &SweepInput<'_>, part: Part) -> Told {
     let mut intervals: Vec<Interval> = Vec::new();
     for_each_interval(swept.trace, |interval| intervals.push(interval));
     let times = intervals.iter().flat_map(|interval| [interval.from, interval.to]);
@@ -88,7 +88,7 @@ proptest! {
         let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines).collect();
         let mut trace = build(&lines, 2);
         crate::tests::laws::add_tasks(&mut trace, &tasks);
-        let swept = Swept::new(&trace, &Query::default());
+        let swept = SweepInput::new(&trace, &Query::default());
         let part = Part { from: part.0, to: part.0 + part.1, to_the_end: false };
         let mut told = Told::default();
         let levels = swept.sweep(part, &mut told);
@@ -110,7 +110,7 @@ proptest! {
         let named: Vec<String> = (0..lines.len()).map(|line| format!("t{line}")).collect();
         let lines: Vec<(&str, Vec<char>)> = named.iter().map(String::as_str).zip(lines).collect();
         let trace = build(&lines, 2);
-        let swept = Swept::new(&trace, &Query::default());
+        let swept = SweepInput::new(&trace, &Query::default());
         let to = 40_000_000;
         let sweep = |parts: &[(u64, u64)]| {
             let mut told = Told::default();

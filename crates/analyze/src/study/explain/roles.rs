@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_forked_process_runs_its_parents_program_with_no_arguments_of_its_own() {
-        let mut trace = crate::picture::trace("a: #");
+        let mut trace = crate::test_support::trace_dsl::trace("a: #");
         let programs =
             [("/bin/pool", "pool -w 2"), ("/bin/pool", ""), ("/bin/pool", "pool -w 2"), ("/bin/pool", "pool -w 3")];
         let others = [("/bin/date", "")];

@@ -7,8 +7,8 @@ use dwell_store::Trace;
 
 use super::{CauseKind, Explanation, explain};
 use crate::engine::fold::Fold;
-use crate::picture::{CELL, build, trace};
 use crate::question::query::Query;
+use crate::test_support::trace_dsl::{CELL, build, trace};
 
 /// Cause, role of the waiters' first, explained time in cells; the largest first.
 fn causes(explanation: &Explanation<'_, '_>) -> Vec<(CauseKind, String, u64)> {

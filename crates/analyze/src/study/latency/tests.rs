@@ -2,10 +2,10 @@ use dwell_model::{Delay, DelaySourceId};
 use dwell_store::tables::DelayRow;
 use proptest::prelude::*;
 
-use crate::picture::{CELL, trace};
 use crate::question::query::Query;
 use crate::study::latency::pieces::disjoint;
 use crate::study::latency::*;
+use crate::test_support::trace_dsl::{CELL, trace};
 
 fn causes(parts: &[(Delay, u64)]) -> Causes {
     let mut causes = Causes::default();

@@ -11,12 +11,12 @@ use dwell_store::tables::{SocketRow, SocketWaitCauseRow, SocketWaitRow, TcpHoldR
 use dwell_view::Value;
 
 use crate::engine::fold::Fold;
-use crate::picture::{CELL, text, trace};
 use crate::question::filter::Filter;
 use crate::question::query::Query;
 use crate::report;
 use crate::reports::Report;
 use crate::study::sockets::socket_lengths;
+use crate::test_support::trace_dsl::{CELL, text, trace};
 
 /// A wait that takes longer than this, in ms, is for `cause` but for its last millisecond, which is a round trip.
 const LONG: u64 = 10;

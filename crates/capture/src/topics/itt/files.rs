@@ -20,7 +20,7 @@ use super::library::is_ours;
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
 use crate::output::recorder::Recorder;
-use crate::programs::lives::Lives;
+use crate::programs::process_lifetimes::Lives;
 use crate::ticks::{Line, Ticks};
 
 /// Files drained in a round; with more, each has its turn.

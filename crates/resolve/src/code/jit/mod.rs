@@ -3,15 +3,15 @@
 //! It does not check these names: all of them are the profiled program's word.
 
 mod dump;
+mod itt_code;
 mod names;
 mod perf_map;
 mod piece;
 mod space;
-mod told;
 
 pub use dump::parse as parse_dump;
+pub use itt_code::ToldCodes;
 pub use names::how_to_name;
 pub use perf_map::parse as parse_perf_map;
 pub use piece::{Code, MOST_PIECES};
 pub use space::Jit;
-pub use told::ToldCodes;

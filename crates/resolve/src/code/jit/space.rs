@@ -13,7 +13,7 @@ use super::piece::{Code, MOST_PIECES};
 use crate::code::function::Function;
 use crate::code::modules::Modules;
 use crate::hash::FastMap;
-use crate::replay::lives::{ImageId, Lives};
+use crate::replay::threads::{ImageId, ThreadTable};
 
 /// More of a file than this is not read; the collector keeps no larger ones.
 const MOST_BYTES: u64 = 256 << 20;
@@ -47,7 +47,12 @@ pub struct Jit {
 
 impl Jit {
     /// Reads what the collector kept, in the result's folder of modules. `relative` makes a recorded time one of the tables'.
-    pub fn load(kept: Option<&Folder>, lives: &Lives, modules: &mut Modules, relative: &dyn Fn(u64) -> u64) -> Self {
+    pub fn load(
+        kept: Option<&Folder>,
+        lives: &ThreadTable,
+        modules: &mut Modules,
+        relative: &dyn Fn(u64) -> u64,
+    ) -> Self {
         let mut jit = Self::default();
         let Some(kept) = kept else { return jit };
         // In order: logs before maps, which tell no times.
@@ -74,7 +79,7 @@ impl Jit {
     pub fn add_told(
         &mut self,
         (tgid, codes): (u32, Vec<Code>),
-        lives: &Lives,
+        lives: &ThreadTable,
         modules: &mut Modules,
         relative: &dyn Fn(u64) -> u64,
     ) {
@@ -94,7 +99,8 @@ impl Jit {
             codes.iter().flat_map(|code| [code.start, code.end - 1, code.end]).take(1000).collect();
         let mut jit = Self::default();
         jit.add(0, 0, codes);
-        let named = |address: &u64| jit.find(&Lives::default(), 0, *address, 5).and_then(|(_, at)| jit.function_at(at));
+        let named =
+            |address: &u64| jit.find(&ThreadTable::default(), 0, *address, 5).and_then(|(_, at)| jit.function_at(at));
         addresses.iter().filter_map(named).count()
     }
 
@@ -148,7 +154,7 @@ impl Jit {
     }
 
     /// The piece of code at `address` of `image` at `time_ns`: its module, and the address in the space of all pieces.
-    pub fn find(&self, lives: &Lives, mut image: ImageId, address: u64, mut time_ns: u64) -> Option<(u32, u64)> {
+    pub fn find(&self, lives: &ThreadTable, mut image: ImageId, address: u64, mut time_ns: u64) -> Option<(u32, u64)> {
         if self.tables.is_empty() {
             return None;
         }
@@ -238,7 +244,7 @@ mod tests {
     }
 
     fn named(jit: &Jit, address: u64, time_ns: u64) -> Option<String> {
-        let (module, place) = jit.find(&Lives::default(), 0, address, time_ns)?;
+        let (module, place) = jit.find(&ThreadTable::default(), 0, address, time_ns)?;
         assert_eq!(module, 5);
         Some(jit.function_at(place).expect("a function").name)
     }
@@ -273,7 +279,7 @@ mod tests {
     fn pieces_of_two_maps_have_places_of_their_own() {
         let mut jit = jit(parse_perf_map(b"1000 20 one\n").collect());
         jit.add(1, 6, parse_perf_map(b"1000 20 two\n").collect());
-        let lives = Lives::default();
+        let lives = ThreadTable::default();
         let (one, two) = (jit.find(&lives, 0, 0x1001, 0), jit.find(&lives, 1, 0x1001, 0));
         assert_eq!((one, two), (Some((5, 1)), Some((6, 0x21))));
         assert_eq!(jit.function_at(0x21).map(|function| function.name).as_deref(), Some("two"));

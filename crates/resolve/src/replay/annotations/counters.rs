@@ -7,7 +7,7 @@ use dwell_store::Table;
 use dwell_store::tables::{CounterRow, CounterValueRow, CounterValues, Counters};
 
 use super::counted::Counted;
-use super::who::Who;
+use super::event_context::Who;
 use crate::input::texts::{TextId, Texts};
 use crate::interner::Interner;
 

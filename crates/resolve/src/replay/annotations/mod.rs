@@ -2,17 +2,17 @@
 //! It takes each thing said, with the thread that said it; it gives tasks, metadata, markers, counters and announced waits.
 //! It does not trust them: every number of things is bounded, what is too much is counted, each thing costs a bounded time.
 
+mod annotation_builder;
+mod async_stacks;
 mod counted;
 mod counters;
-mod stitches;
+mod event_context;
 mod sync;
 mod tasks;
-mod told;
-mod who;
 
+pub use annotation_builder::{Told, Unnamed};
+pub use async_stacks::Asker;
 pub use counted::Counted;
-pub use stitches::Asker;
+pub use event_context::Who;
 pub use sync::SyncObject;
 pub use tasks::{Nested, TypeKey};
-pub use told::{Told, Unnamed};
-pub use who::Who;

@@ -8,11 +8,11 @@ use std::collections::HashMap;
 use dwell_model::{ObjectType, SyncOutcome, ThreadId};
 
 use super::counted::Counted;
-use super::who::Who;
+use super::event_context::Who;
 use crate::input::texts::TextId;
-use crate::replay::lives::{ImageId, Lives};
 use crate::replay::numbers::SyncNumber;
 use crate::replay::rows::{RawSyncWaitRow, RawSyncWaits};
+use crate::replay::threads::{ImageId, ThreadTable};
 
 /// Most objects of a trace.
 const MOST_OBJECTS: usize = 1 << 20;
@@ -201,7 +201,7 @@ impl SyncBook {
     }
 
     /// The waits. Those that go on end with their threads; those whose end is not known are counted and left out.
-    pub fn finish(&mut self, lives: &Lives, end_ns: u64, counted: &mut Counted) -> RawSyncWaits {
+    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64, counted: &mut Counted) -> RawSyncWaits {
         for thread in 0..self.prepared.len() {
             let Prepared { image, open, .. } = std::mem::take(&mut self.prepared[thread]);
             let end = lives.end_of(ThreadId::new(thread), image, end_ns);

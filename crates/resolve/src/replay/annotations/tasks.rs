@@ -10,13 +10,13 @@ use std::hash::RandomState;
 use dwell_model::{TaskId, TaskKind, ThreadId};
 
 use super::counted::Counted;
-use super::who::Who;
-use crate::input::said::{InstanceId, Scope, Subject, TaskName};
+use super::event_context::Who;
+use crate::input::annotation_event::{InstanceId, Scope, Subject, TaskName};
 use crate::input::texts::TextId;
 use crate::interner::Interner;
-use crate::replay::lives::{ImageId, Lives};
 use crate::replay::numbers::{TaskNumber, TypeNumber};
 use crate::replay::rows::{RawTaskRow, RawTasks};
+use crate::replay::threads::{ImageId, ThreadTable};
 use crate::row_of::RowOf;
 
 /// Most tasks that a thread has open at once; those within are counted only.
@@ -355,7 +355,7 @@ impl TaskBook {
     }
 
     /// Ends what is open and puts the rows in order. Returns them with the row of each task.
-    pub fn finish(&mut self, lives: &Lives, end_ns: u64) -> (Nested, TaskRows) {
+    pub fn finish(&mut self, lives: &ThreadTable, end_ns: u64) -> (Nested, TaskRows) {
         for row in 0..self.nests.len() {
             let end = lives.end_of(ThreadId::new(row), self.nests[row].image, end_ns);
             self.cut_nest(row, end);

@@ -14,7 +14,7 @@ const PER_BYTE: u64 = 256;
 
 /// Memory that was granted and memory that was taken, of all tables of one result.
 #[derive(Debug)]
-pub struct Room {
+pub struct MemoryBudget {
     granted: AtomicU64,
     taken: AtomicU64,
     is_spent: AtomicBool,
@@ -30,13 +30,13 @@ impl From<Spent> for String {
     }
 }
 
-impl Default for Room {
+impl Default for MemoryBudget {
     fn default() -> Self {
         Self { granted: AtomicU64::new(GRANTED), taken: AtomicU64::new(0), is_spent: AtomicBool::new(false) }
     }
 }
 
-impl Room {
+impl MemoryBudget {
     /// Grants what a file of so many bytes may take.
     pub(crate) fn grant(&self, bytes_on_disk: u64) {
         self.granted.fetch_add(bytes_on_disk.min(u64::MAX >> 16) * PER_BYTE, Ordering::Relaxed);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn what_was_given_back_can_be_taken_again_and_a_file_grants_more() {
-        let room = Room::default();
+        let room = MemoryBudget::default();
         assert!(room.take(GRANTED).is_ok() && !room.is_spent());
         assert!(room.take(1).is_err() && room.is_spent());
         assert!(room.take(u64::MAX).is_err());

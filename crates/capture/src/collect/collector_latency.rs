@@ -5,14 +5,14 @@ use std::os::unix::fs::FileExt;
 
 use dwell_model::{Notice, notice};
 
-use crate::priority::be_ahead;
+use crate::priority::raise_priority;
 
 /// Who waits so long for a CPU in a round was kept from it. The rings hold about a second of the fastest switching.
 const LATE_NS: u64 = 200_000_000;
 
 /// How often and how long the collector waited for a CPU, as it does behind real-time threads, and its own priority.
 #[derive(Debug, Default)]
-pub struct Late {
+pub struct SchedulingDelay {
     /// The kernel's account of this thread; none without CONFIG_SCHED_INFO.
     account: Option<File>,
     /// What it said before, ns.
@@ -25,7 +25,7 @@ pub struct Late {
     own: Option<u32>,
 }
 
-impl Late {
+impl SchedulingDelay {
     /// Begins for this thread.
     pub fn begin() -> Self {
         let account = File::open("/proc/thread-self/schedstat").ok();
@@ -46,7 +46,7 @@ impl Late {
     pub fn stay_ahead(&mut self, urgency: u32) {
         if urgency > self.urgency {
             self.urgency = urgency;
-            self.own = be_ahead(urgency);
+            self.own = raise_priority(urgency);
         }
     }
 

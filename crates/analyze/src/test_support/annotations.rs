@@ -11,7 +11,7 @@ use dwell_store::tables::{
 };
 use dwell_store::{Table, Trace};
 
-use crate::picture::CELL;
+use crate::test_support::trace_dsl::CELL;
 
 /// Adds a line of a picture.
 pub fn line(trace: &mut Trace, name: &str, cells: &[char]) {

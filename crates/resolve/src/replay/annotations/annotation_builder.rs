@@ -3,16 +3,16 @@
 use dwell_model::{MarkerScope, SyncOutcome, TaskKind};
 use dwell_store::tables::{CounterValues, Counters, TaskMetadata};
 
+use super::async_stacks::Stitches;
 use super::counted::Counted;
 use super::counters::CounterBook;
-use super::stitches::Stitches;
+use super::event_context::Who;
 use super::sync::SyncBook;
 use super::tasks::{Nested, TaskBook, TypeKey};
-use super::who::Who;
-use crate::input::said::{InstanceId, Scope, Subject, TaskName, What};
+use crate::input::annotation_event::{InstanceId, Scope, Subject, TaskName, What};
 use crate::input::texts::{TextId, Texts};
-use crate::replay::lives::{ImageId, Lives};
 use crate::replay::rows::{RawMarkerRow, RawMarkers, RawMetadata, RawMetadatumRow, RawSyncWaits};
+use crate::replay::threads::{ImageId, ThreadTable};
 
 /// Most rows of metadata, which hold text.
 const MOST_METADATA: usize = 8 << 20;
@@ -157,7 +157,7 @@ impl Told {
     }
 
     /// The tables. `end_ns` is the collection's.
-    pub fn finish(&mut self, lives: &Lives, texts: &Texts, end_ns: u64) -> Unnamed {
+    pub fn finish(&mut self, lives: &ThreadTable, texts: &Texts, end_ns: u64) -> Unnamed {
         let (tasks, task_rows) = self.tasks.finish(lives, end_ns);
         let metadata = std::mem::take(&mut self.metadata);
         let show = |ids: Vec<TextId>, what| ids.into_iter().map(|id| texts.show(id, what)).collect();

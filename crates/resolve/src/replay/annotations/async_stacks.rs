@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use dwell_model::ThreadId;
 
 use super::counted::Counted;
-use super::who::Who;
-use crate::replay::lives::ImageId;
+use super::event_context::Who;
+use crate::replay::threads::ImageId;
 
 /// At least so many of the newest requests are known, at most twice as many.
 const ASKED_KEPT: usize = 1 << 19;

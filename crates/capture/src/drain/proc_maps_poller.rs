@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::news::News;
+use super::process_events::News;
 use crate::kernel::perf::Mapping;
 use crate::programs::proc::{self, Began};
 

@@ -23,7 +23,7 @@ struct Absence {
 
 /// See the module.
 #[derive(Default)]
-pub struct Own {
+pub struct ScopeFilter {
     absences: HashMap<u32, Absence>,
     /// When the last thread of a process so far ended.
     ends: HashMap<u32, u64>,
@@ -33,7 +33,7 @@ pub struct Own {
     pub dropped: u64,
 }
 
-impl Own {
+impl ScopeFilter {
     /// A thread was recorded until its process began to run a program that the user may not look at.
     pub fn left(&mut self, record: &ThreadLeftRecord) {
         self.absences.insert(record.exit.tgid, Absence { since_ns: record.since_ns, until_ns: u64::MAX });
@@ -115,14 +115,14 @@ mod tests {
     }
 
     /// The times of the mappings that are let through when all processes look like that.
-    fn times(own: &mut Own, mappings: Vec<Mapping>, now_ns: Option<u64>, look: Look) -> Vec<u64> {
+    fn times(own: &mut ScopeFilter, mappings: Vec<Mapping>, now_ns: Option<u64>, look: Look) -> Vec<u64> {
         let known = own.let_through_by(mappings, now_ns, &mut |_| look);
         known.iter().map(|mapping| mapping.header.h.time_ns).collect()
     }
 
     #[test]
     fn mappings_of_whom_the_user_may_look_at_pass() {
-        let mut own = Own::default();
+        let mut own = ScopeFilter::default();
         assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Allowed), [10]);
         assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Forbidden), [] as [u64; 0]);
         assert_eq!(own.dropped, 0);
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_short_lived_program_is_named_once_its_end_is_known() {
-        let mut own = Own::default();
+        let mut own = ScopeFilter::default();
         assert_eq!(times(&mut own, vec![mapping(7, 10)], Some(20), Look::Gone), [] as [u64; 0]);
         own.thread_ended(7, 15);
         // Whoever had the id afterwards is another process.
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn what_a_set_user_id_program_maps_is_dropped_however_it_ends() {
-        let mut own = Own::default();
+        let mut own = ScopeFilter::default();
         // Its end as the user's own is told when it is another's already.
         own.left(&left(7, 10));
         own.thread_ended(7, 14);
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_a_process_mapped_before_it_became_anothers_passes() {
-        let mut own = Own::default();
+        let mut own = ScopeFilter::default();
         assert_eq!(times(&mut own, vec![mapping(7, 9)], Some(20), Look::Forbidden), [] as [u64; 0]);
         own.left(&left(7, 10));
         assert_eq!(times(&mut own, vec![mapping(7, 12)], Some(40), Look::Forbidden), [9]);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn nothing_waits_beyond_the_end() {
-        let mut own = Own::default();
+        let mut own = ScopeFilter::default();
         assert_eq!(times(&mut own, vec![mapping(7, 10)], None, Look::Gone), [] as [u64; 0]);
         assert_eq!((own.dropped, own.held.len()), (1, 0));
     }

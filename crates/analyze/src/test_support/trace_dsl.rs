@@ -64,9 +64,9 @@ pub fn trace(picture: &str) -> Trace {
     let (said, threads): (Vec<_>, Vec<_>) = lines.into_iter().partition(|(name, _)| name.contains(' '));
     let mut trace = build(&threads, 2);
     for (name, cells) in said {
-        crate::said::line(&mut trace, name, &cells);
+        crate::test_support::annotations::line(&mut trace, name, &cells);
     }
-    crate::said::in_order(&mut trace);
+    crate::test_support::annotations::in_order(&mut trace);
     trace
 }
 

@@ -48,7 +48,7 @@ pub enum Subject {
 
 /// Who said it, when, and what.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct AnnotationEvent {
     /// The thread.
     pub tid: u32,
     /// Its process.
@@ -120,7 +120,7 @@ pub enum What {
     Leave(u64),
 }
 
-impl Said {
+impl AnnotationEvent {
     /// The pass of a probe.
     pub fn of_probe(record: &TaskProbeRecord) -> Self {
         let scope = Scope::Probe(record.probe);

@@ -6,7 +6,7 @@ use dwell_store::tables::{Markers, OffCpu, Samples, SyncWaits, Tasks};
 use rayon::join;
 
 use super::named::Named;
-use crate::objects::again;
+use crate::objects::futile_wakeups;
 use crate::replay::annotations::{Nested, Unnamed};
 use crate::replay::rows::{RawMarkers, RawOffCpu, RawSamples, RawSyncWaits};
 
@@ -41,7 +41,7 @@ fn intervals(raw: RawOffCpu, named: &Named) -> OffCpu {
         waker_stack,
         holder,
     };
-    OffCpu { again: again(&rows, &same_call, &named.objects.objects), ..rows }
+    OffCpu { again: futile_wakeups(&rows, &same_call, &named.objects.objects), ..rows }
 }
 
 fn samples(raw: RawSamples, named: &Named) -> Samples {

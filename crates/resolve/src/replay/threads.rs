@@ -11,12 +11,12 @@ use dwell_store::tables::{ProcessRow, Processes, ThreadRow, Threads};
 use crate::hash::FastMap;
 use crate::input::texts::{TextId, Texts};
 
-/// Number of an image in [`Lives::images`].
+/// Number of an image in [`ThreadTable::images`].
 pub type ImageId = u32;
 
 /// One life of a thread id.
 #[derive(Debug)]
-pub struct Life {
+pub struct ThreadRecord {
     /// The id; after an exec from another thread than the first, the process's.
     pub tid: u32,
     /// Its process.
@@ -75,7 +75,7 @@ struct Process {
 
 /// All lives, processes and images so far.
 #[derive(Default)]
-pub struct Lives {
+pub struct ThreadTable {
     current: FastMap<u32, ThreadId>,
     /// Every life that each id had, by when it got that id.
     lives_of: FastMap<u32, Vec<(u64, ThreadId)>>,
@@ -86,7 +86,7 @@ pub struct Lives {
     /// Program and name of processes whose first thread is still to come.
     announced: FastMap<u32, (String, String)>,
     /// Every life, by `ThreadId`.
-    pub threads: Vec<Life>,
+    pub threads: Vec<ThreadRecord>,
     processes: Vec<Process>,
     /// Every image, by `ImageId`.
     pub images: Vec<Image>,
@@ -98,7 +98,7 @@ pub struct Lives {
     pub unseen_ends: u64,
 }
 
-impl Lives {
+impl ThreadTable {
     /// The living thread of `tid`.
     pub fn find(&self, tid: u32) -> Option<ThreadId> {
         self.current.get(&tid).copied()
@@ -123,7 +123,7 @@ impl Lives {
     }
 
     /// The life's record.
-    pub fn life(&self, thread: ThreadId) -> Option<&Life> {
+    pub fn life(&self, thread: ThreadId) -> Option<&ThreadRecord> {
         self.threads.get(thread.get()?)
     }
 
@@ -176,7 +176,7 @@ impl Lives {
         let parent_process = self.process(record.parent_tgid).unwrap_or(ProcessId::NONE);
         let process = self.process_for(record.tgid, parent_process, &comm, time_ns);
         let parent = self.find(record.parent_tid).unwrap_or(ThreadId::NONE);
-        let life = Life {
+        let life = ThreadRecord {
             tid: record.h.tid,
             process,
             parent,
@@ -203,11 +203,11 @@ impl Lives {
     }
 
     /// A thread that is there although nothing told of its creation.
-    pub fn make_up(&mut self, tid: u32, tgid: u32, time_ns: u64) -> ThreadId {
+    pub fn synthesize_thread(&mut self, tid: u32, tgid: u32, time_ns: u64) -> ThreadId {
         self.made_up += 1;
         let process = self.process_for(tgid, ProcessId::NONE, "", time_ns);
         let name = self.process_name(process).to_owned();
-        let life = Life {
+        let life = ThreadRecord {
             tid,
             process,
             parent: ThreadId::NONE,
@@ -224,7 +224,7 @@ impl Lives {
         self.add(life)
     }
 
-    fn add(&mut self, life: Life) -> ThreadId {
+    fn add(&mut self, life: ThreadRecord) -> ThreadId {
         let thread = ThreadId::new(self.threads.len());
         if let Some(process) = life.process.get().and_then(|row| self.processes.get_mut(row)) {
             process.living += 1;
@@ -455,7 +455,7 @@ mod tests {
 
     #[test]
     fn ids_of_a_container_are_no_ids_outside() {
-        let mut lives = Lives::default();
+        let mut lives = ThreadTable::default();
         let mut begin = |tid: u32, inner_tid: u32| {
             let mut record = ThreadNewRecord { tgid: tid, inner_tid, ..ThreadNewRecord::zeroed() };
             record.h.tid = tid;

@@ -32,7 +32,7 @@ struct Track {
 }
 
 /// For each row, whether it goes on with the wait before it. Rows are in the order of their start.
-pub fn again(rows: &OffCpu, same_call: &[bool], objects: &Objects) -> Vec<bool> {
+pub fn futile_wakeups(rows: &OffCpu, same_call: &[bool], objects: &Objects) -> Vec<bool> {
     let is_taken: Vec<bool> = objects.kind.iter().map(|kind| ObjectType::from_code(*kind).is_taken()).collect();
     let taken = |row: usize| rows.object[row].get().is_some_and(|object| is_taken.get(object) == Some(&true));
     let mut waits = Waits { rows, tracks: Vec::new() };
@@ -136,7 +136,7 @@ mod tests {
             first_stack: StackId::NONE,
             created_stack: StackId::NONE,
         });
-        again(&off_cpu, &vec![true; rows.len()], &objects)
+        futile_wakeups(&off_cpu, &vec![true; rows.len()], &objects)
     }
 
     #[test]

@@ -9,13 +9,13 @@ use dwell_store::LossTime;
 const MOST_TIMES: usize = 64;
 
 /// What was lost when, as far as is known.
-pub struct Losing {
+pub struct LossTimeline {
     looked_ns: u64,
     counts: HashMap<String, u64>,
     times: HashMap<String, Vec<LossTime>>,
 }
 
-impl Losing {
+impl LossTimeline {
     /// Nothing is lost before `now_ns`.
     pub fn begin(now_ns: u64) -> Self {
         Self { looked_ns: now_ns, counts: HashMap::new(), times: HashMap::new() }
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn looks(counts: &[(u64, u64)]) -> Vec<(u64, u64, u64)> {
-        let mut losing = Losing::begin(0);
+        let mut losing = LossTimeline::begin(0);
         for &(now_ns, count) in counts {
             losing.look(now_ns, &[("switches_lost".to_owned(), count)]);
         }

@@ -2,7 +2,7 @@
 
 use dwell_model::{ProcessId, ThreadId};
 
-use crate::replay::lives::ImageId;
+use crate::replay::threads::ImageId;
 
 /// Whom and when a thing is said of; times are ns since the collection's start.
 #[derive(Clone, Copy, Debug)]

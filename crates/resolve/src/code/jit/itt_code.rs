@@ -269,7 +269,7 @@ fn base(path: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::code::jit::Jit;
-    use crate::replay::lives::Lives;
+    use crate::replay::threads::ThreadTable;
 
     fn jit(told: &[(u64, Name<'_>)]) -> Jit {
         let (mut code, mut room) = (ToldCode::default(), Room::default());
@@ -283,7 +283,7 @@ mod tests {
     }
 
     fn at(jit: &Jit, address: u64, time_ns: u64) -> Option<Function> {
-        let (_, place) = jit.find(&Lives::default(), 0, address, time_ns)?;
+        let (_, place) = jit.find(&ThreadTable::default(), 0, address, time_ns)?;
         jit.function_at(place)
     }
 

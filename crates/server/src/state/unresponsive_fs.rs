@@ -12,9 +12,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The names that somebody waits for in vain. Each holds one thread at most, until it answers.
 #[derive(Clone, Debug, Default)]
-pub struct Silent(Arc<Mutex<HashSet<String>>>);
+pub struct UnresponsivePaths(Arc<Mutex<HashSet<String>>>);
 
-impl Silent {
+impl UnresponsivePaths {
     /// What `look` finds at each of `names`. Without a thread to spare it waits itself.
     ///
     /// # Errors
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn who_does_not_answer_holds_up_nobody() {
-        let (silent, hangs) = (Silent::default(), Arc::new(Barrier::new(2)));
+        let (silent, hangs) = (UnresponsivePaths::default(), Arc::new(Barrier::new(2)));
         let names = || ["a", "b", "c"].map(str::to_owned).to_vec();
         let gate = hangs.clone();
         let look = move |name: &str| {
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn who_panics_takes_no_other_along() {
         let names = ["a", "b", "c"].map(str::to_owned).to_vec();
-        let found = Silent::default().look(names, |name| if name == "b" { panic!("on purpose") } else { 1 });
+        let found = UnresponsivePaths::default().look(names, |name| if name == "b" { panic!("on purpose") } else { 1 });
         let answers: Vec<_> = found.iter().map(|(name, found)| (name.as_str(), found.as_ref().ok().copied())).collect();
         assert_eq!(answers, [("a", Some(1)), ("b", None), ("c", Some(1))]);
         assert!(found[1].1.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::Other));
