@@ -172,9 +172,10 @@ impl Itt {
         failure.map_or(Ok(drained), Err)
     }
 
-    /// Ends recording in all programs.
+    /// Ends recording in all programs. Files of processes that came and went since the last look are still taken in.
     pub fn stop(&mut self) {
         self.state = State::Off;
+        self.folders.iter_mut().for_each(Folder::end_rest);
         for file in &self.files {
             let _ = file.reader.set_state(State::Off); // its process may be gone, and the file cut
         }

@@ -177,6 +177,11 @@ impl Folder {
         Self { path, fd, own, changed: None, rests_until_ns: 0, again: false, names: HashMap::new(), overflowed: false }
     }
 
+    /// The next look comes now, and sees everything: it is the last one.
+    pub fn end_rest(&mut self) {
+        (self.rests_until_ns, self.again) = (0, true);
+    }
+
     /// Shows every new file to `judge`. Returns how many were refused. Costs one system
     /// call while nothing changes.
     pub fn look(&mut self, now_ns: u64, judge: &mut dyn FnMut(&Entry<'_>) -> Verdict) -> u64 {
