@@ -133,7 +133,9 @@ describe.skipIf(skipped)('timeline', () => {
     await page.mouse.move(box.x + box.width * 0.5, box.y + 50, { steps: 4 });
     await page.mouse.up();
     await settled(screen());
-    expect(await page.getByRole('toolbar').getByRole('button').count()).toBe(4);
+    const choices = await page.getByRole('toolbar').getByRole('button').allInnerTexts();
+    expect(choices.length).toBe(5);
+    expect(choices).toContain('Explain the Selection');
     await page.getByRole('button', { name: /Filter In by Selection/ }).click();
     await screen().idle();
     const { range, zoom: shown, mark } = fromHash(screen().hash);
