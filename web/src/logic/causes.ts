@@ -17,6 +17,8 @@ export interface RootCause {
   behind: string | null;
   wait_ns: number;
   wall_ns: number;
+  /** Its part of the elapsed time; all there is of a cause that only the program's end waited for. */
+  path_ns: number | null;
   cause: string;
   cause_parts?: Sentence[];
   links: ChainLink[] | null;

@@ -1,6 +1,5 @@
 //! Root causes in words: what the cause is, its chains, all of it as a paragraph.
 
-use dwell_model::ObjectType;
 use dwell_view::{Prose, Sentence, Word};
 
 use crate::engine::fold::Fold;
@@ -75,7 +74,7 @@ pub fn cause(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCaus
             say!(CAUSE_ENDED_BY, who = who, label = label, place = place, by = ended_by, wait = wait, wall = wall)
         }
     };
-    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, root))
+    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, explanation, root))
 }
 
 /// Whether the program's end waited for it, and nobody else was delayed.
@@ -101,7 +100,7 @@ fn cause_of_the_end(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &R
         }
         _ => say!(END_DEVICE, who = who, label = label, place = place, part = part, elapsed = elapsed),
     };
-    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, root))
+    Prose::from(sentence).and(called_by(root)).and(slept_within(fold, explanation, root))
 }
 
 /// The functions that call the place, those with a part of it.
@@ -143,19 +142,12 @@ pub fn brief(explanation: &Explanation<'_, '_>, root: &RootCause) -> String {
 }
 
 /// The function that its sleep is named after, where that is a library's between the program's place and the sleep itself.
-fn slept_within(fold: &Fold<'_>, root: &RootCause) -> Option<Sentence> {
+fn slept_within(fold: &Fold<'_>, explanation: &Explanation<'_, '_>, root: &RootCause) -> Option<Sentence> {
     if root.cause.kind != CauseKind::Slept {
         return None;
     }
-    let objects = &fold.trace.objects;
     let function = |stack| fold.stacks.function_name(fold.stacks.function(stack));
-    let outside = |function: &&str| !root.at.starts_with(*function);
-    let on_stack: Vec<&str> = fold.stacks.whole_chain(root.stack).map(function).take_while(outside).collect();
-    let named_after = |(name, kind): (&'_ String, &u8)| {
-        let is_sleep = ObjectType::from_code(*kind) == ObjectType::Sleep;
-        let place = name.strip_prefix("Sleep in ").filter(|_| is_sleep)?;
-        on_stack.iter().find(|function| **function == place).copied()
-    };
-    let function = objects.name.iter().zip(&objects.kind).find_map(named_after)?;
+    let mut inside = fold.stacks.whole_chain(root.stack).map(function).take_while(|name| !root.at.starts_with(name));
+    let function = inside.find(|name| explanation.names.is_sleep_function(name))?;
     Some(say!(CAUSE_SLEPT_WITHIN, function = function))
 }

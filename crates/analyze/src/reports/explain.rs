@@ -111,7 +111,7 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
     };
     let mut roots: Vec<&RootCause> = explanation.causes.iter().filter(is_told).collect();
     let delaying: Vec<&RootCause> = roots.iter().copied().filter(|root| !is_of_the_end(root)).collect();
-    roots.retain(|root| !is_of_the_end(root) || !delaying.iter().any(|other| is_one(root, other)));
+    roots.retain(|root| !is_of_the_end(root) || !delaying.iter().any(|other| is_same_to_reader(root, other)));
     let mut told: Vec<CauseRow<'e>> = roots.into_iter().map(CauseRow::Wait).collect();
     told.extend(queued(fold, explanation));
     told.sort_by_key(|told| std::cmp::Reverse(told.ns()));
@@ -119,7 +119,7 @@ fn cause_rows<'e>(fold: &Fold<'_>, explanation: &'e Explanation<'_, '_>, least: 
 }
 
 /// Whether two causes are one for a reader, though threads without work waited because of the one only.
-fn is_one(root: &RootCause, other: &RootCause) -> bool {
+fn is_same_to_reader(root: &RootCause, other: &RootCause) -> bool {
     (root.cause.kind, root.cause.role, &root.at) == (other.cause.kind, other.cause.role, &other.at)
 }
 

@@ -50,11 +50,11 @@ function Wait({ node: { link, ns } }: { node: ChainNode }) {
   );
 }
 
-function Cause({ cause: { who, kind, place, wait_ns: ns } }: { cause: RootCause }) {
+function Cause({ cause: { who, kind, place, wait_ns: waits, path_ns: path } }: { cause: RootCause }) {
   return (
     <>
       <Line text={who} tip="" show={null}>
-        <small className="number">{duration(ns)}</small>
+        <small className="number">{duration(waits || (path ?? 0))}</small>
       </Line>
       <Line text={title(kind, kind)} tip="" show={null} />
       <PlaceLine place={place} />

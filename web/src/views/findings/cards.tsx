@@ -5,6 +5,7 @@ import { nameText, shortText } from '../../base/names';
 import { prose, type Sentence } from '../../base/prose';
 import { help, t, title } from '../../base/texts';
 import { duration } from '../../base/units';
+import { showPlace } from '../../logic/causes';
 import { type Finding as Shown, showFinding } from '../../logic/evidence';
 import { useDispatch } from '../../state/provider';
 import { EvidenceCharts } from './evidence';
@@ -65,14 +66,13 @@ function Card({ finding }: { finding: Finding }) {
 /** The call site, which opens the source. */
 function Place({ finding, location }: { finding: Finding; location: string }) {
   const dispatch = useDispatch();
-  const name = location.replace(/ \([^()]*\)$/, '');
   return (
     <p className="where">
       <button
         type="button"
         className="link"
         data-tip={finding.stack?.join(' ← ')}
-        onClick={() => dispatch({ tab: 'source', function: name, module: '' })}
+        onClick={() => dispatch((state) => showPlace(state, location))}
       >
         {t('finding.where', { location: shortText(nameText(location, 'function')) })}
       </button>

@@ -84,9 +84,9 @@ pub struct Classes<'n, 't> {
     /// What waits of a key tell of the thread where they are its own, and where they are idle.
     idleness: Vec<[Idleness; 2]>,
     /// Of each key: whether its waits are for another thread of the role, at a place where no runtime's workers wait for work.
-    for_its_like: Vec<bool>,
+    for_role_mate: Vec<bool>,
     /// Threads that another role gives work through a descriptor.
-    readers: HashSet<usize>,
+    request_readers: HashSet<usize>,
     /// Threads and the places of their event loops.
     loops: HashSet<(usize, PlaceId)>,
     /// Rows that wait on a socket on which something was sent before.
@@ -111,17 +111,17 @@ impl<'n, 't> Classes<'n, 't> {
             dialogues,
             of_key: Vec::new(),
             idleness: Vec::new(),
-            for_its_like: Vec::new(),
-            readers: HashSet::new(),
+            for_role_mate: Vec::new(),
+            request_readers: HashSet::new(),
             loops,
             asked: asked(trace),
         };
         classes.idleness = keys.iter().map(|key| classes.idleness_by_key(key, &mut place_of)).collect();
-        classes.for_its_like = keys.iter().map(|key| classes.is_for_its_like(key) && !is_idle(key)).collect();
+        classes.for_role_mate = keys.iter().map(|key| classes.is_for_role_mate(key) && !is_idle(key)).collect();
         classes.of_key = keys.iter().map(|key| classes.by_key(key, is_idle(key), &mut place_of)).collect();
         let known = keys.iter().zip(&classes.of_key);
-        let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.is_given(key));
-        classes.readers = given.filter_map(|(key, _)| key.thread().get()).collect();
+        let given = known.filter(|(key, of)| matches!(of, OfKey::Known(WaitClass::Idle)) && classes.reads_request(key));
+        classes.request_readers = given.filter_map(|(key, _)| key.thread().get()).collect();
         classes
     }
 
@@ -166,38 +166,41 @@ impl<'n, 't> Classes<'n, 't> {
         let may_be = matches!(self.of_key.get(key as usize), Some(OfKey::ByRow));
         // Into a descriptor others may have written: that is a wait for them.
         let may_be = may_be && parks_threads(object_type(self.trace, events.key(key).object()));
-        may_be && self.of(thread, row, key) == WaitClass::Own && self.has_work(thread, row).is_some()
+        may_be && self.of(thread, row, key) == WaitClass::Own && self.request_before(thread, row).is_some()
     }
 
     /// Whether a thread waits for another one of its role within a request: it read that from a connection, and has not gone for
     /// more since. So do threads of a server that wait for one another's locks, each by an object of its own.
     fn is_within_request(&self, thread: usize, row: usize, key: u32) -> bool {
-        if !self.readers.contains(&thread) {
+        if !self.request_readers.contains(&thread) {
             return false;
         }
         let rows = &self.trace.events().off_cpu;
         // A look at the clock within the wait is a part of it.
         let end = self.ended_by(thread, row);
         let key = if end == row { key } else { rows.key(end) };
-        let may_be = self.for_its_like.get(key as usize).copied().unwrap_or(false);
-        may_be && self.has_work(thread, row).is_some_and(|given| self.is_given(&self.trace.events().off_cpu_key(given)))
+        let may_be = self.for_role_mate.get(key as usize).copied().unwrap_or(false);
+        may_be
+            && self
+                .request_before(thread, row)
+                .is_some_and(|given| self.reads_request(&self.trace.events().off_cpu_key(given)))
     }
 
     /// Whether a wait of the key was ended by another role through one descriptor: what it waited for is a request.
-    fn is_given(&self, key: &EventKey) -> bool {
+    fn reads_request(&self, key: &EventKey) -> bool {
         let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
         let of_others = (self.role_of)(thread) != (self.role_of)(waker);
         of_others && !parks_threads(object_type(self.trace, key.object())) && !calls(key, LOOPS)
     }
 
-    fn is_for_its_like(&self, key: &EventKey) -> bool {
+    fn is_for_role_mate(&self, key: &EventKey) -> bool {
         let Some((thread, waker)) = key.thread().get().zip(waker_of(key)) else { return false };
         parks_threads(object_type(self.trace, key.object())) && (self.role_of)(thread) == (self.role_of)(waker)
     }
 
     /// The wait by which another role gave the thread the work that it has before `row`; none where it waits for more there, or
     /// has gone for more since.
-    fn has_work(&self, thread: usize, row: usize) -> Option<usize> {
+    fn request_before(&self, thread: usize, row: usize) -> Option<usize> {
         let (events, rows) = (self.trace.events(), &self.trace.events().off_cpu);
         let role = (self.role_of)(thread);
         let before = (rows.of(thread).start..row).rev().take(LOOKED_AT).filter(|before| rows.wait_ns(*before) > 0);

@@ -1,7 +1,8 @@
 //! What threads, objects and places are called in explanations: so that what is one thing for a reader has one name.
 
-use std::collections::HashMap;
+use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 
 use dwell_model::{MMAP_LOCK, ObjectId, ObjectType, StackId, Syscall};
 use dwell_store::{Trace, WordMap};
@@ -74,6 +75,8 @@ pub struct Names<'f, 't> {
     /// Of each stack, with whether garbage is collected there; none where it was not met.
     run_place_of: Vec<Option<(PlaceId, bool)>>,
     collectors: Collectors,
+    /// Functions that sleeps are named after, once they are asked for.
+    sleep_functions: OnceCell<HashSet<&'t str>>,
     unknown: Place,
 }
 
@@ -97,6 +100,7 @@ impl<'f, 't> Names<'f, 't> {
             place_of: WordMap::default(),
             run_place_of: vec![None; trace.stacks.parent.len()],
             collectors: Collectors::default(),
+            sleep_functions: OnceCell::new(),
             unknown: Place::default(),
         }
     }
@@ -185,6 +189,17 @@ impl<'f, 't> Names<'f, 't> {
             None | Some(ObjectType::Unknown) => Contention::Lock,
             Some(_) => Contention::Turns,
         }
+    }
+
+    /// Whether sleeps are named after the function.
+    pub fn is_sleep_function(&self, function: &str) -> bool {
+        let objects = &self.trace.objects;
+        let named_after = |(name, kind): (&'t String, &u8)| {
+            let is_sleep = ObjectType::from_code(*kind) == ObjectType::Sleep;
+            name.strip_prefix("Sleep in ").filter(|_| is_sleep)
+        };
+        let found = || objects.name.iter().zip(&objects.kind).filter_map(named_after).collect();
+        self.sleep_functions.get_or_init(found).contains(function)
     }
 
     /// The one object of a label; none where several have it.
