@@ -6,6 +6,7 @@ use std::path::Path;
 
 use dwell_doctor::{Machine, Quota, Throttling, quota_in_cpus, quota_uses, throttling};
 use dwell_store::{CpuInfo, CpuPlace, QuotaUse};
+use rustix::io::fcntl_dupfd_cloexec;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::error::{Error, Result};
@@ -87,6 +88,8 @@ pub fn possible() -> Result<usize> {
 const DESCRIPTORS: u64 = 256;
 /// … and those for each CPU.
 const DESCRIPTORS_OF_CPU: u64 = 8;
+/// Descriptors that a collection rarely has more of.
+const USUAL_DESCRIPTORS: u64 = 4096;
 
 /// Allows this process as many descriptors as it may allow itself: each thread's events and each file of the profiled
 /// program that is held take some. The launched program must not inherit that.
@@ -94,6 +97,15 @@ pub fn raise_descriptors() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     // Where it cannot be raised, what descriptors are missing for is told and counted.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    grow_descriptor_table(maximum.unwrap_or(u64::MAX));
+}
+
+/// Makes the table of this process's descriptors large enough now. It doubles as they come, and where threads share it the one
+/// that opens a file then waits for a grace period of RCU (expand_files, fs/file.c): 10 ms, in which a profiled program ends.
+fn grow_descriptor_table(limit: u64) {
+    let last = limit.min(USUAL_DESCRIPTORS).saturating_sub(1);
+    // Where this fails, the table grows later.
+    let _ = fcntl_dupfd_cloexec(rustix::stdio::stderr(), last as i32);
 }
 
 /// Fails when there are too few descriptors for the hooks: libbpf would not say so.

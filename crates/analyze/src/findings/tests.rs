@@ -185,8 +185,8 @@ fn sleeps_that_grow_longer_are_tries() {
     let tries = repeated(&[("a", "s1ss1sssss1nnnnnn#"), ("b", "##################")], 8);
     let finding = the("sleep-polling", &tries);
     assert!(finding.subject.contains("use_s"), "{}", finding.subject);
-    // Sleeps of one length, or of any, are a pace.
-    for cells in ["ss1ss1ss1nnnnnn#", "sss1s1sssss1nnnn#"] {
+    // Sleeps of one length, or of any, are a pace; so are those until evenly spaced times, for the first of which it was late.
+    for cells in ["ss1ss1ss1nnnnnn#", "sss1s1sssss1nnnn#", "s1ssss1ssss1ssss1nnn#"] {
         let pace = repeated(&[("a", cells), ("b", "################")], 8);
         assert!(!ids(&pace).contains(&"sleep-polling"), "{cells}");
     }

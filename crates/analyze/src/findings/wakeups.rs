@@ -167,12 +167,15 @@ fn tries(evidence: &Evidence<'_, '_>, thread: usize, places: &mut BTreeMap<Objec
     note(thread, row_of_sleeps, places);
 }
 
-/// Counts the sleeps, and whether they are a row that grows.
+/// Counts the sleeps, and whether they are a row that grows: not one whose first sleep alone is shorter, as where a thread that
+/// sleeps until the next of evenly spaced times was late once.
 fn note(thread: usize, row: Option<(ObjectId, InARow)>, places: &mut BTreeMap<ObjectId, Tries>) {
     let Some((place, sleeps)) = row else { return };
     let is_no_shorter = |pair: &[(StackId, u64)]| pair[1].1.saturating_mul(100 + LATE) >= pair[0].1.saturating_mul(100);
     let length = |sleep: Option<&(StackId, u64)>| sleep.map_or(0, |(_, ns)| *ns);
-    let grows = length(sleeps.last()) >= length(sleeps.first()).saturating_mul(GROWTH);
+    let last = length(sleeps.last());
+    let goes_on = last.saturating_mul(100) > length(sleeps.get(1)).saturating_mul(100 + LATE);
+    let grows = goes_on && last >= length(sleeps.first()).saturating_mul(GROWTH);
     let count = sleeps.len() as u64;
     let tries = places.entry(place).or_default();
     if sleeps.len() >= ROW && grows && sleeps.windows(2).all(is_no_shorter) {

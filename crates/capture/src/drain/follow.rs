@@ -39,8 +39,8 @@ pub fn follow(drained: &mut Drained, unwinding: &mut Unwinding, keeper: &mut Kee
             News::Mapped(mut mapping) => {
                 match drained.lives.belongs(mapping.header.h.tid, time_ns) {
                     Belongs::Yes => {
+                        keeper.mapped(&mut mapping); // before its table is made: that takes time
                         unwinding.map(&mapping)?;
-                        keeper.mapped(&mut mapping);
                         drained.recorder.meta().map(mapping.header, &mapping.path);
                     }
                     Belongs::NotYetKnown => drained.news.push((time_ns, News::Mapped(mapping))),
