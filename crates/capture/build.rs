@@ -34,21 +34,17 @@ const PROGRAMS: &[&str] = &[
 fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
-    let wire = manifest.join("../store/src/raw");
     println!("cargo:rerun-if-changed={}", manifest.join("src/bpf").display());
-    for header in ["wire.h", "wire_sockets.h"] {
-        println!("cargo:rerun-if-changed={}", wire.join(header).display());
-    }
     println!("cargo:rerun-if-env-changed=CLANG");
     // Where the build script of libbpf-sys has put libbpf's headers.
     let libbpf = PathBuf::from(env::var_os("DEP_BPF_INCLUDE").unwrap_or_default());
     let jobs = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1).max(1);
     let sources: Vec<PathBuf> = PROGRAMS.iter().map(|name| manifest.join(format!("src/bpf/{name}.bpf.c"))).collect();
-    write_losses(&out.join("losses.h"));
+    write_header(&out.join("wire.h"), &dwell_wire::c_header());
+    write_header(&out.join("losses.h"), &losses_in_c());
     let folders =
         [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf"), (out.as_path(), "/dwell/made")];
-    let mut flags: Vec<String> =
-        [&libbpf, &wire, &out].iter().map(|folder| format!("-I{}", folder.display())).collect();
+    let mut flags: Vec<String> = [&libbpf, &out].iter().map(|folder| format!("-I{}", folder.display())).collect();
     flags.extend(folders.iter().map(|(folder, name)| format!("-ffile-prefix-map={}={name}", folder.display())));
     let clang = dwell_embed::clang();
     let how = how(&clang, &flags);
@@ -64,11 +60,13 @@ fn main() {
 }
 
 /// `enum loss` of the BPF programs: a counter for each row of the table, in its order.
-fn write_losses(header: &Path) {
+fn losses_in_c() -> String {
     let counters: String = losses::IN_BPF.iter().map(|loss| format!("\t{},\n", loss.id.to_uppercase())).collect();
-    let text =
-        format!("/* Made by build.rs of crates/model/src/losses.rs. */\nenum loss {{\n{counters}\tLOSS_COUNT,\n}};\n");
-    // A header that is written anew makes every program stale.
+    format!("/* Made by build.rs of crates/model/src/losses.rs. */\nenum loss {{\n{counters}\tLOSS_COUNT,\n}};\n")
+}
+
+/// A header that is written anew makes every program stale.
+fn write_header(header: &Path, text: &str) {
     if fs::read_to_string(header).is_ok_and(|last| last == text) {
         return;
     }

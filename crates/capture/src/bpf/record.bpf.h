@@ -10,7 +10,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-#include "wire.h"
+#include "wire.h" /* the records; build.rs makes it of crates/wire */
 #include "checked.bpf.h"
 #include "unwind.h"
 #include "losses.h" /* enum loss; build.rs makes it of the rows of crates/model/src/losses.rs */

@@ -15,6 +15,7 @@ use crate::recording::{Running, root, text};
 /// Each crate and which of ours it may depend on.
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-model", &[]),
+    ("dwell-wire", &[]),
     ("dwell-view", &[]),
     ("dwell-work", &[]),
     ("dwell-files", &[]),
@@ -29,11 +30,12 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dwell-anatomy", &["dwell-itrace", "dwell-machine", "dwell-embed", "dwell-view", "dwell-work"]),
     ("dwell-probes", &["dwell-files"]),
     ("dwell-itt", &["dwell-itt-wire"]),
-    ("dwell-store", &["dwell-model", "dwell-files"]),
+    ("dwell-store", &["dwell-model", "dwell-wire", "dwell-files"]),
     (
         "dwell-capture",
         &[
             "dwell-model",
+            "dwell-wire",
             "dwell-store",
             "dwell-files",
             "dwell-unwind",

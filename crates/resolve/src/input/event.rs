@@ -9,7 +9,7 @@ use super::annotation_event::AnnotationEvent;
 
 /// A record that changes the state of a thread.
 #[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "wire.h documents the records")]
+#[allow(missing_docs, reason = "dwell-wire documents the records")]
 pub enum Event {
     Switch(SwitchRecord),
     Sample(SampleRecord),

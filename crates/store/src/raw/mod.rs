@@ -4,7 +4,8 @@
 
 mod record;
 mod spool;
-pub mod wire;
+
+pub use dwell_wire as wire;
 
 pub use record::{Record, RecordBuffer, Records, c_string, prefix, unix_socket_name};
 pub use spool::{ChunkInfo, SpoolFault, SpoolReader, SpoolWriter, Stream};

@@ -12,7 +12,7 @@ use super::wire::{
 
 /// One record, borrowed from a chunk.
 #[derive(Debug)]
-#[allow(missing_docs, reason = "wire.h documents the kinds")]
+#[allow(missing_docs, reason = "dwell-wire documents the kinds")]
 pub enum Record<'a> {
     Switch(SwitchRecord),
     Sample(SampleRecord),

@@ -1,0 +1,120 @@
+//! Stacks, native and of Python, and what the collector walks itself.
+
+use crate::declare::{Char, constants, enums, records};
+use crate::header::{MAX_FRAMES, RecordHeader};
+
+constants! {
+    /// [`PythonFrame::native`]: not known here. The segments follow the evaluations of the native stack that come after
+    /// those that are known.
+    PYTHON_BY_COUNT: u16 = 0xfffe, PYTHON_BY_COUNT;
+    /// Bytes of a Python function's name, or of its file's path, that a record holds.
+    PYTHON_TEXT_BYTES: usize = 256, DWELL_PYTHON_TEXT_BYTES;
+    /// Most bytes of a Python function's line table that a record holds.
+    PYTHON_TABLE_BYTES: usize = 16384, DWELL_PYTHON_TABLE_BYTES;
+}
+
+enums! {
+    /// Bits of [`StackHeader::flags`].
+    stack_flag: u8 = stack_flag, STACK_ {
+        /// The frames are kernel addresses.
+        KERNEL = 1,
+    }
+    /// Bits of [`PythonStackHeader::flags`].
+    python_flag: u16 = python_flag, PYTHON_ {
+        /// There are more frames, or they could not be read.
+        CUT = 1,
+    }
+}
+
+pub use python_flag::CUT as PYTHON_CUT;
+pub use stack_flag::KERNEL as STACK_KERNEL;
+
+records! {
+    /// The fixed part of a stack record; `count` addresses follow, leaf first: instruction pointer, then return
+    /// addresses.
+    StackHeader = record_stack, 32 {
+        /// `tid`: the thread that was seen with this stack first.
+        h: RecordHeader,
+        /// What other records name it by.
+        key: u64,
+        /// Whose addresses they are.
+        tgid: u32,
+        /// Frames.
+        count: u16,
+        /// Of [`stack_flag`].
+        flags: u8,
+        /// StackEnd of the model crate.
+        end: u8,
+    } followed by frames: [u64; MAX_FRAMES]
+    /// A Python frame.
+    PythonFrame = python_frame, 16 {
+        /// Key of a Python function's record.
+        code: u64,
+        /// Bytes from the first instruction; negative before it.
+        instruction: i32,
+        /// Number of the native frame that ran it, leaf first.
+        native: u16,
+        /// Frames that one evaluation ran have the same number, counted from the leaf.
+        segment: u16,
+    }
+    /// The fixed part of a Python stack's record; `count` frames follow, leaf first.
+    PythonStackHeader = record_python_stack, 32 {
+        /// `tid`: as in the stack record.
+        h: RecordHeader,
+        /// Of the stack record.
+        key: u64,
+        /// Frames.
+        count: u16,
+        /// Of [`python_flag`].
+        flags: u16,
+        /// 0.
+        reserved: u32,
+    } followed by frames: [PythonFrame; MAX_FRAMES]
+    /// The fixed part of a Python function's record; its line table follows, of the version's format, as much as the
+    /// record's size leaves.
+    PythonCodeHeader = record_python_code, 552 {
+        /// `tid`: the thread that ran it first.
+        h: RecordHeader,
+        /// What frames name it by.
+        key: u64,
+        /// Line of its beginning.
+        first_line: u32,
+        /// Of the whole line table, may exceed what is present.
+        table_bytes: u32,
+        /// Present; of a longer one the end.
+        file_bytes: u16,
+        /// Present; of a longer one the beginning.
+        name_bytes: u16,
+        /// Bytes of a character of the file's path: 1 (Latin-1), 2, 4.
+        file_kind: u8,
+        /// The same of the name.
+        name_kind: u8,
+        /// Of CPython, 3.x.
+        version: u8,
+        /// 0.
+        reserved: u8,
+        /// Path of its source.
+        file: [Char; PYTHON_TEXT_BYTES],
+        /// Its qualified name.
+        name: [Char; PYTHON_TEXT_BYTES],
+    } followed by table: [Char; PYTHON_TABLE_BYTES]
+    /// Where a thread stands whose stack is walked by user space: one that waited before recording began, or one whose
+    /// stack the kernel side cannot walk; of the latter a copy of the stack follows, from its stack pointer on. For the
+    /// collector, never in a spool.
+    RegistersRecord = record_registers, 176 {
+        /// `tid`: the thread.
+        h: RecordHeader,
+        /// Of the stack record to be.
+        key: u64,
+        /// Instruction pointer.
+        ip: u64,
+        /// As DWARF numbers them; 7 is the stack pointer.
+        registers: [u64; 16],
+        /// nvcsw + nivcsw of the task: unchanged as long as it has not moved.
+        switches: u64,
+        /// Its process.
+        tgid: u32,
+        /// Of the copy.
+        bytes: u32,
+    }
+}
