@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 use std::os::fd::AsFd as _;
 
+use bytemuck::Zeroable as _;
 use dwell_model::Notice;
 use dwell_rights::{BPF, PERFMON, Right};
+use dwell_wire::Scope;
 
 use crate::error::{Error, Result};
 use crate::hooks::families::Hooks;
 use crate::kernel::loading;
 use crate::kernel::requirements;
-use crate::kernel::scope::Scope;
 use crate::options::{Launch, Options, Target};
 use crate::unprivileged;
 
@@ -83,11 +84,11 @@ fn joined(notices: &[Notice]) -> String {
 pub fn verify_hooks() -> Result<(Vec<VerifiedHook>, Vec<String>)> {
     let _raised = dwell_rights::raise(&TO_LOAD);
     requirements::check()?;
-    let threads = loading::load("threads", &HashMap::new(), &Scope::default())?;
+    let threads = loading::load("threads", &HashMap::new(), &Scope::zeroed())?;
     let shared = loading::share_maps(&threads.object)?;
     let (mut hooks, mut notices) = (Vec::new(), Vec::new());
     for (family, _) in loading::FAMILIES {
-        let loaded = match loading::load(family, &shared, &Scope::default()) {
+        let loaded = match loading::load(family, &shared, &Scope::zeroed()) {
             Ok(loaded) => loaded,
             Err(error) => {
                 notices.push(format!("{family}: {}", error.reason()));

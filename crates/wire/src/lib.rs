@@ -1,14 +1,15 @@
 //! The bytes that the BPF programs and user space share: the records of the raw trace, as the programs write them into
-//! the ring and as the spool keeps them.
+//! the ring and as the spool keeps them, and what user space tells the programs.
 //!
 //! One declaration of each constant, enum and record is both the Rust item and a table, from which [`c_header`] makes
 //! the C text; the build script of `capture` writes that as `wire.h`. The names in C are those that the declarations
 //! give.
 //!
-//! Results of earlier versions have these records: no number, size or order of fields may change. All times are
+//! Results of earlier versions have the records: no number, size or order of fields may change. All times are
 //! CLOCK_MONOTONIC nanoseconds, all thread and process ids those of the initial pid namespace. A record whose size
 //! varies has a fixed part here, and says what follows it.
 
+mod control;
 mod declare;
 mod delay;
 mod header;
@@ -19,6 +20,7 @@ mod stack;
 mod switch;
 mod thread;
 
+pub use control::*;
 pub use declare::Char;
 pub use delay::*;
 pub use header::*;
@@ -33,7 +35,7 @@ use declare::{Constant, Enum, Record};
 
 /// A record that has another in it comes after that one.
 const CONSTANTS: &[&[Constant]] =
-    &[header::CONSTANTS, stack::CONSTANTS, object::CONSTANTS, delay::CONSTANTS, socket::CONSTANTS];
+    &[header::CONSTANTS, stack::CONSTANTS, object::CONSTANTS, delay::CONSTANTS, socket::CONSTANTS, control::CONSTANTS];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
     switch::ENUMS,
@@ -43,6 +45,7 @@ const ENUMS: &[&[Enum]] = &[
     delay::ENUMS,
     socket::ENUMS,
     machine::ENUMS,
+    control::ENUMS,
 ];
 const RECORDS: &[&[Record]] = &[
     header::RECORDS,
@@ -53,6 +56,7 @@ const RECORDS: &[&[Record]] = &[
     delay::RECORDS,
     socket::RECORDS,
     machine::RECORDS,
+    control::RECORDS,
 ];
 
 /// All of it in C, to be included after vmlinux.h (u8 .. u64, s32).

@@ -10,15 +10,8 @@
 
 #define PIDTYPE_TGID 1
 
-/* Set by user space before loading. Mirrored in scope.rs. */
-const volatile struct {
-	u32 pid_level; /* 0 = the first namespace: all ids are the kernel's */
-	u32 pid_namespace;
-	u32 own_only; /* record only what runs as this user and group, without capabilities in this user namespace */
-	u32 uid;
-	u32 gid;
-	u32 user_namespace;
-} scope SEC(".rodata.scope");
+/* Set by user space before loading. */
+const volatile struct scope scope SEC(".rodata.scope");
 
 static __always_inline struct upid *id_at(struct pid *pid, u32 level)
 {

@@ -10,31 +10,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-#include "wire.h" /* the records; build.rs makes it of crates/wire */
+#include "wire.h" /* the records, struct control; build.rs makes it of crates/wire */
 #include "checked.bpf.h"
 #include "unwind.h"
 #include "losses.h" /* enum loss; build.rs makes it of the rows of crates/model/src/losses.rs */
-
-/* What user space sets; read by every program. Mirrored in kernel/maps.rs. */
-struct control {
-	u32 paused;
-	u32 follow_children;
-	u32 rule_count;
-	u32 kernel_stacks_for_all;
-	u32 period_ns;
-	/* from this CPU's run queue to its preempt count; meaningless unless has_preempt_count */
-	s32 preempt_count_offset;
-	u32 has_preempt_count;
-	u32 generation; /* counts how often user space wanted everything told again */
-	u64 since_ns;   /* since when delays are seen without a gap: of what began before, the begin may be another's */
-};
-
-enum thread_mode {
-	THREAD_RECORD = 1,    /* record this thread */
-	THREAD_FOLLOW = 2,    /* and the processes that it forks */
-	THREAD_LAUNCHING = 4, /* Dwell's own child until its exec */
-	THREAD_MEASURE = 8,   /* one of Dwell's own, on which the hooks of delays are measured */
-};
 
 #define DELAYED_SIGNALS 4 /* signal handlers within one another; a power of two */
 

@@ -44,9 +44,7 @@ struct {
 
 u64 next_place = 0;
 
-/* Context of look_at_sockets: the first of the places that it looks at in one run. Mirrored in topics/sockets.rs. */
-#define SOCKETS_AT_ONCE 32
-
+/* Context of look_at_sockets: the first of the places that it looks at in one run. */
 struct socket_places {
 	u32 first;
 };

@@ -13,6 +13,7 @@ use dwell_model::{Notice, SYSCALLS, SyscallClass, Topic, losses, notice};
 use dwell_rights::{self as rights, Raised};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::{DelayEdges, DelayFacts, Rival};
+use dwell_wire::{COMM_BYTES, Control, Scope, thread_mode};
 use libbpf_rs::libbpf_sys::bpf_map_create_opts;
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, MapType, Object};
 
@@ -24,10 +25,9 @@ use crate::hooks::sampling::Sampling;
 use crate::kernel::btf;
 use crate::kernel::loading;
 use crate::kernel::mapped::MappedArray;
-use crate::kernel::maps::{COMM_BYTES, Control, map_of, mode};
+use crate::kernel::maps::map_of;
 use crate::kernel::namespace;
 use crate::kernel::requirements;
-use crate::kernel::scope::Scope;
 use crate::kernel::walk::walk;
 use crate::machine;
 use crate::options::{Options, Rule};
@@ -148,8 +148,8 @@ impl Hooks {
 
     /// Makes process `pid` a target: recorded from its next exec when `launching`, from the next seeding otherwise.
     pub fn add_target(&self, pid: u32, launching: bool) -> Result<()> {
-        let follow = if self.control.follow_children != 0 { mode::FOLLOW } else { 0 };
-        let mode = if launching { mode::LAUNCHING } else { mode::RECORD | follow };
+        let follow = if self.control.follow_children != 0 { thread_mode::FOLLOW } else { 0 };
+        let mode = if launching { thread_mode::LAUNCHING } else { thread_mode::RECORD | follow };
         self.update("targets", &pid.to_ne_bytes(), &[mode])
     }
 
@@ -343,8 +343,8 @@ impl Hooks {
             let name = rule.name.as_bytes();
             let kept = name.len().min(COMM_BYTES - 1);
             comm[..kept].copy_from_slice(&name[..kept]);
-            let record = if rule.process { mode::RECORD } else { 0 };
-            let follow = if rule.children { mode::FOLLOW } else { 0 };
+            let record = if rule.process { thread_mode::RECORD } else { 0 };
+            let follow = if rule.children { thread_mode::FOLLOW } else { 0 };
             self.update("rules", &comm, &[record | follow])?;
         }
         self.update("control", &0u32.to_ne_bytes(), bytes_of(&self.control))

@@ -17,10 +17,10 @@ use libbpf_rs::{
 };
 
 use dwell_model::{Notice, notice};
+use dwell_wire::Scope;
 
 use crate::error::{Error, Result};
 use crate::kernel::requirements;
-use crate::kernel::scope::Scope;
 use crate::kernel::version;
 use crate::machine;
 

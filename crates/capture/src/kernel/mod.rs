@@ -10,6 +10,5 @@ pub mod maps;
 pub mod namespace;
 pub mod perf;
 pub mod requirements;
-pub mod scope;
 pub mod version;
 pub mod walk;

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
+use bytemuck::Zeroable as _;
+use dwell_wire::Scope;
 use libbpf_rs::{MapCore, MapFlags};
 use rustix::process::{getgid, getuid};
 
 use crate::error::{Error, Result};
 use crate::kernel::loading;
 use crate::kernel::maps::map_of;
-use crate::kernel::scope::Scope;
 use crate::kernel::walk::walk;
 
 /// Inode of the first pid namespace (PROC_PID_INIT_INO in include/linux/proc_ns.h).
@@ -39,7 +40,7 @@ fn level() -> Result<u32> {
     if ids_of(&status) != Some(1) {
         return Err(Error::ForeignProc);
     }
-    let object = loading::load("namespace", &HashMap::new(), &Scope::default())?.object;
+    let object = loading::load("namespace", &HashMap::new(), &Scope::zeroed())?.object;
     walk(&object, "find_level")?;
     let level = map_of(&object, "level")?.lookup(&0u32.to_ne_bytes(), MapFlags::ANY);
     let level = level.ok().flatten().and_then(|bytes| Some(u32::from_ne_bytes(bytes.try_into().ok()?)));

@@ -16,11 +16,11 @@ use dwell_model::Delay;
 use dwell_store::raw::wire::{DelayRecord, delay_vector};
 use dwell_store::raw::{Record, Records};
 use dwell_store::{DelayEdges, Edges};
+use dwell_wire::thread_mode;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, RingBufferBuilder};
 
 use crate::clock::monotonic_ns;
 use crate::error::{Error, Result};
-use crate::kernel::maps::mode;
 use crate::priority::{be_prompt, restore_scheduling};
 
 /// How often each is made to happen: enough for a median.
@@ -141,7 +141,7 @@ impl<'m> Marked<'m> {
             OwnedFd::from_raw_fd(fd as i32)
         };
         let mut value = vec![0; threads.value_size() as usize];
-        value[..4].copy_from_slice(&u32::from(mode::MEASURE).to_ne_bytes());
+        value[..4].copy_from_slice(&u32::from(thread_mode::MEASURE).to_ne_bytes());
         threads.update(&pidfd.as_raw_fd().to_ne_bytes(), &value, MapFlags::ANY).map_err(io::Error::other)?;
         // A switch, at which the hooks notice it.
         thread::sleep(Duration::from_micros(1));

@@ -4,6 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, SocketRecord};
+use dwell_wire::SOCKETS_AT_ONCE;
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 
 use crate::clock::monotonic_ns;
@@ -20,8 +21,6 @@ const FEW: u64 = 128;
 const LOOK_NS: u64 = 500_000_000;
 /// Looking at the queues, and for sockets that no call has told of, takes no more than this part of the time: one of so many.
 const LOOK_SHARE: u64 = 200;
-/// How many places one run of look_at_sockets covers; as in socket_entry.bpf.h.
-const SOCKETS_AT_ONCE: usize = 32;
 const AF_UNIX: u16 = 1;
 const LISTEN: u8 = 10;
 

@@ -3,12 +3,12 @@
 use bytemuck::{Zeroable, bytes_of};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{ExecRecord, RecordHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind};
+use dwell_wire::{COMM_BYTES, thread_mode};
 use foldhash::HashMap;
 
 use super::record::{Call, Stamp, What};
 use super::threads::{Thread, Threads};
 use crate::drain::source::Targets;
-use crate::kernel::maps::{COMM_BYTES, mode};
 use crate::options::{Options, Rule};
 use crate::programs::proc;
 
@@ -47,7 +47,7 @@ impl Processes {
 
     /// Whether threads of process `tgid` are recorded.
     pub fn is_recorded(&self, tgid: u32) -> bool {
-        self.all.get(&tgid).is_some_and(|process| process.mode & mode::RECORD != 0)
+        self.all.get(&tgid).is_some_and(|process| process.mode & thread_mode::RECORD != 0)
     }
 
     /// Thread of process `tgid` enters a call, which may end the process.
@@ -75,7 +75,7 @@ impl Processes {
 
     /// A process that runs already is a target.
     pub fn attach(&mut self, tgid: u32) {
-        let mode = mode::RECORD | if self.follow { mode::FOLLOW } else { 0 };
+        let mode = thread_mode::RECORD | if self.follow { thread_mode::FOLLOW } else { 0 };
         self.all.insert(tgid, Process { mode, ..Process::default() });
     }
 
@@ -132,7 +132,7 @@ impl Processes {
     fn exec(&mut self, stamp: Stamp, name: [u8; COMM_BYTES], threads: &mut Threads, out: &mut dyn FnMut(&[u8])) {
         let mode = self.mode_after_exec(stamp.tgid, &name);
         let Some(process) = self.all.get_mut(&stamp.tgid) else { return };
-        let (was, is) = (process.mode & mode::RECORD != 0, mode & mode::RECORD != 0);
+        let (was, is) = (process.mode & thread_mode::RECORD != 0, mode & thread_mode::RECORD != 0);
         process.mode = mode;
         let old_tid = if was { take_over(stamp, threads) } else { stamp.tid };
         if was && !is {
@@ -171,10 +171,10 @@ impl Processes {
         let mode = if self.launching == Some(tgid) {
             self.launching = None;
             self.all.insert(tgid, Process { mode: 0, ..Process::default() });
-            mode::RECORD | if self.follow { mode::FOLLOW } else { 0 }
+            thread_mode::RECORD | if self.follow { thread_mode::FOLLOW } else { 0 }
         } else {
             let mode = self.all.get(&tgid).map_or(0, |process| process.mode);
-            if mode & mode::FOLLOW != 0 { followed(mode) } else { mode }
+            if mode & thread_mode::FOLLOW != 0 { followed(mode) } else { mode }
         };
         self.mode_by_name(name, mode)
     }
@@ -184,13 +184,13 @@ impl Processes {
         let name = c_string(name);
         let cut = |rule: &str| rule.bytes().take(COMM_BYTES - 1).eq(name.bytes());
         let Some(rule) = self.rules.iter().find(|rule| cut(&rule.name)) else { return mode };
-        let record = if rule.process { mode::RECORD } else { 0 };
-        record | if rule.children { mode::FOLLOW } else { 0 }
+        let record = if rule.process { thread_mode::RECORD } else { 0 };
+        record | if rule.children { thread_mode::FOLLOW } else { 0 }
     }
 }
 
 fn followed(mode: u8) -> u8 {
-    if mode & mode::FOLLOW != 0 { mode::RECORD | mode::FOLLOW } else { 0 }
+    if mode & thread_mode::FOLLOW != 0 { thread_mode::RECORD | thread_mode::FOLLOW } else { 0 }
 }
 
 /// exec ends all threads but the one that calls it, which gets the id of the first. Returns the id that it had.
