@@ -4,13 +4,14 @@
 //! Calls clang and llvm-strip itself: the library libbpf-cargo brings a second libbpf and 40 crates to every build.
 
 use std::env;
+use std::fmt::Display;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dwell_embed::Library;
-use dwell_model::losses;
+use dwell_model::{Delay, HoldEnd, HoldKind, SocketDirection, StackEnd, TcpEventKind, losses};
 
 const PROGRAMS: &[&str] = &[
     "namespace",
@@ -41,7 +42,7 @@ fn main() {
     let jobs = env::var("NUM_JOBS").ok().and_then(|jobs| jobs.parse().ok()).unwrap_or(1).max(1);
     let sources: Vec<PathBuf> = PROGRAMS.iter().map(|name| manifest.join(format!("src/bpf/{name}.bpf.c"))).collect();
     write_header(&out.join("wire.h"), &dwell_wire::c_header());
-    write_header(&out.join("losses.h"), &losses_in_c());
+    write_header(&out.join("model.h"), &model_in_c());
     let folders =
         [(manifest.as_path(), "/dwell/crates/capture"), (libbpf.as_path(), "/libbpf"), (out.as_path(), "/dwell/made")];
     let mut flags: Vec<String> = [&libbpf, &out].iter().map(|folder| format!("-I{}", folder.display())).collect();
@@ -59,10 +60,34 @@ fn main() {
     build_library(&manifest.join("../.."), &out);
 }
 
-/// `enum loss` of the BPF programs: a counter for each row of the table, in its order.
-fn losses_in_c() -> String {
-    let counters: String = losses::IN_BPF.iter().map(|loss| format!("\t{},\n", loss.id.to_uppercase())).collect();
-    format!("/* Made by build.rs of crates/model/src/losses.rs. */\nenum loss {{\n{counters}\tLOSS_COUNT,\n}};\n")
+/// What the BPF programs know of dwell-model: a counter for each row of its table of losses, in its order, and codes.
+fn model_in_c() -> String {
+    macro_rules! codes {
+        ($codes:ident) => {
+            $codes::ALL.iter().map(|it| (it.id(), it.code()))
+        };
+    }
+    let counters: String = losses::IN_BPF.iter().map(|loss| format!("\t{},\n", in_c(loss.id))).collect();
+    let enums = [
+        format!("enum loss {{\n{counters}\tLOSS_COUNT,\n}};\n"),
+        enum_in_c("delay", "DELAY_", codes!(Delay)),
+        enum_in_c("socket_direction", "SOCKET_", codes!(SocketDirection)),
+        enum_in_c("tcp_hold_kind", "TCP_HOLD_", codes!(HoldKind)),
+        enum_in_c("tcp_hold_end", "TCP_HOLD_END_", codes!(HoldEnd)),
+        enum_in_c("tcp_event_kind", "TCP_", codes!(TcpEventKind)),
+        enum_in_c("unwind_end", "UNWIND_", codes!(StackEnd)),
+    ];
+    format!("/* Made by build.rs of crates/model. */\n{}", enums.concat())
+}
+
+fn enum_in_c<N: Display>(name: &str, prefix: &str, members: impl Iterator<Item = (&'static str, N)>) -> String {
+    let members: String = members.map(|(id, code)| format!("\t{prefix}{} = {code},\n", in_c(id))).collect();
+    format!("\nenum {name} {{\n{members}}};\n")
+}
+
+/// `KERNEL_WORK` of `kernel-work`.
+fn in_c(id: &str) -> String {
+    id.to_uppercase().replace('-', "_")
 }
 
 /// A header that is written anew makes every program stale.

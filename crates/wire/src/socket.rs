@@ -28,48 +28,6 @@ enums! {
         /// Its first call was a send.
         SENT_FIRST = 4,
     }
-    /// Numbers of [`SocketWaitRecord::direction`].
-    socket_direction: u8 = socket_direction, SOCKET_ {
-        /// For room to send into.
-        SEND = 1,
-        /// For data.
-        RECEIVE = 2,
-        /// For a connection.
-        ACCEPT = 3,
-        /// For the other end to accept.
-        CONNECT = 4,
-        /// A set of files: this socket ended the wait.
-        POLL = 5,
-    }
-    /// Numbers of [`TcpHoldRecord::kind`] and [`SocketRecord::hold_kind`].
-    tcp_hold_kind: u8 = tcp_hold_kind, TCP_HOLD_ {
-        /// By Nagle's algorithm: less than a segment waits until what was sent is acknowledged.
-        NAGLE = 1,
-        /// By the option TCP_CORK, or by MSG_MORE.
-        CORK = 2,
-    }
-    /// Numbers of [`TcpHoldRecord::end_kind`].
-    tcp_hold_end: u8 = tcp_hold_end, TCP_HOLD_ {
-        /// It had not ended when the socket closed.
-        OPEN = 0,
-        /// By an acknowledgement.
-        ACKED = 1,
-        /// A call found that the data had gone, or was held no longer.
-        CALLED = 2,
-    }
-    /// Numbers of [`TcpEventRecord::kind`].
-    tcp_event_kind: u8 = tcp_event_kind, TCP_ {
-        /// An ACK was sent when the timer of delayed ACKs ran out.
-        DELAYED_ACK = 1,
-        /// The timer of delayed ACKs ran out, but the ACK had gone with data.
-        IDLE_TIMER = 2,
-        /// A segment was sent again.
-        RETRANSMISSION = 3,
-        /// Sent again to find out whether it was lost; where the other end is, is not known.
-        PROBE = 4,
-        /// Sent again although the other end had it.
-        SPURIOUS = 5,
-    }
 }
 
 records! {
@@ -184,7 +142,7 @@ records! {
         ty: u16,
         /// Of [`socket_flag`].
         flags: u8,
-        /// One of [`tcp_hold_kind`].
+        /// HoldKind of the model crate.
         hold_kind: u8,
         /// Host order.
         local_port: u16,
@@ -215,9 +173,9 @@ records! {
         cookie: u64,
         /// Key of an object record.
         object: u64,
-        /// One of [`socket_direction`].
+        /// SocketDirection of the model crate.
         direction: u8,
-        /// With `socket_direction::POLL`: the wait was for room to send into.
+        /// With SocketDirection::Poll: the wait was for room to send into.
         poll_send: u8,
         /// Whether anything was ever received before.
         received: u8,
@@ -252,9 +210,9 @@ records! {
         user_stack: u64,
         /// That were held back.
         bytes: u32,
-        /// One of [`tcp_hold_kind`].
+        /// HoldKind of the model crate.
         kind: u8,
-        /// One of [`tcp_hold_end`].
+        /// HoldEnd of the model crate.
         end_kind: u8,
         /// 0.
         reserved: u16,
@@ -269,7 +227,7 @@ records! {
         peer: u64,
         /// Sent again, or acknowledged late.
         bytes: u32,
-        /// One of [`tcp_event_kind`].
+        /// TcpEventKind of the model crate.
         kind: u8,
         /// 0.
         reserved: [u8; 3],

@@ -1,35 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 OR MIT
  *
- * What the hooks of delays share: the kinds, who is profiled, and writing a delay.
+ * What the hooks of delays share: who is profiled, and writing a delay.
  */
 #ifndef DWELL_DELAY_BPF_H
 #define DWELL_DELAY_BPF_H
 
 #include "switch.bpf.h"
 #include "thread.bpf.h"
-
-/* Codes of Delay of the model crate. */
-enum delay {
-	DELAY_PREEMPTION = 1,
-	DELAY_KERNEL_WORK = 2,
-	DELAY_MIGRATION = 3,
-	DELAY_THROTTLING = 4,
-	DELAY_RUN_QUEUE = 5,
-	DELAY_IDLE_EXIT = 6,
-	DELAY_TIMER = 7,
-	DELAY_INTERRUPT = 8,
-	DELAY_SOFT_INTERRUPT = 9,
-	DELAY_IPI = 10,
-	DELAY_MINOR_FAULT = 12,
-	DELAY_MAJOR_FAULT = 13,
-	DELAY_RECLAIM = 14,
-	DELAY_COMPACTION = 15,
-	DELAY_SYSTEM_CALL = 16,
-	DELAY_SIGNAL = 17,
-	DELAY_BLOCK_IO = 21,
-	DELAY_STEAL = 24,
-	DELAY_FREQUENCY = 26,
-};
 
 /* Whether a delay that began then is recorded: not in a pause, nor what began in one or before. */
 static __always_inline bool is_told(u64 begin_ns)

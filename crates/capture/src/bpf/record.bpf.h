@@ -10,10 +10,10 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
-#include "wire.h" /* the records, struct control; build.rs makes it of crates/wire */
+#include "wire.h"  /* the records, struct control; build.rs makes it of crates/wire */
+#include "model.h" /* losses and codes; build.rs makes it of crates/model */
 #include "checked.bpf.h"
 #include "unwind.h"
-#include "losses.h" /* enum loss; build.rs makes it of the rows of crates/model/src/losses.rs */
 
 #define DELAYED_SIGNALS 4 /* signal handlers within one another; a power of two */
 

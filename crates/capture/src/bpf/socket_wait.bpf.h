@@ -219,7 +219,7 @@ static __always_inline void begin_wait(struct task_struct *task, struct thread *
 	}
 	set_sent_before(record, entry);
 	if (entry->record.hold_ns && !unsent_bytes(wait->sk)) /* let go by setsockopt */
-		end_hold(entry, record->start_ns, TCP_HOLD_CALLED);
+		end_hold(entry, record->start_ns, TCP_HOLD_END_CALL);
 }
 
 #endif

@@ -240,7 +240,7 @@ int BPF_PROG(on_state, struct sock *sk, int old, int state)
 	}
 	now = bpf_ktime_get_ns();
 	if (entry->record.hold_ns)
-		end_hold(entry, now, TCP_HOLD_OPEN);
+		end_hold(entry, now, TCP_HOLD_END_UNKNOWN);
 	refresh(entry);
 	entry->record.closed_ns = now; /* last: user space takes it for done */
 	return 0;
@@ -262,7 +262,7 @@ int BPF_PROG(on_segment, struct sock *sk, struct sk_buff *skb)
 	acked = BPF_CORE_READ((struct tcp_skb_cb *)skb->cb, ack_seq);
 	tcp = (struct tcp_sock *)sk;
 	if ((s32)(acked - BPF_CORE_READ(tcp, snd_una)) > 0)
-		end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_ACKED);
+		end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_END_ACK);
 	return 0;
 }
 

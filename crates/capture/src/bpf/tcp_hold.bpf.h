@@ -53,7 +53,7 @@ static __always_inline u8 hold_kind(struct tcp_sock *tcp, u32 unsent)
 static __always_inline void look_for_release(struct socket_entry *entry, struct tcp_sock *tcp, u32 later)
 {
 	if (entry->record.hold_ns && tcp->write_seq - tcp->snd_nxt <= later)
-		end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_CALLED);
+		end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_END_CALL);
 }
 
 /* A call sent `bytes`: are some of them held back? */
@@ -70,7 +70,7 @@ static __always_inline void look_for_hold(struct socket_entry *entry, struct tcp
 	if (entry->record.hold_ns) {
 		entry->record.hold_bytes = unsent;
 		if (!kind)
-			end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_CALLED);
+			end_hold(entry, bpf_ktime_get_ns(), TCP_HOLD_END_CALL);
 		return;
 	}
 	if (!kind || bytes >= tcp->mss_cache) /* the end of a large piece holds nobody up */

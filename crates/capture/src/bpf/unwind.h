@@ -8,7 +8,7 @@
  *
  * A step is a global function, which the verifier checks once instead of once per frame. Its steps need Linux 5.15 (global
  * functions with pointers to memory, bpf_task_pt_regs). Memory is read without faults: a page that is not resident ends
- * the walk. Include after checked.bpf.h and wire.h.
+ * the walk. Include after checked.bpf.h, wire.h and model.h.
  */
 #ifndef DWELL_UNWIND_H
 #define DWELL_UNWIND_H

@@ -5,7 +5,7 @@
  * The tables are made by the crate dwell-unwind from each file's .eh_frame; `row.rs`, `table.rs` and `registry.rs` there
  * describe the same layout. All tables lie in one space of 64-bit words, `unwind_words`, cut into shards that user space
  * creates when they are needed. `unwind_processes` says for each process which file is mapped where and where the file's
- * table begins. Include after checked.bpf.h and wire.h.
+ * table begins. Include after checked.bpf.h, wire.h and model.h.
  */
 #ifndef DWELL_UNWIND_TABLES_H
 #define DWELL_UNWIND_TABLES_H
@@ -19,15 +19,8 @@
 #define UNWIND_SLOTS        128   /* words of stack that the memory of a walk can hold */
 #define UNWIND_REACH        65536 /* … none of them further than so many words from where the walk began */
 
-/* How a walk ends: StackEnd of dwell-model. 0 = it goes on. */
-enum unwind_end {
-	UNWIND_GOES_ON = 0,
-	UNWIND_COMPLETE = 1,
-	UNWIND_NO_TABLE = 2,
-	UNWIND_UNREADABLE = 3,
-	UNWIND_TOO_DEEP = 4,
-	UNWIND_BAD_RULE = 5,
-};
+/* The end of a walk that has not ended. */
+#define UNWIND_GOES_ON UNWIND_UNKNOWN
 
 /* Rule of dwell-unwind. */
 enum unwind_rule {

@@ -27,23 +27,3 @@ pub fn attach(object: &Object) -> Result<(Vec<Link>, Option<Notice>)> {
     }
     Ok((links, notice))
 }
-
-#[cfg(test)]
-mod tests {
-    use dwell_model::Delay;
-
-    /// The kernel side writes the codes that everybody else reads.
-    #[test]
-    fn delays_have_the_codes_of_the_model() {
-        let source = include_str!("../bpf/delay.bpf.h");
-        let lines =
-            source.lines().filter_map(|line| line.trim().strip_prefix("DELAY_")?.strip_suffix(',')?.split_once(" = "));
-        let mut count = 0;
-        for (name, code) in lines {
-            let delay = Delay::from_code(code.parse().expect("a code"));
-            assert_eq!(delay.id(), name.to_lowercase().replace('_', "-"));
-            count += 1;
-        }
-        assert!(count > 10, "{count} codes");
-    }
-}

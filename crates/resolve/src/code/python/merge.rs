@@ -2,7 +2,7 @@
 //!
 //! From CPython 3.11 on the collector knows which one that was; earlier, each `_PyEval_EvalFrameDefault` ran one.
 
-use dwell_model::FrameId;
+use dwell_model::{FrameId, StackEnd};
 use dwell_store::raw::wire::{PYTHON_BY_COUNT, PYTHON_CUT, PythonFrame};
 use dwell_store::tables::Frames;
 
@@ -12,9 +12,8 @@ use crate::input::meta::{PythonStack, RawStack};
 
 /// The function of CPython that runs Python functions.
 const EVALUATION: &str = "_PyEval_EvalFrame";
-/// Code of the model crate's `StackEnd`: complete, and too deep.
-const COMPLETE: u8 = 1;
-const TOO_DEEP: u8 = 4;
+const COMPLETE: u8 = StackEnd::Complete as u8;
+const TOO_DEEP: u8 = StackEnd::TooDeep as u8;
 
 /// Puts the Python frames of stacks into their native frames.
 pub struct Merger<'a> {
