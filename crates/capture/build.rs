@@ -4,14 +4,13 @@
 //! Calls clang and llvm-strip itself: the library libbpf-cargo brings a second libbpf and 40 crates to every build.
 
 use std::env;
-use std::fmt::Display;
 use std::fs;
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use dwell_embed::Library;
-use dwell_model::{Delay, HoldEnd, HoldKind, SocketDirection, StackEnd, TcpEventKind, losses};
+use dwell_model::{Delay, HoldEnd, HoldKind, SYSCALLS, SocketDirection, StackEnd, SyscallClass, TcpEventKind, losses};
 
 const PROGRAMS: &[&str] = &[
     "namespace",
@@ -60,34 +59,41 @@ fn main() {
     build_library(&manifest.join("../.."), &out);
 }
 
-/// What the BPF programs know of dwell-model: a counter for each row of its table of losses, in its order, and codes.
+/// What the BPF programs know of dwell-model: a counter for each row of its table of losses, in its order, the codes of its
+/// enums, and the system calls.
 fn model_in_c() -> String {
     macro_rules! codes {
         ($codes:ident) => {
-            $codes::ALL.iter().map(|it| (it.id(), it.code()))
+            $codes::ALL.iter().map(|it| (format!("{it:?}"), i16::from(*it as u8)))
         };
     }
-    let counters: String = losses::IN_BPF.iter().map(|loss| format!("\t{},\n", in_c(loss.id))).collect();
+    let counters = losses::IN_BPF.iter().map(|loss| loss.id).chain(["loss_count"]);
     let enums = [
-        format!("enum loss {{\n{counters}\tLOSS_COUNT,\n}};\n"),
+        enum_in_c("loss", "", counters.map(str::to_owned).zip(0..)),
         enum_in_c("delay", "DELAY_", codes!(Delay)),
         enum_in_c("socket_direction", "SOCKET_", codes!(SocketDirection)),
         enum_in_c("tcp_hold_kind", "TCP_HOLD_", codes!(HoldKind)),
         enum_in_c("tcp_hold_end", "TCP_HOLD_END_", codes!(HoldEnd)),
         enum_in_c("tcp_event_kind", "TCP_", codes!(TcpEventKind)),
         enum_in_c("unwind_end", "UNWIND_", codes!(StackEnd)),
+        enum_in_c("syscall_class", "CALL_", codes!(SyscallClass)),
+        enum_in_c("syscall", "SYSCALL_", SYSCALLS.iter().map(|call| (call.name.to_owned(), call.number))),
     ];
     format!("/* Made by build.rs of crates/model. */\n{}", enums.concat())
 }
 
-fn enum_in_c<N: Display>(name: &str, prefix: &str, members: impl Iterator<Item = (&'static str, N)>) -> String {
-    let members: String = members.map(|(id, code)| format!("\t{prefix}{} = {code},\n", in_c(id))).collect();
+fn enum_in_c(name: &str, prefix: &str, members: impl Iterator<Item = (String, i16)>) -> String {
+    let members: String = members.map(|(id, code)| format!("\t{prefix}{} = {code},\n", in_c(&id))).collect();
     format!("\nenum {name} {{\n{members}}};\n")
 }
 
-/// `KERNEL_WORK` of `kernel-work`.
+/// `KERNEL_WORK` of `KernelWork`, `SWITCHES_LOST` of `switches_lost`.
 fn in_c(id: &str) -> String {
-    id.to_uppercase().replace('-', "_")
+    let words = id.char_indices().map(|(at, letter)| match letter {
+        _ if at > 0 && letter.is_uppercase() => format!("_{letter}"),
+        _ => letter.to_uppercase().to_string(),
+    });
+    words.collect()
 }
 
 /// A header that is written anew makes every program stale.

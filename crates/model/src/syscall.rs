@@ -1,11 +1,22 @@
 //! The system calls of x86-64: one table of their names, of how the arguments of each name what its caller waits on (the
 //! BPF programs read that), and of what it waits on (finalization reads that).
 
-/// How the arguments of a system call name what the caller waits on. The codes are `enum syscall_class` of the
-/// capture crate's object.bpf.h.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum SyscallClass {
+macro_rules! classes {
+    ($($(#[$doc:meta])* $class:ident = $code:literal,)*) => {
+        /// How the arguments of a system call name what the caller waits on. The build script of `capture` makes
+        /// `enum syscall_class` of it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub enum SyscallClass { $($(#[$doc])* $class = $code,)* }
+
+        impl SyscallClass {
+            /// Every class.
+            pub const ALL: &'static [Self] = &[$(Self::$class,)*];
+        }
+    };
+}
+
+classes! {
     /// They do not: the kernel stack has to tell.
     Other = 0,
     /// The first argument is a file descriptor.
@@ -18,9 +29,9 @@ pub enum SyscallClass {
     Poll = 4,
     /// The arguments are sets of file descriptors.
     Select = 5,
-    /// The first argument is the duration of a sleep.
+    /// The first argument is the duration of a sleep: `nanosleep(request)`.
     Sleep = 6,
-    /// The third argument is the duration of a sleep.
+    /// The third argument is the duration of a sleep: `clock_nanosleep(clock, flags, request)`.
     ClockSleep = 7,
     /// It waits for a child process.
     Child = 8,
@@ -99,6 +110,15 @@ impl Syscall {
         SYSCALLS.binary_search_by_key(&number, |call| call.number).ok().map(|index| &SYSCALLS[index])
     }
 
+    /// The number of the call `name`, for constants: a name that is not in the table does not compile.
+    pub const fn number_of(name: &str) -> i32 {
+        let mut index = 0;
+        while !is_same(SYSCALLS[index].name.as_bytes(), name.as_bytes()) {
+            index += 1;
+        }
+        SYSCALLS[index].number as i32
+    }
+
     /// The kind of system call `number`; `Other` for none.
     pub fn kind_of(number: i16) -> CallKind {
         Self::of_number(number).map_or(CallKind::Other, |call| call.kind)
@@ -119,6 +139,14 @@ impl Syscall {
             None => format!("system call {number}"),
         }
     }
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// `Other` where the table says nothing.
@@ -231,6 +259,13 @@ mod tests {
         assert_eq!(Syscall::name_of(9999), "system call 9999");
         assert_eq!(Syscall::kind_of(-1), CallKind::Other);
         assert_eq!(Syscall::kind_of(9999), CallKind::Other);
+    }
+
+    #[test]
+    fn every_call_is_found_by_its_name() {
+        for call in SYSCALLS {
+            assert_eq!(Syscall::number_of(call.name), i32::from(call.number));
+        }
     }
 
     #[test]

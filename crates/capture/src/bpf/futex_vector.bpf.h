@@ -8,9 +8,6 @@
 
 #include "switch.bpf.h"
 
-#define SYSCALL_FUTEX_WAITV 449
-#define SYSCALL_FUTEX_WAKE  454
-
 /* include/uapi/linux/futex.h */
 #define FUTEX_WAKE_OP   5
 #define FUTEX_COMMANDS  0x7f

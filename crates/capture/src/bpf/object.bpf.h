@@ -9,24 +9,9 @@
 #include "file.bpf.h"
 #include "path.bpf.h"
 
-/* How the arguments of a system call name what it waits on. The table is filled from the model crate's. */
-enum syscall_class {
-	CALL_OTHER = 0, /* they do not: the kernel stack has to tell */
-	CALL_FD = 1,    /* the first argument is a file descriptor */
-	CALL_FUTEX = 2,
-	CALL_FUTEX_VECTOR = 3,
-	CALL_POLL = 4,
-	CALL_SELECT = 5,
-	CALL_SLEEP = 6,       /* nanosleep(request) */
-	CALL_CLOCK_SLEEP = 7, /* clock_nanosleep(clock, flags, request) */
-	CALL_CHILD = 8,
-	CALL_NAMED = 9,    /* the call alone says it: signals, yield */
-	CALL_PATH = 10,    /* the first argument is a path */
-	CALL_PATH_AT = 11, /* a directory's descriptor and a path */
-};
-
 #define DWELL_SYSCALLS 512
 
+/* The enum syscall_class of each system call, as the model crate's table says. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, DWELL_SYSCALLS);

@@ -11,7 +11,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_tracing.h>
 #include "wire.h"  /* the records, struct control; build.rs makes it of crates/wire */
-#include "model.h" /* losses and codes; build.rs makes it of crates/model */
+#include "model.h" /* losses, codes, system calls; build.rs makes it of crates/model */
 #include "checked.bpf.h"
 #include "unwind.h"
 

@@ -8,9 +8,8 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define SYSCALL_RT_SIGRETURN 15
-#define SIG_IGN              1
-#define MOST_CPUS            1024
+#define SIG_IGN   1
+#define MOST_CPUS 1024
 
 /* What this CPU is in, on behalf of whoever was interrupted. */
 struct cpu_state {

@@ -125,26 +125,24 @@ static __always_inline void note_refusal(struct task_struct *task, u64 cookie)
 static __always_inline u8 wait_direction(s32 call)
 {
 	switch (call) {
-	case 42: /* connect */
+	case SYSCALL_CONNECT:
 		return SOCKET_CONNECT;
-	case 43: /* accept, accept4 */
-	case 288:
+	case SYSCALL_ACCEPT:
+	case SYSCALL_ACCEPT4:
 		return SOCKET_ACCEPT;
-	case 1: /* write, writev, sendfile, sendto, sendmsg, pwritev, sendmmsg, pwritev2 */
-	case 20:
-	case 40:
-	case 44:
-	case 46:
-	case 296:
-	case 307:
-	case 328:
+	case SYSCALL_WRITE:
+	case SYSCALL_WRITEV:
+	case SYSCALL_SENDFILE:
+	case SYSCALL_SENDTO:
+	case SYSCALL_SENDMSG:
+	case SYSCALL_PWRITEV:
+	case SYSCALL_SENDMMSG:
+	case SYSCALL_PWRITEV2:
 		return SOCKET_SEND;
 	default:
 		return SOCKET_RECEIVE;
 	}
 }
-
-#define SYSCALL_SPLICE 275
 
 /* The file that a call waits on: of splice the socket at either end. */
 static __always_inline struct file *waited_file(struct task_struct *task, s32 call, u8 *direction)

@@ -9,9 +9,6 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-#define SYSCALL_FCNTL 72
-#define SYSCALL_FLOCK 73
-
 /* The system call tells the reason of most waits; kernel stacks, the dear part, are for the others. A path alone does not
  * tell what of its file is awaited. */
 static __always_inline bool needs_kernel_stack(u32 state, u8 class, struct control *control)

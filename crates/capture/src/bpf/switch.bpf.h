@@ -15,7 +15,6 @@
 #define STATE_STOPPED         4
 #define STATE_DEAD            0x80
 #define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
-#define SYSCALL_FUTEX         202
 #define PF_EXITING            0x4
 #define PF_KTHREAD            0x200000
 

@@ -1,6 +1,7 @@
 //! Which processes are recorded, from their forks and execs; their births, programs, names and ends, as the trace has them.
 
 use bytemuck::{Zeroable, bytes_of};
+use dwell_model::Syscall;
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{ExecRecord, RecordHeader, ThreadExitRecord, ThreadNameRecord, ThreadNewRecord, kind};
 use dwell_wire::{COMM_BYTES, thread_mode};
@@ -12,8 +13,8 @@ use crate::drain::source::Targets;
 use crate::options::{Options, Rule};
 use crate::programs::proc;
 
-const EXIT: i32 = 60;
-const EXIT_GROUP: i32 = 231;
+const EXIT: i32 = Syscall::number_of("exit");
+const EXIT_GROUP: i32 = Syscall::number_of("exit_group");
 
 /// The exit code of a process whose last call was not seen, or that a signal ended.
 const NOT_KNOWN: i32 = -1;

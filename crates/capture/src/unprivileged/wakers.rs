@@ -11,8 +11,8 @@ use foldhash::HashMap;
 
 use super::record::{Call, Stamp};
 
-const FUTEX: i32 = 202;
-const EXIT: i32 = 60;
+const FUTEX: i32 = Syscall::number_of("futex");
+const EXIT: i32 = Syscall::number_of("exit");
 const COMMANDS: u64 = 0x7f;
 const PRIVATE: u64 = 0x80;
 
@@ -69,11 +69,20 @@ enum Awaited {
     Object(u64, Need),
 }
 
-/// Calls that put data into what their first argument names: write, pwrite64, writev, sendfile, sendto, sendmsg, pwritev,
-/// sendmmsg, pwritev2.
-const WRITES: [i32; 9] = [1, 18, 20, 40, 44, 46, 296, 307, 328];
-const WAIT4: i32 = 61;
-const WAITID: i32 = 247;
+/// Calls that put data into what their first argument names.
+const WRITES: [i32; 9] = [
+    Syscall::number_of("write"),
+    Syscall::number_of("pwrite64"),
+    Syscall::number_of("writev"),
+    Syscall::number_of("sendfile"),
+    Syscall::number_of("sendto"),
+    Syscall::number_of("sendmsg"),
+    Syscall::number_of("pwritev"),
+    Syscall::number_of("sendmmsg"),
+    Syscall::number_of("pwritev2"),
+];
+const WAIT4: i32 = Syscall::number_of("wait4");
+const WAITID: i32 = Syscall::number_of("waitid");
 /// TCP can hold data back until a delayed ACK, 40 ms and more: then the call that wrote them woke nobody.
 const HELD_NS: u64 = 35_000_000;
 /// `idtype_t` of waitid(2): the second argument is a process id, or anything.

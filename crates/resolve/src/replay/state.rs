@@ -26,9 +26,9 @@ const FUTEX_PRIVATE: u32 = 0x80;
 const FUTEX_COMMANDS: u32 = 0x7f;
 /// The kernel's name of a timer's file, and the one in /proc.
 const TIMER_FILE: &str = "[timerfd]";
-const WAIT4: i16 = 61;
-const FUTEX: i16 = 202;
-const FUTEX_WAITV: i16 = 449;
+const WAIT4: i16 = Syscall::number_of("wait4") as i16;
+const FUTEX: i16 = Syscall::number_of("futex") as i16;
+const FUTEX_WAITV: i16 = Syscall::number_of("futex_waitv") as i16;
 
 /// The state of the replay.
 pub struct Replay {

@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const FUTEX: i32 = 202;
+const FUTEX: i32 = dwell_model::Syscall::number_of("futex");
 const PROCESS: u32 = 9;
 
 /// What a thread does next, as far as it can.
