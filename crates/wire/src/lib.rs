@@ -13,6 +13,7 @@ mod control;
 mod declare;
 mod delay;
 mod header;
+mod linux;
 mod machine;
 mod object;
 mod socket;
@@ -24,6 +25,7 @@ pub use control::*;
 pub use declare::Char;
 pub use delay::*;
 pub use header::*;
+pub use linux::*;
 pub use machine::*;
 pub use object::*;
 pub use socket::*;
@@ -34,8 +36,15 @@ pub use thread::*;
 use declare::{Constant, Enum, Record};
 
 /// A record that has another in it comes after that one.
-const CONSTANTS: &[&[Constant]] =
-    &[header::CONSTANTS, stack::CONSTANTS, object::CONSTANTS, delay::CONSTANTS, socket::CONSTANTS, control::CONSTANTS];
+const CONSTANTS: &[&[Constant]] = &[
+    header::CONSTANTS,
+    stack::CONSTANTS,
+    object::CONSTANTS,
+    delay::CONSTANTS,
+    socket::CONSTANTS,
+    control::CONSTANTS,
+    linux::CONSTANTS,
+];
 const ENUMS: &[&[Enum]] = &[
     header::ENUMS,
     switch::ENUMS,

@@ -19,9 +19,6 @@ struct {
 #define S_IFIFO  0010000
 #define S_IFCHR  0020000
 #define S_IFSOCK 0140000
-#define AF_UNIX  1
-#define AF_INET  2
-#define AF_INET6 10
 
 static __always_inline struct file *file_of(struct task_struct *task, u32 fd)
 {

@@ -8,10 +8,7 @@
 
 #include "switch.bpf.h"
 
-/* include/uapi/linux/futex.h */
-#define FUTEX_WAKE_OP   5
-#define FUTEX_COMMANDS  0x7f
-#define FUTEX_WAITV_MAX 128
+#define FUTEX_WAITV_MAX 128 /* include/uapi/linux/futex.h */
 
 struct vector_search {
 	u64 vector; /* address of its struct futex_waitv */

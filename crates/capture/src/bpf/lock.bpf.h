@@ -8,15 +8,6 @@
 
 #include "record.bpf.h"
 
-/* include/uapi/linux/futex.h */
-#define FUTEX_COMMANDS    0x7f
-#define FUTEX_WAIT        0
-#define FUTEX_LOCK_PI     6
-#define FUTEX_WAIT_BITSET 9
-#define FUTEX_LOCK_PI2    13
-#define FUTEX_WAITERS     0x80000000u
-#define FUTEX_TID_MASK    0x3fffffffu
-
 /* glibc since 2.25, sysdeps/x86/nptl/bits/: what a waiter expects in the word tells which lock it is of. */
 #define MUTEX_CONTENDED      2
 #define MUTEX_OWNER          8  /* behind pthread_mutex_t.__lock */

@@ -11,11 +11,8 @@
 #define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
 #define TCP_CLOSE       7
-#define TCP_LISTEN      10
-#define TCP_CA_RECOVERY 3 /* and TCP_CA_Loss after it */
 #define TCP_NAGLE_OFF   1
 #define TCP_NAGLE_CORK  2
-#define IPPROTO_TCP     6
 #define ACK_SCHEDULED   1 /* enum inet_csk_ack_state_t */
 #define EAGAIN          11
 #define MSG_PEEK        2

@@ -13,7 +13,6 @@
 #define STATE_INTERRUPTIBLE   1
 #define STATE_UNINTERRUPTIBLE 2
 #define STATE_STOPPED         4
-#define STATE_DEAD            0x80
 #define STATE_MASK            0xff /* the other bits are hints such as TASK_FREEZABLE */
 #define PF_EXITING            0x4
 #define PF_KTHREAD            0x200000

@@ -6,7 +6,9 @@ use std::collections::{HashMap, HashSet};
 
 use dwell_itt_wire::{Event, Id, Name, events, names};
 use dwell_store::raw::prefix;
-use dwell_store::raw::wire::{IttHeader, RecordHeader, RequestRecord, SwitchRecord, TaskProbeRecord, kind, task_edge};
+use dwell_store::raw::wire::{
+    IttHeader, RecordHeader, RequestRecord, STATE_DEAD, SwitchRecord, TaskProbeRecord, kind, task_edge,
+};
 
 use crate::options::{Subject, Trigger};
 use crate::ticks::Line;
@@ -15,8 +17,6 @@ use crate::ticks::Line;
 const MOST_NESTED: usize = 64;
 /// Threads, tasks open by their ids, and names that are remembered.
 const MOST_OPEN: usize = 1 << 16;
-/// `TASK_DEAD` of the kernel, in a switch's state.
-const STATE_DEAD: u32 = 0x80;
 
 /// An interval that was longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 use bytemuck::{Pod, Zeroable};
 use dwell_store::raw::RecordBuffer;
 use dwell_store::raw::wire::{RecordHeader, SocketRecord};
-use dwell_wire::SOCKETS_AT_ONCE;
+use dwell_wire::{AF_UNIX, SOCKETS_AT_ONCE, TCP_LISTEN};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Object};
 
 use crate::clock::monotonic_ns;
@@ -21,8 +21,6 @@ const FEW: u64 = 128;
 const LOOK_NS: u64 = 500_000_000;
 /// Looking at the queues, and for sockets that no call has told of, takes no more than this part of the time: one of so many.
 const LOOK_SHARE: u64 = 200;
-const AF_UNIX: u16 = 1;
-const LISTEN: u8 = 10;
 
 /// `struct socket_entry` of socket_entry.bpf.h.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -203,7 +201,7 @@ impl Sockets {
         let (cookie, first_ns) = (record.cookie, record.first_ns);
         *known = Place { cookie, first_ns, counted, looked_for: looked_for || is_new, is_free };
         self.new |= is_new;
-        self.listens |= record.tcp.state == LISTEN;
+        self.listens |= record.tcp.state == TCP_LISTEN;
         self.taken += usize::from(!is_same);
         self.opened += usize::from(!is_same);
         if is_free {

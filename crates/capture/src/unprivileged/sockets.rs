@@ -5,20 +5,19 @@ use std::collections::HashMap;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use dwell_store::raw::wire::{ObjectRecord, TEXT_BYTES};
+use dwell_store::raw::wire::{AF_INET, AF_INET6, AF_UNIX, IPPROTO_TCP, IPPROTO_UDP, ObjectRecord, TEXT_BYTES};
 
 use super::unix_peers;
 
-const AF_UNIX: u16 = 1;
-const AF_INET: u16 = 2;
-const AF_INET6: u16 = 10;
 const AF_NETLINK: u16 = 16;
 const AF_PACKET: u16 = 17;
-const TCP: u16 = 6;
-const UDP: u16 = 17;
 /// Tables with internet addresses: name, family, protocol.
-const INTERNET: &[(&str, u16, u16)] =
-    &[("tcp", AF_INET, TCP), ("tcp6", AF_INET6, TCP), ("udp", AF_INET, UDP), ("udp6", AF_INET6, UDP)];
+const INTERNET: &[(&str, u16, u16)] = &[
+    ("tcp", AF_INET, IPPROTO_TCP),
+    ("tcp6", AF_INET6, IPPROTO_TCP),
+    ("udp", AF_INET, IPPROTO_UDP),
+    ("udp6", AF_INET6, IPPROTO_UDP),
+];
 /// Reading them takes this share of the time at most.
 const SHARE: u32 = 20;
 /// How often they are read for a connected Unix socket whose other end is not told: it may be in another network namespace.
@@ -198,12 +197,12 @@ mod tests {
     fn lines_of_tables_are_read() {
         let line =
             "   0: 0100007F:1F90 0200007F:C001 01 00000000:00000000 00:00000000 00000000  1000        0 4711 1 0 20";
-        let (inode, socket) = internet(line, AF_INET, TCP).expect("a line");
+        let (inode, socket) = internet(line, AF_INET, IPPROTO_TCP).expect("a line");
         assert_eq!((inode, socket.state, socket.local.1, socket.remote.1), (4711, 1, 8080, 49153));
         assert_eq!(socket.local.0[..4], [127, 0, 0, 1]);
         let (inode, socket) = unix("0000000000000000: 00000003 00000000 00000000 0001 03 815 @/tmp/x").expect("a line");
         assert_eq!((inode, socket.path.as_slice()), (815, b"\0/tmp/x".as_slice()));
-        assert!(internet("garbage", AF_INET, TCP).is_none() && unix("").is_none());
+        assert!(internet("garbage", AF_INET, IPPROTO_TCP).is_none() && unix("").is_none());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 use std::io;
 
 use bytemuck::{Pod, Zeroable, bytes_of, pod_read_unaligned};
+use dwell_wire::AF_UNIX;
 use rustix::net::netlink::{SOCK_DIAG, SocketAddrNetlink};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, sendto, socket_with};
 
@@ -13,7 +14,6 @@ const ERROR: u16 = 2;
 const BY_FAMILY: u16 = 20;
 /// `NLM_F_REQUEST | NLM_F_DUMP`.
 const ALL: u16 = 0x301;
-const AF_UNIX: u8 = 1;
 /// `UDIAG_SHOW_PEER`.
 const SHOW_PEER: u32 = 4;
 /// `UNIX_DIAG_PEER`.
@@ -74,7 +74,7 @@ struct Attribute {
 pub fn each(found: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
     let monitor = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(SOCK_DIAG))?;
     let header = Header { bytes: size_of::<Request>() as u32, kind: BY_FAMILY, flags: ALL, ..Header::zeroed() };
-    let request = Request { header, family: AF_UNIX, states: u32::MAX, show: SHOW_PEER, ..Request::zeroed() };
+    let request = Request { header, family: AF_UNIX as u8, states: u32::MAX, show: SHOW_PEER, ..Request::zeroed() };
     sendto(&monitor, bytes_of(&request), SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {

@@ -6,31 +6,34 @@
 use std::collections::VecDeque;
 
 use dwell_model::{CallKind, Syscall};
-use dwell_store::raw::wire::SwitchRecord;
+use dwell_store::raw::wire::{
+    FUTEX_CMP_REQUEUE, FUTEX_CMP_REQUEUE_PI, FUTEX_COMMANDS, FUTEX_LOCK_PI, FUTEX_LOCK_PI2, FUTEX_PRIVATE,
+    FUTEX_REQUEUE, FUTEX_UNLOCK_PI, FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI, FUTEX_WAITERS, FUTEX_WAKE,
+    FUTEX_WAKE_BITSET, FUTEX_WAKE_OP, SwitchRecord,
+};
 use foldhash::HashMap;
 
 use super::record::{Call, Stamp};
 
 const FUTEX: i32 = Syscall::number_of("futex");
 const EXIT: i32 = Syscall::number_of("exit");
-const COMMANDS: u64 = 0x7f;
-const PRIVATE: u64 = 0x80;
 
 /// What a futex call does, as include/uapi/linux/futex.h numbers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    command: u64,
+    command: u32,
 }
 
 impl Waiting {
     /// Of a call of futex; none of others.
     pub fn of_call(call: &Call) -> Option<Self> {
-        (call.number == FUTEX).then_some(Self { command: call.arguments[1] & COMMANDS })
+        (call.number == FUTEX).then_some(Self { command: call.arguments[1] as u32 & FUTEX_COMMANDS })
     }
 
-    /// WAIT, LOCK_PI, WAIT_BITSET, WAIT_REQUEUE_PI, LOCK_PI2.
+    /// Whether it waits.
     pub fn waits(self) -> bool {
-        matches!(self.command, 0 | 6 | 9 | 11 | 13)
+        let locks = matches!(self.command, FUTEX_LOCK_PI | FUTEX_LOCK_PI2);
+        locks || matches!(self.command, FUTEX_WAIT | FUTEX_WAIT_BITSET | FUTEX_WAIT_REQUEUE_PI)
     }
 }
 
@@ -202,21 +205,19 @@ impl Wakers {
         self.wake(Awaited::Object(key, Need::met_by_call(call)), 1, wake);
     }
 
-    fn futex(&mut self, tgid: u32, command: u64, call: &Call, wake: Wake) {
+    fn futex(&mut self, tgid: u32, command: u32, call: &Call, wake: Wake) {
         let [address, operation, count, second_count, second_address, _] = call.arguments;
-        let space = if operation & PRIVATE != 0 { tgid } else { 0 };
+        let space = if operation as u32 & FUTEX_PRIVATE != 0 { tgid } else { 0 };
         let at = |address| Awaited::Futex(space, address);
         let count = count as usize & 0xffff_ffff;
         match command {
-            1 | 10 => self.wake(at(address), count, wake), // WAKE, WAKE_BITSET
-            7 => self.wake(at(address), 1, wake),          // UNLOCK_PI
-            5 => {
-                // WAKE_OP
+            FUTEX_WAKE | FUTEX_WAKE_BITSET => self.wake(at(address), count, wake),
+            FUTEX_UNLOCK_PI => self.wake(at(address), 1, wake),
+            FUTEX_WAKE_OP => {
                 self.wake(at(address), count, wake);
                 self.wake(at(second_address), second_count as usize & 0xffff_ffff, wake);
             }
-            3 | 4 | 12 => {
-                // REQUEUE, CMP_REQUEUE, CMP_REQUEUE_PI
+            FUTEX_REQUEUE | FUTEX_CMP_REQUEUE | FUTEX_CMP_REQUEUE_PI => {
                 self.wake(at(address), count, wake);
                 self.requeue(at(address), at(second_address), second_count as usize & 0xffff_ffff);
             }
@@ -246,9 +247,10 @@ impl Wakers {
 
 /// A thread that is joined has its id in the word that is waited on, which the kernel clears and wakes.
 fn futex(tgid: u32, record: &SwitchRecord) -> Awaited {
-    let (operation, value) = (record.detail & 0xffff_ffff, (record.detail >> 32) as u32);
-    let is_private = operation & PRIVATE != 0;
-    if !is_private && matches!(operation & COMMANDS, 0 | 9) && value > 3 && value & 0x8000_0000 == 0 {
+    let (operation, value) = (record.detail as u32, (record.detail >> 32) as u32);
+    let is_private = operation & FUTEX_PRIVATE != 0;
+    let waits = matches!(operation & FUTEX_COMMANDS, FUTEX_WAIT | FUTEX_WAIT_BITSET);
+    if !is_private && waits && value > 3 && value & FUTEX_WAITERS == 0 {
         return Awaited::End(value);
     }
     Awaited::Futex(if is_private { tgid } else { 0 }, record.object)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use dwell_store::raw::Record;
 use dwell_store::raw::wire::{
     DelayRecord, InterfaceHeader, MachineHeader, MapHeader, ObjectRecord, PythonCodeHeader, PythonFrame, RequestRecord,
-    STACK_KERNEL, StackHeader, object_kind,
+    STACK_KERNEL, StackHeader, TCP_LISTEN, object_kind,
 };
 
 use crate::hash::FastMap;
@@ -13,8 +13,6 @@ use crate::input::annotation_event::AnnotationEvent;
 use crate::input::event::Event;
 use crate::input::itt::Decoder;
 use crate::input::sockets::RawSockets;
-
-const TCP_LISTEN: u8 = 10;
 
 /// A stack as recorded.
 #[derive(Clone, Copy, Debug)]

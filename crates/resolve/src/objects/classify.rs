@@ -2,7 +2,10 @@
 //! of its user stack.
 
 use dwell_model::{CallKind, MMAP_LOCK, ObjectType, StackId, Syscall};
-use dwell_store::raw::wire::object_kind;
+use dwell_store::raw::wire::{
+    FUTEX_COMMANDS, FUTEX_LOCK_PI, FUTEX_LOCK_PI2, FUTEX_PRIVATE, FUTEX_WAIT, FUTEX_WAIT_BITSET, FUTEX_WAIT_REQUEUE_PI,
+    object_kind,
+};
 
 use super::identity::{Identity, Target};
 use super::kernel::{self, KernelWait};
@@ -15,13 +18,6 @@ use crate::hash::FastMap;
 use crate::replay::numbers::WaitNumber;
 use crate::replay::waits::{ALL_ONES, Sleep, Wait, WaitTarget};
 
-const FUTEX_PRIVATE: u16 = 0x80;
-const FUTEX_COMMANDS: u16 = 0x7f;
-const FUTEX_WAIT: u16 = 0;
-const FUTEX_LOCK_PI: u16 = 6;
-const FUTEX_WAIT_BITSET: u16 = 9;
-const FUTEX_WAIT_REQUEUE_PI: u16 = 11;
-const FUTEX_LOCK_PI2: u16 = 13;
 /// The value of a glibc lock that others wait for.
 const LOCKED_WITH_WAITERS: u8 = 2;
 
@@ -183,7 +179,7 @@ impl<'a> Classifier<'a> {
     }
 
     fn futex(&mut self, number: WaitNumber, wait: &Wait) -> Target {
-        let command = wait.operation & FUTEX_COMMANDS;
+        let command = u32::from(wait.operation) & FUTEX_COMMANDS;
         let stack = self.stack(wait);
         let code = self.sources.code;
         let pattern = *self.patterns.entry(stack).or_insert_with(|| recognise(code.callers(stack)));
@@ -225,7 +221,7 @@ impl<'a> Classifier<'a> {
             }
             _ => {}
         }
-        let shared = wait.operation & FUTEX_PRIVATE == 0;
+        let shared = u32::from(wait.operation) & FUTEX_PRIVATE == 0;
         let image = if shared { Mappings::fork_root(self.sources.lives, wait.image) } else { wait.image };
         let symbol = self.sources.symbols.get(&(wait.image, wait.object));
         let gil = || symbol.is_some_and(|symbol| is_gil(&symbol.name, code.callers(stack)));
@@ -250,8 +246,9 @@ impl<'a> Classifier<'a> {
         // The program's own frame has to follow, or the walk ended inside the library.
         let outside = callers.find(|caller| !caller.is_nameless_libc());
         let nameless = unknown && outside.is_some_and(|caller| !caller.is_runtime());
-        let private = wait.operation & FUTEX_PRIVATE != 0;
-        match (wait.operation & FUTEX_COMMANDS, wait.hint) {
+        let operation = u32::from(wait.operation);
+        let private = operation & FUTEX_PRIVATE != 0;
+        match (operation & FUTEX_COMMANDS, wait.hint) {
             (FUTEX_WAIT, WaitTarget::Value(LOCKED_WITH_WAITERS)) if unknown && private => ObjectType::Mutex,
             (FUTEX_WAIT_BITSET, WaitTarget::Value(0)) if nameless && private => ObjectType::Semaphore,
             _ => ObjectType::Futex,

@@ -6,17 +6,13 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use dwell_model::ObjectType;
-use dwell_store::raw::wire::{ObjectRecord, TEXT_BYTES, object_kind};
+use dwell_store::raw::wire::{
+    AF_INET, AF_INET6, AF_UNIX, IPPROTO_TCP, IPPROTO_UDP, ObjectRecord, TCP_LISTEN, TEXT_BYTES, object_kind,
+};
 use dwell_store::raw::{c_string, unix_socket_name};
 
 use crate::input::meta::Meta;
 
-const AF_UNIX: u16 = 1;
-const AF_INET: u16 = 2;
-const AF_INET6: u16 = 10;
-const TCP: u16 = 6;
-const UDP: u16 = 17;
-const TCP_LISTEN: u8 = 10;
 /// Ports from here on are chosen by the kernel (ip_local_port_range).
 const EPHEMERAL: u16 = 32768;
 /// Members of a set that its name tells.
@@ -194,8 +190,8 @@ fn socket(meta: &Meta, record: &ObjectRecord) -> Described {
     let kind = ObjectType::Socket;
     let protocol = match (record.family, record.protocol) {
         (AF_UNIX, _) => return unix_socket(record),
-        (AF_INET | AF_INET6, TCP) => "TCP".to_owned(),
-        (AF_INET | AF_INET6, UDP) => "UDP".to_owned(),
+        (AF_INET | AF_INET6, IPPROTO_TCP) => "TCP".to_owned(),
+        (AF_INET | AF_INET6, IPPROTO_UDP) => "UDP".to_owned(),
         (AF_INET | AF_INET6, other) => format!("IP protocol {other}"),
         (16, _) => return nameless(kind, "Netlink", String::new()),
         (17, _) => return nameless(kind, "Packet socket", String::new()),
@@ -205,7 +201,7 @@ fn socket(meta: &Meta, record: &ObjectRecord) -> Described {
     let local = address(record.family, &record.local_address);
     let remote = address(record.family, &record.remote_address);
     let (near, far) = (end(&local, record.local_port), end(&remote, record.remote_port));
-    if record.socket_state == TCP_LISTEN && record.protocol == TCP {
+    if record.socket_state == TCP_LISTEN && record.protocol == IPPROTO_TCP {
         return named(kind, format!("{protocol} listen {near}"), String::new());
     }
     if record.remote_port == 0 {
@@ -286,7 +282,7 @@ mod tests {
         address[..4].copy_from_slice(&[127, 0, 0, 1]);
         ObjectRecord {
             family: AF_INET,
-            protocol: TCP,
+            protocol: IPPROTO_TCP,
             socket_state: state,
             local_port,
             remote_port,

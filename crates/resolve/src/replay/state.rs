@@ -5,8 +5,9 @@
 use dwell_model::{CallKind, Outcome, Reason, Syscall, ThreadId, WakerKind};
 use dwell_store::raw::c_string;
 use dwell_store::raw::wire::{
-    CreationRecord, ExecRecord, SampleRecord, SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord,
-    WokenFutexRecord, object_kind, switch_flag, waker_context,
+    CreationRecord, ExecRecord, FUTEX_COMMANDS, FUTEX_PRIVATE, FUTEX_WAIT, FUTEX_WAIT_BITSET, STATE_DEAD, SampleRecord,
+    SwitchRecord, THREAD_SEEDED, ThreadExitRecord, ThreadNewRecord, WokenFutexRecord, object_kind, switch_flag,
+    waker_context,
 };
 
 use crate::input::annotation_event::{AnnotationEvent, What};
@@ -20,10 +21,6 @@ use crate::replay::numbers::{StackNumber, WaitNumber};
 use crate::replay::threads::ThreadTable;
 use crate::replay::waits::{Sleep, StackKey, Wait, WaitTarget, expected};
 
-/// TASK_DEAD of the kernel: the switch-out of a thread that will not run again.
-const STATE_DEAD: u32 = 0x80;
-const FUTEX_PRIVATE: u32 = 0x80;
-const FUTEX_COMMANDS: u32 = 0x7f;
 /// The kernel's name of a timer's file, and the one in /proc.
 const TIMER_FILE: &str = "[timerfd]";
 const WAIT4: i16 = Syscall::number_of("wait4") as i16;
@@ -348,7 +345,8 @@ impl Replay {
             _ if record.flags & switch_flag::GIL != 0 => WaitTarget::Gil,
             FUTEX => {
                 let (operation, value) = (detail as u32, (detail >> 32) as u32);
-                let plain = matches!(operation & FUTEX_COMMANDS, 0 | 9) && operation & FUTEX_PRIVATE == 0;
+                let waits = matches!(operation & FUTEX_COMMANDS, FUTEX_WAIT | FUTEX_WAIT_BITSET);
+                let plain = waits && operation & FUTEX_PRIVATE == 0;
                 let holder = self.lives.outer_id(record.h.tid, value).filter(|_| plain);
                 let thread = holder.and_then(|holder| self.lives.find(holder));
                 thread.map_or(WaitTarget::Value(expected(value)), WaitTarget::Thread)

@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use dwell_model::{HoldKind, ObjectId, SocketCause, SocketDirection, SocketId};
-use dwell_store::raw::wire::{TcpState, tcp_state_flag};
+use dwell_store::raw::wire::{TCP_CA_RECOVERY, TcpState, tcp_state_flag};
 use dwell_store::tables::OffCpu;
 use dwell_store::{SpanState, ThreadStates};
 
@@ -16,9 +16,6 @@ use super::parts::{Parts, Reason};
 use super::tcp::{SentAgain, Tcp};
 use super::waits::Wait;
 use crate::hash::FastMap;
-
-/// TCP_CA_Recovery, and TCP_CA_Loss after it: segments are being sent again.
-const RECOVERY_STATES: u8 = 3;
 
 /// After a probe that was needed the answer comes so soon, or within two round trips.
 const PROBED_NS: u64 = 2_000_000;
@@ -92,7 +89,7 @@ impl Sources<'_> {
 
     fn claim_send(&self, wait: &Wait<'_>, span: &Range<u64>, parts: &mut Parts) {
         let state = wait.record.map(|record| &record.state);
-        let recovering = state.is_some_and(|state| state.congestion >= RECOVERY_STATES);
+        let recovering = state.is_some_and(|state| state.congestion >= TCP_CA_RECOVERY);
         if recovering || !self.tcp.retransmissions_of(wait.socket).is_empty() {
             self.claim_retransmissions(wait.socket, span, parts);
         }
@@ -169,7 +166,7 @@ fn in_the_way(state: &TcpState) -> SocketCause {
         return SocketCause::SendBuffer;
     }
     let congestion_window = u64::from(state.cwnd) * u64::from(state.mss);
-    if state.congestion >= RECOVERY_STATES {
+    if state.congestion >= TCP_CA_RECOVERY {
         SocketCause::Retransmission
     } else if state.unsent < state.mss.max(1) {
         SocketCause::SendBuffer

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use dwell_model::{ObjectId, ProcessId, SocketDirection, SocketId, SocketProtocol, ThreadId};
-use dwell_store::raw::wire::{SocketRecord, socket_flag, tcp_state_flag};
+use dwell_store::raw::wire::{
+    AF_INET, AF_INET6, AF_UNIX, IPPROTO_TCP, IPPROTO_UDP, SocketRecord, TCP_LISTEN, socket_flag, tcp_state_flag,
+};
 use dwell_store::raw::{c_string, unix_socket_name};
 use dwell_store::tables::{SocketRow, SocketSizeRow, SocketSizes, Sockets};
 
@@ -12,12 +14,6 @@ use crate::hash::FastMap;
 use crate::input::sockets::RawSockets;
 use crate::replay::state::Replay;
 
-const AF_UNIX: u16 = 1;
-const AF_INET: u16 = 2;
-const AF_INET6: u16 = 10;
-const TCP: u16 = 6;
-const UDP: u16 = 17;
-const LISTEN: u8 = 10;
 /// Ports from here on are chosen by the kernel.
 const EPHEMERAL: u16 = 32768;
 
@@ -73,7 +69,7 @@ impl Ends {
         let id = SocketId::new(self.sockets.push(SocketRow {
             object: ObjectId::NONE,
             protocol: protocol(record).code(),
-            listening: tcp.state == LISTEN,
+            listening: tcp.state == TCP_LISTEN,
             asks: asks(record),
             loopback: is_loopback(record),
             local,
@@ -104,11 +100,11 @@ impl Ends {
             delayed_acks: u64::from(record.delayed_acks),
             receives_short: record.receives_short,
             bytes_unseen: if was_open { 0 } else { unseen(record) },
-            backlog_limit: if tcp.state == LISTEN { tcp.backlog_limit } else { 0 },
+            backlog_limit: if tcp.state == TCP_LISTEN { tcp.backlog_limit } else { 0 },
             arrivals: record.arrivals,
             queued_ns: record.queued_ns,
             most_queued: record.most_queued,
-            drops: if tcp.state == LISTEN { u64::from(record.drops) } else { 0 },
+            drops: if tcp.state == TCP_LISTEN { u64::from(record.drops) } else { 0 },
         }));
         let user = replay.lives.find_at(record.h.tid, replay.relative(record.first_ns));
         self.users.push(user.unwrap_or(ThreadId::NONE));
@@ -209,8 +205,8 @@ fn summed(states: &[SocketRecord]) -> Option<SocketRecord> {
 
 fn protocol(record: &SocketRecord) -> SocketProtocol {
     match (record.family, record.ty, record.protocol) {
-        (AF_INET | AF_INET6, _, TCP) => SocketProtocol::Tcp,
-        (AF_INET | AF_INET6, _, UDP) => SocketProtocol::Udp,
+        (AF_INET | AF_INET6, _, IPPROTO_TCP) => SocketProtocol::Tcp,
+        (AF_INET | AF_INET6, _, IPPROTO_UDP) => SocketProtocol::Udp,
         (AF_UNIX, 1, _) => SocketProtocol::UnixStream,
         (AF_UNIX, 2, _) => SocketProtocol::UnixDatagram,
         (AF_UNIX, 5, _) => SocketProtocol::UnixPacket,

@@ -1,0 +1,56 @@
+//! Numbers of Linux that records hold, as its own headers define them.
+
+use crate::declare::constants;
+
+constants! {
+    /// The part of a futex operation that says what it does (include/uapi/linux/futex.h).
+    FUTEX_COMMANDS: u32 = 0x7f, FUTEX_COMMANDS;
+    /// Bit of a futex operation: the futex is of this process alone.
+    FUTEX_PRIVATE: u32 = 0x80, FUTEX_PRIVATE;
+    /// Sleeps while the futex has the expected value.
+    FUTEX_WAIT: u32 = 0, FUTEX_WAIT;
+    /// Wakes sleepers.
+    FUTEX_WAKE: u32 = 1, FUTEX_WAKE;
+    /// Wakes some sleepers and lets others sleep on a second futex.
+    FUTEX_REQUEUE: u32 = 3, FUTEX_REQUEUE;
+    /// The same while the futex has the expected value.
+    FUTEX_CMP_REQUEUE: u32 = 4, FUTEX_CMP_REQUEUE;
+    /// Wakes sleepers of two futexes.
+    FUTEX_WAKE_OP: u32 = 5, FUTEX_WAKE_OP;
+    /// Locks, and lends its priority to the owner.
+    FUTEX_LOCK_PI: u32 = 6, FUTEX_LOCK_PI;
+    /// Unlocks such a lock.
+    FUTEX_UNLOCK_PI: u32 = 7, FUTEX_UNLOCK_PI;
+    /// Sleeps until a wake-up with one of its bits, or a point in time.
+    FUTEX_WAIT_BITSET: u32 = 9, FUTEX_WAIT_BITSET;
+    /// Wakes sleepers with one of its bits.
+    FUTEX_WAKE_BITSET: u32 = 10, FUTEX_WAKE_BITSET;
+    /// Sleeps until it is moved to a lock that inherits priorities, and has that.
+    FUTEX_WAIT_REQUEUE_PI: u32 = 11, FUTEX_WAIT_REQUEUE_PI;
+    /// Moves such sleepers.
+    FUTEX_CMP_REQUEUE_PI: u32 = 12, FUTEX_CMP_REQUEUE_PI;
+    /// As `FUTEX_LOCK_PI`, with a time limit of another clock.
+    FUTEX_LOCK_PI2: u32 = 13, FUTEX_LOCK_PI2;
+    /// Bit of a lock's word that holds the owner's id: others wait.
+    FUTEX_WAITERS: u32 = 0x80000000, FUTEX_WAITERS;
+    /// The owner's id in such a word.
+    FUTEX_TID_MASK: u32 = 0x3fffffff, FUTEX_TID_MASK;
+
+    /// TASK_DEAD in a switch's state: the thread will not run again.
+    STATE_DEAD: u32 = 0x80, STATE_DEAD;
+
+    /// Family of Unix sockets.
+    AF_UNIX: u16 = 1, AF_UNIX;
+    /// Family of IPv4.
+    AF_INET: u16 = 2, AF_INET;
+    /// Family of IPv6.
+    AF_INET6: u16 = 10, AF_INET6;
+    /// Protocol of a socket.
+    IPPROTO_TCP: u16 = 6, IPPROTO_TCP;
+    /// Protocol of a socket.
+    IPPROTO_UDP: u16 = 17, IPPROTO_UDP;
+    /// State of a TCP socket that waits for connections.
+    TCP_LISTEN: u8 = 10, TCP_LISTEN;
+    /// TCP_CA_Recovery, and TCP_CA_Loss after it: segments are being sent again.
+    TCP_CA_RECOVERY: u8 = 3, TCP_CA_RECOVERY;
+}
